@@ -1,0 +1,92 @@
+#include "agent/agent.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/own_usage.h"
+#include "agent/rooted_fs.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace lockstep {
+
+Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock)
+    : tick_ns_(absl::ToInt64Nanoseconds(options.tick)),
+      uplink_(uplink),
+      metrics_(metrics),
+      clock_(clock),
+      runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)) {}
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options, absl::Span<const SourceRow> table,
+                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock) {
+  std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock));
+  ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
+  auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos());
+  agent->rings_ = rings.get();
+  agent->runner_.Add(std::move(rings), /*may_hang=*/false);
+  for (const SourceRow& row : table) {
+    absl::StatusOr<std::unique_ptr<Source>> source = row.create({options.root, options.nvml_library});
+    if (source.ok()) {
+      agent->runner_.Add(*std::move(source), row.may_hang);
+    } else {
+      Log(LogLevel::kWarning, "source left out",
+          {{"source", std::string(row.name)}, {"status", source.status().ToString()}});
+    }
+  }
+  return agent;
+}
+
+void Agent::Tick() {
+  const int64_t begin_ns = clock_.MonotonicNanos();
+  wire::AgentReport report;
+  report.set_wall_ns(clock_.WallNanos());
+  report.set_monotonic_ns(begin_ns);
+  lockstep::Tick tick;
+  tick.monotonic_ns = begin_ns;
+  runner_.Collect(tick, report);
+  metrics_.UpdateSources(report);
+  metrics_.UpdateRings(*rings_);
+  uplink_.Send(std::move(report));
+  metrics_.UpdateUplink(uplink_.statistics());
+  const int64_t end_ns = clock_.MonotonicNanos();
+  WatchOwnUsage(end_ns);
+  metrics_.CountTick(end_ns - begin_ns);
+  ticked_ = true;
+}
+
+void Agent::Run(StopSignal& stop, const std::function<void()>& alive) {
+  int64_t next_ns = clock_.MonotonicNanos();
+  do {
+    Tick();
+    alive();
+    next_ns = std::max(next_ns + tick_ns_, clock_.MonotonicNanos());
+  } while (!stop.WaitFor(next_ns - clock_.MonotonicNanos()));
+}
+
+absl::Status Agent::Ready() const {
+  if (!ticked_) return absl::UnavailableError("no tick yet");
+  const UplinkStatistics statistics = uplink_.statistics();
+  if (statistics.connected) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("not connected to the collector: ", statistics.last_error));
+}
+
+void Agent::WatchOwnUsage(int64_t now_ns) {
+  const OwnUsage usage = ReadOwnUsage();
+  const Watchdog::Verdict verdict = watchdog_.Check(usage, now_ns);
+  if (verdict.checked) core_fraction_ = verdict.core_fraction;
+  metrics_.UpdateUsage(usage, core_fraction_);
+  if (verdict.cpu_exceeded) {
+    metrics_.CountLimitExceeded("cpu");
+    Log(LogLevel::kWarning, "the agent uses more CPU than it should",
+        {{"cores", absl::StrCat(verdict.core_fraction)}, {"limit", absl::StrCat(Watchdog::kMaxCoreFraction)}});
+  }
+  if (verdict.memory_exceeded) {
+    metrics_.CountLimitExceeded("memory");
+    Log(LogLevel::kWarning, "the agent uses more memory than it should",
+        {{"bytes", absl::StrCat(usage.resident_bytes)}, {"limit", absl::StrCat(Watchdog::kMaxResidentBytes)}});
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,62 @@
+// The agent: asks the sources once per tick and hands what they say to the uplink, while saying of itself how it does.
+
+#ifndef LOCKSTEP_AGENT_AGENT_H_
+#define LOCKSTEP_AGENT_AGENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "agent/config.h"
+#include "agent/metrics.h"
+#include "agent/source_runner.h"
+#include "agent/source_table.h"
+#include "agent/sources/rings/rings_source.h"
+#include "agent/uplink/uplink.h"
+#include "agent/watchdog.h"
+#include "base/clock.h"
+#include "base/stop_signal.h"
+
+namespace lockstep {
+
+// One thread ticks; Ready may be called by any. Thread-compatible otherwise.
+class Agent {
+ public:
+  // Makes the rings source and those of `table`. A source that cannot be made is logged and left out; only a root that
+  // cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever (see SourceRunner).
+  static absl::StatusOr<std::unique_ptr<Agent>> Create(const AgentOptions& options, absl::Span<const SourceRow> table,
+                                                       Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
+
+  // One report.
+  void Tick();
+
+  // Ticks until told to stop, `alive` after each tick. A tick that takes too long delays the next one, it does not make
+  // them pile up.
+  void Run(StopSignal& stop, const std::function<void()>& alive);
+
+  // OK once a tick has been made and a collector has answered. Thread-safe.
+  absl::Status Ready() const;
+
+ private:
+  Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
+
+  void WatchOwnUsage(int64_t now_ns);
+
+  const int64_t tick_ns_;
+  Uplink& uplink_;
+  AgentMetrics& metrics_;
+  const Clock& clock_;
+  SourceRunner runner_;
+  const RingsSource* rings_ = nullptr;  // owned by runner_
+  Watchdog watchdog_;
+  double core_fraction_ = 0;
+  std::atomic<bool> ticked_{false};
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_AGENT_H_

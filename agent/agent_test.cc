@@ -1,0 +1,199 @@
+#include "agent/agent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/metric_family.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "agent/recorder/ring_file.h"
+#include "agent/recorder/ring_writer.h"
+#include "agent/testing/fake_collector.h"
+#include "agent/testing/report_view.h"
+#include "agent/uplink/hello.h"
+#include "base/random.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kPatienceNs = 30 * kNanosPerSecond;
+
+// An agent that looks at a folder, with every source of the table, and a collector in this process.
+class AgentTest : public ::testing::Test {
+ protected:
+  AgentTest() {
+    // Makes Abseil's table of messages before there are threads: its lock is in a library that ThreadSanitizer does not
+    // see into.
+    EXPECT_FALSE(absl::ErrnoToStatus(ENOENT, "").ok());
+    options_.root = Path("root");
+    options_.ring_directory = Path("rings");
+    options_.nvml_library = Path("libnvidia-ml.so.1");
+    options_.tick = absl::Milliseconds(50);
+    options_.source_deadline = absl::Seconds(30);  // no source hangs here; a busy machine must not look like it
+    directory_.Write("root/proc/stat", "cpu 100 0 100 800 0 0 0 0\nctxt 500\nprocs_running 2\nprocs_blocked 1\n");
+    directory_.Write("root/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\n");
+    const std::string port = "root/sys/class/infiniband/mlx5_0/ports/1/";
+    directory_.Write(port + "state", "4: ACTIVE\n");
+    directory_.Write(port + "rate", "400 Gb/sec (4X NDR)\n");
+    directory_.Write(port + "counters/port_rcv_data", "1000\n");
+  }
+
+  std::string Path(const std::string& name) const { return (directory_.path() / name).string(); }
+
+  // In the order in which main makes them.
+  void Start(const OutboxLimits& limits = {}) {
+    uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), limits, RealClock(), random_);
+    auto agent = Agent::Create(options_, SourceTable(), *uplink_, metrics_, RealClock());
+    ASSERT_OK(agent);
+    agent_ = *std::move(agent);
+  }
+
+  // Drain answers only while connected: asks until all is acknowledged.
+  std::vector<wire::AgentReport> Delivered() {
+    const int64_t deadline_ns = RealClock().MonotonicNanos() + kPatienceNs;
+    while (!uplink_->Drain(kNanosPerSecond)) {
+      if (RealClock().MonotonicNanos() > deadline_ns) {
+        ADD_FAILURE() << "not delivered";
+        break;
+      }
+    }
+    return collector_.reports();
+  }
+
+  // The value of the agent's own metric; labels as "name=value", "" = none.
+  double MetricValue(const std::string& name, const std::string& label = "") const {
+    for (const prometheus::MetricFamily& family : metrics_.registry().Collect()) {
+      if (family.name != name) continue;
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        std::string found;
+        for (const auto& pair : metric.label) absl::StrAppend(&found, pair.name, "=", pair.value);
+        if (found == label) return metric.counter.value + metric.gauge.value;
+      }
+    }
+    ADD_FAILURE() << "no " << name << " {" << label << "}";
+    return -1;
+  }
+
+  TemporaryDirectory directory_;
+  AgentOptions options_;
+  Random random_{1};
+  FakeCollector collector_;
+  AgentMetrics metrics_;
+  std::unique_ptr<Uplink> uplink_;
+  std::unique_ptr<Agent> agent_;
+};
+
+TEST_F(AgentTest, ReportsWhatItsSourcesSeeAndHowTheyDid) {
+  Start();
+  agent_->Tick();
+  const std::vector<wire::AgentReport> reports = Delivered();
+  ASSERT_EQ(reports.size(), 1u);
+  const wire::AgentReport& report = reports[0];
+  EXPECT_EQ(report.sequence(), 1u);
+  EXPECT_GT(report.wall_ns(), 0);
+  EXPECT_GT(report.monotonic_ns(), 0);
+  EXPECT_EQ(ValueOf(report, "", Metric::kHostRunnableTasks), 2);
+  EXPECT_EQ(ValueOf(report, "", Metric::kHostMemoryAvailableBytes), 600 * 1024);
+  EXPECT_THAT(DevicesOf(report), ::testing::Contains("mlx5_0/1"));
+  ASSERT_EQ(report.sources_size(), static_cast<int>(SourceTable().size()) + 1);
+  EXPECT_EQ(report.sources(0).name(), "rings");
+  EXPECT_EQ(report.sources(0).outcome(), wire::SourceStatus::OUTCOME_NO_DATA);  // no ring directory
+  EXPECT_EQ(MetricValue("lockstep_agent_ticks_total"), 1);
+  EXPECT_GT(MetricValue("lockstep_agent_resident_bytes"), 0);
+  EXPECT_EQ(MetricValue("lockstep_agent_rings_followed"), 0);
+}
+
+TEST_F(AgentTest, OverwrittenOperationsAreCountedInTheReportAndInTheMetrics) {
+  Start();
+  static ring::RingWriter writer;  // lives as long as the process
+  const std::string rings = Path("rings");
+  ring::RingOptions ring;
+  ring.directory = rings.c_str();
+  ring.rank = 0;
+  ring.world_size = 1;
+  ring.job = "job";
+  ring.operation_capacity = 16;
+  ASSERT_TRUE(writer.Open(ring));
+  const auto now_ns = [] { return ring::MonotonicNs(); };
+  const uint32_t world = writer.FindOrAddCommunicator({.id = 7, .size = 1, .rank = 0, .name = "world"}, now_ns());
+  for (int i = 0; i < 16 + 5; ++i) {
+    const ring::OperationHandle operation =
+        writer.Begin({.kind = ring::OperationKind::kAllReduce, .started = true, .communicator = world}, now_ns());
+    writer.Finish(operation, {}, now_ns());
+  }
+  agent_->Tick();
+  const std::vector<wire::AgentReport> reports = Delivered();
+  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(reports[0].processes_size(), 1);
+  EXPECT_EQ(reports[0].processes(0).communicators(0).operations().kinds_size(), 16);
+  EXPECT_EQ(DroppedOf(reports[0], "ring_operations_overwritten"), 5u);
+  EXPECT_EQ(MetricValue("lockstep_agent_operations_read_total"), 16);
+  EXPECT_EQ(MetricValue("lockstep_agent_operations_lost_total", "reason=overwritten"), 5);
+  EXPECT_EQ(MetricValue("lockstep_agent_rings_followed"), 1);
+}
+
+TEST_F(AgentTest, ReportsThatAnAbsentCollectorCostsAreCounted) {
+  collector_.set_reachable(false);
+  OutboxLimits limits;
+  limits.max_bytes = 1;  // nothing but the newest report ever fits
+  Start(limits);
+  StopSignal never;
+  const int64_t deadline_ns = RealClock().MonotonicNanos() + kPatienceNs;
+  while (uplink_->statistics().disconnections == 0 && RealClock().MonotonicNanos() < deadline_ns) {
+    never.WaitFor(kNanosPerMilli);
+  }
+  for (int i = 0; i < 3; ++i) agent_->Tick();
+  EXPECT_GE(MetricValue("lockstep_agent_reports_dropped_total", "reason=reports_outbox_full"), 2);
+  EXPECT_EQ(MetricValue("lockstep_agent_connected"), 0);
+  EXPECT_THAT(agent_->Ready(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fake collector is not there")));
+}
+
+TEST_F(AgentTest, IsReadyWhenItHasTickedAndACollectorHasAnswered) {
+  Start();
+  EXPECT_THAT(agent_->Ready(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no tick")));
+  agent_->Tick();
+  Delivered();
+  EXPECT_OK(agent_->Ready());
+}
+
+TEST_F(AgentTest, RunsUntilItIsToldToStop) {
+  Start();
+  StopSignal stop;
+  int alive = 0;
+  agent_->Run(stop, [&] {
+    if (++alive == 3) stop.Stop();
+  });
+  EXPECT_EQ(alive, 3);
+  EXPECT_EQ(Delivered().size(), 3u);
+}
+
+TEST_F(AgentTest, ARootThatCannotBeOpenedIsAnErrorThatNamesIt) {
+  options_.root = Path("absent");
+  uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_);
+  const auto agent = Agent::Create(options_, SourceTable(), *uplink_, metrics_, RealClock());
+  EXPECT_THAT(agent, StatusIs(absl::StatusCode::kNotFound, HasSubstr(options_.root)));
+}
+
+TEST_F(AgentTest, ASourceThatCannotBeMadeIsLeftOut) {
+  const SourceRow rows[] = {
+      {"broken", /*may_hang=*/false, [](const SourceOptions&) -> absl::StatusOr<std::unique_ptr<Source>> {
+         return absl::InternalError("no such device");
+       }}};
+  uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_);
+  auto agent = Agent::Create(options_, rows, *uplink_, metrics_, RealClock());
+  ASSERT_OK(agent);
+  (*agent)->Tick();
+  EXPECT_EQ(Delivered()[0].sources_size(), 1);  // the rings
+}
+
+}  // namespace
+}  // namespace lockstep

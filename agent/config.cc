@@ -1,0 +1,64 @@
+#include "agent/config.h"
+
+#include <unistd.h>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kMinOutboxBytes = 64 << 10;
+constexpr int64_t kMaxOutboxBytes = 256 << 20;
+constexpr size_t kMaxHostNameBytes = 253;  // a DNS name
+
+Settings::Validator Between(const absl::Duration& value, absl::Duration least, absl::Duration most) {
+  return [&value, least, most] {
+    if (value >= least && value <= most) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("must be from ", absl::FormatDuration(least), " to ",
+                                                   absl::FormatDuration(most), ", found ",
+                                                   absl::FormatDuration(value)));
+  };
+}
+
+Settings::Validator NotEmpty(const std::string& value) {
+  return [&value] { return value.empty() ? absl::InvalidArgumentError("must not be empty") : absl::OkStatus(); };
+}
+
+}  // namespace
+
+void AddAgentSettings(AgentOptions& options, Settings& settings) {
+  settings.Add("collector.address", &options.collector_address, "host:port of the collector",
+               NotEmpty(options.collector_address));
+  settings.Add("listen_address", &options.listen_address, "host:port of /metrics, /healthz and /readyz; empty = none");
+  settings.Add("ports_file", &options.ports_file, "file to write the port in use to, as JSON");
+  settings.Add("host_name", &options.host_name, "name of this machine in reports; empty = its own", [&options] {
+    return options.host_name.size() <= kMaxHostNameBytes ? absl::OkStatus()
+                                                         : absl::InvalidArgumentError("is longer than 253 bytes");
+  });
+  settings.Add("ring_directory", &options.ring_directory, "where recorders keep their rings",
+               NotEmpty(options.ring_directory));
+  settings.Add("root", &options.root, "where /proc and /sys of the watched machine are mounted",
+               NotEmpty(options.root));
+  settings.Add("nvml_library", &options.nvml_library, "name or path of NVIDIA's management library");
+  settings.Add("tick", &options.tick, "time between two reports",
+               Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
+  settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",
+               Between(options.source_deadline, absl::Milliseconds(1), absl::Seconds(30)));
+  settings.Add("drain", &options.drain, "how long a stopping agent waits for the last acknowledgement",
+               Between(options.drain, absl::ZeroDuration(), absl::Minutes(1)));
+  settings.Add("outbox.bytes", &options.outbox_bytes, "memory for reports that are not acknowledged", [&options] {
+    if (options.outbox_bytes >= kMinOutboxBytes && options.outbox_bytes <= kMaxOutboxBytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("must be from ", kMinOutboxBytes, " to ", kMaxOutboxBytes));
+  });
+  settings.Add("outbox.age", &options.outbox_age, "how long such reports are kept",
+               Between(options.outbox_age, absl::Seconds(1), absl::Hours(24)));
+}
+
+std::string HostNameOr(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  char name[kMaxHostNameBytes + 1] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : "localhost";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+// The agent's options and their names as settings (file, environment, flags).
+
+#ifndef LOCKSTEP_AGENT_CONFIG_H_
+#define LOCKSTEP_AGENT_CONFIG_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "agent/recorder/ring_format.h"
+#include "daemon/settings.h"
+
+namespace lockstep {
+
+// Plain values, valid once loaded. Thread-compatible.
+struct AgentOptions {
+  std::string collector_address = "127.0.0.1:7070";
+  std::string listen_address = "127.0.0.1:7072";  // of /metrics, /healthz, /readyz; empty = none
+  std::string ports_file;                         // where the port that is listened on is written; empty = nowhere
+  std::string host_name;                          // empty = the machine's
+  std::string ring_directory = ring::kDefaultDirectory;
+  std::string root = "/";
+  std::string nvml_library = "libnvidia-ml.so.1";
+  absl::Duration tick = absl::Seconds(1);
+  absl::Duration source_deadline = absl::Milliseconds(200);
+  absl::Duration drain = absl::Seconds(3);
+  int64_t outbox_bytes = 8 << 20;
+  absl::Duration outbox_age = absl::Minutes(10);
+};
+
+// Binds every option, with its validator. `options` must outlive `settings`.
+void AddAgentSettings(AgentOptions& options, Settings& settings);
+
+// `configured`, or the machine's own name if that is empty.
+std::string HostNameOr(const std::string& configured);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_CONFIG_H_

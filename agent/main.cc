@@ -1,0 +1,95 @@
+// lockstep-agent: settings, wiring, run, drain.
+
+#include <malloc.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "agent/agent.h"
+#include "agent/config.h"
+#include "agent/metrics.h"
+#include "agent/source_table.h"
+#include "agent/uplink/grpc_connector.h"
+#include "agent/uplink/hello.h"
+#include "agent/uplink/uplink.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/stop_signal.h"
+#include "daemon/exit_codes.h"
+#include "daemon/health_routes.h"
+#include "daemon/http_server.h"
+#include "daemon/ports_file.h"
+#include "daemon/service_notify.h"
+#include "daemon/settings.h"
+#include "daemon/shutdown_signals.h"
+
+namespace lockstep {
+namespace {
+
+// gRPC brings a dozen threads that allocate little: without this each gets an arena of its own and keeps what it freed.
+void KeepMemorySmall() {
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_TRIM_THRESHOLD, 256 << 10);
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
+
+int Fail(const absl::Status& status, int exit_code) {
+  std::fprintf(stderr, "lockstep-agent: %s\n", std::string(status.message()).c_str());
+  return exit_code;
+}
+
+int Run(const AgentOptions& options) {
+  StopSignal stop;
+  ShutdownSignals signals(stop);
+  Random random(SeedFromSystem());
+  AgentMetrics metrics;
+  GrpcConnector connector(options.collector_address);
+  OutboxLimits limits;
+  limits.max_bytes = static_cast<size_t>(options.outbox_bytes);
+  limits.max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age);
+  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random);
+  Uplink uplink(connector, hello, limits, RealClock(), random);
+  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
+  if (!agent.ok()) return Fail(agent.status(), kExitBadConfig);
+  std::unique_ptr<HttpServer> http;
+  if (!options.listen_address.empty()) {
+    const auto ready = [&agent] { return (*agent)->Ready(); };
+    auto started = HttpServer::Start(options.listen_address, HealthRoutes(metrics.registry(), ready));
+    if (!started.ok())
+      return Fail(started.status(), absl::IsAlreadyExists(started.status()) ? kExitPortInUse : kExitBadConfig);
+    http = *std::move(started);
+  }
+  const int port = http == nullptr ? 0 : http->port();
+  if (!options.ports_file.empty()) {
+    const absl::Status written = WritePortsFile(options.ports_file, {{"http", port}});
+    if (!written.ok()) return Fail(written, kExitInternal);
+  }
+  Log(LogLevel::kInfo, "agent started",
+      {{"host", hello.host()}, {"collector", options.collector_address}, {"http_port", absl::StrCat(port)}});
+  const ServiceNotifier service = ServiceNotifier::FromEnvironment();
+  service.Ready();
+  (*agent)->Run(stop, [&service] { service.Watchdog(); });
+  service.Stopping();
+  const bool drained = uplink.Drain(absl::ToInt64Nanoseconds(options.drain));
+  uplink.Stop();
+  Log(LogLevel::kInfo, "agent stopped", {{"all_acknowledged", drained ? "true" : "false"}});
+  return kExitOk;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  lockstep::AgentOptions options;
+  lockstep::Settings settings("lockstep-agent", "LOCKSTEP_AGENT_");
+  lockstep::AddAgentSettings(options, settings);
+  if (const std::optional<int> exit_code = settings.LoadOrExplain(argc, argv)) return *exit_code;
+  lockstep::KeepMemorySmall();
+  return lockstep::Run(options);
+}

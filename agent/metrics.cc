@@ -1,0 +1,117 @@
+#include "agent/metrics.h"
+
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "agent/sources/rings/ring_reader.h"
+#include "base/clock.h"
+#include "daemon/version.h"
+
+namespace lockstep {
+namespace {
+
+// By wire::SourceStatus::Outcome.
+constexpr const char* kOutcomes[] = {"unspecified", "ok", "no_data", "failed", "timed_out"};
+
+double Seconds(int64_t nanos) { return static_cast<double>(nanos) / static_cast<double>(kNanosPerSecond); }
+
+// Brings a counter to a total that is counted elsewhere.
+void RaiseTo(prometheus::Counter& counter, double total) {
+  if (total > counter.Value()) counter.Increment(total - counter.Value());
+}
+
+void RaiseTo(prometheus::Counter& counter, uint64_t total) { RaiseTo(counter, static_cast<double>(total)); }
+
+}  // namespace
+
+AgentMetrics::Counters& AgentMetrics::Counter(const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+}
+
+AgentMetrics::Gauges& AgentMetrics::Gauge(const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_);
+}
+
+AgentMetrics::AgentMetrics()
+    : ticks_(Counter("lockstep_agent_ticks_total", "Ticks.")),
+      tick_seconds_(Counter("lockstep_agent_tick_seconds_total", "Time spent in ticks.")),
+      reports_sent_(Counter("lockstep_agent_reports_sent_total", "Reports written to a stream, repeats included.")),
+      reports_acknowledged_(Counter("lockstep_agent_reports_acked_total", "Reports that a collector has stored.")),
+      reports_dropped_(Counter("lockstep_agent_reports_dropped_total", "Reports given up, by reason.")),
+      connections_(Counter("lockstep_agent_connections_total", "Streams that a collector has answered.")),
+      disconnections_(Counter("lockstep_agent_disconnections_total", "Streams that ended or never came up.")),
+      connected_(Gauge("lockstep_agent_connected", "1 while a stream is up.")),
+      outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
+      outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
+      rings_followed_(Gauge("lockstep_agent_rings_followed", "Recorder rings followed.")),
+      rings_refused_(Counter("lockstep_agent_rings_refused_total", "Ring files refused, by reason.")),
+      operations_read_(Counter("lockstep_agent_operations_read_total", "Operations read from rings and reported.")),
+      operations_lost_(Counter("lockstep_agent_operations_lost_total", "Operations not reported, by reason.")),
+      source_runs_(Counter("lockstep_agent_source_runs_total", "Runs of each source, by outcome.")),
+      source_seconds_(Counter("lockstep_agent_source_seconds_total", "Time spent in each source.")),
+      source_last_seconds_(Gauge("lockstep_agent_source_last_duration_seconds", "Duration of the last run.")),
+      cpu_seconds_(Counter("lockstep_agent_cpu_seconds_total", "CPU time of the agent.")),
+      cpu_core_fraction_(Gauge("lockstep_agent_cpu_core_fraction", "CPU time over wall time since the last check.")),
+      resident_bytes_(Gauge("lockstep_agent_resident_bytes", "Resident memory of the agent.")),
+      limit_exceeded_(Counter("lockstep_agent_limit_exceeded_total", "Checks that found the agent over its budget.")),
+      build_info_(Gauge("lockstep_agent_build_info", "1; the version is a label.")) {
+  build_info_.Add({{"version", kVersion}}).Set(1);
+  for (const char* resource : {"cpu", "memory"}) limit_exceeded_.Add({{"resource", resource}});
+}
+
+void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
+  RaiseTo(reports_sent_.Add({}), statistics.reports_sent);
+  RaiseTo(reports_acknowledged_.Add({}), statistics.reports_acknowledged);
+  for (const auto& [reason, count] : statistics.reports_dropped) {
+    RaiseTo(reports_dropped_.Add({{"reason", reason}}), count);
+  }
+  RaiseTo(connections_.Add({}), statistics.connections);
+  RaiseTo(disconnections_.Add({}), statistics.disconnections);
+  connected_.Add({}).Set(statistics.connected ? 1 : 0);
+  outbox_bytes_.Add({}).Set(static_cast<double>(statistics.outbox_bytes));
+  outbox_reports_.Add({}).Set(static_cast<double>(statistics.outbox_reports));
+}
+
+void AgentMetrics::UpdateRings(const RingsSource& rings) {
+  rings_followed_.Add({}).Set(static_cast<double>(rings.directory().rings().size()));
+  // From the first reason that is one.
+  for (int reason = static_cast<int>(RingRefusalReason::kUnreadable); reason < kRingRefusalReasons; ++reason) {
+    const std::string name(RingRefusalName(static_cast<RingRefusalReason>(reason)));
+    RaiseTo(rings_refused_.Add({{"reason", name}}), rings.directory().refused()[reason]);
+  }
+  const RingTally& total = rings.total();
+  RaiseTo(operations_read_.Add({}), total.reported);
+  const std::pair<const char*, uint64_t> losses[] = {{"overwritten", total.overwritten},
+                                                     {"over_budget", total.over_budget},
+                                                     {"malformed", total.malformed},
+                                                     {"unknown_communicator", total.unknown_communicator}};
+  for (const auto& [reason, count] : losses) RaiseTo(operations_lost_.Add({{"reason", reason}}), count);
+}
+
+void AgentMetrics::UpdateUsage(const OwnUsage& usage, double core_fraction) {
+  RaiseTo(cpu_seconds_.Add({}), Seconds(usage.cpu_ns));
+  cpu_core_fraction_.Add({}).Set(core_fraction);
+  resident_bytes_.Add({}).Set(static_cast<double>(usage.resident_bytes));
+}
+
+void AgentMetrics::UpdateSources(const wire::AgentReport& report) {
+  for (const wire::SourceStatus& source : report.sources()) {
+    const auto index = static_cast<size_t>(source.outcome());
+    const char* outcome = kOutcomes[index < std::size(kOutcomes) ? index : 0];
+    source_runs_.Add({{"source", source.name()}, {"outcome", outcome}}).Increment();
+    source_seconds_.Add({{"source", source.name()}}).Increment(Seconds(source.duration_ns()));
+    source_last_seconds_.Add({{"source", source.name()}}).Set(Seconds(source.duration_ns()));
+  }
+}
+
+void AgentMetrics::CountTick(int64_t duration_ns) {
+  ticks_.Add({}).Increment();
+  tick_seconds_.Add({}).Increment(Seconds(duration_ns));
+}
+
+void AgentMetrics::CountLimitExceeded(const std::string& resource) {
+  limit_exceeded_.Add({{"resource", resource}}).Increment();
+}
+
+}  // namespace lockstep

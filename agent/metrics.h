@@ -1,0 +1,72 @@
+// Every Prometheus metric of the agent, registered here and nowhere else (prometheus-cpp throws on a bad name: once, at
+// start-up, under test).
+
+#ifndef LOCKSTEP_AGENT_METRICS_H_
+#define LOCKSTEP_AGENT_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <string>
+
+#include "agent/own_usage.h"
+#include "agent/sources/rings/rings_source.h"
+#include "agent/uplink/uplink.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+// Owns the registry. Updates are made by the thread of the tick; scrapes may come from any thread. Thread-safe to that
+// extent. Label values come from fixed tables of the program, so that their number is bounded.
+class AgentMetrics {
+ public:
+  AgentMetrics();
+
+  void UpdateUplink(const UplinkStatistics& statistics);
+  void UpdateRings(const RingsSource& rings);
+  void UpdateUsage(const OwnUsage& usage, double core_fraction);
+  // The outcomes and durations in `report`.
+  void UpdateSources(const wire::AgentReport& report);
+  void CountTick(int64_t duration_ns);
+  void CountLimitExceeded(const std::string& resource);
+
+  const prometheus::Registry& registry() const { return registry_; }
+
+ private:
+  using Counters = prometheus::Family<prometheus::Counter>;
+  using Gauges = prometheus::Family<prometheus::Gauge>;
+
+  Counters& Counter(const char* name, const char* help);
+  Gauges& Gauge(const char* name, const char* help);
+
+  prometheus::Registry registry_;
+  Counters& ticks_;
+  Counters& tick_seconds_;
+  Counters& reports_sent_;
+  Counters& reports_acknowledged_;
+  Counters& reports_dropped_;
+  Counters& connections_;
+  Counters& disconnections_;
+  Gauges& connected_;
+  Gauges& outbox_bytes_;
+  Gauges& outbox_reports_;
+  Gauges& rings_followed_;
+  Counters& rings_refused_;
+  Counters& operations_read_;
+  Counters& operations_lost_;
+  Counters& source_runs_;
+  Counters& source_seconds_;
+  Gauges& source_last_seconds_;
+  Counters& cpu_seconds_;
+  Gauges& cpu_core_fraction_;
+  Gauges& resident_bytes_;
+  Counters& limit_exceeded_;
+  Gauges& build_info_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_METRICS_H_

@@ -1,0 +1,21 @@
+// What the agent itself costs its host.
+
+#ifndef LOCKSTEP_AGENT_OWN_USAGE_H_
+#define LOCKSTEP_AGENT_OWN_USAGE_H_
+
+#include <cstdint>
+
+namespace lockstep {
+
+// Of this process. Plain value; thread-compatible.
+struct OwnUsage {
+  int64_t cpu_ns = 0;          // user and system, since its start
+  int64_t resident_bytes = 0;  // now; 0 = unknown
+};
+
+// Reads the live /proc of this process, whatever root the sources look at. Thread-safe.
+OwnUsage ReadOwnUsage();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_OWN_USAGE_H_

@@ -1,0 +1,43 @@
+// What a source of telemetry is: something that is asked once per tick and adds what it sees to the agent's report.
+//
+// Three answers, which must never be mixed up: OK = it worked; NoData = this machine has nothing of the kind (no GPU,
+// no InfiniBand, no permission), which is no fault; any other error = it should have worked and did not.
+
+#ifndef LOCKSTEP_AGENT_SOURCE_H_
+#define LOCKSTEP_AGENT_SOURCE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+// The moment that all sources are asked about.
+struct Tick {
+  int64_t monotonic_ns = 0;
+};
+
+// A source keeps what it needs from tick to tick and is called by one thread at a time. Not thread-safe.
+//
+// A source that may hang (SourceRunner::Add) can outlive the runner, and so must own everything that it touches.
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  // Short and stable: the `name` of its SourceStatus. Points to memory that lives as long as the source.
+  virtual absl::string_view name() const = 0;
+
+  // Appends to the metrics, processes, kernel events and dropped counts of `report`. What was appended before an error
+  // stays: the parts that did work are still true.
+  virtual absl::Status Collect(const Tick& tick, wire::AgentReport& report) = 0;
+};
+
+// The answer of a source that has nothing to look at here, and why.
+inline absl::Status NoData(absl::string_view reason) { return absl::NotFoundError(reason); }
+inline bool IsNoData(const absl::Status& status) { return absl::IsNotFound(status); }
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCE_H_

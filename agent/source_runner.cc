@@ -1,0 +1,196 @@
+#include "agent/source_runner.h"
+
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "agent/printable_text.h"
+#include "base/check.h"
+#include "base/mutex.h"
+
+namespace lockstep {
+namespace {
+
+// Of the error of a source; enough for a path and a reason.
+constexpr size_t kMaxErrorBytes = 512;
+
+// What became of one call.
+struct Answer {
+  absl::Status status;
+  int64_t duration_ns = 0;
+};
+
+Answer Ask(Source& source, const Clock& clock, const Tick& tick, wire::AgentReport& report) {
+  const int64_t begin_ns = clock.MonotonicNanos();
+  absl::Status status = source.Collect(tick, report);
+  return Answer{std::move(status), clock.MonotonicNanos() - begin_ns};
+}
+
+void AddStatus(absl::string_view name, const Answer& answer, wire::AgentReport& report) {
+  const absl::Status& status = answer.status;
+  wire::SourceStatus* const entry = report.add_sources();
+  entry->set_name(name.data(), name.size());
+  entry->set_duration_ns(answer.duration_ns);
+  if (status.ok()) {
+    entry->set_outcome(wire::SourceStatus::OUTCOME_OK);
+    return;
+  }
+  entry->set_outcome(IsNoData(status)                   ? wire::SourceStatus::OUTCOME_NO_DATA
+                     : absl::IsDeadlineExceeded(status) ? wire::SourceStatus::OUTCOME_TIMED_OUT
+                                                        : wire::SourceStatus::OUTCOME_FAILED);
+  entry->set_error(PrintableText(status.message(), kMaxErrorBytes));
+}
+
+}  // namespace
+
+// A source and the thread that calls it. Thread-safe.
+class SourceWorker {
+ public:
+  SourceWorker(std::unique_ptr<Source> source, const Clock& clock)
+      // Shared between the thread and us, because either may be the last: a thread that hangs in a driver can neither
+      // be joined nor cancelled, and what it will touch when the driver lets go of it must still be there.
+      : shared_(std::make_shared<Shared>(std::move(source), clock)), name_(shared_->source->name()) {
+    thread_ = std::thread([shared = shared_] { Run(*shared); });
+  }
+
+  ~SourceWorker() {
+    bool hangs = false;
+    {
+      MutexLock lock(shared_->mutex);
+      shared_->stop = true;
+      hangs = shared_->busy;
+    }
+    shared_->changed.NotifyAll();
+    if (hangs) {
+      thread_.detach();
+    } else {
+      thread_.join();
+    }
+  }
+
+  const std::string& name() const { return name_; }
+
+  // Hands the tick over unless the source still hangs in an earlier one; appends what that earlier one said, if it
+  // came back meanwhile.
+  void Start(const Tick& tick, wire::AgentReport& report) {
+    wire::AgentReport late;
+    {
+      MutexLock lock(shared_->mutex);
+      if (shared_->busy) return;
+      late.Swap(&shared_->said);
+      shared_->tick = tick;
+      shared_->started_ns = shared_->clock.MonotonicNanos();
+      shared_->busy = true;
+    }
+    shared_->changed.NotifyAll();
+    report.MergeFrom(late);
+  }
+
+  // Waits until `deadline_ns` of RealClock and appends the answer, or the lack of it.
+  void Finish(int64_t deadline_ns, wire::AgentReport& report) {
+    wire::AgentReport said;
+    Answer answer;
+    {
+      MutexLock lock(shared_->mutex);
+      while (shared_->busy) {
+        const int64_t left_ns = deadline_ns - RealClock().MonotonicNanos();
+        if (left_ns <= 0) break;
+        shared_->changed.WaitFor(shared_->mutex, left_ns);
+      }
+      if (shared_->busy) {
+        answer = Overdue(shared_->clock.MonotonicNanos() - shared_->started_ns);
+      } else {
+        answer = shared_->answer;
+        said.Swap(&shared_->said);
+      }
+    }
+    report.MergeFrom(said);
+    AddStatus(name_, answer, report);
+  }
+
+ private:
+  struct Shared {
+    Shared(std::unique_ptr<Source> owned, const Clock& borrowed) : source(std::move(owned)), clock(borrowed) {}
+
+    const std::unique_ptr<Source> source;  // called by the thread only
+    const Clock& clock;
+    Mutex mutex;
+    CondVar changed;
+    bool stop ABSL_GUARDED_BY(mutex) = false;
+    bool busy ABSL_GUARDED_BY(mutex) = false;  // a tick is handed over and not answered
+    Tick tick ABSL_GUARDED_BY(mutex);
+    int64_t started_ns ABSL_GUARDED_BY(mutex) = 0;
+    Answer answer ABSL_GUARDED_BY(mutex);           // to the last tick that was answered
+    wire::AgentReport said ABSL_GUARDED_BY(mutex);  // what came with it, until it is taken
+  };
+
+  static Answer Overdue(int64_t waited_ns) {
+    const double seconds = static_cast<double>(waited_ns) / kNanosPerSecond;
+    return Answer{absl::DeadlineExceededError(absl::StrFormat("no answer for %.1f s", seconds)), waited_ns};
+  }
+
+  static void Run(Shared& shared) {
+    while (true) {
+      Tick tick;
+      {
+        MutexLock lock(shared.mutex);
+        while (!shared.busy && !shared.stop) shared.changed.Wait(shared.mutex);
+        if (shared.stop) return;
+        tick = shared.tick;
+      }
+      wire::AgentReport said;
+      Answer answer = Ask(*shared.source, shared.clock, tick, said);
+      {
+        MutexLock lock(shared.mutex);
+        shared.answer = std::move(answer);
+        shared.said.Swap(&said);
+        shared.busy = false;
+      }
+      shared.changed.NotifyAll();
+    }
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  const std::string name_;
+  std::thread thread_;
+};
+
+SourceRunner::SourceRunner(const Clock& clock, int64_t deadline_ns) : clock_(clock), deadline_ns_(deadline_ns) {
+  CHECK(deadline_ns > 0);
+}
+
+SourceRunner::~SourceRunner() = default;
+
+void SourceRunner::Add(std::unique_ptr<Source> source, bool may_hang) {
+  CHECK(source != nullptr);
+  CHECK(entries_.size() < kMaxSources);
+  Entry entry;
+  if (may_hang) {
+    entry.worker = std::make_unique<SourceWorker>(std::move(source), clock_);
+  } else {
+    entry.source = std::move(source);
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void SourceRunner::Collect(const Tick& tick, wire::AgentReport& report) {
+  // The threads work while we do the rest.
+  const int64_t deadline_ns = RealClock().MonotonicNanos() + deadline_ns_;
+  for (const Entry& entry : entries_) {
+    if (entry.worker != nullptr) entry.worker->Start(tick, report);
+  }
+  std::vector<Answer> answers(entries_.size());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].source != nullptr) answers[i] = Ask(*entries_[i].source, clock_, tick, report);
+  }
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].worker != nullptr) {
+      entries_[i].worker->Finish(deadline_ns, report);
+    } else {
+      AddStatus(entries_[i].source->name(), answers[i], report);
+    }
+  }
+}
+
+}  // namespace lockstep

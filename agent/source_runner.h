@@ -1,0 +1,56 @@
+// Asks every source once per tick and says how each of them did.
+//
+// A source that reads plain memory of the kernel is called in place. One that may hang (a driver, a vendor library,
+// firmware behind a file) gets a thread of its own and a deadline: if it does not come back, it is TIMED_OUT in this
+// tick and in every later one until it does, and nothing else waits for it. A blocked driver is a finding in itself.
+
+#ifndef LOCKSTEP_AGENT_SOURCE_RUNNER_H_
+#define LOCKSTEP_AGENT_SOURCE_RUNNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "agent/source.h"
+#include "base/clock.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+class SourceWorker;
+
+// Owns the sources. Not thread-safe: one thread adds and collects.
+class SourceRunner {
+ public:
+  // Sources that a runner takes; far more than the table has rows.
+  static constexpr size_t kMaxSources = 64;
+
+  // `clock` measures durations; it must outlive every thread of a source, also one that hangs. `deadline_ns` is how
+  // long a tick waits, in real time, for all sources that may hang together.
+  SourceRunner(const Clock& clock, int64_t deadline_ns);
+  // Does not wait for a source that hangs: its thread is left behind and ends by itself if the source ever returns.
+  ~SourceRunner();
+  SourceRunner(const SourceRunner&) = delete;
+  SourceRunner& operator=(const SourceRunner&) = delete;
+
+  void Add(std::unique_ptr<Source> source, bool may_hang);
+
+  // Appends what the sources have to say and one SourceStatus for each source, in the order in which they were added.
+  // What a source says after its deadline is appended in the next tick: its samples carry the time they belong to.
+  void Collect(const Tick& tick, wire::AgentReport& report);
+
+ private:
+  struct Entry {
+    std::unique_ptr<Source> source;        // called in place, or
+    std::unique_ptr<SourceWorker> worker;  // called on a thread
+  };
+
+  const Clock& clock_;
+  const int64_t deadline_ns_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCE_RUNNER_H_

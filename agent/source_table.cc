@@ -1,0 +1,52 @@
+#include "agent/source_table.h"
+
+#include <utility>
+
+#include "agent/rooted_fs.h"
+#include "agent/sources/host/host_source.h"
+#include "agent/sources/infiniband/infiniband_source.h"
+#include "agent/sources/kernel_log/kernel_log_source.h"
+#include "agent/sources/net/net_source.h"
+#include "agent/sources/nvml/nvml_source.h"
+#include "base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Source>> MakeHost(const SourceOptions& options) {
+  ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
+  return std::make_unique<HostSource>(std::move(fs));
+}
+
+absl::StatusOr<std::unique_ptr<Source>> MakeKernelLog(const SourceOptions& options) {
+  ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
+  return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)));
+}
+
+absl::StatusOr<std::unique_ptr<Source>> MakeNet(const SourceOptions& options) {
+  ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
+  return std::make_unique<NetSource>(std::move(fs), MakeEthtoolStatistics());
+}
+
+absl::StatusOr<std::unique_ptr<Source>> MakeInfiniband(const SourceOptions& options) {
+  ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
+  return std::make_unique<InfinibandSource>(std::move(fs));
+}
+
+absl::StatusOr<std::unique_ptr<Source>> MakeNvml(const SourceOptions& options) {
+  return std::make_unique<NvmlSource>(options.nvml_library);
+}
+
+constexpr SourceRow kRows[] = {
+    {"kernel_log", /*may_hang=*/false, MakeKernelLog},
+    {"host", /*may_hang=*/false, MakeHost},
+    {"net", /*may_hang=*/true, MakeNet},
+    {"infiniband", /*may_hang=*/true, MakeInfiniband},
+    {"nvml", /*may_hang=*/true, MakeNvml},
+};
+
+}  // namespace
+
+absl::Span<const SourceRow> SourceTable() { return kRows; }
+
+}  // namespace lockstep

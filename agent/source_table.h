@@ -1,0 +1,35 @@
+// The table of sources: adding one is a folder under agent/sources and a row here.
+
+#ifndef LOCKSTEP_AGENT_SOURCE_TABLE_H_
+#define LOCKSTEP_AGENT_SOURCE_TABLE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "agent/source.h"
+
+namespace lockstep {
+
+// What a source may need to know about where it runs.
+struct SourceOptions {
+  std::string root = "/";                          // of the file system that is looked at
+  std::string nvml_library = "libnvidia-ml.so.1";  // name or path for dlopen
+};
+
+// One source: how it is made and whether it needs a thread of its own. Immutable.
+struct SourceRow {
+  absl::string_view name;
+  bool may_hang;
+  absl::StatusOr<std::unique_ptr<Source>> (*create)(const SourceOptions& options);
+};
+
+// The sources that need nothing but SourceOptions, in the order of their cost. Recorder rings, which share state with
+// the rest of the agent, are added to the runner by the agent itself.
+absl::Span<const SourceRow> SourceTable();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCE_TABLE_H_

@@ -1,0 +1,88 @@
+#include "agent/sources/nvml/nvml_source.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "agent/metric_block.h"
+#include "agent/sources/nvml/nvml_library.h"
+#include "agent/sources/nvml/nvml_readers.h"
+#include "base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+bool IsUnsupported(int result) {
+  return result == kNvmlNotSupported || result == kNvmlFunctionNotFound || result == kNvmlNoPermission ||
+         result == kNvmlInvalidArgument || result == kNvmlNotFound;
+}
+
+}  // namespace
+
+absl::Status NvmlSource::Collect(const Tick& tick, wire::AgentReport& report) {
+  if (!ready_) {
+    if (!opened_ns_.has_value() || tick.monotonic_ns - *opened_ns_ >= kRetryNs) {
+      opened_ns_ = tick.monotonic_ns;
+      open_status_ = Open();
+    }
+    RETURN_IF_ERROR(open_status_);
+  }
+  const bool slow = !slow_ns_.has_value() || tick.monotonic_ns - *slow_ns_ >= kSlowPeriodNs;
+  if (slow) slow_ns_ = tick.monotonic_ns;
+  absl::Status status;
+  for (size_t i = 0; i < gpus_.size(); ++i) {
+    const absl::Status wrong = CollectGpu(i, tick, slow, report);
+    if (wrong.ok()) continue;
+    status = status.ok() ? wrong : absl::UnavailableError(absl::StrCat(status.message(), "; ", wrong.message()));
+  }
+  turn_ = (turn_ + 1) % gpus_.size();
+  return status;
+}
+
+absl::Status NvmlSource::Open() {
+  if (!api_.has_value()) {
+    ASSIGN_OR_RETURN(api_, LoadNvml(library_));
+  }
+  const int result = api_->init();
+  if (result == kNvmlDriverNotLoaded) return NoData("the NVIDIA driver is not loaded");
+  if (result != kNvmlSuccess) return absl::UnavailableError(absl::StrCat("NVML: ", api_->error_string(result)));
+  ASSIGN_OR_RETURN(gpus_, ReadGpuInventory(*api_));
+  if (gpus_.empty()) return NoData("no NVIDIA GPU");
+  unsupported_.assign(gpus_.size(), std::vector<bool>(NvmlReaders().size()));
+  slow_ns_.reset();
+  turn_ = 0;
+  ready_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status NvmlSource::CollectGpu(size_t index, const Tick& tick, bool slow, wire::AgentReport& report) {
+  const GpuInfo& gpu = gpus_[index];
+  if (gpu.handle == nullptr) return Wrong(gpu, "cannot be opened", gpu.open_result);
+  MetricBlockBuilder block(report, gpu.device, tick.monotonic_ns);
+  absl::Status status;
+  const absl::Span<const NvmlReader> readers = NvmlReaders();
+  for (size_t i = 0; i < readers.size(); ++i) {
+    const NvmlReader& reader = readers[i];
+    if (unsupported_[index][i]) continue;
+    if (reader.cadence == NvmlCadence::kSlow && !slow) continue;
+    if (reader.cadence == NvmlCadence::kTurn && index != turn_) continue;
+    const int result = reader.read(*api_, gpu.handle, block);
+    if (result == kNvmlSuccess) continue;
+    if (IsUnsupported(result)) {
+      unsupported_[index][i] = true;
+      continue;
+    }
+    // Nothing else can be known of a GPU that is gone.
+    if (result == kNvmlGpuIsLost) return Wrong(gpu, "is lost", result);
+    // The driver was reloaded under us: begin again.
+    if (result == kNvmlUninitialized) ready_ = false;
+    if (status.ok()) status = Wrong(gpu, reader.what, result);
+  }
+  return status;
+}
+
+absl::Status NvmlSource::Wrong(const GpuInfo& gpu, absl::string_view what, int result) {
+  const absl::string_view address = gpu.pci_address.empty() ? "address unknown" : absl::string_view(gpu.pci_address);
+  return absl::UnavailableError(absl::StrCat(gpu.device, " (", address, ") ", what, ": ", api_->error_string(result)));
+}
+
+}  // namespace lockstep

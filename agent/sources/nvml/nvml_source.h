@@ -1,0 +1,60 @@
+// NVIDIA GPUs, through NVML.
+
+#ifndef LOCKSTEP_AGENT_SOURCES_NVML_NVML_SOURCE_H_
+#define LOCKSTEP_AGENT_SOURCES_NVML_NVML_SOURCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "agent/source.h"
+#include "agent/sources/nvml/gpu_inventory.h"
+#include "agent/sources/nvml/nvml_api.h"
+
+namespace lockstep {
+
+// Device names are "gpu<index>". What a GPU does not support costs only its own metric and is not asked for again.
+//
+// NoData without the library, the driver or a GPU; looked for again every kRetryNs. A GPU that is lost, and any other
+// refusal, fails the tick with the GPU named, after the others were read. May hang: a sick driver does not return from
+// its calls. Owns all that it touches. Not thread-safe.
+class NvmlSource final : public Source {
+ public:
+  static constexpr int64_t kRetryNs = 30'000'000'000;
+  // Between two readings of what is NvmlCadence::kSlow.
+  static constexpr int64_t kSlowPeriodNs = 10'000'000'000;
+
+  // `library` as dlopen takes it.
+  explicit NvmlSource(std::string library) : library_(std::move(library)) {}
+
+  absl::string_view name() const override { return "nvml"; }
+  absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
+
+  // The GPUs found so far.
+  const std::vector<GpuInfo>& gpus() const { return gpus_; }
+
+ private:
+  absl::Status Open();
+  // Returns what is wrong with the GPU, or OK.
+  absl::Status CollectGpu(size_t index, const Tick& tick, bool slow, wire::AgentReport& report);
+  absl::Status Wrong(const GpuInfo& gpu, absl::string_view what, int result);
+
+  const std::string library_;
+  absl::optional<NvmlApi> api_;
+  bool ready_ = false;  // initialised and with GPUs
+  absl::optional<int64_t> opened_ns_;
+  absl::Status open_status_;
+  absl::optional<int64_t> slow_ns_;
+  size_t turn_ = 0;  // the GPU whose turn it is
+  std::vector<GpuInfo> gpus_;
+  std::vector<std::vector<bool>> unsupported_;  // by GPU and reader
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCES_NVML_NVML_SOURCE_H_

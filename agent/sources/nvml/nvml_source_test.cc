@@ -1,0 +1,200 @@
+#include "agent/sources/nvml/nvml_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "agent/source_runner.h"
+#include "agent/testing/report_view.h"
+#include "base/clock.h"
+#include "base/metric_catalog.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+std::string FakeLibrary() { return std::filesystem::absolute("agent/sources/nvml/testing/libnvidia-ml-fake.so"); }
+
+class NvmlSourceTest : public ::testing::Test {
+ protected:
+  NvmlSourceTest() : source_(FakeLibrary()) { Script(""); }
+
+  void Script(const std::string& text) { setenv("LOCKSTEP_FAKE_NVML", directory_.Write("script", text).c_str(), 1); }
+
+  wire::AgentReport Collect(int64_t second = 0) {
+    wire::AgentReport report;
+    last_ = source_.Collect(Tick{.monotonic_ns = second * kNanosPerSecond}, report);
+    return report;
+  }
+
+  TemporaryDirectory directory_;
+  NvmlSource source_;
+  absl::Status last_;
+};
+
+TEST_F(NvmlSourceTest, ReadsEveryMetricInOurUnits) {
+  const struct {
+    Metric metric;
+    double value;
+  } kExpected[] = {
+      {Metric::kGpuUtilizationRatio, 0.97},
+      {Metric::kGpuMemoryUtilizationRatio, 0.40},
+      {Metric::kGpuMemoryUsedBytes, 600},
+      {Metric::kGpuMemoryTotalBytes, 1000},
+      {Metric::kGpuTemperatureCelsius, 60},
+      {Metric::kGpuMemoryTemperatureCelsius, 88},
+      {Metric::kGpuPowerWatts, 650.5},
+      {Metric::kGpuPowerLimitWatts, 700},
+      {Metric::kGpuSmClockHertz, 1.98e9},
+      {Metric::kGpuMemoryClockHertz, 2.619e9},
+      {Metric::kGpuClockEventReasons, 0x44},
+      {Metric::kGpuPcieLinkGeneration, 4},
+      {Metric::kGpuPcieLinkWidth, 8},
+      {Metric::kGpuPcieLinkGenerationMax, 5},
+      {Metric::kGpuPcieLinkWidthMax, 16},
+      {Metric::kGpuPcieReplaysTotal, 3},
+      {Metric::kGpuPcieReceiveBytesPerSecond, 20'000},
+      {Metric::kGpuPcieTransmitBytesPerSecond, 10'000},
+      {Metric::kGpuEccCorrectedTotal, 5},
+      {Metric::kGpuEccUncorrectedTotal, 1},
+      {Metric::kGpuRemappedRowsCorrected, 1},
+      {Metric::kGpuRemappedRowsUncorrected, 2},
+      {Metric::kGpuRowRemapPending, 1},
+      {Metric::kGpuRowRemapFailure, 0},
+      {Metric::kGpuEnergyJoulesTotal, 123.456},
+      {Metric::kGpuNvlinkCrcErrorsTotal, 20},
+      {Metric::kGpuNvlinkReplayErrorsTotal, 10},
+      {Metric::kGpuNvlinkRecoveryErrorsTotal, 10},
+      {Metric::kGpuNvlinkActiveLinks, 3},
+  };
+  const wire::AgentReport report = Collect();
+  ASSERT_OK(last_);
+  EXPECT_THAT(DevicesOf(report), ElementsAre("gpu0", "gpu1"));
+  for (const auto& expected : kExpected) {
+    EXPECT_THAT(ValueOf(report, "gpu0", expected.metric), Optional(DoubleNear(expected.value, 1e-6)))
+        << FindMetric(expected.metric)->name;
+  }
+  EXPECT_EQ(report.metrics(0).metrics_size(), static_cast<int>(std::size(kExpected)));
+  EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuTemperatureCelsius), 61);
+}
+
+TEST_F(NvmlSourceTest, KnowsItsGpus) {
+  Collect();
+  ASSERT_EQ(source_.gpus().size(), 2u);
+  EXPECT_EQ(source_.gpus()[1].index, 1u);
+  EXPECT_EQ(source_.gpus()[1].uuid, "GPU-00000000-0000-0000-0000-000000000001");
+  EXPECT_EQ(source_.gpus()[1].pci_address, "0000:3c:00.0");
+}
+
+TEST_F(NvmlSourceTest, WhatIsNotSupportedCostsOnlyItself) {
+  Script("unsupported nvmlDeviceGetTotalEccErrors\nunsupported nvmlDeviceGetFieldValues\n");
+  const wire::AgentReport report = Collect();
+  EXPECT_OK(last_);
+  EXPECT_FALSE(ValueOf(report, "gpu0", Metric::kGpuEccCorrectedTotal).has_value());
+  EXPECT_FALSE(ValueOf(report, "gpu0", Metric::kGpuMemoryTemperatureCelsius).has_value());
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuPowerWatts), 650.5);
+}
+
+TEST_F(NvmlSourceTest, ALostGpuIsNamedAndTheOthersAreRead) {
+  Collect(0);
+  Script("lost 1\n");
+  const wire::AgentReport report = Collect(1);
+  EXPECT_THAT(last_, StatusIs(absl::StatusCode::kUnavailable, "gpu1 (0000:3c:00.0) is lost: GPU is lost"));
+  EXPECT_THAT(DevicesOf(report), ElementsAre("gpu0"));
+}
+
+TEST_F(NvmlSourceTest, AGpuThatWasLostFromTheStartIsNamedToo) {
+  Script("lost 0\n");
+  const wire::AgentReport report = Collect();
+  EXPECT_THAT(last_, StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("gpu0"), HasSubstr("GPU is lost"))));
+  EXPECT_THAT(DevicesOf(report), ElementsAre("gpu1"));
+}
+
+TEST_F(NvmlSourceTest, AnErrorIsSaidAndTriedAgain) {
+  Script("fail nvmlDeviceGetPowerUsage\n");
+  EXPECT_FALSE(ValueOf(Collect(0), "gpu0", Metric::kGpuPowerWatts).has_value());
+  EXPECT_THAT(last_, StatusIs(absl::StatusCode::kUnavailable,
+                              AllOf(HasSubstr("gpu0"), HasSubstr("gpu1"), HasSubstr("power: Unknown Error"))));
+  Script("");
+  EXPECT_EQ(ValueOf(Collect(1), "gpu0", Metric::kGpuPowerWatts), 650.5);
+  EXPECT_OK(last_);
+}
+
+TEST_F(NvmlSourceTest, SpreadsWhatIsExpensive) {
+  Collect(0);
+  const wire::AgentReport second = Collect(1);
+  EXPECT_FALSE(ValueOf(second, "gpu0", Metric::kGpuEccCorrectedTotal).has_value());
+  EXPECT_FALSE(ValueOf(second, "gpu0", Metric::kGpuPcieReceiveBytesPerSecond).has_value());
+  EXPECT_TRUE(ValueOf(second, "gpu1", Metric::kGpuPcieReceiveBytesPerSecond).has_value()) << "its turn";
+  EXPECT_TRUE(ValueOf(second, "gpu0", Metric::kGpuPowerWatts).has_value());
+  EXPECT_TRUE(ValueOf(Collect(10), "gpu0", Metric::kGpuEccCorrectedTotal).has_value());
+}
+
+TEST_F(NvmlSourceTest, DoesNotBelieveInTooManyGpus) {
+  Script("gpus 65\n");
+  Collect();
+  EXPECT_THAT(last_, StatusIs(absl::StatusCode::kOutOfRange, "65 GPUs, at most 64"));
+}
+
+TEST_F(NvmlSourceTest, HasNoDataWithoutTheLibrary) {
+  NvmlSource source((directory_.path() / "libnvidia-ml.so.1").string());
+  wire::AgentReport report;
+  const absl::Status status = source.Collect(Tick{}, report);
+  EXPECT_TRUE(IsNoData(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("libnvidia-ml.so.1"));
+}
+
+TEST_F(NvmlSourceTest, FailsOnALibraryThatIsSomethingElse) {
+  NvmlSource source("libc.so.6");
+  wire::AgentReport report;
+  EXPECT_THAT(source.Collect(Tick{}, report),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("nvmlInit_v2")));
+}
+
+TEST_F(NvmlSourceTest, HasNoDataWithoutDriverOrGpuAndLooksAgain) {
+  Script("driver gone\n");
+  Collect(0);
+  EXPECT_TRUE(IsNoData(last_)) << last_;
+  Script("gpus 0\n");
+  Collect(40);
+  EXPECT_TRUE(IsNoData(last_)) << last_;
+  Script("gpus 1\n");
+  Collect(50);
+  EXPECT_TRUE(IsNoData(last_)) << "not yet";
+  EXPECT_THAT(DevicesOf(Collect(80)), ElementsAre("gpu0"));
+  EXPECT_OK(last_);
+}
+
+TEST_F(NvmlSourceTest, ADriverThatHangsTimesOutUntilItReturns) {
+  Script("hang nvmlDeviceGetPowerUsage\n");
+  SourceRunner runner(RealClock(), 50 * kNanosPerMilli);
+  runner.Add(std::make_unique<NvmlSource>(FakeLibrary()), /*may_hang=*/true);
+  for (int tick = 0; tick < 2; ++tick) {
+    wire::AgentReport report;
+    runner.Collect(Tick{.monotonic_ns = tick}, report);
+    ASSERT_EQ(report.sources_size(), 1);
+    EXPECT_EQ(report.sources(0).outcome(), wire::SourceStatus::OUTCOME_TIMED_OUT);
+  }
+  Script("");
+  wire::SourceStatus::Outcome outcome = wire::SourceStatus::OUTCOME_TIMED_OUT;
+  while (outcome == wire::SourceStatus::OUTCOME_TIMED_OUT) {
+    wire::AgentReport report;
+    runner.Collect(Tick{.monotonic_ns = 2}, report);
+    outcome = report.sources(0).outcome();
+  }
+  EXPECT_EQ(outcome, wire::SourceStatus::OUTCOME_OK);
+}
+
+}  // namespace
+}  // namespace lockstep

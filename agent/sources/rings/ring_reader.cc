@@ -1,0 +1,234 @@
+#include "agent/sources/rings/ring_reader.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// Slots copied at once; 32 KiB per copy.
+constexpr uint64_t kMaxRunSlots = 256;
+constexpr int32_t kMaxRanks = 1'000'000;
+
+// By RingRefusalReason.
+constexpr absl::string_view kRefusalNames[] = {"none",         "initializing", "unreadable",   "not_a_ring",
+                                               "newer_layout", "bad_geometry", "bad_identity", "too_many"};
+static_assert(std::size(kRefusalNames) == kRingRefusalReasons);
+
+// Copies exactly `size` bytes at `offset`; false when the file ends before or cannot be read.
+bool ReadAt(int fd, uint64_t offset, size_t size, void* to) {
+  auto* bytes = static_cast<uint8_t*>(to);
+  while (size > 0) {
+    const ssize_t got = pread(fd, bytes, size, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes += got;
+    offset += got;
+    size -= got;
+  }
+  return true;
+}
+
+absl::Status Truncated() { return absl::DataLossError("the file was truncated"); }
+
+std::string CheckGeometry(const ring::RingHeader& header, uint64_t file_bytes) {
+  const auto differs = [](const char* field, uint64_t found, uint64_t expected) {
+    return absl::StrCat(field, " is ", found, ", expected ", expected);
+  };
+  if (header.header_bytes != sizeof(ring::RingHeader)) {
+    return differs("header_bytes", header.header_bytes, sizeof(ring::RingHeader));
+  }
+  if (header.communicator_bytes != sizeof(ring::CommunicatorEntry)) {
+    return differs("communicator_bytes", header.communicator_bytes, sizeof(ring::CommunicatorEntry));
+  }
+  if (header.operation_bytes != sizeof(ring::OperationSlot)) {
+    return differs("operation_bytes", header.operation_bytes, sizeof(ring::OperationSlot));
+  }
+  const uint32_t operations = header.operation_capacity;
+  if (operations == 0 || operations > ring::kMaxOperations || (operations & (operations - 1)) != 0) {
+    return absl::StrCat("operation_capacity is ", operations);
+  }
+  if (header.communicator_capacity == 0 || header.communicator_capacity > ring::kMaxCommunicators) {
+    return absl::StrCat("communicator_capacity is ", header.communicator_capacity);
+  }
+  const uint64_t expected = ring::FileBytes(header.communicator_capacity, operations);
+  if (header.total_bytes != expected) return differs("total_bytes", header.total_bytes, expected);
+  if (file_bytes < expected) return differs("size of the file", file_bytes, expected);
+  return "";
+}
+
+std::string CheckIdentity(const ring::RingHeader& header) {
+  if (header.pid <= 0) return absl::StrCat("pid is ", header.pid);
+  if (header.rank < -1 || header.rank >= kMaxRanks || header.world_size < -1 || header.world_size > kMaxRanks ||
+      (header.world_size >= 0 && header.rank >= header.world_size)) {
+    return absl::StrCat("rank ", header.rank, " in a world of ", header.world_size);
+  }
+  if (header.local_rank < -1) return absl::StrCat("local_rank is ", header.local_rank);
+  if (header.gpu_index < -1) return absl::StrCat("gpu_index is ", header.gpu_index);
+  return "";
+}
+
+RingRefusal CheckHeader(const ring::RingHeader& header, uint64_t file_bytes) {
+  if (header.magic != ring::kMagic) return {RingRefusalReason::kNotARing, "no magic number"};
+  if (header.layout_version > ring::kLayoutVersion) {
+    return {RingRefusalReason::kNewerLayout,
+            absl::StrCat("layout version ", header.layout_version, ", this agent reads ", ring::kLayoutVersion)};
+  }
+  if (header.layout_version == 0) return {RingRefusalReason::kBadGeometry, "layout version 0"};
+  if (std::string wrong = CheckGeometry(header, file_bytes); !wrong.empty()) {
+    return {RingRefusalReason::kBadGeometry, std::move(wrong)};
+  }
+  if (header.state == static_cast<uint32_t>(ring::RecorderState::kInitializing)) {
+    return {RingRefusalReason::kInitializing, "the recorder is still starting"};
+  }
+  if (std::string wrong = CheckIdentity(header); !wrong.empty()) {
+    return {RingRefusalReason::kBadIdentity, std::move(wrong)};
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::string_view RingRefusalName(RingRefusalReason reason) { return kRefusalNames[static_cast<int>(reason)]; }
+
+std::unique_ptr<RingReader> RingReader::Open(UniqueFd file, int64_t since_ns, RingRefusal* refusal) {
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) {
+    *refusal = {RingRefusalReason::kUnreadable, std::strerror(errno)};
+    return nullptr;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    *refusal = {RingRefusalReason::kNotARing, "no regular file"};
+    return nullptr;
+  }
+  ring::RingHeader header;
+  if (!ReadAt(file.get(), 0, sizeof(header), &header)) {
+    *refusal = {RingRefusalReason::kNotARing, absl::StrCat("only ", status.st_size, " bytes")};
+    return nullptr;
+  }
+  *refusal = CheckHeader(header, static_cast<uint64_t>(status.st_size));
+  if (refusal->reason != RingRefusalReason::kNone) return nullptr;
+  return std::unique_ptr<RingReader>(new RingReader(std::move(file), since_ns, header));
+}
+
+absl::Status RingReader::Poll(RingSnapshot* snapshot) {
+  *snapshot = {};
+  ring::RingHeader now;
+  if (!ReadAt(file_.get(), 0, sizeof(now), &now)) return Truncated();
+  // Capacities are taken from the first header for ever; a change of it means that somebody else writes here.
+  if (std::memcmp(&now, &header_, offsetof(ring::RingHeader, state)) != 0) {
+    return absl::DataLossError("the constant part of the header has changed");
+  }
+  snapshot->state = now.state;
+  snapshot->disabled_reason = now.disabled_reason;
+  snapshot->counters = now.counters;
+  RETURN_IF_ERROR(PollCommunicators(std::min(now.communicator_count, header_.communicator_capacity), snapshot));
+  RETURN_IF_ERROR(PollOperations(now.next_ticket, snapshot));
+  if (!polled_ && header_.opened_at_ns < since_ns_) snapshot->overwritten = 0;
+  polled_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status RingReader::PollCommunicators(uint32_t count, RingSnapshot* snapshot) {
+  const size_t bytes = count * sizeof(ring::CommunicatorEntry);
+  for (std::vector<uint8_t>& buffer : buffers_) {
+    buffer.resize(std::max(buffer.size(), bytes));
+    if (!ReadAt(file_.get(), sizeof(ring::RingHeader), bytes, buffer.data())) return Truncated();
+  }
+  snapshot->communicators.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    ring::CommunicatorEntry first;
+    RingCommunicator communicator;
+    communicator.index = i;
+    std::memcpy(&first, buffers_[0].data() + i * sizeof(first), sizeof(first));
+    std::memcpy(&communicator.entry, buffers_[1].data() + i * sizeof(first), sizeof(first));
+    // 0 in either copy: being written or renamed at this moment. The counters may differ between the copies: each is
+    // written at once and only grows, so the later is as good as any.
+    if (first.ready == 0 || communicator.entry.ready == 0) continue;
+    snapshot->communicators.push_back(communicator);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RingReader::PollOperations(uint64_t next_ticket, RingSnapshot* snapshot) {
+  if (next_ticket < next_unseen_) return absl::DataLossError("next_ticket went backwards");
+  const uint64_t capacity = header_.operation_capacity;
+  const uint64_t oldest_held = next_ticket > capacity ? next_ticket - capacity : 0;
+  const auto still_held = std::lower_bound(pending_.begin(), pending_.end(), oldest_held);
+  snapshot->overwritten += still_held - pending_.begin();
+  std::vector<uint64_t> tickets(still_held, pending_.end());
+  pending_.clear();
+
+  const uint64_t window = std::min(capacity, kMaxNewPerPoll);
+  const uint64_t first_new = std::max(next_unseen_, next_ticket > window ? next_ticket - window : 0);
+  snapshot->overwritten += first_new - next_unseen_;
+  for (uint64_t ticket = first_new; ticket < next_ticket; ++ticket) tickets.push_back(ticket);
+  next_unseen_ = next_ticket;
+
+  // Runs of tickets whose slots lie close together and do not wrap around the end of the ring.
+  for (size_t begin = 0; begin < tickets.size();) {
+    const uint64_t first_slot = tickets[begin] % capacity;
+    size_t end = begin + 1;
+    while (end < tickets.size() && tickets[end] - tickets[begin] < std::min(kMaxRunSlots, capacity - first_slot)) ++end;
+    RETURN_IF_ERROR(ReadRun(tickets, begin, end, snapshot));
+    begin = end;
+  }
+  if (pending_.size() > kMaxPending) {
+    const size_t excess = pending_.size() - kMaxPending;
+    snapshot->overwritten += excess;
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(excess));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RingReader::ReadRun(const std::vector<uint64_t>& tickets, size_t begin, size_t end,
+                                 RingSnapshot* snapshot) {
+  const uint64_t first_slot = tickets[begin] % header_.operation_capacity;
+  const size_t bytes = (tickets[end - 1] - tickets[begin] + 1) * sizeof(ring::OperationSlot);
+  const uint64_t offset = sizeof(ring::RingHeader) +
+                          uint64_t{header_.communicator_capacity} * sizeof(ring::CommunicatorEntry) +
+                          first_slot * sizeof(ring::OperationSlot);
+  for (std::vector<uint8_t>& buffer : buffers_) {
+    buffer.resize(std::max(buffer.size(), bytes));
+    if (!ReadAt(file_.get(), offset, bytes, buffer.data())) return Truncated();
+  }
+  for (size_t i = begin; i < end; ++i) {
+    const size_t at = (tickets[i] - tickets[begin]) * sizeof(ring::OperationSlot);
+    ring::OperationSlot first;
+    ring::OperationSlot second;
+    std::memcpy(&first, buffers_[0].data() + at, sizeof(first));
+    std::memcpy(&second, buffers_[1].data() + at, sizeof(second));
+    Classify(tickets[i], first, second, snapshot);
+  }
+  return absl::OkStatus();
+}
+
+void RingReader::Classify(uint64_t ticket, const ring::OperationSlot& first, const ring::OperationSlot& second,
+                          RingSnapshot* snapshot) {
+  const bool stable = (first.version & 1) == 0 && std::memcmp(&first, &second, sizeof(first)) == 0;
+  const auto state = static_cast<ring::OperationState>(second.state);
+  // A ticket is handed out before its slot is filled: until then the slot is empty or holds an older operation.
+  if (!stable || state == ring::OperationState::kEmpty || second.ticket < ticket) {
+    pending_.push_back(ticket);
+  } else if (second.ticket > ticket) {
+    ++snapshot->overwritten;
+  } else if (state == ring::OperationState::kFinished) {
+    // A time of 0 or less is for the gate to count as malformed, not for us to pass over.
+    if (second.finished_at_ns >= since_ns_ || second.finished_at_ns <= 0) snapshot->finished.push_back(second);
+  } else if (state == ring::OperationState::kEnqueued || state == ring::OperationState::kStarted) {
+    pending_.push_back(ticket);
+    snapshot->in_flight.push_back(second);
+  } else {
+    ++snapshot->malformed;
+  }
+}
+
+}  // namespace lockstep

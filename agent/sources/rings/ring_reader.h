@@ -1,0 +1,93 @@
+// Follows one recorder's ring file (agent/recorder/ring_format.h) from outside.
+//
+// The file belongs to another process, which may be buggy, hostile or dead: it may scribble over any byte or truncate
+// the file at any moment. Therefore it is read with pread(2) and never mapped: a truncated file ends a read early
+// instead of raising SIGBUS, and what is checked is a copy that cannot change between check and use. It costs two
+// system calls per run of neighbouring slots, which is a few per tick.
+//
+// Consistency of a slot: it is copied twice; the copy counts only if its version is even and both copies are equal, so
+// that no writer was inside between them. Writers never wait for readers. Not thread-safe.
+
+#ifndef LOCKSTEP_AGENT_SOURCES_RINGS_RING_READER_H_
+#define LOCKSTEP_AGENT_SOURCES_RINGS_RING_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "agent/recorder/ring_format.h"
+#include "agent/sources/rings/ring_snapshot.h"
+#include "agent/unique_fd.h"
+
+namespace lockstep {
+
+// Why a file is not followed. The names are values of a metric's label: see RingRefusalName.
+enum class RingRefusalReason {
+  kNone,
+  kInitializing,  // its recorder is still writing the header: worth another look
+  kUnreadable,    // cannot be opened or read
+  kNotARing,      // no regular file, or without the magic number
+  kNewerLayout,   // written by a newer recorder: upgrade the agent
+  kBadGeometry,   // capacities, sizes or offsets contradict the layout or the file
+  kBadIdentity,   // rank, pid or the like make no sense
+  kTooMany,       // more rings or jobs than the agent follows
+};
+inline constexpr int kRingRefusalReasons = 8;
+
+// "newer_layout" and so on. Immutable.
+absl::string_view RingRefusalName(RingRefusalReason reason);
+
+struct RingRefusal {
+  RingRefusalReason reason = RingRefusalReason::kNone;
+  std::string detail;  // for people
+};
+
+// Not thread-safe. Owns the descriptor.
+class RingReader {
+ public:
+  // Unfinished operations that are remembered; the oldest are given up, and counted as overwritten.
+  static constexpr size_t kMaxPending = 4096;
+  // Operations looked at in one Poll; older ones are skipped, and counted as overwritten.
+  static constexpr uint64_t kMaxNewPerPoll = 65'536;
+
+  // Checks the header. nullptr = refused, and `refusal` says why.
+  //
+  // A ring that was opened at or after `since_ns` (CLOCK_MONOTONIC, the start of the agent) is read from its first
+  // ticket on. Of an older one, only operations that finish after `since_ns` count: what it did before, the agent
+  // before us has sent, and what was overwritten in it before the first Poll is not our loss.
+  static std::unique_ptr<RingReader> Open(UniqueFd file, int64_t since_ns, RingRefusal* refusal);
+
+  // The header as it was when opened; its texts may lack their NUL.
+  const ring::RingHeader& header() const { return header_; }
+
+  // Looks at everything that may have changed. DATA_LOSS = the file has been damaged since: do not follow it further.
+  absl::Status Poll(RingSnapshot* snapshot);
+
+  const UniqueFd& file() const { return file_; }
+
+ private:
+  RingReader(UniqueFd file, int64_t since_ns, const ring::RingHeader& header)
+      : file_(std::move(file)), since_ns_(since_ns), header_(header) {}
+
+  absl::Status PollCommunicators(uint32_t count, RingSnapshot* snapshot);
+  absl::Status PollOperations(uint64_t next_ticket, RingSnapshot* snapshot);
+  absl::Status ReadRun(const std::vector<uint64_t>& tickets, size_t begin, size_t end, RingSnapshot* snapshot);
+  void Classify(uint64_t ticket, const ring::OperationSlot& first, const ring::OperationSlot& second,
+                RingSnapshot* snapshot);
+
+  UniqueFd file_;
+  const int64_t since_ns_;
+  const ring::RingHeader header_;
+  bool polled_ = false;
+  uint64_t next_unseen_ = 0;         // ticket; everything before was looked at
+  std::vector<uint64_t> pending_;    // tickets before next_unseen_ that had not finished, rising
+  std::vector<uint8_t> buffers_[2];  // the two copies, kept to spare allocations
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCES_RINGS_RING_READER_H_

@@ -1,0 +1,220 @@
+#include "agent/sources/rings/ring_report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/recorder/ring_format.h"
+#include "agent/sources/rings/operation_columns.h"
+#include "agent/sources/rings/ring_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kMaxMembers = 1'000'000;
+constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
+
+struct ProcessStateRow {
+  char letter;  // of /proc/<pid>/stat
+  wire::ProcessState state;
+};
+constexpr ProcessStateRow kProcessStates[] = {
+    {'R', wire::PROCESS_STATE_RUNNING},         {'S', wire::PROCESS_STATE_RUNNING}, {'I', wire::PROCESS_STATE_RUNNING},
+    {'D', wire::PROCESS_STATE_UNINTERRUPTIBLE}, {'T', wire::PROCESS_STATE_STOPPED}, {'t', wire::PROCESS_STATE_STOPPED},
+    {'Z', wire::PROCESS_STATE_ZOMBIE},          {'X', wire::PROCESS_STATE_GONE},
+};
+
+// By ring::RecorderState; a ring in state kInitializing is not followed.
+constexpr wire::RecorderState kRecorderStates[] = {wire::RECORDER_STATE_UNSPECIFIED, wire::RECORDER_STATE_ACTIVE,
+                                                   wire::RECORDER_STATE_FINALIZED, wire::RECORDER_STATE_DISABLED};
+
+// By ring::RecorderKind.
+constexpr wire::RecorderKind kRecorderKinds[] = {wire::RECORDER_KIND_UNSPECIFIED, wire::RECORDER_KIND_MPI,
+                                                 wire::RECORDER_KIND_NCCL_PROFILER, wire::RECORDER_KIND_NCCL_PRELOAD};
+
+template <typename T, size_t kSize>
+T FromTable(const T (&table)[kSize], size_t index) {
+  return index < kSize ? table[index] : table[0];
+}
+
+wire::ProcessState ToProcessState(const absl::optional<ProcessStat>& process) {
+  if (!process.has_value()) return wire::PROCESS_STATE_GONE;
+  for (const ProcessStateRow& row : kProcessStates) {
+    if (row.letter == process->state) return row.state;
+  }
+  return wire::PROCESS_STATE_UNSPECIFIED;
+}
+
+int64_t ToCpuNanos(uint64_t ticks) {
+  static const double nanos_per_tick = static_cast<double>(kNanosPerSecond) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return static_cast<int64_t>(std::min(static_cast<double>(ticks) * nanos_per_tick, 9e18));
+}
+
+bool IsPlausible(const ring::CommunicatorEntry& entry) {
+  return entry.size >= 0 && entry.size <= kMaxMembers && entry.rank >= -1 && entry.rank < std::max(entry.size, 1) &&
+         entry.enqueued <= kMaxSequence && entry.started <= kMaxSequence && entry.finished <= kMaxSequence;
+}
+
+// What is to be said about one entry of the communicator table.
+struct CommunicatorPart {
+  const ring::CommunicatorEntry* entry = nullptr;
+  std::vector<const ring::OperationSlot*> finished;
+  const ring::OperationSlot* oldest_in_flight = nullptr;
+};
+
+// What is to be said about one ring.
+struct ProcessPart {
+  const FollowedRing* ring = nullptr;
+  std::vector<CommunicatorPart> communicators;
+};
+
+bool IsWorthReporting(const CommunicatorPart& part, int64_t now_ns) {
+  const bool freed = part.entry->ready == 2;
+  const bool busy = !part.finished.empty() || part.oldest_in_flight != nullptr;
+  return !freed || busy || now_ns - std::clamp<int64_t>(part.entry->changed_at_ns, 0, now_ns) < kFreedCommunicatorNanos;
+}
+
+class Builder {
+ public:
+  explicit Builder(int64_t now_ns) : now_ns_(now_ns) {}
+
+  void Append(const std::map<std::string, FollowedRing>& rings, wire::AgentReport& report) {
+    std::vector<ProcessPart> parts;
+    size_t operations = 0;
+    size_t busy_communicators = 0;
+    for (const auto& [name, ring] : rings) {
+      parts.push_back(Sort(ring));
+      for (const CommunicatorPart& part : parts.back().communicators) {
+        operations += part.finished.size();
+        busy_communicators += part.finished.empty() ? 0 : 1;
+      }
+    }
+    // A fair share of 0 would silence everybody; kMaxCommunicatorsPerReport bounds the number that gets 1.
+    share_ = operations <= kMaxOperationsPerReport
+                 ? operations
+                 : std::max<size_t>(kMaxOperationsPerReport / std::max<size_t>(busy_communicators, 1), 1);
+    for (const ProcessPart& part : parts) AppendProcess(part, *report.add_processes());
+  }
+
+  const RingTally& tally() const { return tally_; }
+
+ private:
+  // Distributes the operations of a ring over its communicators.
+  ProcessPart Sort(const FollowedRing& ring) {
+    ProcessPart part;
+    part.ring = &ring;
+    std::unordered_map<uint32_t, size_t> position;  // of a table index in part.communicators
+    for (const RingCommunicator& communicator : ring.snapshot.communicators) {
+      if (!IsPlausible(communicator.entry)) {
+        ++tally_.communicators_left_out;
+        continue;
+      }
+      position.emplace(communicator.index, part.communicators.size());
+      part.communicators.push_back({&communicator.entry, {}, nullptr});
+    }
+    tally_.overwritten += ring.snapshot.overwritten;
+    tally_.malformed += ring.snapshot.malformed;
+    for (const ring::OperationSlot& operation : ring.snapshot.finished) {
+      const auto at = position.find(operation.communicator);
+      if (at == position.end()) {
+        ++tally_.unknown_communicator;
+      } else if (!IsPlausibleOperation(operation, now_ns_)) {
+        ++tally_.malformed;
+      } else {
+        part.communicators[at->second].finished.push_back(&operation);
+      }
+    }
+    for (const ring::OperationSlot& operation : ring.snapshot.in_flight) {
+      const auto at = position.find(operation.communicator);
+      if (at == position.end() || operation.sequence > kMaxSequence) continue;
+      CommunicatorPart& communicator = part.communicators[at->second];
+      if (communicator.oldest_in_flight == nullptr) communicator.oldest_in_flight = &operation;
+    }
+    return part;
+  }
+
+  void AppendProcess(const ProcessPart& part, wire::ProcessReport& to) {
+    const ring::RingHeader& header = part.ring->reader->header();
+    const RingSnapshot& snapshot = part.ring->snapshot;
+    to.set_job(part.ring->job);
+    to.set_rank(header.rank);
+    to.set_world_size(header.world_size);
+    to.set_local_rank(header.local_rank);
+    to.set_pid(part.ring->host_pid != 0 ? part.ring->host_pid : header.pid);
+    to.set_process_start_ticks(header.process_start_ticks);
+    to.set_gpu_index(header.gpu_index);
+    to.set_gpu_uuid(RingText(header.gpu_uuid));
+    to.set_recorder(FromTable(kRecorderKinds, header.recorder_kind));
+    to.set_state(ToProcessState(part.ring->process));
+    to.set_recorder_state(FromTable(kRecorderStates, snapshot.state));
+    to.set_disabled_reason(snapshot.disabled_reason);
+    if (part.ring->process.has_value()) to.set_cpu_ns(ToCpuNanos(part.ring->process->cpu_ticks));
+    to.set_operations_enqueued(snapshot.counters.enqueued);
+    to.set_operations_finished(snapshot.counters.finished);
+    to.set_operations_lost(snapshot.counters.lost);
+    for (const CommunicatorPart& communicator : part.communicators) {
+      if (!IsWorthReporting(communicator, now_ns_)) continue;
+      if (communicators_ == kMaxCommunicatorsPerReport) {
+        ++tally_.communicators_left_out;
+        tally_.over_budget += communicator.finished.size();
+        continue;
+      }
+      ++communicators_;
+      AppendCommunicator(communicator, *to.add_communicators());
+    }
+  }
+
+  void AppendCommunicator(const CommunicatorPart& part, wire::CommunicatorReport& to) {
+    const ring::CommunicatorEntry& entry = *part.entry;
+    to.set_id(entry.id);
+    to.set_name(RingText(entry.name));
+    to.set_size(entry.size);
+    to.set_rank(entry.rank);
+    to.set_freed(entry.ready == 2);
+    to.set_enqueued(entry.enqueued);
+    to.set_started(std::min(entry.started, entry.enqueued));
+    to.set_finished(std::min(entry.finished, entry.enqueued));
+    const int64_t changed_ns = std::clamp<int64_t>(entry.changed_at_ns, 0, now_ns_);
+    to.set_idle_ns(now_ns_ - changed_ns);
+    if (part.oldest_in_flight != nullptr) AppendInFlight(*part.oldest_in_flight, *to.mutable_oldest_in_flight());
+    if (part.finished.empty()) return;
+    const size_t kept = AppendOperations(part.finished, share_, *to.mutable_operations());
+    tally_.reported += kept;
+    tally_.over_budget += part.finished.size() - kept;
+  }
+
+  void AppendInFlight(const ring::OperationSlot& operation, wire::InFlight& to) {
+    to.set_kind(ToWireKind(operation.kind));
+    to.set_sequence(operation.sequence);
+    to.set_started(operation.state == static_cast<uint8_t>(ring::OperationState::kStarted));
+    to.set_age_ns(now_ns_ - std::clamp<int64_t>(operation.enqueued_at_ns, 0, now_ns_));
+    to.set_bytes(operation.bytes);
+    to.set_peer(std::max(operation.peer, -1));
+  }
+
+  const int64_t now_ns_;
+  size_t share_ = 0;          // operations that each communicator may send
+  size_t communicators_ = 0;  // appended so far
+  RingTally tally_;
+};
+
+}  // namespace
+
+void RingTally::Add(const RingTally& other) {
+  reported += other.reported;
+  overwritten += other.overwritten;
+  over_budget += other.over_budget;
+  malformed += other.malformed;
+  unknown_communicator += other.unknown_communicator;
+  communicators_left_out += other.communicators_left_out;
+}
+
+RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, wire::AgentReport& report) {
+  Builder builder(now_ns);
+  builder.Append(rings, report);
+  return builder.tally();
+}
+
+}  // namespace lockstep

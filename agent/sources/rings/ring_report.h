@@ -1,0 +1,44 @@
+// From followed rings to the processes of a report. The gate for what foreign processes wrote: whatever a collector
+// would refuse is left out and counted here, so that one hostile ring cannot cost the reports of the whole host.
+//
+// Operations beyond kMaxOperationsPerReport are thinned: each communicator with more than its fair share keeps those
+// whose sequence is a multiple of a power of two, its `stride` (see OperationBatch), so that the samples of different
+// hosts still meet. Pure.
+
+#ifndef LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_
+#define LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "agent/sources/rings/ring_directory.h"
+#include "base/clock.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxOperationsPerReport = 16'384;    // about 400 KB on the wire
+inline constexpr size_t kMaxCommunicatorsPerReport = 8'192;  // about 600 KB on the wire
+// A freed communicator is reported for this long after its last operation.
+inline constexpr int64_t kFreedCommunicatorNanos = 60 * kNanosPerSecond;
+
+// Operations (and communicators) by what became of them. Counts of one report, to be added up. Thread-compatible.
+struct RingTally {
+  uint64_t reported = 0;
+  uint64_t overwritten = 0;           // gone before the agent could read them
+  uint64_t over_budget = 0;           // left out by `stride`
+  uint64_t malformed = 0;             // make no sense
+  uint64_t unknown_communicator = 0;  // of a communicator that did not fit into the recorder's table
+  uint64_t communicators_left_out = 0;
+
+  void Add(const RingTally& other);
+};
+
+// Appends one ProcessReport for each ring. `now_ns` is CLOCK_MONOTONIC.
+RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, wire::AgentReport& report);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_

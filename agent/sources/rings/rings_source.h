@@ -1,0 +1,43 @@
+// The recorder rings of this host as a source: every recorded process, its communicators and what they did.
+
+#ifndef LOCKSTEP_AGENT_SOURCES_RINGS_RINGS_SOURCE_H_
+#define LOCKSTEP_AGENT_SOURCES_RINGS_RINGS_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "agent/rooted_fs.h"
+#include "agent/source.h"
+#include "agent/sources/rings/ring_directory.h"
+#include "agent/sources/rings/ring_report.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+// NoData while there is no ring directory: no job has been recorded since boot. What was lost is added to the report's
+// dropped counts as "ring_...". Not thread-safe.
+class RingsSource final : public Source {
+ public:
+  // `directory` of the rings; `root` is where proc/ is; `since_ns` (CLOCK_MONOTONIC) is the start of the agent: what
+  // rings did before it is not reported again, see RingReader::Open.
+  RingsSource(std::string directory, RootedFs root, int64_t since_ns)
+      : directory_(std::move(directory), std::move(root), since_ns) {}
+
+  absl::string_view name() const override { return "rings"; }
+  absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
+
+  // For the agent's own metrics.
+  const RingDirectory& directory() const { return directory_; }
+  const RingTally& total() const { return total_; }  // since the start
+
+ private:
+  RingDirectory directory_;
+  RingTally total_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_SOURCES_RINGS_RINGS_SOURCE_H_

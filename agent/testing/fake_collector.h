@@ -1,0 +1,100 @@
+// A collector inside the test: takes streams, stores reports, acknowledges them at once.
+
+#ifndef LOCKSTEP_AGENT_TESTING_FAKE_COLLECTOR_H_
+#define LOCKSTEP_AGENT_TESTING_FAKE_COLLECTOR_H_
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "agent/uplink/collector_stream.h"
+#include "base/mutex.h"
+#include "proto/ingest.pb.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+// Outlives the uplink that uses it. Thread-safe.
+class FakeCollector final : public CollectorConnector {
+ public:
+  std::unique_ptr<CollectorStream> Connect() override { return std::make_unique<Stream>(*this); }
+
+  // While unreachable, every new stream is over at once. Reachable at first.
+  void set_reachable(bool reachable) {
+    MutexLock lock(mutex_);
+    reachable_ = reachable;
+  }
+
+  // Stored so far, in the order in which they came.
+  std::vector<wire::AgentReport> reports() const {
+    MutexLock lock(mutex_);
+    return reports_;
+  }
+
+ private:
+  class Stream final : public CollectorStream {
+   public:
+    explicit Stream(FakeCollector& collector) : collector_(collector), over_(!collector.reachable()) {}
+
+    bool Write(const wire::AgentMessage& message) override {
+      MutexLock lock(mutex_);
+      if (over_) return false;
+      wire::CollectorMessage answer;
+      if (message.has_hello()) {
+        answer.mutable_hello_ack()->set_stored_sequence(collector_.newest());
+      } else {
+        collector_.Store(message.report());
+        answer.mutable_ack()->set_stored_sequence(message.report().sequence());
+      }
+      answers_.push_back(answer);
+      changed_.NotifyAll();
+      return true;
+    }
+
+    bool Read(wire::CollectorMessage& message) override {
+      MutexLock lock(mutex_);
+      while (answers_.empty() && !over_) changed_.Wait(mutex_);
+      if (over_) return false;
+      message = answers_.front();
+      answers_.pop_front();
+      return true;
+    }
+
+    void Cancel() override {
+      MutexLock lock(mutex_);
+      over_ = true;
+      changed_.NotifyAll();
+    }
+
+    absl::Status Finish() override { return absl::UnavailableError("fake collector is not there"); }
+
+   private:
+    FakeCollector& collector_;
+    Mutex mutex_;  // taken before the collector's
+    CondVar changed_;
+    std::deque<wire::CollectorMessage> answers_ ABSL_GUARDED_BY(mutex_);
+    bool over_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  bool reachable() const {
+    MutexLock lock(mutex_);
+    return reachable_;
+  }
+  uint64_t newest() const {
+    MutexLock lock(mutex_);
+    return reports_.empty() ? 0 : reports_.back().sequence();
+  }
+  void Store(const wire::AgentReport& report) {
+    MutexLock lock(mutex_);
+    reports_.push_back(report);
+  }
+
+  mutable Mutex mutex_;
+  bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
+  std::vector<wire::AgentReport> reports_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_TESTING_FAKE_COLLECTOR_H_

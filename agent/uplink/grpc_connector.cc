@@ -1,0 +1,46 @@
+#include "agent/uplink/grpc_connector.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "proto/ingest.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+// The synchronous API: an agent has one stream, and two blocking calls are easier to get right than callbacks.
+class GrpcStream final : public CollectorStream {
+ public:
+  explicit GrpcStream(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(wire::Ingest::NewStub(channel)), stream_(stub_->Stream(&context_)) {}
+
+  bool Write(const wire::AgentMessage& message) override { return stream_->Write(message); }
+  bool Read(wire::CollectorMessage& message) override { return stream_->Read(&message); }
+  void Cancel() override { context_.TryCancel(); }
+
+  absl::Status Finish() override {
+    const grpc::Status status = stream_->Finish();
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<wire::Ingest::Stub> stub_;
+  std::unique_ptr<grpc::ClientReaderWriter<wire::AgentMessage, wire::CollectorMessage>> stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<CollectorStream> GrpcConnector::Connect() {
+  grpc::ChannelArguments arguments;
+  // Bandwidth probing costs a ping per report and gains nothing at these rates.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // A new channel must not inherit the backoff of the one before.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return std::make_unique<GrpcStream>(
+      grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
+}
+
+}  // namespace lockstep

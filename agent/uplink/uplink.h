@@ -1,0 +1,91 @@
+// Delivers reports to a collector: connects, says hello, resends what was not stored, sends what is new at once,
+// reconnects with backoff for ever. At least once, in order; losses are counted (outbox.h).
+//
+// Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
+// mutex and block in the network without it. Thread-safe.
+
+#ifndef LOCKSTEP_AGENT_UPLINK_UPLINK_H_
+#define LOCKSTEP_AGENT_UPLINK_UPLINK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "agent/uplink/backoff.h"
+#include "agent/uplink/collector_stream.h"
+#include "agent/uplink/outbox.h"
+#include "agent/uplink/uplink_session.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "proto/ingest.pb.h"
+
+namespace lockstep {
+
+// Numbers for metrics, all since the start except where said.
+struct UplinkStatistics {
+  bool connected = false;  // now, greeting answered
+  uint64_t reports_sent = 0;
+  uint64_t reports_acknowledged = 0;
+  std::map<std::string, uint64_t> reports_dropped;  // by reason
+  uint64_t connections = 0;                         // streams whose greeting was answered
+  uint64_t disconnections = 0;                      // ends of streams, also of those that never came up
+  size_t outbox_bytes = 0;                          // now
+  size_t outbox_reports = 0;                        // now
+  std::string last_error;                           // of the last stream that ended; empty = none yet
+};
+
+class Uplink {
+ public:
+  // `hello` is sent first on every stream. Borrows `connector` and `clock`. Starts its thread.
+  Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
+         const Random& random);
+  ~Uplink();
+  Uplink(const Uplink&) = delete;
+  Uplink& operator=(const Uplink&) = delete;
+
+  // Hands a report over; its sequence and losses are filled in. Never blocks on the network.
+  void Send(wire::AgentReport report);
+
+  // Waits until all is acknowledged, for at most `nanos` of real time, and only while connected. True = all is.
+  bool Drain(int64_t nanos);
+
+  // Ends the stream and the thread. Idempotent; the destructor does it too.
+  void Stop();
+
+  UplinkStatistics statistics() const;
+
+ private:
+  void Run();
+  void RunStream(CollectorStream& stream);
+  // True when the collector has ended the stream, false when it is for us to end.
+  bool WriteReports(CollectorStream& stream);
+  void ReadAnswers(CollectorStream& stream);
+  bool HandleAnswer(const wire::CollectorMessage& message);
+  bool WaitBeforeRetry();
+
+  CollectorConnector& connector_;
+  const wire::AgentHello hello_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;  // anything below
+  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
+  UplinkSession session_ ABSL_GUARDED_BY(mutex_);
+  Random random_ ABSL_GUARDED_BY(mutex_);
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  CollectorStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the open one
+  bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;           // its reader has seen the end
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t disconnections_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread thread_;  // last: everything is ready when it starts
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_UPLINK_UPLINK_H_

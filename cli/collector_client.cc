@@ -1,0 +1,144 @@
+#include "cli/collector_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "proto/query.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kHint[] = "; is it running? name another one with --collector or LOCKSTEP_COLLECTOR";
+
+// gRPC nests its reasons ("failed to connect to all addresses; last error: ...: Connection refused"): the innermost is
+// what a person can act on.
+std::string InnermostReason(const std::string& message) {
+  const size_t colon = message.rfind(": ");
+  return colon == std::string::npos ? message : message.substr(colon + 2);
+}
+
+absl::Status FromGrpc(const grpc::Status& status, const std::string& address) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::OK:
+      return absl::OkStatus();
+    case grpc::StatusCode::UNAVAILABLE:
+      return absl::UnavailableError(absl::StrCat("cannot reach the collector at ", address, ": ",
+                                                 InnermostReason(status.error_message()), kHint));
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return absl::UnavailableError(absl::StrCat("the collector at ", address, " did not answer in time", kHint));
+    case grpc::StatusCode::NOT_FOUND:
+      return absl::NotFoundError(status.error_message());
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return absl::InvalidArgumentError(status.error_message());
+    case grpc::StatusCode::DATA_LOSS:
+      return absl::DataLossError(status.error_message());
+    default:
+      return absl::InternalError(absl::StrCat("the collector at ", address, " answered with an error (code ",
+                                              static_cast<int>(status.error_code()), "): ", status.error_message()));
+  }
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(CollectorClient::kMaxMessageBytes);
+  // A collector is inside the cluster: a proxy from the environment would only stand in the way.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void SetDeadline(grpc::ClientContext& context, int64_t nanos) {
+  const gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(nanos, GPR_TIMESPAN));
+  context.set_deadline(deadline);
+}
+
+}  // namespace
+
+absl::Status CheckCollectorAddress(const std::string& address) {
+  if (absl::StartsWith(address, "unix:") && address.size() > 5) return absl::OkStatus();
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon != std::string::npos && colon > 0 && absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
+      port < 65536) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("collector address '", address, "' is not HOST:PORT (such as 127.0.0.1:7070) or unix:PATH"));
+}
+
+class CollectorClient::Connection {
+ public:
+  Connection(const std::string& address, int64_t deadline_nanos)
+      : address_(address), deadline_nanos_(deadline_nanos), stub_(wire::Query::NewStub(MakeChannel(address))) {}
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (wire::Query::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                          Response*),
+                                const Request& request) {
+    grpc::ClientContext context;
+    SetDeadline(context, deadline_nanos_);
+    Response response;
+    const grpc::Status status = ((*stub_).*method)(&context, request, &response);
+    if (!status.ok()) return FromGrpc(status, address_);
+    return response;
+  }
+
+  absl::Status Capture(const wire::CaptureRequest& request,
+                       const std::function<absl::Status(const wire::CaptureEntry&)>& visit) {
+    grpc::ClientContext context;
+    SetDeadline(context, kCaptureDeadlineNanos);
+    const auto reader = stub_->Capture(&context, request);
+    wire::CaptureEntry entry;
+    absl::Status visited;
+    while (visited.ok() && reader->Read(&entry)) visited = visit(entry);
+    if (!visited.ok()) context.TryCancel();
+    const grpc::Status finished = reader->Finish();
+    return visited.ok() ? FromGrpc(finished, address_) : visited;
+  }
+
+ private:
+  const std::string address_;
+  const int64_t deadline_nanos_;
+  const std::unique_ptr<wire::Query::Stub> stub_;
+};
+
+CollectorClient::CollectorClient(const std::string& address, int64_t deadline_nanos)
+    : connection_(std::make_unique<Connection>(address, deadline_nanos)) {}
+
+CollectorClient::~CollectorClient() = default;
+
+absl::StatusOr<wire::GetStatusResponse> CollectorClient::GetStatus() {
+  return connection_->Call(&wire::Query::Stub::GetStatus, wire::GetStatusRequest());
+}
+
+absl::StatusOr<wire::ListJobsResponse> CollectorClient::ListJobs() {
+  return connection_->Call(&wire::Query::Stub::ListJobs, wire::ListJobsRequest());
+}
+
+absl::StatusOr<wire::ListRanksResponse> CollectorClient::ListRanks(const wire::ListRanksRequest& request) {
+  return connection_->Call(&wire::Query::Stub::ListRanks, request);
+}
+
+absl::StatusOr<wire::ListIncidentsResponse> CollectorClient::ListIncidents(const wire::ListIncidentsRequest& request) {
+  return connection_->Call(&wire::Query::Stub::ListIncidents, request);
+}
+
+absl::StatusOr<wire::Incident> CollectorClient::GetIncident(uint64_t id) {
+  wire::GetIncidentRequest request;
+  request.set_id(id);
+  return connection_->Call(&wire::Query::Stub::GetIncident, request);
+}
+
+absl::StatusOr<wire::GetHistoryResponse> CollectorClient::GetHistory(const wire::GetHistoryRequest& request) {
+  return connection_->Call(&wire::Query::Stub::GetHistory, request);
+}
+
+absl::Status CollectorClient::Capture(const wire::CaptureRequest& request,
+                                      const std::function<absl::Status(const wire::CaptureEntry&)>& visit) {
+  return connection_->Capture(request, visit);
+}
+
+}  // namespace lockstep

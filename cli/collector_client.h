@@ -1,0 +1,56 @@
+// The read side of a collector as function calls: one gRPC channel, one deadline per call, no retries (the person or
+// script that typed the command decides whether to try again).
+//
+// Errors: UNAVAILABLE with one plain line when the collector cannot be reached or does not answer in time; NOT_FOUND,
+// INVALID_ARGUMENT and DATA_LOSS as the collector sends them; INTERNAL for anything else.
+
+#ifndef LOCKSTEP_CLI_COLLECTOR_CLIENT_H_
+#define LOCKSTEP_CLI_COLLECTOR_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/query.pb.h"
+
+namespace lockstep {
+
+// INVALID_ARGUMENT unless `address` reads HOST:PORT or unix:PATH. Pure.
+absl::Status CheckCollectorAddress(const std::string& address);
+
+// Thread-safe.
+class CollectorClient {
+ public:
+  static constexpr int64_t kDefaultDeadlineNanos = 5'000'000'000;
+  // A whole capture may be long; it streams, so this bounds only a collector that went silent.
+  static constexpr int64_t kCaptureDeadlineNanos = 600'000'000'000;
+  static constexpr int kMaxMessageBytes = 64 << 20;
+
+  // Connects when first used. `address` has passed CheckCollectorAddress.
+  explicit CollectorClient(const std::string& address, int64_t deadline_nanos = kDefaultDeadlineNanos);
+  ~CollectorClient();
+  CollectorClient(const CollectorClient&) = delete;
+  CollectorClient& operator=(const CollectorClient&) = delete;
+
+  absl::StatusOr<wire::GetStatusResponse> GetStatus();
+  absl::StatusOr<wire::ListJobsResponse> ListJobs();
+  absl::StatusOr<wire::ListRanksResponse> ListRanks(const wire::ListRanksRequest& request);
+  absl::StatusOr<wire::ListIncidentsResponse> ListIncidents(const wire::ListIncidentsRequest& request);
+  absl::StatusOr<wire::Incident> GetIncident(uint64_t id);
+  absl::StatusOr<wire::GetHistoryResponse> GetHistory(const wire::GetHistoryRequest& request);
+
+  // Calls `visit` for every entry in order. An error of `visit` ends the stream and is returned.
+  absl::Status Capture(const wire::CaptureRequest& request,
+                       const std::function<absl::Status(const wire::CaptureEntry&)>& visit);
+
+ private:
+  class Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CLI_COLLECTOR_CLIENT_H_

@@ -1,0 +1,34 @@
+#include "cli/commands/command_table.h"
+
+#include "cli/commands/capture_command.h"
+#include "cli/commands/explain_command.h"
+#include "cli/commands/history_command.h"
+#include "cli/commands/incidents_command.h"
+#include "cli/commands/jobs_command.h"
+#include "cli/commands/ranks_command.h"
+#include "cli/commands/replay_command.h"
+#include "cli/commands/status_command.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Verb kVerbs[] = {
+    {"status", "How the collector and its agents are doing", "lockstep status", MakeStatusCommand},
+    {"jobs", "The jobs that are watched, and how they do", "lockstep jobs", MakeJobsCommand},
+    {"ranks", "The processes of one job, and where their time goes", "lockstep ranks demo", MakeRanksCommand},
+    {"incidents", "What is or was wrong", "lockstep incidents --open\n  lockstep incidents --follow -o json",
+     MakeIncidentsCommand},
+    {"explain", "Why an incident was opened, in sentences", "lockstep explain 7", MakeExplainCommand},
+    {"history", "Samples of a metric",
+     "lockstep history 'net_receive_bytes_total{host=\"node-17\",device=~\"eth*\"}' --since 1h --step 1m --rate",
+     MakeHistoryCommand},
+    {"capture", "Save what the collector received for a job", "lockstep capture demo -o demo.lockcap",
+     MakeCaptureCommand},
+    {"replay", "Run the detector over a capture", "lockstep replay demo.lockcap --verify", MakeReplayCommand},
+};
+
+}  // namespace
+
+absl::Span<const Verb> AllVerbs() { return kVerbs; }
+
+}  // namespace lockstep

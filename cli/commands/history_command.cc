@@ -1,0 +1,156 @@
+#include "cli/commands/history_command.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/metric_catalog.h"
+#include "base/status_macros.h"
+#include "cli/duration_argument.h"
+#include "cli/render/json.h"
+#include "cli/render/quantity_text.h"
+#include "cli/render/sparkline.h"
+#include "cli/render/text_table.h"
+#include "cli/series_query.h"
+#include "cli/series_steps.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr TextTable::Align kRight = TextTable::Align::kRight;
+constexpr int64_t kCurveColumns = 40;
+
+struct Window {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  int64_t step_ns = 0;
+};
+
+// One value per step of the window; NaN where nothing was sampled.
+std::string Curve(const std::vector<SeriesStep>& steps, const Window& window) {
+  const int64_t count = (window.to_ns - window.from_ns + window.step_ns - 1) / window.step_ns;
+  const int64_t fold = (count + kCurveColumns - 1) / kCurveColumns;
+  std::vector<double> values(static_cast<size_t>((count + fold - 1) / fold), std::numeric_limits<double>::quiet_NaN());
+  for (const SeriesStep& step : steps) {
+    values[static_cast<size_t>((step.wall_ns - window.from_ns) / window.step_ns / fold)] = step.value;
+  }
+  return Sparkline(values);
+}
+
+class HistoryCommand final : public Command {
+ public:
+  std::vector<CommandArgument> arguments() override {
+    return {{"QUERY", "metric{host=\"...\",device=~\"mlx5_*\"}; see docs/cli.md", &query_, /*required=*/true},
+            {"--since", "how far back, such as 30s, 10m or 2h", &since_},
+            {"--step", "one value (the mean) per so much time", &step_},
+            {"--rate", "counters as growth per second", &rate_},
+            {"--points", "a line per value instead of a line per series", &points_}};
+  }
+
+  absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    ASSIGN_OR_RETURN(const SeriesQuery query, ParseSeriesQuery(query_));
+    ASSIGN_OR_RETURN(const Window window, MakeWindow(context.clock.WallNanos()));
+    if (rate_ && FindMetric(absl::string_view(query.metric))->kind != MetricKind::kCounter) {
+      return absl::InvalidArgumentError(absl::StrCat("--rate is for counters; ", query.metric, " is a gauge"));
+    }
+    wire::GetHistoryRequest request;
+    request.set_metric(query.metric);
+    request.set_host(query.ExactValue("host").value_or(""));
+    request.set_device(query.ExactValue("device").value_or("*"));
+    request.set_from_wall_ns(window.from_ns);
+    request.set_to_wall_ns(window.to_ns);
+    ASSIGN_OR_RETURN(const wire::GetHistoryResponse response, context.collector.GetHistory(request));
+
+    std::vector<wire::Series> chosen;
+    for (const wire::Series& series : response.series()) {
+      if (query.Matches(series.host(), series.device())) chosen.push_back(rate_ ? ToRatePerSecond(series) : series);
+    }
+    if (response.truncated()) context.err << "lockstep: more series than one answer holds; narrow the query\n";
+    context.out << (context.format == OutputFormat::kJson ? Json(chosen, window)
+                    : chosen.empty()                      ? "no samples\n"
+                    : points_                             ? Points(chosen, window).Render(context.width)
+                                                          : Summary(chosen, window).Render(context.width));
+    return ExitCode::kOk;
+  }
+
+ private:
+  absl::StatusOr<Window> MakeWindow(int64_t now_wall_ns) const {
+    ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
+    ASSIGN_OR_RETURN(const int64_t step_ns, ParseDurationArgument("--step", step_));
+    if (since_ns / step_ns > kMaxSeriesSteps) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--since ", since_, " holds more than ", kMaxSeriesSteps, " steps of ", step_));
+    }
+    return Window{now_wall_ns - since_ns, now_wall_ns, step_ns};
+  }
+
+  static TextTable Summary(const std::vector<wire::Series>& chosen, const Window& window) {
+    TextTable table({{"HOST"},
+                     {"DEVICE"},
+                     {"STEPS", kRight},
+                     {"MIN", kRight},
+                     {"MEAN", kRight},
+                     {"MAX", kRight},
+                     {"LAST", kRight},
+                     {"CURVE"}});
+    for (const wire::Series& series : chosen) {
+      const std::vector<SeriesStep> steps = CondenseToSteps(series, window.from_ns, window.to_ns, window.step_ns);
+      if (steps.empty()) continue;
+      double sum = 0;
+      double low = steps.front().value;
+      double high = low;
+      for (const SeriesStep& step : steps) {
+        sum += step.value;
+        low = std::min(low, step.value);
+        high = std::max(high, step.value);
+      }
+      table.AddRow({series.host(), series.device().empty() ? "-" : series.device(), absl::StrCat(steps.size()),
+                    NumberText(low), NumberText(sum / static_cast<double>(steps.size())), NumberText(high),
+                    NumberText(steps.back().value), Curve(steps, window)});
+    }
+    return table;
+  }
+
+  static TextTable Points(const std::vector<wire::Series>& chosen, const Window& window) {
+    TextTable table({{"TIME"}, {"HOST"}, {"DEVICE"}, {"VALUE", kRight}});
+    for (const wire::Series& series : chosen) {
+      for (const SeriesStep& step : CondenseToSteps(series, window.from_ns, window.to_ns, window.step_ns)) {
+        table.AddRow({WallText(step.wall_ns), series.host(), series.device().empty() ? "-" : series.device(),
+                      NumberText(step.value)});
+      }
+    }
+    return table;
+  }
+
+  static std::string Json(const std::vector<wire::Series>& chosen, const Window& window) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const wire::Series& series : chosen) {
+      nlohmann::ordered_json points = nlohmann::ordered_json::array();
+      for (const SeriesStep& step : CondenseToSteps(series, window.from_ns, window.to_ns, window.step_ns)) {
+        points.push_back({step.wall_ns, step.value});
+      }
+      all.push_back({{"metric", series.metric()},
+                     {"host", series.host()},
+                     {"device", series.device()},
+                     {"points", std::move(points)}});
+    }
+    const nlohmann::ordered_json answer = {{"from_wall_ns", window.from_ns},
+                                           {"to_wall_ns", window.to_ns},
+                                           {"step_ns", window.step_ns},
+                                           {"series", std::move(all)}};
+    return absl::StrCat(JsonText(answer, /*indented=*/true), "\n");
+  }
+
+  std::string query_;
+  std::string since_ = "10m";
+  std::string step_ = "10s";
+  bool rate_ = false;
+  bool points_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeHistoryCommand() { return std::make_unique<HistoryCommand>(); }
+
+}  // namespace lockstep

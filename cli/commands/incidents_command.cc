@@ -1,0 +1,160 @@
+#include "cli/commands/incidents_command.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/stop_signal.h"
+#include "cli/duration_argument.h"
+#include "cli/incident_follower.h"
+#include "cli/render/incident_text.h"
+#include "cli/render/json.h"
+#include "cli/render/quantity_text.h"
+#include "cli/render/text_table.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kPollNanos = 300 * kNanosPerMilli;
+constexpr uint32_t kFollowLimit = 1000;
+
+TextTable IncidentTable(const wire::ListIncidentsResponse& response, int64_t now) {
+  TextTable table({{"ID", TextTable::Align::kRight},
+                   {"STATE"},
+                   {"JOB"},
+                   {"CLASS"},
+                   {"CULPRIT"},
+                   {"SINCE"},
+                   {"COST", TextTable::Align::kRight},
+                   {"SUMMARY"}});
+  for (const wire::Incident& incident : response.incidents()) {
+    const std::string since = absl::StrCat(WallText(incident.opened_wall_ns()).substr(0, 19), " (",
+                                           AgeText(incident.opened_wall_ns(), now), ")");
+    table.AddRow({absl::StrCat(incident.id()), StateText(incident), incident.job(), incident.verdict().class_(),
+                  CulpritsText(incident.verdict()), since, CostText(incident.verdict()),
+                  SummaryText(incident.verdict())});
+  }
+  return table;
+}
+
+class IncidentsCommand final : public Command {
+ public:
+  std::vector<CommandArgument> arguments() override {
+    return {{"ACTION", "list (the default) or show", &action_},
+            {"ID", "with show: the incident", &id_},
+            {"--open", "only open ones", &open_only_},
+            {"--job", "only of this job", &job_},
+            {"--limit", "at most so many, newest first", &limit_},
+            {"--fail-on-open", "exit with 1 if one of them is open", &fail_on_open_},
+            {"--follow", "go on and print what happens, one line each", &follow_},
+            {"--updates", "with --follow: print updates as well", &updates_},
+            {"--for", "with --follow: end after this time, such as 30s", &follow_for_}};
+  }
+
+  absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    if (action_ == "show") return Show(context);
+    if (action_ != "list") return absl::InvalidArgumentError(absl::StrCat("incidents ", action_, ": list or show?"));
+    if (!id_.empty()) return absl::InvalidArgumentError("incidents list takes no ID");
+    return follow_ ? Follow(context) : List(context);
+  }
+
+ private:
+  absl::StatusOr<ExitCode> Show(CommandContext& context) {
+    uint64_t id = 0;
+    if (!absl::SimpleAtoi(id_, &id)) {
+      return absl::InvalidArgumentError("incidents show needs the number of an incident");
+    }
+    ASSIGN_OR_RETURN(const wire::Incident incident, context.collector.GetIncident(id));
+    if (context.format == OutputFormat::kJson) {
+      context.out << JsonText(ToJson(incident), /*indented=*/true) << "\n";
+    } else {
+      context.out << Explanation(incident, context.clock.WallNanos());
+    }
+    return ExitCode::kOk;
+  }
+
+  absl::StatusOr<ExitCode> List(CommandContext& context) {
+    ASSIGN_OR_RETURN(const wire::ListIncidentsResponse response, context.collector.ListIncidents(Request(limit_)));
+    if (context.format == OutputFormat::kJson) {
+      context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
+    } else if (response.incidents_size() == 0) {
+      context.out << (open_only_ ? "no open incidents\n" : "no incidents\n");
+    } else {
+      context.out << IncidentTable(response, context.clock.WallNanos()).Render(context.width);
+    }
+    bool any_open = false;
+    for (const wire::Incident& incident : response.incidents())
+      any_open |= incident.state() == wire::Incident::STATE_OPEN;
+    return fail_on_open_ && any_open ? ExitCode::kFindings : ExitCode::kOk;
+  }
+
+  // A collector that goes away later is waited for: a feed must survive its restart.
+  absl::StatusOr<ExitCode> Follow(CommandContext& context) {
+    int64_t end_ns = 0;
+    if (!follow_for_.empty()) {
+      ASSIGN_OR_RETURN(const int64_t nanos, ParseDurationArgument("--for", follow_for_));
+      end_ns = context.clock.MonotonicNanos() + nanos;
+    }
+    IncidentFollower follower;
+    StopSignal never;
+    bool known = false;  // the collector has answered before
+    bool away = false;
+    while (true) {
+      const absl::StatusOr<wire::ListIncidentsResponse> response =
+          context.collector.ListIncidents(Request(kFollowLimit));
+      if (response.ok()) {
+        known = true;
+        if (std::exchange(away, false)) context.err << "lockstep: the collector is back" << std::endl;
+        PrintNews(follower, *response, context);
+        if (!context.out) return absl::FailedPreconditionError("cannot write the output");
+      } else if (!known) {
+        return response.status();
+      } else if (!std::exchange(away, true)) {
+        context.err << "lockstep: waiting for the collector: " << response.status().message() << std::endl;
+      }
+      if (end_ns != 0 && context.clock.MonotonicNanos() >= end_ns) return ExitCode::kOk;
+      never.WaitFor(kPollNanos);
+    }
+  }
+
+  void PrintNews(IncidentFollower& follower, const wire::ListIncidentsResponse& response,
+                 CommandContext& context) const {
+    const std::vector<wire::Incident> incidents(response.incidents().begin(), response.incidents().end());
+    for (const FollowedTransition& news : follower.Update(incidents)) {
+      if (news.transition->what() == "updated" && !updates_) continue;
+      if (context.format == OutputFormat::kTable) {
+        context.out << TransitionLine(*news.incident, *news.transition) << std::endl;
+        continue;
+      }
+      nlohmann::ordered_json line = ToJson(*news.transition);
+      line["incident"] = ToJson(*news.incident);
+      context.out << JsonText(line, /*indented=*/false) << std::endl;  // a reader of a pipe waits for it
+    }
+  }
+
+  wire::ListIncidentsRequest Request(uint32_t limit) const {
+    wire::ListIncidentsRequest request;
+    request.set_open_only(open_only_ && !follow_);
+    request.set_job(job_);
+    request.set_limit(limit);
+    return request;
+  }
+
+  std::string action_ = "list";
+  std::string id_;
+  std::string job_;
+  std::string follow_for_;
+  uint32_t limit_ = 100;
+  bool open_only_ = false;
+  bool fail_on_open_ = false;
+  bool follow_ = false;
+  bool updates_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeIncidentsCommand() { return std::make_unique<IncidentsCommand>(); }
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+#include "cli/commands/ranks_command.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/render/json.h"
+#include "cli/render/quantity_text.h"
+#include "cli/render/text_table.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr TextTable::Align kRight = TextTable::Align::kRight;
+
+std::string NumberOrDash(int32_t number, int32_t lowest) { return number < lowest ? "-" : absl::StrCat(number); }
+
+class RanksCommand final : public Command {
+ public:
+  std::vector<CommandArgument> arguments() override {
+    return {{"JOB", "the job, as `lockstep jobs` calls it", &job_, /*required=*/true}};
+  }
+
+  absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    wire::ListRanksRequest request;
+    request.set_job(job_);
+    ASSIGN_OR_RETURN(const wire::ListRanksResponse response, context.collector.ListRanks(request));
+    if (response.ranks_size() == 0) return absl::NotFoundError(absl::StrCat("no ranks of a job called ", job_));
+    if (context.format == OutputFormat::kJson) {
+      context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
+      return ExitCode::kOk;
+    }
+    context.out << Table(response, context.clock.WallNanos()).Render(context.width);
+    return ExitCode::kOk;
+  }
+
+ private:
+  static TextTable Table(const wire::ListRanksResponse& response, int64_t now) {
+    TextTable table({{"RANK", kRight},
+                     {"HOST"},
+                     {"PID", kRight},
+                     {"GPU", kRight},
+                     {"STATE"},
+                     {"ENQUEUED", kRight},
+                     {"FINISHED", kRight},
+                     {"LOST", kRight},
+                     {"OWN/STEP", kRight},
+                     {"WAIT/STEP", kRight},
+                     {"LAST SEEN", kRight}});
+    for (const wire::Rank& rank : response.ranks()) {
+      table.AddRow({absl::StrCat(rank.rank()), rank.host(), NumberOrDash(rank.pid(), 1), NumberOrDash(rank.gpu(), 0),
+                    rank.process_state(), absl::StrCat(rank.enqueued()), absl::StrCat(rank.finished()),
+                    absl::StrCat(rank.lost_records()), SecondsText(rank.own_seconds_per_step()),
+                    SecondsText(rank.wait_seconds_per_step()), AgeText(rank.last_seen_wall_ns(), now)});
+    }
+    return table;
+  }
+
+  std::string job_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRanksCommand() { return std::make_unique<RanksCommand>(); }
+
+}  // namespace lockstep

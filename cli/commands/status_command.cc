@@ -1,0 +1,54 @@
+#include "cli/commands/status_command.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/render/json.h"
+#include "cli/render/quantity_text.h"
+#include "cli/render/text_table.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+class StatusCommand final : public Command {
+ public:
+  std::vector<CommandArgument> arguments() override { return {}; }
+
+  absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    ASSIGN_OR_RETURN(const wire::GetStatusResponse status, context.collector.GetStatus());
+    if (context.format == OutputFormat::kJson) {
+      context.out << JsonText(ToJson(status), /*indented=*/true) << "\n";
+      return ExitCode::kOk;
+    }
+    int connected = 0;
+    for (const wire::AgentStatus& agent : status.agents()) connected += agent.connected() ? 1 : 0;
+    context.out << "collector       " << Printable(status.version()) << ", up "
+                << AgeText(status.started_wall_ns(), status.now_wall_ns()) << "\n"
+                << "agents          " << connected << " connected of " << status.agents_size() << "\n"
+                << "reports stored  " << status.reports_stored() << "\n"
+                << "open incidents  " << status.open_incidents() << "\n";
+    if (status.agents_size() > 0) context.out << "\n" << AgentTable(status).Render(context.width);
+    return ExitCode::kOk;
+  }
+
+ private:
+  static TextTable AgentTable(const wire::GetStatusResponse& status) {
+    TextTable table({{"HOST"},
+                     {"CONNECTED"},
+                     {"LAST REPORT", TextTable::Align::kRight},
+                     {"SEQUENCE", TextTable::Align::kRight},
+                     {"VERSION"}});
+    for (const wire::AgentStatus& agent : status.agents()) {
+      const std::string age = AgeText(agent.last_report_wall_ns(), status.now_wall_ns());
+      table.AddRow({agent.host(), agent.connected() ? "yes" : "no", age == "-" ? age : absl::StrCat(age, " ago"),
+                    absl::StrCat(agent.last_sequence()), agent.version()});
+    }
+    return table;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeStatusCommand() { return std::make_unique<StatusCommand>(); }
+
+}  // namespace lockstep

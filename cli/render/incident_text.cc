@@ -1,0 +1,140 @@
+#include "cli/render/incident_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/render/incident_words_table.h"
+#include "cli/render/quantity_text.h"
+#include "cli/render/text_table.h"
+
+namespace lockstep {
+namespace {
+
+// Classes whose job makes no progress at all: a cost per step means nothing for them.
+bool JobStandsStill(const std::string& verdict_class) {
+  static constexpr absl::string_view kStopped[] = {"hang_not_entered", "hang_in_communication", "collective_mismatch",
+                                                   "deadlock",         "process_dead",          "machine_unreachable"};
+  return std::find(std::begin(kStopped), std::end(kStopped), verdict_class) != std::end(kStopped);
+}
+
+std::string OnsetSentence(const wire::Incident& incident) {
+  const wire::Verdict& verdict = incident.verdict();
+  std::string text = absl::StrCat("Since ", WallText(verdict.first_seen_ns()));
+  if (verdict.first_step() >= 0) absl::StrAppend(&text, " (step ", verdict.first_step(), ")");
+  const std::string who = verdict.culprits_size() > 0 ? CulpritText(verdict.culprits(0)) : "the job";
+  absl::StrAppend(&text, ", ", who, " ", ClassMeaning(verdict.class_()), ".");
+  if (incident.opened_wall_ns() >= verdict.first_seen_ns() && verdict.first_seen_ns() > 0) {
+    absl::StrAppend(&text, " The incident was opened ",
+                    DurationText(incident.opened_wall_ns() - verdict.first_seen_ns()), " after that.");
+  }
+  return text;
+}
+
+std::string OthersSentence(const wire::Verdict& verdict) {
+  std::string text = "Also suspected, by falling confidence:";
+  for (int i = 1; i < verdict.culprits_size(); ++i) {
+    absl::StrAppend(&text, i == 1 ? " " : "; ", CulpritText(verdict.culprits(i)), " (",
+                    PercentText(verdict.culprits(i).confidence()), ")");
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string CostSentence(const wire::Verdict& verdict) {
+  if (JobStandsStill(verdict.class_())) return "The job makes no progress while this lasts: all of its machines wait.";
+  const wire::Cost& cost = verdict.cost();
+  if (cost.slowdown_fraction() == 0 && cost.seconds_per_step() == 0) return "Not known.";
+  return absl::StrFormat("Healing it gives back %s of every step (%s); %s of the steps since onset are affected.",
+                         SecondsText(cost.seconds_per_step()), PercentText(cost.slowdown_fraction()),
+                         PercentText(cost.steps_affected_fraction()));
+}
+
+std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {
+  const bool open = incident.state() == wire::Incident::STATE_OPEN;
+  const std::string age = open ? AgeText(incident.opened_wall_ns(), now_wall_ns)
+                               : AgeText(incident.opened_wall_ns(), incident.resolved_wall_ns());
+  std::string text = absl::StrFormat("Incident %d, job %s: %s, %s", incident.id(), Printable(incident.job()),
+                                     incident.verdict().class_(), CulpritsText(incident.verdict()));
+  absl::StrAppend(&text, open ? "\nOPEN for " : "\nRESOLVED after ", age);
+  if (incident.reopened() > 0) absl::StrAppend(&text, ", came back ", incident.reopened(), " times");
+  return absl::StrCat(text, "\n");
+}
+
+}  // namespace
+
+std::string StateText(const wire::Incident& incident) {
+  return incident.state() == wire::Incident::STATE_OPEN       ? "open"
+         : incident.state() == wire::Incident::STATE_RESOLVED ? "resolved"
+                                                              : "unknown";
+}
+
+std::string CulpritText(const wire::Culprit& culprit) {
+  std::string text = culprit.host();
+  if (culprit.rank() >= 0) absl::StrAppend(&text, " rank ", culprit.rank());
+  if (culprit.pid() > 0) absl::StrAppend(&text, " pid ", culprit.pid());
+  if (culprit.gpu() >= 0) absl::StrAppend(&text, " gpu ", culprit.gpu());
+  if (!culprit.device().empty()) absl::StrAppend(&text, " ", culprit.device());
+  if (!culprit.peer_host().empty()) absl::StrAppend(&text, " -> ", culprit.peer_host());
+  return Printable(absl::StartsWith(text, " ") ? text.substr(1) : text);
+}
+
+std::string CulpritsText(const wire::Verdict& verdict) {
+  if (verdict.culprits_size() == 0) return "nobody";
+  const std::string first = CulpritText(verdict.culprits(0));
+  return verdict.culprits_size() == 1 ? first : absl::StrCat(first, " and ", verdict.culprits_size() - 1, " more");
+}
+
+std::string CostText(const wire::Verdict& verdict) {
+  if (JobStandsStill(verdict.class_())) return "stopped";
+  return verdict.cost().slowdown_fraction() > 0 ? PercentText(verdict.cost().slowdown_fraction()) : "-";
+}
+
+std::string SummaryText(const wire::Verdict& verdict) {
+  return Printable(verdict.evidence_size() > 0 ? verdict.evidence(0).text() : ClassMeaning(verdict.class_()));
+}
+
+std::string ClassMeaning(const std::string& verdict_class) {
+  return std::string(FindWords(ClassWords(), verdict_class));
+}
+
+std::string AdviceText(const std::string& advice) { return std::string(FindWords(AdviceWords(), advice)); }
+
+std::string TransitionLine(const wire::Incident& incident, const wire::Incident::Transition& transition) {
+  const wire::Verdict& verdict = incident.verdict();
+  std::string line =
+      absl::StrFormat("%s  %-8s  #%d %s  %s  job %s", TimeOfDayText(transition.wall_ns()), Printable(transition.what()),
+                      incident.id(), verdict.class_(), CulpritsText(verdict), Printable(incident.job()));
+  if (transition.what() == "resolved") {
+    absl::StrAppend(&line, "  after ", DurationText(transition.wall_ns() - incident.opened_wall_ns()));
+    if (!transition.why().empty()) absl::StrAppend(&line, ": ", Printable(transition.why()));
+    return line;
+  }
+  if (verdict.first_seen_ns() > 0 && transition.what() == "opened") {
+    absl::StrAppend(&line, "  ", DurationText(transition.wall_ns() - verdict.first_seen_ns()), " after onset");
+  }
+  absl::StrAppend(&line, "  cost ", CostText(verdict), ": ", SummaryText(verdict));
+  return line;
+}
+
+std::string Explanation(const wire::Incident& incident, int64_t now_wall_ns) {
+  const wire::Verdict& verdict = incident.verdict();
+  std::string text = absl::StrCat(Headline(incident, now_wall_ns), "\nWhat happened\n");
+  int number = 0;
+  const auto add = [&](const std::string& sentence) {
+    absl::StrAppendFormat(&text, "  %d. %s\n", ++number, Printable(sentence));
+  };
+  add(OnsetSentence(incident));
+  for (const wire::Evidence& evidence : verdict.evidence()) add(evidence.text());
+  if (verdict.culprits_size() > 1) add(OthersSentence(verdict));
+
+  absl::StrAppend(&text, "\nCost\n  ", CostSentence(verdict), "\n\nAdvice\n  ", AdviceText(verdict.advice()),
+                  "\n\nTimeline (UTC)\n");
+  for (const wire::Incident::Transition& transition : incident.transitions()) {
+    absl::StrAppendFormat(&text, "  %s  %-8s  %s\n", WallText(transition.wall_ns()).substr(0, 19),
+                          Printable(transition.what()), Printable(transition.why()));
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,140 @@
+#include "cli/render/incident_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/testing/sim_clock.h"
+#include "cli/render/incident_words_table.h"
+#include "detector/verdict.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kOnset = SimClock::kStartWallNanos;
+
+void AddTransition(wire::Incident& incident, const char* what, int64_t seconds, const char* why) {
+  wire::Incident::Transition* transition = incident.add_transitions();
+  transition->set_what(what);
+  transition->set_wall_ns(kOnset + seconds * kNanosPerSecond);
+  transition->set_why(why);
+}
+
+wire::Incident SlowRank() {
+  wire::Incident incident;
+  incident.set_id(7);
+  incident.set_job("demo");
+  incident.set_state(wire::Incident::STATE_OPEN);
+  incident.set_opened_wall_ns(kOnset + 8200 * kNanosPerMilli);
+  wire::Verdict* verdict = incident.mutable_verdict();
+  verdict->set_scope("machine");
+  verdict->set_class_("compute_slow");
+  verdict->set_advice("cordon_and_replace");
+  verdict->set_first_step(120);
+  verdict->set_first_seen_ns(kOnset);
+  wire::Culprit* culprit = verdict->add_culprits();
+  culprit->set_host("node-17");
+  culprit->set_rank(2);
+  culprit->set_gpu(-1);
+  culprit->set_pid(4711);
+  culprit->set_confidence(0.97);
+  verdict->mutable_cost()->set_slowdown_fraction(0.35);
+  verdict->mutable_cost()->set_seconds_per_step(0.0523);
+  verdict->mutable_cost()->set_steps_affected_fraction(1);
+  verdict->add_evidence()->set_text("Rank 2 arrived last in 39 of 40 steps.");
+  verdict->add_evidence()->set_text("It spent 201 ms per step outside collectives, its peers 149 ms.");
+  AddTransition(incident, "opened", 8, "first seen");
+  return incident;
+}
+
+TEST(IncidentTextTest, ExplanationReadsFromTopToBottom) {
+  EXPECT_EQ(Explanation(SlowRank(), kOnset + 200 * kNanosPerSecond),
+            "Incident 7, job demo: compute_slow, node-17 rank 2 pid 4711\n"
+            "OPEN for 3m11s\n"
+            "\n"
+            "What happened\n"
+            "  1. Since 2026-01-02 03:04:05 UTC (step 120), node-17 rank 2 pid 4711 takes longer than its peers to "
+            "compute each step, so that everyone waits for it. The incident was opened 8.2s after that.\n"
+            "  2. Rank 2 arrived last in 39 of 40 steps.\n"
+            "  3. It spent 201 ms per step outside collectives, its peers 149 ms.\n"
+            "\n"
+            "Cost\n"
+            "  Healing it gives back 52.3 ms of every step (35 %); 100 % of the steps since onset are affected.\n"
+            "\n"
+            "Advice\n"
+            "  Take the machine out of scheduling, replace it and restart the job from its last checkpoint; then test "
+            "the machine.\n"
+            "\n"
+            "Timeline (UTC)\n"
+            "  2026-01-02 03:04:13  opened    first seen\n");
+}
+
+TEST(IncidentTextTest, AHangHasNoCostPerStep) {
+  wire::Incident incident = SlowRank();
+  incident.mutable_verdict()->set_class_("hang_not_entered");
+  incident.set_state(wire::Incident::STATE_RESOLVED);
+  incident.set_resolved_wall_ns(incident.opened_wall_ns() + 61 * kNanosPerSecond);
+  incident.set_reopened(2);
+  wire::Culprit* other = incident.mutable_verdict()->add_culprits();
+  other->set_host("node-3");
+  other->set_rank(-1);
+  other->set_gpu(-1);
+  other->set_confidence(0.02);
+  const std::string text = Explanation(incident, 0);
+  EXPECT_THAT(text, ::testing::HasSubstr("RESOLVED after 1m01s, came back 2 times\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("has not entered the collective operation"));
+  EXPECT_THAT(text, ::testing::HasSubstr("The job makes no progress while this lasts"));
+  EXPECT_THAT(text, ::testing::HasSubstr("4. Also suspected, by falling confidence: node-3 (2.0 %).\n"));
+  EXPECT_EQ(CostText(incident.verdict()), "stopped");
+}
+
+TEST(IncidentTextTest, TransitionLines) {
+  wire::Incident incident = SlowRank();
+  AddTransition(incident, "resolved", 68, "absent for 3 s");
+  EXPECT_EQ(TransitionLine(incident, incident.transitions(0)),
+            "03:04:13.000  opened    #7 compute_slow  node-17 rank 2 pid 4711  job demo  8.0s after onset  cost 35 %: "
+            "Rank 2 arrived last in 39 of 40 steps.");
+  EXPECT_EQ(TransitionLine(incident, incident.transitions(1)),
+            "03:05:13.000  resolved  #7 compute_slow  node-17 rank 2 pid 4711  job demo  after 59s: absent for 3 s");
+}
+
+TEST(IncidentTextTest, CulpritIsAsPreciseAsTheEvidence) {
+  wire::Culprit culprit;
+  culprit.set_host("a");
+  culprit.set_rank(-1);
+  culprit.set_gpu(3);
+  culprit.set_device("mlx5_0/1");
+  culprit.set_peer_host("b");
+  EXPECT_EQ(CulpritText(culprit), "a gpu 3 mlx5_0/1 -> b");
+  wire::Verdict verdict;
+  EXPECT_EQ(CulpritsText(verdict), "nobody");
+  *verdict.add_culprits() = culprit;
+  *verdict.add_culprits() = culprit;
+  EXPECT_EQ(CulpritsText(verdict), "a gpu 3 mlx5_0/1 -> b and 1 more");
+}
+
+TEST(IncidentTextTest, EscapeSequencesFromOutsideAreDefused) {
+  wire::Incident incident = SlowRank();
+  incident.set_job("\x1b]0;x\x07");
+  incident.mutable_verdict()->mutable_evidence(0)->set_text("a\nb\x1b[2J");
+  incident.mutable_verdict()->mutable_culprits(0)->set_host("h\x1b");
+  for (char c : Explanation(incident, kOnset) + TransitionLine(incident, incident.transitions(0))) {
+    EXPECT_NE(c, '\x1b');
+    EXPECT_NE(c, '\x07');
+  }
+}
+
+TEST(IncidentTextTest, WhatTheDetectorCanSayHasWords) {
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
+    const std::string name = Name(static_cast<VerdictClass>(i));
+    EXPECT_NE(ClassMeaning(name), name) << name << " has no words";
+  }
+  for (int i = 0; i <= static_cast<int>(Advice::kRebalance); ++i) {
+    const std::string name = Name(static_cast<Advice>(i));
+    EXPECT_NE(AdviceText(name), name) << name << " has no words";
+  }
+  EXPECT_EQ(ClassMeaning("something_new"), "something_new");
+}
+
+}  // namespace
+}  // namespace lockstep

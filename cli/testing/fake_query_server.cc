@@ -1,0 +1,101 @@
+#include "cli/testing/fake_query_server.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "proto/query.grpc.pb.h"
+
+namespace lockstep {
+
+class FakeQueryServer::Service final : public wire::Query::Service {
+ public:
+  explicit Service(Answers answers) : answers_(std::move(answers)) {}
+
+  grpc::Status GetStatus(grpc::ServerContext*, const wire::GetStatusRequest*,
+                         wire::GetStatusResponse* response) override {
+    *response = answers_.status;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListJobs(grpc::ServerContext*, const wire::ListJobsRequest*, wire::ListJobsResponse* response) override {
+    *response = answers_.jobs;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListRanks(grpc::ServerContext*, const wire::ListRanksRequest* request,
+                         wire::ListRanksResponse* response) override {
+    if (request->job() != answers_.job) return UnknownJob(request->job());
+    *response = answers_.ranks;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListIncidents(grpc::ServerContext*, const wire::ListIncidentsRequest* request,
+                             wire::ListIncidentsResponse* response) override {
+    if (answers_.is_away && answers_.is_away()) return {grpc::StatusCode::UNAVAILABLE, "away"};
+    if (answers_.on_incidents) answers_.on_incidents(*request);
+    if (answers_.change_incidents) answers_.change_incidents(answers_.incidents);
+    *response = answers_.incidents;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetIncident(grpc::ServerContext*, const wire::GetIncidentRequest* request,
+                           wire::Incident* response) override {
+    for (const wire::Incident& incident : answers_.incidents.incidents()) {
+      if (incident.id() != request->id()) continue;
+      *response = incident;
+      return grpc::Status::OK;
+    }
+    return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no incident ", request->id())};
+  }
+
+  grpc::Status GetHistory(grpc::ServerContext*, const wire::GetHistoryRequest* request,
+                          wire::GetHistoryResponse* response) override {
+    if (answers_.on_history) answers_.on_history(*request);
+    *response = answers_.history;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Capture(grpc::ServerContext*, const wire::CaptureRequest* request,
+                       grpc::ServerWriter<wire::CaptureEntry>* writer) override {
+    if (request->job() != answers_.job) return UnknownJob(request->job());
+    for (const wire::CaptureEntry& entry : answers_.capture) writer->Write(entry);
+    return grpc::Status::OK;
+  }
+
+ private:
+  static grpc::Status UnknownJob(const std::string& job) {
+    return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no job called ", job)};
+  }
+
+  Answers answers_;
+};
+
+class FakeQueryServer::Listener {
+ public:
+  explicit Listener(grpc::Service& service) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&service);
+    server_ = builder.BuildAndStart();
+    CHECK(server_ != nullptr);
+  }
+  ~Listener() { server_->Shutdown(); }
+
+  int port() const { return port_; }
+
+ private:
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+FakeQueryServer::FakeQueryServer(Answers answers)
+    : service_(std::make_unique<Service>(std::move(answers))),
+      listener_(std::make_unique<Listener>(*service_)),
+      address_(absl::StrCat("127.0.0.1:", listener_->port())) {}
+
+FakeQueryServer::~FakeQueryServer() = default;
+
+}  // namespace lockstep

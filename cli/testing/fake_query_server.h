@@ -1,0 +1,52 @@
+// A collector's read side that answers what a test put into it, over a real gRPC connection on a port of its own.
+
+#ifndef LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_
+#define LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/query.pb.h"
+
+namespace lockstep {
+
+// Set the answers before the first call; then thread-safe. Listens on 127.0.0.1 until destroyed.
+class FakeQueryServer {
+ public:
+  struct Answers {
+    wire::GetStatusResponse status;
+    wire::ListJobsResponse jobs;
+    std::string job;  // the only one that has ranks and a capture; any other is NOT_FOUND
+    wire::ListRanksResponse ranks;
+    wire::ListIncidentsResponse incidents;  // also by id; any other id is NOT_FOUND
+    wire::GetHistoryResponse history;
+    std::vector<wire::CaptureEntry> capture;
+    // What was asked, if anybody wants to know.
+    std::function<void(const wire::GetHistoryRequest&)> on_history;
+    std::function<void(const wire::ListIncidentsRequest&)> on_incidents;
+    // While it says true, lists of incidents are refused with UNAVAILABLE.
+    std::function<bool()> is_away;
+    // Called before each list of incidents is sent, to let it change.
+    std::function<void(wire::ListIncidentsResponse&)> change_incidents;
+  };
+
+  explicit FakeQueryServer(Answers answers);
+  ~FakeQueryServer();
+  FakeQueryServer(const FakeQueryServer&) = delete;
+  FakeQueryServer& operator=(const FakeQueryServer&) = delete;
+
+  const std::string& address() const { return address_; }
+
+ private:
+  class Service;
+  class Listener;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Listener> listener_;
+  std::string address_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_

@@ -1,0 +1,40 @@
+// How long to wait before the next attempt: exponential, with jitter so that many senders do not meet again.
+//
+// Pure apart from drawing from its generator. Not thread-safe. Times in nanoseconds.
+
+#ifndef LOCKSTEP_COLLECTOR_ALERT_BACKOFF_H_
+#define LOCKSTEP_COLLECTOR_ALERT_BACKOFF_H_
+
+#include <cstdint>
+
+#include "base/random.h"
+
+namespace lockstep {
+
+class Backoff {
+ public:
+  // REQUIRES: 0 < initial_ns <= max_ns.
+  Backoff(int64_t initial_ns, int64_t max_ns, const Random& random)
+      : initial_ns_(initial_ns), max_ns_(max_ns), ceiling_ns_(initial_ns), random_(random) {}
+
+  // Uniform between half of a ceiling and the ceiling, which doubles with every call up to `max_ns`.
+  int64_t Next() {
+    const int64_t half = ceiling_ns_ / 2;
+    const int64_t delay = half + static_cast<int64_t>(random_.Unit() * static_cast<double>(ceiling_ns_ - half));
+    ceiling_ns_ = ceiling_ns_ > max_ns_ / 2 ? max_ns_ : 2 * ceiling_ns_;
+    return delay;
+  }
+
+  // After a success.
+  void Reset() { ceiling_ns_ = initial_ns_; }
+
+ private:
+  const int64_t initial_ns_;
+  const int64_t max_ns_;
+  int64_t ceiling_ns_;
+  Random random_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ALERT_BACKOFF_H_

@@ -1,0 +1,36 @@
+#include "collector/alert/log_sink.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "collector/alert/webhook_payload.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = IncidentEvent::Kind;
+
+struct Row {
+  Kind kind;
+  LogLevel level;
+  const char* message;
+};
+
+// New numbers about a known incident are of interest only to who debugs.
+constexpr Row kRows[] = {
+    {Kind::kOpened, LogLevel::kWarning, "incident opened"},
+    {Kind::kUpdated, LogLevel::kDebug, "incident updated"},
+    {Kind::kResolved, LogLevel::kInfo, "incident resolved"},
+    {Kind::kReopened, LogLevel::kWarning, "incident reopened"},
+};
+
+}  // namespace
+
+void LogSink::Announce(const IncidentEvent& event) {
+  const Row& row = kRows[static_cast<size_t>(event.kind)];
+  Log(row.level, row.message,
+      {{"incident", absl::StrCat(event.incident.id())},
+       {"severity", SeverityOf(event.incident.verdict().class_())},
+       {"summary", SummaryOf(event.incident)}});
+}
+
+}  // namespace lockstep

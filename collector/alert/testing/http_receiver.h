@@ -1,0 +1,68 @@
+// A webhook receiver on a free loopback port that answers as a test tells it and remembers what it got.
+//
+// Thread-safe. The destructor stops listening.
+
+#ifndef LOCKSTEP_COLLECTOR_ALERT_TESTING_HTTP_RECEIVER_H_
+#define LOCKSTEP_COLLECTOR_ALERT_TESTING_HTTP_RECEIVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+
+struct mg_connection;
+struct mg_context;
+
+namespace lockstep {
+
+class HttpReceiver {
+ public:
+  struct Answer {
+    int status = 200;
+    std::string header;  // one more header line without its end; "" = none
+  };
+  struct Request {
+    std::string method;
+    std::string content_type;
+    std::string body;
+  };
+
+  // `port` 0 picks a free one.
+  explicit HttpReceiver(int port = 0);
+  ~HttpReceiver();
+  HttpReceiver(const HttpReceiver&) = delete;
+  HttpReceiver& operator=(const HttpReceiver&) = delete;
+
+  int port() const { return port_; }
+  std::string url() const;
+
+  // The next requests get these answers in turn; after them, 200.
+  void AnswerNext(std::deque<Answer> answers);
+
+  // While held, requests are taken but not answered.
+  void Hold(bool hold);
+
+  // Waits until `count` requests have come in, held ones too; false after ten seconds.
+  bool WaitForRequests(size_t count);
+
+  std::vector<Request> requests() const;
+
+ private:
+  static int HandleRequest(mg_connection* connection, void* self);
+  Answer Take(Request request);
+
+  mg_context* context_ = nullptr;
+  int port_ = 0;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Request> requests_ ABSL_GUARDED_BY(mutex_);
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ALERT_TESTING_HTTP_RECEIVER_H_

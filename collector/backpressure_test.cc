@@ -1,0 +1,154 @@
+// From a stream through router and shard into the log, with a log that stops: nothing is lost, little is read, and
+// everything arrives once the log goes on.
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/testing/status_matchers.h"
+#include "collector/ingest/ingest_service.h"
+#include "collector/router.h"
+#include "collector/store/testing/memory_store.h"
+#include "collector/testing/report_builder.h"
+#include "collector/testing/test_agent.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kPatience = 20 * kNanosPerSecond;
+constexpr uint64_t kReports = 40;
+
+// Holds every caller of Append while it is shut. Thread-safe.
+class GatedLog final : public InputLog {
+ public:
+  explicit GatedLog(InputLog& log) : log_(log) {}
+
+  bool Append(LogItem item) override {
+    {
+      MutexLock lock(mutex_);
+      while (shut_) changed_.WaitFor(mutex_, kPatience);
+    }
+    return log_.Append(std::move(item));
+  }
+  void KeepIncident(const wire::Incident& incident) override { log_.KeepIncident(incident); }
+  bool healthy() const override { return log_.healthy(); }
+
+  void SetShut(bool shut) {
+    MutexLock lock(mutex_);
+    shut_ = shut;
+    changed_.NotifyAll();
+  }
+
+ private:
+  InputLog& log_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool shut_ ABSL_GUARDED_BY(mutex_) = true;
+};
+
+class NoAlerts final : public AlertSink {
+ public:
+  void Announce(const IncidentEvent& event) override {}
+};
+
+class BackpressureTest : public testing::Test {
+ protected:
+  BackpressureTest() {
+    ShardOptions options;
+    options.queue_slices = kQueueSlices;
+    auto jobs =
+        std::make_unique<JobTable>(JobTableOptions(), clock_, JobTable::Outlets{gate_, alerts_, index_, metrics_});
+    shard_ = std::make_unique<Shard>(options, clock_, std::move(jobs), [this] { router_.ResumeParked(); });
+    router_.SetShards({shard_.get()});
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&ingest_);
+    server_ = builder.BuildAndStart();
+    channel_ = grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
+  }
+
+  ~BackpressureTest() override {
+    gate_.SetShut(false);
+    ingest_.Drain(kPatience);
+    server_->Shutdown();
+    shard_->Close();
+    EXPECT_OK(writer_.Close());
+  }
+
+  bool Eventually(const std::function<bool()>& holds) {
+    const int64_t deadline = clock_.MonotonicNanos() + kPatience;
+    while (!holds()) {
+      if (clock_.MonotonicNanos() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  static constexpr size_t kQueueSlices = 2;
+
+  const Clock& clock_ = RealClock();
+  MemoryStore store_;
+  NoAlerts alerts_;
+  IncidentIndex index_{1'000};
+  CollectorMetrics metrics_{"test"};
+  AgentRegistry agents_{AgentRegistryOptions(), clock_};
+  StoreWriter writer_{StoreWriterOptions(), store_, metrics_, [this] { agents_.RewindLost(); }};
+  GatedLog gate_{writer_};
+  Router router_{agents_, writer_, metrics_, clock_};
+  IngestService ingest_{IngestServiceOptions(), router_, clock_};
+  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(BackpressureTest, AFullShardQueueWithholdsReadsAndThenEverythingArrives) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  ASSERT_TRUE(Eventually([&] { return metrics_.reads_withheld.Value() > 0; }));
+  // At most what the shard has taken out and hangs over, what the queue holds, and the one that found it full.
+  EXPECT_LE(metrics_.reports_received.Value(), 2 * kQueueSlices + 1);
+  gate_.SetShut(false);
+  ASSERT_TRUE(agent.AwaitAck(kReports));
+  uint64_t expected = 0;
+  for (const wire::CaptureEntry& entry : store_.log()) {
+    if (entry.has_input()) {
+      EXPECT_EQ(entry.input().report().sequence(), ++expected);
+    }
+  }
+  EXPECT_EQ(expected, kReports);
+}
+
+TEST_F(BackpressureTest, AShardThatIsClosedTakesNothingAndLeavesTheSliceAsItIs) {
+  gate_.SetShut(false);
+  shard_->Close();
+  std::vector<JobSlice> slices(1);
+  slices[0].input.set_job("train");
+  EXPECT_FALSE(router_.Deliver(slices));
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].input.job(), "train");
+}
+
+TEST(ShardOfJobTest, IsStableAndUsesEveryShard) {
+  std::set<size_t> used;
+  for (int job = 0; job < 200; ++job) used.insert(ShardOfJob(absl::StrCat("job-", job), 7));
+  EXPECT_EQ(used.size(), 7u);
+  // Incidents are restored to the shard of their job: a new build must not send jobs elsewhere.
+  EXPECT_EQ(ShardOfJob("", 8), 5u);
+  EXPECT_EQ(ShardOfJob("train", 1), 0u);
+}
+
+}  // namespace
+}  // namespace lockstep

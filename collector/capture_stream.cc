@@ -1,0 +1,103 @@
+#include "collector/capture_stream.h"
+
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+int64_t WallNanosOf(const wire::CaptureEntry& entry) {
+  switch (entry.entry_case()) {
+    case wire::CaptureEntry::kInput:
+      return entry.input().received_wall_ns();
+    case wire::CaptureEntry::kWatermark:
+      return entry.watermark().wall_ns();
+    case wire::CaptureEntry::kReset:
+      return entry.reset().wall_ns();
+    case wire::CaptureEntry::kConclusion:
+      return entry.conclusion().wall_ns();
+    case wire::CaptureEntry::ENTRY_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+CaptureStream::CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker)
+    : request_(std::move(request)), history_(history), worker_(worker), resume_wall_ns_(request_.from_wall_ns()) {}
+
+void CaptureStream::Start(std::shared_ptr<CaptureStream> self) {
+  self_ = std::move(self);
+  MutexLock lock(mutex_);
+  NextLocked();
+}
+
+void CaptureStream::ReadChunk() {
+  std::deque<wire::CaptureEntry> chunk;
+  size_t bytes = 0;
+  bool full = false;
+  to_skip_ = resume_skip_;
+  const absl::Status status =
+      history_.ScanLog(request_.job(), resume_wall_ns_, request_.to_wall_ns(), [&](const wire::CaptureEntry& entry) {
+        full = !Take(entry, chunk, bytes);
+        return !full;
+      });
+  MutexLock lock(mutex_);
+  if (!status.ok()) return FinishLocked(status);
+  chunk_ = std::move(chunk);
+  at_end_ = !full;
+  NextLocked();
+}
+
+bool CaptureStream::Take(const wire::CaptureEntry& entry, std::deque<wire::CaptureEntry>& chunk, size_t& bytes) {
+  const int64_t wall_ns = WallNanosOf(entry);
+  if (to_skip_ > 0 && wall_ns == resume_wall_ns_) {
+    --to_skip_;
+    return true;
+  }
+  if (chunk.size() >= kChunkEntries || bytes >= kChunkBytes) return false;
+  to_skip_ = 0;
+  resume_skip_ = wall_ns == resume_wall_ns_ ? resume_skip_ + 1 : 1;
+  resume_wall_ns_ = wall_ns;
+  bytes += entry.ByteSizeLong();
+  chunk.push_back(entry);
+  return true;
+}
+
+void CaptureStream::NextLocked() {
+  if (finished_) return;
+  if (closing_) return FinishLocked(absl::CancelledError("cancelled by the reader"));
+  if (!chunk_.empty()) {
+    writing_ = true;
+    StartWrite(&chunk_.front());
+    return;
+  }
+  if (at_end_) return FinishLocked(absl::OkStatus());
+  if (!worker_.TryRun([stream = shared_from_this()] { stream->ReadChunk(); })) {
+    FinishLocked(absl::ResourceExhaustedError("too many queries wait for history"));
+  }
+}
+
+void CaptureStream::FinishLocked(const absl::Status& status) {
+  if (finished_) return;
+  finished_ = true;
+  Finish(grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message())));
+}
+
+void CaptureStream::OnWriteDone(bool ok) {
+  MutexLock lock(mutex_);
+  writing_ = false;
+  chunk_.pop_front();
+  closing_ = closing_ || !ok;
+  NextLocked();
+}
+
+void CaptureStream::OnCancel() {
+  // Whatever is under way (a write or a read of history) ends soon and then finishes the call.
+  MutexLock lock(mutex_);
+  closing_ = true;
+}
+
+void CaptureStream::OnDone() { const std::shared_ptr<CaptureStream> self = std::move(self_); }
+
+}  // namespace lockstep

@@ -1,0 +1,157 @@
+#include "collector/collector.h"
+
+#include <grpc/grpc.h>
+#include <grpc/support/time.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "collector/convert/report_limits.h"
+#include "daemon/health_routes.h"
+#include "daemon/version.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxIncidentsInMemory = 10'000;
+constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
+
+}  // namespace
+
+Collector::Collector(const CollectorOptions& options, const Dependencies& dependencies)
+    : options_(options),
+      dependencies_(dependencies),
+      started_wall_ns_(dependencies.clock.WallNanos()),
+      incidents_(kMaxIncidentsInMemory),
+      agents_(ToRegistryOptions(options), dependencies.clock),
+      writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
+      router_(agents_, writer_, dependencies.metrics, dependencies.clock),
+      ingest_(IngestServiceOptions(), router_, dependencies.clock),
+      query_(MakeView()) {}
+
+Collector::~Collector() { Drain(); }
+
+absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptions& options,
+                                                            const Dependencies& dependencies) {
+  auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies));
+  RETURN_IF_ERROR(collector->StartShards());
+  RETURN_IF_ERROR(collector->StartHttp());
+  RETURN_IF_ERROR(collector->StartGrpc());
+  collector->dependencies_.metrics.start_time_seconds.Set(static_cast<double>(collector->started_wall_ns_) /
+                                                          kNanosPerSecond);
+  collector->serving_ = true;
+  return collector;
+}
+
+absl::Status Collector::StartShards() {
+  ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, dependencies_.store.LoadIncidents());
+  for (const wire::Incident& incident : incidents) incidents_.Put(incident);
+  dependencies_.metrics.SetIncidents(incidents_.Counts());
+  const size_t count = static_cast<size_t>(options_.shards);
+  const JobTable::Outlets outlets = {writer_, dependencies_.alerts, incidents_, dependencies_.metrics};
+  std::vector<Shard*> shards;
+  for (size_t i = 0; i < count; ++i) {
+    auto jobs = std::make_unique<JobTable>(ToJobTableOptions(options_), dependencies_.clock, outlets);
+    std::vector<wire::Incident> own;
+    std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
+                 [&](const wire::Incident& incident) { return ShardOfJob(incident.job(), count) == i; });
+    jobs->Restore(own);
+    shards_.push_back(std::make_unique<Shard>(ShardOptions(), dependencies_.clock, std::move(jobs),
+                                              [this] { router_.ResumeParked(); }));
+    shards.push_back(shards_.back().get());
+  }
+  router_.SetShards(std::move(shards));
+  return absl::OkStatus();
+}
+
+absl::Status Collector::StartHttp() {
+  ASSIGN_OR_RETURN(http_, HttpServer::Start(options_.http_listen_address,
+                                            HealthRoutes(
+                                                *dependencies_.metrics.registry(), [this] { return Ready(); },
+                                                [this] { RenewGauges(); })));
+  return absl::OkStatus();
+}
+
+absl::Status Collector::StartGrpc() {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options_.listen_address, grpc::InsecureServerCredentials(), &grpc_port_);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // A capture entry is a report and a little more.
+  builder.SetMaxSendMessageSize(2 * kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.RegisterService(&ingest_);
+  builder.RegisterService(&query_);
+  server_ = builder.BuildAndStart();
+  if (server_ != nullptr && grpc_port_ != 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options_.listen_address));
+}
+
+FleetView Collector::MakeView() {
+  return FleetView{
+      kVersion,
+      started_wall_ns_,
+      dependencies_.clock,
+      agents_,
+      incidents_,
+      dependencies_.store,
+      worker_,
+      [this] {
+        std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
+        for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());
+        return snapshots;
+      },
+      [this] { return writer_.reports_stored(); },
+  };
+}
+
+absl::Status Collector::Ready() const {
+  if (!serving_.load()) return absl::UnavailableError("starting or draining");
+  if (!writer_.healthy()) return absl::UnavailableError("history refuses writes; detection goes on");
+  return absl::OkStatus();
+}
+
+void Collector::Housekeep() {
+  ingest_.CloseMute();
+  agents_.ForgetGone();
+  RenewGauges();
+}
+
+void Collector::RenewGauges() {
+  CollectorMetrics& metrics = dependencies_.metrics;
+  const std::vector<AgentView> agents = agents_.agents();
+  const auto count = [&](bool AgentView::*fact) {
+    return static_cast<double>(
+        std::count_if(agents.begin(), agents.end(), [&](const AgentView& agent) { return agent.*fact; }));
+  };
+  metrics.agents_known.Set(static_cast<double>(agents.size()));
+  metrics.agents_connected.Set(count(&AgentView::connected));
+  metrics.agents_silent.Set(count(&AgentView::silent));
+  metrics.streams.Set(static_cast<double>(ingest_.streams()));
+  metrics.SetQueue("store", writer_.waiting(), writer_.capacity());
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    metrics.SetQueue(absl::StrCat("shard", i), shards_[i]->waiting(), shards_[i]->capacity());
+  }
+}
+
+void Collector::Drain() {
+  if (std::exchange(drained_, true)) return;
+  serving_ = false;
+  if (!ingest_.Drain(kDrainNanos)) Log(LogLevel::kWarning, "streams left after draining");
+  if (server_ != nullptr) {
+    server_->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(kDrainNanos, GPR_TIMESPAN)));
+    server_->Wait();
+  }
+  worker_.Close();
+  for (const auto& shard : shards_) shard->Close();
+  const absl::Status flushed = writer_.Close();
+  if (!flushed.ok()) Log(LogLevel::kError, "history was not flushed", {{"error", flushed.ToString()}});
+  http_.reset();
+}
+
+}  // namespace lockstep

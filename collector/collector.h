@@ -1,0 +1,95 @@
+// The running collector: owns every piece between the sockets and the store, starts them in order and ends them in
+// order.
+//
+// Not thread-safe: Start, Housekeep and Drain belong to one thread; docs/life-of-a-sample.md tells what runs on which.
+
+#ifndef LOCKSTEP_COLLECTOR_COLLECTOR_H_
+#define LOCKSTEP_COLLECTOR_COLLECTOR_H_
+
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "collector/alert/alert_sink.h"
+#include "collector/collector_options.h"
+#include "collector/incident_index.h"
+#include "collector/ingest/agent_registry.h"
+#include "collector/ingest/ingest_service.h"
+#include "collector/metrics.h"
+#include "collector/query_service.h"
+#include "collector/query_worker.h"
+#include "collector/router.h"
+#include "collector/shard.h"
+#include "collector/store/history_store.h"
+#include "collector/store_writer.h"
+#include "daemon/http_server.h"
+
+namespace lockstep {
+
+class Collector {
+ public:
+  // What the collector is given and does not own.
+  struct Dependencies {
+    const Clock& clock;
+    HistoryStore& store;
+    AlertSink& alerts;
+    CollectorMetrics& metrics;
+  };
+
+  // Loads incidents, starts all threads and listens. ALREADY_EXISTS when an address cannot be listened on, else the
+  // error of the store.
+  static absl::StatusOr<std::unique_ptr<Collector>> Start(const CollectorOptions& options,
+                                                          const Dependencies& dependencies);
+  // Drain, if that was not done.
+  ~Collector();
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  // What has to be done once per second: closes mute streams, forgets old agents, renews gauges.
+  void Housekeep();
+
+  // Not ready -> streams end UNAVAILABLE -> servers stop -> queues run empty -> history is flushed. Idempotent.
+  void Drain();
+
+  int grpc_port() const { return grpc_port_; }
+  int http_port() const { return http_->port(); }
+
+ private:
+  explicit Collector(const CollectorOptions& options, const Dependencies& dependencies);
+  absl::Status StartShards();
+  absl::Status StartGrpc();
+  absl::Status StartHttp();
+  absl::Status Ready() const;
+  void RenewGauges();
+  FleetView MakeView();
+
+  const CollectorOptions options_;
+  const Dependencies dependencies_;
+  const int64_t started_wall_ns_;
+  std::atomic<bool> serving_{false};
+  bool drained_ = false;
+
+  // In the order of construction; what is below may use what is above.
+  IncidentIndex incidents_;
+  AgentRegistry agents_;
+  StoreWriter writer_;
+  Router router_;
+  QueryWorker worker_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  IngestService ingest_;
+  QueryService query_;
+  std::unique_ptr<grpc::Server> server_;
+  int grpc_port_ = 0;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_COLLECTOR_H_

@@ -1,0 +1,166 @@
+#include "collector/collector_options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace lockstep {
+namespace {
+
+Settings::Validator Between(const int64_t* value, int64_t least, int64_t most) {
+  return [=] {
+    if (*value >= least && *value <= most) return absl::OkStatus();
+    return absl::InvalidArgumentError("must be from " + std::to_string(least) + " to " + std::to_string(most));
+  };
+}
+
+Settings::Validator Multiple(const double* value) {
+  return [=] {
+    if (*value >= 1 && *value <= 1e6) return absl::OkStatus();
+    return absl::InvalidArgumentError("must be from 1 to 1000000");
+  };
+}
+
+Settings::Validator Fraction(const double* value) {
+  return [=] {
+    if (*value >= 0 && *value <= 1) return absl::OkStatus();
+    return absl::InvalidArgumentError("must be from 0 to 1");
+  };
+}
+
+Settings::Validator Positive(const absl::Duration* value) {
+  return [=] {
+    if (*value > absl::ZeroDuration() && *value < absl::Hours(24 * 366 * 100)) return absl::OkStatus();
+    return absl::InvalidArgumentError("must be longer than nothing and shorter than a century");
+  };
+}
+
+Settings::Validator NotEmpty(const std::string* value) {
+  return [=] { return value->empty() ? absl::InvalidArgumentError("must not be empty") : absl::OkStatus(); };
+}
+
+Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
+  return [=] {
+    for (const std::string& url : *urls) {
+      if (url.rfind("http://", 0) != 0 && url.rfind("https://", 0) != 0) {
+        return absl::InvalidArgumentError("must begin with http:// or https://: " + url);
+      }
+    }
+    return absl::OkStatus();
+  };
+}
+
+void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
+  settings.Add("detector.min_own_time_ratio", &detector.min_own_time_ratio,
+               "own time of a slow rank over that of its peers, at least", Multiple(&detector.min_own_time_ratio));
+  settings.Add("detector.min_step_cost", &detector.min_step_cost,
+               "share of the step time that healing must give back, at least", Fraction(&detector.min_step_cost));
+  settings.Add("detector.min_persistence", &detector.min_persistence,
+               "share of recent steps that must blame the same culprit", Fraction(&detector.min_persistence));
+  settings.Add("detector.min_steps", &detector.min_steps, "recent steps needed for a verdict",
+               Between(&detector.min_steps, 1, 1'000'000));
+  settings.Add("detector.window_steps", &detector.window_steps, "recent steps that are looked at",
+               Between(&detector.window_steps, 1, 1'000'000));
+  settings.Add("detector.min_persistence_span", &detector.min_persistence_span, "time that the recent steps must span",
+               Positive(&detector.min_persistence_span));
+  settings.Add("detector.hang_floor", &detector.hang_floor, "shortest standstill that may be called a hang",
+               Positive(&detector.hang_floor));
+  settings.Add("detector.hang_step_multiple", &detector.hang_step_multiple,
+               "standstill that is called a hang, in usual steps of the job", Multiple(&detector.hang_step_multiple));
+  settings.Add("detector.host_silent", &detector.host_silent, "silence of a host that makes it unreachable",
+               Positive(&detector.host_silent));
+  settings.Add("detector.min_peer_hosts", &detector.min_peer_hosts, "hosts needed to compare counters with peers",
+               Between(&detector.min_peer_hosts, 2, 1'000'000));
+}
+
+}  // namespace
+
+DetectorSettings::DetectorSettings() {
+  const JobEngineOptions defaults;
+  min_own_time_ratio = defaults.min_own_time_ratio;
+  min_step_cost = defaults.min_step_cost;
+  min_persistence = defaults.min_persistence;
+  min_steps = defaults.min_steps;
+  window_steps = defaults.window_steps;
+  min_persistence_span = absl::Nanoseconds(defaults.min_persistence_ns);
+  hang_floor = absl::Nanoseconds(defaults.hang_floor_ns);
+  hang_step_multiple = defaults.hang_step_multiple;
+  host_silent = absl::Nanoseconds(defaults.host_silent_ns);
+  min_peer_hosts = defaults.min_peer_hosts;
+}
+
+void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
+  settings.Add("listen_address", &options.listen_address, "host:port for agents and queries (gRPC); port 0 = any",
+               NotEmpty(&options.listen_address));
+  settings.Add("http_listen_address", &options.http_listen_address,
+               "host:port for /metrics, /healthz and /readyz; port 0 = any", NotEmpty(&options.http_listen_address));
+  settings.Add("data_directory", &options.data_directory, "where history and incidents are kept",
+               NotEmpty(&options.data_directory));
+  settings.Add("ports_file", &options.ports_file, "file to write the ports in use to, as JSON; empty = none");
+  settings.Add("shards", &options.shards, "threads that detect", Between(&options.shards, 1, 64));
+  settings.Add("max_jobs", &options.max_jobs, "jobs watched at the same time", Between(&options.max_jobs, 1, 100'000));
+  settings.Add("forget_job_after", &options.forget_job_after, "time without a report after which a job is forgotten",
+               Positive(&options.forget_job_after));
+  settings.Add("retention.log", &options.retention_log, "how long the input log is kept",
+               Positive(&options.retention_log));
+  settings.Add("retention.log_bytes", &options.retention_log_bytes, "bytes on disk of the input log, at most",
+               Between(&options.retention_log_bytes, 1 << 20, int64_t{1} << 50));
+  settings.Add("retention.samples", &options.retention_samples, "how long samples are kept in full resolution",
+               Positive(&options.retention_samples));
+  settings.Add("retention.rollups", &options.retention_rollups, "how long roll-ups of samples are kept",
+               Positive(&options.retention_rollups));
+  settings.Add("retention.incidents", &options.retention_incidents, "how long incidents are kept",
+               Positive(&options.retention_incidents));
+  settings.Add("incident.resolve_after", &options.resolve_after, "time without its cause that resolves an incident",
+               Positive(&options.resolve_after));
+  settings.Add("incident.reopen_within", &options.reopen_within, "time within which the same cause reopens an incident",
+               Positive(&options.reopen_within));
+  settings.Add("webhook_url", &options.webhook_urls, "where incidents are announced (Alertmanager webhook JSON)",
+               HttpUrls(&options.webhook_urls));
+  AddDetectorSettings(settings, options.detector);
+}
+
+JobEngineOptions ToEngineOptions(const DetectorSettings& detector) {
+  JobEngineOptions engine;
+  engine.min_own_time_ratio = detector.min_own_time_ratio;
+  engine.min_step_cost = detector.min_step_cost;
+  engine.min_persistence = detector.min_persistence;
+  engine.min_steps = static_cast<int>(detector.min_steps);
+  engine.window_steps = static_cast<int>(detector.window_steps);
+  engine.min_persistence_ns = absl::ToInt64Nanoseconds(detector.min_persistence_span);
+  engine.hang_floor_ns = absl::ToInt64Nanoseconds(detector.hang_floor);
+  engine.hang_step_multiple = detector.hang_step_multiple;
+  engine.host_silent_ns = absl::ToInt64Nanoseconds(detector.host_silent);
+  engine.min_peer_hosts = static_cast<int>(detector.min_peer_hosts);
+  return engine;
+}
+
+JobTableOptions ToJobTableOptions(const CollectorOptions& options) {
+  JobTableOptions table;
+  table.engine = ToEngineOptions(options.detector);
+  table.incidents.resolve_after_ns = absl::ToInt64Nanoseconds(options.resolve_after);
+  table.incidents.reopen_within_ns = absl::ToInt64Nanoseconds(options.reopen_within);
+  table.max_jobs = static_cast<size_t>(std::max<int64_t>(options.max_jobs / options.shards, 1));
+  table.forget_after_ns = absl::ToInt64Nanoseconds(options.forget_job_after);
+  return table;
+}
+
+AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options) {
+  AgentRegistryOptions registry;
+  registry.silent_after_ns = absl::ToInt64Nanoseconds(options.detector.host_silent);
+  return registry;
+}
+
+RocksStoreOptions ToStoreOptions(const CollectorOptions& options) {
+  RocksStoreOptions store;
+  store.directory = options.data_directory;
+  store.log_retention_ns = absl::ToInt64Nanoseconds(options.retention_log);
+  store.max_log_bytes = static_cast<uint64_t>(options.retention_log_bytes);
+  store.chunk_retention_ns = absl::ToInt64Nanoseconds(options.retention_samples);
+  store.rollup_retention_ns = absl::ToInt64Nanoseconds(options.retention_rollups);
+  store.incident_retention_ns = absl::ToInt64Nanoseconds(options.retention_incidents);
+  return store;
+}
+
+}  // namespace lockstep

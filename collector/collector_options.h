@@ -1,0 +1,71 @@
+// Everything about a collector that an operator can set, in the types of the settings layer, with the defaults.
+//
+// Pure value; thread-compatible.
+
+#ifndef LOCKSTEP_COLLECTOR_COLLECTOR_OPTIONS_H_
+#define LOCKSTEP_COLLECTOR_COLLECTOR_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "collector/ingest/agent_registry.h"
+#include "collector/job_table.h"
+#include "collector/store/rocks_store.h"
+#include "daemon/settings.h"
+
+namespace lockstep {
+
+// Thresholds of the detector, named as in JobEngineOptions.
+struct DetectorSettings {
+  DetectorSettings();
+
+  double min_own_time_ratio;
+  double min_step_cost;
+  double min_persistence;
+  int64_t min_steps;
+  int64_t window_steps;
+  absl::Duration min_persistence_span;
+  absl::Duration hang_floor;
+  double hang_step_multiple;
+  absl::Duration host_silent;
+  int64_t min_peer_hosts;
+};
+
+struct CollectorOptions {
+  std::string listen_address = "127.0.0.1:7070";       // gRPC: agents and queries
+  std::string http_listen_address = "127.0.0.1:7071";  // /metrics, /healthz, /readyz
+  std::string data_directory = "/var/lib/lockstep";
+  std::string ports_file;  // "" = none
+  int64_t shards = 1;
+  int64_t max_jobs = 1'000;  // over all shards
+  absl::Duration forget_job_after = absl::Minutes(10);
+  absl::Duration retention_log = absl::Hours(24);
+  int64_t retention_log_bytes = int64_t{4} << 30;
+  absl::Duration retention_samples = absl::Hours(48);
+  absl::Duration retention_rollups = absl::Hours(24 * 30);
+  absl::Duration retention_incidents = absl::Hours(24 * 365);
+  absl::Duration resolve_after = absl::Seconds(3);
+  absl::Duration reopen_within = absl::Minutes(10);
+  std::vector<std::string> webhook_urls;
+  DetectorSettings detector;
+};
+
+// Binds every setting of `options`, which must outlive `settings`.
+void AddCollectorSettings(Settings& settings, CollectorOptions& options);
+
+// What each shard gets.
+JobTableOptions ToJobTableOptions(const CollectorOptions& options);
+
+// Agents count as silent when the detector calls their hosts so.
+AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options);
+
+RocksStoreOptions ToStoreOptions(const CollectorOptions& options);
+
+// The detector alone, for replay.
+JobEngineOptions ToEngineOptions(const DetectorSettings& detector);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_COLLECTOR_OPTIONS_H_

@@ -1,0 +1,299 @@
+// The whole collector over real loopback gRPC, with history in memory.
+
+#include "collector/collector.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/testing/status_matchers.h"
+#include "collector/store/testing/memory_store.h"
+#include "collector/testing/report_builder.h"
+#include "collector/testing/test_agent.h"
+#include "proto/query.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NoAlerts final : public AlertSink {
+ public:
+  void Announce(const IncidentEvent& event) override {}
+};
+
+class CollectorTest : public testing::Test {
+ protected:
+  void SetUp() override { StartCollector(); }
+  void TearDown() override { store_.set_blocked(false); }
+
+  void StartCollector() {
+    collector_.reset();
+    CollectorOptions options;
+    options.listen_address = "127.0.0.1:0";
+    options.http_listen_address = "127.0.0.1:0";
+    options.shards = 2;
+    metrics_ = std::make_unique<CollectorMetrics>("test");
+    auto collector = Collector::Start(options, {RealClock(), store_, alerts_, *metrics_});
+    ASSERT_OK(collector);
+    collector_ = *std::move(collector);
+    channel_ =
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", collector_->grpc_port()), grpc::InsecureChannelCredentials());
+    query_ = wire::Query::NewStub(channel_);
+  }
+
+  MemoryStore store_;
+  NoAlerts alerts_;
+  std::unique_ptr<CollectorMetrics> metrics_;
+  std::unique_ptr<Collector> collector_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<wire::Query::Stub> query_;
+};
+
+TEST_F(CollectorTest, WhatIsAcknowledgedIsStored) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  ASSERT_TRUE(agent.AwaitAck(20));
+  EXPECT_EQ(store_.StoredSequence("node-1", 7).value(), 20u);
+  int inputs = 0;
+  for (const wire::CaptureEntry& entry : store_.log()) inputs += entry.has_input();
+  EXPECT_EQ(inputs, 20);
+}
+
+TEST_F(CollectorTest, AReportOfTwoJobsIsStoredOncePerJobAndItsSamplesOnce) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  TestRanks ranks;
+  wire::AgentReport report = MakeTestReport(1, ranks);
+  ranks.job = "second";
+  *report.add_processes() = MakeTestReport(1, ranks).processes(0);
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  EXPECT_EQ(store_.points().size(), 1u);
+  wire::GetStatusResponse status;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->GetStatus(&context, {}, &status).ok());
+  EXPECT_EQ(status.reports_stored(), 1u);
+  ASSERT_EQ(status.agents_size(), 1);
+  EXPECT_TRUE(status.agents(0).connected());
+  EXPECT_EQ(status.agents(0).last_sequence(), 1u);
+}
+
+TEST_F(CollectorTest, AHalfClosedStreamEndsWellAfterItsLastAcknowledgement) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  agent.HalfClose();
+  EXPECT_TRUE(agent.AwaitAck(1));
+  EXPECT_TRUE(agent.AwaitEnd().ok());
+}
+
+TEST_F(CollectorTest, AfterAReconnectWhatWasStoredIsNotTakenTwice) {
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    for (uint64_t sequence : {1, 2}) ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(sequence, 0.5))));
+    ASSERT_TRUE(agent.AwaitAck(2));
+  }
+  TestAgent agent(channel_);
+  EXPECT_EQ(agent.Hello("node-1", 7), 2);
+  for (uint64_t sequence : {1, 2, 3}) ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(sequence, 0.5))));
+  ASSERT_TRUE(agent.AwaitAck(3));
+  EXPECT_EQ(store_.points().size(), 3u);
+  EXPECT_EQ(metrics_->reports_duplicate.Value(), 2);
+}
+
+TEST_F(CollectorTest, ANewCollectorKnowsFromHistoryWhatIsStored) {
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+    ASSERT_TRUE(agent.AwaitAck(1));
+  }
+  StartCollector();
+  TestAgent agent(channel_);
+  EXPECT_EQ(agent.Hello("node-1", 7), 1);
+  TestAgent restarted(channel_);
+  EXPECT_EQ(restarted.Hello("node-2", 8), 0);
+}
+
+struct Hostile {
+  const char* name;
+  std::vector<wire::AgentMessage> messages;
+  grpc::StatusCode code;
+  const char* message;
+};
+
+std::vector<Hostile> HostileAgents() {
+  wire::AgentReport malformed = MakeTestReport(1, TestRanks());
+  malformed.mutable_processes(0)->set_rank(-9);
+  wire::AgentMessage future = MakeTestHello("evil", 1);
+  future.mutable_hello()->set_protocol_version(2);
+  const auto invalid = grpc::StatusCode::INVALID_ARGUMENT;
+  const wire::AgentMessage hello = MakeTestHello("evil", 1);
+  return {
+      {"report before hello", {ToMessage(MakeHostReport(1, 0))}, invalid, "report before hello"},
+      {"second hello", {hello, hello}, invalid, "second hello"},
+      {"nothing", {wire::AgentMessage()}, invalid, "neither hello nor report"},
+      {"no host", {MakeTestHello("", 1)}, invalid, "hello.host: is empty"},
+      {"huge host", {MakeTestHello(std::string(1'000, 'h'), 1)}, invalid, "hello.host: 1000 bytes"},
+      {"no incarnation", {MakeTestHello("evil", 0)}, invalid, "hello.incarnation: is 0"},
+      {"future protocol", {future}, grpc::StatusCode::FAILED_PRECONDITION, "this collector speaks 1"},
+      {"malformed", {hello, ToMessage(malformed)}, invalid, "report 1: processes[0].rank: -9"},
+      {"back in time",
+       {hello, ToMessage(MakeHostReport(5, 0)), ToMessage(MakeHostReport(4, 0))},
+       invalid,
+       "report.sequence: 4 after 5"},
+  };
+}
+
+TEST_F(CollectorTest, AHostileStreamEndsWithAReasonAndOthersGoOn) {
+  TestAgent innocent(channel_);
+  ASSERT_EQ(innocent.Hello("node-1", 7), 0);
+  uint64_t sequence = 0;
+  for (const Hostile& hostile : HostileAgents()) {
+    SCOPED_TRACE(hostile.name);
+    TestAgent agent(channel_);
+    for (const wire::AgentMessage& message : hostile.messages) agent.Send(message);
+    const grpc::Status status = agent.AwaitEnd();
+    EXPECT_EQ(status.error_code(), hostile.code);
+    EXPECT_THAT(status.error_message(), HasSubstr(hostile.message));
+    ASSERT_TRUE(innocent.Send(ToMessage(MakeHostReport(++sequence, 0.5))));
+    ASSERT_TRUE(innocent.AwaitAck(sequence));
+  }
+}
+
+TEST_F(CollectorTest, AStoreThatHangsHoldsBackAcknowledgementsOnly) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  store_.set_blocked(true);
+  for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  EXPECT_EQ(store_.StoredSequence("node-2", 1).value(), 0u);
+  store_.set_blocked(false);
+  EXPECT_TRUE(agent.AwaitAck(5));
+}
+
+TEST_F(CollectorTest, DrainingEndsStreamsUnavailableAndStoresWhatWasTaken) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  const int64_t begun = RealClock().MonotonicNanos();
+  collector_->Drain();
+  EXPECT_LT(RealClock().MonotonicNanos() - begun, 4 * kNanosPerSecond);
+  EXPECT_EQ(agent.AwaitEnd().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(store_.flushes(), 1);
+}
+
+TEST_F(CollectorTest, HistoryAnswersByMetricHostAndDevice) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  wire::AgentReport report = MakeHostReport(1, 0.5);
+  *report.add_metrics() = report.metrics(0);
+  report.mutable_metrics(1)->set_device("eth0");
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  wire::GetHistoryRequest request;
+  request.set_metric(std::string(FindMetric(Metric::kHostLoad1)->name));
+  for (const auto& [device, answer] : std::map<std::string, std::vector<std::string>>{
+           {"", {""}}, {"eth0", {"eth0"}}, {"eth1", {}}, {"*", {"", "eth0"}}}) {
+    request.set_device(device);
+    wire::GetHistoryResponse response;
+    grpc::ClientContext context;
+    ASSERT_TRUE(query_->GetHistory(&context, request, &response).ok());
+    std::vector<std::string> devices;
+    for (const wire::Series& series : response.series()) {
+      devices.push_back(series.device());
+      EXPECT_EQ(series.host(), "node-1");
+      EXPECT_EQ(series.values(0), 0.5);
+    }
+    EXPECT_EQ(devices, answer) << device;
+  }
+  request.set_metric("no_such_metric");
+  wire::GetHistoryResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(query_->GetHistory(&context, request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(CollectorTest, ACaptureIsTheWholeLogInOrderHoweverLong) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  constexpr uint64_t kReports = 1'500;  // several chunks
+  for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  ASSERT_TRUE(agent.AwaitAck(kReports));
+  wire::CaptureRequest request;
+  request.set_job("train");
+  grpc::ClientContext context;
+  const auto reader = query_->Capture(&context, request);
+  wire::CaptureEntry entry;
+  uint64_t inputs = 0;
+  while (reader->Read(&entry)) {
+    if (!entry.has_input()) continue;
+    ASSERT_EQ(entry.input().report().sequence(), ++inputs);
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(inputs, kReports);
+
+  request.set_job("unknown");
+  grpc::ClientContext second;
+  const auto missing = query_->Capture(&second, request);
+  EXPECT_FALSE(missing->Read(&entry));
+  EXPECT_EQ(missing->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(CollectorTest, IncidentsSurviveTheCollectorAndIdsGoOn) {
+  collector_.reset();
+  wire::Incident incident;
+  incident.set_id(41);
+  incident.set_job("train");
+  incident.set_key("cause");
+  incident.set_state(wire::Incident::STATE_OPEN);
+  ASSERT_OK(store_.PutIncident(incident));
+  StartCollector();
+  wire::ListIncidentsRequest request;
+  request.set_open_only(true);
+  wire::ListIncidentsResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->ListIncidents(&context, request, &response).ok());
+  ASSERT_EQ(response.incidents_size(), 1);
+  EXPECT_EQ(response.incidents(0).id(), 41u);
+  wire::GetIncidentRequest missing;
+  missing.set_id(42);
+  wire::Incident found;
+  grpc::ClientContext second;
+  EXPECT_EQ(query_->GetIncident(&second, missing, &found).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(CollectorTest, EveryMetricHasOurPrefixAndTheUnitInItsName) {
+  for (const std::string& name : metrics_->FamilyNames()) {
+    EXPECT_EQ(name.rfind("lockstep_", 0), 0u) << name;
+    EXPECT_EQ(name.find("_ms"), std::string::npos) << name;
+  }
+}
+
+TEST_F(CollectorTest, APortInUseIsAnErrorThatSaysSo) {
+  CollectorOptions options;
+  options.listen_address = absl::StrCat("127.0.0.1:", collector_->grpc_port());
+  options.http_listen_address = "127.0.0.1:0";
+  CollectorMetrics metrics("test");
+  MemoryStore store;
+  EXPECT_THAT(Collector::Start(options, {RealClock(), store, alerts_, metrics}),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(options.listen_address)));
+}
+
+}  // namespace
+}  // namespace lockstep

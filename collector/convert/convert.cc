@@ -1,0 +1,277 @@
+#include "collector/convert/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "collector/convert/operation_columns.h"
+#include "collector/convert/report_limits.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+namespace {
+
+// Indexed by the number on the wire.
+constexpr ProcessState kProcessStates[] = {
+    ProcessState::kUnknown, ProcessState::kRunning, ProcessState::kUninterruptible,
+    ProcessState::kStopped, ProcessState::kZombie,  ProcessState::kGone,
+};
+constexpr KernelEventKind kKernelEventKinds[] = {
+    KernelEventKind::kUnknown, KernelEventKind::kXid,         KernelEventKind::kSxid, KernelEventKind::kPcieAer,
+    KernelEventKind::kMlx5,    KernelEventKind::kOutOfMemory, KernelEventKind::kEdac,
+};
+
+template <typename T, size_t kCount>
+T FromTable(const T (&table)[kCount], int number, ConvertLosses& losses) {
+  if (number >= 0 && number < static_cast<int>(kCount)) return table[number];
+  ++losses.unknown_enums;
+  return table[0];
+}
+
+absl::Status Invalid(absl::string_view where, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
+}
+
+absl::Status CheckCount(absl::string_view field, int count, int limit) {
+  if (count <= limit) return absl::OkStatus();
+  return Invalid(field, absl::StrCat(count, " entries, at most ", limit, " are allowed"));
+}
+
+absl::Status At(absl::string_view where, int index, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(where, "[", index, "].", status.message()));
+}
+
+std::optional<InFlightOperation> ToInFlight(const wire::CommunicatorReport& from, ConvertLosses& losses) {
+  if (!from.has_oldest_in_flight()) return std::nullopt;
+  const wire::InFlight& in_flight = from.oldest_in_flight();
+  InFlightOperation to;
+  to.kind = ToOperationKind(static_cast<uint32_t>(in_flight.kind()), losses);
+  to.sequence = in_flight.sequence();
+  to.started = in_flight.started();
+  to.age_ns = std::clamp<int64_t>(in_flight.age_ns(), 0, kMaxMonotonicNanos);
+  to.bytes = in_flight.bytes();
+  to.peer = std::max(in_flight.peer(), -1);
+  return to;
+}
+
+absl::Status CheckCommunicator(const wire::CommunicatorReport& from) {
+  RETURN_IF_ERROR(CheckName("name", from.name(), kMaxNameBytes));
+  if (from.size() < 0 || from.size() > kMaxRanks) return Invalid("size", absl::StrCat(from.size(), " members"));
+  if (from.rank() < -1 || from.rank() >= std::max(from.size(), 1)) {
+    return Invalid("rank", absl::StrCat(from.rank(), " in a communicator of ", from.size()));
+  }
+  if (from.enqueued() > kMaxSequence || from.started() > kMaxSequence || from.finished() > kMaxSequence) {
+    return Invalid("progress", "out of range");
+  }
+  const uint32_t stride = from.operations().stride();
+  if (stride > kMaxStride || (stride & (stride - 1)) != 0) {
+    return Invalid("operations.stride", absl::StrCat(stride, " is not a power of two up to ", kMaxStride));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CommunicatorView> ToCommunicator(const wire::CommunicatorReport& from, ConvertLosses& losses) {
+  RETURN_IF_ERROR(CheckCommunicator(from));
+  CommunicatorView to;
+  to.id = from.id();
+  to.name = from.name();
+  to.size = from.size();
+  to.communicator_rank = from.rank();
+  to.freed = from.freed();
+  to.enqueued = from.enqueued();
+  to.started = from.started();
+  to.finished = from.finished();
+  to.idle_ns = std::clamp<int64_t>(from.idle_ns(), 0, kMaxMonotonicNanos);
+  to.oldest_in_flight = ToInFlight(from, losses);
+  to.stride = std::max(from.operations().stride(), 1u);
+  if (from.has_operations()) {
+    ASSIGN_OR_RETURN(to.operations, ToOperations(from.operations(), losses));
+  }
+  return to;
+}
+
+absl::Status CheckProcess(const wire::ProcessReport& from) {
+  RETURN_IF_ERROR(CheckName("job", from.job(), kMaxJobBytes));
+  RETURN_IF_ERROR(CheckName("gpu_uuid", from.gpu_uuid(), kMaxNameBytes));
+  if (from.rank() < -1 || from.rank() >= kMaxRanks) return Invalid("rank", absl::StrCat(from.rank()));
+  const int32_t world_size = from.world_size();
+  if (world_size < -1 || world_size > kMaxRanks) return Invalid("world_size", absl::StrCat(world_size));
+  if (world_size > 0 && from.rank() >= world_size) {
+    return Invalid("rank", absl::StrCat(from.rank(), " in a world of ", world_size));
+  }
+  if (from.local_rank() < -1) return Invalid("local_rank", absl::StrCat(from.local_rank()));
+  if (from.pid() < 0) return Invalid("pid", absl::StrCat(from.pid()));
+  if (from.gpu_index() < -1) return Invalid("gpu_index", absl::StrCat(from.gpu_index()));
+  return CheckCount("communicators", from.communicators_size(), kMaxCommunicatorsPerProcess);
+}
+
+absl::StatusOr<RankView> ToRank(const wire::ProcessReport& from, ConvertLosses& losses) {
+  RETURN_IF_ERROR(CheckProcess(from));
+  RankView to;
+  to.rank = from.rank();
+  to.world_size = from.world_size() > 0 ? from.world_size() : -1;
+  to.local_rank = from.local_rank();
+  to.pid = from.pid();
+  to.process_start_ticks = from.process_start_ticks();
+  to.gpu = from.gpu_index();
+  to.process_state = FromTable(kProcessStates, from.state(), losses);
+  to.finalized = from.recorder_state() == wire::RECORDER_STATE_FINALIZED;
+  to.disabled = from.recorder_state() == wire::RECORDER_STATE_DISABLED;
+  to.cpu_ns = std::max<int64_t>(from.cpu_ns(), 0);
+  to.operations_enqueued = from.operations_enqueued();
+  to.operations_finished = from.operations_finished();
+  to.operations_lost = from.operations_lost();
+  to.communicators.reserve(from.communicators_size());
+  for (int i = 0; i < from.communicators_size(); ++i) {
+    absl::StatusOr<CommunicatorView> communicator = ToCommunicator(from.communicators(i), losses);
+    if (!communicator.ok()) return At("communicators", i, communicator.status());
+    to.communicators.push_back(*std::move(communicator));
+  }
+  return to;
+}
+
+absl::Status AppendSamples(const wire::MetricBlock& block, std::vector<MetricSample>& samples, ConvertLosses& losses) {
+  RETURN_IF_ERROR(CheckName("device", block.device(), kMaxNameBytes));
+  if (block.metrics_size() != block.values_size()) {
+    return Invalid("values", absl::StrCat(block.values_size(), " values for ", block.metrics_size(), " metrics"));
+  }
+  if (block.monotonic_ns() < 0 || block.monotonic_ns() > kMaxMonotonicNanos) {
+    return Invalid("monotonic_ns", "out of range");
+  }
+  for (int i = 0; i < block.metrics_size(); ++i) {
+    const uint32_t number = block.metrics(i);
+    const bool known =
+        number <= std::numeric_limits<uint16_t>::max() && FindMetric(static_cast<Metric>(number)) != nullptr;
+    if (!known) {
+      ++losses.unknown_metrics;
+    } else if (!std::isfinite(block.values(i))) {
+      ++losses.non_finite_values;
+    } else {
+      samples.push_back({block.device(), static_cast<Metric>(number), block.monotonic_ns(), block.values(i)});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KernelEvent> ToKernelEvent(const wire::KernelEvent& from, ConvertLosses& losses) {
+  RETURN_IF_ERROR(CheckName("device", from.device(), kMaxNameBytes));
+  if (from.text().size() > kMaxTextBytes) return Invalid("text", absl::StrCat(from.text().size(), " bytes"));
+  if (from.monotonic_ns() < 0 || from.monotonic_ns() > kMaxMonotonicNanos) {
+    return Invalid("monotonic_ns", "out of range");
+  }
+  KernelEvent to;
+  to.kind = FromTable(kKernelEventKinds, from.kind(), losses);
+  to.code = from.code();
+  to.device = from.device();
+  to.pid = std::max(from.pid(), 0);
+  to.text = from.text();
+  to.host_ns = from.monotonic_ns();
+  return to;
+}
+
+absl::Status CheckHeader(const wire::CaptureInput& input) {
+  const wire::AgentReport& report = input.report();
+  RETURN_IF_ERROR(CheckName("job", input.job(), kMaxJobBytes));
+  RETURN_IF_ERROR(CheckName("host", input.host(), kMaxHostBytes));
+  if (input.host().empty()) return Invalid("host", "is empty");
+  if (report.sequence() == 0 || report.sequence() > kMaxSequence) return Invalid("sequence", "out of range");
+  if (report.monotonic_ns() < 0 || report.monotonic_ns() > kMaxMonotonicNanos) {
+    return Invalid("monotonic_ns", "out of range");
+  }
+  RETURN_IF_ERROR(CheckCount("processes", report.processes_size(), kMaxProcessesPerReport));
+  RETURN_IF_ERROR(CheckCount("metrics", report.metrics_size(), kMaxMetricBlocksPerReport));
+  RETURN_IF_ERROR(CheckCount("kernel_events", report.kernel_events_size(), kMaxKernelEventsPerReport));
+  RETURN_IF_ERROR(CheckCount("sources", report.sources_size(), kMaxSourcesPerReport));
+  return CheckCount("dropped", report.dropped_size(), kMaxDropReasonsPerReport);
+}
+
+// What the engine does not look at and history keeps all the same.
+absl::Status CheckBystanders(const wire::AgentReport& report) {
+  for (int i = 0; i < report.sources_size(); ++i) {
+    const wire::SourceStatus& source = report.sources(i);
+    if (const absl::Status name = CheckName("name", source.name(), kMaxNameBytes); !name.ok()) {
+      return At("sources", i, name);
+    }
+    if (source.error().size() > kMaxTextBytes) {
+      return At("sources", i, Invalid("error", absl::StrCat(source.error().size(), " bytes")));
+    }
+  }
+  for (int i = 0; i < report.dropped_size(); ++i) {
+    if (const absl::Status reason = CheckName("reason", report.dropped(i).reason(), kMaxNameBytes); !reason.ok()) {
+      return At("dropped", i, reason);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillRanks(const wire::AgentReport& report, HostReport& to, ConvertLosses& losses) {
+  to.ranks.reserve(report.processes_size());
+  for (int i = 0; i < report.processes_size(); ++i) {
+    absl::StatusOr<RankView> rank = ToRank(report.processes(i), losses);
+    if (!rank.ok()) return At("processes", i, rank.status());
+    if (rank->rank < 0) {
+      ++losses.unranked_processes;
+    } else {
+      to.ranks.push_back(*std::move(rank));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillSamples(const wire::AgentReport& report, HostReport& to, ConvertLosses& losses) {
+  int64_t values = 0;
+  for (const wire::MetricBlock& block : report.metrics()) values += block.metrics_size();
+  if (values > kMaxMetricValuesPerReport) {
+    return Invalid("metrics", absl::StrCat(values, " values, at most ", kMaxMetricValuesPerReport, " are allowed"));
+  }
+  to.samples.reserve(values);
+  for (int i = 0; i < report.metrics_size(); ++i) {
+    const absl::Status block = AppendSamples(report.metrics(i), to.samples, losses);
+    if (!block.ok()) return At("metrics", i, block);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillKernelEvents(const wire::AgentReport& report, HostReport& to, ConvertLosses& losses) {
+  to.kernel_events.reserve(report.kernel_events_size());
+  for (int i = 0; i < report.kernel_events_size(); ++i) {
+    absl::StatusOr<KernelEvent> event = ToKernelEvent(report.kernel_events(i), losses);
+    if (!event.ok()) return At("kernel_events", i, event.status());
+    to.kernel_events.push_back(*std::move(event));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckName(absl::string_view field, absl::string_view text, size_t max_bytes) {
+  if (text.size() > max_bytes) {
+    return Invalid(field, absl::StrCat(text.size(), " bytes, at most ", max_bytes, " are allowed"));
+  }
+  const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  return has_control ? Invalid(field, "contains a control character") : absl::OkStatus();
+}
+
+absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, ConvertLosses& losses) {
+  RETURN_IF_ERROR(CheckHeader(input));
+  const wire::AgentReport& report = input.report();
+  RETURN_IF_ERROR(CheckBystanders(report));
+  HostReport to;
+  to.host = input.host();
+  to.received_ns = input.received_wall_ns();
+  to.host_ns = report.monotonic_ns();
+  for (const wire::Dropped& dropped : report.dropped()) to.dropped_records += dropped.count();
+  RETURN_IF_ERROR(FillRanks(report, to, losses));
+  RETURN_IF_ERROR(FillSamples(report, to, losses));
+  RETURN_IF_ERROR(FillKernelEvents(report, to, losses));
+  return to;
+}
+
+}  // namespace lockstep

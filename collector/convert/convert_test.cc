@@ -1,0 +1,187 @@
+#include "collector/convert/convert.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "base/testing/status_matchers.h"
+#include "collector/convert/report_limits.h"
+#include "collector/testing/report_builder.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+wire::CaptureInput ValidInput() {
+  wire::CaptureInput input;
+  input.set_job("train");
+  input.set_host("node-1");
+  input.set_incarnation(7);
+  input.set_received_wall_ns(123);
+  TestRanks ranks;
+  ranks.ranks = 2;
+  ranks.steps = 3;
+  *input.mutable_report() = MakeTestReport(5, ranks);
+  wire::KernelEvent& event = *input.mutable_report()->add_kernel_events();
+  event.set_kind(wire::KernelEvent::KIND_XID);
+  event.set_code(79);
+  event.set_device("0000:3b:00");
+  event.set_text("GPU has fallen off the bus");
+  wire::Dropped& dropped = *input.mutable_report()->add_dropped();
+  dropped.set_reason("outbox_full");
+  dropped.set_count(4);
+  return input;
+}
+
+TEST(ConvertTest, AValidReportArrivesWhole) {
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> report = ToHostReport(ValidInput(), losses);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->host, "node-1");
+  EXPECT_EQ(report->received_ns, 123);
+  EXPECT_EQ(report->dropped_records, 4u);
+  ASSERT_EQ(report->ranks.size(), 2u);
+  const RankView& rank = report->ranks[1];
+  EXPECT_EQ(rank.rank, 1);
+  EXPECT_EQ(rank.world_size, 4);
+  EXPECT_EQ(rank.pid, 1001);
+  EXPECT_EQ(rank.process_state, ProcessState::kRunning);
+  ASSERT_EQ(rank.communicators.size(), 1u);
+  const CommunicatorView& communicator = rank.communicators[0];
+  EXPECT_EQ(communicator.id, 0xc0ffeeu);
+  EXPECT_EQ(communicator.stride, 1u);
+  EXPECT_FALSE(communicator.oldest_in_flight.has_value());
+  ASSERT_EQ(communicator.operations.size(), 3u);
+  const Operation& second = communicator.operations[1];
+  EXPECT_EQ(second.kind, OperationKind::kAllReduce);
+  EXPECT_EQ(second.sequence, 2u);
+  EXPECT_EQ(second.start_ns, second.enqueue_ns);
+  EXPECT_EQ(second.end_ns - second.start_ns, kTestStepNanos / 2);
+  EXPECT_EQ(second.enqueue_ns - communicator.operations[0].enqueue_ns, kTestStepNanos);
+  EXPECT_EQ(second.peer, -1);
+  EXPECT_EQ(second.quality, TimingQuality::kHostCall);
+  ASSERT_EQ(report->samples.size(), 1u);
+  EXPECT_EQ(report->samples[0].metric, Metric::kHostLoad1);
+  ASSERT_EQ(report->kernel_events.size(), 1u);
+  EXPECT_EQ(report->kernel_events[0].kind, KernelEventKind::kXid);
+  EXPECT_EQ(report->kernel_events[0].code, 79);
+  EXPECT_EQ(losses.unknown_enums + losses.unknown_metrics + losses.non_finite_values + losses.unranked_processes, 0u);
+}
+
+TEST(ConvertTest, OperationsAreOrderedByEnqueueTime) {
+  wire::CaptureInput input = ValidInput();
+  wire::OperationBatch& batch =
+      *input.mutable_report()->mutable_processes(0)->mutable_communicators(0)->mutable_operations();
+  batch.set_enqueued_deltas_ns(2, -2 * kTestStepNanos);
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  const std::vector<Operation>& operations = report->ranks[0].communicators[0].operations;
+  EXPECT_EQ(operations[0].sequence, 3u);
+  EXPECT_EQ(operations[1].sequence, 1u);
+  EXPECT_EQ(operations[2].sequence, 2u);
+}
+
+TEST(ConvertTest, WhatANewerAgentMaySayIsLeftOutAndCounted) {
+  wire::CaptureInput input = ValidInput();
+  wire::AgentReport& report = *input.mutable_report();
+  report.mutable_processes(0)->mutable_communicators(0)->mutable_operations()->set_kinds(0, 99);
+  report.mutable_processes(0)->set_state(static_cast<wire::ProcessState>(42));
+  report.mutable_processes(1)->set_rank(-1);
+  wire::MetricBlock& block = *report.mutable_metrics(0);
+  block.add_metrics(65'000);
+  block.add_values(1);
+  block.add_metrics(1'000'000);
+  block.add_values(1);
+  block.add_metrics(static_cast<uint32_t>(Metric::kHostLoad1));
+  block.add_values(std::nan(""));
+  block.add_metrics(static_cast<uint32_t>(Metric::kHostLoad1));
+  block.add_values(std::numeric_limits<double>::infinity());
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> converted = ToHostReport(input, losses);
+  ASSERT_OK(converted);
+  EXPECT_EQ(losses.unknown_enums, 2u);
+  EXPECT_EQ(losses.unknown_metrics, 2u);
+  EXPECT_EQ(losses.non_finite_values, 2u);
+  EXPECT_EQ(losses.unranked_processes, 1u);
+  ASSERT_EQ(converted->ranks.size(), 1u);
+  EXPECT_EQ(converted->ranks[0].process_state, ProcessState::kUnknown);
+  EXPECT_EQ(converted->ranks[0].communicators[0].operations[0].kind, OperationKind::kUnknown);
+  EXPECT_EQ(converted->samples.size(), 1u);
+}
+
+struct Malformed {
+  const char* name;
+  std::function<void(wire::CaptureInput&)> spoil;
+  const char* message;
+};
+
+wire::ProcessReport& Process(wire::CaptureInput& input) { return *input.mutable_report()->mutable_processes(1); }
+wire::CommunicatorReport& Communicator(wire::CaptureInput& input) { return *Process(input).mutable_communicators(0); }
+wire::OperationBatch& Batch(wire::CaptureInput& input) { return *Communicator(input).mutable_operations(); }
+
+const Malformed kMalformed[] = {
+    {"no host", [](auto& i) { i.set_host(""); }, "host: is empty"},
+    {"long host", [](auto& i) { i.set_host(std::string(300, 'x')); }, "host: 300 bytes"},
+    {"line break in job", [](auto& i) { Process(i).set_job("a\nb"); }, "processes[1].job: contains a control"},
+    {"sequence 0", [](auto& i) { i.mutable_report()->set_sequence(0); }, "sequence: out of range"},
+    {"negative time", [](auto& i) { i.mutable_report()->set_monotonic_ns(-1); }, "monotonic_ns: out of range"},
+    {"rank below -1", [](auto& i) { Process(i).set_rank(-2); }, "processes[1].rank: -2"},
+    {"rank beyond world", [](auto& i) { Process(i).set_rank(4); }, "rank: 4 in a world of 4"},
+    {"huge world", [](auto& i) { Process(i).set_world_size(kMaxRanks + 1); }, "world_size: 1000001"},
+    {"negative pid", [](auto& i) { Process(i).set_pid(-5); }, "pid: -5"},
+    {"gpu index", [](auto& i) { Process(i).set_gpu_index(-2); }, "gpu_index: -2"},
+    {"communicator size", [](auto& i) { Communicator(i).set_size(-1); }, "communicators[0].size: -1"},
+    {"communicator rank", [](auto& i) { Communicator(i).set_rank(4); }, "rank: 4 in a communicator of 4"},
+    {"progress", [](auto& i) { Communicator(i).set_finished(~0ull); }, "progress: out of range"},
+    {"stride", [](auto& i) { Batch(i).set_stride(3); }, "operations.stride: 3 is not a power of two"},
+    {"short column", [](auto& i) { Batch(i).mutable_bytes()->RemoveLast(); },
+     "processes[1].communicators[0].operations: column bytes has 2 rows, column kinds has 3"},
+    {"long column", [](auto& i) { Batch(i).add_peers(1); }, "column peers has 4 rows"},
+    {"sequence below zero", [](auto& i) { Batch(i).set_sequence_deltas(1, -9); },
+     "sequence_deltas out of range in row 1"},
+    {"time overflows", [](auto& i) { Batch(i).set_enqueued_deltas_ns(2, std::numeric_limits<int64_t>::max()); },
+     "enqueued_deltas_ns out of range in row 2"},
+    {"negative duration", [](auto& i) { Batch(i).set_duration_ns(0, -1); }, "duration_ns out of range in row 0"},
+    {"endless duration", [](auto& i) { Batch(i).set_duration_ns(0, kMaxDurationNanos + 1); }, "duration_ns"},
+    {"start offset", [](auto& i) { Batch(i).set_start_offsets_ns(0, std::numeric_limits<int64_t>::min()); },
+     "start_offsets_ns out of range"},
+    {"peer", [](auto& i) { Batch(i).set_peers(0, -2); }, "peers out of range in row 0"},
+    {"values missing", [](auto& i) { i.mutable_report()->mutable_metrics(0)->clear_values(); },
+     "metrics[0].values: 0 values for 1 metrics"},
+    {"device name", [](auto& i) { i.mutable_report()->mutable_metrics(0)->set_device("a\tb"); }, "metrics[0].device"},
+    {"metric time", [](auto& i) { i.mutable_report()->mutable_metrics(0)->set_monotonic_ns(-1); },
+     "metrics[0].monotonic_ns"},
+    {"kernel text", [](auto& i) { i.mutable_report()->mutable_kernel_events(0)->set_text(std::string(5'000, 'x')); },
+     "kernel_events[0].text: 5000 bytes"},
+    {"too many processes",
+     [](auto& i) {
+       for (int n = 0; n < kMaxProcessesPerReport; ++n) i.mutable_report()->add_processes();
+     },
+     "processes: 1026 entries, at most 1024"},
+    {"too many sources",
+     [](auto& i) {
+       for (int n = 0; n <= kMaxSourcesPerReport; ++n) i.mutable_report()->add_sources();
+     },
+     "sources: 257 entries"},
+    {"drop reason", [](auto& i) { i.mutable_report()->mutable_dropped(0)->set_reason("\x01"); }, "dropped[0].reason"},
+};
+
+TEST(ConvertTest, EveryMalformedReportIsRefusedSayingWhatAndWhere) {
+  for (const Malformed& malformed : kMalformed) {
+    SCOPED_TRACE(malformed.name);
+    wire::CaptureInput input = ValidInput();
+    malformed.spoil(input);
+    ConvertLosses losses;
+    EXPECT_THAT(ToHostReport(input, losses),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(malformed.message)));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

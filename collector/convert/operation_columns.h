@@ -1,0 +1,25 @@
+// Finished operations from the columns of the wire to values of the detector. The columns are untrusted input.
+
+#ifndef LOCKSTEP_COLLECTOR_CONVERT_OPERATION_COLUMNS_H_
+#define LOCKSTEP_COLLECTOR_CONVERT_OPERATION_COLUMNS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/convert/convert_losses.h"
+#include "detector/input.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+// The kind of the detector that the number on the wire means; kUnknown, counted, for one that this version does not
+// know. Pure.
+OperationKind ToOperationKind(uint32_t kind, ConvertLosses& losses);
+
+// The operations of `batch` by rising enqueue time. INVALID_ARGUMENT, naming the column and the row, when columns
+// differ in length or a value is out of range. O(n); sorts only if the agent did not. Pure.
+absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& batch, ConvertLosses& losses);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_CONVERT_OPERATION_COLUMNS_H_

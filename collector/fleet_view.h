@@ -1,0 +1,36 @@
+// What queries may see: pieces of the collector behind one narrow interface, so that the query service can be tested
+// alone. References are borrowed; Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_FLEET_VIEW_H_
+#define LOCKSTEP_COLLECTOR_FLEET_VIEW_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "collector/incident_index.h"
+#include "collector/ingest/agent_registry.h"
+#include "collector/job_table.h"
+#include "collector/query_worker.h"
+#include "collector/store/history_store.h"
+
+namespace lockstep {
+
+struct FleetView {
+  std::string version;
+  int64_t started_wall_ns = 0;
+  const Clock& clock;
+  const AgentRegistry& agents;
+  const IncidentIndex& incidents;
+  HistoryStore& history;
+  QueryWorker& worker;
+  std::function<std::vector<std::shared_ptr<const JobsSnapshot>>()> snapshots;  // one per shard
+  std::function<uint64_t()> reports_stored;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_FLEET_VIEW_H_

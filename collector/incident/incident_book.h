@@ -1,0 +1,89 @@
+// From conclusions to incidents: one incident per cause, which opens, is updated, resolves, and may reopen.
+//
+// Pure: time comes with the calls. Not thread-safe: one book belongs to one shard. Nothing fails: what does not fit is
+// counted.
+
+#ifndef LOCKSTEP_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_
+#define LOCKSTEP_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "detector/job_engine.h"
+#include "proto/incident.pb.h"
+
+namespace lockstep {
+
+struct IncidentBookOptions {
+  int64_t resolve_after_ns = 3'000'000'000;    // a cause must be gone this long, with data to judge by
+  int64_t reopen_within_ns = 600'000'000'000;  // the same cause within this time is the same incident
+  int64_t update_every_ns = 5'000'000'000;     // newer evidence is published at most this often
+  int max_incidents = 10'000;                  // in memory; the oldest resolved ones are forgotten first
+};
+
+// What happened to an incident; the incident is already in its new state.
+struct IncidentEvent {
+  enum class Kind { kOpened, kUpdated, kResolved, kReopened };
+  Kind kind;
+  wire::Incident incident;
+};
+
+class IncidentBook {
+ public:
+  // Transitions that an incident remembers, the newest.
+  static constexpr int kMaxTransitions = 64;
+
+  // `next_id` hands out ids that were never used before.
+  IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id);
+
+  // Takes over incidents of an earlier life of the collector. Open ones stay open until the detector can conclude
+  // again; the same cause seen again continues them, without a second "opened". Of several with one job and cause the
+  // one with the highest id counts.
+  void Restore(const std::vector<wire::Incident>& incidents);
+
+  // Applies all that the detector concluded about `job` at `wall_ns`. Verdicts given hold. Those missing no longer hold
+  // only if the detector could conclude: missing data neither opens nor resolves. Events in order of cause.
+  //
+  // A change of class or of culprits within one cause is published at once and becomes a transition; newer numbers are
+  // published every `update_every_ns`.
+  std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns);
+
+  // The job is over (all ranks finalized or gone for good): resolves what is open, saying so.
+  std::vector<IncidentEvent> EndJob(const std::string& job, int64_t wall_ns, const std::string& why);
+
+  size_t size() const { return entries_.size(); }
+
+  // Causes that could not become incidents because `max_incidents` are open, counted once per Apply.
+  uint64_t refused() const { return refused_; }
+
+ private:
+  struct Entry {
+    wire::Incident incident;
+    std::optional<int64_t> absent_since_ns;  // empty = the cause holds, as far as is known
+    bool has_news = false;                   // the verdict changed since the newest event
+  };
+  using Key = std::pair<std::string, std::string>;  // job, cause
+
+  std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, int64_t wall_ns);
+  std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
+  std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);
+  std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, int64_t wall_ns);
+  static IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
+  static IncidentEvent Resolve(Entry& entry, int64_t wall_ns, const std::string& why);
+  static IncidentEvent Publish(Entry& entry, IncidentEvent::Kind kind, int64_t wall_ns);
+  bool MakeRoom();
+
+  IncidentBookOptions options_;
+  std::function<uint64_t()> next_id_;
+  std::map<Key, Entry> entries_;  // at most max_incidents, and what Restore brought
+  uint64_t refused_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_

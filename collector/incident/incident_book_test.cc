@@ -1,0 +1,370 @@
+#include "collector/incident/incident_book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "collector/incident/verdict_proto.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = IncidentEvent::Kind;
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kStart = 1'000 * kSecond;
+
+Verdict Hang(int32_t rank, VerdictClass verdict_class = VerdictClass::kHangNotEntered) {
+  Verdict verdict;
+  verdict.scope = VerdictScope::kMachine;
+  verdict.verdict_class = verdict_class;
+  verdict.culprits = {Culprit{.host = "node-1", .rank = rank, .confidence = 0.9}};
+  verdict.evidence = {{EvidenceKind::kProgress, "rank has not entered operation 7"}};
+  verdict.advice = Advice::kObserve;
+  return verdict;
+}
+
+JobEngine::Conclusion Concluded(std::vector<Verdict> verdicts) { return {std::move(verdicts), true}; }
+JobEngine::Conclusion NothingKnown() { return {{}, false}; }
+
+std::vector<Kind> KindsOf(const std::vector<IncidentEvent>& events) {
+  std::vector<Kind> kinds;
+  for (const IncidentEvent& event : events) kinds.push_back(event.kind);
+  return kinds;
+}
+
+std::vector<std::string> WhatsOf(const wire::Incident& incident) {
+  std::vector<std::string> whats;
+  for (const auto& transition : incident.transitions()) whats.push_back(transition.what());
+  return whats;
+}
+
+class IncidentBookTest : public ::testing::Test {
+ protected:
+  IncidentBook NewBook(IncidentBookOptions options = {}) {
+    return IncidentBook(options, [this] { return ++last_id_; });
+  }
+
+  uint64_t last_id_ = 0;
+};
+
+TEST_F(IncidentBookTest, OpensWithTheVerdictItsReasonAndTheTime) {
+  IncidentBook book = NewBook();
+  const auto events = book.Apply("job", Concluded({Hang(3)}), kStart);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kOpened));
+  const wire::Incident& incident = events[0].incident;
+  EXPECT_EQ(incident.id(), 1u);
+  EXPECT_EQ(incident.job(), "job");
+  EXPECT_EQ(incident.key(), CauseKey(Hang(3)));
+  EXPECT_EQ(incident.state(), wire::Incident::STATE_OPEN);
+  EXPECT_EQ(incident.opened_wall_ns(), kStart);
+  EXPECT_EQ(incident.resolved_wall_ns(), 0);
+  EXPECT_EQ(incident.verdict().SerializeAsString(), ToProto(Hang(3)).SerializeAsString());
+  ASSERT_THAT(WhatsOf(incident), testing::ElementsAre("opened"));
+  EXPECT_EQ(incident.transitions(0).why(), "rank has not entered operation 7");
+}
+
+TEST_F(IncidentBookTest, SameVerdictAgainIsNoEvent) {
+  IncidentBook book = NewBook();
+  Verdict verdict = Hang(3);
+  book.Apply("job", Concluded({verdict}), kStart);
+  verdict.last_seen_ns += 60 * kSecond;
+  verdict.last_step += 10;
+  EXPECT_THAT(book.Apply("job", Concluded({verdict}), kStart + 60 * kSecond), testing::IsEmpty());
+}
+
+TEST_F(IncidentBookTest, NewNumbersArePublishedAtTheUpdateRateAndAreNoTransition) {
+  IncidentBook book = NewBook();
+  Verdict verdict = Hang(3);
+  book.Apply("job", Concluded({verdict}), kStart);
+  int updates = 0;
+  for (int second = 1; second <= 20; ++second) {
+    verdict.cost.seconds_per_step = second;
+    const auto events = book.Apply("job", Concluded({verdict}), kStart + second * kSecond);
+    updates += static_cast<int>(events.size());
+    for (const IncidentEvent& event : events) {
+      EXPECT_EQ(event.kind, Kind::kUpdated);
+      EXPECT_EQ(event.incident.verdict().cost().seconds_per_step(), second);
+      EXPECT_THAT(WhatsOf(event.incident), testing::ElementsAre("opened"));
+    }
+  }
+  EXPECT_EQ(updates, 4);
+}
+
+TEST_F(IncidentBookTest, NewsHeldBackIsPublishedLaterEvenIfNothingElseChanges) {
+  IncidentBook book = NewBook();
+  Verdict verdict = Hang(3);
+  book.Apply("job", Concluded({verdict}), kStart);
+  verdict.cost.seconds_per_step = 2;
+  EXPECT_TRUE(book.Apply("job", Concluded({verdict}), kStart + kSecond).empty());
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({verdict}), kStart + 5 * kSecond)),
+              testing::ElementsAre(Kind::kUpdated));
+}
+
+TEST_F(IncidentBookTest, ChangeOfClassWithinTheCauseIsATransitionAndNotRateLimited) {
+  ASSERT_EQ(CauseKey(Hang(3)), CauseKey(Hang(3, VerdictClass::kHangInCommunication)));
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(3)}), kStart);
+  const auto events = book.Apply("job", Concluded({Hang(3, VerdictClass::kHangInCommunication)}), kStart + 1);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kUpdated));
+  EXPECT_EQ(events[0].incident.id(), 1u);
+  ASSERT_THAT(WhatsOf(events[0].incident), testing::ElementsAre("opened", "updated"));
+  EXPECT_THAT(events[0].incident.transitions(1).why(),
+              testing::HasSubstr("class changed from hang_not_entered to hang_in_communication"));
+}
+
+TEST_F(IncidentBookTest, ResolvesOnlyAfterAbsenceOfTheWholeTime) {
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(3)}), kStart);
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 1 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 3 * kSecond).empty());
+  const auto events = book.Apply("job", Concluded({}), kStart + 4 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved));
+  EXPECT_EQ(events[0].incident.state(), wire::Incident::STATE_RESOLVED);
+  EXPECT_EQ(events[0].incident.resolved_wall_ns(), kStart + 4 * kSecond);
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 9 * kSecond).empty());
+}
+
+TEST_F(IncidentBookTest, ReturnOfTheCauseRestartsTheAbsence) {
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(3)}), kStart);
+  book.Apply("job", Concluded({}), kStart + 1 * kSecond);
+  book.Apply("job", Concluded({Hang(3)}), kStart + 2 * kSecond);
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 5 * kSecond).empty());
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 8 * kSecond)), testing::ElementsAre(Kind::kResolved));
+}
+
+TEST_F(IncidentBookTest, MissingDataNeverResolves) {
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(3)}), kStart);
+  for (int second = 1; second < 100; ++second) {
+    EXPECT_TRUE(book.Apply("job", NothingKnown(), kStart + second * kSecond).empty());
+  }
+}
+
+TEST_F(IncidentBookTest, JobsDoNotTouchEachOther) {
+  IncidentBook book = NewBook();
+  book.Apply("a", Concluded({Hang(3)}), kStart);
+  EXPECT_THAT(KindsOf(book.Apply("b", Concluded({Hang(3)}), kStart)), testing::ElementsAre(Kind::kOpened));
+  book.Apply("b", Concluded({}), kStart + 1 * kSecond);
+  const auto events = book.Apply("b", Concluded({}), kStart + 60 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved));
+  EXPECT_EQ(events[0].incident.job(), "b");
+  EXPECT_EQ(book.EndJob("a", kStart + 61 * kSecond, "ended").size(), 1u);
+}
+
+class ReopenTest : public IncidentBookTest {
+ protected:
+  // A book whose only incident was resolved at kStart + 4 s.
+  IncidentBook ResolvedBook() {
+    IncidentBook book = NewBook();
+    book.Apply("job", Concluded({Hang(3)}), kStart);
+    book.Apply("job", Concluded({}), kStart + 1 * kSecond);
+    EXPECT_EQ(book.Apply("job", Concluded({}), kStart + 4 * kSecond).size(), 1u);
+    return book;
+  }
+};
+
+TEST_F(ReopenTest, WithinTheTimeItIsTheSameIncident) {
+  IncidentBook book = ResolvedBook();
+  const auto events = book.Apply("job", Concluded({Hang(3)}), kStart + 604 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kReopened));
+  EXPECT_EQ(events[0].incident.id(), 1u);
+  EXPECT_EQ(events[0].incident.reopened(), 1u);
+  EXPECT_EQ(events[0].incident.resolved_wall_ns(), 0);
+  EXPECT_EQ(events[0].incident.opened_wall_ns(), kStart);
+  EXPECT_THAT(WhatsOf(events[0].incident), testing::ElementsAre("opened", "resolved", "reopened"));
+}
+
+TEST_F(ReopenTest, LaterItIsANewOne) {
+  IncidentBook book = ResolvedBook();
+  const auto events = book.Apply("job", Concluded({Hang(3)}), kStart + 605 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kOpened));
+  EXPECT_EQ(events[0].incident.id(), 2u);
+  EXPECT_EQ(book.size(), 1u);
+}
+
+TEST_F(IncidentBookTest, TransitionsAreBoundedAndTheNewestStay) {
+  IncidentBook book = NewBook();
+  wire::Incident last;
+  for (int i = 0; i < 2 * IncidentBook::kMaxTransitions; ++i) {
+    const auto verdict = Hang(3, i % 2 == 0 ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication);
+    last = book.Apply("job", Concluded({verdict}), kStart + i).at(0).incident;
+  }
+  EXPECT_EQ(last.transitions_size(), IncidentBook::kMaxTransitions);
+  EXPECT_EQ(last.transitions().rbegin()->wall_ns(), kStart + 2 * IncidentBook::kMaxTransitions - 1);
+}
+
+TEST_F(IncidentBookTest, EndOfTheJobResolvesWhatIsOpenAndSaysWhy) {
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(1), Hang(2)}), kStart);
+  const auto events = book.EndJob("job", kStart + kSecond, "all ranks finalized");
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved, Kind::kResolved));
+  EXPECT_EQ(events[0].incident.transitions(1).why(), "all ranks finalized");
+  EXPECT_TRUE(book.EndJob("job", kStart + 2 * kSecond, "again").empty());
+}
+
+TEST_F(IncidentBookTest, AFullBookForgetsTheOldestResolvedFirst) {
+  IncidentBook book = NewBook({.max_incidents = 2});
+  book.Apply("a", Concluded({Hang(1)}), kStart);
+  book.EndJob("a", kStart + 1, "over");
+  book.Apply("b", Concluded({Hang(1)}), kStart + 2);
+  book.Apply("c", Concluded({Hang(1)}), kStart + 3);
+  EXPECT_EQ(book.size(), 2u);
+  EXPECT_THAT(KindsOf(book.Apply("a", Concluded({}), kStart + 4)), testing::IsEmpty());
+}
+
+TEST_F(IncidentBookTest, ABookFullOfOpenIncidentsRefusesAndCounts) {
+  IncidentBook book = NewBook({.max_incidents = 2});
+  EXPECT_EQ(book.Apply("a", Concluded({Hang(1), Hang(2), Hang(3)}), kStart).size(), 2u);
+  EXPECT_EQ(book.refused(), 1u);
+  EXPECT_EQ(book.size(), 2u);
+}
+
+class RestoreTest : public IncidentBookTest {
+ protected:
+  // What a book remembers of an earlier life in which rank 3 hung.
+  wire::Incident OpenIncident() {
+    IncidentBook earlier = NewBook();
+    return earlier.Apply("job", Concluded({Hang(3)}), kStart).at(0).incident;
+  }
+};
+
+TEST_F(RestoreTest, TheSameCauseGoesOnWithoutASecondOpening) {
+  const wire::Incident incident = OpenIncident();
+  IncidentBook book = NewBook();
+  book.Restore({incident});
+  Verdict verdict = Hang(3);
+  EXPECT_TRUE(book.Apply("job", Concluded({verdict}), kStart + 10 * kSecond).empty());
+  verdict.cost.seconds_per_step = 1;
+  const auto events = book.Apply("job", Concluded({verdict}), kStart + 11 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kUpdated));
+  EXPECT_EQ(events[0].incident.id(), incident.id());
+}
+
+TEST_F(RestoreTest, StaysOpenUntilTheDetectorCanConcludeThenResolves) {
+  IncidentBook book = NewBook();
+  book.Restore({OpenIncident()});
+  EXPECT_TRUE(book.Apply("job", NothingKnown(), kStart + 100 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 101 * kSecond).empty());
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 104 * kSecond)), testing::ElementsAre(Kind::kResolved));
+}
+
+TEST_F(RestoreTest, AResolvedOneReopens) {
+  wire::Incident incident = OpenIncident();
+  incident.set_state(wire::Incident::STATE_RESOLVED);
+  incident.set_resolved_wall_ns(kStart + 1 * kSecond);
+  IncidentBook book = NewBook();
+  book.Restore({incident});
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({Hang(3)}), kStart + 2 * kSecond)),
+              testing::ElementsAre(Kind::kReopened));
+}
+
+TEST_F(RestoreTest, OfTwoWithOneCauseTheNewerCounts) {
+  wire::Incident older = OpenIncident();
+  wire::Incident newer = older;
+  newer.set_id(older.id() + 1);
+  IncidentBook book = NewBook();
+  book.Restore({newer, older});
+  EXPECT_EQ(book.size(), 1u);
+  EXPECT_EQ(book.EndJob("job", kStart + kSecond, "over").at(0).incident.id(), newer.id());
+}
+
+// What must hold whatever the detector says, checked from the events alone.
+class EventChecker {
+ public:
+  void See(const IncidentEvent& event, int64_t wall_ns) {
+    const wire::Incident& incident = event.incident;
+    const std::pair<std::string, std::string> cause{incident.job(), incident.key()};
+    const bool open = incident.state() == wire::Incident::STATE_OPEN;
+    EXPECT_EQ(open, event.kind != Kind::kResolved);
+    EXPECT_EQ(open, incident.resolved_wall_ns() == 0);
+    EXPECT_EQ(incident.updated_wall_ns(), wall_ns);
+    EXPECT_LE(incident.transitions_size(), IncidentBook::kMaxTransitions);
+    switch (event.kind) {
+      case Kind::kOpened:
+        EXPECT_TRUE(ids_.insert(incident.id()).second) << "id " << incident.id() << " was used before";
+        EXPECT_TRUE(open_.emplace(cause, incident.id()).second) << "two open incidents of one cause";
+        break;
+      case Kind::kReopened:
+        EXPECT_TRUE(ids_.contains(incident.id()));
+        EXPECT_GT(incident.reopened(), 0u);
+        EXPECT_TRUE(open_.emplace(cause, incident.id()).second) << "reopened while open";
+        break;
+      case Kind::kUpdated:
+        EXPECT_EQ(open_.at(cause), incident.id());
+        break;
+      case Kind::kResolved:
+        EXPECT_EQ(open_.at(cause), incident.id());
+        open_.erase(cause);
+        break;
+    }
+    newest_[incident.id()] = incident;
+  }
+
+  size_t open() const { return open_.size(); }
+  size_t opened_ever() const { return ids_.size(); }
+
+  // What a store would hold.
+  std::vector<wire::Incident> Stored() const {
+    std::vector<wire::Incident> stored;
+    for (const auto& [id, incident] : newest_) stored.push_back(incident);
+    return stored;
+  }
+
+ private:
+  std::set<uint64_t> ids_;
+  std::map<std::pair<std::string, std::string>, uint64_t> open_;
+  std::map<uint64_t, wire::Incident> newest_;
+};
+
+JobEngine::Conclusion RandomConclusion(Random& random) {
+  if (random.Below(5) == 0) return NothingKnown();
+  std::vector<Verdict> verdicts;
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    if (random.Below(3) == 0) continue;
+    verdicts.push_back(
+        Hang(rank, random.Below(2) == 0 ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication));
+    verdicts.back().cost.seconds_per_step = random.Unit();
+  }
+  return Concluded(std::move(verdicts));
+}
+
+class RandomConclusionsTest : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomConclusionsTest, InvariantsHoldAndHealthResolvesEverything) {
+  Random random(GetParam());
+  uint64_t last_id = 0;
+  const auto next_id = [&last_id] { return ++last_id; };
+  const IncidentBookOptions options{.reopen_within_ns = 20 * kSecond, .update_every_ns = 2 * kSecond};
+  IncidentBook book(options, next_id);
+  EventChecker checker;
+  int64_t now = kStart;
+  const std::vector<std::string> jobs = {"a", "b"};
+  for (int step = 0; step < 2'000; ++step) {
+    now += static_cast<int64_t>(random.Below(4 * kSecond));
+    const std::string& job = jobs[random.Below(jobs.size())];
+    if (random.Below(100) == 0) {  // the collector restarts
+      book = IncidentBook(options, next_id);
+      book.Restore(checker.Stored());
+    }
+    const auto events =
+        random.Below(50) == 0 ? book.EndJob(job, now, "ended") : book.Apply(job, RandomConclusion(random), now);
+    for (const IncidentEvent& event : events) checker.See(event, now);
+  }
+  EXPECT_GT(checker.opened_ever(), 1u);
+  for (int step = 0; step < 3; ++step) {
+    now += options.resolve_after_ns;
+    for (const std::string& job : jobs) {
+      for (const IncidentEvent& event : book.Apply(job, Concluded({}), now)) checker.See(event, now);
+    }
+  }
+  EXPECT_EQ(checker.open(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomConclusionsTest, ::testing::Range<uint64_t>(1, 21));
+
+}  // namespace
+}  // namespace lockstep

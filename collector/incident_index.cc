@@ -1,0 +1,60 @@
+#include "collector/incident_index.h"
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+bool IsOpen(const wire::Incident& incident) { return incident.state() == wire::Incident::STATE_OPEN; }
+
+}  // namespace
+
+void IncidentIndex::Put(const wire::Incident& incident) {
+  MutexLock lock(mutex_);
+  incidents_[incident.id()] = incident;
+  last_id_ = std::max(last_id_, incident.id());
+  if (incidents_.size() <= max_incidents_) return;
+  const auto oldest =
+      std::find_if(incidents_.begin(), incidents_.end(), [](const auto& entry) { return !IsOpen(entry.second); });
+  incidents_.erase(oldest != incidents_.end() ? oldest : incidents_.begin());
+}
+
+uint64_t IncidentIndex::NextId() {
+  MutexLock lock(mutex_);
+  return ++last_id_;
+}
+
+std::optional<wire::Incident> IncidentIndex::Find(uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto found = incidents_.find(id);
+  if (found == incidents_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<wire::Incident> IncidentIndex::List(bool open_only, const std::string& job, size_t limit) const {
+  std::vector<wire::Incident> list;
+  MutexLock lock(mutex_);
+  for (auto entry = incidents_.rbegin(); entry != incidents_.rend() && list.size() < limit; ++entry) {
+    if (open_only && !IsOpen(entry->second)) continue;
+    if (!job.empty() && entry->second.job() != job) continue;
+    list.push_back(entry->second);
+  }
+  return list;
+}
+
+size_t IncidentIndex::open_count() const {
+  MutexLock lock(mutex_);
+  return std::count_if(incidents_.begin(), incidents_.end(), [](const auto& entry) { return IsOpen(entry.second); });
+}
+
+std::map<CollectorMetrics::IncidentLabels, int> IncidentIndex::Counts() const {
+  std::map<CollectorMetrics::IncidentLabels, int> counts;
+  MutexLock lock(mutex_);
+  for (const auto& [id, incident] : incidents_) {
+    const wire::Verdict& verdict = incident.verdict();
+    ++counts[{IsOpen(incident) ? "open" : "resolved", verdict.class_(), verdict.scope()}];
+  }
+  return counts;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,162 @@
+#include "collector/ingest/agent_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/testing/sim_clock.h"
+#include "base/testing/status_matchers.h"
+#include "collector/ingest/agent_registry.h"
+
+namespace lockstep {
+namespace {
+
+class FakeStream final : public AgentStream {
+ public:
+  void OnStored(uint64_t sequence) override { acks.push_back(sequence); }
+  void Resume() override {}
+  void Close(const absl::Status& status) override { closed = status; }
+
+  std::vector<uint64_t> acks;
+  absl::Status closed;
+};
+
+// As the store writer does it: complete, write, publish.
+void Store(const std::shared_ptr<AgentLedger>& ledger, std::vector<AgentLedger::Ticket> slices) {
+  for (const AgentLedger::Ticket& slice : slices) ledger->CompleteSlice(slice);
+  ledger->PublishStored(ledger->completed_sequence());
+}
+
+TEST(AgentLedgerTest, AReportIsAcknowledgedWhenAllItsSlicesAre) {
+  auto ledger = std::make_shared<AgentLedger>("node-1", 7, 0);
+  auto stream = std::make_shared<FakeStream>();
+  ledger->Attach(stream);
+  const uint32_t epoch = ledger->Accept(1, 2, 0).value();
+  Store(ledger, {{ledger, 1, epoch}});
+  EXPECT_TRUE(stream->acks.empty());
+  Store(ledger, {{ledger, 1, epoch}});
+  EXPECT_EQ(stream->acks, std::vector<uint64_t>{1});
+}
+
+TEST(AgentLedgerTest, AcknowledgementsAreCumulativeWhateverTheOrderOfStoring) {
+  auto ledger = std::make_shared<AgentLedger>("node-1", 7, 0);
+  auto stream = std::make_shared<FakeStream>();
+  ledger->Attach(stream);
+  for (uint64_t sequence : {1, 2, 3}) ASSERT_TRUE(ledger->Accept(sequence, 1, 0).has_value());
+  Store(ledger, {{ledger, 3, 0}});
+  Store(ledger, {{ledger, 2, 0}});
+  EXPECT_TRUE(stream->acks.empty());
+  Store(ledger, {{ledger, 1, 0}});
+  EXPECT_EQ(stream->acks, std::vector<uint64_t>{3});
+}
+
+TEST(AgentLedgerTest, WhatWasAcceptedIsADuplicate) {
+  AgentLedger ledger("node-1", 7, 10);
+  EXPECT_FALSE(ledger.Accept(10, 1, 0).has_value());
+  EXPECT_TRUE(ledger.Accept(11, 1, 0).has_value());
+  EXPECT_TRUE(ledger.IsDuplicate(11));
+  EXPECT_FALSE(ledger.Accept(11, 1, 0).has_value());
+  EXPECT_FALSE(ledger.IsDuplicate(12));
+}
+
+TEST(AgentLedgerTest, AfterALossNothingIsAcknowledgedUntilTheAgentSendsAgain) {
+  auto ledger = std::make_shared<AgentLedger>("node-1", 7, 0);
+  auto stream = std::make_shared<FakeStream>();
+  ledger->Attach(stream);
+  EXPECT_FALSE(ledger->Rewind());
+  for (uint64_t sequence : {1, 2, 3}) ledger->Accept(sequence, 1, 0);
+  Store(ledger, {{ledger, 1, 0}});
+  ledger->MarkLost();  // 2
+  Store(ledger, {{ledger, 3, 0}});
+  EXPECT_EQ(ledger->stored_sequence(), 1u);
+
+  EXPECT_TRUE(ledger->Rewind());
+  EXPECT_THAT(stream->closed, StatusIs(absl::StatusCode::kUnavailable, testing::HasSubstr("send again")));
+  EXPECT_TRUE(ledger->IsStale({ledger, 3, 0}));
+  const std::optional<uint32_t> epoch = ledger->Accept(2, 1, 0);
+  ASSERT_TRUE(epoch.has_value());
+  ledger->Accept(3, 1, 0);
+  Store(ledger, {{ledger, 3, 0}});  // a late slice from before the rewind counts for nothing
+  EXPECT_EQ(ledger->stored_sequence(), 1u);
+  Store(ledger, {{ledger, 2, *epoch}, {ledger, 3, *epoch}});
+  EXPECT_EQ(ledger->stored_sequence(), 3u);
+}
+
+TEST(AgentRegistryTest, AReconnectKeepsTheLedgerAndClosesTheStreamBefore) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  auto first = std::make_shared<FakeStream>();
+  auto second = std::make_shared<FakeStream>();
+  const auto ledger = registry.Connect("node-1", 7, "1.0", 0, first);
+  ASSERT_OK(ledger);
+  const auto again = registry.Connect("node-1", 7, "1.0", 0, second);
+  ASSERT_OK(again);
+  EXPECT_EQ(*ledger, *again);
+  EXPECT_EQ(first->closed.code(), absl::StatusCode::kAborted);
+  EXPECT_OK(second->closed);
+}
+
+TEST(AgentRegistryTest, ANewIncarnationBeginsANewLedger) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  auto first = std::make_shared<FakeStream>();
+  auto second = std::make_shared<FakeStream>();
+  const auto before = registry.Connect("node-1", 7, "1.0", 0, first);
+  (*before)->Accept(5, 1, 0);
+  const auto after = registry.Connect("node-1", 8, "1.0", 0, second);
+  EXPECT_EQ((*after)->accepted_sequence(), 0u);
+  EXPECT_EQ(first->closed.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(registry.Find("node-1", 7), nullptr);
+  EXPECT_EQ(registry.Find("node-1", 8), *after);
+}
+
+TEST(AgentRegistryTest, SilenceIsSeenAfterAsLongAsTheDetectorWaits) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  auto stream = std::make_shared<FakeStream>();
+  const auto ledger = registry.Connect("node-1", 7, "1.0", 0, stream);
+  clock.Advance(4 * kNanosPerSecond);
+  (*ledger)->Accept(1, 1, clock.WallNanos());
+  clock.Advance(AgentRegistryOptions().silent_after_ns);
+  registry.ForgetGone();
+  EXPECT_FALSE(registry.agents().at(0).silent);
+  clock.Advance(1);
+  ASSERT_EQ(registry.agents().size(), 1u);
+  EXPECT_TRUE(registry.agents()[0].silent);
+  EXPECT_TRUE(registry.agents()[0].connected);
+  EXPECT_EQ(registry.agents()[0].last_sequence, 1u);
+}
+
+TEST(AgentRegistryTest, TheLimitEvictsTheLongestGoneAndNeverTheConnected) {
+  SimClock clock;
+  AgentRegistryOptions options;
+  options.max_agents = 2;
+  AgentRegistry registry(options, clock);
+  auto kept = std::make_shared<FakeStream>();
+  auto gone = std::make_shared<FakeStream>();
+  ASSERT_OK(registry.Connect("a", 1, "", 0, kept));
+  ASSERT_OK(registry.Connect("b", 1, "", 0, gone));
+  auto third = std::make_shared<FakeStream>();
+  EXPECT_EQ(registry.Connect("c", 1, "", 0, third).status().code(), absl::StatusCode::kResourceExhausted);
+  gone.reset();
+  ASSERT_OK(registry.Connect("c", 1, "", 0, third));
+  EXPECT_NE(registry.Find("a", 1), nullptr);
+  EXPECT_EQ(registry.Find("b", 1), nullptr);
+}
+
+TEST(AgentRegistryTest, AgentsThatAreLongGoneAreForgotten) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  auto stream = std::make_shared<FakeStream>();
+  ASSERT_OK(registry.Connect("a", 1, "", 0, stream));
+  clock.Advance(2 * 3'600 * kNanosPerSecond);
+  registry.ForgetGone();
+  EXPECT_EQ(registry.agents().size(), 1u);  // still connected
+  stream.reset();
+  clock.Advance(3'601 * kNanosPerSecond);
+  registry.ForgetGone();
+  EXPECT_TRUE(registry.agents().empty());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include "collector/ingest/agent_registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+AgentRegistry::AgentRegistry(const AgentRegistryOptions& options, const Clock& clock)
+    : options_(options), clock_(clock) {}
+
+std::shared_ptr<AgentLedger> AgentRegistry::Find(const std::string& host, uint64_t incarnation) const {
+  MutexLock lock(mutex_);
+  const auto found = agents_.find(host);
+  if (found == agents_.end() || found->second.ledger->incarnation() != incarnation) return nullptr;
+  return found->second.ledger;
+}
+
+absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const std::string& host, uint64_t incarnation,
+                                                                    const std::string& version,
+                                                                    uint64_t stored_sequence,
+                                                                    const std::shared_ptr<AgentStream>& stream) {
+  std::shared_ptr<AgentLedger> before;
+  std::shared_ptr<AgentLedger> ledger;
+  {
+    MutexLock lock(mutex_);
+    if (!agents_.contains(host) && !MakeRoomLocked()) {
+      return absl::ResourceExhaustedError(absl::StrCat(options_.max_agents, " agents are connected already"));
+    }
+    Agent& agent = agents_[host];
+    before = agent.ledger;
+    if (before == nullptr || before->incarnation() != incarnation) {
+      agent.ledger = std::make_shared<AgentLedger>(host, incarnation, stored_sequence);
+    }
+    agent.version = version;
+    agent.connected_wall_ns = clock_.WallNanos();
+    agent.seen_wall_ns = agent.connected_wall_ns;
+    ledger = agent.ledger;
+  }
+  std::shared_ptr<AgentStream> displaced = ledger->Attach(stream);
+  if (displaced == nullptr && before != nullptr && before != ledger) displaced = before->Attach(nullptr);
+  if (displaced != nullptr && displaced != stream) {
+    displaced->Close(absl::AbortedError(absl::StrCat("host ", host, " has connected again")));
+  }
+  return ledger;
+}
+
+bool AgentRegistry::MakeRoomLocked() {
+  if (agents_.size() < options_.max_agents) return true;
+  auto oldest = agents_.end();
+  for (auto agent = agents_.begin(); agent != agents_.end(); ++agent) {
+    if (agent->second.ledger->connected()) continue;
+    if (oldest == agents_.end() || agent->second.seen_wall_ns < oldest->second.seen_wall_ns) oldest = agent;
+  }
+  if (oldest == agents_.end()) return false;
+  agents_.erase(oldest);
+  return true;
+}
+
+int AgentRegistry::RewindLost() {
+  std::vector<std::shared_ptr<AgentLedger>> ledgers;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [host, agent] : agents_) ledgers.push_back(agent.ledger);
+  }
+  return static_cast<int>(
+      std::count_if(ledgers.begin(), ledgers.end(), [](const auto& ledger) { return ledger->Rewind(); }));
+}
+
+void AgentRegistry::ForgetGone() {
+  const int64_t now = clock_.WallNanos();
+  MutexLock lock(mutex_);
+  for (auto agent = agents_.begin(); agent != agents_.end();) {
+    if (agent->second.ledger->connected()) agent->second.seen_wall_ns = now;
+    if (now - agent->second.seen_wall_ns > options_.forget_after_ns) {
+      agent = agents_.erase(agent);
+    } else {
+      ++agent;
+    }
+  }
+}
+
+std::vector<AgentView> AgentRegistry::agents() const {
+  const int64_t now = clock_.WallNanos();
+  MutexLock lock(mutex_);
+  std::vector<AgentView> views;
+  views.reserve(agents_.size());
+  for (const auto& [host, agent] : agents_) {
+    AgentView view;
+    view.host = host;
+    view.version = agent.version;
+    view.connected = agent.ledger->connected();
+    view.last_report_wall_ns = agent.ledger->last_report_wall_ns();
+    view.last_sequence = agent.ledger->accepted_sequence();
+    view.silent = now - std::max(view.last_report_wall_ns, agent.connected_wall_ns) > options_.silent_after_ns;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+// Who sends: every agent seen lately, by host, with the ledger of its present incarnation.
+//
+// A host has one agent. A new incarnation, or a second connection of the same one, takes the place of the connection
+// before, which is closed: a half-open connection must not lock its agent out. Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_
+#define LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "collector/ingest/agent_ledger.h"
+
+namespace lockstep {
+
+struct AgentRegistryOptions {
+  size_t max_agents = 20'000;                   // known at the same time
+  int64_t forget_after_ns = 3'600'000'000'000;  // disconnected for this long
+  int64_t silent_after_ns = 15'000'000'000;     // without a report for this long
+};
+
+// One agent as `lockstep status` shows it.
+struct AgentView {
+  std::string host;
+  std::string version;
+  bool connected = false;
+  bool silent = false;
+  int64_t last_report_wall_ns = 0;  // 0 = none since the collector was started
+  uint64_t last_sequence = 0;
+};
+
+class AgentRegistry {
+ public:
+  AgentRegistry(const AgentRegistryOptions& options, const Clock& clock);
+
+  // The ledger of this incarnation, or nullptr if the store has to be asked how far it got.
+  std::shared_ptr<AgentLedger> Find(const std::string& host, uint64_t incarnation) const;
+
+  // Connects `stream` to the ledger of this incarnation, which begins at `stored_sequence` if it is new.
+  // RESOURCE_EXHAUSTED when too many agents are connected.
+  absl::StatusOr<std::shared_ptr<AgentLedger>> Connect(const std::string& host, uint64_t incarnation,
+                                                       const std::string& version, uint64_t stored_sequence,
+                                                       const std::shared_ptr<AgentStream>& stream);
+
+  // Rewinds every ledger that lost a report; see AgentLedger::Rewind. Returns how many.
+  int RewindLost();
+
+  // Forgets agents that are long gone. To be called every now and then.
+  void ForgetGone();
+
+  std::vector<AgentView> agents() const;  // by host
+
+ private:
+  struct Agent {
+    std::shared_ptr<AgentLedger> ledger;
+    std::string version;
+    int64_t connected_wall_ns = 0;
+    int64_t seen_wall_ns = 0;  // connected, or found connected by ForgetGone
+  };
+
+  bool MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const AgentRegistryOptions options_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, Agent> agents_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_

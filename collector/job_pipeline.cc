@@ -1,0 +1,28 @@
+#include "collector/job_pipeline.h"
+
+#include "detector/verdict.h"
+
+namespace lockstep {
+
+JobPipeline::JobPipeline(const JobEngineOptions& options) { Reset(options); }
+
+void JobPipeline::Reset(const JobEngineOptions& options) {
+  engine_ = std::make_unique<JobEngine>(options);
+  last_lines_.clear();
+  last_can_conclude_ = false;
+}
+
+void JobPipeline::Observe(const HostReport& report) { engine_->Observe(report); }
+
+JobPipeline::Outcome JobPipeline::Evaluate(int64_t watermark_ns) {
+  Outcome outcome;
+  outcome.conclusion = engine_->Evaluate(watermark_ns);
+  outcome.lines.reserve(outcome.conclusion.verdicts.size());
+  for (const Verdict& verdict : outcome.conclusion.verdicts) outcome.lines.push_back(ToJsonLine(verdict));
+  outcome.changed = outcome.conclusion.can_conclude != last_can_conclude_ || outcome.lines != last_lines_;
+  last_can_conclude_ = outcome.conclusion.can_conclude;
+  last_lines_ = outcome.lines;
+  return outcome;
+}
+
+}  // namespace lockstep

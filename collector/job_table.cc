@@ -1,0 +1,202 @@
+#include "collector/job_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collector/convert/detector_options.h"
+#include "collector/convert/summary.h"
+#include "detector/verdict.h"
+
+namespace lockstep {
+namespace {
+
+// Entries without samples are small; what matters for the limits of the log is that they are not free.
+constexpr size_t kSmallEntryBytes = 64;
+
+}  // namespace
+
+JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets)
+    : options_(options),
+      clock_(clock),
+      outlets_(outlets),
+      book_(options.incidents, [&index = outlets.index] { return index.NextId(); }),
+      snapshot_(std::make_shared<JobsSnapshot>()) {}
+
+void JobTable::Restore(const std::vector<wire::Incident>& incidents) {
+  book_.Restore(incidents);
+  const int64_t now = NextStamp();
+  for (const wire::Incident& incident : incidents) {
+    if (incident.state() == wire::Incident::STATE_OPEN) orphans_[incident.job()] = now;
+  }
+}
+
+int64_t JobTable::NextStamp() {
+  last_stamp_ns_ = std::max(last_stamp_ns_ + 1, clock_.WallNanos());
+  return last_stamp_ns_;
+}
+
+void JobTable::Append(Job& job, LogItem item) {
+  if (!outlets_.log.Append(std::move(item))) job.log_has_hole = true;
+}
+
+void JobTable::LogReset(const std::string& name, Job& job, const std::string& why) {
+  LogItem item;
+  item.bytes = kSmallEntryBytes;
+  wire::CaptureReset& reset = *item.entry.mutable_reset();
+  reset.set_job(name);
+  reset.set_wall_ns(NextStamp());
+  reset.set_why(why);
+  *reset.mutable_options() = ToWire(options_.engine);
+  job.log_has_hole = false;
+  Append(job, std::move(item));
+}
+
+JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
+  const auto found = jobs_.find(name);
+  if (found != jobs_.end()) return &found->second;
+  if (jobs_.size() >= options_.max_jobs) return nullptr;
+  const int64_t now = NextStamp();
+  Job& job = jobs_.emplace(name, Job{JobPipeline(options_.engine), now, now, {}, false, nullptr}).first->second;
+  orphans_.erase(name);
+  LogReset(name, job, "first report of the job since the collector was started or forgot it");
+  return &job;
+}
+
+void JobTable::Observe(JobSlice slice) {
+  if (slice.ticket.ledger != nullptr && slice.ticket.ledger->IsStale(slice.ticket)) return;
+  Job* job = FindOrCreate(slice.input.job());
+  const int64_t stamp_ns = NextStamp();
+  slice.input.set_received_wall_ns(stamp_ns);
+  slice.report.received_ns = stamp_ns;
+  if (job != nullptr) {
+    job->last_seen_ns = stamp_ns;
+    if (job->hosts.size() < options_.max_hosts_per_job || job->hosts.contains(slice.report.host)) {
+      job->hosts[slice.report.host] = stamp_ns;
+    }
+    job->pipeline.Observe(slice.report);
+  } else {
+    outlets_.metrics.CountDropped("too_many_jobs");
+  }
+  LogItem item;
+  *item.entry.mutable_input() = std::move(slice.input);
+  item.ticket = std::move(slice.ticket);
+  item.carries_points = slice.carries_points;
+  item.bytes = slice.bytes + kSmallEntryBytes;
+  // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
+  if (!outlets_.log.Append(std::move(item)) && job != nullptr) job->log_has_hole = true;
+}
+
+void JobTable::Evaluate() {
+  const int64_t begun_ns = clock_.MonotonicNanos();
+  const int64_t watermark_ns = NextStamp();
+  const bool renew_ranks = watermark_ns - ranks_renewed_ns_ >= options_.ranks_every_ns;
+  if (renew_ranks) ranks_renewed_ns_ = watermark_ns;
+  auto next = std::make_shared<JobsSnapshot>();
+  for (auto entry = jobs_.begin(); entry != jobs_.end();) {
+    auto& [name, job] = *entry;
+    EvaluateJob(name, job, watermark_ns, renew_ranks);
+    if (ForgetIfIdle(name, job, watermark_ns)) {
+      entry = jobs_.erase(entry);
+      continue;
+    }
+    if (!name.empty()) next->jobs.push_back(Describe(name, job));
+    next->ranks[name] = job.ranks;
+    ++entry;
+  }
+  EndOrphans(watermark_ns);
+  {
+    MutexLock lock(mutex_);
+    snapshot_ = std::move(next);
+  }
+  const double seconds = static_cast<double>(clock_.MonotonicNanos() - begun_ns) / kNanosPerSecond;
+  outlets_.metrics.detection_seconds.Observe(seconds);
+  outlets_.metrics.watermark_lag_seconds.Set(static_cast<double>(clock_.WallNanos() - watermark_ns) / kNanosPerSecond);
+}
+
+void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks) {
+  if (job.log_has_hole && outlets_.log.healthy()) {
+    job.pipeline.Reset(options_.engine);
+    LogReset(name, job, "entries were lost while history refused writes");
+    watermark_ns = NextStamp();
+  }
+  LogItem watermark;
+  watermark.bytes = kSmallEntryBytes;
+  watermark.entry.mutable_watermark()->set_job(name);
+  watermark.entry.mutable_watermark()->set_wall_ns(watermark_ns);
+  Append(job, std::move(watermark));
+
+  const JobPipeline::Outcome outcome = job.pipeline.Evaluate(watermark_ns);
+  if (outcome.changed) {
+    LogItem item;
+    wire::CaptureConclusion& conclusion = *item.entry.mutable_conclusion();
+    conclusion.set_job(name);
+    conclusion.set_wall_ns(watermark_ns);
+    conclusion.set_can_conclude(outcome.conclusion.can_conclude);
+    for (const std::string& line : outcome.lines) conclusion.add_verdicts(line);
+    item.bytes = conclusion.ByteSizeLong() + kSmallEntryBytes;
+    Append(job, std::move(item));
+  }
+  const JobSummary summary = job.pipeline.summary();
+  // A job that ended badly keeps its verdicts, which must still become incidents.
+  const bool ended_well = summary.state == JobState::kEnded && outcome.lines.empty();
+  Publish(ended_well ? book_.EndJob(name, watermark_ns, summary.note)
+                     : book_.Apply(name, outcome.conclusion, watermark_ns));
+  if (!renew_ranks && job.ranks != nullptr) return;
+  auto ranks = std::make_shared<std::vector<wire::Rank>>();
+  for (const RankSummary& rank : job.pipeline.ranks()) ranks->push_back(ToProto(rank));
+  job.ranks = std::move(ranks);
+  ForgetHosts(job, watermark_ns);
+}
+
+void JobTable::ForgetHosts(Job& job, int64_t now_ns) const {
+  std::erase_if(job.hosts, [&](const auto& host) { return now_ns - host.second > options_.forget_after_ns; });
+}
+
+wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
+  const JobSummary summary = job.pipeline.summary();
+  wire::Job message;
+  FillJob(summary, message);
+  message.set_job(name);
+  message.set_ranks(static_cast<int32_t>(job.ranks->size()));
+  message.set_hosts(static_cast<int32_t>(job.hosts.size()));
+  message.set_first_seen_wall_ns(job.first_seen_ns);
+  message.set_last_seen_wall_ns(job.last_seen_ns);
+  outlets_.metrics.SetJob(name, {message.state(), message.steps_per_second(), message.step_seconds_median(),
+                                 static_cast<double>(message.ranks())});
+  return message;
+}
+
+bool JobTable::ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns) {
+  if (now_ns - job.last_seen_ns <= options_.forget_after_ns) return false;
+  Publish(book_.EndJob(name, now_ns, "no report of this job for a long time"));
+  outlets_.metrics.RemoveJob(name);
+  return true;
+}
+
+void JobTable::EndOrphans(int64_t now_ns) {
+  for (auto orphan = orphans_.begin(); orphan != orphans_.end();) {
+    if (now_ns - orphan->second <= options_.forget_after_ns) {
+      ++orphan;
+      continue;
+    }
+    Publish(book_.EndJob(orphan->first, now_ns, "the job was not seen again after a restart of the collector"));
+    orphan = orphans_.erase(orphan);
+  }
+}
+
+void JobTable::Publish(const std::vector<IncidentEvent>& events) {
+  for (const IncidentEvent& event : events) {
+    outlets_.index.Put(event.incident);
+    outlets_.log.KeepIncident(event.incident);
+    outlets_.alerts.Announce(event);
+    outlets_.metrics.incident_events.Increment();
+  }
+  if (!events.empty()) outlets_.metrics.SetIncidents(outlets_.index.Counts());
+}
+
+std::shared_ptr<const JobsSnapshot> JobTable::snapshot() const {
+  MutexLock lock(mutex_);
+  return snapshot_;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,110 @@
+// All jobs of one shard: stamps what arrives, feeds it to the job's pipeline, logs it in the same order, concludes, and
+// turns conclusions into incidents.
+//
+// Belongs to one thread, which calls Observe and Evaluate; only snapshot() may be called from others. Nothing fails:
+// what a limit refuses is counted.
+
+#ifndef LOCKSTEP_COLLECTOR_JOB_TABLE_H_
+#define LOCKSTEP_COLLECTOR_JOB_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "collector/alert/alert_sink.h"
+#include "collector/incident/incident_book.h"
+#include "collector/incident_index.h"
+#include "collector/ingest/job_slice.h"
+#include "collector/input_log.h"
+#include "collector/job_pipeline.h"
+#include "collector/metrics.h"
+#include "detector/job_engine.h"
+#include "proto/incident.pb.h"
+#include "proto/query.pb.h"
+
+namespace lockstep {
+
+struct JobTableOptions {
+  JobEngineOptions engine;
+  IncidentBookOptions incidents;
+  size_t max_jobs = 1'000;
+  int64_t forget_after_ns = 600'000'000'000;  // without a report of the job
+  int64_t ranks_every_ns = 1'000'000'000;     // how often the ranks of a snapshot are renewed
+  size_t max_hosts_per_job = 20'000;          // remembered for display
+};
+
+// What queries see of the jobs of one shard, as of one evaluation. Immutable once published.
+struct JobsSnapshot {
+  // Shared between snapshots, because ranks are renewed more seldom than jobs.
+  using Ranks = std::shared_ptr<const std::vector<wire::Rank>>;
+
+  std::vector<wire::Job> jobs;         // by name
+  std::map<std::string, Ranks> ranks;  // by job
+};
+
+class JobTable {
+ public:
+  // All references are borrowed for the life of the table.
+  struct Outlets {
+    InputLog& log;
+    AlertSink& alerts;
+    IncidentIndex& index;
+    CollectorMetrics& metrics;
+  };
+
+  JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets);
+
+  // Takes over the incidents of an earlier life of the collector. To be called first, if at all.
+  void Restore(const std::vector<wire::Incident>& incidents);
+
+  void Observe(JobSlice slice);
+
+  // Concludes about every job; everything observed before counts. Publishes the snapshot.
+  void Evaluate();
+
+  // Of the last evaluation; never nullptr. Thread-safe.
+  std::shared_ptr<const JobsSnapshot> snapshot() const;
+
+ private:
+  struct Job {
+    JobPipeline pipeline;
+    int64_t first_seen_ns;
+    int64_t last_seen_ns;
+    std::map<std::string, int64_t> hosts;  // last seen
+    bool log_has_hole = false;             // begin anew as soon as the store is healthy
+    JobsSnapshot::Ranks ranks;
+  };
+
+  // A moment later than all before it, as close to the clock as that allows.
+  int64_t NextStamp();
+  Job* FindOrCreate(const std::string& name);
+  void LogReset(const std::string& name, Job& job, const std::string& why);
+  void Append(Job& job, LogItem item);
+  void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
+  void Publish(const std::vector<IncidentEvent>& events);
+  void EndOrphans(int64_t now_ns);
+  bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);
+  wire::Job Describe(const std::string& name, const Job& job) const;
+  void ForgetHosts(Job& job, int64_t now_ns) const;
+
+  const JobTableOptions options_;
+  const Clock& clock_;
+  const Outlets outlets_;
+  IncidentBook book_;
+  std::map<std::string, Job> jobs_;
+  std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
+  int64_t last_stamp_ns_ = 0;
+  int64_t ranks_renewed_ns_ = 0;
+
+  mutable Mutex mutex_;
+  std::shared_ptr<const JobsSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_JOB_TABLE_H_

@@ -1,0 +1,264 @@
+#include "collector/job_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/testing/sim_clock.h"
+#include "base/testing/status_matchers.h"
+#include "collector/convert/convert.h"
+#include "collector/replay/replay.h"
+#include "collector/testing/report_builder.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FakeLog final : public InputLog {
+ public:
+  bool Append(LogItem item) override {
+    if (!healthy_) return false;
+    entries.push_back(std::move(item.entry));
+    return true;
+  }
+  void KeepIncident(const wire::Incident& incident) override { incidents.push_back(incident); }
+  bool healthy() const override { return healthy_; }
+
+  bool healthy_ = true;
+  std::vector<wire::CaptureEntry> entries;
+  std::vector<wire::Incident> incidents;
+};
+
+class FakeAlerts final : public AlertSink {
+ public:
+  void Announce(const IncidentEvent& event) override { events.push_back(event); }
+  std::vector<IncidentEvent> events;
+};
+
+class JobTableTest : public testing::Test {
+ protected:
+  JobTable MakeTable() { return JobTable(options_, clock_, {log_, alerts_, index_, metrics_}); }
+
+  static JobSlice Slice(const std::string& host, wire::AgentReport report) {
+    JobSlice slice;
+    slice.input.set_job(report.processes_size() > 0 ? report.processes(0).job() : "");
+    slice.input.set_host(host);
+    *slice.input.mutable_report() = std::move(report);
+    ConvertLosses losses;
+    slice.report = *ToHostReport(slice.input, losses);
+    return slice;
+  }
+
+  // One second of a job of two hosts with two ranks each: ten steps of all ranks, reported, and two evaluations.
+  void RunSecond(JobTable& table, int second, int slow_rank = -1) {
+    for (int host = 0; host < 2; ++host) {
+      TestRanks ranks;
+      ranks.first_rank = 2 * host;
+      ranks.ranks = 2;
+      ranks.first_step = 1 + 10 * second;
+      ranks.slow_rank = slow_rank;
+      if (slow_rank >= 0) {
+        // The others wait for it in the collective, from which all leave together.
+        ranks.own_ns = kTestStepNanos / 5;
+        ranks.slow_own_ns = kTestStepNanos * 9 / 10;
+      }
+      table.Observe(Slice("node-" + std::to_string(host), MakeTestReport(static_cast<uint64_t>(second) + 1, ranks)));
+    }
+    for (int i = 0; i < 2; ++i) {
+      clock_.Advance(kNanosPerSecond / 2);
+      table.Evaluate();
+    }
+  }
+
+  // With the options that the log names, not those of the table.
+  ReplaySummary Replay(std::vector<std::string>& lines) {
+    Replayer replayer(JobEngineOptions(), [&](absl::string_view line) { lines.emplace_back(line); });
+    for (const wire::CaptureEntry& entry : log_.entries) EXPECT_OK(replayer.Feed(entry));
+    return replayer.summary();
+  }
+
+  SimClock clock_;
+  JobTableOptions options_;
+  FakeLog log_;
+  FakeAlerts alerts_;
+  IncidentIndex index_{1'000};
+  CollectorMetrics metrics_{"test"};
+};
+
+TEST_F(JobTableTest, TheLogBeginsWithAResetAndRisesStrictlyUpToConclusions) {
+  JobTable table = MakeTable();
+  for (int second = 0; second < 3; ++second) RunSecond(table, second);
+  ASSERT_GE(log_.entries.size(), 13u);  // a reset, six inputs, six watermarks
+  ASSERT_TRUE(log_.entries[0].has_reset());
+  EXPECT_THAT(log_.entries[0].reset().why(), HasSubstr("first report"));
+  int64_t last = log_.entries[0].reset().wall_ns();
+  EXPECT_GE(last, SimClock::kStartWallNanos);
+  for (size_t i = 1; i < log_.entries.size(); ++i) {
+    const wire::CaptureEntry& entry = log_.entries[i];
+    if (entry.has_conclusion()) {
+      EXPECT_EQ(entry.conclusion().wall_ns(), last);
+      continue;
+    }
+    const int64_t now = entry.has_input() ? entry.input().received_wall_ns() : entry.watermark().wall_ns();
+    EXPECT_GT(now, last);
+    last = now;
+  }
+}
+
+TEST_F(JobTableTest, ReplayOfTheLogGivesTheSameConclusionsByteForByte) {
+  JobTable table = MakeTable();
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  for (int i = 0; i < 60; ++i) {  // silence
+    clock_.Advance(kNanosPerSecond / 2);
+    table.Evaluate();
+  }
+  std::vector<std::string> first;
+  const ReplaySummary summary = Replay(first);
+  EXPECT_EQ(summary.inputs, 50u);
+  EXPECT_EQ(summary.resets, 1u);
+  EXPECT_EQ(summary.conclusions_different, 0u);
+  EXPECT_EQ(summary.conclusions_equal, summary.conclusions);
+  EXPECT_GT(summary.conclusions, 0u);
+  std::vector<std::string> second_run;
+  Replay(second_run);
+  EXPECT_EQ(first, second_run);
+  // What the replay says is what the live log says.
+  std::vector<std::string> logged;
+  for (const wire::CaptureEntry& entry : log_.entries) {
+    for (const std::string& verdict : entry.conclusion().verdicts()) {
+      logged.push_back(std::to_string(entry.conclusion().wall_ns()) + " " + verdict);
+    }
+  }
+  std::erase_if(first, [](const std::string& line) { return line.find("\"verdicts\":[]") != std::string::npos; });
+  EXPECT_EQ(first, logged);
+}
+
+TEST_F(JobTableTest, ReplayJudgesByTheThresholdsThatWereInForce) {
+  // Blind to the slow rank, but quick to call a host silent.
+  options_.engine.min_own_time_ratio = 50;
+  options_.engine.host_silent_ns = 5 * kNanosPerSecond;
+  JobTable table = MakeTable();
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  EXPECT_TRUE(alerts_.events.empty());
+  for (int i = 0; i < 60; ++i) {  // silence
+    clock_.Advance(kNanosPerSecond / 2);
+    table.Evaluate();
+  }
+  std::vector<std::string> lines;
+  const ReplaySummary summary = Replay(lines);
+  EXPECT_EQ(summary.conclusions_different, 0u);
+  EXPECT_GT(summary.conclusions_equal, 1u);
+  EXPECT_EQ(summary.conclusions_equal, summary.conclusions);
+  // The thresholds matter here: an old log, which does not name them, is judged otherwise.
+  for (wire::CaptureEntry& entry : log_.entries) {
+    if (entry.has_reset()) entry.mutable_reset()->clear_options();
+  }
+  std::vector<std::string> by_defaults;
+  EXPECT_GT(Replay(by_defaults).conclusions_different, 0u);
+}
+
+TEST_F(JobTableTest, ASlowRankBecomesOneIncidentThatIsAnnouncedKeptAndCounted) {
+  JobTable table = MakeTable();
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  EXPECT_TRUE(alerts_.events.empty());
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  ASSERT_FALSE(alerts_.events.empty());
+  const IncidentEvent& opened = alerts_.events[0];
+  EXPECT_EQ(opened.kind, IncidentEvent::Kind::kOpened);
+  ASSERT_GE(opened.incident.verdict().culprits_size(), 1);
+  EXPECT_EQ(opened.incident.verdict().culprits(0).host(), "node-1");
+  EXPECT_EQ(opened.incident.verdict().culprits(0).rank(), 2);
+  EXPECT_EQ(index_.open_count(), 1u);
+  EXPECT_EQ(log_.incidents.size(), alerts_.events.size());
+  EXPECT_EQ(index_.Find(opened.incident.id())->job(), "train");
+  for (; second < 50; ++second) RunSecond(table, second);
+  EXPECT_EQ(index_.open_count(), 0u);
+}
+
+TEST_F(JobTableTest, TheSnapshotShowsJobsAndRanksButNotTheNamelessJob) {
+  JobTable table = MakeTable();
+  EXPECT_TRUE(table.snapshot()->jobs.empty());
+  table.Observe(Slice("idle-node", MakeHostReport(1, 0.5)));
+  RunSecond(table, 0);
+  const std::shared_ptr<const JobsSnapshot> snapshot = table.snapshot();
+  ASSERT_EQ(snapshot->jobs.size(), 1u);
+  const wire::Job& job = snapshot->jobs[0];
+  EXPECT_EQ(job.job(), "train");
+  EXPECT_EQ(job.hosts(), 2);
+  EXPECT_EQ(job.ranks(), 4);
+  EXPECT_EQ(job.world_size(), 4);
+  ASSERT_EQ(snapshot->ranks.at("train")->size(), 4u);
+  EXPECT_EQ(snapshot->ranks.at("train")->at(3).host(), "node-1");
+  EXPECT_EQ(snapshot->ranks.at("train")->at(3).process_state(), "running");
+}
+
+TEST_F(JobTableTest, AnIdleJobIsForgottenAndBeginsAnewWhenItComesBack) {
+  options_.forget_after_ns = 20 * kNanosPerSecond;
+  JobTable table = MakeTable();
+  RunSecond(table, 0);
+  clock_.Advance(options_.forget_after_ns);
+  table.Evaluate();
+  EXPECT_TRUE(table.snapshot()->jobs.empty());
+  RunSecond(table, 1);
+  EXPECT_EQ(table.snapshot()->jobs.size(), 1u);
+  int resets = 0;
+  for (const wire::CaptureEntry& entry : log_.entries) resets += entry.has_reset();
+  EXPECT_EQ(resets, 2);
+}
+
+TEST_F(JobTableTest, JobsBeyondTheLimitAreLoggedButNotWatched) {
+  options_.max_jobs = 1;
+  JobTable table = MakeTable();
+  TestRanks ranks;
+  table.Observe(Slice("a", MakeTestReport(1, ranks)));
+  ranks.job = "other";
+  table.Observe(Slice("b", MakeTestReport(1, ranks)));
+  table.Evaluate();
+  EXPECT_EQ(table.snapshot()->jobs.size(), 1u);
+  EXPECT_EQ(log_.entries.at(2).input().job(), "other");
+}
+
+TEST_F(JobTableTest, WhenTheStoreRefusesDetectionGoesOnAndTheLogBeginsAnewAfterwards) {
+  JobTable table = MakeTable();
+  RunSecond(table, 0);
+  log_.healthy_ = false;
+  RunSecond(table, 1);
+  EXPECT_GE(table.snapshot()->jobs.at(0).last_seen_wall_ns(), SimClock::kStartWallNanos + kNanosPerSecond);
+  log_.healthy_ = true;
+  const size_t before = log_.entries.size();
+  RunSecond(table, 2);
+  bool reset = false;
+  for (size_t i = before; i < log_.entries.size(); ++i) reset = reset || log_.entries[i].has_reset();
+  EXPECT_TRUE(reset);
+  std::vector<std::string> lines;
+  EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+}
+
+TEST_F(JobTableTest, ARestoredIncidentStaysOpenUntilItsJobIsGivenUp) {
+  wire::Incident incident;
+  incident.set_id(41);
+  incident.set_job("train");
+  incident.set_key("cause");
+  incident.set_state(wire::Incident::STATE_OPEN);
+  index_.Put(incident);
+  options_.forget_after_ns = 20 * kNanosPerSecond;
+  JobTable table = MakeTable();
+  table.Restore({incident});
+  table.Evaluate();
+  EXPECT_EQ(index_.open_count(), 1u);
+  clock_.Advance(21 * kNanosPerSecond);
+  table.Evaluate();
+  EXPECT_EQ(index_.open_count(), 0u);
+  EXPECT_EQ(index_.NextId(), 42u);
+}
+
+}  // namespace
+}  // namespace lockstep

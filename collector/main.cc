@@ -1,0 +1,91 @@
+// lockstep-collector: settings -> store -> serve -> drain.
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/stop_signal.h"
+#include "collector/alert_sinks.h"
+#include "collector/collector.h"
+#include "collector/collector_options.h"
+#include "collector/listen_check.h"
+#include "collector/metrics.h"
+#include "collector/store/rocks_store.h"
+#include "daemon/exit_codes.h"
+#include "daemon/ports_file.h"
+#include "daemon/service_notify.h"
+#include "daemon/settings.h"
+#include "daemon/shutdown_signals.h"
+#include "daemon/version.h"
+
+namespace lockstep {
+namespace {
+
+int Fail(const absl::Status& status, int exit_code) {
+  Log(LogLevel::kError, "cannot start", {{"error", std::string(status.message())}});
+  return exit_code;
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  if (status.code() == absl::StatusCode::kAlreadyExists) return kExitPortInUse;
+  if (status.code() == absl::StatusCode::kInvalidArgument) return kExitBadConfig;
+  if (status.code() == absl::StatusCode::kDataLoss) return kExitDataCorrupt;
+  return absl::StrContains(status.message(), "schema version") ? kExitNewerSchema : kExitDataDirectory;
+}
+
+int Run(const CollectorOptions& options) {
+  StopSignal stop;
+  const ShutdownSignals signals(stop);
+  const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();
+  for (const std::string& address : {options.listen_address, options.http_listen_address}) {
+    if (const absl::Status status = CheckListenable(address); !status.ok()) return Fail(status, ExitCodeOf(status));
+  }
+  const auto store = OpenRocksStore(ToStoreOptions(options), RealClock());
+  if (!store.ok()) return Fail(store.status(), ExitCodeOf(store.status()));
+  CollectorMetrics metrics(kVersion);
+  AlertSinks alerts(options.webhook_urls, RealClock(), Random(SeedFromSystem()));
+  const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics});
+  if (!collector.ok()) return Fail(collector.status(), ExitCodeOf(collector.status()));
+  if (!options.ports_file.empty()) {
+    const absl::Status status =
+        WritePortsFile(options.ports_file, {{"grpc", (*collector)->grpc_port()}, {"http", (*collector)->http_port()}});
+    if (!status.ok()) return Fail(status, kExitInternal);
+  }
+  Log(LogLevel::kInfo, "collector is up",
+      {{"version", kVersion},
+       {"grpc_port", std::to_string((*collector)->grpc_port())},
+       {"http_port", std::to_string((*collector)->http_port())},
+       {"data", options.data_directory}});
+  notifier.Ready();
+  while (!stop.WaitFor(kNanosPerSecond)) {
+    (*collector)->Housekeep();
+    alerts.ExportTo(metrics);
+    metrics.SetStoreLosses((*store)->stats().dropped_points, (*store)->stats().corrupt_records);
+    notifier.Watchdog();
+  }
+  notifier.Stopping();
+  (*collector)->Drain();
+  Log(LogLevel::kInfo, "collector has stopped");
+  return kExitOk;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  // Costs CPU with thousands of streams, and its warnings are about gRPC's own locks.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  lockstep::CollectorOptions options;
+  lockstep::Settings settings("lockstep-collector", "LOCKSTEP_COLLECTOR_");
+  lockstep::AddCollectorSettings(settings, options);
+  if (const std::optional<int> code = settings.LoadOrExplain(argc, argv)) return *code;
+  return lockstep::Run(options);
+}

@@ -1,0 +1,199 @@
+#include "collector/metrics.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Registry;
+
+// The words of detector/verdict.h for JobState.
+constexpr const char* kJobStates[] = {"unknown", "healthy", "slow", "irregular", "hung", "ended"};
+
+Family<Counter>& CounterFamily(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+Family<Gauge>& GaugeFamily(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+Counter& AddCounter(Registry& registry, const char* name, const char* help) {
+  return CounterFamily(registry, name, help).Add({});
+}
+
+Gauge& AddGauge(Registry& registry, const char* name, const char* help) {
+  return GaugeFamily(registry, name, help).Add({});
+}
+
+Histogram& AddHistogram(Registry& registry, const char* name, const char* help) {
+  const Histogram::BucketBoundaries seconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5};
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, seconds);
+}
+
+// Counters of other libraries of ours are totals; only one thread may raise each.
+void RaiseTo(Counter& counter, uint64_t total) { counter.Increment(static_cast<double>(total) - counter.Value()); }
+
+}  // namespace
+
+CollectorMetrics::CollectorMetrics(const std::string& version)
+    : registry_(std::make_shared<Registry>()),
+      reports_received(
+          AddCounter(*registry_, "lockstep_collector_reports_received_total", "Reports read from agents.")),
+      report_bytes_received(
+          AddCounter(*registry_, "lockstep_collector_report_bytes_received_total", "Bytes of these reports.")),
+      operations_received(AddCounter(*registry_, "lockstep_collector_operations_received_total",
+                                     "Finished operations in accepted reports.")),
+      samples_received(
+          AddCounter(*registry_, "lockstep_collector_samples_received_total", "Metric samples in accepted reports.")),
+      reports_duplicate(AddCounter(*registry_, "lockstep_collector_reports_duplicate_total",
+                                   "Reports that had been accepted before and were skipped.")),
+      reports_missing(AddCounter(*registry_, "lockstep_collector_reports_missing_total",
+                                 "Sequence numbers that agents left out: reports that will never come.")),
+      reads_withheld(AddCounter(*registry_, "lockstep_collector_reads_withheld_total",
+                                "Times a stream was not read on because a queue was full.")),
+      acks_sent(AddCounter(*registry_, "lockstep_collector_acks_sent_total", "Acknowledgements written to agents.")),
+      agent_records_dropped(AddCounter(*registry_, "lockstep_agent_events_dropped_total",
+                                       "Records that agents say they had to throw away.")),
+      streams(AddGauge(*registry_, "lockstep_collector_streams", "Open ingest streams.")),
+      agents_connected(AddGauge(*registry_, "lockstep_collector_agents_connected", "Agents with an open stream.")),
+      agents_silent(AddGauge(*registry_, "lockstep_collector_agents_silent",
+                             "Known agents without a report for longer than detector.host_silent.")),
+      agents_known(AddGauge(*registry_, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")),
+      detection_seconds(AddHistogram(*registry_, "lockstep_collector_detection_duration_seconds",
+                                     "Time to evaluate all jobs of one shard once.")),
+      watermark_lag_seconds(AddGauge(*registry_, "lockstep_collector_watermark_lag_seconds",
+                                     "Age of the newest watermark when its evaluation was done.")),
+      incident_events(AddCounter(*registry_, "lockstep_collector_incident_events_total",
+                                 "Incidents opened, updated, resolved or reopened.")),
+      store_write_seconds(
+          AddHistogram(*registry_, "lockstep_collector_store_write_duration_seconds", "Time of one write to history.")),
+      store_write_failures(
+          AddCounter(*registry_, "lockstep_collector_store_write_failures_total", "Writes that history refused.")),
+      store_entries_written(AddCounter(*registry_, "lockstep_collector_store_entries_written_total",
+                                       "Entries of the input log that are in history.")),
+      store_points_written(
+          AddCounter(*registry_, "lockstep_collector_store_points_written_total", "Samples handed to history.")),
+      store_healthy(
+          AddGauge(*registry_, "lockstep_collector_store_healthy", "1 = history accepts writes, 0 = it does not.")),
+      alerts_waiting(AddGauge(*registry_, "lockstep_collector_alerts_waiting", "Alerts that are not delivered yet.")),
+      start_time_seconds(
+          AddGauge(*registry_, "lockstep_collector_start_time_seconds", "Start of this process, Unix time.")),
+      rejected_(CounterFamily(*registry_, "lockstep_collector_streams_rejected_total",
+                              "Streams that were ended because of what the agent sent.")),
+      dropped_(CounterFamily(*registry_, "lockstep_collector_dropped_total",
+                             "What was left out without ending the stream, by reason.")),
+      alerts_(CounterFamily(*registry_, "lockstep_collector_alerts_total",
+                            "Alerts to webhooks, by what became of them; retried counts attempts.")),
+      store_losses_(CounterFamily(*registry_, "lockstep_collector_store_losses_total",
+                                  "Samples that history dropped and records that it could not decode.")),
+      queue_depth_(GaugeFamily(*registry_, "lockstep_collector_queue_depth", "Items waiting in a queue.")),
+      queue_capacity_(GaugeFamily(*registry_, "lockstep_collector_queue_capacity", "Items a queue can hold.")),
+      jobs_(GaugeFamily(*registry_, "lockstep_jobs", "Jobs by state.")),
+      job_state_(GaugeFamily(*registry_, "lockstep_job_state", "1 for the state that the job is in.")),
+      job_steps_per_second_(
+          GaugeFamily(*registry_, "lockstep_job_steps_per_second", "Training steps per second; 0 = unknown.")),
+      job_step_seconds_median_(
+          GaugeFamily(*registry_, "lockstep_job_step_seconds_median", "Median time of a step; 0 = unknown.")),
+      job_ranks_(GaugeFamily(*registry_, "lockstep_job_ranks", "Ranks of the job that were seen.")),
+      incidents_(GaugeFamily(*registry_, "lockstep_incidents", "Incidents by state, class and scope.")) {
+  GaugeFamily(*registry_, "lockstep_collector_build_info", "Version of this program; always 1.")
+      .Add({{"version", version}})
+      .Set(1);
+  store_healthy.Set(1);
+  for (const char* state : kJobStates) jobs_.Add({{"state", state}});
+}
+
+void CollectorMetrics::CountRejected(const std::string& reason) { rejected_.Add({{"reason", reason}}).Increment(); }
+
+void CollectorMetrics::CountDropped(const std::string& reason, double count) {
+  if (count > 0) dropped_.Add({{"reason", reason}}).Increment(count);
+}
+
+void CollectorMetrics::SetAlertTotals(const std::map<std::string, uint64_t>& totals) {
+  for (const auto& [outcome, total] : totals) RaiseTo(alerts_.Add({{"outcome", outcome}}), total);
+}
+
+void CollectorMetrics::SetStoreLosses(uint64_t dropped_points, uint64_t corrupt_records) {
+  RaiseTo(store_losses_.Add({{"what", "dropped_point"}}), dropped_points);
+  RaiseTo(store_losses_.Add({{"what", "corrupt_record"}}), corrupt_records);
+}
+
+void CollectorMetrics::SetQueue(const std::string& queue, size_t depth, size_t capacity) {
+  queue_depth_.Add({{"queue", queue}}).Set(static_cast<double>(depth));
+  queue_capacity_.Add({{"queue", queue}}).Set(static_cast<double>(capacity));
+}
+
+CollectorMetrics::JobSeries CollectorMetrics::AddJobLocked(const std::string& job) {
+  JobSeries series;
+  for (const char* state : kJobStates)
+    series.states.push_back(&job_state_.Add({{"training_job", job}, {"state", state}}));
+  series.steps_per_second = &job_steps_per_second_.Add({{"training_job", job}});
+  series.step_seconds_median = &job_step_seconds_median_.Add({{"training_job", job}});
+  series.ranks = &job_ranks_.Add({{"training_job", job}});
+  return series;
+}
+
+void CollectorMetrics::CountStateLocked(const std::string& state, double change) {
+  if (!state.empty()) jobs_.Add({{"state", state}}).Increment(change);
+}
+
+void CollectorMetrics::SetJob(const std::string& job, const JobGauges& gauges) {
+  MutexLock lock(mutex_);
+  auto found = job_series_.find(job);
+  if (found == job_series_.end()) found = job_series_.emplace(job, AddJobLocked(job)).first;
+  JobSeries& series = found->second;
+  series.steps_per_second->Set(gauges.steps_per_second);
+  series.step_seconds_median->Set(gauges.step_seconds_median);
+  series.ranks->Set(gauges.ranks);
+  if (series.state == gauges.state) return;
+  CountStateLocked(series.state, -1);
+  CountStateLocked(gauges.state, 1);
+  series.state = gauges.state;
+  for (size_t i = 0; i < std::size(kJobStates); ++i) series.states[i]->Set(gauges.state == kJobStates[i] ? 1 : 0);
+}
+
+void CollectorMetrics::RemoveJob(const std::string& job) {
+  MutexLock lock(mutex_);
+  const auto found = job_series_.find(job);
+  if (found == job_series_.end()) return;
+  const JobSeries& series = found->second;
+  CountStateLocked(series.state, -1);
+  for (Gauge* state : series.states) job_state_.Remove(state);
+  job_steps_per_second_.Remove(series.steps_per_second);
+  job_step_seconds_median_.Remove(series.step_seconds_median);
+  job_ranks_.Remove(series.ranks);
+  job_series_.erase(found);
+}
+
+void CollectorMetrics::SetIncidents(const std::map<IncidentLabels, int>& counts) {
+  MutexLock lock(mutex_);
+  for (auto series = incident_series_.begin(); series != incident_series_.end();) {
+    if (counts.contains(series->first)) {
+      ++series;
+    } else {
+      incidents_.Remove(series->second);
+      series = incident_series_.erase(series);
+    }
+  }
+  for (const auto& [labels, count] : counts) {
+    Gauge*& gauge = incident_series_[labels];
+    if (gauge == nullptr) {
+      gauge = &incidents_.Add({{"state", labels.state}, {"class", labels.verdict_class}, {"scope", labels.scope}});
+    }
+    gauge->Set(count);
+  }
+}
+
+std::vector<std::string> CollectorMetrics::FamilyNames() const {
+  std::vector<std::string> names;
+  for (const prometheus::MetricFamily& family : registry_->Collect()) names.push_back(family.name);
+  return names;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,134 @@
+// Every metric that the collector exports about itself and about the jobs that it watches. Registered here and nowhere
+// else. Label sets are bounded: jobs by the limit on jobs, everything else by tables in the code.
+//
+// Thread-safe; updating one costs an atomic addition, updating one with labels a lock and a hash.
+
+#ifndef LOCKSTEP_COLLECTOR_METRICS_H_
+#define LOCKSTEP_COLLECTOR_METRICS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+
+namespace lockstep {
+
+// What the metrics show of one job; state in the words of the detector.
+struct JobGauges {
+  std::string state;
+  double steps_per_second = 0;
+  double step_seconds_median = 0;
+  double ranks = 0;
+};
+
+class CollectorMetrics {
+ private:
+  std::shared_ptr<prometheus::Registry> registry_;  // shared because the exposer demands it
+
+ public:
+  explicit CollectorMetrics(const std::string& version);
+
+  const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
+
+  // Ingest.
+  prometheus::Counter& reports_received;
+  prometheus::Counter& report_bytes_received;
+  prometheus::Counter& operations_received;
+  prometheus::Counter& samples_received;
+  prometheus::Counter& reports_duplicate;
+  prometheus::Counter& reports_missing;  // sequence numbers that an agent left out
+  prometheus::Counter& reads_withheld;   // times a stream was not read because a queue was full
+  prometheus::Counter& acks_sent;
+  prometheus::Counter& agent_records_dropped;  // as agents report it
+  prometheus::Gauge& streams;
+  prometheus::Gauge& agents_connected;
+  prometheus::Gauge& agents_silent;
+  prometheus::Gauge& agents_known;
+
+  // Shards and detection.
+  prometheus::Histogram& detection_seconds;
+  prometheus::Gauge& watermark_lag_seconds;
+  prometheus::Counter& incident_events;
+
+  // Store.
+  prometheus::Histogram& store_write_seconds;
+  prometheus::Counter& store_write_failures;
+  prometheus::Counter& store_entries_written;
+  prometheus::Counter& store_points_written;
+  prometheus::Gauge& store_healthy;
+
+  // Alerts.
+  prometheus::Gauge& alerts_waiting;
+
+  // Process.
+  prometheus::Gauge& start_time_seconds;
+
+  // By reason; the reasons are those of the code, not of the input.
+  void CountRejected(const std::string& reason);
+  void CountDropped(const std::string& reason, double count = 1);
+
+  // Raises the counters of alerts, by outcome, to `totals`.
+  void SetAlertTotals(const std::map<std::string, uint64_t>& totals);
+
+  // Points that the store dropped and records that it could not decode, since it was opened.
+  void SetStoreLosses(uint64_t dropped_points, uint64_t corrupt_records);
+
+  void SetQueue(const std::string& queue, size_t depth, size_t capacity);
+
+  // Shows the job, or takes all its series away.
+  void SetJob(const std::string& job, const JobGauges& gauges);
+  void RemoveJob(const std::string& job);
+
+  // Replaces the count of incidents by (state, class, scope).
+  struct IncidentLabels {
+    std::string state;
+    std::string verdict_class;
+    std::string scope;
+    auto operator<=>(const IncidentLabels&) const = default;
+  };
+  void SetIncidents(const std::map<IncidentLabels, int>& counts);
+
+  // Names of all families, for the test that checks them against the house style.
+  std::vector<std::string> FamilyNames() const;
+
+ private:
+  struct JobSeries {
+    std::vector<prometheus::Gauge*> states;  // in the order of the state words
+    prometheus::Gauge* steps_per_second;
+    prometheus::Gauge* step_seconds_median;
+    prometheus::Gauge* ranks;
+    std::string state;
+  };
+
+  JobSeries AddJobLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountStateLocked(const std::string& state, double change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  prometheus::Family<prometheus::Counter>& rejected_;
+  prometheus::Family<prometheus::Counter>& dropped_;
+  prometheus::Family<prometheus::Counter>& alerts_;
+  prometheus::Family<prometheus::Counter>& store_losses_;
+  prometheus::Family<prometheus::Gauge>& queue_depth_;
+  prometheus::Family<prometheus::Gauge>& queue_capacity_;
+  prometheus::Family<prometheus::Gauge>& jobs_;
+  prometheus::Family<prometheus::Gauge>& job_state_;
+  prometheus::Family<prometheus::Gauge>& job_steps_per_second_;
+  prometheus::Family<prometheus::Gauge>& job_step_seconds_median_;
+  prometheus::Family<prometheus::Gauge>& job_ranks_;
+  prometheus::Family<prometheus::Gauge>& incidents_;
+
+  Mutex mutex_;
+  std::map<std::string, JobSeries> job_series_ ABSL_GUARDED_BY(mutex_);
+  std::map<IncidentLabels, prometheus::Gauge*> incident_series_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_METRICS_H_

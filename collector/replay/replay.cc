@@ -1,0 +1,115 @@
+#include "collector/replay/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "collector/convert/convert.h"
+#include "collector/convert/detector_options.h"
+#include "detector/input.h"
+
+namespace lockstep {
+
+Replayer::Replayer(const JobEngineOptions& options, std::function<void(absl::string_view)> emit)
+    : fallback_(options), pipeline_(options), emit_(std::move(emit)) {}
+
+absl::Status Replayer::Feed(const wire::CaptureEntry& entry) {
+  switch (entry.entry_case()) {
+    case wire::CaptureEntry::kInput:
+      return FeedInput(entry.input());
+    case wire::CaptureEntry::kWatermark:
+      return FeedWatermark(entry.watermark());
+    case wire::CaptureEntry::kReset:
+      return FeedReset(entry.reset());
+    case wire::CaptureEntry::kConclusion:
+      return FeedConclusion(entry.conclusion());
+    case wire::CaptureEntry::ENTRY_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("capture entry is empty or of a newer kind");
+}
+
+absl::Status Replayer::CheckOrder(const std::string& job, int64_t wall_ns) {
+  if (!job_.has_value()) job_ = job;
+  if (job != *job_) {
+    return absl::InvalidArgumentError(absl::StrCat("capture mixes the jobs \"", *job_, "\" and \"", job, "\""));
+  }
+  if (wall_ns < last_wall_ns_) {
+    return absl::InvalidArgumentError(absl::StrCat("capture goes back in time, from ", last_wall_ns_, " to ", wall_ns));
+  }
+  last_wall_ns_ = wall_ns;
+  return absl::OkStatus();
+}
+
+absl::Status Replayer::FeedInput(const wire::CaptureInput& input) {
+  RETURN_IF_ERROR(CheckOrder(input.job(), input.received_wall_ns()));
+  ExpectNothingPending();
+  ASSIGN_OR_RETURN(const HostReport report, ToHostReport(input, summary_.losses));
+  pipeline_.Observe(report);
+  ++summary_.inputs;
+  return absl::OkStatus();
+}
+
+absl::Status Replayer::FeedWatermark(const wire::CaptureWatermark& watermark) {
+  RETURN_IF_ERROR(CheckOrder(watermark.job(), watermark.wall_ns()));
+  ExpectNothingPending();
+  ++summary_.watermarks;
+  JobPipeline::Outcome outcome = pipeline_.Evaluate(watermark.wall_ns());
+  if (!outcome.changed) return absl::OkStatus();
+  ++summary_.conclusions;
+  drawn_ = Drawn{watermark.wall_ns(), outcome.conclusion.can_conclude, std::move(outcome.lines)};
+  Emit(*drawn_);
+  return absl::OkStatus();
+}
+
+absl::Status Replayer::FeedReset(const wire::CaptureReset& reset) {
+  // A new life of the collector may begin with a wall clock that was set back.
+  last_wall_ns_ = std::min(last_wall_ns_, reset.wall_ns());
+  RETURN_IF_ERROR(CheckOrder(reset.job(), reset.wall_ns()));
+  ASSIGN_OR_RETURN(const JobEngineOptions options,
+                   reset.has_options() ? FromWire(reset.options()) : absl::StatusOr<JobEngineOptions>(fallback_));
+  drawn_.reset();
+  pipeline_.Reset(options);
+  ++summary_.resets;
+  return absl::OkStatus();
+}
+
+absl::Status Replayer::FeedConclusion(const wire::CaptureConclusion& logged) {
+  RETURN_IF_ERROR(CheckOrder(logged.job(), logged.wall_ns()));
+  const std::optional<Drawn> drawn = std::exchange(drawn_, std::nullopt);
+  if (summary_.resets == 0) {
+    ++summary_.conclusions_unanchored;
+    return absl::OkStatus();
+  }
+  const bool equal =
+      drawn.has_value() && drawn->wall_ns == logged.wall_ns() && drawn->can_conclude == logged.can_conclude() &&
+      std::equal(drawn->lines.begin(), drawn->lines.end(), logged.verdicts().begin(), logged.verdicts().end());
+  if (equal) {
+    ++summary_.conclusions_equal;
+  } else {
+    CountDifference(logged.wall_ns());
+  }
+  return absl::OkStatus();
+}
+
+void Replayer::ExpectNothingPending() {
+  if (drawn_.has_value() && summary_.resets > 0) CountDifference(drawn_->wall_ns);
+  drawn_.reset();
+}
+
+void Replayer::CountDifference(int64_t wall_ns) {
+  ++summary_.conclusions_different;
+  if (summary_.first_difference_wall_ns == 0) summary_.first_difference_wall_ns = wall_ns;
+}
+
+void Replayer::Emit(const Drawn& drawn) const {
+  for (const std::string& line : drawn.lines) emit_(absl::StrCat(drawn.wall_ns, " ", line));
+  if (drawn.lines.empty()) {
+    emit_(
+        absl::StrCat(drawn.wall_ns, " {\"verdicts\":[],\"can_conclude\":", drawn.can_conclude ? "true" : "false", "}"));
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+#include "collector/router.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "collector/convert/convert.h"
+#include "collector/convert/report_split.h"
+
+namespace lockstep {
+
+size_t ShardOfJob(const std::string& job, size_t shards) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const unsigned char byte : job) hash = (hash ^ byte) * 0x100000001b3;
+  return hash % shards;
+}
+
+Router::Router(AgentRegistry& agents, StoreWriter& writer, CollectorMetrics& metrics, const Clock& clock)
+    : agents_(agents), writer_(writer), metrics_(metrics), clock_(clock) {}
+
+void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
+  const auto connect = [this, host = hello.host(), incarnation = hello.incarnation(), version = hello.version(),
+                        weak = std::weak_ptr<AgentStream>(stream),
+                        admitted = std::move(admitted)](absl::StatusOr<uint64_t> stored) {
+    const std::shared_ptr<AgentStream> connecting = weak.lock();
+    if (connecting == nullptr) return;
+    if (!stored.ok()) return admitted(absl::UnavailableError(stored.status().message()));
+    admitted(agents_.Connect(host, incarnation, version, *stored, connecting));
+  };
+  if (const std::shared_ptr<AgentLedger> known = agents_.Find(hello.host(), hello.incarnation())) {
+    connect(known->stored_sequence());
+  } else {
+    writer_.LookUpStored(hello.host(), hello.incarnation(), connect);
+  }
+}
+
+absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report) {
+  ASSIGN_OR_RETURN(std::vector<wire::CaptureInput> inputs,
+                   SplitReport(agent.host(), agent.incarnation(), std::move(report)));
+  std::vector<JobSlice> slices(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    JobSlice& slice = slices[i];
+    ConvertLosses losses;
+    ASSIGN_OR_RETURN(slice.report, ToHostReport(inputs[i], losses));
+    slice.input = std::move(inputs[i]);
+    slice.carries_points = i == 0;
+    slice.bytes = slice.input.ByteSizeLong();
+    Count(slice.report, losses);
+  }
+  return slices;
+}
+
+void Router::Count(const HostReport& report, const ConvertLosses& losses) {
+  size_t operations = 0;
+  for (const RankView& rank : report.ranks) {
+    for (const CommunicatorView& communicator : rank.communicators) operations += communicator.operations.size();
+  }
+  metrics_.operations_received.Increment(static_cast<double>(operations));
+  metrics_.samples_received.Increment(static_cast<double>(report.samples.size()));
+  metrics_.agent_records_dropped.Increment(static_cast<double>(report.dropped_records));
+  metrics_.CountDropped("unknown_enum", static_cast<double>(losses.unknown_enums));
+  metrics_.CountDropped("unknown_metric", static_cast<double>(losses.unknown_metrics));
+  metrics_.CountDropped("non_finite_value", static_cast<double>(losses.non_finite_values));
+  metrics_.CountDropped("unranked_process", static_cast<double>(losses.unranked_processes));
+}
+
+bool Router::Deliver(std::vector<JobSlice>& slices) {
+  CHECK(!shards_.empty());
+  size_t delivered = 0;
+  while (delivered < slices.size()) {
+    Shard& shard = *shards_[ShardOfJob(slices[delivered].input.job(), shards_.size())];
+    if (!shard.TryPush(slices[delivered])) break;
+    ++delivered;
+  }
+  slices.erase(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(delivered));
+  return slices.empty();
+}
+
+void Router::Park(const std::shared_ptr<AgentStream>& stream) {
+  metrics_.reads_withheld.Increment();
+  MutexLock lock(mutex_);
+  parked_.push_back(stream);
+}
+
+void Router::ResumeParked() {
+  std::vector<std::weak_ptr<AgentStream>> parked;
+  {
+    MutexLock lock(mutex_);
+    parked.swap(parked_);
+  }
+  for (const std::weak_ptr<AgentStream>& weak : parked) {
+    if (const std::shared_ptr<AgentStream> stream = weak.lock()) stream->Resume();
+  }
+}
+
+void Router::OnRejected(const char* reason) { metrics_.CountRejected(reason); }
+
+void Router::OnReport(size_t bytes, bool duplicate, uint64_t missing_before) {
+  metrics_.reports_received.Increment();
+  metrics_.report_bytes_received.Increment(static_cast<double>(bytes));
+  metrics_.reports_missing.Increment(static_cast<double>(missing_before));
+  if (duplicate) metrics_.reports_duplicate.Increment();
+}
+
+void Router::OnAckSent() { metrics_.acks_sent.Increment(); }
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+#include "collector/shard.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+// Streams that were parked while the queue was full are resumed at least this often.
+constexpr int64_t kLongestWaitNanos = 100 * kNanosPerMilli;
+
+}  // namespace
+
+Shard::Shard(const ShardOptions& options, const Clock& clock, std::unique_ptr<JobTable> jobs,
+             std::function<void()> on_room)
+    : options_(options),
+      clock_(clock),
+      jobs_(std::move(jobs)),
+      on_room_(std::move(on_room)),
+      queue_(options.queue_slices) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Shard::~Shard() { Close(); }
+
+bool Shard::TryPush(JobSlice& slice) {
+  const size_t bytes = slice.bytes;
+  if (queued_bytes_.load() >= options_.queue_bytes) return false;
+  queued_bytes_ += bytes;
+  if (queue_.TryPush(std::move(slice))) return true;
+  queued_bytes_ -= bytes;
+  return false;
+}
+
+void Shard::Close() {
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Shard::Run() {
+  int64_t next_evaluation = clock_.MonotonicNanos() + options_.evaluate_every_ns;
+  while (!queue_.drained()) {
+    const int64_t left = next_evaluation - clock_.MonotonicNanos();
+    for (JobSlice& slice : queue_.PopAll(std::clamp<int64_t>(left, 0, kLongestWaitNanos))) {
+      queued_bytes_ -= slice.bytes;
+      jobs_->Observe(std::move(slice));
+    }
+    on_room_();
+    const int64_t now = clock_.MonotonicNanos();
+    if (now < next_evaluation) continue;
+    jobs_->Evaluate();
+    next_evaluation = std::max(next_evaluation + options_.evaluate_every_ns, now);
+  }
+  jobs_->Evaluate();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+// One thread and the jobs that belong to it: a bounded queue in front, evaluations at a fixed pace behind.
+//
+// TryPush and the readers are thread-safe; everything else happens on the shard's own thread.
+
+#ifndef LOCKSTEP_COLLECTOR_SHARD_H_
+#define LOCKSTEP_COLLECTOR_SHARD_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "base/bounded_queue.h"
+#include "base/clock.h"
+#include "collector/ingest/job_slice.h"
+#include "collector/job_table.h"
+
+namespace lockstep {
+
+struct ShardOptions {
+  size_t queue_slices = 1'024;
+  size_t queue_bytes = 64 << 20;
+  int64_t evaluate_every_ns = 500'000'000;
+};
+
+class Shard {
+ public:
+  // Starts the thread. `on_room` is called from it, often, after the queue was emptied.
+  Shard(const ShardOptions& options, const Clock& clock, std::unique_ptr<JobTable> jobs, std::function<void()> on_room);
+  // Close, if that was not done.
+  ~Shard();
+
+  // Moves the slice into the queue; leaves it untouched and returns false when that is full or closed.
+  bool TryPush(JobSlice& slice);
+
+  // Observes what is queued, concludes a last time and ends the thread. Idempotent.
+  void Close();
+
+  std::shared_ptr<const JobsSnapshot> snapshot() const { return jobs_->snapshot(); }
+  size_t waiting() const { return queue_.size(); }
+  size_t capacity() const { return queue_.capacity(); }
+
+ private:
+  void Run();
+
+  const ShardOptions options_;
+  const Clock& clock_;
+  const std::unique_ptr<JobTable> jobs_;
+  const std::function<void()> on_room_;
+  BoundedQueue<JobSlice> queue_;
+  std::atomic<size_t> queued_bytes_{0};
+  std::thread thread_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_SHARD_H_

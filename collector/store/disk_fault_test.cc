@@ -1,0 +1,191 @@
+// A disk that refuses: errors come back as Status, nothing that was acknowledged is lost, and once the disk takes
+// writes again so does the store.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/testing/sim_clock.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
+#include "collector/store/rocks_store.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::_;
+using ::testing::ElementsAre;
+
+enum class Fault { kNone, kNoSpace, kInputOutput };
+
+rocksdb::IOStatus ErrorOf(Fault fault) {
+  return fault == Fault::kNoSpace ? rocksdb::IOStatus::NoSpace("injected") : rocksdb::IOStatus::IOError("injected");
+}
+
+class FaultyFile final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  FaultyFile(std::unique_ptr<rocksdb::FSWritableFile> file, const std::atomic<Fault>& fault)
+      : FSWritableFileOwnerWrapper(std::move(file)), fault_(fault) {}
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           rocksdb::IODebugContext* debug) override {
+    if (fault_ != Fault::kNone) return ErrorOf(fault_);
+    return FSWritableFileOwnerWrapper::Append(data, options, debug);
+  }
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           const rocksdb::DataVerificationInfo& info, rocksdb::IODebugContext* debug) override {
+    if (fault_ != Fault::kNone) return ErrorOf(fault_);
+    return FSWritableFileOwnerWrapper::Append(data, options, info, debug);
+  }
+
+ private:
+  const std::atomic<Fault>& fault_;
+};
+
+class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit FaultyFileSystem(const std::atomic<Fault>& fault)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), fault_(fault) {}
+  const char* Name() const override { return "FaultyFileSystem"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    rocksdb::IOStatus status = FileSystemWrapper::NewWritableFile(name, options, file, debug);
+    if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), fault_);
+    return status;
+  }
+
+ private:
+  const std::atomic<Fault>& fault_;
+};
+
+struct Case {
+  Fault fault;
+  absl::StatusCode code;
+};
+
+class DiskFaultTest : public ::testing::TestWithParam<Case> {
+ protected:
+  void Open() {
+    store_.reset();
+    RocksStoreOptions options;
+    options.directory = (directory_.path() / "history").string();
+    options.env = env_.get();
+    auto store = OpenRocksStore(options, clock_);
+    ASSERT_OK(store);
+    store_ = *std::move(store);
+  }
+
+  StoreBatch BatchAt(int64_t offset_ns) const {
+    StoreBatch batch;
+    wire::CaptureWatermark& watermark = *batch.log.emplace_back().mutable_watermark();
+    watermark.set_job("a");
+    watermark.set_wall_ns(SimClock::kStartWallNanos + offset_ns);
+    return batch;
+  }
+
+  std::vector<int64_t> LogOffsets() {
+    std::vector<int64_t> offsets;
+    EXPECT_OK(store_->ScanLog("a", 0, std::numeric_limits<int64_t>::max(), [&](const wire::CaptureEntry& entry) {
+      offsets.push_back(entry.watermark().wall_ns() - SimClock::kStartWallNanos);
+      return true;
+    }));
+    return offsets;
+  }
+
+  TemporaryDirectory directory_;
+  SimClock clock_;
+  std::atomic<Fault> fault_{Fault::kNone};
+  // RocksDB shares the file system between its parts: it wants a shared_ptr.
+  std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<FaultyFileSystem>(fault_));
+  std::unique_ptr<RocksStore> store_;
+};
+
+TEST_P(DiskFaultTest, WritesFailAndAreCountedWhileReadingGoesOn) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  fault_ = GetParam().fault;
+  EXPECT_THAT(store_->Write(BatchAt(2)), StatusIs(GetParam().code, _));
+  EXPECT_THAT(store_->Write(BatchAt(2)), StatusIs(GetParam().code, _));
+  EXPECT_THAT(store_->PutIncident({}), StatusIs(GetParam().code, _));
+  EXPECT_EQ(store_->stats().failed_writes, 3u);
+  EXPECT_THAT(LogOffsets(), ElementsAre(1));
+}
+
+TEST_P(DiskFaultTest, AfterReopeningWhatWasAcknowledgedIsThereAndWritingWorks) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  fault_ = GetParam().fault;
+  EXPECT_THAT(store_->Write(BatchAt(2)), StatusIs(GetParam().code, _));
+  store_.reset();
+  fault_ = Fault::kNone;
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(2)));
+  EXPECT_THAT(LogOffsets(), ElementsAre(1, 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, DiskFaultTest,
+                         ::testing::Values(Case{Fault::kNoSpace, absl::StatusCode::kResourceExhausted},
+                                           Case{Fault::kInputOutput, absl::StatusCode::kUnavailable}),
+                         [](const auto& info) {
+                           return info.param.fault == Fault::kNoSpace ? "NoSpace" : "InputOutput";
+                         });
+
+class HealingTest : public DiskFaultTest {
+ protected:
+  // RocksDB notices in the background that the disk takes writes again; a writer tries until then, as the collector
+  // does.
+  template <typename Write>
+  bool SucceedsEventually(Write write) {
+    const int64_t deadline = RealClock().MonotonicNanos() + 60 * kNanosPerSecond;
+    while (RealClock().MonotonicNanos() < deadline) {
+      if (write().ok()) return true;
+    }
+    return false;
+  }
+};
+
+TEST_P(HealingTest, HealsByItselfWithoutLosingOrRepeatingAnything) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  fault_ = GetParam().fault;
+  EXPECT_FALSE(store_->Write(BatchAt(2)).ok());
+  fault_ = Fault::kNone;
+  ASSERT_TRUE(SucceedsEventually([&] { return store_->Write(BatchAt(2)); }));
+  EXPECT_THAT(LogOffsets(), ElementsAre(1, 2));
+  Open();
+  EXPECT_THAT(LogOffsets(), ElementsAre(1, 2));
+}
+
+TEST_P(HealingTest, SealedPointsWaitForSpace) {
+  Open();
+  const int64_t now = clock_.WallNanos();
+  ASSERT_OK(store_->Write({.points = {{"node", "", Metric::kHostLoad1, now, 1}}}));
+  fault_ = GetParam().fault;
+  EXPECT_THAT(store_->Flush(), StatusIs(GetParam().code, _));
+  fault_ = Fault::kNone;
+  ASSERT_TRUE(SucceedsEventually([&] { return store_->Flush(); }));
+  Open();
+  bool truncated = false;
+  const auto ranges = store_->ReadSeries({Metric::kHostLoad1, "node", "", 0, now + 1}, 10, truncated);
+  ASSERT_OK(ranges);
+  ASSERT_EQ(ranges->size(), 1u);
+  EXPECT_EQ((*ranges)[0].points.size(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, HealingTest,
+                         ::testing::Values(Case{Fault::kNoSpace, absl::StatusCode::kResourceExhausted},
+                                           Case{Fault::kInputOutput, absl::StatusCode::kUnavailable}),
+                         [](const auto& info) {
+                           return info.param.fault == Fault::kNoSpace ? "NoSpace" : "InputOutput";
+                         });
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,137 @@
+#include "collector/store/families.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "collector/store/keys.h"
+#include "collector/store/retention.h"
+#include "collector/store/values.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/slice_transform.h"
+#include "rocksdb/table.h"
+
+namespace lockstep {
+namespace {
+
+using absl::string_view;
+using Retention = int64_t RocksStoreOptions::*;
+using LastUseOf = std::optional<int64_t> (*)(string_view key, string_view value, const FamilyState& state);
+
+// Of what a compaction cannot decode, nothing is known.
+std::optional<int64_t> IndexLastUse(string_view, string_view value, const FamilyState&) {
+  const absl::StatusOr<IndexValue> index = DecodeIndex(value);
+  return index.ok() ? std::optional(index->used_until_wall_ns) : std::nullopt;
+}
+
+std::optional<int64_t> MarkLastUse(string_view, string_view value, const FamilyState&) {
+  const absl::StatusOr<MarkValue> mark = DecodeMark(value);
+  return mark.ok() ? std::optional(mark->written_wall_ns) : std::nullopt;
+}
+
+// A chunk spans less than the grace of the filter: its newest point has expired as well.
+std::optional<int64_t> TimedLastUse(string_view key, string_view, const FamilyState&) {
+  const absl::StatusOr<TimedKey> timed = DecodeTimedKey(key);
+  return timed.ok() ? std::optional(timed->first_wall_ns) : std::nullopt;
+}
+
+std::optional<int64_t> IncidentLastUse(string_view key, string_view value, const FamilyState& state) {
+  const absl::StatusOr<uint64_t> id = DecodeIncidentKey(key);
+  const absl::StatusOr<int64_t> resolved = IncidentResolvedWallNanos(value);
+  if (!id.ok() || !resolved.ok() || *resolved == 0 || *id >= state.newest_incident_id.load()) return std::nullopt;
+  return *resolved;
+}
+
+struct Row {
+  Family family;
+  const char* name;         // DO NOT CHANGE: written to disk
+  bool id_prefix;           // TimedKeys, read by range of one id
+  bool first_in_first_out;  // whole files leave by age and size, without being rewritten
+  rocksdb::CompressionType compression;
+  Retention retention;  // nullptr = forever
+  LastUseOf last_use;   // nullptr = not by a filter
+};
+
+constexpr auto kPlain = rocksdb::kNoCompression;  // tiny, or compressed by us
+constexpr auto kZstd = rocksdb::kZSTD;
+
+constexpr Row kRows[] = {
+    {Family::kDefault, "default", false, false, kPlain, nullptr, nullptr},
+    {Family::kMeta, "meta", false, false, kPlain, nullptr, nullptr},
+    {Family::kJobs, "jobs", false, false, kPlain, &RocksStoreOptions::log_retention_ns, IndexLastUse},
+    {Family::kLog, "log", true, true, kPlain, &RocksStoreOptions::log_retention_ns, nullptr},
+    {Family::kMarks, "marks", false, false, kPlain, &RocksStoreOptions::mark_retention_ns, MarkLastUse},
+    {Family::kSeries, "series", false, false, kZstd, &RocksStoreOptions::rollup_retention_ns, IndexLastUse},
+    {Family::kChunks, "chunks", true, false, kZstd, &RocksStoreOptions::chunk_retention_ns, TimedLastUse},
+    {Family::kRollups, "rollups", true, false, kZstd, &RocksStoreOptions::rollup_retention_ns, TimedLastUse},
+    {Family::kIncidents, "incidents", false, false, kZstd, &RocksStoreOptions::incident_retention_ns, IncidentLastUse},
+};
+static_assert(std::size(kRows) == kFamilies);
+
+constexpr double kBloomBitsPerKey = 10;
+constexpr double kMemtableBloomRatio = 0.1;
+constexpr int kMaxWriteBuffers = 4;  // of a family; writers wait when all of them are being flushed
+constexpr int64_t kSecondsPerHour = 3'600;
+constexpr int kCompactionsPerRetention = 8;  // expired data stays on disk for an eighth of its lifetime at most
+
+// A file is compacted anew, and thereby filtered, after this many seconds of the operating system's time.
+uint64_t PeriodicCompactionSeconds(int64_t retention_ns) {
+  const int64_t seconds = retention_ns / kCompactionsPerRetention / kNanosPerSecond;
+  return static_cast<uint64_t>(std::max(seconds, kSecondsPerHour));
+}
+
+rocksdb::ColumnFamilyOptions OptionsOf(const Row& row, const RocksStoreOptions& options, const Clock& clock,
+                                       FamilyState& state, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;  // so that the cache bounds them
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
+  table.whole_key_filtering = !row.id_prefix;
+
+  rocksdb::ColumnFamilyOptions family;
+  family.write_buffer_size = options.write_buffer_bytes;
+  family.max_write_buffer_number = kMaxWriteBuffers;
+  family.compression = row.compression;
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  if (row.id_prefix) {
+    family.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(kIdPrefixBytes));
+    family.memtable_prefix_bloom_size_ratio = kMemtableBloomRatio;
+  }
+  family.ttl = 0;
+  family.periodic_compaction_seconds = 0;
+  if (row.first_in_first_out) {
+    family.compaction_style = rocksdb::kCompactionStyleFIFO;
+    family.compaction_options_fifo.max_table_files_size = options.max_log_bytes;
+    family.ttl = static_cast<uint64_t>((options.*row.retention + kRetentionGraceNanos) / kNanosPerSecond);
+  }
+  if (row.last_use != nullptr) {
+    const auto last_use = [of = row.last_use, &state](string_view key, string_view value) {
+      return of(key, value, state);
+    };
+    family.compaction_filter_factory = std::make_shared<RetentionFilterFactory>(row.name, options.*row.retention,
+                                                                                last_use, clock, state.expired_records);
+    family.periodic_compaction_seconds = PeriodicCompactionSeconds(options.*row.retention);
+  }
+  return family;
+}
+
+const Row& RowOf(Family family) { return kRows[static_cast<size_t>(family)]; }
+
+}  // namespace
+
+std::vector<rocksdb::ColumnFamilyDescriptor> FamilyDescriptors(const RocksStoreOptions& options, const Clock& clock,
+                                                               FamilyState& state) {
+  // RocksDB shares the cache between its tables: it wants a shared_ptr.
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  for (const Row& row : kRows) descriptors.emplace_back(row.name, OptionsOf(row, options, clock, state, cache));
+  return descriptors;
+}
+
+const char* FamilyName(Family family) { return RowOf(family).name; }
+bool HasIdPrefix(Family family) { return RowOf(family).id_prefix; }
+
+}  // namespace lockstep

@@ -1,0 +1,92 @@
+// What the collector remembers: the input log of every job, samples of every device, incidents, and how far each agent
+// has been stored.
+//
+// Errors: UNAVAILABLE or RESOURCE_EXHAUSTED for a disk that refuses, DATA_LOSS for bytes that do not decode,
+// FAILED_PRECONDITION for a directory of a newer schema or one that another process holds. Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_HISTORY_STORE_H_
+#define LOCKSTEP_COLLECTOR_STORE_HISTORY_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/metric_catalog.h"
+#include "proto/capture.pb.h"
+#include "proto/incident.pb.h"
+
+namespace lockstep {
+
+// One sample of one series, at the collector's receive time.
+struct SeriesPoint {
+  std::string host;
+  std::string device;  // "" = the host
+  Metric metric = Metric::kUnspecified;
+  int64_t wall_ns = 0;
+  double value = 0;
+};
+
+// The newest report of an agent that the batch contains.
+struct ReportMark {
+  std::string host;
+  uint64_t incarnation = 0;
+  uint64_t sequence = 0;
+};
+
+// Written atomically: after a crash either all of it is there or nothing.
+struct StoreBatch {
+  std::vector<wire::CaptureEntry> log;  // in the order in which the detectors saw them; jobs may be mixed
+  std::vector<ReportMark> marks;
+  std::vector<SeriesPoint> points;
+};
+
+struct SeriesSelector {
+  Metric metric = Metric::kUnspecified;
+  std::string host;    // "" = all
+  std::string device;  // "*" = all, "" = the host itself
+  int64_t from_wall_ns = 0;
+  int64_t to_wall_ns = 0;  // exclusive
+};
+
+struct SeriesRange {
+  std::string host;
+  std::string device;
+  std::vector<std::pair<int64_t, double>> points;  // by time
+};
+
+class HistoryStore {
+ public:
+  virtual ~HistoryStore() = default;
+
+  // On return the log and the marks survive kill -9 of this process. Points may wait in memory until their chunk is
+  // full; a crash loses at most the open chunk of each series.
+  virtual absl::Status Write(const StoreBatch& batch) = 0;
+
+  // Inserts or replaces by id. On return it survives loss of power.
+  virtual absl::Status PutIncident(const wire::Incident& incident) = 0;
+
+  // Newest report stored of this incarnation; 0 = none.
+  virtual absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) = 0;
+
+  // By rising id; ids are never reused.
+  virtual absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() = 0;
+
+  // Calls `visit` for every entry of the job's log with from <= time < to, in order, until it returns false.
+  // NOT_FOUND if the job was never seen.
+  virtual absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
+                               const std::function<bool(const wire::CaptureEntry&)>& visit) = 0;
+
+  // At most `max_series`; sets `truncated` if there were more.
+  virtual absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
+                                                              bool& truncated) = 0;
+
+  // Writes what waits in memory. Called at shutdown.
+  virtual absl::Status Flush() = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_HISTORY_STORE_H_

@@ -1,0 +1,95 @@
+#include "collector/store/keys.h"
+
+#include <limits>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "collector/store/byte_codec.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status Malformed(absl::string_view what, absl::string_view bytes) {
+  return absl::DataLossError(absl::StrCat("malformed ", what, " key ", absl::BytesToHexString(bytes.substr(0, 64))));
+}
+
+}  // namespace
+
+std::string EncodeTimedKey(const TimedKey& key) {
+  std::string bytes;
+  bytes.reserve(24);
+  AppendU64(bytes, key.id);
+  AppendOrderedI64(bytes, key.first_wall_ns);
+  AppendU64(bytes, key.number);
+  return bytes;
+}
+
+absl::StatusOr<TimedKey> DecodeTimedKey(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  TimedKey key;
+  const bool whole = reader.ReadU64(key.id) && reader.ReadOrderedI64(key.first_wall_ns) && reader.ReadU64(key.number);
+  if (!whole || !reader.empty()) return Malformed("timed", bytes);
+  return key;
+}
+
+std::string TimedKeyLowerBound(uint64_t id, int64_t first_wall_ns) { return EncodeTimedKey({id, first_wall_ns, 0}); }
+
+std::string TimedKeyEnd(uint64_t id) {
+  std::string bytes = EncodeTimedKey({id, std::numeric_limits<int64_t>::max(), std::numeric_limits<uint64_t>::max()});
+  bytes.push_back('\0');
+  return bytes;
+}
+
+std::string EncodeMarkKey(absl::string_view host, uint64_t incarnation) {
+  std::string bytes;
+  AppendShortText(bytes, host);
+  AppendU64(bytes, incarnation);
+  return bytes;
+}
+
+std::string EncodeSeriesLabels(const SeriesLabels& labels) {
+  std::string bytes;
+  bytes.reserve(6 + labels.host.size() + labels.device.size());
+  AppendU16(bytes, static_cast<uint16_t>(labels.metric));
+  AppendShortText(bytes, labels.host);
+  AppendShortText(bytes, labels.device);
+  return bytes;
+}
+
+absl::StatusOr<SeriesLabels> DecodeSeriesLabels(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  SeriesLabels labels;
+  uint16_t metric = 0;
+  const bool whole = reader.ReadU16(metric) && reader.ReadShortText(labels.host) && reader.ReadShortText(labels.device);
+  if (!whole || !reader.empty()) return Malformed("series", bytes);
+  labels.metric = static_cast<Metric>(metric);
+  return labels;
+}
+
+std::string SeriesLabelsPrefix(Metric metric, absl::string_view host) {
+  std::string bytes;
+  AppendU16(bytes, static_cast<uint16_t>(metric));
+  if (!host.empty()) AppendShortText(bytes, host);
+  return bytes;
+}
+
+std::string EncodeIncidentKey(uint64_t id) {
+  std::string bytes;
+  AppendU64(bytes, id);
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> DecodeIncidentKey(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  uint64_t id = 0;
+  if (!reader.ReadU64(id) || !reader.empty()) return Malformed("incident", bytes);
+  return id;
+}
+
+std::string PrefixEnd(std::string prefix) {
+  while (!prefix.empty() && static_cast<uint8_t>(prefix.back()) == 0xff) prefix.pop_back();
+  if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<uint8_t>(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace lockstep

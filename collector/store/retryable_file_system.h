@@ -1,0 +1,22 @@
+// A file system under which RocksDB can recover from an I/O error of the disk.
+//
+// RocksDB gives up for good after an error that it does not know to be retryable, and for the real file system only a
+// full disk is. But what it does to recover, flushing its memory to new files, is right after any failed write: nothing
+// of the failed file is used again. So every error while writing is marked retryable here, and Resume() may be asked.
+//
+// Thread-safe, as the file system below.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_RETRYABLE_FILE_SYSTEM_H_
+#define LOCKSTEP_COLLECTOR_STORE_RETRYABLE_FILE_SYSTEM_H_
+
+#include <memory>
+
+#include "rocksdb/file_system.h"
+
+namespace lockstep {
+
+std::shared_ptr<rocksdb::FileSystem> NewRetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_RETRYABLE_FILE_SYSTEM_H_

@@ -1,0 +1,231 @@
+#include "collector/store/rocks_database.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "collector/store/retryable_file_system.h"
+#include "collector/store/rocks_status.h"
+#include "collector/store/values.h"
+#include "rocksdb/env.h"
+#include "rocksdb/listener.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::string_view kSchemaVersionKey = "schema_version";  // DO NOT CHANGE: written to disk
+constexpr int kBackgroundJobs = 2;
+
+rocksdb::Slice ToSlice(absl::string_view bytes) { return {bytes.data(), bytes.size()}; }
+absl::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// What goes wrong in the background goes where our log goes; RocksDB's chatter goes nowhere.
+class ErrorLogger final : public rocksdb::Logger {
+ public:
+  ErrorLogger() : rocksdb::Logger(rocksdb::ERROR_LEVEL) {}
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    char text[512];
+    vsnprintf(text, sizeof(text), format, arguments);
+    Log(LogLevel::kError, "rocksdb", {{"text", text}});
+  }
+};
+
+// Counts the files of the log that RocksDB deletes by age or size.
+class LogDeletionListener final : public rocksdb::EventListener {
+ public:
+  explicit LogDeletionListener(FamilyState& state) : state_(state) {}
+  void OnCompactionCompleted(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& info) override {
+    const bool deletion = info.compaction_reason == rocksdb::CompactionReason::kFIFOMaxSize ||
+                          info.compaction_reason == rocksdb::CompactionReason::kFIFOTtl;
+    if (!deletion || !info.status.ok()) return;
+    for (const auto& [file, properties] : info.table_properties) {
+      state_.deleted_log_bytes += properties->data_size;
+    }
+  }
+
+ private:
+  FamilyState& state_;
+};
+
+rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::Env& env, FamilyState& state) {
+  rocksdb::DBOptions database;
+  database.env = &env;
+  // Write asks for the recovery from an I/O error. A thread of RocksDB's own that does so would keep the database from
+  // being closed for as long as the disk refuses.
+  database.max_bgerror_resume_count = 0;
+  database.create_if_missing = true;
+  database.create_missing_column_families = true;
+  // Periodic compaction needs all files open; the block cache bounds what that costs.
+  database.max_open_files = -1;
+  database.max_background_jobs = kBackgroundJobs;
+  database.db_write_buffer_size = options.write_buffers_bytes;
+  database.max_total_wal_size = options.max_wal_bytes;
+  database.info_log = std::make_shared<ErrorLogger>();
+  database.listeners.push_back(std::make_shared<LogDeletionListener>(state));
+  return database;
+}
+
+// Makes the directory, but not its parents: a path that is mistyped or not mounted should not fill the wrong disk.
+absl::Status EnsureDirectory(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(directory, error).lexically_normal();
+  const std::filesystem::path parent = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  if (directory.empty()) return absl::FailedPreconditionError("no directory is given for the history store");
+  if (!std::filesystem::is_directory(parent, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot keep history in ", directory, ": ", parent.string(), " is not a directory"));
+  }
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error)) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot keep history in ", directory, ": it is not a directory"));
+  }
+  std::filesystem::create_directory(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("cannot keep history in ", directory, ": ", error.message()));
+}
+
+absl::Status OpenError(const rocksdb::Status& status, const std::string& directory) {
+  const std::string text = status.ToString();
+  if (status.IsIOError() && (absl::StrContains(text, "lock file") || absl::StrContains(text, "lock hold"))) {
+    return absl::FailedPreconditionError(absl::StrCat("the history store ", directory, " is held by another process"));
+  }
+  return ToStatus(status, absl::StrCat("cannot open the history store ", directory));
+}
+
+absl::Status CheckVersion(const std::string& bytes, const std::string& directory) {
+  ASSIGN_OR_RETURN(const uint32_t version, DecodeSchemaVersion(bytes));
+  if (version == RocksDatabase::kSchemaVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the history store ", directory, " has schema version ", version,
+                                                    ", this program reads version ", RocksDatabase::kSchemaVersion));
+}
+
+// Looks at the schema version without writing anything or taking the lock. What cannot be looked at is left to the
+// real opening, which knows better what is wrong.
+absl::Status CheckSchemaReadOnly(const RocksStoreOptions& options, const rocksdb::DBOptions& database) {
+  std::vector<std::string> names;
+  if (!rocksdb::DB::ListColumnFamilies(database, options.directory, &names).ok()) return absl::OkStatus();
+  rocksdb::DBOptions reading = database;
+  reading.listeners.clear();
+  reading.create_if_missing = false;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (Family family : {Family::kDefault, Family::kMeta})
+    families.emplace_back(FamilyName(family), rocksdb::ColumnFamilyOptions());
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  if (!rocksdb::DB::OpenForReadOnly(reading, options.directory, families, &handles, &opened).ok()) {
+    return absl::OkStatus();
+  }
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  std::string bytes;
+  const rocksdb::Status got = db->Get(rocksdb::ReadOptions(), handles[1], ToSlice(kSchemaVersionKey), &bytes);
+  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+  return got.ok() ? CheckVersion(bytes, options.directory) : absl::OkStatus();
+}
+
+}  // namespace
+
+RocksDatabase::RocksDatabase(const RocksStoreOptions& options, std::unique_ptr<FamilyState> state)
+    : options_(options),
+      env_(rocksdb::NewCompositeEnv(
+          NewRetryableFileSystem((options.env != nullptr ? options.env : rocksdb::Env::Default())->GetFileSystem()))),
+      state_(std::move(state)) {}
+
+RocksDatabase::~RocksDatabase() {
+  if (db_ == nullptr) return;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+}
+
+absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksStoreOptions& options,
+                                                                   const Clock& clock) {
+  RETURN_IF_ERROR(EnsureDirectory(options.directory));
+  std::unique_ptr<RocksDatabase> database(new RocksDatabase(options, std::make_unique<FamilyState>()));
+  RETURN_IF_ERROR(CheckSchemaReadOnly(options, DatabaseOptions(options, *database->env_, *database->state_)));
+  RETURN_IF_ERROR(database->OpenFamilies(clock));
+  RETURN_IF_ERROR(database->EnsureSchemaVersion());
+  return database;
+}
+
+absl::Status RocksDatabase::OpenFamilies(const Clock& clock) {
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(options_, *env_, *state_), options_.directory,
+                                                   FamilyDescriptors(options_, clock, *state_), &handles, &opened);
+  if (!status.ok()) return OpenError(status, options_.directory);
+  db_.reset(opened);
+  CHECK(handles.size() == kFamilies);
+  std::copy(handles.begin(), handles.end(), handles_.begin());
+  return absl::OkStatus();
+}
+
+absl::Status RocksDatabase::EnsureSchemaVersion() {
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, Get(Family::kMeta, kSchemaVersionKey));
+  if (bytes.has_value()) return CheckVersion(*bytes, options_.directory);
+  rocksdb::WriteBatch batch;
+  Put(batch, Family::kMeta, kSchemaVersionKey, EncodeSchemaVersion(kSchemaVersion));
+  return Write(batch, /*sync=*/true);
+}
+
+RocksDatabase::Snapshot RocksDatabase::TakeSnapshot() {
+  return Snapshot(db_->GetSnapshot(), [this](const rocksdb::Snapshot* snapshot) { db_->ReleaseSnapshot(snapshot); });
+}
+
+void RocksDatabase::Put(rocksdb::WriteBatch& batch, Family family, absl::string_view key, absl::string_view value) {
+  const rocksdb::Status status = batch.Put(handle(family), ToSlice(key), ToSlice(value));
+  CHECK(status.ok());
+}
+
+absl::Status RocksDatabase::Write(rocksdb::WriteBatch& batch, bool sync) {
+  if (needs_recovery_.exchange(false)) db_->Resume().PermitUncheckedError();  // the write below tells how it went
+  rocksdb::WriteOptions options;
+  options.sync = sync;
+  const rocksdb::Status status = db_->Write(options, &batch);
+  if (!status.ok()) needs_recovery_ = true;
+  return ToStatus(status, "cannot write history");
+}
+
+absl::StatusOr<std::optional<std::string>> RocksDatabase::Get(Family family, absl::string_view key) {
+  std::string value;
+  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), handle(family), ToSlice(key), &value);
+  if (status.IsNotFound()) return std::optional<std::string>();
+  if (!status.ok()) return ToStatus(status, absl::StrCat("cannot read ", FamilyName(family)));
+  return std::optional<std::string>(std::move(value));
+}
+
+absl::Status RocksDatabase::Scan(Family family, absl::string_view begin, absl::string_view end,
+                                 const rocksdb::Snapshot* snapshot, const Visitor& visit) {
+  const rocksdb::Slice upper_bound = ToSlice(end);
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  if (!end.empty()) options.iterate_upper_bound = &upper_bound;
+  // A range of one id uses the bloom filters; RocksDB itself finds out whether the bound leaves the prefix.
+  options.auto_prefix_mode = HasIdPrefix(family);
+  options.total_order_seek = !options.auto_prefix_mode;
+  const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator(options, handle(family)));
+  for (iterator->Seek(ToSlice(begin)); iterator->Valid(); iterator->Next()) {
+    if (!visit(ToView(iterator->key()), ToView(iterator->value()))) break;
+  }
+  return ToStatus(iterator->status(), absl::StrCat("cannot read ", FamilyName(family)));
+}
+
+uint64_t RocksDatabase::NextNumber() const { return db_->GetLatestSequenceNumber() + 1; }
+
+absl::Status RocksDatabase::SyncLog() { return ToStatus(db_->FlushWAL(/*sync=*/true), "cannot sync history"); }
+
+absl::Status RocksDatabase::CompactAll() {
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+    RETURN_IF_ERROR(ToStatus(db_->CompactRange(options, handle, nullptr, nullptr), "cannot compact history"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+// An opened RocksDB with our column families: what RocksStore needs of it and no more.
+//
+// Owns the database; closes it when destroyed. Thread-safe. Errors as in history_store.h.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_ROCKS_DATABASE_H_
+#define LOCKSTEP_COLLECTOR_STORE_ROCKS_DATABASE_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "collector/store/families.h"
+#include "collector/store/rocks_store.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/write_batch.h"
+
+namespace lockstep {
+
+class RocksDatabase {
+ public:
+  // The only schema that this version reads and writes.
+  static constexpr uint32_t kSchemaVersion = 1;
+
+  // FAILED_PRECONDITION as OpenRocksStore. A directory of a newer schema is left as it is.
+  static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const RocksStoreOptions& options, const Clock& clock);
+
+  ~RocksDatabase();
+  RocksDatabase(const RocksDatabase&) = delete;
+  RocksDatabase& operator=(const RocksDatabase&) = delete;
+
+  // A view of one moment. Give it back before the database is destroyed.
+  using Snapshot = std::unique_ptr<const rocksdb::Snapshot, std::function<void(const rocksdb::Snapshot*)>>;
+  Snapshot TakeSnapshot();
+
+  void Put(rocksdb::WriteBatch& batch, Family family, absl::string_view key, absl::string_view value);
+
+  // Applies all of `batch` or nothing. After a failure the next call first asks RocksDB to recover, which works once
+  // the disk takes writes again.
+  absl::Status Write(rocksdb::WriteBatch& batch, bool sync);
+
+  // Empty if there is no such key.
+  absl::StatusOr<std::optional<std::string>> Get(Family family, absl::string_view key);
+
+  // Visits all records with begin <= key < end ("" = no end), by key, until `visit` returns false. In a family with an
+  // id prefix, `begin` and `end` must be of one id. Without `snapshot`: as of now.
+  using Visitor = std::function<bool(absl::string_view key, absl::string_view value)>;
+  absl::Status Scan(Family family, absl::string_view begin, absl::string_view end, const rocksdb::Snapshot* snapshot,
+                    const Visitor& visit);
+
+  // Greater than every number that a successful Write has used, if each Write used no more numbers, counted from here,
+  // than it had records.
+  uint64_t NextNumber() const;
+
+  absl::Status SyncLog();
+  absl::Status CompactAll();
+
+  FamilyState& state() { return *state_; }
+
+ private:
+  RocksDatabase(const RocksStoreOptions& options, std::unique_ptr<FamilyState> state);
+
+  absl::Status OpenFamilies(const Clock& clock);
+  absl::Status EnsureSchemaVersion();
+  rocksdb::ColumnFamilyHandle* handle(Family family) { return handles_[static_cast<size_t>(family)]; }
+
+  const RocksStoreOptions options_;
+  const std::unique_ptr<rocksdb::Env> env_;  // outlives db_
+  std::unique_ptr<FamilyState> state_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::array<rocksdb::ColumnFamilyHandle*, kFamilies> handles_{};  // owned; destroyed before db_
+  std::atomic<bool> needs_recovery_{false};
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_ROCKS_DATABASE_H_

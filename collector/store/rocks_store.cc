@@ -1,0 +1,419 @@
+// Write() makes one RocksDB batch of the log and the marks. Points go to OpenChunks and reach the disk later, in
+// batches of their own, when their chunk is full: losing some of them is allowed, writing the log twice is not.
+
+#include "collector/store/rocks_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "collector/store/chunk.h"
+#include "collector/store/keys.h"
+#include "collector/store/log_chunk.h"
+#include "collector/store/rocks_database.h"
+#include "collector/store/rollup.h"
+#include "collector/store/values.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kJobRefreshNanos = kNanosPerHour;         // how often a busy job is marked as in use
+constexpr int64_t kSeriesRefreshNanos = kNanosPerDay;       // the same for a series
+constexpr int64_t kSweepEveryNanos = 10 * kNanosPerSecond;  // how often old open chunks are looked for
+constexpr size_t kMaxSealedBatchBytes = size_t{4} << 20;    // one RocksDB batch of sealed chunks
+constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
+
+// `a - b` without overflow, for bounds that may be the smallest number.
+int64_t Before(int64_t a, int64_t b) { return a < kEarliest + b ? kEarliest : a - b; }
+
+class RocksStoreImpl final : public RocksStore {
+ public:
+  RocksStoreImpl(const RocksStoreOptions& options, const Clock& clock, std::unique_ptr<RocksDatabase> database)
+      : options_(options), clock_(clock), database_(std::move(database)), open_chunks_(options.open_chunks) {}
+
+  ~RocksStoreImpl() override = default;
+
+  // Learns what must never be given out again.
+  absl::Status Initialize() { return LoadIncidents().status(); }
+
+  absl::Status Write(const StoreBatch& batch) override;
+  absl::Status PutIncident(const wire::Incident& incident) override;
+  absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
+  absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
+  absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
+                       const std::function<bool(const wire::CaptureEntry&)>& visit) override;
+  absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
+                                                      bool& truncated) override;
+  absl::Status Flush() override;
+  RocksStoreStats stats() const override;
+  absl::Status Compact() override { return database_->CompactAll(); }
+
+ private:
+  // Numbers and the index entries that a batch under construction uses.
+  struct Draft {
+    rocksdb::WriteBatch batch;
+    uint64_t next_number = 0;
+    std::map<std::string, uint64_t> ids;  // of names that this batch has looked up
+  };
+  using SeriesPoints = std::map<std::pair<std::string, std::string>, std::vector<Point>>;  // by host and device
+
+  Draft NewDraft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Draft draft;
+    draft.next_number = database_->NextNumber();
+    return draft;
+  }
+  absl::StatusOr<uint64_t> IdOf(Draft& draft, Family family, const std::string& name, int64_t refresh_ns);
+  absl::Status AddLog(Draft& draft, const std::vector<wire::CaptureEntry>& log);
+  void AddMarks(Draft& draft, const std::vector<ReportMark>& marks);
+  absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
+  absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Status ReadIndex(const SeriesSelector& selector, const rocksdb::Snapshot* snapshot, size_t max_series,
+                         SeriesPoints& series, std::vector<std::pair<uint64_t, std::vector<Point>*>>& ids,
+                         bool& truncated);
+  absl::Status ReadChunks(uint64_t id, int64_t from, int64_t to, const rocksdb::Snapshot* snapshot,
+                          std::vector<Point>& points);
+  absl::Status ReadRollups(uint64_t id, MetricKind kind, int64_t from, int64_t to, const rocksdb::Snapshot* snapshot,
+                           std::vector<Point>& points);
+  int64_t Cutoff(int64_t retention_ns) const { return clock_.WallNanos() - retention_ns; }
+  void CountCorrupt(Family family, absl::string_view key, const absl::Status& why);
+
+  const RocksStoreOptions options_;
+  const Clock& clock_;
+  const std::unique_ptr<RocksDatabase> database_;
+  std::atomic<uint64_t> corrupt_records_{0};
+
+  mutable Mutex mutex_;
+  OpenChunks open_chunks_ ABSL_GUARDED_BY(mutex_);
+  int64_t swept_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failed_writes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// ---- Writing ----
+
+absl::Status RocksStoreImpl::Write(const StoreBatch& batch) {
+  const int64_t now = clock_.WallNanos();
+  MutexLock lock(mutex_);
+  Draft draft = NewDraft();
+  RETURN_IF_ERROR(AddLog(draft, batch.log));
+  AddMarks(draft, batch.marks);
+  if (draft.batch.Count() > 0) RETURN_IF_ERROR(Commit(draft.batch, /*sync=*/false));
+
+  for (const SeriesPoint& point : batch.points) open_chunks_.Append(point);
+  if (now - swept_wall_ns_ >= kSweepEveryNanos || now < swept_wall_ns_) {
+    open_chunks_.SealOlder(now);
+    swept_wall_ns_ = now;
+  }
+  // The log is written: an error now would make the caller write it again. The chunks stay and are tried again.
+  WriteSealed().IgnoreError();
+  return absl::OkStatus();
+}
+
+absl::Status RocksStoreImpl::Commit(rocksdb::WriteBatch& batch, bool sync) {
+  absl::Status status = database_->Write(batch, sync);
+  if (!status.ok()) ++failed_writes_;
+  return status;
+}
+
+absl::StatusOr<uint64_t> RocksStoreImpl::IdOf(Draft& draft, Family family, const std::string& name,
+                                              int64_t refresh_ns) {
+  const auto known = draft.ids.find(name);
+  if (known != draft.ids.end()) return known->second;
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, database_->Get(family, name));
+  const int64_t now = clock_.WallNanos();
+  absl::StatusOr<IndexValue> index = absl::NotFoundError("");
+  if (bytes.has_value()) index = DecodeIndex(*bytes);
+  // A corrupt entry hides the older history of its name, but must not stop the newer from being written.
+  if (bytes.has_value() && !index.ok()) CountCorrupt(family, name, index.status());
+  if (!index.ok()) index = IndexValue{.id = draft.next_number++, .used_until_wall_ns = 0};
+  if (index->used_until_wall_ns < now) {
+    index->used_until_wall_ns = now + refresh_ns;
+    database_->Put(draft.batch, family, name, EncodeIndex(*index));
+  }
+  draft.ids.emplace(name, index->id);
+  return index->id;
+}
+
+absl::Status RocksStoreImpl::AddLog(Draft& draft, const std::vector<wire::CaptureEntry>& log) {
+  std::map<std::string, LogChunkBuilder> builders;
+  const auto seal = [&](const std::string& job, LogChunkBuilder& builder) -> absl::Status {
+    ASSIGN_OR_RETURN(const uint64_t id, IdOf(draft, Family::kJobs, job, kJobRefreshNanos));
+    const TimedKey key{id, builder.first_wall_ns(), draft.next_number++};
+    database_->Put(draft.batch, Family::kLog, EncodeTimedKey(key), builder.Seal());
+    return absl::OkStatus();
+  };
+  for (const wire::CaptureEntry& entry : log) {
+    const std::string& job = JobOf(entry);
+    // The job "" is that of hosts which run no recorded process.
+    if (entry.entry_case() == wire::CaptureEntry::ENTRY_NOT_SET) {
+      return absl::InvalidArgumentError("a log entry names no job");
+    }
+    if (entry.ByteSizeLong() > kMaxLogEntryBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("a log entry of ", entry.ByteSizeLong(), " bytes is too large"));
+    }
+    LogChunkBuilder& builder = builders[job];
+    if (builder.Add(entry)) continue;
+    RETURN_IF_ERROR(seal(job, builder));
+    builder.Add(entry);
+  }
+  for (auto& [job, builder] : builders) {
+    if (!builder.empty()) RETURN_IF_ERROR(seal(job, builder));
+  }
+  return absl::OkStatus();
+}
+
+void RocksStoreImpl::AddMarks(Draft& draft, const std::vector<ReportMark>& marks) {
+  const int64_t now = clock_.WallNanos();
+  std::map<std::string, uint64_t> newest;
+  for (const ReportMark& mark : marks) {
+    uint64_t& sequence = newest[EncodeMarkKey(mark.host, mark.incarnation)];
+    sequence = std::max(sequence, mark.sequence);
+  }
+  for (const auto& [key, sequence] : newest) {
+    database_->Put(draft.batch, Family::kMarks, key, EncodeMark({sequence, now}));
+  }
+}
+
+absl::Status RocksStoreImpl::AddSealed(Draft& draft, const SealedChunk& chunk) {
+  ASSIGN_OR_RETURN(const uint64_t id,
+                   IdOf(draft, Family::kSeries, EncodeSeriesLabels(chunk.labels), kSeriesRefreshNanos));
+  const std::string key = EncodeTimedKey({id, chunk.points.front().first, draft.next_number++});
+  database_->Put(draft.batch, Family::kChunks, key, EncodeChunk(chunk.points));
+  database_->Put(draft.batch, Family::kRollups, key, EncodeRollup(RollUp(chunk.points)));
+  return absl::OkStatus();
+}
+
+absl::Status RocksStoreImpl::WriteSealed() {
+  while (!open_chunks_.sealed().empty()) {
+    Draft draft = NewDraft();
+    size_t drafted = 0;
+    for (const SealedChunk& chunk : open_chunks_.sealed()) {
+      RETURN_IF_ERROR(AddSealed(draft, chunk));
+      ++drafted;
+      if (draft.batch.GetDataSize() >= kMaxSealedBatchBytes) break;
+    }
+    RETURN_IF_ERROR(Commit(draft.batch, /*sync=*/false));
+    open_chunks_.DropSealed(drafted);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RocksStoreImpl::PutIncident(const wire::Incident& incident) {
+  MutexLock lock(mutex_);
+  rocksdb::WriteBatch batch;
+  database_->Put(batch, Family::kIncidents, EncodeIncidentKey(incident.id()), EncodeIncident(incident));
+  RETURN_IF_ERROR(Commit(batch, /*sync=*/true));
+  std::atomic<uint64_t>& newest = database_->state().newest_incident_id;
+  newest = std::max(newest.load(), incident.id());
+  return absl::OkStatus();
+}
+
+absl::Status RocksStoreImpl::Flush() {
+  MutexLock lock(mutex_);
+  open_chunks_.SealAll();
+  RETURN_IF_ERROR(WriteSealed());
+  return database_->SyncLog();
+}
+
+// ---- Reading ----
+
+absl::StatusOr<uint64_t> RocksStoreImpl::StoredSequence(const std::string& host, uint64_t incarnation) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                   database_->Get(Family::kMarks, EncodeMarkKey(host, incarnation)));
+  if (!bytes.has_value()) return uint64_t{0};
+  ASSIGN_OR_RETURN(const MarkValue mark, DecodeMark(*bytes));
+  return mark.written_wall_ns < Cutoff(options_.mark_retention_ns) ? 0 : mark.sequence;
+}
+
+absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
+  const int64_t cutoff = Cutoff(options_.incident_retention_ns);
+  std::vector<wire::Incident> incidents;
+  RETURN_IF_ERROR(
+      database_->Scan(Family::kIncidents, "", "", nullptr, [&](absl::string_view key, absl::string_view value) {
+        absl::StatusOr<wire::Incident> incident = DecodeIncident(value);
+        if (incident.ok()) {
+          incidents.push_back(*std::move(incident));
+        } else {
+          CountCorrupt(Family::kIncidents, key, incident.status());
+        }
+        return true;
+      }));
+  if (incidents.empty()) return incidents;
+  const uint64_t newest = incidents.back().id();
+  database_->state().newest_incident_id = std::max(database_->state().newest_incident_id.load(), newest);
+  // The newest stays, however old it is: from it the caller knows which ids are taken.
+  std::erase_if(incidents, [&](const wire::Incident& incident) {
+    return incident.resolved_wall_ns() != 0 && incident.resolved_wall_ns() < cutoff && incident.id() != newest;
+  });
+  return incidents;
+}
+
+absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
+                                     const std::function<bool(const wire::CaptureEntry&)>& visit) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, database_->Get(Family::kJobs, job));
+  if (!bytes.has_value()) return absl::NotFoundError(absl::StrCat("no job called ", job, " in the log"));
+  ASSIGN_OR_RETURN(const IndexValue index, DecodeIndex(*bytes));
+  const int64_t from = std::max(from_wall_ns, Cutoff(options_.log_retention_ns));
+  absl::Status first_loss;
+  const auto visit_chunk = [&](absl::string_view key, absl::string_view value) {
+    const absl::StatusOr<std::vector<wire::CaptureEntry>> entries = DecodeLogChunk(value);
+    if (!entries.ok()) {
+      ++corrupt_records_;
+      first_loss.Update(absl::DataLossError(
+          absl::StrCat("log chunk ", absl::BytesToHexString(key), " of job ", job, ": ", entries.status().message())));
+      return true;
+    }
+    for (const wire::CaptureEntry& entry : *entries) {
+      const int64_t wall_ns = WallNanosOf(entry);
+      if (wall_ns >= from && wall_ns < to_wall_ns && !visit(entry)) return false;
+    }
+    return true;
+  };
+  RETURN_IF_ERROR(database_->Scan(Family::kLog, TimedKeyLowerBound(index.id, Before(from, kMaxLogChunkSpanNanos)),
+                                  TimedKeyLowerBound(index.id, to_wall_ns), nullptr, visit_chunk));
+  return first_loss;
+}
+
+absl::Status RocksStoreImpl::ReadIndex(const SeriesSelector& selector, const rocksdb::Snapshot* snapshot,
+                                       size_t max_series, SeriesPoints& series,
+                                       std::vector<std::pair<uint64_t, std::vector<Point>*>>& ids, bool& truncated) {
+  const std::string prefix = SeriesLabelsPrefix(selector.metric, selector.host);
+  return database_->Scan(Family::kSeries, prefix, PrefixEnd(prefix), snapshot,
+                         [&](absl::string_view key, absl::string_view value) {
+                           absl::StatusOr<SeriesLabels> labels = DecodeSeriesLabels(key);
+                           const absl::StatusOr<IndexValue> index = DecodeIndex(value);
+                           if (!labels.ok() || !index.ok()) {
+                             CountCorrupt(Family::kSeries, key, labels.ok() ? index.status() : labels.status());
+                             return true;
+                           }
+                           if (selector.device != "*" && labels->device != selector.device) return true;
+                           const std::pair<std::string, std::string> name{labels->host, labels->device};
+                           if (series.size() >= max_series && !series.contains(name)) {
+                             truncated = true;
+                             return true;
+                           }
+                           ids.emplace_back(index->id, &series[name]);
+                           return true;
+                         });
+}
+
+absl::StatusOr<std::vector<SeriesRange>> RocksStoreImpl::ReadSeries(const SeriesSelector& selector, size_t max_series,
+                                                                    bool& truncated) {
+  truncated = false;
+  const MetricInfo* info = FindMetric(selector.metric);
+  if (info == nullptr) return absl::InvalidArgumentError("a series is selected by its metric");
+  const int64_t full_from = std::max(selector.from_wall_ns, Cutoff(options_.chunk_retention_ns));
+  const int64_t rollup_from = std::max(selector.from_wall_ns, Cutoff(options_.rollup_retention_ns));
+  const auto wanted = [&](const SeriesLabels& labels) {
+    return labels.metric == selector.metric && (selector.host.empty() || labels.host == selector.host) &&
+           (selector.device == "*" || labels.device == selector.device);
+  };
+
+  SeriesPoints series;
+  RocksDatabase::Snapshot snapshot;
+  {
+    // Memory and disk of one moment: a chunk that is being sealed is in exactly one of them.
+    MutexLock lock(mutex_);
+    snapshot = database_->TakeSnapshot();
+    open_chunks_.ForEach(wanted, [&](const SeriesLabels& labels, const std::vector<Point>& points) {
+      const std::pair<std::string, std::string> name{labels.host, labels.device};
+      if (series.size() >= max_series && !series.contains(name)) {
+        truncated = true;
+        return;
+      }
+      for (const Point& point : points) {
+        if (point.first >= full_from && point.first < selector.to_wall_ns) series[name].push_back(point);
+      }
+    });
+  }
+  std::vector<std::pair<uint64_t, std::vector<Point>*>> ids;
+  RETURN_IF_ERROR(ReadIndex(selector, snapshot.get(), max_series, series, ids, truncated));
+  for (const auto& [id, points] : ids) {
+    const int64_t rollup_to = std::min(full_from, selector.to_wall_ns);
+    RETURN_IF_ERROR(ReadRollups(id, info->kind, rollup_from, rollup_to, snapshot.get(), *points));
+    RETURN_IF_ERROR(ReadChunks(id, full_from, selector.to_wall_ns, snapshot.get(), *points));
+  }
+
+  std::vector<SeriesRange> ranges;
+  for (auto& [name, points] : series) {
+    if (points.empty()) continue;
+    std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.first < b.first; });
+    ranges.push_back({name.first, name.second, std::move(points)});
+  }
+  return ranges;
+}
+
+absl::Status RocksStoreImpl::ReadChunks(uint64_t id, int64_t from, int64_t to, const rocksdb::Snapshot* snapshot,
+                                        std::vector<Point>& points) {
+  if (from >= to) return absl::OkStatus();
+  return database_->Scan(Family::kChunks, TimedKeyLowerBound(id, Before(from, options_.open_chunks.span_ns)),
+                         TimedKeyLowerBound(id, to), snapshot, [&](absl::string_view key, absl::string_view value) {
+                           const absl::StatusOr<std::vector<Point>> chunk = DecodeChunk(value);
+                           if (!chunk.ok()) {
+                             CountCorrupt(Family::kChunks, key, chunk.status());
+                             return true;
+                           }
+                           for (const Point& point : *chunk) {
+                             if (point.first >= from && point.first < to) points.push_back(point);
+                           }
+                           return true;
+                         });
+}
+
+// One point per roll-up at its first time: for a counter the value that was read then, for a gauge the mean.
+absl::Status RocksStoreImpl::ReadRollups(uint64_t id, MetricKind kind, int64_t from, int64_t to,
+                                         const rocksdb::Snapshot* snapshot, std::vector<Point>& points) {
+  if (from >= to) return absl::OkStatus();
+  return database_->Scan(Family::kRollups, TimedKeyLowerBound(id, from), TimedKeyLowerBound(id, to), snapshot,
+                         [&](absl::string_view key, absl::string_view value) {
+                           const absl::StatusOr<TimedKey> timed = DecodeTimedKey(key);
+                           const absl::StatusOr<Rollup> rollup = DecodeRollup(value);
+                           if (!timed.ok() || !rollup.ok()) {
+                             CountCorrupt(Family::kRollups, key, timed.ok() ? rollup.status() : timed.status());
+                             return true;
+                           }
+                           const double mean = rollup->sum / rollup->count;
+                           points.emplace_back(timed->first_wall_ns,
+                                               kind == MetricKind::kCounter ? rollup->first : mean);
+                           return true;
+                         });
+}
+
+void RocksStoreImpl::CountCorrupt(Family family, absl::string_view key, const absl::Status& why) {
+  ++corrupt_records_;
+  Log(LogLevel::kError, "skipped a corrupt record of history",
+      {{"family", FamilyName(family)}, {"key", absl::BytesToHexString(key)}, {"why", std::string(why.message())}});
+}
+
+RocksStoreStats RocksStoreImpl::stats() const {
+  RocksStoreStats stats;
+  stats.corrupt_records = corrupt_records_;
+  stats.expired_records = database_->state().expired_records;
+  stats.deleted_log_bytes = database_->state().deleted_log_bytes;
+  MutexLock lock(mutex_);
+  stats.dropped_points = open_chunks_.dropped_points();
+  stats.open_series = open_chunks_.open_series();
+  stats.failed_writes = failed_writes_;
+  return stats;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RocksStore>> OpenRocksStore(const RocksStoreOptions& options, const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database, RocksDatabase::Open(options, clock));
+  auto store = std::make_unique<RocksStoreImpl>(options, clock, std::move(database));
+  RETURN_IF_ERROR(store->Initialize());
+  return store;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+// HistoryStore in an embedded RocksDB. Format on disk, what survives what, and what it costs: docs/storage-format.md.
+//
+// One process at a time may hold a directory. Thread-safe; Write and PutIncident serialize on one mutex, reads do not
+// wait for the disk of writers.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_ROCKS_STORE_H_
+#define LOCKSTEP_COLLECTOR_STORE_ROCKS_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "collector/store/history_store.h"
+#include "collector/store/open_chunks.h"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace lockstep {
+
+inline constexpr int64_t kNanosPerHour = 3'600 * kNanosPerSecond;
+inline constexpr int64_t kNanosPerDay = 24 * kNanosPerHour;
+
+struct RocksStoreOptions {
+  std::string directory;  // made if it is missing; its parent must exist
+
+  // How long things are kept after they were last of use.
+  int64_t log_retention_ns = 24 * kNanosPerHour;
+  int64_t mark_retention_ns = 7 * kNanosPerDay;
+  int64_t chunk_retention_ns = 48 * kNanosPerHour;
+  int64_t rollup_retention_ns = 30 * kNanosPerDay;
+  int64_t incident_retention_ns = 365 * kNanosPerDay;
+
+  // Disk: files of the log beyond this are deleted, oldest first, and counted.
+  uint64_t max_log_bytes = uint64_t{4} << 30;
+
+  // Memory.
+  size_t block_cache_bytes = size_t{32} << 20;    // of all reads, with indexes and filters of all open files
+  size_t write_buffer_bytes = size_t{8} << 20;    // of each column family
+  size_t write_buffers_bytes = size_t{48} << 20;  // of all column families together
+  uint64_t max_wal_bytes = uint64_t{64} << 20;    // on disk; read again after a crash
+  OpenChunksOptions open_chunks;
+
+  rocksdb::Env* env = nullptr;  // nullptr = the operating system; outlives the store
+};
+
+// Counted since the store was opened.
+struct RocksStoreStats {
+  uint64_t dropped_points = 0;     // by the limits of OpenChunks
+  uint64_t open_series = 0;        // now
+  uint64_t failed_writes = 0;      // of batches, incidents and sealed chunks
+  uint64_t corrupt_records = 0;    // that a read skipped
+  uint64_t expired_records = 0;    // that compaction removed
+  uint64_t deleted_log_bytes = 0;  // by max_log_bytes and age
+};
+
+class RocksStore : public HistoryStore {
+ public:
+  virtual RocksStoreStats stats() const = 0;
+
+  // Removes what has expired from the disk at once, instead of whenever RocksDB compacts. Rewrites everything.
+  virtual absl::Status Compact() = 0;
+};
+
+// FAILED_PRECONDITION if another process holds the directory, if it was written by a newer schema, or if its parent is
+// missing. `clock` must outlive the store.
+absl::StatusOr<std::unique_ptr<RocksStore>> OpenRocksStore(const RocksStoreOptions& options, const Clock& clock);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_ROCKS_STORE_H_

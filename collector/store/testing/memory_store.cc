@@ -1,0 +1,151 @@
+#include "collector/store/testing/memory_store.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+
+namespace lockstep {
+namespace {
+
+std::pair<std::string, int64_t> JobAndTime(const wire::CaptureEntry& entry) {
+  if (entry.has_input()) return {entry.input().job(), entry.input().received_wall_ns()};
+  if (entry.has_watermark()) return {entry.watermark().job(), entry.watermark().wall_ns()};
+  if (entry.has_reset()) return {entry.reset().job(), entry.reset().wall_ns()};
+  return {entry.conclusion().job(), entry.conclusion().wall_ns()};
+}
+
+}  // namespace
+
+void MemoryStore::set_refuses(bool refuses) {
+  MutexLock lock(mutex_);
+  refuses_ = refuses;
+}
+
+void MemoryStore::set_blocked(bool blocked) {
+  MutexLock lock(mutex_);
+  blocked_ = blocked;
+  changed_.NotifyAll();
+}
+
+bool MemoryStore::WaitUntil(const std::function<bool()>& holds, int64_t nanos) const {
+  const int64_t deadline = RealClock().MonotonicNanos() + nanos;
+  while (!holds()) {
+    const int64_t left = deadline - RealClock().MonotonicNanos();
+    if (left <= 0) return false;
+    changed_.WaitFor(mutex_, left);
+  }
+  return true;
+}
+
+bool MemoryStore::WaitForEntries(size_t count, int64_t nanos) const {
+  MutexLock lock(mutex_);
+  return WaitUntil([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return log_.size() >= count; }, nanos);
+}
+
+bool MemoryStore::WaitForMark(const std::string& host, uint64_t incarnation, uint64_t sequence, int64_t nanos) const {
+  MutexLock lock(mutex_);
+  return WaitUntil(
+      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        const auto found = marks_.find({host, incarnation});
+        return found != marks_.end() && found->second >= sequence;
+      },
+      nanos);
+}
+
+std::vector<wire::CaptureEntry> MemoryStore::log() const {
+  MutexLock lock(mutex_);
+  return log_;
+}
+
+std::vector<SeriesPoint> MemoryStore::points() const {
+  MutexLock lock(mutex_);
+  return points_;
+}
+
+int MemoryStore::writes() const {
+  MutexLock lock(mutex_);
+  return writes_;
+}
+
+int MemoryStore::flushes() const {
+  MutexLock lock(mutex_);
+  return flushes_;
+}
+
+absl::Status MemoryStore::Write(const StoreBatch& batch) {
+  MutexLock lock(mutex_);
+  while (blocked_) changed_.Wait(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  log_.insert(log_.end(), batch.log.begin(), batch.log.end());
+  points_.insert(points_.end(), batch.points.begin(), batch.points.end());
+  for (const ReportMark& mark : batch.marks) {
+    uint64_t& sequence = marks_[{mark.host, mark.incarnation}];
+    sequence = std::max(sequence, mark.sequence);
+  }
+  ++writes_;
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::PutIncident(const wire::Incident& incident) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  incidents_[incident.id()] = incident;
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> MemoryStore::StoredSequence(const std::string& host, uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  const auto found = marks_.find({host, incarnation});
+  return found == marks_.end() ? 0 : found->second;
+}
+
+absl::StatusOr<std::vector<wire::Incident>> MemoryStore::LoadIncidents() {
+  std::vector<wire::Incident> incidents;
+  MutexLock lock(mutex_);
+  for (const auto& [id, incident] : incidents_) incidents.push_back(incident);
+  return incidents;
+}
+
+absl::Status MemoryStore::ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
+                                  const std::function<bool(const wire::CaptureEntry&)>& visit) {
+  bool seen = false;
+  for (const wire::CaptureEntry& entry : log()) {
+    const auto [entry_job, wall_ns] = JobAndTime(entry);
+    if (entry_job != job) continue;
+    seen = true;
+    if (wall_ns >= from_wall_ns && wall_ns < to_wall_ns && !visit(entry)) return absl::OkStatus();
+  }
+  return seen ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("no log of job \"", job, "\""));
+}
+
+absl::StatusOr<std::vector<SeriesRange>> MemoryStore::ReadSeries(const SeriesSelector& selector, size_t max_series,
+                                                                 bool& truncated) {
+  std::map<std::pair<std::string, std::string>, SeriesRange> ranges;
+  for (const SeriesPoint& point : points()) {
+    if (point.metric != selector.metric) continue;
+    if (!selector.host.empty() && point.host != selector.host) continue;
+    if (selector.device != "*" && point.device != selector.device) continue;
+    if (point.wall_ns < selector.from_wall_ns || point.wall_ns >= selector.to_wall_ns) continue;
+    SeriesRange& range = ranges[{point.host, point.device}];
+    range.host = point.host;
+    range.device = point.device;
+    range.points.emplace_back(point.wall_ns, point.value);
+  }
+  truncated = ranges.size() > max_series;
+  std::vector<SeriesRange> result;
+  for (auto& [key, range] : ranges) {
+    if (result.size() < max_series) result.push_back(std::move(range));
+  }
+  return result;
+}
+
+absl::Status MemoryStore::Flush() {
+  MutexLock lock(mutex_);
+  ++flushes_;
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

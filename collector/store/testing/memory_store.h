@@ -1,0 +1,66 @@
+// HistoryStore in memory, for tests: as durable as the object, and able to refuse on demand.
+//
+// Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_TESTING_MEMORY_STORE_H_
+#define LOCKSTEP_COLLECTOR_STORE_TESTING_MEMORY_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "collector/store/history_store.h"
+
+namespace lockstep {
+
+class MemoryStore final : public HistoryStore {
+ public:
+  // While refusing, Write and PutIncident fail with RESOURCE_EXHAUSTED and change nothing.
+  void set_refuses(bool refuses);
+
+  // While blocked, Write waits: a disk that hangs. Must be released before the writer is closed.
+  void set_blocked(bool blocked);
+
+  // Waits until at least `count` entries of the log are written, at most `nanos`. False when the time is over.
+  bool WaitForEntries(size_t count, int64_t nanos) const;
+  // Likewise, until the mark of `host` is at least `sequence`.
+  bool WaitForMark(const std::string& host, uint64_t incarnation, uint64_t sequence, int64_t nanos) const;
+
+  std::vector<wire::CaptureEntry> log() const;
+  std::vector<SeriesPoint> points() const;
+  int writes() const;
+  int flushes() const;
+
+  // HistoryStore
+  absl::Status Write(const StoreBatch& batch) override;
+  absl::Status PutIncident(const wire::Incident& incident) override;
+  absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
+  absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
+  absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
+                       const std::function<bool(const wire::CaptureEntry&)>& visit) override;
+  absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
+                                                      bool& truncated) override;
+  absl::Status Flush() override;
+
+ private:
+  bool WaitUntil(const std::function<bool()>& holds, int64_t nanos) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  bool refuses_ ABSL_GUARDED_BY(mutex_) = false;
+  bool blocked_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<wire::CaptureEntry> log_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SeriesPoint> points_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, uint64_t>, uint64_t> marks_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, wire::Incident> incidents_ ABSL_GUARDED_BY(mutex_);
+  int writes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int flushes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_TESTING_MEMORY_STORE_H_

@@ -1,0 +1,97 @@
+#include "collector/store/values.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "collector/store/byte_codec.h"
+
+namespace lockstep {
+namespace {
+
+constexpr uint8_t kFormat = 1;  // DO NOT CHANGE: written to disk
+
+absl::Status ReadFormat(ByteReader& reader, absl::string_view what) {
+  uint8_t format = 0;
+  if (!reader.ReadU8(format)) return absl::DataLossError(absl::StrCat("empty ", what));
+  if (format != kFormat) return absl::DataLossError(absl::StrCat(what, " of unknown format ", format));
+  return absl::OkStatus();
+}
+
+absl::Status Malformed(absl::string_view what) { return absl::DataLossError(absl::StrCat("malformed ", what)); }
+
+}  // namespace
+
+std::string EncodeMark(const MarkValue& mark) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendU64(bytes, mark.sequence);
+  AppendOrderedI64(bytes, mark.written_wall_ns);
+  return bytes;
+}
+
+absl::StatusOr<MarkValue> DecodeMark(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "mark"));
+  MarkValue mark;
+  const bool whole = reader.ReadU64(mark.sequence) && reader.ReadOrderedI64(mark.written_wall_ns);
+  if (!whole || !reader.empty()) return Malformed("mark");
+  return mark;
+}
+
+std::string EncodeIndex(const IndexValue& index) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendU64(bytes, index.id);
+  AppendOrderedI64(bytes, index.used_until_wall_ns);
+  return bytes;
+}
+
+absl::StatusOr<IndexValue> DecodeIndex(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "index entry"));
+  IndexValue index;
+  const bool whole = reader.ReadU64(index.id) && reader.ReadOrderedI64(index.used_until_wall_ns);
+  if (!whole || !reader.empty()) return Malformed("index entry");
+  return index;
+}
+
+std::string EncodeIncident(const wire::Incident& incident) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendOrderedI64(bytes, incident.resolved_wall_ns());
+  CHECK(incident.AppendToString(&bytes));
+  return bytes;
+}
+
+absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "incident"));
+  int64_t resolved_wall_ns = 0;
+  if (!reader.ReadOrderedI64(resolved_wall_ns)) return Malformed("incident");
+  return resolved_wall_ns;
+}
+
+absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes) {
+  RETURN_IF_ERROR(IncidentResolvedWallNanos(bytes).status());
+  bytes.remove_prefix(sizeof(kFormat) + sizeof(int64_t));
+  wire::Incident incident;
+  if (!incident.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Malformed("incident");
+  return incident;
+}
+
+std::string EncodeSchemaVersion(uint32_t version) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendU32(bytes, version);
+  return bytes;
+}
+
+absl::StatusOr<uint32_t> DecodeSchemaVersion(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "schema version"));
+  uint32_t version = 0;
+  if (!reader.ReadU32(version) || !reader.empty()) return Malformed("schema version");
+  return version;
+}
+
+}  // namespace lockstep

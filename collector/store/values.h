@@ -1,0 +1,51 @@
+// The small values of the history store. All begin with a format byte; formats on disk: see docs/storage-format.md.
+//
+// Pure. Bytes that do not decode are DATA_LOSS.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_VALUES_H_
+#define LOCKSTEP_COLLECTOR_STORE_VALUES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/incident.pb.h"
+
+namespace lockstep {
+
+// How far an agent's reports are stored: format (1) = 1 · sequence (8) · when it was written (8).
+struct MarkValue {
+  uint64_t sequence = 0;
+  int64_t written_wall_ns = 0;
+
+  bool operator==(const MarkValue&) const = default;
+};
+std::string EncodeMark(const MarkValue& mark);
+absl::StatusOr<MarkValue> DecodeMark(absl::string_view bytes);
+
+// The id of a job or a series, and until when it counts as in use: format (1) = 1 · id (8) · time (8). The time lies
+// ahead when it is written, so that it need not be written with every record.
+struct IndexValue {
+  uint64_t id = 0;
+  int64_t used_until_wall_ns = 0;
+
+  bool operator==(const IndexValue&) const = default;
+};
+std::string EncodeIndex(const IndexValue& index);
+absl::StatusOr<IndexValue> DecodeIndex(absl::string_view bytes);
+
+// format (1) = 1 · resolved at (8), 0 = open · Incident.
+std::string EncodeIncident(const wire::Incident& incident);
+absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);
+
+// When the incident was resolved, without parsing it; 0 = open.
+absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes);
+
+// format (1) = 1 · version (4). This one layout never changes, so that every version can tell which one it meets.
+std::string EncodeSchemaVersion(uint32_t version);
+absl::StatusOr<uint32_t> DecodeSchemaVersion(absl::string_view bytes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_VALUES_H_

@@ -1,0 +1,198 @@
+#include "collector/store_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "collector/series_points.h"
+
+namespace lockstep {
+
+StoreWriter::StoreWriter(const StoreWriterOptions& options, HistoryStore& store, CollectorMetrics& metrics,
+                         std::function<void()> on_recovered)
+    : options_(options), store_(store), metrics_(metrics), on_recovered_(std::move(on_recovered)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+StoreWriter::~StoreWriter() { Close().IgnoreError(); }
+
+bool StoreWriter::Append(LogItem item) {
+  const int64_t deadline = RealClock().MonotonicNanos() + options_.full_wait_ns;
+  bool taken = false;
+  {
+    MutexLock lock(mutex_);
+    while (!closed_ && (items_.size() >= options_.max_items || bytes_ >= options_.max_bytes)) {
+      const int64_t left = deadline - RealClock().MonotonicNanos();
+      if (left <= 0 || !healthy_.load()) break;
+      room_.WaitFor(mutex_, left);
+    }
+    if (!closed_ && items_.size() < options_.max_items && bytes_ < options_.max_bytes) {
+      bytes_ += item.bytes;
+      items_.push_back(std::move(item));
+      // Only the first one wakes the thread, so that it may linger for the others.
+      if (items_.size() == 1) work_.NotifyOne();
+      taken = true;
+    }
+  }
+  if (taken) return true;
+  metrics_.CountDropped("store_refuses");
+  if (item.ticket.ledger != nullptr) item.ticket.ledger->MarkLost();
+  return false;
+}
+
+void StoreWriter::KeepIncident(const wire::Incident& incident) {
+  MutexLock lock(mutex_);
+  incidents_[incident.id()] = incident;
+  if (incidents_.size() > options_.max_incidents) {
+    incidents_.erase(incidents_.begin());
+    metrics_.CountDropped("incident_write");
+  }
+  work_.NotifyOne();
+}
+
+void StoreWriter::LookUpStored(std::string host, uint64_t incarnation, Answer answer) {
+  {
+    MutexLock lock(mutex_);
+    if (!closed_) {
+      questions_.push_back({std::move(host), incarnation, std::move(answer)});
+      work_.NotifyOne();
+      return;
+    }
+  }
+  answer(absl::UnavailableError("shutting down"));
+}
+
+absl::Status StoreWriter::Close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    work_.NotifyAll();
+    room_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  return flushed_;
+}
+
+size_t StoreWriter::waiting() const {
+  MutexLock lock(mutex_);
+  return items_.size();
+}
+
+void StoreWriter::Run() {
+  while (true) {
+    const bool has_batch = !batch_.log.empty();
+    Work work = TakeWork(!has_batch);
+    AnswerQuestions(std::move(work.questions));
+    WriteIncidents(std::move(work.incidents));
+    if (!has_batch) PrepareBatch(std::move(work.items));
+    const bool stored = TryWriteBatch();
+    if (!work.closed) continue;
+    MutexLock lock(mutex_);
+    if (!stored || (items_.empty() && questions_.empty())) break;
+  }
+  if (const size_t lost = batch_.log.size() + waiting(); lost > 0) {
+    metrics_.CountDropped("store_refuses", static_cast<double>(lost));
+    Log(LogLevel::kError, "history entries lost at shutdown, agents will send them again",
+        {{"entries", std::to_string(lost)}});
+  }
+  flushed_ = store_.Flush();
+}
+
+StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
+  Work work;
+  MutexLock lock(mutex_);
+  if (!may_take_items || !healthy_.load()) {
+    // The store refuses: wait before the next attempt, unless somebody asks.
+    if (!closed_ && questions_.empty()) work_.WaitFor(mutex_, options_.retry_ns);
+  } else {
+    while (!closed_ && items_.empty() && questions_.empty() && incidents_.empty()) work_.Wait(mutex_);
+    if (!closed_ && questions_.empty() && incidents_.empty()) work_.WaitFor(mutex_, options_.linger_ns);
+  }
+  work.questions.swap(questions_);
+  work.incidents.swap(incidents_);
+  work.closed = closed_;
+  size_t bytes = 0;
+  while (may_take_items && !items_.empty() && bytes < options_.batch_bytes) {
+    bytes += items_.front().bytes;
+    work.items.push_back(std::move(items_.front()));
+    items_.pop_front();
+  }
+  bytes_ -= bytes;
+  room_.NotifyAll();
+  return work;
+}
+
+void StoreWriter::AnswerQuestions(std::vector<Question> questions) {
+  for (Question& question : questions) {
+    question.answer(store_.StoredSequence(question.host, question.incarnation));
+  }
+}
+
+void StoreWriter::WriteIncidents(std::map<uint64_t, wire::Incident> incidents) {
+  while (!incidents.empty()) {
+    const absl::Status status = store_.PutIncident(incidents.begin()->second);
+    if (!status.ok()) {
+      SetHealthy(status);
+      break;
+    }
+    incidents.erase(incidents.begin());
+    // A batch that was refused has to succeed itself before the store counts as healthy.
+    if (batch_.log.empty() && SetHealthy(status)) on_recovered_();
+  }
+  if (incidents.empty()) return;
+  MutexLock lock(mutex_);
+  incidents_.merge(incidents);  // what came meanwhile is newer and stays
+}
+
+void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
+  for (LogItem& item : items) {
+    if (item.ticket.ledger != nullptr) {
+      item.ticket.ledger->CompleteSlice(item.ticket);
+      acknowledge_[item.ticket.ledger.get()] = item.ticket;
+    }
+    if (item.carries_points) {  // one slice of each report does
+      AppendSeriesPoints(item.entry.input(), batch_.points);
+      ++batch_reports_;
+    }
+    batch_.log.push_back(std::move(item.entry));
+  }
+  for (auto& [ledger, ticket] : acknowledge_) {
+    ticket.sequence = ledger->completed_sequence();
+    batch_.marks.push_back({ledger->host(), ledger->incarnation(), ticket.sequence});
+  }
+}
+
+bool StoreWriter::TryWriteBatch() {
+  if (batch_.log.empty()) return true;
+  const int64_t begun = RealClock().MonotonicNanos();
+  const absl::Status status = store_.Write(batch_);
+  metrics_.store_write_seconds.Observe(static_cast<double>(RealClock().MonotonicNanos() - begun) / kNanosPerSecond);
+  const bool recovered = SetHealthy(status);
+  if (!status.ok()) return false;
+  metrics_.store_entries_written.Increment(static_cast<double>(batch_.log.size()));
+  metrics_.store_points_written.Increment(static_cast<double>(batch_.points.size()));
+  for (const auto& [ledger, ticket] : acknowledge_) ledger->PublishStored(ticket.sequence);
+  reports_stored_ += std::exchange(batch_reports_, 0);
+  acknowledge_.clear();
+  batch_ = StoreBatch();
+  if (recovered) on_recovered_();
+  return true;
+}
+
+bool StoreWriter::SetHealthy(const absl::Status& status) {
+  if (!status.ok()) metrics_.store_write_failures.Increment();
+  const bool before = healthy_.exchange(status.ok());
+  if (before == status.ok()) return false;
+  metrics_.store_healthy.Set(status.ok() ? 1 : 0);
+  if (status.ok()) {
+    Log(LogLevel::kInfo, "history accepts writes again");
+    return true;
+  }
+  Log(LogLevel::kError, "history refuses writes, detection goes on", {{"error", std::string(status.message())}});
+  MutexLock lock(mutex_);
+  room_.NotifyAll();
+  return false;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+// The thread between shards and history: gathers entries into large atomic writes, and acknowledges reports once they
+// are stored.
+//
+// A store that refuses is tried again and again with the same batch. Meanwhile entries wait until the queue is full and
+// are then lost and counted; detection never waits for long. After the first write that succeeds again, `on_recovered`
+// is called, so that agents send again what was lost. Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_STORE_WRITER_H_
+#define LOCKSTEP_COLLECTOR_STORE_WRITER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "collector/ingest/agent_ledger.h"
+#include "collector/input_log.h"
+#include "collector/metrics.h"
+#include "collector/store/history_store.h"
+#include "proto/incident.pb.h"
+
+namespace lockstep {
+
+struct StoreWriterOptions {
+  size_t max_items = 65'536;             // waiting entries
+  size_t max_bytes = 256 << 20;          // of waiting entries
+  size_t batch_bytes = 8 << 20;          // of one write, about
+  int64_t linger_ns = 20'000'000;        // after the first entry of a batch, for more to come
+  int64_t retry_ns = 500'000'000;        // between attempts while the store refuses
+  int64_t full_wait_ns = 2'000'000'000;  // how long Append waits for a slow store
+  size_t max_incidents = 10'000;         // waiting to be written; beyond, the oldest ids are dropped
+};
+
+class StoreWriter final : public InputLog {
+ public:
+  using Answer = std::function<void(absl::StatusOr<uint64_t>)>;
+
+  // Starts the thread.
+  StoreWriter(const StoreWriterOptions& options, HistoryStore& store, CollectorMetrics& metrics,
+              std::function<void()> on_recovered);
+  ~StoreWriter() override;
+
+  // InputLog
+  bool Append(LogItem item) override;
+  void KeepIncident(const wire::Incident& incident) override;
+  bool healthy() const override { return healthy_.load(); }
+
+  // Asks the store how far an agent got, on the writer's thread; `answer` is called there. UNAVAILABLE once closed.
+  void LookUpStored(std::string host, uint64_t incarnation, Answer answer);
+
+  // Writes what waits (with one attempt if the store refuses), flushes the store and ends the thread. Appends are
+  // refused from now on. Returns the error of the flush. Idempotent.
+  absl::Status Close();
+
+  size_t waiting() const;
+  uint64_t reports_stored() const { return reports_stored_.load(); }
+  size_t capacity() const { return options_.max_items; }
+
+ private:
+  struct Question {
+    std::string host;
+    uint64_t incarnation;
+    Answer answer;
+  };
+  // What one round of the thread has to do.
+  struct Work {
+    std::vector<LogItem> items;
+    std::vector<Question> questions;
+    std::map<uint64_t, wire::Incident> incidents;
+    bool closed = false;
+  };
+
+  void Run();
+  Work TakeWork(bool may_take_items);
+  void AnswerQuestions(std::vector<Question> questions);
+  void WriteIncidents(std::map<uint64_t, wire::Incident> incidents);
+  // Turns the items into `batch_`.
+  void PrepareBatch(std::vector<LogItem> items);
+  // True when `batch_` is stored and acknowledged.
+  bool TryWriteBatch();
+  // Notes how a write went; true if the store has just recovered.
+  bool SetHealthy(const absl::Status& status);
+
+  const StoreWriterOptions options_;
+  HistoryStore& store_;
+  CollectorMetrics& metrics_;
+  const std::function<void()> on_recovered_;
+  std::atomic<bool> healthy_{true};
+  std::atomic<uint64_t> reports_stored_{0};
+
+  // Of the thread alone.
+  StoreBatch batch_;
+  uint64_t batch_reports_ = 0;
+  std::map<AgentLedger*, AgentLedger::Ticket> acknowledge_;  // who has to hear that `batch_` is stored, and how far
+
+  mutable Mutex mutex_;
+  CondVar work_;
+  CondVar room_;
+  std::deque<LogItem> items_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Question> questions_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, wire::Incident> incidents_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status flushed_;  // written by the thread, read after join
+
+  std::thread thread_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_STORE_WRITER_H_

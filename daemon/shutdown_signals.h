@@ -1,0 +1,34 @@
+// SIGTERM and SIGINT as a StopSignal, without code in signal handlers.
+
+#ifndef LOCKSTEP_DAEMON_SHUTDOWN_SIGNALS_H_
+#define LOCKSTEP_DAEMON_SHUTDOWN_SIGNALS_H_
+
+#include <thread>
+
+#include "base/stop_signal.h"
+
+namespace lockstep {
+
+// Turns the first SIGTERM or SIGINT into stop.Stop(); a second one ends the process at once, for a drain that hangs.
+// Also ignores SIGPIPE: a peer that went away is an error of its write. Make it before any other thread, so that all
+// threads inherit the blocked signals. One per process. Not thread-safe.
+class ShutdownSignals {
+ public:
+  // Borrows `stop`.
+  explicit ShutdownSignals(StopSignal& stop);
+  ~ShutdownSignals();
+  ShutdownSignals(const ShutdownSignals&) = delete;
+  ShutdownSignals& operator=(const ShutdownSignals&) = delete;
+
+ private:
+  void Follow();
+
+  StopSignal& stop_;
+  int signals_ = -1;  // signalfd
+  int wake_ = -1;     // eventfd: ends the thread
+  std::thread thread_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DAEMON_SHUTDOWN_SIGNALS_H_

@@ -1,0 +1,134 @@
+// What the detector of one job is given: values, in the order in which the collector received them.
+//
+// Times named *_ns of one host are comparable with each other and with nothing else. Only `received_ns` and the
+// watermark share a clock: the collector's. Pure values; thread-compatible.
+
+#ifndef LOCKSTEP_DETECTOR_INPUT_H_
+#define LOCKSTEP_DETECTOR_INPUT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/metric_catalog.h"
+
+namespace lockstep {
+
+using CommunicatorId = uint64_t;
+
+enum class OperationKind : uint8_t {
+  kUnknown = 0,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kBarrier,
+  kSend,
+  kRecv,
+};
+
+// True when every member leaves the operation only after every member has entered it: then the member that spent the
+// least time inside was the last to arrive. Rooted operations and Send/Recv have one-sided waits.
+bool IsSynchronous(OperationKind kind);
+
+// "AllReduce", "Send", ...; "Unknown" for kUnknown.
+const char* Name(OperationKind kind);
+
+// How far start and end can be trusted as the time inside an operation, best first.
+enum class TimingQuality : uint8_t { kUnknown, kGpuTimer, kKernelWindow, kProxyEnvelope, kHostCall, kHostEnqueue };
+
+enum class ProcessState : uint8_t { kUnknown, kRunning, kUninterruptible, kStopped, kZombie, kGone };
+
+// A finished operation of one rank.
+struct Operation {
+  OperationKind kind = OperationKind::kUnknown;
+  uint64_t sequence = 0;
+  int64_t enqueue_ns = 0;  // host clock
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  uint64_t bytes = 0;
+  int32_t peer = -1;
+  TimingQuality quality = TimingQuality::kUnknown;
+};
+
+// An operation that was enqueued and has not finished.
+struct InFlightOperation {
+  OperationKind kind = OperationKind::kUnknown;
+  uint64_t sequence = 0;
+  bool started = false;
+  int64_t age_ns = 0;  // when the report was made
+  uint64_t bytes = 0;
+  int32_t peer = -1;
+};
+
+// One communicator as one rank sees it.
+struct CommunicatorView {
+  CommunicatorId id = 0;
+  std::string name;
+  int32_t size = 0;
+  int32_t communicator_rank = -1;
+  bool freed = false;
+  uint64_t enqueued = 0;  // sequence numbers of collectives, from 1
+  uint64_t started = 0;
+  uint64_t finished = 0;
+  int64_t idle_ns = 0;  // since one of the three last changed, when the report was made
+  std::optional<InFlightOperation> oldest_in_flight;
+  uint32_t stride = 1;                // only sequences that are multiples of it are in `operations`
+  std::vector<Operation> operations;  // finished since the last report, by rising enqueue time
+};
+
+// One rank: a recorded process of the job.
+struct RankView {
+  int32_t rank = -1;
+  int32_t world_size = -1;
+  int32_t local_rank = -1;
+  int32_t pid = 0;
+  uint64_t process_start_ticks = 0;
+  int32_t gpu = -1;
+  ProcessState process_state = ProcessState::kUnknown;
+  bool finalized = false;  // the program ended recording in order
+  bool disabled = false;   // the recorder gave up: silence of this rank means nothing
+  int64_t cpu_ns = 0;
+  uint64_t operations_enqueued = 0;
+  uint64_t operations_finished = 0;
+  uint64_t operations_lost = 0;
+  std::vector<CommunicatorView> communicators;
+};
+
+struct MetricSample {
+  std::string device;  // "" = the host
+  Metric metric = Metric::kUnspecified;
+  int64_t host_ns = 0;
+  double value = 0;
+};
+
+enum class KernelEventKind : uint8_t { kUnknown, kXid, kSxid, kPcieAer, kMlx5, kOutOfMemory, kEdac };
+
+struct KernelEvent {
+  KernelEventKind kind = KernelEventKind::kUnknown;
+  int64_t code = 0;
+  std::string device;
+  int32_t pid = 0;
+  std::string text;
+  int64_t host_ns = 0;
+};
+
+// What one report of one host says about the job.
+struct HostReport {
+  std::string host;
+  int64_t received_ns = 0;
+  int64_t host_ns = 0;           // monotonic clock of the host when the report was made
+  uint64_t dropped_records = 0;  // thrown away by the agent since its last report
+  std::vector<RankView> ranks;
+  std::vector<MetricSample> samples;
+  std::vector<KernelEvent> kernel_events;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_INPUT_H_

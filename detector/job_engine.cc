@@ -1,0 +1,328 @@
+#include "detector/job_engine.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "detector/collectives/collective_analysis.h"
+#include "detector/collectives/slow_verdict.h"
+#include "detector/counters/peer_distance.h"
+#include "detector/evidence_log.h"
+#include "detector/progress/hang_search.h"
+#include "detector/progress/hang_timeout.h"
+#include "detector/progress/hang_verdict.h"
+#include "detector/progress/liveness.h"
+#include "detector/roster.h"
+#include "detector/wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kFreshNs = 5 * kNanosPerSecond;      // without a report for this long there is nothing to conclude
+constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
+constexpr int kTooManyUnusableBlocks = 8;
+constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
+
+CollectiveAnalysisOptions AnalysisOptions(const JobEngineOptions& options) {
+  CollectiveAnalysisOptions analysis;
+  analysis.search.min_own_time_ratio = options.min_own_time_ratio;
+  analysis.search.min_step_cost = options.min_step_cost;
+  analysis.slow.min_own_time_ratio = options.min_own_time_ratio;
+  analysis.slow.min_step_cost = options.min_step_cost;
+  analysis.slow.min_persistence = options.min_persistence;
+  analysis.slow.min_steps = options.min_steps;
+  analysis.slow.min_significance = options.min_significance;
+  analysis.slow.min_weak_share = options.min_weak_share;
+  analysis.slow.window_blocks = options.window_steps;
+  analysis.slow.min_span_seconds = static_cast<double>(options.min_persistence_ns) / kNanosPerSecond;
+  analysis.max_instances = options.max_open_instances_per_communicator;
+  return analysis;
+}
+
+}  // namespace
+
+class JobEngine::State {
+ public:
+  explicit State(const JobEngineOptions& options)
+      : options_(options),
+        roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
+        analysis_(AnalysisOptions(options)),
+        counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}) {}
+
+  void Observe(const HostReport& report);
+  Conclusion Evaluate(int64_t watermark_ns);
+  JobSummary Summary() const;
+  std::vector<RankSummary> Ranks() const;
+
+ private:
+  void ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report);
+  void BeginIncarnation();
+  std::vector<Verdict> FindHangs(int64_t watermark_ns);
+  std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
+  std::vector<Verdict> FindCounterOutliers(int64_t watermark_ns);
+  void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
+  void Judge(int64_t watermark_ns, const std::vector<Verdict>& verdicts);
+
+  JobEngineOptions options_;
+  Roster roster_;
+  CollectiveAnalysis analysis_;
+  PeerDistance counters_;
+  EvidenceLog log_;
+  HangSearch hang_search_;
+  std::vector<SlowRank> slow_;
+  std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
+  int64_t newest_report_ns_ = 0;
+  int64_t last_hang_ns_ = 0;
+  int64_t watermark_ns_ = 0;
+  uint64_t records_lost_ = 0;         // by agents
+  uint64_t records_lost_before_ = 0;  // by recorders of earlier incarnations
+  uint64_t discarded_before_ = 0;
+  uint64_t records_before_ = 0;
+  bool ended_ = false;
+  JobState state_ = JobState::kUnknown;
+  std::string note_ = "No report yet.";
+};
+
+void JobEngine::State::BeginIncarnation() {
+  for (const RankProcess& rank : roster_.ranks()) records_lost_before_ += rank.lost;
+  records_before_ += analysis_.records();
+  discarded_before_ += analysis_.discarded();
+  roster_.Retire();
+  analysis_ = CollectiveAnalysis(AnalysisOptions(options_));
+  hang_search_ = {};
+  slow_.clear();
+  first_seen_ns_.clear();
+  last_hang_ns_ = 0;
+}
+
+void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report) {
+  const Roster::Admission admission = roster_.Admit(report.host, view);
+  if (admission == Roster::Admission::kIgnored) return;
+  if (admission == Roster::Admission::kNewIncarnation) BeginIncarnation();
+  const int32_t known = roster_.SlotOfRank(view.rank);
+  const uint64_t lost_before = known >= 0 ? roster_.ranks()[static_cast<size_t>(known)].lost : view.operations_lost;
+  const RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns);
+  if (rank == nullptr) return;
+  const int32_t slot = roster_.SlotOfRank(view.rank);
+  for (const CommunicatorView& communicator : view.communicators) {
+    const Roster::Place place = roster_.Join(slot, communicator);
+    if (place.member >= 0) analysis_.Collect(place, communicator);
+  }
+  analysis_.Finish(&roster_, slot, report.dropped_records > 0 || view.operations_lost > lost_before);
+}
+
+void JobEngine::State::Observe(const HostReport& report) {
+  const int32_t host_slot = roster_.TouchHost(report.host, report.received_ns);
+  if (host_slot < 0) return;
+  newest_report_ns_ = std::max(newest_report_ns_, report.received_ns);
+  records_lost_ += report.dropped_records;
+  for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
+  for (const MetricSample& sample : report.samples) counters_.Observe(host_slot, sample, report.received_ns);
+  for (const KernelEvent& event : report.kernel_events) log_.Add(report.host, event, report.received_ns);
+  analysis_.Advance(roster_, report.received_ns);
+}
+
+std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
+  hang_search_ = {};
+  const std::vector<DeadProcess> dead = FindDeadProcesses(roster_);
+  std::vector<SilentHost> silent;
+  const double longest_step_seconds = analysis_.clock().LongestUsualStepSeconds();
+  if (StartedUp(roster_, analysis_.anchor_slot())) {
+    const int64_t timeout_ns =
+        HangTimeoutNs(roster_, longest_step_seconds,
+                      {.floor_ns = options_.hang_floor_ns, .step_multiple = options_.hang_step_multiple});
+    hang_search_ = SearchHangs(roster_, {.timeout_ns = timeout_ns, .host_silent_ns = options_.host_silent_ns});
+    silent = FindSilentHosts(roster_, watermark_ns, options_.host_silent_ns);
+  }
+  const HangContext context{.roster = &roster_,
+                            .log = &log_,
+                            .watermark_ns = watermark_ns,
+                            .longest_usual_step_seconds = longest_step_seconds,
+                            .step = analysis_.newest_step()};
+  return BuildHangVerdicts(context, hang_search_.hangs, dead, silent);
+}
+
+std::vector<Verdict> JobEngine::State::FindSlowRanks(int64_t watermark_ns, bool hung) {
+  // While nothing moves, nothing is learnt about slowness: what held before holds on, and nothing is added.
+  const bool shaken =
+      hung || hang_search_.stuck_ranks > 0 || (last_hang_ns_ != 0 && watermark_ns - last_hang_ns_ < kAfterHangNs);
+  if (!shaken) slow_ = analysis_.slow_ranks().Find();
+  std::vector<Verdict> verdicts;
+  for (const SlowRank& slow : slow_) {
+    verdicts.push_back(BuildSlowVerdict(roster_, slow, watermark_ns));
+    const std::string& host = verdicts.back().culprits.front().host;
+    for (Evidence& evidence : log_.About(host, watermark_ns)) verdicts.back().evidence.push_back(std::move(evidence));
+  }
+  return verdicts;
+}
+
+std::vector<Verdict> JobEngine::State::FindCounterOutliers(int64_t watermark_ns) {
+  std::vector<Verdict> verdicts;
+  for (const CounterOutlier& outlier : counters_.Evaluate(watermark_ns)) {
+    const std::string& host = roster_.hosts()[static_cast<size_t>(outlier.host_slot)].name;
+    const MetricInfo* const info = FindMetric(outlier.metric);
+    Verdict verdict;
+    verdict.scope = VerdictScope::kUnknown;
+    verdict.verdict_class = VerdictClass::kCounterOutlier;
+    verdict.advice = Advice::kObserve;
+    const std::string name(info->name);
+    verdict.culprits = {{.host = host,
+                         .device = outlier.device.empty() ? name : absl::StrCat(outlier.device, "/", name),
+                         .confidence = 0.5}};
+    verdict.evidence = {
+        {EvidenceKind::kCounter,
+         absl::StrFormat("%s%s%s of host %s is %.4g%s; the median of %d hosts is %.4g, a distance of %.0f "
+                         "times the noise.",
+                         name, outlier.device.empty() ? "" : " of ", outlier.device, host, outlier.level,
+                         info->kind == MetricKind::kCounter ? " per second" : "", outlier.hosts, outlier.median,
+                         outlier.score)}};
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+// Since when each cause holds, without interruption: the onset that its finder saw when it was first found.
+void JobEngine::State::Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts) {
+  std::map<std::string, int64_t> first_seen_ns;
+  std::vector<std::pair<std::string, Verdict>> keyed;
+  for (Verdict& verdict : *verdicts) {
+    std::string key = CauseKey(verdict);
+    const auto known = first_seen_ns_.find(key);
+    const int64_t onset_ns = verdict.first_seen_ns > 0 ? verdict.first_seen_ns : watermark_ns;
+    verdict.first_seen_ns = known == first_seen_ns_.end() ? onset_ns : known->second;
+    verdict.last_seen_ns = watermark_ns;
+    if (!first_seen_ns.emplace(key, verdict.first_seen_ns).second) continue;  // one verdict per cause: the first
+    keyed.emplace_back(std::move(key), std::move(verdict));
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  verdicts->clear();
+  for (auto& [key, verdict] : keyed) verdicts->push_back(std::move(verdict));
+  first_seen_ns_ = std::move(first_seen_ns);
+}
+
+void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& verdicts) {
+  const StepClock& clock = analysis_.clock();
+  const bool hung = last_hang_ns_ == watermark_ns && hang_search_.stuck_ranks > 0;
+  const double median = clock.MedianStepSeconds();
+  if (hung || (last_hang_ns_ == watermark_ns && !verdicts.empty() && hang_search_.longest_wait_ns > 0)) {
+    state_ = JobState::kHung;
+    note_ = absl::StrFormat("%d ranks are stuck inside collectives, the longest for %s.", hang_search_.stuck_ranks,
+                            Duration(static_cast<double>(hang_search_.longest_wait_ns) / kNanosPerSecond));
+  } else if (hang_search_.stuck_ranks > 0) {
+    state_ = JobState::kHung;
+    note_ = absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.",
+                            hang_search_.stuck_ranks);
+  } else if (hang_search_.all_outside) {
+    state_ = JobState::kIrregular;
+    note_ = absl::StrFormat("Pause: every rank has been outside collectives for at least %s.",
+                            Duration(static_cast<double>(hang_search_.shortest_idle_ns) / kNanosPerSecond));
+  } else if (!slow_.empty()) {
+    state_ = JobState::kSlow;
+    note_ = absl::StrFormat("%d slow %s.", slow_.size(), slow_.size() == 1 ? "rank" : "ranks");
+  } else if (median <= 0) {
+    state_ = JobState::kUnknown;
+    note_ = "No steps seen yet.";
+  } else if (analysis_.unusable_blocks() >= kTooManyUnusableBlocks) {
+    state_ = JobState::kUnknown;
+    note_ = "Steps go on, but operation records or times are missing: slow ranks cannot be found.";
+  } else if (clock.LongestUsualStepSeconds() > kIrregularSpread * median) {
+    state_ = JobState::kIrregular;
+    note_ = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.", Duration(median),
+                            Duration(clock.LongestUsualStepSeconds()));
+  } else {
+    state_ = JobState::kHealthy;
+    note_ = absl::StrFormat("Steps take %s (median).", Duration(median));
+  }
+}
+
+JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
+  watermark_ns_ = watermark_ns;
+  Conclusion conclusion;
+  ended_ = AllOver(roster_);
+  if (ended_) {
+    state_ = JobState::kEnded;
+    note_ = "All ranks have ended.";
+    slow_.clear();
+    first_seen_ns_.clear();
+    conclusion.can_conclude = true;
+    return conclusion;
+  }
+  conclusion.can_conclude = !roster_.ranks().empty() && watermark_ns - newest_report_ns_ <= kFreshNs;
+  if (!conclusion.can_conclude) {
+    state_ = JobState::kUnknown;
+    note_ = roster_.ranks().empty() ? "No rank has reported yet." : "No host of the job reports any more.";
+    return conclusion;
+  }
+  conclusion.verdicts = FindHangs(watermark_ns);
+  const bool hung = !conclusion.verdicts.empty();
+  if (hung) last_hang_ns_ = watermark_ns;
+  for (Verdict& verdict : FindSlowRanks(watermark_ns, hung)) conclusion.verdicts.push_back(std::move(verdict));
+  for (Verdict& verdict : FindCounterOutliers(watermark_ns)) conclusion.verdicts.push_back(std::move(verdict));
+  Judge(watermark_ns, conclusion.verdicts);
+  Stamp(watermark_ns, &conclusion.verdicts);
+  return conclusion;
+}
+
+JobSummary JobEngine::State::Summary() const {
+  JobSummary summary;
+  const StepClock& clock = analysis_.clock();
+  summary.state = state_;
+  summary.note = note_;
+  summary.steps = clock.steps();
+  summary.step_seconds_median = clock.MedianStepSeconds();
+  const double recent = clock.RecentStepSeconds();
+  const bool moving = state_ != JobState::kHung && state_ != JobState::kEnded && !hang_search_.all_outside;
+  summary.steps_per_second = moving && recent > 0 ? 1 / recent : 0;
+  summary.world_size = roster_.world_size();
+  summary.records_observed = records_before_ + analysis_.records();
+  summary.records_lost = records_lost_ + records_lost_before_;
+  for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
+  summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
+                              counters_.not_finite() + log_.dropped();
+  return summary;
+}
+
+std::vector<RankSummary> JobEngine::State::Ranks() const {
+  std::vector<RankSummary> ranks(roster_.ranks().size());
+  for (size_t slot = 0; slot < ranks.size(); ++slot) {
+    const RankProcess& process = roster_.ranks()[slot];
+    RankSummary& rank = ranks[slot];
+    rank.rank = process.rank;
+    rank.host = roster_.HostName(static_cast<int32_t>(slot));
+    rank.pid = process.pid;
+    rank.local_rank = process.local_rank;
+    rank.gpu = process.gpu;
+    rank.process_state = process.state;
+    rank.finalized = process.finalized;
+    rank.lost_records = process.lost;
+    rank.last_seen_ns = process.received_ns;
+    for (const RankProcess::Membership& place : process.memberships) {
+      const Member& member = roster_.communicators()[static_cast<size_t>(place.communicator_slot)]
+                                 .members[static_cast<size_t>(place.member)];
+      rank.enqueued += member.enqueued;
+      rank.finished += member.finished;
+    }
+  }
+  if (!analysis_.slow_ranks().blocks().empty()) {
+    const BlockSummary& block = analysis_.slow_ranks().blocks().back();
+    for (size_t i = 0; i < block.rank_slots.size(); ++i) {
+      RankSummary& rank = ranks[static_cast<size_t>(block.rank_slots[i])];
+      rank.own_seconds_per_step = block.own_seconds[i];
+      rank.wait_seconds_per_step = std::max(0.0, block.step_seconds - block.own_seconds[i]);
+    }
+  }
+  std::sort(ranks.begin(), ranks.end(), [](const RankSummary& a, const RankSummary& b) { return a.rank < b.rank; });
+  return ranks;
+}
+
+JobEngine::JobEngine(const JobEngineOptions& options) : state_(std::make_unique<State>(options)) {}
+JobEngine::~JobEngine() = default;
+void JobEngine::Observe(const HostReport& report) { state_->Observe(report); }
+JobEngine::Conclusion JobEngine::Evaluate(int64_t watermark_ns) { return state_->Evaluate(watermark_ns); }
+JobSummary JobEngine::summary() const { return state_->Summary(); }
+std::vector<RankSummary> JobEngine::ranks() const { return state_->Ranks(); }
+
+}  // namespace lockstep

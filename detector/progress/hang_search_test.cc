@@ -1,0 +1,157 @@
+#include "detector/progress/hang_search.h"
+
+#include <string>
+#include <vector>
+
+#include "detector/evidence_log.h"
+#include "detector/progress/hang_verdict.h"
+#include "detector/progress/liveness.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kNow = 100 * kSecond;
+
+// A rank in communicators: inside operation `sequence` of one of them for `age_ns`, or outside.
+struct Standing {
+  CommunicatorId id;
+  int32_t size, member;
+  uint64_t enqueued, finished;
+  int64_t age_ns = 0;  // 0 = outside
+  OperationKind kind = OperationKind::kAllReduce;
+  uint64_t bytes = 8;
+  int32_t peer = -1;
+};
+
+class HangSearchTest : public ::testing::Test {
+ protected:
+  void Rank(int32_t rank, std::vector<Standing> places, ProcessState state = ProcessState::kRunning,
+            bool finalized = false, int64_t received_ns = kNow) {
+    RankView view{.rank = rank, .pid = 10 + rank, .process_state = state, .finalized = finalized};
+    for (const Standing& place : places) {
+      CommunicatorView at{.id = place.id, .size = place.size, .communicator_rank = place.member};
+      at.enqueued = at.started = place.enqueued;
+      at.finished = place.finished;
+      at.idle_ns = 6 * kSecond;
+      if (place.age_ns > 0) {
+        at.oldest_in_flight = InFlightOperation{.kind = place.kind,
+                                                .sequence = place.finished + 1,
+                                                .started = true,
+                                                .age_ns = place.age_ns,
+                                                .bytes = place.bytes,
+                                                .peer = place.peer};
+      }
+      view.communicators.push_back(at);
+    }
+    const int32_t host = roster_.TouchHost("h" + std::to_string(rank), received_ns);
+    roster_.Update(host, view, received_ns, 0);
+    for (const CommunicatorView& at : view.communicators) roster_.Join(roster_.SlotOfRank(rank), at);
+  }
+
+  std::vector<Verdict> Verdicts() {
+    EvidenceLog log;
+    const HangSearch search = SearchHangs(roster_, {});
+    const HangContext context{.roster = &roster_, .log = &log, .watermark_ns = kNow};
+    return BuildHangVerdicts(context, search.hangs, {}, {});
+  }
+
+  Roster roster_{RosterLimits{}};
+};
+
+TEST_F(HangSearchTest, FollowsTheWaitsOverCommunicatorsToTheRoot) {
+  // 3 has not entered its pair; 2 waits for it there, 0 and 1 wait for 2 and 3 in the world.
+  Rank(0, {{1, 4, 0, 8, 7, 5 * kSecond}});
+  Rank(1, {{1, 4, 1, 8, 7, 5 * kSecond}});
+  Rank(2, {{1, 4, 2, 7, 7}, {2, 2, 0, 4, 3, 5 * kSecond}});
+  Rank(3, {{1, 4, 3, 7, 7}, {2, 2, 1, 3, 3}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h3/rank3");
+}
+
+TEST_F(HangSearchTest, ACycleOverCommunicatorsIsADeadlockOfSoftware) {
+  Rank(0, {{1, 2, 0, 5, 4, 5 * kSecond}, {2, 2, 0, 4, 4}});
+  Rank(1, {{1, 2, 1, 4, 4}, {2, 2, 1, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
+  EXPECT_EQ(verdicts[0].culprits.size(), 2u);
+}
+
+TEST_F(HangSearchTest, DifferentOperationsAtOnePlaceAreAMismatch) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond, OperationKind::kBarrier}});
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].rank, 1);
+}
+
+TEST_F(HangSearchTest, AllInsideAndRunningIsAQuestionForTheNetwork) {
+  for (int rank = 0; rank < 3; ++rank) Rank(rank, {{1, 3, rank, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kNetwork);
+  EXPECT_EQ(verdicts[0].culprits.size(), 3u);
+}
+
+TEST_F(HangSearchTest, StoppedInsideIsNamedAlone) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}}, ProcessState::kStopped);
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h1/rank1");
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
+}
+
+TEST_F(HangSearchTest, AFinalizedOrStaleRankIsNotAccused) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 4, 4}}, ProcessState::kRunning, /*finalized=*/true);
+  Rank(2, {{1, 3, 2, 4, 4}}, ProcessState::kRunning, false, kNow - 5 * kSecond);  // its report is too old to tell
+  EXPECT_TRUE(Verdicts().empty());
+  EXPECT_EQ(SearchHangs(roster_, {}).stuck_ranks, 1);
+}
+
+TEST_F(HangSearchTest, AMemberThatNeverReportedIsNeitherGuiltyNorInnocent) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}});
+  EXPECT_TRUE(Verdicts().empty());
+}
+
+TEST_F(HangSearchTest, SendAndReceiveThatMeetAreStuckBetweenTheTwo) {
+  Rank(0, {{1, 3, 0, 4, 4, 5 * kSecond, OperationKind::kSend, 8, 1}});
+  Rank(1, {{1, 3, 1, 4, 4, 5 * kSecond, OperationKind::kRecv, 8, 0}});
+  Rank(2, {{1, 3, 2, 4, 4}});
+  for (const Verdict& verdict : Verdicts()) {
+    EXPECT_EQ(verdict.verdict_class, VerdictClass::kHangInCommunication);
+    EXPECT_EQ(verdict.culprits.size(), 2u);
+  }
+}
+
+TEST_F(HangSearchTest, CountersThatContradictTheOperationAccuseNobody) {
+  Rank(0, {{1, 2, 0, 9, 9, 5 * kSecond}});  // says that it is inside operation 10, and that it entered 9
+  Rank(1, {{1, 2, 1, 10, 10}});
+  roster_.communicator(0).members[0].enqueued = 10;
+  roster_.communicator(0).members[0].finished = 10;
+  EXPECT_TRUE(Verdicts().empty());
+}
+
+TEST_F(HangSearchTest, OutsideForLongIsAPause) {
+  Rank(0, {{1, 2, 0, 4, 4}});
+  Rank(1, {{1, 2, 1, 4, 4}});
+  const HangSearch search = SearchHangs(roster_, {});
+  EXPECT_TRUE(search.hangs.empty());
+  EXPECT_TRUE(search.all_outside);
+}
+
+}  // namespace
+}  // namespace lockstep

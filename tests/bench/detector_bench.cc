@@ -1,0 +1,37 @@
+// Cost of the detector: CPU time for one second of a simulated job (12 steps, 24 records per rank) of so many ranks,
+// with one evaluation; items are operation records.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/job_engine.h"
+#include "detector/testing/job_generator.h"
+#include "tests/bench/json_reporter.h"
+
+namespace lockstep {
+namespace {
+
+void BM_RecordsThroughJobEngine(benchmark::State& state) {
+  JobGeneratorOptions options;
+  options.ranks = static_cast<int>(state.range(0));
+  options.ranks_per_host = 8;
+  options.noise.own_cv = 0.05;
+  JobGenerator generator(options);
+  JobEngine engine({});
+  for (auto _ : state) {
+    state.PauseTiming();
+    const std::vector<HostReport> reports = generator.NextReports();
+    state.ResumeTiming();
+    for (const HostReport& report : reports) engine.Observe(report);
+    benchmark::DoNotOptimize(engine.Evaluate(generator.NowNanos()));
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(engine.summary().records_observed));
+}
+BENCHMARK(BM_RecordsThroughJobEngine)->Arg(4)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::RunBenchmarks(argc, argv); }

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""The Kubernetes manifests fit together: what kustomize would resolve, resolved and checked here."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+import yaml
+
+from places import ROOT
+
+KUBERNETES = ROOT / "deploy/kubernetes"
+WORKLOADS = ("DaemonSet", "StatefulSet")
+
+
+def merge(base, patch):
+    """Strategic merge as far as our patches use it: maps by key, lists of named or mounted things by that key."""
+    if isinstance(base, dict) and isinstance(patch, dict):
+        merged = dict(base)
+        for key, value in patch.items():
+            merged[key] = merge(base[key], value) if key in base else value
+        return merged
+    if isinstance(base, list) and isinstance(patch, list) and patch and isinstance(patch[0], dict):
+        key = "mountPath" if "mountPath" in patch[0] else "name"
+        result = list(base)
+        for item in patch:
+            at = next((i for i, b in enumerate(result) if b.get(key) == item[key]), None)
+            if item.get("$patch") == "delete":
+                if at is None:
+                    raise AssertionError(f"patch deletes {item[key]}, which is not there")
+                del result[at]
+            elif at is None:
+                result.append(item)
+            else:
+                result[at] = merge(result[at], item)
+        return result
+    return patch
+
+
+def build(directory):
+    """All objects of a kustomization, patches applied, and its generated config maps by name."""
+    kustomization = yaml.safe_load((directory / "kustomization.yaml").read_text())
+    objects, maps = [], {}
+    for resource in kustomization.get("resources", []):
+        path = (directory / resource).resolve()
+        if path.is_dir():
+            inner_objects, inner_maps = build(path)
+            objects += inner_objects
+            maps.update(inner_maps)
+        else:
+            objects += list(yaml.safe_load_all(path.read_text()))
+    for generator in kustomization.get("configMapGenerator", []):
+        maps[generator["name"]] = {name: (directory / name).read_text() for name in generator["files"]}
+    for patch in kustomization.get("patches", []):
+        target = patch["target"]
+        matches = [i for i, o in enumerate(objects)
+                   if o["kind"] == target["kind"] and o["metadata"]["name"] == target["name"]]
+        if len(matches) != 1:
+            raise AssertionError(f"patch {patch['path']} matches {len(matches)} objects")
+        objects[matches[0]] = merge(objects[matches[0]], yaml.safe_load((directory / patch["path"]).read_text()))
+    return objects, maps
+
+
+def containers(workload):
+    spec = workload["spec"]["template"]["spec"]
+    return spec.get("initContainers", []) + spec["containers"]
+
+
+class KubernetesTest(unittest.TestCase):
+    def each(self):
+        for directory in ("base", "overlays/unprivileged"):
+            yield build(KUBERNETES / directory)
+
+    def find(self, objects, kind, name):
+        found = [o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name]
+        self.assertEqual(len(found), 1, f"{kind} {name}")
+        return found[0]
+
+    def workloads(self, objects):
+        found = [o for o in objects if o["kind"] in WORKLOADS]
+        self.assertEqual(len(found), 2)
+        return found
+
+    def test_every_file_is_used(self):
+        base = yaml.safe_load((KUBERNETES / "base/kustomization.yaml").read_text())
+        used = set(base["resources"]) | {f for g in base["configMapGenerator"] for f in g["files"]}
+        self.assertEqual(used | {"kustomization.yaml"}, {p.name for p in (KUBERNETES / "base").iterdir()})
+
+    def test_objects_are_complete_and_unique(self):
+        for objects, _ in self.each():
+            names = [(o["kind"], o["metadata"]["name"]) for o in objects]
+            self.assertEqual(len(names), len(set(names)))
+            for o in objects:
+                self.assertIn("apiVersion", o)
+
+    def test_selectors_match_the_pods(self):
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                labels = workload["spec"]["template"]["metadata"]["labels"]
+                self.assertLessEqual(workload["spec"]["selector"]["matchLabels"].items(), labels.items())
+            for service in (o for o in objects if o["kind"] == "Service"):
+                selected = [w for w in self.workloads(objects)
+                            if service["spec"]["selector"].items()
+                            <= w["spec"]["template"]["metadata"]["labels"].items()]
+                self.assertEqual(len(selected), 1)
+                ports = {p["name"] for c in selected[0]["spec"]["template"]["spec"]["containers"] for p in c["ports"]}
+                for port in service["spec"]["ports"]:
+                    self.assertIn(port["targetPort"], ports)
+
+    def test_stateful_set_has_its_service_and_a_volume_of_its_own(self):
+        for objects, _ in self.each():
+            collector = self.find(objects, "StatefulSet", "lockstep-collector")
+            self.find(objects, "Service", collector["spec"]["serviceName"])
+            self.assertEqual([v["metadata"]["name"] for v in collector["spec"]["volumeClaimTemplates"]], ["data"])
+
+    def test_mounts_have_volumes_and_volumes_are_mounted(self):
+        for objects, maps in self.each():
+            for workload in self.workloads(objects):
+                spec = workload["spec"]["template"]["spec"]
+                volumes = {v["name"]: v for v in spec.get("volumes", [])}
+                claims = {v["metadata"]["name"] for v in workload["spec"].get("volumeClaimTemplates", [])}
+                mounted = {m["name"] for c in containers(workload) for m in c.get("volumeMounts", [])}
+                self.assertEqual(mounted, set(volumes) | claims)
+                for volume in volumes.values():
+                    if "configMap" in volume:
+                        self.assertIn(volume["configMap"]["name"], maps)
+
+    def test_configuration_files_are_where_the_arguments_say(self):
+        for objects, maps in self.each():
+            for workload in self.workloads(objects):
+                container = workload["spec"]["template"]["spec"]["containers"][0]
+                directory, _, name = container["args"][container["args"].index("--config") + 1].rpartition("/")
+                mount = next(m for m in container["volumeMounts"] if m["mountPath"] == directory)
+                volume = next(v for v in workload["spec"]["template"]["spec"]["volumes"] if v["name"] == mount["name"])
+                self.assertIn(name, maps[volume["configMap"]["name"]])
+
+    def test_probes_ask_for_health_on_a_named_port(self):
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                container = workload["spec"]["template"]["spec"]["containers"][0]
+                ports = {p["name"] for p in container["ports"]}
+                for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+                    self.assertEqual(container[probe]["httpGet"]["path"], path)
+                    self.assertIn(container[probe]["httpGet"]["port"], ports)
+
+    def test_ports_agree_with_the_configuration(self):
+        for objects, maps in self.each():
+            text = {name: next(iter(files.values())) for name, files in maps.items()}
+            for workload in self.workloads(objects):
+                name = workload["metadata"]["name"]
+                container = workload["spec"]["template"]["spec"]["containers"][0]
+                for port in container["ports"]:
+                    self.assertRegex(text[name], rf":{port['containerPort']}\b", f"{name} {port['name']}")
+                scraped = workload["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"]
+                self.assertIn(int(scraped), [p["containerPort"] for p in container["ports"] if p["name"] == "http"])
+
+    def test_agents_find_the_collector(self):
+        for objects, maps in self.each():
+            address = re.search(r"(lockstep-collector[\w.-]*):(\d+)", maps["lockstep-agent"]["agent.yaml"])
+            self.assertIsNotNone(address)
+            service = self.find(objects, "Service", address.group(1).split(".")[0])
+            self.assertIn(int(address.group(2)), [p["port"] for p in service["spec"]["ports"]])
+
+    def test_service_accounts_and_priority_exist(self):
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                spec = workload["spec"]["template"]["spec"]
+                self.find(objects, "ServiceAccount", spec["serviceAccountName"])
+                if "priorityClassName" in spec:
+                    self.find(objects, "PriorityClass", spec["priorityClassName"])
+
+    def test_agents_reach_gpu_nodes_gently(self):
+        for objects, _ in self.each():
+            agent = self.find(objects, "DaemonSet", "lockstep-agent")
+            self.assertEqual(agent["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"], "5%")
+            spec = agent["spec"]["template"]["spec"]
+            self.assertTrue(spec["hostPID"])
+            self.assertEqual(spec["nodeSelector"], {"nvidia.com/gpu.present": "true"})
+            self.assertIn("nvidia.com/gpu", [t["key"] for t in spec["tolerations"]])
+            self.assertIn("/dev/shm/lockstep", [v.get("hostPath", {}).get("path") for v in spec["volumes"]])
+
+    def test_everything_is_limited_and_has_a_pinned_image(self):
+        base = yaml.safe_load((KUBERNETES / "base/kustomization.yaml").read_text())
+        pinned = {i["name"]: i["newTag"] for i in base["images"]}
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                for container in containers(workload):
+                    self.assertIn(container["image"], pinned)
+                    for kind in ("requests", "limits"):
+                        self.assertEqual(set(container["resources"][kind]), {"cpu", "memory"})
+
+    def test_only_what_must_be_is_privileged(self):
+        (base, _), (unprivileged, _) = (build(KUBERNETES / d) for d in ("base", "overlays/unprivileged"))
+        for objects, allowed in ((base, {"agent"}), (unprivileged, set())):
+            privileged = {c["name"] for w in self.workloads(objects) for c in containers(w)
+                          if c["securityContext"].get("privileged")}
+            self.assertEqual(privileged, allowed)
+        agent = self.find(unprivileged, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+        self.assertNotIn("/dev/kmsg", [m["mountPath"] for m in agent["containers"][0]["volumeMounts"]])
+        self.assertTrue(self.find(base, "StatefulSet", "lockstep-collector")["spec"]["template"]["spec"]
+                        ["securityContext"]["runAsNonRoot"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""The systemd units are accepted by systemd itself, hardened, and privileged only where they say so."""
+
+import configparser
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from places import ROOT
+
+UNITS = ROOT / "deploy/systemd"
+AGENT_CAPABILITIES = {"CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
+# `systemd-analyze security`: 0 = fully sandboxed, 10 = not at all.
+MAX_EXPOSURE = {"lockstep-agent": 3.0, "lockstep-collector": 1.6}
+
+
+class MultiDict(dict):
+    """Keys that come twice are joined by a space, as systemd appends lists."""
+
+    def __setitem__(self, key, value):
+        if key in self and isinstance(value, list):
+            value = self[key] + value
+        super().__setitem__(key, value)
+
+
+def read_unit(name):
+    parser = configparser.ConfigParser(dict_type=MultiDict, strict=False, interpolation=None, delimiters=("=",),
+                                       comment_prefixes=("#",), empty_lines_in_values=False)
+    parser.optionxform = str
+    parser.read(UNITS / f"{name}.service")
+    return {section: {key: value.replace("\n", " ") for key, value in parser[section].items()}
+            for section in parser.sections()}
+
+
+class SystemdTest(unittest.TestCase):
+    NAMES = sorted(MAX_EXPOSURE)
+
+    def setUp(self):
+        self.assertTrue(shutil.which("systemd-analyze"), "systemd-analyze is missing: apt-get install systemd")
+
+    def test_every_unit_is_tested(self):
+        self.assertEqual(sorted(p.stem for p in UNITS.glob("*.service")), self.NAMES)
+
+    def test_verify_is_clean(self):
+        with tempfile.TemporaryDirectory() as directory:
+            copies = []
+            for name in self.NAMES:
+                text = (UNITS / f"{name}.service").read_text()
+                # The binary is not installed where the test runs; everything else is checked as it is.
+                self.assertIn(f"ExecStart=/usr/bin/{name} ", text)
+                copy = pathlib.Path(directory) / f"{name}.service"
+                copy.write_text(text.replace(f"ExecStart=/usr/bin/{name} ", "ExecStart=/usr/bin/true "))
+                copies.append(str(copy))
+            done = subprocess.run(["systemd-analyze", "verify", *copies], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_exposure_stays_low(self):
+        for name, limit in MAX_EXPOSURE.items():
+            done = subprocess.run(["systemd-analyze", "security", "--offline=true", UNITS / f"{name}.service"],
+                                  capture_output=True, text=True, check=False)
+            found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
+            self.assertIsNotNone(found, done.stdout + done.stderr)
+            self.assertLessEqual(float(found.group(1)), limit, name)
+
+    def test_capabilities_are_those_needed(self):
+        agent = read_unit("lockstep-agent")["Service"]
+        self.assertEqual(set(agent["AmbientCapabilities"].split()), AGENT_CAPABILITIES)
+        self.assertEqual(set(agent["CapabilityBoundingSet"].split()), AGENT_CAPABILITIES)
+        collector = read_unit("lockstep-collector")["Service"]
+        self.assertEqual((collector["AmbientCapabilities"], collector["CapabilityBoundingSet"]), ("", ""))
+
+    def test_both_are_notified_limited_and_sandboxed(self):
+        for name in self.NAMES:
+            service = read_unit(name)["Service"]
+            self.assertEqual(service["Type"], "notify", name)
+            for key, value in {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes",
+                               "PrivateTmp": "yes", "User": "lockstep"}.items():
+                self.assertEqual(service[key], value, f"{name} {key}")
+            for key in ("RestrictAddressFamilies", "SystemCallFilter", "MemoryMax", "CPUQuota", "LimitNOFILE"):
+                self.assertTrue(service[key], f"{name} {key}")
+
+    def test_users_and_directories_are_accepted(self):
+        with tempfile.TemporaryDirectory() as root:
+            for tool, kind, extra in (("systemd-sysusers", "sysusers.d", ["--dry-run"]),
+                                      ("systemd-tmpfiles", "tmpfiles.d", ["--create", "--prefix=/nothing"])):
+                self.assertTrue(shutil.which(tool), f"{tool} is missing: apt-get install systemd")
+                done = subprocess.run([tool, f"--root={root}", *extra, UNITS / kind / "lockstep.conf"],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, f"{tool}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,18 @@
+"""lockstep_fuzzer: a libFuzzer target, built under clang with `./dev fuzz` (Bazel: --config=fuzz)."""
+
+def lockstep_fuzzer(name, src, deps):
+    """Declares one fuzz target; it is left out of wildcard builds, since the default compiler has no libFuzzer.
+
+    Args:
+      name: ends in _fuzzer.
+      src: the file with LLVMFuzzerTestOneInput.
+      deps: what it fuzzes.
+    """
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        srcs = [src],
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = ["manual"],
+        deps = deps,
+    )

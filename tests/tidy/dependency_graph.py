@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Fails if a folder includes what the architecture forbids.
+
+Bazel's visibility keeps targets apart; this test says the same in one table that a person can read, and also covers
+system headers: the detector must stay pure, the recorder must stand alone.
+"""
+
+import pathlib
+import re
+import sys
+
+# folder -> folders of ours it may include (its own is implied). The longest matching folder wins.
+ALLOWED = {
+    "base": [],
+    "proto": [],
+    "detector": ["base"],
+    "daemon": ["base"],
+    "agent": ["base", "proto", "daemon", "agent/recorder"],
+    "agent/recorder": [],
+    "collector": ["base", "proto", "daemon", "detector"],
+    "cli": ["base", "proto", "daemon", "detector", "collector", "sim"],
+    "sim": ["base", "proto", "detector"],
+    "tests/demo": ["base"],
+}
+
+# folder -> (pattern of included header, why not)
+FORBIDDEN_HEADERS = {
+    "detector": (r"<(thread|mutex|fstream|iostream|chrono|filesystem|random|ctime|unistd.h|sys/.*)>|\.pb\.h|grpc|rocksdb",
+                 "detector/ is pure: no clock, thread, I/O, protobuf or global"),
+    "agent/recorder": (r"absl/|grpc|google/|\.pb\.h|<iostream>|<thread>",
+                       "the recorder lives in somebody's job: nothing but libc and the MPI it interposes"),
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def rule_for(path, table):
+    """The key of `table` that is the longest folder above `path`, or None."""
+    folders = [str(p) for p in path.parents]
+    return next((f for f in folders if f in table), None)
+
+
+def is_test(path):
+    return path.name.endswith(("_test.cc", "_bench.cc")) or "testing" in path.parts
+
+
+def violations(root):
+    for path in sorted(root.rglob("*")):
+        if path.suffix not in (".h", ".cc") or any(p.startswith((".", "bazel-")) for p in path.parts[len(root.parts):]):
+            continue
+        relative = path.relative_to(root)
+        folder = rule_for(relative, ALLOWED)
+        if folder is None:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for kind, header in INCLUDE.findall(text):
+            spelled = f"<{header}>" if kind == "<" else f'"{header}"'
+            if not is_test(relative):
+                purity = rule_for(relative, FORBIDDEN_HEADERS)
+                if purity and re.search(FORBIDDEN_HEADERS[purity][0], spelled):
+                    yield f"{relative}: includes {spelled}; {FORBIDDEN_HEADERS[purity][1]}"
+            target = rule_for(pathlib.PurePosixPath(header), ALLOWED)
+            if kind == "<" or target is None or target == folder or is_test(relative):
+                continue
+            if target not in ALLOWED[folder]:
+                yield f"{relative}: {folder}/ must not include {spelled}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    found = list(violations(root))
+    print("\n".join(found) or "dependency graph: as designed")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Runs the tidy rules over the tree, and proves on planted violations that they can fail."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE))
+
+import dependency_graph  # noqa: E402
+import direct_includes  # noqa: E402
+import tidy  # noqa: E402
+
+
+class Planted(unittest.TestCase):
+    def plant(self, files):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        root = pathlib.Path(directory.name).resolve()
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+        return root
+
+    def test_clean_file_passes(self):
+        root = self.plant({"base/a.h": "// Says it all. Immutable.\nclass A {\n};\n"})
+        self.assertEqual(list(tidy.violations(root)), [])
+        self.assertEqual(list(dependency_graph.violations(root)), [])
+
+    def test_each_rule_can_fail(self):
+        planted = {
+            "detector/a.cc": "long long t = absl::Now();\n",
+            "detector/b.cc": "std::random_device d;\n",
+            "detector/c.cc": "std::mutex m;\n",
+            "detector/d.cc": "void F() { throw 1; }\n",
+            "detector/e.cc": "// TODO: later\n",
+            "detector/f_test.cc": "void F() { usleep(1); }\n",
+            "detector/g.h": "// Pure.\nclass A { friend class ATest; };\n",
+            "detector/string_utils.cc": "int x;\n",
+            "detector/h.h": "class A {\n};\n",
+            "detector/i.cc": "int F() {\n" + "  ;\n" * 80 + "  return 1;\n}\n",
+            "detector/j.h": "// Pure.\n" + "int x();\n" * 300,
+            "proto/k.proto": "enum E { FIRST = 1; }\n",
+            "agent/main.cc": "int x;\n" * 101,
+        }
+        found = "\n".join(tidy.violations(self.plant(planted)))
+        for name in planted:
+            self.assertIn(name, found)
+
+    def test_forbidden_edges_are_seen(self):
+        planted = {
+            "detector/a.cc": '#include "proto/telemetry.pb.h"\n',
+            "detector/b.cc": "#include <thread>\n",
+            "detector/c.cc": '#include "collector/shard.h"\n',
+            "agent/d.cc": '#include "collector/shard.h"\n',
+            "collector/e.cc": '#include "agent/agent.h"\n',
+            "agent/recorder/f.cc": '#include "base/clock.h"\n',
+            "base/g.cc": '#include "detector/input.h"\n',
+        }
+        found = "\n".join(dependency_graph.violations(self.plant(planted)))
+        for name in planted:
+            self.assertIn(name, found)
+
+    def test_undeclared_direct_include_is_seen(self):
+        planted = {
+            "base/BUILD.bazel": 'cc_library(name = "a", hdrs = ["a.h"])\n'
+                                'cc_library(name = "b", hdrs = ["b.h"], deps = [":a"])\n'
+                                'cc_library(name = "c", srcs = ["c.cc"], deps = [":b"])\n',
+            "base/a.h": "// Pure.\n",
+            "base/b.h": '// Pure.\n#include "base/a.h"\n',
+            "base/c.cc": '#include "base/a.h"\n#include "base/b.h"\n',
+        }
+        found = list(direct_includes.violations(self.plant(planted)))
+        self.assertEqual(len(found), 1)
+        self.assertIn("base/c.cc includes base/a.h", found[0])
+
+
+class Tree(unittest.TestCase):
+    def test_tidy(self):
+        self.assertEqual(list(tidy.violations(ROOT)), [])
+
+    def test_dependency_graph(self):
+        self.assertEqual(list(dependency_graph.violations(ROOT)), [])
+
+    def test_direct_includes(self):
+        self.assertEqual(list(direct_includes.violations(ROOT)), [])
+
+
+class Documents(unittest.TestCase):
+    """docs/cli.md and docs/operations.md are run by tests/deploy; CI runs what README and docs/quality.md name."""
+
+    def commands(self, document):
+        text = (ROOT / document).read_text(encoding="utf-8")
+        return [line for block in re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+                for line in block.splitlines() if line and not line.startswith("#")]
+
+    def test_quick_start_is_two_commands(self):
+        self.assertEqual(self.commands("README.md"), ["./dev up", "./dev test"])
+
+    def test_every_benchmark_named_in_quality_exists(self):
+        build = (ROOT / "tests/bench/BUILD.bazel").read_text(encoding="utf-8")
+        named = self.commands("docs/quality.md")
+        self.assertTrue(named)
+        for command in named:
+            match = re.fullmatch(r"\./dev bench (\w+) --json", command)
+            self.assertTrue(match or command in ("./dev up --once", "./dev test"), command)
+            if match:
+                self.assertIn(f'name = "{match.group(1)}_bench"', build)
+
+    def test_linked_files_exist(self):
+        for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+                self.assertTrue((document.parent / target).exists(), f"{document.name}: {target}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
