@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 
 #include "base/testing/status_matchers.h"
@@ -58,13 +59,16 @@ TEST(CollectorClientTest, NobodyListeningIsOneLineThatNamesTheAddress) {
 }
 
 TEST(CollectorClientTest, ASilentCollectorIsGivenUp) {
+  std::promise<void> client_gave_up;
   FakeQueryServer::Answers answers;
-  answers.change_incidents = [](wire::ListIncidentsResponse& incidents) {
-    incidents.add_incidents();  // any answer comes after the deadline of a nanosecond
+  answers.on_incidents = [answer = client_gave_up.get_future().share()](const wire::ListIncidentsRequest&) {
+    answer.wait();
   };
   const FakeQueryServer server(answers);
-  CollectorClient client(server.address(), /*deadline_nanos=*/1);
-  EXPECT_THAT(client.ListIncidents({}), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("did not answer in time")));
+  CollectorClient client(server.address(), /*deadline_nanos=*/20'000'000);
+  const auto incidents = client.ListIncidents({});
+  client_gave_up.set_value();  // the server cannot have answered before
+  EXPECT_THAT(incidents, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("did not answer in time")));
 }
 
 TEST(CollectorClientTest, CaptureStreamsInOrderAndStopsWhenTold) {

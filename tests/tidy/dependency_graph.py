@@ -18,8 +18,9 @@ ALLOWED = {
     "agent": ["base", "proto", "daemon", "agent/recorder"],
     "agent/recorder": [],
     "collector": ["base", "proto", "daemon", "detector"],
-    "cli": ["base", "proto", "daemon", "detector", "collector", "sim"],
-    "sim": ["base", "proto", "detector"],
+    "formats": ["base", "proto", "detector"],
+    "cli": ["base", "proto", "daemon", "detector", "collector", "formats", "sim"],
+    "sim": ["base", "proto", "detector", "formats"],
     "tests/demo": ["base"],
 }
 
