@@ -6,32 +6,14 @@
 #ifndef LOCKSTEP_DETECTOR_DIAGNOSIS_H_
 #define LOCKSTEP_DETECTOR_DIAGNOSIS_H_
 
-#include <string>
-#include <vector>
-
-#include "detector/counters/metric_table.h"
-#include "detector/input.h"
+#include "detector/job_evidence.h"
 #include "detector/job_report.h"
-#include "detector/trace/trace.h"
 
 namespace lockstep {
 
 struct DiagnosisOptions {
   // A slow machine or link is accused only when healing it gives back at least this share of the step time.
   double min_cost = 0.03;
-};
-
-struct HostEvent {
-  std::string host;
-  KernelEvent event;
-};
-
-// Any part may be empty.
-struct JobEvidence {
-  std::string job;
-  Trace trace;
-  MetricTable metrics;
-  std::vector<HostEvent> events;
 };
 
 JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options);
