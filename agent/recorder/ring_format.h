@@ -43,6 +43,7 @@ enum class DisabledReason : uint32_t {
   kUnknownAbi = 2,          // the library's ABI is not one that we know
   kInconsistentEvents = 3,  // events arrived in an order that cannot be explained
   kOverBudget = 4,          // recording cost more than its budget
+  kOtherRecorder = 5,       // a better recorder of the same library is in the process
 };
 
 enum class OperationKind : uint8_t {
