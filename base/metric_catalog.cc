@@ -183,6 +183,15 @@ constexpr MetricInfo kCatalog[] = {
      "times it gave up the CPU"},
     {Metric::kProcessInvoluntaryContextSwitchesTotal, "process_involuntary_context_switches_total",
      MetricKind::kCounter, "times the CPU was taken from it"},
+    // The RAS service inside NCCL.
+    {Metric::kNcclRasCommunicators, "nccl_ras_communicators", MetricKind::kGauge, "communicators that NCCL knows of"},
+    {Metric::kNcclRasMissingRanks, "nccl_ras_missing_ranks", MetricKind::kGauge,
+     "members of communicators whose process did not answer NCCL"},
+    {Metric::kNcclRasDeadRanks, "nccl_ras_dead_ranks", MetricKind::kGauge,
+     "those of them that NCCL holds to be dead"},
+    {Metric::kNcclRasUnequalCommunicators, "nccl_ras_unequal_communicators", MetricKind::kGauge,
+     "communicators whose members launched different numbers of operations"},
+    {Metric::kNcclRasTimeouts, "nccl_ras_timeouts", MetricKind::kGauge, "time-outs while NCCL asked its processes"},
 };
 
 }  // namespace

@@ -136,6 +136,13 @@ enum class Metric : uint16_t {
   kProcessResidentBytes = 221,
   kProcessVoluntaryContextSwitchesTotal = 222,
   kProcessInvoluntaryContextSwitchesTotal = 223,
+
+  // The RAS service inside NCCL, asked by one agent of each job.
+  kNcclRasCommunicators = 240,
+  kNcclRasMissingRanks = 241,
+  kNcclRasDeadRanks = 242,
+  kNcclRasUnequalCommunicators = 243,
+  kNcclRasTimeouts = 244,
 };
 
 // A gauge is compared as it is; a counter only grows (until it wraps or is reset) and is compared by its rate.
