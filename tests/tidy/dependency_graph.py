@@ -19,7 +19,8 @@ ALLOWED = {
     "agent/recorder": [],
     "collector": ["base", "proto", "daemon", "detector"],
     "formats": ["base", "proto", "detector"],
-    "cli": ["base", "proto", "daemon", "detector", "collector", "formats", "sim"],
+    "cli": ["base", "proto", "daemon", "detector", "collector", "formats", "sim", "eval"],
+    "eval": ["base", "detector", "sim"],
     "sim": ["base", "proto", "detector", "formats"],
     "tests/demo": ["base"],
 }
