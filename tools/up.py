@@ -34,6 +34,8 @@ def parse():
                         help="end after the scenario; exit 0 only if both culprits and nobody else were named")
     parser.add_argument("--seed", type=int, default=random.randrange(1000), help="chooses the two ranks (default: random)")
     parser.add_argument("--healthy-seconds", type=float, default=10, help="length of the first healthy phase")
+    parser.add_argument("--patience", type=float, default=1,
+                        help="multiplies the time limits: for a machine that does other work as well")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "bazel-bin", help=argparse.SUPPRESS)
     parser.add_argument("--state-directory", type=pathlib.Path, default=ROOT / ".lockstep", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -57,7 +59,7 @@ def main():
             stack.start_agent()
             print(f"collector: gRPC {stack.address}, metrics http://127.0.0.1:{stack.http_port}/metrics, logs in {state}")
             stack.start_job()
-            scenario = Scenario(stack, slow_rank, stopped_rank, arguments.healthy_seconds)
+            scenario = Scenario(stack, slow_rank, stopped_rank, arguments.healthy_seconds, arguments.patience)
             scenario.run()
             if not arguments.once:
                 stay_up(stack, scenario)

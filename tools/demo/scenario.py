@@ -61,8 +61,8 @@ class Scenario:
     STOP_LIMIT_SECONDS = 10
     RESOLVE_LIMIT_SECONDS = 20
 
-    def __init__(self, stack, slow_rank, stopped_rank, healthy_seconds=10):
-        self._stack, self._healthy_seconds = stack, healthy_seconds
+    def __init__(self, stack, slow_rank, stopped_rank, healthy_seconds=10, patience=1):
+        self._stack, self._healthy_seconds, self._patience = stack, healthy_seconds, patience
         self._slow_rank, self._stopped_rank = slow_rank, stopped_rank
         self._narrator = Narrator(stack)
         self._expected = {}  # incident id -> what it was about
@@ -110,7 +110,7 @@ class Scenario:
         rank = self._slow_rank
         self._narrator.say(f">>> rank {rank} now computes {self.SLOW_FACTOR} times as much per step")
         self._stack.slow_down(rank, self.SLOW_FACTOR)
-        self._expect(rank, ("compute_slow", "host_slow"), self.SLOW_LIMIT_SECONDS)
+        self._expect(rank, ("compute_slow", "host_slow"), self._patience * self.SLOW_LIMIT_SECONDS)
         self._narrator.say(f">>> rank {rank} is healed")
         self._stack.heal()
         self._expect_resolved()
@@ -121,7 +121,7 @@ class Scenario:
         self._narrator.say(f">>> rank {rank} (pid {pid}) is stopped with SIGSTOP")
         os.kill(pid, signal.SIGSTOP)
         try:
-            self._expect(rank, ("hang_not_entered", "hang_in_communication"), self.STOP_LIMIT_SECONDS)
+            self._expect(rank, ("hang_not_entered", "hang_in_communication"), self._patience * self.STOP_LIMIT_SECONDS)
         finally:
             self._narrator.say(f">>> rank {rank} is continued")
             os.kill(pid, signal.SIGCONT)
@@ -142,11 +142,11 @@ class Scenario:
                     raise Verdict(f"expected rank {rank} (pid {pid}) as {' or '.join(classes)}, "
                                   f"got {verdict['class']} of {culprits}")
                 self._expected[incident["id"]] = verdict["class"]
-                self._narrator.say(f"named {time.monotonic() - begin:.1f} s after onset (limit {limit_seconds} s)")
+                self._narrator.say(f"named {time.monotonic() - begin:.1f} s after onset (limit {limit_seconds:g} s)")
                 self._explain(incident["id"])
                 return
             time.sleep(0.2)
-        raise Verdict(f"rank {rank} was not named within {limit_seconds} s")
+        raise Verdict(f"rank {rank} was not named within {limit_seconds:g} s")
 
     def _expect_resolved(self):
         begin = time.monotonic()
@@ -156,7 +156,7 @@ class Scenario:
                 raise Verdict("an accusation while the job recovers")
             return all(i["state"].upper().endswith("RESOLVED") for i in self._narrator.incidents())
 
-        self._stack.wait_until("the incident to resolve", all_resolved, self.RESOLVE_LIMIT_SECONDS, every=0.25)
+        self._stack.wait_until("the incident to resolve", all_resolved, self._patience * self.RESOLVE_LIMIT_SECONDS, every=0.25)
         self._narrator.say(f"resolved {time.monotonic() - begin:.1f} s after healing")
 
     def _explain(self, incident_id):
@@ -176,7 +176,7 @@ class Scenario:
             return all(s[0] == "firing" and s[-1] == "resolved" for s in statuses().values()) and (
                 set(statuses()) >= set(self._expected.values()))
 
-        self._stack.wait_until("the alerts to arrive", complete, 10)
+        self._stack.wait_until("the alerts to arrive", complete, self._patience * 10)
         self._narrator.say(f"alerts delivered to the webhook: {statuses()}")
 
     def _accusations(self):
