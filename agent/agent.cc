@@ -46,6 +46,8 @@ void Agent::Tick() {
   lockstep::Tick tick;
   tick.monotonic_ns = begin_ns;
   runner_.Collect(tick, report);
+  // One per tick: the answer has to fit into a report.
+  if (const auto command = uplink_.TakeCommand()) rings_->Execute(*command, tick, report);
   metrics_.UpdateSources(report);
   metrics_.UpdateRings(*rings_);
   uplink_.Send(std::move(report));

@@ -141,6 +141,51 @@ TEST_F(AgentTest, OverwrittenOperationsAreCountedInTheReportAndInTheMetrics) {
   EXPECT_EQ(MetricValue("lockstep_agent_rings_followed"), 1);
 }
 
+TEST_F(AgentTest, AnswersACommandWithTheOperationsItStillHolds) {
+  Start();
+  static ring::RingWriter writer;  // lives as long as the process
+  const std::string rings = Path("rings");
+  ring::RingOptions ring;
+  ring.directory = rings.c_str();
+  ring.rank = 3;
+  ring.world_size = 4;
+  ring.job = "job";
+  ASSERT_TRUE(writer.Open(ring));
+  const int64_t now_ns = ring::MonotonicNs();
+  const uint32_t world = writer.FindOrAddCommunicator({.id = 7, .size = 4, .rank = 3, .name = "world"}, now_ns);
+  for (int i = 0; i < 5; ++i) {
+    writer.Finish(
+        writer.Begin({.kind = ring::OperationKind::kAllReduce, .started = true, .communicator = world}, now_ns), {},
+        now_ns + 1);
+  }
+  wire::Command pull;
+  pull.set_id(11);
+  pull.set_job("job");
+  pull.mutable_pull_operations()->set_newest_ns(60 * kNanosPerSecond);
+  wire::Command unheard_of;
+  unheard_of.set_id(12);
+  collector_.SendCommand(pull);
+  collector_.SendCommand(unheard_of);
+  for (int tick = 0; tick < 3; ++tick) {
+    agent_->Tick();
+    Delivered();
+  }
+  const std::vector<wire::AgentReport> reports = Delivered();
+  ASSERT_EQ(reports.size(), 3u);
+  EXPECT_EQ(reports[0].command_results_size(), 0);
+  ASSERT_EQ(reports[1].command_results_size(), 1);
+  const wire::CommandResult& answer = reports[1].command_results(0);
+  EXPECT_EQ(answer.id(), 11u);
+  EXPECT_EQ(answer.outcome(), wire::CommandResult::OUTCOME_DONE);
+  ASSERT_EQ(answer.pulled_size(), 1);
+  EXPECT_EQ(answer.pulled(0).rank(), 3);
+  EXPECT_EQ(answer.pulled(0).communicator(), 7u);
+  EXPECT_EQ(answer.pulled(0).operations().kinds_size(), 5);
+  ASSERT_EQ(reports[2].command_results_size(), 1);
+  EXPECT_EQ(reports[2].command_results(0).id(), 12u);
+  EXPECT_EQ(reports[2].command_results(0).outcome(), wire::CommandResult::OUTCOME_REFUSED);
+}
+
 TEST_F(AgentTest, ReportsThatAnAbsentCollectorCostsAreCounted) {
   collector_.set_reachable(false);
   OutboxLimits limits;

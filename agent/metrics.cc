@@ -41,6 +41,8 @@ AgentMetrics::AgentMetrics()
       reports_dropped_(Counter("lockstep_agent_reports_dropped_total", "Reports given up, by reason.")),
       connections_(Counter("lockstep_agent_connections_total", "Streams that a collector has answered.")),
       disconnections_(Counter("lockstep_agent_disconnections_total", "Streams that ended or never came up.")),
+      commands_dropped_(Counter("lockstep_agent_commands_dropped_total",
+                                "Commands of the collector beyond what the agent queues.")),
       connected_(Gauge("lockstep_agent_connected", "1 while a stream is up.")),
       outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
@@ -68,6 +70,7 @@ void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
   }
   RaiseTo(connections_.Add({}), statistics.connections);
   RaiseTo(disconnections_.Add({}), statistics.disconnections);
+  RaiseTo(commands_dropped_.Add({}), statistics.commands_dropped);
   connected_.Add({}).Set(statistics.connected ? 1 : 0);
   outbox_bytes_.Add({}).Set(static_cast<double>(statistics.outbox_bytes));
   outbox_reports_.Add({}).Set(static_cast<double>(statistics.outbox_reports));

@@ -50,6 +50,7 @@ class AgentMetrics {
   Counters& reports_dropped_;
   Counters& connections_;
   Counters& disconnections_;
+  Counters& commands_dropped_;
   Gauges& connected_;
   Gauges& outbox_bytes_;
   Gauges& outbox_reports_;

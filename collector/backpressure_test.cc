@@ -60,13 +60,15 @@ class NoAlerts final : public AlertSink {
   void Announce(const IncidentEvent& event) override {}
 };
 
+bool NoAgent(const std::string&, const wire::Command&) { return false; }
+
 class BackpressureTest : public testing::Test {
  protected:
   BackpressureTest() {
     ShardOptions options;
     options.queue_slices = kQueueSlices;
-    auto jobs =
-        std::make_unique<JobTable>(JobTableOptions(), clock_, JobTable::Outlets{gate_, alerts_, index_, metrics_});
+    auto jobs = std::make_unique<JobTable>(JobTableOptions(), clock_,
+                                           JobTable::Outlets{gate_, alerts_, index_, metrics_, NoAgent});
     shard_ = std::make_unique<Shard>(options, clock_, std::move(jobs), [this] { router_.ResumeParked(); });
     router_.SetShards({shard_.get()});
     grpc::ServerBuilder builder;

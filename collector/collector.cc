@@ -53,7 +53,9 @@ absl::Status Collector::StartShards() {
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   dependencies_.metrics.SetIncidents(incidents_.Counts());
   const size_t count = static_cast<size_t>(options_.shards);
-  const JobTable::Outlets outlets = {writer_, dependencies_.alerts, incidents_, dependencies_.metrics};
+  const JobTable::Outlets outlets = {
+      writer_, dependencies_.alerts, incidents_, dependencies_.metrics,
+      [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
   std::vector<Shard*> shards;
   for (size_t i = 0; i < count; ++i) {
     auto jobs = std::make_unique<JobTable>(ToJobTableOptions(options_), dependencies_.clock, outlets);

@@ -136,6 +136,7 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
     item.bytes = conclusion.ByteSizeLong() + kSmallEntryBytes;
     Append(job, std::move(item));
   }
+  SendRequests(name, outcome.conclusion.requests);
   const JobSummary summary = job.pipeline.summary();
   // A job that ended badly keeps its verdicts, which must still become incidents.
   const bool ended_well = summary.state == JobState::kEnded && outcome.lines.empty();
@@ -146,6 +147,19 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
   for (const RankSummary& rank : job.pipeline.ranks()) ranks->push_back(ToProto(rank));
   job.ranks = std::move(ranks);
   ForgetHosts(job, watermark_ns);
+}
+
+// A request that cannot be sent has no answer: the engine waits for answers for a while only.
+void JobTable::SendRequests(const std::string& name, const std::vector<PullRequest>& requests) {
+  for (const PullRequest& request : requests) {
+    wire::Command command;
+    command.set_id(request.id);
+    command.set_job(name);
+    command.mutable_pull_operations()->set_newest_ns(request.newest_ns);
+    command.mutable_pull_operations()->set_max_bytes(request.max_bytes);
+    const bool sent = outlets_.command_agent(request.host, command);
+    (sent ? outlets_.metrics.pulls_requested : outlets_.metrics.pulls_unsent).Increment();
+  }
 }
 
 void JobTable::ForgetHosts(Job& job, int64_t now_ns) const {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@
 #include "collector/metrics.h"
 #include "detector/job_engine.h"
 #include "proto/incident.pb.h"
+#include "proto/ingest.pb.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {
@@ -55,6 +57,8 @@ class JobTable {
     AlertSink& alerts;
     IncidentIndex& index;
     CollectorMetrics& metrics;
+    // Sends a command to the agent of a host; false when that is not connected. Thread-safe, never blocks.
+    std::function<bool(const std::string& host, const wire::Command& command)> command_agent;
   };
 
   JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets);
@@ -86,6 +90,7 @@ class JobTable {
   void LogReset(const std::string& name, Job& job, const std::string& why);
   void Append(Job& job, LogItem item);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
+  void SendRequests(const std::string& name, const std::vector<PullRequest>& requests);
   void Publish(const std::vector<IncidentEvent>& events);
   void EndOrphans(int64_t now_ns);
   bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);

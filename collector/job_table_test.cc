@@ -40,7 +40,14 @@ class FakeAlerts final : public AlertSink {
 
 class JobTableTest : public testing::Test {
  protected:
-  JobTable MakeTable() { return JobTable(options_, clock_, {log_, alerts_, index_, metrics_}); }
+  JobTable MakeTable() { return JobTable(options_, clock_, {log_, alerts_, index_, metrics_, Record()}); }
+
+  std::function<bool(const std::string&, const wire::Command&)> Record() {
+    return [this](const std::string& host, const wire::Command& command) {
+      commands_.emplace_back(host, command);
+      return true;
+    };
+  }
 
   static JobSlice Slice(const std::string& host, wire::AgentReport report) {
     JobSlice slice;
@@ -81,6 +88,7 @@ class JobTableTest : public testing::Test {
   }
 
   SimClock clock_;
+  std::vector<std::pair<std::string, wire::Command>> commands_;
   JobTableOptions options_;
   FakeLog log_;
   FakeAlerts alerts_;

@@ -57,6 +57,10 @@ class CollectorMetrics {
   prometheus::Histogram& detection_seconds;
   prometheus::Gauge& watermark_lag_seconds;
   prometheus::Counter& incident_events;
+  prometheus::Counter& pulls_requested;
+  prometheus::Counter& pulls_unsent;
+  prometheus::Counter& operations_pulled;
+  prometheus::Counter& operations_left_out;
 
   // Store.
   prometheus::Histogram& store_write_seconds;

@@ -56,6 +56,12 @@ void Router::Count(const HostReport& report, const ConvertLosses& losses) {
     for (const CommunicatorView& communicator : rank.communicators) operations += communicator.operations.size();
   }
   metrics_.operations_received.Increment(static_cast<double>(operations));
+  for (const PullAnswer& answer : report.answers) {
+    metrics_.operations_left_out.Increment(static_cast<double>(answer.left_out));
+    for (const PulledOperations& pulled : answer.pulled) {
+      metrics_.operations_pulled.Increment(static_cast<double>(pulled.operations.size()));
+    }
+  }
   metrics_.samples_received.Increment(static_cast<double>(report.samples.size()));
   metrics_.agent_records_dropped.Increment(static_cast<double>(report.dropped_records));
   metrics_.CountDropped("unknown_enum", static_cast<double>(losses.unknown_enums));

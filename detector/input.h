@@ -118,6 +118,30 @@ struct KernelEvent {
   int64_t host_ns = 0;
 };
 
+// Finished operations of one communicator of one rank, from what the host's agent still held.
+struct PulledOperations {
+  int32_t rank = -1;
+  uint64_t process_start_ticks = 0;
+  CommunicatorId communicator = 0;
+  std::vector<Operation> operations;  // by rising enqueue time
+};
+
+// A wish of the detector: the finished operations of one host, in full.
+struct PullRequest {
+  std::string host;
+  uint64_t id = 0;         // comes back in the answer; counts from 1 in the life of an engine
+  int64_t newest_ns = 0;   // those that finished this long ago or later
+  uint64_t max_bytes = 0;  // of the answer
+};
+
+// A host's answer to a PullRequest.
+struct PullAnswer {
+  uint64_t request = 0;
+  bool done = false;      // false = the agent refused
+  uint64_t left_out = 0;  // operations that were asked for and did not fit
+  std::vector<PulledOperations> pulled;
+};
+
 // What one report of one host says about the job.
 struct HostReport {
   std::string host;
@@ -127,6 +151,7 @@ struct HostReport {
   std::vector<RankView> ranks;
   std::vector<MetricSample> samples;
   std::vector<KernelEvent> kernel_events;
+  std::vector<PullAnswer> answers;
 };
 
 }  // namespace lockstep

@@ -88,6 +88,7 @@ class JobEngine {
   struct Conclusion {
     std::vector<Verdict> verdicts;  // by cause key
     bool can_conclude = false;
+    std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
   };
   Conclusion Evaluate(int64_t watermark_ns);
 

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +27,12 @@ class FakeCollector final : public CollectorConnector {
     reachable_ = reachable;
   }
 
+  // Sends `command` just before the next acknowledgement: who sees its report acknowledged has the command.
+  void SendCommand(const wire::Command& command) {
+    MutexLock lock(mutex_);
+    commands_.push_back(command);
+  }
+
   // Stored so far, in the order in which they came.
   std::vector<wire::AgentReport> reports() const {
     MutexLock lock(mutex_);
@@ -45,6 +52,9 @@ class FakeCollector final : public CollectorConnector {
         answer.mutable_hello_ack()->set_stored_sequence(collector_.newest());
       } else {
         collector_.Store(message.report());
+        for (wire::Command& command : collector_.TakeCommands()) {
+          *answers_.emplace_back().mutable_command() = std::move(command);
+        }
         answer.mutable_ack()->set_stored_sequence(message.report().sequence());
       }
       answers_.push_back(answer);
@@ -90,7 +100,13 @@ class FakeCollector final : public CollectorConnector {
     reports_.push_back(report);
   }
 
+  std::vector<wire::Command> TakeCommands() {
+    MutexLock lock(mutex_);
+    return std::exchange(commands_, {});
+  }
+
   mutable Mutex mutex_;
+  std::vector<wire::Command> commands_ ABSL_GUARDED_BY(mutex_);
   bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
   std::vector<wire::AgentReport> reports_ ABSL_GUARDED_BY(mutex_);
 };

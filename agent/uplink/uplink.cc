@@ -33,6 +33,14 @@ void Uplink::Send(wire::AgentReport report) {
   changed_.NotifyAll();
 }
 
+absl::optional<wire::Command> Uplink::TakeCommand() {
+  MutexLock lock(mutex_);
+  if (commands_.empty()) return absl::nullopt;
+  wire::Command command = std::move(commands_.front());
+  commands_.pop_front();
+  return command;
+}
+
 bool Uplink::Drain(int64_t nanos) {
   const int64_t deadline = RealClock().MonotonicNanos() + nanos;
   MutexLock lock(mutex_);
@@ -61,6 +69,7 @@ UplinkStatistics Uplink::statistics() const {
   statistics.reports_sent = session_.reports_sent();
   statistics.reports_acknowledged = session_.reports_acknowledged();
   statistics.reports_dropped = outbox_.dropped();
+  statistics.commands_dropped = commands_dropped_;
   statistics.connections = connections_;
   statistics.disconnections = disconnections_;
   statistics.outbox_bytes = outbox_.bytes();
@@ -148,6 +157,13 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
       in_turn = welcome = session_.OnHelloAck(message.hello_ack().stored_sequence(), now_ns);
     } else if (message.has_ack()) {
       in_turn = session_.OnAck(message.ack().stored_sequence(), now_ns);
+    } else if (message.has_command()) {
+      in_turn = session_.state() == UplinkSession::State::kStreaming;
+      if (commands_.size() < kMaxCommands) {
+        commands_.push_back(message.command());
+      } else {
+        ++commands_dropped_;
+      }
     }
     if (welcome) {
       ++connections_;

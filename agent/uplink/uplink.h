@@ -9,10 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <thread>
 
+#include "absl/types/optional.h"
 #include "agent/uplink/backoff.h"
 #include "agent/uplink/collector_stream.h"
 #include "agent/uplink/outbox.h"
@@ -32,6 +34,7 @@ struct UplinkStatistics {
   std::map<std::string, uint64_t> reports_dropped;  // by reason
   uint64_t connections = 0;                         // streams whose greeting was answered
   uint64_t disconnections = 0;                      // ends of streams, also of those that never came up
+  uint64_t commands_dropped = 0;                    // of the collector, beyond Uplink::kMaxCommands
   size_t outbox_bytes = 0;                          // now
   size_t outbox_reports = 0;                        // now
   std::string last_error;                           // of the last stream that ended; empty = none yet
@@ -39,6 +42,8 @@ struct UplinkStatistics {
 
 class Uplink {
  public:
+  static constexpr size_t kMaxCommands = 64;  // that wait for TakeCommand
+
   // `hello` is sent first on every stream. Borrows `connector` and `clock`. Starts its thread.
   Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
          const Random& random);
@@ -48,6 +53,10 @@ class Uplink {
 
   // Hands a report over; its sequence and losses are filled in. Never blocks on the network.
   void Send(wire::AgentReport report);
+
+  // The oldest command of the collector that was not taken yet. Beyond kMaxCommands the newest are dropped and counted:
+  // the collector hears no answer and may ask again.
+  absl::optional<wire::Command> TakeCommand();
 
   // Waits until all is acknowledged, for at most `nanos` of real time, and only while connected. True = all is.
   bool Drain(int64_t nanos);
@@ -79,6 +88,8 @@ class Uplink {
   CollectorStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the open one
   bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;           // its reader has seen the end
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<wire::Command> commands_ ABSL_GUARDED_BY(mutex_);
+  uint64_t commands_dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t disconnections_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);

@@ -189,7 +189,11 @@ absl::Status CheckHeader(const wire::CaptureInput& input) {
   RETURN_IF_ERROR(CheckCount("metrics", report.metrics_size(), kMaxMetricBlocksPerReport));
   RETURN_IF_ERROR(CheckCount("kernel_events", report.kernel_events_size(), kMaxKernelEventsPerReport));
   RETURN_IF_ERROR(CheckCount("sources", report.sources_size(), kMaxSourcesPerReport));
-  return CheckCount("dropped", report.dropped_size(), kMaxDropReasonsPerReport);
+  RETURN_IF_ERROR(CheckCount("dropped", report.dropped_size(), kMaxDropReasonsPerReport));
+  int64_t pulled = 0;
+  for (const wire::CommandResult& result : report.command_results()) pulled += result.pulled_size();
+  if (pulled > kMaxPulledBatchesPerReport) return Invalid("command_results", absl::StrCat(pulled, " pulled batches"));
+  return CheckCount("command_results", report.command_results_size(), kMaxCommandResultsPerReport);
 }
 
 // What the engine does not look at and history keeps all the same.
@@ -239,6 +243,35 @@ absl::Status FillSamples(const wire::AgentReport& report, HostReport& to, Conver
   return absl::OkStatus();
 }
 
+absl::StatusOr<PullAnswer> ToPullAnswer(const wire::CommandResult& from, ConvertLosses& losses) {
+  RETURN_IF_ERROR(CheckName("job", from.job(), kMaxJobBytes));
+  if (from.error().size() > kMaxTextBytes) return Invalid("error", absl::StrCat(from.error().size(), " bytes"));
+  PullAnswer to;
+  to.request = from.id();
+  to.done = from.outcome() == wire::CommandResult::OUTCOME_DONE;
+  to.left_out = from.left_out();
+  to.pulled.reserve(from.pulled_size());
+  for (int i = 0; i < from.pulled_size(); ++i) {
+    const wire::PulledOperations& pulled = from.pulled(i);
+    if (pulled.rank() < 0 || pulled.rank() >= kMaxRanks) return At("pulled", i, Invalid("rank", "out of range"));
+    absl::StatusOr<std::vector<Operation>> operations = ToOperations(pulled.operations(), losses);
+    if (!operations.ok()) return At("pulled", i, operations.status());
+    to.pulled.push_back({pulled.rank(), pulled.process_start_ticks(), pulled.communicator(), *std::move(operations)});
+  }
+  return to;
+}
+
+// Answers to other jobs' requests travel in the same report and are not this job's business.
+absl::Status FillAnswers(const wire::CaptureInput& input, HostReport& to, ConvertLosses& losses) {
+  for (int i = 0; i < input.report().command_results_size(); ++i) {
+    if (input.report().command_results(i).job() != input.job()) continue;
+    absl::StatusOr<PullAnswer> answer = ToPullAnswer(input.report().command_results(i), losses);
+    if (!answer.ok()) return At("command_results", i, answer.status());
+    to.answers.push_back(*std::move(answer));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FillKernelEvents(const wire::AgentReport& report, HostReport& to, ConvertLosses& losses) {
   to.kernel_events.reserve(report.kernel_events_size());
   for (int i = 0; i < report.kernel_events_size(); ++i) {
@@ -271,6 +304,7 @@ absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, Convert
   RETURN_IF_ERROR(FillRanks(report, to, losses));
   RETURN_IF_ERROR(FillSamples(report, to, losses));
   RETURN_IF_ERROR(FillKernelEvents(report, to, losses));
+  RETURN_IF_ERROR(FillAnswers(input, to, losses));
   return to;
 }
 

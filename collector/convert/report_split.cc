@@ -36,6 +36,8 @@ absl::StatusOr<std::vector<wire::CaptureInput>> SplitReport(const std::string& h
   }
   google::protobuf::RepeatedPtrField<wire::ProcessReport> processes;
   processes.Swap(report.mutable_processes());
+  google::protobuf::RepeatedPtrField<wire::CommandResult> results;
+  results.Swap(report.mutable_command_results());
   absl::flat_hash_map<std::string, size_t> index_of_job;
   for (wire::ProcessReport& process : processes) {
     const auto [position, is_new] = index_of_job.try_emplace(process.job(), inputs.size());
@@ -47,6 +49,11 @@ absl::StatusOr<std::vector<wire::CaptureInput>> SplitReport(const std::string& h
       *inputs.back().mutable_report() = report;
     }
     *inputs[position->second].mutable_report()->add_processes() = std::move(process);
+  }
+  for (wire::CommandResult& result : results) {
+    const auto position = index_of_job.find(result.job());
+    if (position == index_of_job.end()) continue;  // the job has ended: nobody waits for it
+    *inputs[position->second].mutable_report()->add_command_results() = std::move(result);
   }
   return inputs;
 }

@@ -83,6 +83,15 @@ bool AgentLedger::IsStale(const Ticket& ticket) const {
   return ticket.epoch != epoch_;
 }
 
+bool AgentLedger::Send(const wire::Command& command) const {
+  std::shared_ptr<AgentStream> stream;
+  {
+    MutexLock lock(mutex_);
+    stream = stream_.lock();
+  }
+  return stream != nullptr && stream->Send(command);
+}
+
 std::shared_ptr<AgentStream> AgentLedger::Attach(const std::shared_ptr<AgentStream>& stream) {
   MutexLock lock(mutex_);
   std::shared_ptr<AgentStream> before = stream_.lock();

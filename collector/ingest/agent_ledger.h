@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "proto/ingest.pb.h"
 
 namespace lockstep {
 
@@ -28,6 +29,9 @@ class AgentStream {
 
   // A queue that was full may have room again.
   virtual void Resume() = 0;
+
+  // Sends a command, after those before it. False = too many wait, or the agent has not been admitted.
+  virtual bool Send(const wire::Command& command) = 0;
 
   // Ends the stream with `status`.
   virtual void Close(const absl::Status& status) = 0;
@@ -72,6 +76,9 @@ class AgentLedger {
 
   // Whether the report belongs to what Rewind has forgotten.
   bool IsStale(const Ticket& ticket) const;
+
+  // Sends a command over the attached stream. False = there is none, or it takes no more.
+  bool Send(const wire::Command& command) const;
 
   // The stream to acknowledge to; replaces the one before, which is returned (nullptr if gone).
   std::shared_ptr<AgentStream> Attach(const std::shared_ptr<AgentStream>& stream);

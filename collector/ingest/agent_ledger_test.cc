@@ -15,9 +15,14 @@ class FakeStream final : public AgentStream {
  public:
   void OnStored(uint64_t sequence) override { acks.push_back(sequence); }
   void Resume() override {}
+  bool Send(const wire::Command& command) override {
+    commands.push_back(command.id());
+    return commands.size() < 3;
+  }
   void Close(const absl::Status& status) override { closed = status; }
 
   std::vector<uint64_t> acks;
+  std::vector<uint64_t> commands;
   absl::Status closed;
 };
 
@@ -48,6 +53,21 @@ TEST(AgentLedgerTest, AcknowledgementsAreCumulativeWhateverTheOrderOfStoring) {
   EXPECT_TRUE(stream->acks.empty());
   Store(ledger, {{ledger, 1, 0}});
   EXPECT_EQ(stream->acks, std::vector<uint64_t>{3});
+}
+
+TEST(AgentRegistryTest, CommandsGoToTheConnectedAgentAlone) {
+  SimClock clock;
+  AgentRegistry registry({}, clock);
+  wire::Command command;
+  command.set_id(9);
+  EXPECT_FALSE(registry.Send("node-1", command));
+  auto stream = std::make_shared<FakeStream>();
+  ASSERT_OK(registry.Connect("node-1", 7, "v", 0, stream));
+  EXPECT_TRUE(registry.Send("node-1", command));
+  EXPECT_FALSE(registry.Send("node-2", command));
+  EXPECT_EQ(stream->commands, std::vector<uint64_t>{9});
+  stream.reset();
+  EXPECT_FALSE(registry.Send("node-1", command));
 }
 
 TEST(AgentLedgerTest, WhatWasAcceptedIsADuplicate) {

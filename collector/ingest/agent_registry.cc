@@ -58,6 +58,17 @@ bool AgentRegistry::MakeRoomLocked() {
   return true;
 }
 
+bool AgentRegistry::Send(const std::string& host, const wire::Command& command) const {
+  std::shared_ptr<AgentLedger> ledger;
+  {
+    MutexLock lock(mutex_);
+    const auto found = agents_.find(host);
+    if (found == agents_.end()) return false;
+    ledger = found->second.ledger;
+  }
+  return ledger->Send(command);
+}
+
 int AgentRegistry::RewindLost() {
   std::vector<std::shared_ptr<AgentLedger>> ledgers;
   {

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/ingest/agent_ledger.h"
+#include "proto/ingest.pb.h"
 
 namespace lockstep {
 
@@ -47,6 +48,9 @@ class AgentRegistry {
   absl::StatusOr<std::shared_ptr<AgentLedger>> Connect(const std::string& host, uint64_t incarnation,
                                                        const std::string& version, uint64_t stored_sequence,
                                                        const std::shared_ptr<AgentStream>& stream);
+
+  // Sends a command to the agent of `host`. False = it is not connected, or takes no more.
+  bool Send(const std::string& host, const wire::Command& command) const;
 
   // Rewinds every ledger that lost a report; see AgentLedger::Rewind. Returns how many.
   int RewindLost();

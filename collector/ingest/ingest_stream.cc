@@ -149,6 +149,14 @@ void IngestStream::OnStored(uint64_t sequence) {
   WriteNextLocked();
 }
 
+bool IngestStream::Send(const wire::Command& command) {
+  MutexLock lock(mutex_);
+  if (closing_ || ledger_ == nullptr || commands_.size() == kMaxWaitingCommands) return false;
+  commands_.push_back(command);
+  WriteNextLocked();
+  return true;
+}
+
 void IngestStream::OnWriteDone(bool ok) {
   MutexLock lock(mutex_);
   writing_ = false;
@@ -195,6 +203,9 @@ void IngestStream::WriteNextLocked() {
     sent_ack_ = pending_ack_;
     out_.mutable_ack()->set_stored_sequence(sent_ack_);
     sink_.OnAckSent();
+  } else if (!commands_.empty()) {
+    *out_.mutable_command() = std::move(commands_.front());
+    commands_.pop_front();
   } else {
     return;
   }

@@ -11,7 +11,9 @@
 #include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,6 +30,7 @@
 namespace lockstep {
 
 inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr size_t kMaxWaitingCommands = 64;
 
 class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>,
                            public AgentStream,
@@ -45,6 +48,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   // AgentStream
   void OnStored(uint64_t sequence) override;
   void Resume() override;
+  bool Send(const wire::Command& command) override;
   void Close(const absl::Status& status) override;
 
   // Reactions of gRPC.
@@ -80,6 +84,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   wire::CollectorMessage out_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<AgentLedger> ledger_ ABSL_GUARDED_BY(mutex_);  // nullptr until admitted
   absl::Status status_ ABSL_GUARDED_BY(mutex_);                  // why it is closing
+  std::deque<wire::Command> commands_ ABSL_GUARDED_BY(mutex_);   // to be sent
   uint64_t pending_ack_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t sent_ack_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hello_received_ ABSL_GUARDED_BY(mutex_) = false;

@@ -78,7 +78,7 @@ bool IsWorthReporting(const CommunicatorPart& part, int64_t now_ns) {
 
 class Builder {
  public:
-  explicit Builder(int64_t now_ns) : now_ns_(now_ns) {}
+  Builder(int64_t now_ns, OperationArchive& archive) : now_ns_(now_ns), archive_(archive) {}
 
   void Append(const std::map<std::string, FollowedRing>& rings, wire::AgentReport& report) {
     std::vector<ProcessPart> parts;
@@ -162,11 +162,12 @@ class Builder {
         continue;
       }
       ++communicators_;
-      AppendCommunicator(communicator, *to.add_communicators());
+      AppendCommunicator(communicator, to, *to.add_communicators());
     }
   }
 
-  void AppendCommunicator(const CommunicatorPart& part, wire::CommunicatorReport& to) {
+  void AppendCommunicator(const CommunicatorPart& part, const wire::ProcessReport& process,
+                          wire::CommunicatorReport& to) {
     const ring::CommunicatorEntry& entry = *part.entry;
     to.set_id(entry.id);
     to.set_name(RingText(entry.name));
@@ -183,6 +184,22 @@ class Builder {
     const size_t kept = AppendOperations(part.finished, share_, *to.mutable_operations());
     tally_.reported += kept;
     tally_.over_budget += part.finished.size() - kept;
+    Archive(part, process, entry.id, kept == part.finished.size() ? &to.operations() : nullptr);
+  }
+
+  // `all` = the operations as already encoded, if nothing was thinned out.
+  void Archive(const CommunicatorPart& part, const wire::ProcessReport& process, uint64_t communicator,
+               const wire::OperationBatch* all) {
+    const OperationArchive::Owner owner{process.job(), process.rank(), process.process_start_ticks(), communicator};
+    const auto newest = std::max_element(part.finished.begin(), part.finished.end(), [](const auto* a, const auto* b) {
+      return a->finished_at_ns < b->finished_at_ns;
+    });
+    wire::OperationBatch encoded;
+    if (all == nullptr) {
+      AppendOperations(part.finished, part.finished.size(), encoded);
+      all = &encoded;
+    }
+    archive_.Add(owner, *all, (*newest)->finished_at_ns);
   }
 
   void AppendInFlight(const ring::OperationSlot& operation, wire::InFlight& to) {
@@ -195,6 +212,7 @@ class Builder {
   }
 
   const int64_t now_ns_;
+  OperationArchive& archive_;
   size_t share_ = 0;          // operations that each communicator may send
   size_t communicators_ = 0;  // appended so far
   RingTally tally_;
@@ -211,8 +229,9 @@ void RingTally::Add(const RingTally& other) {
   communicators_left_out += other.communicators_left_out;
 }
 
-RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, wire::AgentReport& report) {
-  Builder builder(now_ns);
+RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, OperationArchive& archive,
+                      wire::AgentReport& report) {
+  Builder builder(now_ns, archive);
   builder.Append(rings, report);
   return builder.tally();
 }

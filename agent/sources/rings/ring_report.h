@@ -3,7 +3,7 @@
 //
 // Operations beyond kMaxOperationsPerReport are thinned: each communicator with more than its fair share keeps those
 // whose sequence is a multiple of a power of two, its `stride` (see OperationBatch), so that the samples of different
-// hosts still meet. Pure.
+// hosts still meet. No I/O, no clock.
 
 #ifndef LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_
 #define LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_
@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 
+#include "agent/sources/rings/operation_archive.h"
 #include "agent/sources/rings/ring_directory.h"
 #include "base/clock.h"
 #include "proto/telemetry.pb.h"
@@ -36,8 +37,10 @@ struct RingTally {
   void Add(const RingTally& other);
 };
 
-// Appends one ProcessReport for each ring. `now_ns` is CLOCK_MONOTONIC.
-RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, wire::AgentReport& report);
+// Appends one ProcessReport for each ring; all plausible operations go to `archive`, thinned out or not. `now_ns` is
+// CLOCK_MONOTONIC.
+RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, OperationArchive& archive,
+                      wire::AgentReport& report);
 
 }  // namespace lockstep
 

@@ -24,10 +24,23 @@ void AppendDropped(const RingTally& tally, wire::AgentReport& report) {
 
 absl::Status RingsSource::Collect(const Tick& tick, wire::AgentReport& report) {
   const absl::Status status = directory_.Poll(tick.monotonic_ns);
-  const RingTally tally = AppendRings(directory_.rings(), tick.monotonic_ns, report);
+  const RingTally tally = AppendRings(directory_.rings(), tick.monotonic_ns, archive_, report);
   total_.Add(tally);
   AppendDropped(tally, report);
   return status;
+}
+
+void RingsSource::Execute(const wire::Command& command, const Tick& tick, wire::AgentReport& report) const {
+  wire::CommandResult& result = *report.add_command_results();
+  result.set_id(command.id());
+  result.set_job(command.job());
+  result.set_outcome(wire::CommandResult::OUTCOME_DONE);
+  if (command.has_pull_operations()) {
+    archive_.Pull(command.job(), command.pull_operations(), tick.monotonic_ns, result);
+  } else {
+    result.set_outcome(wire::CommandResult::OUTCOME_REFUSED);
+    result.set_error("this agent does not know the command");
+  }
 }
 
 }  // namespace lockstep

@@ -11,8 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "agent/rooted_fs.h"
 #include "agent/source.h"
+#include "agent/sources/rings/operation_archive.h"
 #include "agent/sources/rings/ring_directory.h"
 #include "agent/sources/rings/ring_report.h"
+#include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -29,12 +31,17 @@ class RingsSource final : public Source {
   absl::string_view name() const override { return "rings"; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
+  // Carries out a command of the collector; the answer goes into `report`.
+  void Execute(const wire::Command& command, const Tick& tick, wire::AgentReport& report) const;
+
   // For the agent's own metrics.
   const RingDirectory& directory() const { return directory_; }
   const RingTally& total() const { return total_; }  // since the start
+  const OperationArchive& archive() const { return archive_; }
 
  private:
   RingDirectory directory_;
+  OperationArchive archive_;
   RingTally total_;
 };
 

@@ -1,0 +1,59 @@
+#include "agent/sources/rings/operation_archive.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace lockstep {
+namespace {
+
+template <typename List, typename Value>
+bool IsAmong(const List& list, Value value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+void OperationArchive::Add(const Owner& owner, const wire::OperationBatch& batch, int64_t newest_ns) {
+  if (batch.kinds().empty()) return;
+  Chunk chunk{owner, newest_ns, static_cast<uint64_t>(batch.kinds_size()), batch.SerializeAsString()};
+  bytes_ += chunk.bytes();
+  chunks_.push_back(std::move(chunk));
+  while (bytes_ > max_bytes_) {
+    bytes_ -= chunks_.front().bytes();
+    thrown_away_ += chunks_.front().operations;
+    chunks_.pop_front();
+  }
+}
+
+void OperationArchive::Pull(const std::string& job, const wire::PullOperations& request, int64_t now_ns,
+                            wire::CommandResult& result) const {
+  const size_t limit = request.max_bytes() == 0 ? kMaxAnswerBytes : std::min(request.max_bytes(), kMaxAnswerBytes);
+  const int64_t since_ns = now_ns - std::clamp<int64_t>(request.newest_ns(), 0, now_ns);
+  std::vector<const Chunk*> chosen;  // newest first
+  size_t bytes = 0;
+  uint64_t left_out = 0;
+  for (auto chunk = chunks_.rbegin(); chunk != chunks_.rend(); ++chunk) {
+    if (chunk->owner.job != job || chunk->newest_ns < since_ns) continue;
+    if (!IsAmong(request.ranks(), chunk->owner.rank)) continue;
+    if (!IsAmong(request.communicators(), chunk->owner.communicator)) continue;
+    bytes += chunk->bytes();
+    if (bytes > limit) {
+      left_out += chunk->operations;
+    } else {
+      chosen.push_back(&*chunk);
+    }
+  }
+  for (auto chunk = chosen.rbegin(); chunk != chosen.rend(); ++chunk) {
+    wire::PulledOperations& pulled = *result.add_pulled();
+    pulled.set_rank((*chunk)->owner.rank);
+    pulled.set_process_start_ticks((*chunk)->owner.process_start_ticks);
+    pulled.set_communicator((*chunk)->owner.communicator);
+    CHECK(pulled.mutable_operations()->ParseFromString((*chunk)->encoded));
+  }
+  result.set_left_out(left_out);
+}
+
+}  // namespace lockstep
