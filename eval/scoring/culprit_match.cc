@@ -1,0 +1,70 @@
+#include "eval/scoring/culprit_match.h"
+
+#include <algorithm>
+
+#include "sim/fault_spec.h"
+
+namespace lockstep {
+namespace {
+
+bool SameLink(const Culprit& a, const Culprit& b) {
+  return (a.host == b.host && a.peer_host == b.peer_host) || (a.host == b.peer_host && a.peer_host == b.host);
+}
+
+bool SameWhereGiven(const Culprit& answer, const Culprit& culprit) {
+  const bool rank = answer.rank < 0 || culprit.rank < 0 || answer.rank == culprit.rank;
+  return rank && (answer.device.empty() || culprit.device.empty() || answer.device == culprit.device);
+}
+
+}  // namespace
+
+bool NamesExactly(const Culprit& answer, const Culprit& culprit, const TrueCause& cause) {
+  if (!culprit.peer_host.empty()) return SameLink(answer, culprit);
+  if (answer.host != culprit.host) return false;
+  if (culprit.rank < 0) return true;
+  return InfoOf(cause.kind).target == TargetKind::kNic ? SameWhereGiven(answer, culprit) : answer.rank == culprit.rank;
+}
+
+bool NamesHost(const Culprit& answer, const Culprit& culprit) {
+  if (answer.host.empty()) return false;
+  return answer.host == culprit.host || answer.host == culprit.peer_host;
+}
+
+bool NamesAnyExactly(const Culprit& answer, const TrueCause& cause) {
+  return std::any_of(cause.culprits.begin(), cause.culprits.end(),
+                     [&](const Culprit& culprit) { return NamesExactly(answer, culprit, cause); });
+}
+
+bool NamesAnyHost(const Culprit& answer, const TrueCause& cause) {
+  return std::any_of(cause.culprits.begin(), cause.culprits.end(),
+                     [&](const Culprit& culprit) { return NamesHost(answer, culprit); });
+}
+
+bool NamesTheGroup(const Verdict& verdict, const TrueCause& cause) {
+  const bool group_class =
+      verdict.verdict_class == VerdictClass::kGroupSlow || verdict.verdict_class == VerdictClass::kLinkSlow;
+  if (cause.indistinguishable_hosts.empty() || verdict.scope != VerdictScope::kNetwork || !group_class) return false;
+  const auto listed = [&](const std::string& host) {
+    return host.empty() || std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
+             return culprit.host == host || culprit.peer_host == host;
+           });
+  };
+  return std::all_of(cause.culprits.begin(), cause.culprits.end(),
+                     [&](const Culprit& c) { return listed(c.host) && listed(c.peer_host); }) &&
+         std::none_of(verdict.culprits.begin(), verdict.culprits.end(),
+                      [&](const Culprit& culprit) { return IsInnocent(culprit.host, cause); });
+}
+
+bool Accuses(const Verdict& verdict) {
+  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
+}
+
+bool IsInnocent(absl::string_view host, const TrueCause& cause) {
+  const bool culprit = std::any_of(cause.culprits.begin(), cause.culprits.end(),
+                                   [&](const Culprit& c) { return c.host == host || c.peer_host == host; });
+  const bool in_group = std::find(cause.indistinguishable_hosts.begin(), cause.indistinguishable_hosts.end(), host) !=
+                        cause.indistinguishable_hosts.end();
+  return !culprit && !in_group;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+// Parts of a recording, as somebody would hold them who looked earlier. Pure functions; O(operations).
+
+#ifndef LOCKSTEP_EVAL_SUITES_TRACE_CUT_H_
+#define LOCKSTEP_EVAL_SUITES_TRACE_CUT_H_
+
+#include <cstdint>
+
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+// What was recorded until `host_ns` on every host's own clock: later operations are missing, those under way have not
+// begun or not ended. Hosts whose clocks are apart are cut as far apart.
+Trace UntilTime(const Trace& trace, int64_t host_ns);
+
+// The first `steps` of `all_steps` steps of every rank, by its number of operations: exact for recordings without
+// losses of jobs that do the same in every step.
+Trace FirstSteps(const Trace& trace, int64_t steps, int64_t all_steps);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_EVAL_SUITES_TRACE_CUT_H_
