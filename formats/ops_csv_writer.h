@@ -1,0 +1,20 @@
+// Writes a trace as ops-csv: one row per operation, rank after rank. docs/formats.md describes the columns.
+//
+// Everything of the trace that ops-csv has a column for survives; process states, hints, members without records and
+// timing qualities do not. Memory: one block of text, and one entry per (communicator, member).
+
+#ifndef LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
+#define LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
+
+#include "absl/status/status.h"
+#include "detector/trace/trace.h"
+#include "formats/file_writer.h"
+
+namespace lockstep {
+
+// Header and rows. The caller closes `file`.
+absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
