@@ -11,8 +11,8 @@
 
 #include "base/testing/sim_clock.h"
 #include "base/testing/temporary_directory.h"
-#include "cli/capture_file.h"
 #include "cli/testing/fake_query_server.h"
+#include "formats/capture_file.h"
 #include "nlohmann/json.hpp"
 #include "proto/capture.pb.h"
 

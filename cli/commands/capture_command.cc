@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "cli/capture_file.h"
 #include "cli/duration_argument.h"
 #include "cli/render/json.h"
+#include "formats/capture_file.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {

@@ -2,11 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "cli/capture_file.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "collector/replay/replay.h"
 #include "detector/job_engine.h"
+#include "formats/capture_file.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {

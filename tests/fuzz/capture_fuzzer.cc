@@ -10,8 +10,8 @@
 
 #include "absl/strings/string_view.h"
 #include "base/check.h"
-#include "cli/capture_file.h"
 #include "collector/replay/replay.h"
+#include "formats/capture_file.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/capture_file.h"
+#include "formats/capture_file.h"
 
 #include <gtest/gtest.h>
 #include <zstd.h>

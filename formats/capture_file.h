@@ -9,8 +9,8 @@
 // Errors: FAILED_PRECONDITION when a file cannot be opened or written, DATA_LOSS with the byte offset in the file when
 // it is not a capture, of a newer format, damaged or cut short.
 
-#ifndef LOCKSTEP_CLI_CAPTURE_FILE_H_
-#define LOCKSTEP_CLI_CAPTURE_FILE_H_
+#ifndef LOCKSTEP_FORMATS_CAPTURE_FILE_H_
+#define LOCKSTEP_FORMATS_CAPTURE_FILE_H_
 
 #include <cstdint>
 #include <fstream>
@@ -75,4 +75,4 @@ absl::Status ReadCapture(const std::string& name, std::istream& bytes,
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_CLI_CAPTURE_FILE_H_
+#endif  // LOCKSTEP_FORMATS_CAPTURE_FILE_H_

@@ -1,4 +1,4 @@
-#include "cli/capture_file.h"
+#include "formats/capture_file.h"
 
 #include <errno.h>
 #include <stdio.h>
