@@ -1,0 +1,146 @@
+#include "eval/suites/episode_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "eval/baselines/baseline.h"
+#include "eval/baselines/joined_trace.h"
+#include "eval/suites/trace_cut.h"
+
+namespace lockstep {
+namespace {
+
+// When the records are looked at after the onset of a hang.
+constexpr double kHangLooksSeconds[] = {1, 2, 3, 4, 5, 6, 8, 10};
+
+constexpr size_t kVerdictsShown = 4;
+constexpr size_t kCulpritsShown = 4;
+
+std::string CulpritText(const Culprit& culprit) {
+  std::string text = culprit.host;
+  if (culprit.rank >= 0) absl::StrAppend(&text, "/rank", culprit.rank);
+  if (!culprit.peer_host.empty()) absl::StrAppend(&text, "->", culprit.peer_host);
+  return text;
+}
+
+std::string AnswerText(const JobReport& report) {
+  std::string text = Name(report.state);
+  for (size_t i = 0; i < std::min(report.verdicts.size(), kVerdictsShown); ++i) {
+    const Verdict& verdict = report.verdicts[i];
+    absl::StrAppend(&text, "; ", Name(verdict.scope), " ", Name(verdict.verdict_class));
+    absl::StrAppendFormat(&text, " %.1f%%", 100 * verdict.cost.slowdown_fraction);
+    for (size_t j = 0; j < std::min(verdict.culprits.size(), kCulpritsShown); ++j) {
+      absl::StrAppend(&text, j == 0 ? " " : ",", CulpritText(verdict.culprits[j]));
+    }
+    if (verdict.culprits.size() > kCulpritsShown) absl::StrAppend(&text, ",... (", verdict.culprits.size(), ")");
+  }
+  if (report.verdicts.size() > kVerdictsShown) absl::StrAppend(&text, "; ... (", report.verdicts.size(), " verdicts)");
+  return text;
+}
+
+int64_t LatestTime(const Trace& trace) {
+  int64_t latest_ns = kNoTime;
+  for (const TraceOperation& operation : trace.operations) {
+    latest_ns = std::max({latest_ns, operation.enqueue_ns, operation.start_ns, operation.end_ns});
+  }
+  return latest_ns;
+}
+
+int64_t EarliestTime(const Trace& trace) {
+  int64_t earliest_ns = std::numeric_limits<int64_t>::max();
+  for (const TraceOperation& operation : trace.operations) earliest_ns = std::min(earliest_ns, operation.enqueue_ns);
+  return earliest_ns;
+}
+
+JobEvidence OnlyTrace(const JobEvidence& evidence, Trace trace) {
+  JobEvidence part;
+  part.job = evidence.job;
+  part.trace = std::move(trace);
+  return part;
+}
+
+// Who was accused wrongly at any look counts.
+void AddWrongAccusations(const EpisodeScore& from, EpisodeScore* to) {
+  to->accused_wrongly.insert(to->accused_wrongly.end(), from.accused_wrongly.begin(), from.accused_wrongly.end());
+  std::sort(to->accused_wrongly.begin(), to->accused_wrongly.end());
+  to->accused_wrongly.erase(std::unique(to->accused_wrongly.begin(), to->accused_wrongly.end()),
+                            to->accused_wrongly.end());
+}
+
+void LookAtPrefixes(const EpisodePlan& plan, const Episode& episode, const Engine& engine, const RunOptions& options,
+                    EpisodeOutcome* outcome) {
+  const int64_t steps = plan.job.schedule.steps;
+  const int64_t onset = plan.faults.front().onset_step;
+  for (int64_t taken = 1; taken <= kMostStepsToVerdict && onset + taken <= steps; ++taken) {
+    const JobReport report =
+        engine(OnlyTrace(episode.evidence, FirstSteps(episode.evidence.trace, onset + taken, steps)));
+    const EpisodeScore score = ScoreReport(report, episode.truth, options.min_cost);
+    AddWrongAccusations(score, &outcome->score);
+    if (!score.causes.front().top1) continue;
+    outcome->steps_to_verdict = taken;
+    return;
+  }
+}
+
+void LookAfterTheHang(const Episode& episode, const Engine& engine, const RunOptions& options,
+                      EpisodeOutcome* outcome) {
+  for (const double seconds : kHangLooksSeconds) {
+    const int64_t look_ns =
+        episode.truth.hang_ns + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
+    const JobReport report = engine(OnlyTrace(episode.evidence, UntilTime(episode.evidence.trace, look_ns)));
+    const EpisodeScore score = ScoreReport(report, episode.truth, options.min_cost);
+    AddWrongAccusations(score, &outcome->score);
+    if (!score.causes.front().exact_set) {
+      outcome->hang_seconds = -1;
+    } else if (outcome->hang_seconds < 0) {
+      outcome->hang_seconds = seconds;
+    }
+  }
+}
+
+}  // namespace
+
+EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine& engine, const RunOptions& options,
+                       const Clock& clock) {
+  EpisodeOutcome outcome;
+  outcome.description = Describe(plan);
+  outcome.gpus = plan.job.parallelism.gpus();
+  const int64_t start_ns = clock.MonotonicNanos();
+  Episode episode = Simulate(plan.job, plan.faults, plan.seed);
+  if (plan.cut_share < 1) {
+    Trace& trace = episode.evidence.trace;
+    const int64_t first_ns = EarliestTime(trace), last_ns = LatestTime(trace);
+    trace = UntilTime(trace, first_ns + static_cast<int64_t>(plan.cut_share * static_cast<double>(last_ns - first_ns)));
+  }
+  const int64_t simulated_ns = clock.MonotonicNanos();
+  const JobReport report = engine(episode.evidence);
+  outcome.diagnose_ns = clock.MonotonicNanos() - simulated_ns;
+  outcome.simulate_ns = simulated_ns - start_ns;
+  outcome.negative = episode.truth.is_negative;
+  outcome.true_state = episode.truth.state;
+  outcome.records = episode.evidence.trace.operations.size();
+  outcome.answer = AnswerText(report);
+  outcome.score = ScoreReport(report, episode.truth, options.min_cost);
+  if (suite.procedure == Procedure::kPrefixes) LookAtPrefixes(plan, episode, engine, options, &outcome);
+  if (suite.procedure == Procedure::kHangCuts) LookAfterTheHang(episode, engine, options, &outcome);
+  if (suite.baselines && options.baselines) {
+    const JoinedTrace joined(episode.evidence.trace);
+    for (const Baseline& baseline : AllBaselines()) {
+      outcome.baselines.push_back(ScoreRanking(baseline.rank(joined), episode.evidence.trace, episode.truth));
+    }
+  }
+  return outcome;
+}
+
+EpisodeOutcome RunEpisode(const Suite& suite, uint64_t number, const Engine& engine, const RunOptions& options,
+                          const Clock& clock) {
+  EpisodeOutcome outcome = RunPlan(PlanOf(suite, number), suite, engine, options, clock);
+  outcome.number = number;
+  return outcome;
+}
+
+}  // namespace lockstep
