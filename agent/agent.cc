@@ -27,7 +27,8 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   agent->rings_ = rings.get();
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
   for (const SourceRow& row : table) {
-    absl::StatusOr<std::unique_ptr<Source>> source = row.create({options.root, options.nvml_library});
+    absl::StatusOr<std::unique_ptr<Source>> source =
+        row.create({options.root, options.nvml_library, options.nccl_ras_address});
     if (source.ok()) {
       agent->runner_.Add(*std::move(source), row.may_hang);
     } else {

@@ -41,6 +41,8 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("root", &options.root, "where /proc and /sys of the watched machine are mounted",
                NotEmpty(options.root));
   settings.Add("nvml_library", &options.nvml_library, "name or path of NVIDIA's management library");
+  settings.Add("nccl_ras_address", &options.nccl_ras_address,
+               "localhost:PORT or IP:PORT of NCCL's RAS service; empty = do not ask");
   settings.Add("tick", &options.tick, "time between two reports",
                Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
   settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",

@@ -20,6 +20,7 @@ struct AgentOptions {
   std::string ring_directory = ring::kDefaultDirectory;
   std::string root = "/";
   std::string nvml_library = "libnvidia-ml.so.1";
+  std::string nccl_ras_address = "localhost:28028";  // empty = do not ask
   absl::Duration tick = absl::Seconds(1);
   absl::Duration source_deadline = absl::Milliseconds(200);
   absl::Duration drain = absl::Seconds(3);

@@ -8,6 +8,9 @@
 #include "agent/sources/kernel_log/kernel_log_source.h"
 #include "agent/sources/net/net_source.h"
 #include "agent/sources/nvml/nvml_source.h"
+#include "agent/sources/ras/ras_conversation.h"
+#include "agent/sources/ras/ras_source.h"
+#include "base/random.h"
 #include "base/status_macros.h"
 
 namespace lockstep {
@@ -37,11 +40,25 @@ absl::StatusOr<std::unique_ptr<Source>> MakeNvml(const SourceOptions& options) {
   return std::make_unique<NvmlSource>(options.nvml_library);
 }
 
+// Stands in the table also where it is switched off, so that status tells.
+class SwitchedOffSource final : public Source {
+ public:
+  absl::string_view name() const override { return "nccl_ras"; }
+  absl::Status Collect(const Tick&, wire::AgentReport&) override { return NoData("switched off: no address"); }
+};
+
+absl::StatusOr<std::unique_ptr<Source>> MakeNcclRas(const SourceOptions& options) {
+  if (options.nccl_ras_address.empty()) return std::make_unique<SwitchedOffSource>();
+  ASSIGN_OR_RETURN(RasAddress address, ParseRasAddress(options.nccl_ras_address));
+  return std::make_unique<RasSource>(std::move(address), Random(SeedFromSystem()), InterfaceAddresses);
+}
+
 constexpr SourceRow kRows[] = {
     {"kernel_log", /*may_hang=*/false, MakeKernelLog},
     {"host", /*may_hang=*/false, MakeHost},
     {"net", /*may_hang=*/true, MakeNet},
     {"infiniband", /*may_hang=*/true, MakeInfiniband},
+    {"nccl_ras", /*may_hang=*/false, MakeNcclRas},
     {"nvml", /*may_hang=*/true, MakeNvml},
 };
 

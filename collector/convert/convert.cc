@@ -196,6 +196,17 @@ absl::Status CheckHeader(const wire::CaptureInput& input) {
   return CheckCount("command_results", report.command_results_size(), kMaxCommandResultsPerReport);
 }
 
+absl::Status CheckRas(const wire::NcclRasReport& from) {
+  RETURN_IF_ERROR(CheckName("nccl_ras.nccl_version", from.nccl_version(), kMaxNameBytes));
+  RETURN_IF_ERROR(CheckCount("nccl_ras.findings", from.findings_size(), kMaxRasFindingsPerReport));
+  for (const wire::NcclRasCommunicator& finding : from.findings()) {
+    for (const wire::NcclRasMissingRank& missing : finding.missing()) {
+      RETURN_IF_ERROR(CheckName("nccl_ras.findings.missing.host", missing.host(), kMaxHostBytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What the engine does not look at and history keeps all the same.
 absl::Status CheckBystanders(const wire::AgentReport& report) {
   for (int i = 0; i < report.sources_size(); ++i) {
@@ -212,7 +223,7 @@ absl::Status CheckBystanders(const wire::AgentReport& report) {
       return At("dropped", i, reason);
     }
   }
-  return absl::OkStatus();
+  return CheckRas(report.nccl_ras());
 }
 
 absl::Status FillRanks(const wire::AgentReport& report, HostReport& to, ConvertLosses& losses) {
