@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "eval/suites/episode_outcome.h"
 #include "eval/suites/episode_run.h"
 #include "eval/suites/suite.h"
 
