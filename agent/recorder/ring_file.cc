@@ -61,7 +61,8 @@ int OpenDirectory(const char* path) {
 bool AreCapacitiesValid(const RingOptions& options) {
   const uint32_t operations = options.operation_capacity;
   return operations > 0 && operations <= kMaxOperations && (operations & (operations - 1)) == 0 &&
-         options.communicator_capacity > 0 && options.communicator_capacity <= kMaxCommunicators;
+         options.communicator_capacity > 0 && options.communicator_capacity <= kMaxCommunicators &&
+         options.transfer_capacity <= kMaxTransfers;
 }
 
 // A file beyond RLIMIT_FSIZE would raise SIGXFSZ in the job.
@@ -77,6 +78,7 @@ void FillHeader(const RingOptions& options, uint64_t bytes, uint64_t start_ticks
   header->communicator_capacity = options.communicator_capacity;
   header->operation_bytes = sizeof(OperationSlot);
   header->operation_capacity = options.operation_capacity;
+  header->transfer_capacity = options.transfer_capacity;
   header->total_bytes = bytes;
   header->recorder_kind = static_cast<uint32_t>(options.kind);
   header->library_version = options.library_version;
@@ -117,7 +119,8 @@ bool Publish(int directory, const char* temporary_name, uint64_t start_ticks) {
 }
 
 RingHeader* CreateIn(int directory, const RingOptions& options) {
-  const uint64_t bytes = FileBytes(options.communicator_capacity, options.operation_capacity);
+  const uint64_t bytes =
+      FileBytes(options.communicator_capacity, options.operation_capacity, options.transfer_capacity);
   if (!AreCapacitiesValid(options) || !IsWithinFileSizeLimit(bytes)) return nullptr;
   const uint64_t start_ticks = ProcessStartTicks();
   char temporary_name[96];

@@ -28,6 +28,7 @@ struct RingOptions {
   uint32_t abi_version = 0;
   uint32_t communicator_capacity = kDefaultCommunicatorCapacity;
   uint32_t operation_capacity = kDefaultOperationCapacity;
+  uint32_t transfer_capacity = 0;
   bool calls_come_one_at_a_time =
       false;  // the recorded library promises it: the writer may leave out locked instructions
   int32_t rank = -1;

@@ -4,6 +4,7 @@
 // One file per recorder and process:
 //
 //   RingHeader | CommunicatorEntry x communicator_capacity | OperationSlot x operation_capacity
+//              | TransferWaits x transfer_capacity
 //
 // All integers are little-endian, all times are nanoseconds of CLOCK_MONOTONIC of the writing host, 0 = not yet.
 // Nothing here allocates, locks or needs a library: this header is all that a foreign recorder has to agree with.
@@ -17,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "agent/recorder/ring_format_nccl.h"
+
 namespace lockstep::ring {
 
 inline constexpr uint64_t kMagic = 0x474E49524B434F4C;  // "LOCKRING" in memory
@@ -25,6 +28,7 @@ inline constexpr uint32_t kLayoutVersion = 1;
 // Limits that a reader enforces before it believes any capacity in a header.
 inline constexpr uint32_t kMaxCommunicators = 4096;
 inline constexpr uint32_t kMaxOperations = 1u << 20;
+inline constexpr uint32_t kMaxTransfers = 1u << 16;
 
 // `<directory>/<pid>-<process start ticks>-<recorder number in the process>.ring`
 inline constexpr char kDefaultDirectory[] = "/dev/shm/lockstep";
@@ -129,12 +133,13 @@ struct RingHeader {
   uint64_t active_mask;         // atomic; detail bits in force now
   uint64_t next_ticket;         // atomic; tickets handed out so far; ticket t lives in slot t mod capacity
   uint32_t communicator_count;  // atomic; entries [0, count) have been claimed
-  uint32_t reserved0;
+  uint32_t transfer_capacity;   // constant like the fields above; 0 = no such table
   uint8_t reserved1[112];
 
   RingCounters counters;
   RingControl control;
-  uint8_t reserved2[384];
+  NcclStatus nccl;
+  uint8_t reserved2[256];
 };
 static_assert(sizeof(RingHeader) == 1024);
 
@@ -178,16 +183,19 @@ struct OperationSlot {
   uint8_t protocol;         // NCCL only; 0 = unknown
   int64_t waited_ns;        // non-blocking: time the caller spent inside Wait for it; -1 = does not apply
   uint32_t thread_id;       // of the caller
-  uint32_t reserved0;
-  uint8_t reserved1[40];
+  // NCCL profiler only.
+  uint16_t channels_started;   // channels whose kernel has begun
+  uint16_t channels_finished;  // and ended
+  uint32_t timing_error_ns;    // kGpuTimer: how far both times together may be off; their difference is exact
+  uint8_t reserved1[36];
 };
 static_assert(sizeof(OperationSlot) == 128);
 
 inline constexpr uint32_t kNoCommunicator = 0xFFFFFFFF;
 
-constexpr uint64_t FileBytes(uint32_t communicators, uint32_t operations) {
+constexpr uint64_t FileBytes(uint32_t communicators, uint32_t operations, uint32_t transfers = 0) {
   return sizeof(RingHeader) + uint64_t{communicators} * sizeof(CommunicatorEntry) +
-         uint64_t{operations} * sizeof(OperationSlot);
+         uint64_t{operations} * sizeof(OperationSlot) + uint64_t{transfers} * sizeof(TransferWaits);
 }
 
 }  // namespace lockstep::ring

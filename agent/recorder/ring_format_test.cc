@@ -61,6 +61,7 @@ TEST(RingFormat, HeaderOffsets) {
       FIELD(RingHeader, active_mask, 376),
       FIELD(RingHeader, next_ticket, 384),
       FIELD(RingHeader, communicator_count, 392),
+      FIELD(RingHeader, transfer_capacity, 396),
       FIELD(RingHeader, counters, 512),
       FIELD(RingHeader, counters.enqueued, 512),
       FIELD(RingHeader, counters.finished, 520),
@@ -70,6 +71,18 @@ TEST(RingFormat, HeaderOffsets) {
       FIELD(RingHeader, control, 576),
       FIELD(RingHeader, control.event_mask, 576),
       FIELD(RingHeader, control.expires_at_ns, 584),
+      FIELD(RingHeader, nccl, 640),
+      FIELD(RingHeader, nccl.callback_ns, 648),
+      FIELD(RingHeader, nccl.governor_level, 656),
+      FIELD(RingHeader, nccl.governor_changes, 660),
+      FIELD(RingHeader, nccl.clock_kind, 664),
+      FIELD(RingHeader, nccl.clock_error_ns, 668),
+      FIELD(RingHeader, nccl.gpu_clock_error_ns, 672),
+      FIELD(RingHeader, nccl.chain_state, 676),
+      FIELD(RingHeader, nccl.timer_conflicts, 680),
+      FIELD(RingHeader, nccl.kernel_events_missing, 688),
+      FIELD(RingHeader, nccl.foreign_masks, 696),
+      FIELD(RingHeader, nccl.transfers_dropped, 704),
   };
   ExpectOffsets(fields, std::size(fields));
   EXPECT_EQ(sizeof(RingHeader), 1024U);
@@ -114,9 +127,22 @@ TEST(RingFormat, OperationOffsets) {
       FIELD(OperationSlot, protocol, 71),
       FIELD(OperationSlot, waited_ns, 72),
       FIELD(OperationSlot, thread_id, 80),
+      FIELD(OperationSlot, channels_started, 84),
+      FIELD(OperationSlot, channels_finished, 86),
+      FIELD(OperationSlot, timing_error_ns, 88),
   };
   ExpectOffsets(fields, std::size(fields));
   EXPECT_EQ(sizeof(OperationSlot), 128U);
+}
+
+TEST(RingFormat, TransferOffsets) {
+  const Field fields[] = {
+      FIELD(TransferWaits, ready, 0),     FIELD(TransferWaits, communicator, 4),   FIELD(TransferWaits, peer, 8),
+      FIELD(TransferWaits, is_send, 12),  FIELD(TransferWaits, steps, 16),         FIELD(TransferWaits, bytes, 24),
+      FIELD(TransferWaits, waits_ns, 32), FIELD(TransferWaits, changed_at_ns, 56),
+  };
+  ExpectOffsets(fields, std::size(fields));
+  EXPECT_EQ(sizeof(TransferWaits), 64U);
 }
 
 TEST(RingFormat, MagicReadsAsTextInMemory) { EXPECT_EQ(memcmp(&kMagic, "LOCKRING", sizeof(kMagic)), 0); }

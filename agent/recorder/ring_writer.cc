@@ -1,16 +1,12 @@
 #include "agent/recorder/ring_writer.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "agent/recorder/ring_access.h"
 
 namespace lockstep::ring {
 namespace {
-
-// A slot is held for about ten stores. A holder that was descheduled inside is not worth waiting for.
-constexpr int kMaxLockSpins = 128;
 
 // Differs between a process and its forked children.
 constinit std::atomic<uint32_t> g_generation{0};
@@ -20,97 +16,8 @@ void EnterForkedChild() { g_generation.fetch_add(1, std::memory_order_relaxed); 
 
 bool WatchForks() { return g_watches_forks.exchange(true) || pthread_atfork(nullptr, nullptr, EnterForkedChild) == 0; }
 
-template <typename T>
-std::atomic_ref<T> Atomic(T& value) {
-  return std::atomic_ref<T>(value);
-}
-
-// Adds and returns what it was. Locked instructions are most of what recording costs: calls that are known to come one
-// at a time (`alone`) do without.
-uint64_t Add(uint64_t& counter, uint64_t amount, bool alone) {
-  auto atomic = Atomic(counter);
-  if (!alone) return atomic.fetch_add(amount, std::memory_order_relaxed);
-  const uint64_t before = atomic.load(std::memory_order_relaxed);
-  atomic.store(before + amount, std::memory_order_relaxed);
-  return before;
-}
-
-CommunicatorEntry* Communicators(RingHeader* header) { return reinterpret_cast<CommunicatorEntry*>(header + 1); }
-
-CommunicatorEntry* CommunicatorOrNull(RingHeader* header, uint32_t index) {
-  return index < header->communicator_capacity ? Communicators(header) + index : nullptr;
-}
-
-OperationSlot& SlotOf(RingHeader* header, uint64_t ticket) {
-  auto* slots = reinterpret_cast<OperationSlot*>(Communicators(header) + header->communicator_capacity);
-  return slots[ticket & (header->operation_capacity - 1)];
-}
-
-void CpuPause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-// Holds a slot by making its version odd. Check `held()`: the spin is bounded.
-class SlotLock {
- public:
-  SlotLock(OperationSlot& slot, bool alone) : version_(slot.version) {
-    if (alone) {
-      before_ = version_.load(std::memory_order_relaxed);
-      version_.store(before_ + 1, std::memory_order_relaxed);
-      held_ = true;
-    }
-    for (int spin = 0; spin < kMaxLockSpins && !held_; ++spin) {
-      before_ = version_.load(std::memory_order_relaxed);
-      if ((before_ & 1) == 0) {
-        held_ = version_.compare_exchange_weak(before_, before_ + 1, std::memory_order_acq_rel);
-      } else {
-        CpuPause();
-      }
-    }
-    // The odd version must be visible before any field changes.
-    std::atomic_thread_fence(std::memory_order_release);
-  }
-  ~SlotLock() {
-    if (held_) version_.store(before_ + 2, std::memory_order_release);
-  }
-  SlotLock(const SlotLock&) = delete;
-  SlotLock& operator=(const SlotLock&) = delete;
-
-  bool held() const { return held_; }
-
- private:
-  std::atomic_ref<uint32_t> version_;
-  uint32_t before_ = 0;
-  bool held_ = false;
-};
-
-bool IsInFlight(const OperationSlot& slot) {
-  return slot.state == static_cast<uint8_t>(OperationState::kEnqueued) ||
-         slot.state == static_cast<uint8_t>(OperationState::kStarted);
-}
-
 bool Holds(const OperationSlot& slot, const OperationHandle& handle) {
   return slot.ticket == handle.ticket && IsInFlight(slot);
-}
-
-uint32_t ThreadId() {
-  static thread_local uint32_t id = 0;
-  if (id == 0) id = static_cast<uint32_t>(syscall(SYS_gettid));
-  return id;
-}
-
-void RaiseTo(uint64_t& value, uint64_t at_least, bool alone) {
-  auto atomic = Atomic(value);
-  uint64_t seen = atomic.load(std::memory_order_relaxed);
-  if (alone && seen < at_least) return atomic.store(at_least, std::memory_order_relaxed);
-  while (seen < at_least && !atomic.compare_exchange_weak(seen, at_least, std::memory_order_relaxed)) {
-  }
-}
-
-void Touch(CommunicatorEntry& entry, int64_t now_ns) {
-  Atomic(entry.changed_at_ns).store(now_ns, std::memory_order_release);
 }
 
 void FillSlot(const OperationDescription& operation, uint64_t ticket, uint64_t sequence, int64_t now_ns,
@@ -148,12 +55,6 @@ bool Place(RingHeader* header, const OperationDescription& operation, uint64_t t
   return true;
 }
 
-void CopyName(const char* from, CommunicatorEntry* entry) {
-  const size_t length = strnlen(from, sizeof(entry->name) - 1);
-  memcpy(entry->name, from, length);
-  memset(entry->name + length, 0, sizeof(entry->name) - length);
-}
-
 uint32_t FindCommunicator(RingHeader* header, uint64_t id) {
   const uint32_t count = Atomic(header->communicator_count).load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
@@ -161,16 +62,6 @@ uint32_t FindCommunicator(RingHeader* header, uint64_t id) {
     if (Atomic(entry.ready).load(std::memory_order_acquire) == 1 && entry.id == id) return i;
   }
   return kNoCommunicator;
-}
-
-// The next unused entry; kNoCommunicator when there is none.
-uint32_t ClaimCommunicator(RingHeader* header) {
-  auto count = Atomic(header->communicator_count);
-  uint32_t claimed = count.load(std::memory_order_relaxed);
-  do {
-    if (claimed >= header->communicator_capacity) return kNoCommunicator;
-  } while (!count.compare_exchange_weak(claimed, claimed + 1, std::memory_order_acq_rel));
-  return claimed;
 }
 
 }  // namespace

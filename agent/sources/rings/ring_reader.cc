@@ -59,7 +59,10 @@ std::string CheckGeometry(const ring::RingHeader& header, uint64_t file_bytes) {
   if (header.communicator_capacity == 0 || header.communicator_capacity > ring::kMaxCommunicators) {
     return absl::StrCat("communicator_capacity is ", header.communicator_capacity);
   }
-  const uint64_t expected = ring::FileBytes(header.communicator_capacity, operations);
+  if (header.transfer_capacity > ring::kMaxTransfers) {
+    return absl::StrCat("transfer_capacity is ", header.transfer_capacity);
+  }
+  const uint64_t expected = ring::FileBytes(header.communicator_capacity, operations, header.transfer_capacity);
   if (header.total_bytes != expected) return differs("total_bytes", header.total_bytes, expected);
   if (file_bytes < expected) return differs("size of the file", file_bytes, expected);
   return "";
