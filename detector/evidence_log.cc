@@ -39,6 +39,12 @@ const char* MeaningOfXid(int64_t code) {
   return it == std::end(kHardXids) ? nullptr : it->meaning;
 }
 
+}  // namespace
+
+bool MeansBrokenGpu(const KernelEvent& event) {
+  return event.kind == KernelEventKind::kXid && MeaningOfXid(event.code) != nullptr;
+}
+
 std::string Describe(const KernelEvent& event) {
   const char* const meaning = event.kind == KernelEventKind::kXid ? MeaningOfXid(event.code) : nullptr;
   const std::string where = event.device.empty() ? "" : absl::StrCat(" on ", event.device);
@@ -60,8 +66,6 @@ std::string Describe(const KernelEvent& event) {
   }
   return "event";
 }
-
-}  // namespace
 
 void EvidenceLog::Add(const std::string& host, const KernelEvent& event, int64_t received_ns) {
   if (events_.size() >= kMaxEvents) {

@@ -15,6 +15,11 @@
 
 namespace lockstep {
 
+// Whether the event says that a GPU, or its link, is broken; most of the others say what a program did.
+bool MeansBrokenGpu(const KernelEvent& event);
+// "Xid 79 on 0000:3b:00 (GPU has fallen off the bus)".
+std::string Describe(const KernelEvent& event);
+
 class EvidenceLog {
  public:
   static constexpr size_t kMaxEvents = 256;

@@ -46,6 +46,7 @@ struct TraceRank {
   int32_t gpu = -1;   // ordinal on the host; -1 = unknown
   int32_t pid = 0;
   ProcessState process_state = ProcessState::kUnknown;  // when last looked at, if anybody looked
+  int64_t last_seen_ns = kNoTime;                       // host clock, when last looked at: open operations are this old
 };
 
 struct TraceCommunicator {

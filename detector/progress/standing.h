@@ -1,0 +1,32 @@
+// An operation at which at least one rank of a trace stands when the records end. Pure value.
+
+#ifndef LOCKSTEP_DETECTOR_PROGRESS_STANDING_H_
+#define LOCKSTEP_DETECTOR_PROGRESS_STANDING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/input.h"
+
+namespace lockstep {
+
+struct Standing {
+  int32_t communicator = -1;
+  int32_t source = -1;  // of a transfer between two ranks: communicator ranks; -1 = a collective
+  int32_t destination = -1;
+  uint64_t sequence = 0;
+  OperationKind kind = OperationKind::kUnknown;
+  std::vector<int32_t> at;          // rank indices that stand here, rising
+  std::vector<size_t> operations;   // theirs, in the trace
+  std::vector<int32_t> unrecorded;  // communicator ranks that have not entered and left no record at all
+  std::vector<int32_t> differing;   // rank indices whose call is another one than that of the others
+  bool finished_by_some = false;
+  bool peer_unknown = false;  // a transfer whose other side the record does not name
+
+  bool collective() const { return source < 0 && destination < 0; }
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_PROGRESS_STANDING_H_

@@ -1,0 +1,146 @@
+#include "detector/progress/trace_frontier.h"
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+bool FromHostCallsOnly(TimingQuality quality) {
+  return quality == TimingQuality::kHostCall || quality == TimingQuality::kHostEnqueue;
+}
+
+void Raise(const TraceOperation& operation, TraceFrontier::Progress* progress) {
+  const auto sequence = static_cast<int64_t>(operation.sequence);
+  progress->entered = std::max(progress->entered, sequence);
+  if (operation.finished()) progress->finished = std::max(progress->finished, sequence);
+}
+
+}  // namespace
+
+bool IsPointToPoint(OperationKind kind) { return kind == OperationKind::kSend || kind == OperationKind::kRecv; }
+
+TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
+  IndexMembers();
+  const size_t ranks = trace.ranks.size();
+  tells_begun_.assign(ranks, 0);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+      Note(rank, operation);
+      if (operation.started() && operation.start_ns > operation.enqueue_ns && !FromHostCallsOnly(operation.quality)) {
+        tells_begun_[rank] = 1;
+      }
+    }
+  }
+  for (size_t rank = 0; rank < ranks; ++rank) InferFinished(rank);
+  first_open_.assign(ranks + 1, 0);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    first_open_[rank] = open_.size();
+    for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
+      if (trace.operations[i].finished() || !StillOpen(rank, trace.operations[i])) continue;
+      if (open_.size() - first_open_[rank] < kMaxOpenOperations) {
+        open_.push_back(i);
+      } else {
+        ++left_out_;
+      }
+    }
+  }
+  first_open_[ranks] = open_.size();
+}
+
+void TraceFrontier::IndexMembers() {
+  const Trace& trace = *trace_;
+  first_member_.assign(trace.communicators.size() + 1, 0);
+  first_membership_.assign(trace.ranks.size() + 1, 0);
+  for (size_t c = 0; c < trace.communicators.size(); ++c) {
+    first_member_[c + 1] = first_member_[c] + trace.communicators[c].members.size();
+    for (const int32_t rank : trace.communicators[c].members) {
+      if (rank >= 0) ++first_membership_[static_cast<size_t>(rank) + 1];
+    }
+  }
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) first_membership_[rank + 1] += first_membership_[rank];
+  collectives_.assign(first_member_.back(), Progress{});
+  entered_by_all_.assign(trace.communicators.size(), -1);
+  memberships_.resize(first_membership_.back());
+  std::vector<size_t> next(first_membership_.begin(), first_membership_.end() - 1);
+  for (size_t c = 0; c < trace.communicators.size(); ++c) {
+    const std::vector<int32_t>& members = trace.communicators[c].members;
+    for (size_t m = 0; m < members.size(); ++m) {
+      if (members[m] < 0) continue;
+      memberships_[next[static_cast<size_t>(members[m])]++] = {static_cast<int32_t>(c), static_cast<int32_t>(m)};
+    }
+  }
+}
+
+void TraceFrontier::Note(size_t rank_index, const TraceOperation& operation) {
+  const int32_t member = MemberOf(rank_index, operation.communicator);
+  if (member < 0) return;
+  if (operation.kind == OperationKind::kSend) {
+    Raise(operation, &pairs_[{operation.communicator, member, operation.peer}].send);
+  } else if (operation.kind == OperationKind::kRecv) {
+    Raise(operation, &pairs_[{operation.communicator, operation.peer, member}].receive);
+  } else {
+    Raise(operation,
+          &collectives_[first_member_[static_cast<size_t>(operation.communicator)] + static_cast<size_t>(member)]);
+    if (!operation.finished() || !IsSynchronous(operation.kind)) return;
+    int64_t& by_all = entered_by_all_[static_cast<size_t>(operation.communicator)];
+    by_all = std::max(by_all, static_cast<int64_t>(operation.sequence));
+  }
+}
+
+// A dump of active work holds no finished operation. Operations of one communicator end in order, so that whatever
+// comes before the first that it holds has ended.
+void TraceFrontier::InferFinished(size_t rank_index) {
+  const absl::Span<const TraceOperation> operations = trace_->OperationsOf(rank_index);
+  const auto finished = [](const TraceOperation& operation) { return operation.finished(); };
+  if (std::any_of(operations.begin(), operations.end(), finished)) return;
+  for (auto it = operations.rbegin(); it != operations.rend(); ++it) {
+    const int32_t member = MemberOf(rank_index, it->communicator);
+    if (member < 0) continue;
+    const int64_t before = static_cast<int64_t>(it->sequence) - 1;
+    if (it->kind == OperationKind::kSend) {
+      pairs_[{it->communicator, member, it->peer}].send.finished = before;
+    } else if (it->kind == OperationKind::kRecv) {
+      pairs_[{it->communicator, it->peer, member}].receive.finished = before;
+    } else {
+      const auto communicator = static_cast<size_t>(it->communicator);
+      collectives_[first_member_[communicator] + static_cast<size_t>(member)].finished = before;
+    }
+  }
+  for (const Membership& place : MembershipsOf(rank_index)) {
+    int64_t& by_all = entered_by_all_[static_cast<size_t>(place.communicator)];
+    by_all = std::max(by_all, Of(place.communicator, place.member).finished);
+  }
+}
+
+bool TraceFrontier::StillOpen(size_t rank_index, const TraceOperation& operation) const {
+  const int32_t member = MemberOf(rank_index, operation.communicator);
+  if (member < 0) return false;
+  const auto sequence = static_cast<int64_t>(operation.sequence);
+  if (operation.kind == OperationKind::kSend) {
+    return sequence > Sends(operation.communicator, member, operation.peer).finished;
+  }
+  if (operation.kind == OperationKind::kRecv) {
+    return sequence > Receives(operation.communicator, operation.peer, member).finished;
+  }
+  return sequence > Of(operation.communicator, member).finished;
+}
+
+TraceFrontier::Progress TraceFrontier::Sends(int32_t communicator, int32_t source, int32_t destination) const {
+  const auto found = pairs_.find({communicator, source, destination});
+  return found == pairs_.end() ? Progress{} : found->second.send;
+}
+
+TraceFrontier::Progress TraceFrontier::Receives(int32_t communicator, int32_t source, int32_t destination) const {
+  const auto found = pairs_.find({communicator, source, destination});
+  return found == pairs_.end() ? Progress{} : found->second.receive;
+}
+
+int32_t TraceFrontier::MemberOf(size_t rank_index, int32_t communicator) const {
+  const absl::Span<const Membership> places = MembershipsOf(rank_index);
+  const auto found =
+      std::lower_bound(places.begin(), places.end(), communicator,
+                       [](const Membership& place, int32_t wanted) { return place.communicator < wanted; });
+  return found == places.end() || found->communicator != communicator ? -1 : found->member;
+}
+
+}  // namespace lockstep

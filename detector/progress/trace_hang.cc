@@ -1,0 +1,369 @@
+#include "detector/progress/trace_hang.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "detector/progress/strong_components.h"
+#include "detector/progress/wait_graph.h"
+
+namespace lockstep {
+namespace {
+
+// In a hang everybody waits; records of a job under way end with ranks at work. A tenth may have lost its last record.
+constexpr size_t kFreeShare = 10;
+// Causes are few: at most every fifth host, or two where there are some, and one stuck transfer.
+constexpr size_t kCauseShare = 5;
+constexpr size_t kSomeHosts = 8;
+// A wait that the clocks show must be this many times as long as the longest finished operation, and a second.
+constexpr int64_t kLongWaitMultiple = 5;
+constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
+constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
+
+bool Gone(ProcessState state) {
+  return state == ProcessState::kGone || state == ProcessState::kZombie || state == ProcessState::kStopped;
+}
+
+class Search {
+ public:
+  explicit Search(const TraceFrontier& frontier)
+      : frontier_(frontier),
+        trace_(frontier.trace()),
+        ranks_(trace_.ranks.size()),
+        graph_(BuildWaitGraph(frontier)),
+        components_(FindStrongComponents(graph_.edges)) {}
+
+  TraceHangSearch Run() {
+    waited_for_.resize(graph_.edges.size());
+    for (size_t node = 0; node < graph_.edges.size(); ++node) {
+      for (const int32_t next : graph_.edges[node]) {
+        waited_for_[static_cast<size_t>(next)].push_back(static_cast<int32_t>(node));
+      }
+    }
+    MeasureClocks();
+    CollectRankCauses();
+    CollectOtherCauses();
+    for (size_t s = 0; s < graph_.standings.size(); ++s) AddMismatch(s);
+    MergeTransfers();
+    CountFree();
+    for (TraceHang& hang : found_.hangs) Complete(&hang);
+    std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
+                     [](const TraceHang& a, const TraceHang& b) { return a.victims > b.victims; });
+    found_.end = Judge();
+    return std::move(found_);
+  }
+
+ private:
+  int32_t NodeOf(size_t standing) const { return static_cast<int32_t>(ranks_ + standing); }
+
+  TraceHang At(TraceHangKind kind, const Standing& standing) const {
+    return {.kind = kind,
+            .communicator = standing.communicator,
+            .sequence = standing.sequence,
+            .operation = standing.kind,
+            .waiting = static_cast<int32_t>(standing.at.size())};
+  }
+
+  bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty(); }
+
+  // Ranks that are waited for, or left behind, and wait for nobody. Those that one operation waits for together are one
+  // cause with several culprits.
+  void CollectRankCauses() {
+    std::vector<int32_t> cause(ranks_, -1);  // the cause of each rank, an index into `causes`
+    std::vector<TraceHang> causes;
+    const auto add = [&](size_t rank, const Standing& standing, TraceHangKind kind) {
+      causes.push_back(At(kind, standing));
+      causes.back().called = graph_.not_begun[rank] != 0;
+      cause[rank] = static_cast<int32_t>(causes.size()) - 1;
+    };
+    for (size_t s = 0; s < graph_.standings.size(); ++s) {
+      int32_t shared = -1;
+      const std::vector<int32_t>& blockers = graph_.edges[ranks_ + s];
+      for (size_t i = 0; i < blockers.size(); ++i) {
+        const auto rank = static_cast<size_t>(blockers[i]);
+        if (!HasNoWayOut(rank)) continue;
+        // Called behind what it alone does not finish: the operation says nothing new.
+        if (graph_.not_entered[s][i] == 0) continue;
+        if (cause[rank] < 0 && shared < 0) add(rank, graph_.standings[s], TraceHangKind::kNotEntered);
+        if (cause[rank] < 0) cause[rank] = shared;
+        if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
+        shared = cause[rank];
+      }
+    }
+    std::map<int32_t, int32_t> left_behind_at;  // by standing
+    for (size_t s = 0; s < graph_.standings.size(); ++s) {
+      const Standing& standing = graph_.standings[s];
+      if (!standing.finished_by_some || !standing.collective()) continue;
+      int32_t shared = -1;
+      for (const int32_t slot : standing.at) {
+        const auto rank = static_cast<size_t>(slot);
+        if (cause[rank] >= 0) continue;
+        if (shared < 0) add(rank, standing, TraceHangKind::kNotFinished);
+        if (shared < 0) shared = cause[rank];
+        cause[rank] = shared;
+      }
+    }
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (cause[rank] >= 0) causes[static_cast<size_t>(cause[rank])].ranks.push_back(static_cast<int32_t>(rank));
+    }
+    for (TraceHang& hang : causes) {
+      if (!hang.ranks.empty()) found_.hangs.push_back(std::move(hang));
+    }
+  }
+
+  // Operations that nobody is missing from, and cycles.
+  void CollectOtherCauses() {
+    for (size_t component = 0; component < components_.nodes.size(); ++component) {
+      const std::vector<int32_t>& nodes = components_.nodes[component];
+      if (components_.sink[component] == 0 || !graph_.IsStanding(nodes.back())) continue;
+      bool differs = false;
+      bool cycle = false;
+      for (const int32_t node : nodes) {
+        if (!graph_.IsStanding(node)) continue;
+        differs = differs || !graph_.At(node).differing.empty();
+        const std::vector<char>& not_entered = graph_.not_entered[static_cast<size_t>(node) - ranks_];
+        cycle = cycle || std::find(not_entered.begin(), not_entered.end(), 1) != not_entered.end();
+      }
+      if (differs) continue;
+      if (cycle) {
+        AddDeadlock(nodes);
+      } else {
+        AddStuck(nodes);
+      }
+    }
+  }
+
+  void AddStuck(const std::vector<int32_t>& nodes) {
+    const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsStanding(n); });
+    const Standing& standing = graph_.At(*first);
+    if (standing.peer_unknown || (standing.finished_by_some && standing.collective())) return;
+    TraceHang hang = At(TraceHangKind::kTransfer, standing);
+    std::set<int32_t> inside;
+    for (const int32_t node : nodes) {
+      if (!graph_.IsStanding(node)) continue;
+      AddInside(graph_.At(node), &inside);
+      AddUnrecorded(graph_.At(node), &hang.unrecorded);
+    }
+    if (!hang.unrecorded.empty()) {
+      hang.kind = TraceHangKind::kNotEntered;
+      found_.hangs.push_back(std::move(hang));
+      return;
+    }
+    hang.ranks.assign(inside.begin(), inside.end());
+    found_.hangs.push_back(std::move(hang));
+  }
+
+  void AddInside(const Standing& standing, std::set<int32_t>* inside) const {
+    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(standing.communicator)].members;
+    for (size_t m = 0; m < members.size(); ++m) {
+      const auto member = static_cast<int32_t>(m);
+      if (!standing.collective() && member != standing.source && member != standing.destination) continue;
+      if (standing.collective() &&
+          frontier_.Of(standing.communicator, member).finished >= static_cast<int64_t>(standing.sequence)) {
+        continue;
+      }
+      if (members[m] >= 0) inside->insert(members[m]);
+    }
+  }
+
+  // The numbers of the ranks that left no record. Members of a group lie at a constant distance.
+  void AddUnrecorded(const Standing& standing, std::vector<int32_t>* numbers) const {
+    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(standing.communicator)].members;
+    for (const int32_t member : standing.unrecorded) {
+      const int32_t rank = members[static_cast<size_t>(member)];
+      const int32_t number = rank >= 0 ? trace_.ranks[static_cast<size_t>(rank)].rank : Interpolate(members, member);
+      if (number >= 0) numbers->push_back(number);
+    }
+    std::sort(numbers->begin(), numbers->end());
+    numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
+  }
+
+  int32_t Interpolate(const std::vector<int32_t>& members, int32_t member) const {
+    if (trace_.missing_ranks.size() == 1) return trace_.missing_ranks[0];
+    std::vector<std::pair<int32_t, int32_t>> known;  // communicator rank, rank
+    for (size_t m = 0; m < members.size(); ++m) {
+      if (members[m] >= 0) {
+        known.push_back({static_cast<int32_t>(m), trace_.ranks[static_cast<size_t>(members[m])].rank});
+      }
+    }
+    if (known.size() < 2) return -1;
+    const int32_t span = known.back().first - known.front().first;
+    const int32_t stride = (known.back().second - known.front().second) / span;
+    const bool regular = std::all_of(known.begin(), known.end(), [&](const auto& k) {
+      return k.second - known.front().second == stride * (k.first - known.front().first);
+    });
+    return regular ? known.front().second + stride * (member - known.front().first) : -1;
+  }
+
+  // The ranks of a cycle. When most of them stand at one operation, the others are those that differ.
+  void AddDeadlock(const std::vector<int32_t>& nodes) {
+    std::map<int32_t, std::vector<int32_t>> parties;  // ranks of the cycle by the operation at which they stand
+    size_t ranks = 0;
+    for (const int32_t node : nodes) {
+      if (graph_.IsStanding(node)) continue;
+      ++ranks;
+      for (const int32_t next : graph_.edges[static_cast<size_t>(node)]) {
+        if (std::binary_search(nodes.begin(), nodes.end(), next)) parties[next].push_back(node);
+      }
+    }
+    auto largest = parties.begin();
+    for (auto it = parties.begin(); it != parties.end(); ++it) {
+      if (it->second.size() > largest->second.size()) largest = it;
+    }
+    const bool majority = 2 * largest->second.size() > ranks && largest->second.size() < ranks;
+    TraceHang hang = At(TraceHangKind::kDeadlock, graph_.At(largest->first));
+    for (const int32_t node : nodes) {
+      if (graph_.IsStanding(node)) continue;
+      const bool with_most = std::binary_search(largest->second.begin(), largest->second.end(), node);
+      if (!majority || !with_most) hang.ranks.push_back(node);
+    }
+    found_.hangs.push_back(std::move(hang));
+  }
+
+  void AddMismatch(size_t s) {
+    const Standing& standing = graph_.standings[s];
+    if (standing.differing.empty()) return;
+    TraceHang hang = At(TraceHangKind::kMismatch, standing);
+    hang.ranks = standing.differing;
+    found_.hangs.push_back(std::move(hang));
+  }
+
+  // Several stuck transfers that share a rank have one cause: what they share.
+  void MergeTransfers() {
+    std::vector<size_t> transfers;
+    std::map<int32_t, size_t> in;
+    for (size_t h = 0; h < found_.hangs.size(); ++h) {
+      if (found_.hangs[h].kind != TraceHangKind::kTransfer) continue;
+      transfers.push_back(h);
+      for (const int32_t rank : found_.hangs[h].ranks) ++in[rank];
+    }
+    std::vector<int32_t> shared;
+    for (const auto& [rank, count] : in) {
+      if (count == transfers.size()) shared.push_back(rank);
+    }
+    if (transfers.size() < 2 || shared.empty()) return;
+    found_.hangs[transfers[0]].ranks = std::move(shared);
+    for (size_t i = transfers.size(); i-- > 1;) {
+      found_.hangs.erase(found_.hangs.begin() + static_cast<std::ptrdiff_t>(transfers[i]));
+    }
+  }
+
+  // Who waits for the cause, and for how long.
+  void Complete(TraceHang* hang) {
+    std::vector<char> reached(graph_.edges.size(), 0);
+    std::vector<int32_t> todo = hang->kind == TraceHangKind::kTransfer ? std::vector<int32_t>{} : hang->ranks;
+    for (size_t s = 0; s < graph_.standings.size(); ++s) {
+      const Standing& standing = graph_.standings[s];
+      if (standing.communicator == hang->communicator && standing.sequence == hang->sequence) {
+        todo.push_back(NodeOf(s));
+      }
+    }
+    while (!todo.empty()) {
+      const auto node = static_cast<size_t>(todo.back());
+      todo.pop_back();
+      if (std::exchange(reached[node], 1) != 0) continue;
+      todo.insert(todo.end(), waited_for_[node].begin(), waited_for_[node].end());
+    }
+    for (const int32_t rank : hang->ranks) reached[static_cast<size_t>(rank)] = 0;
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (reached[rank] == 0) continue;
+      ++hang->victims;
+      hang->waited_ns = std::max(hang->waited_ns, waited_ns_[rank]);
+    }
+    if (hang->kind != TraceHangKind::kTransfer) return;
+    for (const int32_t rank : hang->ranks) {
+      hang->waited_ns = std::max(hang->waited_ns, waited_ns_[static_cast<size_t>(rank)]);
+    }
+  }
+
+  void MeasureClocks() {
+    std::vector<int64_t> newest(trace_.hosts.size(), kNoTime);
+    waited_ns_.assign(ranks_, 0);
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      const TraceRank& who = trace_.ranks[rank];
+      looked_at_ = looked_at_ || who.last_seen_ns != kNoTime;
+      if (who.host < 0) continue;
+      int64_t& last = newest[static_cast<size_t>(who.host)];
+      last = std::max(last, who.last_seen_ns);
+      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+        last = std::max({last, operation.enqueue_ns, operation.start_ns, operation.end_ns});
+        if (operation.finished() && operation.started()) {
+          longest_usual_ns_ = std::max(longest_usual_ns_, operation.duration_ns());
+        }
+      }
+    }
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      const TraceRank& who = trace_.ranks[rank];
+      const absl::Span<const size_t> open = frontier_.OpenOf(rank);
+      if (who.host < 0 || open.empty()) continue;
+      const TraceOperation& first = trace_.operations[open.front()];
+      const int64_t since = first.started() ? first.start_ns : first.enqueue_ns;
+      if (since != kNoTime) waited_ns_[rank] = newest[static_cast<size_t>(who.host)] - since;
+    }
+  }
+
+  void CountFree() {
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (!frontier_.OpenOf(rank).empty() && graph_.not_begun[rank] == 0) {
+        found_.standing_ranks.push_back(static_cast<int32_t>(rank));
+      } else if (waited_for_[rank].empty() && !trace_.OperationsOf(rank).empty()) {
+        ++found_.free_ranks;
+      }
+    }
+  }
+
+  TraceEnd Judge() const {
+    if (!frontier_.any_open()) return TraceEnd::kFinished;
+    if (found_.hangs.empty()) return TraceEnd::kMoving;
+    int64_t longest_ns = 0;
+    for (const TraceHang& hang : found_.hangs) {
+      longest_ns = std::max(longest_ns, hang.waited_ns);
+      for (const int32_t rank : hang.ranks) {
+        if (Gone(trace_.ranks[static_cast<size_t>(rank)].process_state)) return TraceEnd::kHung;
+      }
+    }
+    const int64_t usual_ns = longest_usual_ns_ > 0 ? kLongWaitMultiple * longest_usual_ns_ : kUnknownLongWaitNs;
+    if (longest_ns > std::max(kLongWaitFloorNs, usual_ns)) return TraceEnd::kHung;
+    if (looked_at_) return TraceEnd::kMoving;
+    const size_t free = static_cast<size_t>(found_.free_ranks);
+    return free * kFreeShare <= ranks_ && CausesAreFew() ? TraceEnd::kHung : TraceEnd::kMoving;
+  }
+
+  bool CausesAreFew() const {
+    std::set<int32_t> places;
+    int32_t transfers = 0;
+    const bool one_host = trace_.hosts.size() < 2;
+    for (const TraceHang& hang : found_.hangs) {
+      if (hang.kind == TraceHangKind::kTransfer) ++transfers;
+      if (hang.kind != TraceHangKind::kNotEntered && hang.kind != TraceHangKind::kNotFinished) continue;
+      for (const int32_t rank : hang.ranks) {
+        places.insert(one_host ? rank : trace_.ranks[static_cast<size_t>(rank)].host);
+      }
+    }
+    const size_t all = one_host ? ranks_ : trace_.hosts.size();
+    const size_t few = all >= kSomeHosts ? 2 : 1;
+    return places.size() <= std::max(few, all / kCauseShare) && transfers <= 1;
+  }
+
+  const TraceFrontier& frontier_;
+  const Trace& trace_;
+  const size_t ranks_;
+  const WaitGraph graph_;
+  const StrongComponents components_;
+  std::vector<std::vector<int32_t>> waited_for_;  // the edges turned round
+  std::vector<int64_t> waited_ns_;                // by rank index: since it came to its first open operation
+  int64_t longest_usual_ns_ = 0;
+  bool looked_at_ = false;  // some rank's records say when it was last looked at
+  TraceHangSearch found_;
+};
+
+}  // namespace
+
+TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier) {
+  if (!frontier.any_open()) return {};
+  return Search(frontier).Run();
+}
+
+}  // namespace lockstep

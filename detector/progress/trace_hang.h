@@ -1,0 +1,65 @@
+// Why the job of a trace does not go on: who others wait for and who waits for nobody.
+//
+// Nodes are ranks and the operations at which they stand; a rank leads to the first operation that it has not finished
+// in each communicator, an operation to the members that have not entered it, or stand before an earlier one. What no
+// edge leaves (a sink of the graph's strong components) is the cause, everything that leads to it a victim:
+//   - a rank that has not entered, or whose GPU never began what its host enqueued;
+//   - a rank that alone does not finish what others have finished (nobody leaves a synchronous operation before all
+//     have entered);
+//   - an operation that all members stand in: the transfer is stuck, or the calls differ;
+//   - a cycle: ranks that entered different operations and wait for each other.
+// Clock-free but for ages on one host. Records that merely stop are told from a hang by three facts: in a hang
+// (almost) every rank waits or is waited for, the causes are few, and where the recorder says when it last looked, the
+// wait is longer than anything usual. Our own composition of rules A and B of the flight-recorder analyses, Mycroft's
+// dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX.
+// Cost O(operations + members of stuck operations). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_
+#define LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/progress/trace_frontier.h"
+
+namespace lockstep {
+
+enum class TraceHangKind : uint8_t {
+  kNotEntered,   // the ranks have not called the operation, or their GPU has not begun it
+  kNotFinished,  // others have finished it, these ranks not
+  kTransfer,     // all are inside and nobody gets out
+  kMismatch,     // different operations, or sizes, at the same sequence number
+  kDeadlock,
+};
+
+struct TraceHang {
+  TraceHangKind kind = TraceHangKind::kNotEntered;
+  std::vector<int32_t> ranks;       // rank indices, rising: exactly the cause, or those that cannot be told apart
+  std::vector<int32_t> unrecorded;  // numbers of ranks without any record, rising; kNotEntered only
+  bool called = false;              // kNotEntered: the hosts have called it, the GPUs have not begun
+  int32_t communicator = -1;        // where the others wait, or stand
+  uint64_t sequence = 0;
+  OperationKind operation = OperationKind::kUnknown;
+  int32_t waiting = 0;    // ranks at that operation
+  int32_t victims = 0;    // ranks that wait, directly or over others
+  int64_t waited_ns = 0;  // the longest time inside that one host's clock shows; 0 = not known
+};
+
+enum class TraceEnd : uint8_t {
+  kFinished,  // nothing is open
+  kMoving,    // operations are open because the records end: the job was under way
+  kHung,
+};
+
+struct TraceHangSearch {
+  TraceEnd end = TraceEnd::kFinished;
+  std::vector<TraceHang> hangs;         // independent causes; those that more ranks wait for come first
+  std::vector<int32_t> standing_ranks;  // rank indices that stand at an operation, rising
+  int32_t free_ranks = 0;               // neither wait nor are waited for
+};
+
+TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_

@@ -1,0 +1,253 @@
+#include "detector/progress/trace_hang_verdict.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "detector/evidence_log.h"
+#include "detector/progress/trace_frontier.h"
+#include "detector/trace/trace_wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kSureConfidence = 0.97;
+constexpr double kLikelyConfidence = 0.8;
+constexpr double kUnseenConfidence = 0.6;  // of a rank about which there is no record at all
+constexpr size_t kMaxQuotedEvents = 3;
+
+class Writer {
+ public:
+  Writer(const Trace& trace, const TraceHangSearch& search, absl::Span<const HostEvent> events)
+      : trace_(trace), search_(search), events_(events) {
+    ranks_on_host_.assign(trace.hosts.size(), 0);
+    for (const TraceRank& rank : trace.ranks) {
+      if (rank.host >= 0) ++ranks_on_host_[static_cast<size_t>(rank.host)];
+    }
+  }
+
+  std::vector<Verdict> Run() const {
+    std::vector<Verdict> verdicts;
+    for (const TraceHang& hang : search_.hangs) {
+      switch (hang.kind) {
+        case TraceHangKind::kNotEntered:
+        case TraceHangKind::kNotFinished:
+          AddMissing(hang, &verdicts);
+          break;
+        case TraceHangKind::kTransfer:
+          verdicts.push_back(OfTransfer(hang));
+          break;
+        case TraceHangKind::kMismatch:
+        case TraceHangKind::kDeadlock:
+          verdicts.push_back(OfSoftware(hang));
+          break;
+      }
+    }
+    return verdicts;
+  }
+
+ private:
+  const TraceRank& Rank(int32_t index) const { return trace_.ranks[static_cast<size_t>(index)]; }
+
+  Verdict Begin(VerdictScope scope, VerdictClass verdict_class, Advice advice) const {
+    return {.scope = scope,
+            .verdict_class = verdict_class,
+            .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
+            .advice = advice};
+  }
+
+  void Say(std::string text, Verdict* verdict) const {
+    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(text)});
+  }
+
+  std::string OperationName(const TraceHang& hang) const {
+    return absl::StrCat(Name(hang.operation), " ", hang.sequence, " of ",
+                        TraceCommunicatorName(trace_, hang.communicator));
+  }
+
+  void SayVictims(const TraceHang& hang, Verdict* verdict) const {
+    std::string text = absl::StrFormat("%d of %d ranks wait for it, %d of them there", hang.victims,
+                                       trace_.ranks.size(), hang.waiting);
+    if (hang.waited_ns > 0) {
+      absl::StrAppend(&text, absl::StrFormat("; the clock of one host shows a wait of at least %.1f s",
+                                             static_cast<double>(hang.waited_ns) / kNanosPerSecond));
+    }
+    Say(absl::StrCat(text, "."), verdict);
+  }
+
+  // Events that mean a broken GPU on the host, and of this process where the event names one.
+  std::vector<const HostEvent*> BrokenGpu(int32_t rank) const {
+    std::vector<const HostEvent*> found;
+    const std::string host = HostNameOf(trace_, rank);
+    for (const HostEvent& event : events_) {
+      if (event.host != host || !MeansBrokenGpu(event.event)) continue;
+      if (event.event.pid != 0 && Rank(rank).pid != 0 && event.event.pid != Rank(rank).pid) continue;
+      if (found.size() < kMaxQuotedEvents) found.push_back(&event);
+    }
+    return found;
+  }
+
+  bool Dead(int32_t rank) const {
+    return Rank(rank).process_state == ProcessState::kGone || Rank(rank).process_state == ProcessState::kZombie;
+  }
+
+  // Hosts of several ranks of which none stands at an operation: with the missing one, all of them are gone.
+  std::set<int32_t> SilentHosts(const std::vector<int32_t>& ranks) const {
+    std::set<int32_t> hosts;
+    for (const int32_t rank : ranks) {
+      if (Rank(rank).host >= 0 && ranks_on_host_[static_cast<size_t>(Rank(rank).host)] > 1) {
+        hosts.insert(Rank(rank).host);
+      }
+    }
+    for (const int32_t rank : search_.standing_ranks) hosts.erase(Rank(rank).host);
+    return hosts;
+  }
+
+  void AddMissing(const TraceHang& hang, std::vector<Verdict>* verdicts) const {
+    const std::set<int32_t> silent = hang.called ? std::set<int32_t>{} : SilentHosts(hang.ranks);
+    std::vector<int32_t> dead;
+    std::vector<int32_t> broken;
+    std::vector<int32_t> others;
+    for (const int32_t rank : hang.ranks) {
+      if (silent.contains(Rank(rank).host)) continue;
+      (Dead(rank) ? dead : BrokenGpu(rank).empty() ? others : broken).push_back(rank);
+    }
+    if (!silent.empty()) verdicts->push_back(OfSilentHosts(hang, silent));
+    if (!dead.empty()) verdicts->push_back(OfRanks(hang, dead, VerdictClass::kProcessDead));
+    if (!broken.empty()) verdicts->push_back(OfRanks(hang, broken, VerdictClass::kGpuFault));
+    if (!others.empty()) verdicts->push_back(OfRanks(hang, others, ClassOf(hang)));
+    if (!hang.unrecorded.empty()) verdicts->push_back(OfUnrecorded(hang));
+  }
+
+  static VerdictClass ClassOf(const TraceHang& hang) {
+    return hang.kind == TraceHangKind::kNotEntered ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication;
+  }
+
+  Verdict OfRanks(const TraceHang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) const {
+    const bool dead = verdict_class == VerdictClass::kProcessDead;
+    Verdict verdict =
+        Begin(VerdictScope::kMachine, verdict_class, dead ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
+    for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, kSureConfidence));
+    std::string who = ranks.size() == 1 ? TraceRankName(trace_, ranks[0]) : TraceRankList(trace_, ranks);
+    who[0] = 'R';
+    const bool one = ranks.size() == 1;
+    if (hang.kind == TraceHangKind::kNotFinished) {
+      Say(absl::StrCat(who, one ? " does" : " do", " not get out of ", OperationName(hang),
+                       ", which other members have finished: all had entered it, so what is stuck is ",
+                       one ? "its GPU." : "their GPUs."),
+          &verdict);
+    } else if (hang.called) {
+      Say(absl::StrCat("The host of ", TraceRankList(trace_, ranks), " has called ", OperationName(hang),
+                       " and the GPU has not begun it: it is stuck in earlier work of its own."),
+          &verdict);
+    } else {
+      Say(absl::StrCat(who, one ? " has" : " have", " not entered ", OperationName(hang),
+                       one ? " and waits" : " and wait", " for nobody."),
+          &verdict);
+    }
+    for (const int32_t rank : ranks) {
+      if (Dead(rank)) Say(absl::StrCat("The process of ", TraceRankList(trace_, {rank}), " is dead."), &verdict);
+      for (const HostEvent* const event : BrokenGpu(rank)) {
+        verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event->host, " reported ",
+                                                                     Describe(event->event), ".")});
+      }
+    }
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  Verdict OfSilentHosts(const TraceHang& hang, const std::set<int32_t>& hosts) const {
+    Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kMachineUnreachable, Advice::kCordonAndReplace);
+    for (const int32_t host : hosts) {
+      const std::string& name = trace_.hosts[static_cast<size_t>(host)];
+      verdict.culprits.push_back({.host = name, .confidence = kLikelyConfidence});
+      Say(absl::StrFormat("All %d ranks of host %s leave records up to the same moment and none after it, not even of "
+                          "an operation begun, while others wait in %s.",
+                          ranks_on_host_[static_cast<size_t>(host)], name, OperationName(hang)),
+          &verdict);
+    }
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  Verdict OfUnrecorded(const TraceHang& hang) const {
+    Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kHangNotEntered, Advice::kCordonAndReplace);
+    for (const int32_t rank : hang.unrecorded) {
+      Culprit culprit{.rank = rank, .confidence = kUnseenConfidence};
+      for (const TraceRank& known : trace_.ranks) {
+        if (known.rank == rank && known.host >= 0) culprit.host = trace_.hosts[static_cast<size_t>(known.host)];
+      }
+      verdict.culprits.push_back(std::move(culprit));
+    }
+    std::string who = RankNumberList(hang.unrecorded);
+    who[0] = 'R';
+    Say(absl::StrCat(who, " left no record at all, and every other member stands in ", OperationName(hang),
+                     ": silence of a member that others wait for is not innocence."),
+        &verdict);
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  Verdict OfTransfer(const TraceHang& hang) const {
+    Verdict verdict = Begin(VerdictScope::kNetwork, VerdictClass::kHangInCommunication, Advice::kCheckLink);
+    const double share = kLikelyConfidence / static_cast<double>(std::max<size_t>(1, hang.ranks.size()));
+    for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, share));
+    if (IsPointToPoint(hang.operation) && hang.ranks.size() == 2) {
+      verdict.culprits[0].peer_host = verdict.culprits[1].host;
+      verdict.culprits[1].peer_host = verdict.culprits[0].host;
+    }
+    Say(absl::StrCat("All members have entered ", OperationName(hang), " and none gets out: what is stuck is the ",
+                     "transfer between ", TraceRankList(trace_, hang.ranks), "."),
+        &verdict);
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  Verdict OfSoftware(const TraceHang& hang) const {
+    const bool mismatch = hang.kind == TraceHangKind::kMismatch;
+    Verdict verdict =
+        Begin(VerdictScope::kSoftware, mismatch ? VerdictClass::kCollectiveMismatch : VerdictClass::kDeadlock,
+              Advice::kCheckSoftware);
+    for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, kLikelyConfidence));
+    std::string who = TraceRankList(trace_, hang.ranks);
+    who[0] = 'R';
+    if (mismatch) {
+      Say(absl::StrCat(who, " called another operation, or another size, than the other members as operation ",
+                       hang.sequence, " of ", TraceCommunicatorName(trace_, hang.communicator), "."),
+          &verdict);
+    } else {
+      Say(absl::StrCat(who, " entered operations in another order than the ranks that they wait for and that wait for ",
+                       "them; among the operations is ", OperationName(hang), "."),
+          &verdict);
+    }
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  const Trace& trace_;
+  const TraceHangSearch& search_;
+  absl::Span<const HostEvent> events_;
+  std::vector<int32_t> ranks_on_host_;
+};
+
+}  // namespace
+
+std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
+                                       absl::Span<const HostEvent> events) {
+  return Writer(trace, search, events).Run();
+}
+
+std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events) {
+  const TraceFrontier frontier(trace);
+  const TraceHangSearch search = SearchTraceHangs(frontier);
+  if (search.end != TraceEnd::kHung) return {};
+  return TraceHangVerdicts(trace, search, events);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// From the causes of a hang in a trace to verdicts with evidence.
+//
+// One verdict per cause; a cause of several ranks lists exactly those. Kernel events of a broken GPU and the state of
+// processes say which class a missing rank belongs to; a host of several ranks that are all missing is named alone.
+// A transfer whose members cannot be told apart lists all of them, each with its share of the confidence. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_VERDICT_H_
+#define LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_VERDICT_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "detector/job_evidence.h"
+#include "detector/progress/trace_hang.h"
+#include "detector/verdict.h"
+
+namespace lockstep {
+
+// `search` must say kHung and stem from a frontier of `trace`. Steps are not filled in.
+std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
+                                       absl::Span<const HostEvent> events);
+
+// The whole way: empty unless the trace ends in a hang.
+std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_VERDICT_H_

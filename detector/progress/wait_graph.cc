@@ -1,0 +1,190 @@
+#include "detector/progress/wait_graph.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "detector/progress/call_mismatch.h"
+
+namespace lockstep {
+namespace {
+
+using StandingKey = std::tuple<int32_t, int32_t, int32_t, uint64_t>;  // communicator, source, destination, sequence
+using StreamKey = std::tuple<int32_t, int32_t, int32_t>;              // without the sequence
+
+bool IsDead(const TraceRank& rank) {
+  return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
+}
+
+class Builder {
+ public:
+  explicit Builder(const TraceFrontier& frontier) : frontier_(frontier), trace_(frontier.trace()) {}
+
+  WaitGraph Run() {
+    const size_t ranks = trace_.ranks.size();
+    graph_.not_begun.assign(ranks, 0);
+    graph_.left_behind.assign(ranks, 0);
+    const auto dead = std::count_if(trace_.ranks.begin(), trace_.ranks.end(), IsDead);
+    some_dead_ = 2 * static_cast<size_t>(dead) <= ranks;
+    first_open_.assign(ranks, nullptr);
+    std::vector<std::vector<int32_t>> of_rank(ranks);
+    for (size_t rank = 0; rank < ranks; ++rank) of_rank[rank] = Stand(rank);
+    graph_.edges.assign(ranks + graph_.standings.size(), {});
+    graph_.not_entered.assign(graph_.standings.size(), {});
+    for (size_t s = 0; s < graph_.standings.size(); ++s) Judge(s);
+    for (size_t rank = 0; rank < ranks; ++rank) Lead(rank, std::move(of_rank[rank]));
+    FindMismatches(trace_, frontier_, &graph_.standings);
+    return std::move(graph_);
+  }
+
+ private:
+  const TraceOperation& Operation(size_t index) const { return trace_.operations[index]; }
+
+  StreamKey StreamOf(size_t rank, const TraceOperation& operation) const {
+    const int32_t member = frontier_.MemberOf(rank, operation.communicator);
+    if (operation.kind == OperationKind::kSend) return {operation.communicator, member, operation.peer};
+    if (operation.kind == OperationKind::kRecv) return {operation.communicator, operation.peer, member};
+    return {operation.communicator, -1, -1};
+  }
+
+  // The standings at which a rank waits: the first open operation of each stream, begun where that can be told.
+  std::vector<int32_t> Stand(size_t rank) {
+    const absl::Span<const size_t> open = frontier_.OpenOf(rank);
+    if (open.empty()) return {};
+    const auto began = [this](size_t index) { return Operation(index).started(); };
+    const bool tells = frontier_.TellsBegun(rank);
+    first_open_[rank] = &Operation(open.front());
+    graph_.not_begun[rank] = tells && std::none_of(open.begin(), open.end(), began) ? 1 : 0;
+    if (graph_.not_begun[rank] != 0) return {};
+    std::vector<int32_t> standings;
+    std::vector<std::pair<StreamKey, uint64_t>> first;  // lowest open sequence of each stream
+    std::vector<size_t> first_index;
+    for (const size_t index : open) {
+      if (tells && !began(index)) continue;
+      const StreamKey stream = StreamOf(rank, Operation(index));
+      const auto same = std::find_if(first.begin(), first.end(), [&](const auto& f) { return f.first == stream; });
+      if (same == first.end()) {
+        first.push_back({stream, Operation(index).sequence});
+        first_index.push_back(index);
+      } else if (Operation(index).sequence < same->second) {
+        same->second = Operation(index).sequence;
+        first_index[static_cast<size_t>(same - first.begin())] = index;
+      }
+    }
+    for (size_t i = 0; i < first.size(); ++i) {
+      standings.push_back(StandingOf(first[i].first, first_index[i], static_cast<int32_t>(rank)));
+    }
+    return standings;
+  }
+
+  int32_t StandingOf(const StreamKey& stream, size_t index, int32_t rank) {
+    const auto [communicator, source, destination] = stream;
+    const TraceOperation& operation = Operation(index);
+    const auto next = static_cast<int32_t>(graph_.standings.size());
+    const auto [found, fresh] =
+        numbers_.try_emplace(StandingKey{communicator, source, destination, operation.sequence}, next);
+    if (fresh) {
+      graph_.standings.push_back({.communicator = communicator,
+                                  .source = source,
+                                  .destination = destination,
+                                  .sequence = operation.sequence,
+                                  .kind = operation.kind});
+    }
+    Standing& standing = graph_.standings[static_cast<size_t>(found->second)];
+    standing.at.push_back(rank);
+    standing.operations.push_back(index);
+    return found->second;
+  }
+
+  bool Dead(int32_t rank) const { return some_dead_ && IsDead(trace_.ranks[static_cast<size_t>(rank)]); }
+
+  // Whether the member has come to the operation itself, and not only called it behind an earlier one.
+  bool StandsHere(const Standing& standing, int32_t rank) const {
+    const auto here = std::lower_bound(standing.at.begin(), standing.at.end(), rank);
+    if (here == standing.at.end() || *here != rank) return false;
+    if (frontier_.TellsBegun(static_cast<size_t>(rank))) return true;
+    const size_t index = standing.operations[static_cast<size_t>(here - standing.at.begin())];
+    return &Operation(index) == first_open_[static_cast<size_t>(rank)];
+  }
+
+  void Judge(size_t s) {
+    Standing& standing = graph_.standings[s];
+    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(standing.communicator)].members;
+    if (standing.collective()) {
+      const auto sequence = static_cast<int64_t>(standing.sequence);
+      standing.finished_by_some = frontier_.EnteredByAll(standing.communicator) >= sequence;
+      if (standing.finished_by_some) return;
+      for (size_t m = 0; m < members.size(); ++m) {
+        const auto member = static_cast<int32_t>(m);
+        JudgeMember(s, member, frontier_.Of(standing.communicator, member));
+      }
+      return;
+    }
+    const auto known = [&](int32_t m) { return m >= 0 && static_cast<size_t>(m) < members.size(); };
+    standing.peer_unknown = !known(standing.source) || !known(standing.destination);
+    if (standing.peer_unknown) return;
+    const auto sends = frontier_.Sends(standing.communicator, standing.source, standing.destination);
+    const auto receives = frontier_.Receives(standing.communicator, standing.source, standing.destination);
+    const auto sequence = static_cast<int64_t>(standing.sequence);
+    standing.finished_by_some = sends.finished >= sequence || receives.finished >= sequence;
+    if (standing.finished_by_some) return;
+    JudgeMember(s, standing.source, sends);
+    JudgeMember(s, standing.destination, receives);
+  }
+
+  void JudgeMember(size_t s, int32_t member, const TraceFrontier::Progress& progress) {
+    Standing& standing = graph_.standings[s];
+    const int32_t rank =
+        trace_.communicators[static_cast<size_t>(standing.communicator)].members[static_cast<size_t>(member)];
+    const auto sequence = static_cast<int64_t>(standing.sequence);
+    if (progress.finished >= sequence) return;
+    const bool entered = progress.entered >= sequence;
+    if (rank >= 0 && Dead(rank)) {
+      graph_.edges[trace_.ranks.size() + s].push_back(rank);
+      graph_.not_entered[s].push_back(1);
+      return;
+    }
+    if (rank < 0 || trace_.OperationsOf(static_cast<size_t>(rank)).empty()) {
+      if (!entered) standing.unrecorded.push_back(member);
+      return;
+    }
+    if (entered && (StandsHere(standing, rank) || !HoldsOpen(rank, standing))) return;
+    graph_.edges[trace_.ranks.size() + s].push_back(rank);
+    graph_.not_entered[s].push_back(!entered || frontier_.TellsBegun(static_cast<size_t>(rank)) ? 1 : 0);
+  }
+
+  // False when the record of this very call was lost: nothing says then that the member does not stand here.
+  bool HoldsOpen(int32_t rank, const Standing& standing) const {
+    const absl::Span<const size_t> open = frontier_.OpenOf(static_cast<size_t>(rank));
+    const StreamKey stream{standing.communicator, standing.source, standing.destination};
+    return std::any_of(open.begin(), open.end(), [&](size_t index) {
+      return Operation(index).sequence == standing.sequence && Operation(index).communicator == standing.communicator &&
+             StreamOf(static_cast<size_t>(rank), Operation(index)) == stream;
+    });
+  }
+
+  void Lead(size_t rank, std::vector<int32_t> standings) {
+    for (const int32_t s : standings) {
+      const Standing& standing = graph_.standings[static_cast<size_t>(s)];
+      if (standing.finished_by_some && standing.collective()) graph_.left_behind[rank] = 1;
+    }
+    if (graph_.left_behind[rank] != 0 || Dead(static_cast<int32_t>(rank))) return;
+    for (const int32_t s : standings) {
+      graph_.edges[rank].push_back(static_cast<int32_t>(trace_.ranks.size()) + s);
+    }
+  }
+
+  const TraceFrontier& frontier_;
+  const Trace& trace_;
+  WaitGraph graph_;
+  bool some_dead_ = false;                         // when most are, the job is over and death tells nothing
+  std::vector<const TraceOperation*> first_open_;  // of each rank; nullptr = none
+  absl::flat_hash_map<StandingKey, int32_t> numbers_;
+};
+
+}  // namespace
+
+WaitGraph BuildWaitGraph(const TraceFrontier& frontier) { return Builder(frontier).Run(); }
+
+}  // namespace lockstep

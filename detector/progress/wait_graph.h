@@ -1,0 +1,38 @@
+// Who waits for whom at the end of a trace: ranks, the operations at which they stand, and the edges between them.
+//
+// Nodes 0 .. ranks-1 are rank indices, node ranks + s is standing s. A rank leads to the standings at which it waits, a
+// standing to the members that keep it from ending. A rank leads nowhere when nothing of others keeps it: it is
+// outside, its GPU has not begun what its host called (`not_begun`), or it alone does not finish (`left_behind`),
+// or it is dead.
+// Where the records tell when the GPU began, a rank waits in every operation that it began; otherwise the first open
+// operation of each communicator counts, and an operation may be queued behind an earlier one of another communicator.
+// Pure; the frontier must outlive the graph.
+
+#ifndef LOCKSTEP_DETECTOR_PROGRESS_WAIT_GRAPH_H_
+#define LOCKSTEP_DETECTOR_PROGRESS_WAIT_GRAPH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/progress/standing.h"
+#include "detector/progress/trace_frontier.h"
+
+namespace lockstep {
+
+struct WaitGraph {
+  std::vector<Standing> standings;
+  std::vector<std::vector<int32_t>> edges;     // by node
+  std::vector<std::vector<char>> not_entered;  // beside the edges of a standing: the member has not begun it
+  std::vector<char> not_begun;                 // by rank index
+  std::vector<char> left_behind;
+
+  bool IsStanding(int32_t node) const { return static_cast<size_t>(node) >= not_begun.size(); }
+  const Standing& At(int32_t node) const { return standings[static_cast<size_t>(node) - not_begun.size()]; }
+};
+
+WaitGraph BuildWaitGraph(const TraceFrontier& frontier);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_PROGRESS_WAIT_GRAPH_H_
