@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace lockstep {
@@ -48,8 +47,8 @@ constexpr FaultInfo kTable[] = {
      kSlower},
     {kNvlinkSlow, "nvlink_slow", 13, TargetKind::kRank, false, false, Scope::kMachine, Class::kNvlinkSlow, 4.0,
      kSlower},
-    {kHostSlow, "host_slow", 14, TargetKind::kHost, false, false, Scope::kMachine, Class::kHostSlow, 60.0,
-     "extra share of the time to issue work: 60 = sixty-one times as long"},
+    {kHostSlow, "host_slow", 14, TargetKind::kHost, false, false, Scope::kMachine, Class::kHostSlow, 4.0,
+     "extra share of the time to issue work: 4 = five times as long"},
     {kGarbageCollection, "garbage_collection", 15, TargetKind::kJob, false, true, Scope::kSoftware, Class::kHostSlow,
      0.15, "seconds of each stall, which hits a few ranks of every step, each time others"},
     {kStorageStall, "storage_stall", 16, TargetKind::kHost, false, false, Scope::kMachine, Class::kStorageStall, 0.5,
@@ -72,25 +71,6 @@ constexpr FaultInfo kTable[] = {
 };
 static_assert(std::size(kTable) == kFaultKinds);
 
-// How many targets of a kind the job has.
-int32_t TargetCount(TargetKind target, const JobSpec& job) {
-  const int32_t gpus = job.parallelism.gpus();
-  const int32_t hosts = (gpus + job.gpus_per_host - 1) / job.gpus_per_host;
-  switch (target) {
-    case TargetKind::kJob:
-      return 0;
-    case TargetKind::kRank:
-    case TargetKind::kNic:
-      return gpus;
-    case TargetKind::kHost:
-    case TargetKind::kHostPair:
-      return hosts;
-    case TargetKind::kLeaf:
-      return (hosts + job.hosts_per_leaf - 1) / job.hosts_per_leaf;
-  }
-  return 0;
-}
-
 }  // namespace
 
 absl::Span<const FaultInfo> FaultTable() { return kTable; }
@@ -104,44 +84,6 @@ const FaultInfo& InfoOf(FaultKind kind) {
 const FaultInfo* FindFault(absl::string_view name) {
   const auto found = std::find_if(std::begin(kTable), std::end(kTable), [&](const auto& i) { return i.name == name; });
   return found == std::end(kTable) ? nullptr : &*found;
-}
-
-absl::Status Validate(const FaultSpec& fault, const JobSpec& job) {
-  const FaultInfo& info = InfoOf(fault.kind);
-  const auto wrong = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(info.name, ": ", what));
-  };
-  if (info.target == TargetKind::kJob && !fault.targets.empty()) return wrong("concerns the whole job: no target");
-  const int32_t count = TargetCount(info.target, job);
-  for (const int32_t target : fault.targets) {
-    if (target < 0 || target >= count) return wrong(absl::StrCat("target ", target, " is not in [0, ", count, ")"));
-  }
-  if (info.target == TargetKind::kHostPair && (fault.targets.size() % 2 != 0 || count < 2)) {
-    return wrong("needs pairs of hosts");
-  }
-  if (fault.onset_step < 0 || fault.onset_step >= job.schedule.steps)
-    return wrong("the onset is not a step of the job");
-  if (fault.ramp_steps < 0 || fault.duration_steps < 0 || fault.severity < 0)
-    return wrong("negative ramp, duration or severity");
-  return absl::OkStatus();
-}
-
-FaultSpec RandomFault(FaultKind kind, int32_t target_count, const JobSpec& job, Random& random) {
-  FaultSpec fault{.kind = kind};
-  const FaultInfo& info = InfoOf(kind);
-  const int32_t population = TargetCount(info.target, job);
-  const int32_t per_target = info.target == TargetKind::kHostPair ? 2 : 1;
-  const size_t wanted = std::min(target_count * per_target, population / per_target * per_target);
-  while (fault.targets.size() < wanted) {
-    const auto drawn = static_cast<int32_t>(random.Below(population));
-    if (std::find(fault.targets.begin(), fault.targets.end(), drawn) == fault.targets.end()) {
-      fault.targets.push_back(drawn);
-    }
-  }
-  const int32_t first = std::min(job.recording.first_recorded_step + 1, job.schedule.steps - 1);
-  const int32_t room = std::max(1, (job.schedule.steps - first) / 2);
-  fault.onset_step = first + static_cast<int32_t>(random.Below(room));
-  return fault;
 }
 
 }  // namespace lockstep

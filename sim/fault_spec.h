@@ -10,12 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/random.h"
 #include "detector/verdict.h"
-#include "sim/job_spec.h"
 
 namespace lockstep {
 
@@ -83,13 +80,6 @@ struct FaultSpec {
   // and kExpertImbalance: share of variation. Stalls and pauses: seconds. Hangs: unused.
   double severity = 0;  // 0 = the kind's typical severity
 };
-
-// InvalidArgument with what is wrong; targets must exist in `job`.
-absl::Status Validate(const FaultSpec& fault, const JobSpec& job);
-
-// A fault of this kind with `target_count` distinct targets drawn from `random` (ignored for kJob), onset in the
-// first half of the recorded steps after the warm-up.
-FaultSpec RandomFault(FaultKind kind, int32_t target_count, const JobSpec& job, Random& random);
 
 }  // namespace lockstep
 

@@ -68,6 +68,8 @@ absl::Status CheckReals(const JobSpec& job) {
       {"nic_bytes_per_second", w.nic_bytes_per_second, 1e6, 1e15},
       {"latency_seconds", w.latency_seconds, 0, 1},
       {"launch_seconds", w.launch_seconds, 0, 1},
+      {"launch_share", w.launch_share, 0, 10},
+      {"host_lead_seconds", w.host_lead_seconds, 0, kLongSeconds},
       {"gpu_binning", n.gpu_binning, 0, 0.2},
       {"compute_cv", n.compute_cv, 0, 0.25},
       {"step_cv", n.step_cv, 0, 0.25},

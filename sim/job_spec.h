@@ -44,8 +44,10 @@ struct Workload {
   double nvlink_bytes_per_second = 250e9;
   double nic_bytes_per_second = 40e9;  // of one GPU's own NIC
   double latency_seconds = 20e-6;      // of any operation
-  double launch_seconds = 150e-6;      // host time to issue one block of compute or one operation
-  int32_t host_lead_operations = 64;   // how far the host may run ahead of its GPU
+  double launch_seconds = 40e-6;       // host time to issue one operation
+  double launch_share = 0.35;          // host time to issue a block of compute, as a share of the block's GPU time
+  double host_lead_seconds = 0.020;    // how far the host may run ahead of its GPU
+  int32_t host_lead_operations = 48;   // how much the host still issues behind an operation that is stuck
 };
 
 // Noise of healthy jobs. Shares are of the mean; see docs/simulator.md for where the values come from.
@@ -53,7 +55,7 @@ struct Noise {
   double gpu_binning = 0.006;       // standard deviation of the GPUs' fixed speeds (range about +-1.8 %)
   double compute_cv = 0.010;        // of one compute block
   double step_cv = 0.006;           // of a whole step, common to all ranks
-  double heavy_tail_share = 0.004;  // of compute blocks and transfers: hit by something
+  double heavy_tail_share = 0.0003;  // of compute blocks and transfers: hit by something
   double heavy_tail_factor = 0.5;   // mean extra time of such a hit
   double transfer_cv = 0.010;
   double sequence_length_cv = 0;  // 0.2 to 0.35 = variable-length batches: per replica and microbatch
@@ -64,7 +66,7 @@ struct Noise {
   double warmup_factor = 8;  // the first step (compilation, allocation) takes so much longer; 1 = none
 };
 
-// Breaks that belong to the job.
+// How many steps, and the breaks that belong to the job.
 struct Schedule {
   int32_t steps = 24;
   int32_t checkpoint_every = 0;  // steps; 0 = never
