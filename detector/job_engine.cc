@@ -1,7 +1,9 @@
 #include "detector/job_engine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +12,7 @@
 #include "detector/collectives/collective_analysis.h"
 #include "detector/collectives/slow_verdict.h"
 #include "detector/counters/peer_distance.h"
+#include "detector/events/event_judge.h"
 #include "detector/evidence_log.h"
 #include "detector/progress/hang_search.h"
 #include "detector/progress/hang_timeout.h"
@@ -63,6 +66,8 @@ class JobEngine::State {
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
   std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
   std::vector<Verdict> FindCounterOutliers(int64_t watermark_ns);
+  void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
+                      std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
   void Judge(int64_t watermark_ns, const std::vector<Verdict>& verdicts);
 
@@ -71,6 +76,7 @@ class JobEngine::State {
   CollectiveAnalysis analysis_;
   PeerDistance counters_;
   EvidenceLog log_;
+  EventJudge events_;
   HangSearch hang_search_;
   std::vector<SlowRank> slow_;
   std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
@@ -120,8 +126,14 @@ void JobEngine::State::Observe(const HostReport& report) {
   newest_report_ns_ = std::max(newest_report_ns_, report.received_ns);
   records_lost_ += report.dropped_records;
   for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
-  for (const MetricSample& sample : report.samples) counters_.Observe(host_slot, sample, report.received_ns);
-  for (const KernelEvent& event : report.kernel_events) log_.Add(report.host, event, report.received_ns);
+  for (const MetricSample& sample : report.samples) {
+    counters_.Observe(host_slot, sample, report.received_ns);
+    events_.Observe(report.host, sample, report.received_ns);
+  }
+  for (const KernelEvent& event : report.kernel_events) {
+    log_.Add(report.host, event, report.received_ns);
+    events_.Observe(report.host, event, report.received_ns);
+  }
   analysis_.Advance(roster_, report.received_ns);
 }
 
@@ -182,6 +194,26 @@ std::vector<Verdict> JobEngine::State::FindCounterOutliers(int64_t watermark_ns)
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
+}
+
+// What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence.
+void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
+                                      std::vector<Verdict>* verdicts) const {
+  for (Verdict& finding : FindingVerdicts(findings, watermark_ns)) {
+    const auto same_host = [&finding](const Verdict& verdict) {
+      return !finding.culprits.empty() && !verdict.culprits.empty() &&
+             std::all_of(verdict.culprits.begin(), verdict.culprits.end(),
+                         [&finding](const Culprit& culprit) { return culprit.host == finding.culprits.front().host; });
+    };
+    const auto known = std::find_if(verdicts->begin(), verdicts->end(), same_host);
+    if (known == verdicts->end()) {
+      verdicts->push_back(std::move(finding));
+    } else if (first_seen_ns_.contains(CauseKey(finding)) && !first_seen_ns_.contains(CauseKey(*known))) {
+      finding.cost = known->cost;
+      std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
+      *known = std::move(finding);
+    }
+  }
 }
 
 // Since when each cause holds, without interruption: the onset that its finder saw when it was first found.
@@ -260,6 +292,9 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   const bool hung = !conclusion.verdicts.empty();
   if (hung) last_hang_ns_ = watermark_ns;
   for (Verdict& verdict : FindSlowRanks(watermark_ns, hung)) conclusion.verdicts.push_back(std::move(verdict));
+  const std::vector<HardwareFinding> findings = events_.Findings(watermark_ns);
+  for (Verdict& verdict : conclusion.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
+  AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   for (Verdict& verdict : FindCounterOutliers(watermark_ns)) conclusion.verdicts.push_back(std::move(verdict));
   Judge(watermark_ns, conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
@@ -281,7 +316,7 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
-                              counters_.not_finite() + log_.dropped();
+                              counters_.not_finite() + log_.dropped() + events_.refused();
   return summary;
 }
 

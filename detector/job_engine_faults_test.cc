@@ -107,28 +107,46 @@ TEST(JobEngineFaultsTest, CallsInCrossedOrderAreADeadlockOfTheTwo) {
   EXPECT_LE(seen.first, 27);
 }
 
-TEST(JobEngineFaultsTest, AHardErrorOfTheHostIsEvidenceAndNotOfAnother) {
-  const auto play = [](const std::string& host) {
-    return Play({.job = {.ranks_per_host = 2, .standstills = {{3, 20.03, kForever}}},
-                 .seconds = 35,
-                 .alter = [&host](double now, HostReport* report) {
-                   if (now != 21 || report->host != host) return;
-                   report->kernel_events.push_back({.kind = KernelEventKind::kXid,
-                                                    .code = 79,
-                                                    .device = "0000:41:00",
-                                                    .text = "GPU has fallen off the bus",
-                                                    .host_ns = report->host_ns});
-                 }});
-  };
-  const PlayedJob there = play("node-1");
-  const Verdict& with = TheOnly(there, "hang:node-1/rank3").newest;
-  EXPECT_NE(EvidenceText(with).find("79"), std::string::npos) << EvidenceText(with);
-  EXPECT_EQ(with.evidence.back().kind, EvidenceKind::kLog);
-  EXPECT_EQ(with.advice, Advice::kCordonAndReplace);
-  const PlayedJob elsewhere = play("node-0");
-  const Verdict& without = TheOnly(elsewhere, "hang:node-1/rank3").newest;
-  EXPECT_EQ(EvidenceText(without).find("79"), std::string::npos) << EvidenceText(without);
-  EXPECT_EQ(without.advice, Advice::kCheckSoftware);
+// A rank stands still from 20.03 s on; at `second` the kernel of `host` says that a GPU is gone.
+PlayedJob PlayHangWithXid(const std::string& host, double second) {
+  return Play({.job = {.ranks_per_host = 2, .standstills = {{3, 20.03, kForever}}},
+               .seconds = 35,
+               .alter = [&](double now, HostReport* report) {
+                 if (now != second || report->host != host) return;
+                 report->kernel_events.push_back({.kind = KernelEventKind::kXid,
+                                                  .code = 79,
+                                                  .device = "0000:41:00",
+                                                  .text = "GPU has fallen off the bus",
+                                                  .host_ns = report->host_ns});
+               }});
+}
+
+TEST(JobEngineFaultsTest, AHangAfterAHardErrorOfItsHostIsEvidenceOfThatError) {
+  const PlayedJob run = PlayHangWithXid("node-1", 21);
+  ASSERT_EQ(run.causes.size(), 1u) << run.log;
+  const Verdict& verdict = run.causes.begin()->second.newest;
+  EXPECT_EQ(verdict.verdict_class, VerdictClass::kGpuFault);
+  EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
+  EXPECT_EQ(verdict.culprits.at(0).host, "node-1");
+  EXPECT_EQ(verdict.advice, Advice::kCordonAndReplace);
+  EXPECT_NE(EvidenceText(verdict).find("Xid 79"), std::string::npos) << EvidenceText(verdict);
+  EXPECT_NE(EvidenceText(verdict).find("rank 3"), std::string::npos) << EvidenceText(verdict);
+}
+
+TEST(JobEngineFaultsTest, AHardErrorAfterTheHangIsEvidenceOfTheHang) {
+  const PlayedJob run = PlayHangWithXid("node-1", 30);
+  const Verdict& verdict = TheOnly(run, "hang:node-1/rank3").newest;
+  EXPECT_NE(EvidenceText(verdict).find("79"), std::string::npos) << EvidenceText(verdict);
+  EXPECT_EQ(verdict.evidence.back().kind, EvidenceKind::kLog);
+  EXPECT_EQ(verdict.advice, Advice::kCordonAndReplace);
+}
+
+TEST(JobEngineFaultsTest, AHardErrorOfAnotherHostIsACauseOfItsOwn) {
+  const PlayedJob run = PlayHangWithXid("node-0", 21);
+  ASSERT_EQ(run.causes.size(), 2u) << run.log;
+  const Verdict& hang = run.causes.at("hang:node-1/rank3").newest;
+  EXPECT_EQ(EvidenceText(hang).find("79"), std::string::npos) << EvidenceText(hang);
+  EXPECT_EQ(hang.advice, Advice::kCheckSoftware);
 }
 
 TEST(JobEngineFaultsTest, ARestartedJobIsJudgedAfresh) {
