@@ -1,0 +1,68 @@
+#include "formats/metrics_csv_reader.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "formats/csv_row.h"
+#include "formats/csv_table.h"
+
+namespace lockstep {
+namespace {
+
+enum Column { kTime, kJob, kHost, kDevice, kMetric, kValue };
+
+constexpr CsvColumn kColumns[] = {{"time_ms", true}, {"job"},          {"host", true},
+                                  {"device"},        {"metric", true}, {"value", true}};
+
+// Some exporters write milliseconds with a fraction.
+absl::Status ParseTime(absl::string_view cell, int64_t& time_ms) {
+  constexpr double kMaxMillis = 9e15;  // integers up to here are exact
+  double fractional = 0;
+  if (ParseCell(cell, time_ms)) return absl::OkStatus();
+  if (!ParseCell(cell, fractional) || !(std::fabs(fractional) < kMaxMillis)) {
+    return BadCell("time_ms", "milliseconds", cell);
+  }
+  time_ms = std::llround(fractional);
+  return absl::OkStatus();
+}
+
+absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, SampleRow& parsed) {
+  RETURN_IF_ERROR(ParseTime(row.cell(at[kTime]), parsed.time_ms));
+  const absl::string_view value = row.cell(at[kValue]);
+  parsed.value = std::numeric_limits<double>::quiet_NaN();
+  if (!value.empty() && !ParseCell(value, parsed.value)) return BadCell("value", "a number", value);
+  parsed.host = row.cell(at[kHost]);
+  parsed.device = row.cell(at[kDevice]);
+  parsed.metric = row.cell(at[kMetric]);
+  if (parsed.host.empty()) return BadCell("host", "a name", "");
+  if (parsed.metric.empty()) return BadCell("metric", "a name", "");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ReadResult ReadMetricsCsv(ByteSource& source, absl::string_view default_job, EvidenceBuilder& builder) {
+  std::string job_name;
+  JobIndex job = -1;
+  ReadResult result = ReadCsv(source, kColumns, [&](const CsvRow& row, absl::Span<const int> at) {
+    SampleRow parsed;
+    RETURN_IF_ERROR(ParseRow(row, at, parsed));
+    absl::string_view name = row.cell(at[kJob]);
+    if (name.empty()) name = default_job;
+    if (job < 0 || name != job_name) {
+      job = builder.Job(name);
+      job_name = std::string(name);
+    }
+    builder.AddSample(job, parsed);
+    return absl::OkStatus();
+  });
+  if (result.malformed > 0) builder.AddLost(job < 0 ? builder.Job(default_job) : job, result.malformed);
+  return result;
+}
+
+}  // namespace lockstep
