@@ -1,0 +1,38 @@
+// Work that is unevenly dealt out for a reason that is no machine: by stage, by data, by expert.
+//
+// One principle: excess over the peers that goes with a place in the job (a stage in all replicas, an expert index in
+// all expert groups, a replica in all its stages and in another one each step) belongs to the place. What is left after
+// the place is taken out may belong to a machine. Findings need a gain of `min_gain`; each is robust against single
+// slow ranks, so that a fault beside it stays visible. Compare What-if (arXiv 2505.05713, worker and stage
+// counterfactuals) and SMon; the tests of significance are ours.
+// Cost O(ranks x steps). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_STRUCTURE_IMBALANCE_H_
+#define LOCKSTEP_DETECTOR_STRUCTURE_IMBALANCE_H_
+
+#include <vector>
+
+#include "detector/structure/finding.h"
+#include "detector/structure/step_profile.h"
+
+namespace lockstep {
+
+// A stage that is slower than the others in every replica. Needs two stages and two replicas: with one replica a long
+// stage and a slow machine look alike. Returns at most one finding.
+std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, double min_gain);
+
+// Own time that varies from step to step on all ranks, each time most on others, and alike on ranks that share the
+// data: batches of different length. Needs four ranks per stage or two stages, and ten steps.
+std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile, double min_gain);
+
+// An expert index that is slow in all expert groups of a stage, in one step or throughout. Needs two expert groups.
+std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, double min_gain);
+
+// Own time of each rank and step divided by what its place explains: about 1 for a rank that does what all ranks of its
+// place do. Layout of profile.own_seconds; NaN where it is not known. What remains above 1, always on the same rank,
+// may be a machine.
+std::vector<float> ExcessBeyondPlace(const StepProfile& profile);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STRUCTURE_IMBALANCE_H_

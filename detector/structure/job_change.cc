@@ -1,0 +1,267 @@
+#include "detector/structure/job_change.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/strings/str_format.h"
+#include "detector/structure/robust.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMinSide = 4;
+constexpr double kMinSignificance = 6;
+constexpr double kRanksAgree = 0.8;
+constexpr double kWarmUp = 1.2;  // a first step longer than so many typical ones
+constexpr double kSpike = 4;     // deviations of the change from step to step
+constexpr size_t kMinDriftSteps = 16;
+constexpr double kMinDrift = 0.01;    // from the lowest to the highest point of the curve
+constexpr double kMinDriftF = 10;     // F statistic of the curve against a constant
+constexpr double kMinPauseSteps = 1;  // a pause lasts at least as long as so many typical steps
+constexpr double kPauseShared = 0.5;  // of which so much is idle on all ranks
+constexpr double kEqualPauses = 0.3;
+
+std::vector<double> Known(absl::Span<const double> values) {
+  std::vector<double> known;
+  for (const double value : values) {
+    if (!std::isnan(value)) known.push_back(value);
+  }
+  return known;
+}
+
+// A step further from both of its neighbours than the noise allows becomes their middle: a spike is neither a level nor
+// a curve. Other values stay as they are, so that the noise stays as independent as it was.
+std::vector<double> WithoutSpikes(const std::vector<double>& series) {
+  std::vector<double> changes;
+  for (size_t i = 1; i < series.size(); ++i) changes.push_back(series[i] - series[i - 1]);
+  const double limit = kSpike * RobustDeviation(changes);
+  std::vector<double> smooth = series;
+  for (size_t i = 1; i + 1 < series.size(); ++i) {
+    const double middle = Median({series[i - 1], series[i], series[i + 1]});
+    if (std::abs(series[i] - middle) > limit) smooth[i] = middle;
+  }
+  return smooth;
+}
+
+// The steps that tell: index and common mode, without the warm-up and unknown ones.
+struct Series {
+  std::vector<size_t> step;
+  std::vector<double> value;
+};
+
+Series Telling(const StepProfile& profile) {
+  const std::vector<double> common = CommonMode(profile);
+  Series series;
+  for (size_t step = 0; step < common.size(); ++step) {
+    if (std::isnan(common[step]) || (series.step.empty() && common[step] > kWarmUp)) continue;
+    series.step.push_back(step);
+    series.value.push_back(common[step]);
+  }
+  series.value = WithoutSpikes(series.value);
+  return series;
+}
+
+// Least squares of a cubic over the series: the fitted values. Normal equations in Legendre-like powers of x in [-1,
+// 1].
+std::vector<double> FitCubic(absl::Span<const double> series) {
+  constexpr size_t kTerms = 4;
+  std::array<std::array<double, kTerms + 1>, kTerms> system{};
+  const auto term = [&](size_t i, size_t power) {
+    const double x = series.size() < 2 ? 0 : 2.0 * static_cast<double>(i) / static_cast<double>(series.size() - 1) - 1;
+    const std::array<double, kTerms> value{1, x, 1.5 * x * x - 0.5, 2.5 * x * x * x - 1.5 * x};
+    return value[power];
+  };
+  for (size_t i = 0; i < series.size(); ++i) {
+    for (size_t r = 0; r < kTerms; ++r) {
+      for (size_t c = 0; c < kTerms; ++c) system[r][c] += term(i, r) * term(i, c);
+      system[r][kTerms] += term(i, r) * series[i];
+    }
+  }
+  for (size_t pivot = 0; pivot < kTerms; ++pivot) {  // near-orthogonal terms: no exchange of rows is needed
+    for (size_t r = 0; r < kTerms; ++r) {
+      if (r == pivot) continue;
+      const double factor = system[r][pivot] / system[pivot][pivot];
+      for (size_t c = pivot; c <= kTerms; ++c) system[r][c] -= factor * system[pivot][c];
+    }
+  }
+  std::vector<double> fitted(series.size(), 0);
+  for (size_t i = 0; i < series.size(); ++i) {
+    for (size_t r = 0; r < kTerms; ++r) fitted[i] += term(i, r) * system[r][kTerms] / system[r][r];
+  }
+  return fitted;
+}
+
+double SquaresLeft(absl::Span<const double> series, absl::Span<const double> fitted) {
+  double left = 0;
+  for (size_t i = 0; i < series.size(); ++i) left += (series[i] - fitted[i]) * (series[i] - fitted[i]);
+  return left;
+}
+
+// Share of the ranks whose own time made at least half of the shift at the same step.
+double RanksThatShifted(const StepProfile& profile, size_t first_step, double ratio) {
+  size_t known = 0;
+  size_t shifted = 0;
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    std::vector<double> before;
+    std::vector<double> after;
+    for (size_t step = 0; step < profile.steps; ++step) {
+      const float own = profile.OwnOf(rank)[step];
+      if (!std::isnan(own)) (step < first_step ? before : after).push_back(static_cast<double>(own));
+    }
+    if (before.empty() || after.empty()) continue;
+    ++known;
+    if (Median(std::move(after)) >= (1 + (ratio - 1) / 2) * Median(std::move(before))) ++shifted;
+  }
+  return known == 0 ? 0 : static_cast<double>(shifted) / static_cast<double>(known);
+}
+
+// Breaks that come back at equal intervals, or that are of equal length, are planned.
+bool IsSchedule(const std::vector<size_t>& at, const std::vector<double>& seconds) {
+  if (at.size() < 2) return false;
+  const double typical = Median(seconds);
+  const bool alike = std::all_of(seconds.begin(), seconds.end(),
+                                 [&](double s) { return std::abs(s - typical) <= kEqualPauses * typical; });
+  bool regular = at.size() >= 3;
+  for (size_t i = 2; i < at.size(); ++i) regular = regular && at[i] - at[i - 1] == at[1] - at[0];
+  return alike || regular;
+}
+
+}  // namespace
+
+std::vector<double> CommonMode(const StepProfile& profile) {
+  std::vector<double> middle(profile.ranks());
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    const absl::Span<const float> own = profile.OwnOf(rank);
+    middle[rank] = Median(Known(std::vector<double>(own.begin(), own.end())));
+  }
+  std::vector<double> common(profile.steps);
+  for (size_t step = 0; step < profile.steps; ++step) {
+    std::vector<double> ratios;
+    for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+      const double own = static_cast<double>(profile.OwnOf(rank)[step]);
+      if (!std::isnan(own) && middle[rank] > 0) ratios.push_back(own / middle[rank]);
+    }
+    common[step] = Median(std::move(ratios));
+  }
+  return common;
+}
+
+LevelShift FindLevelShift(absl::Span<const double> series, size_t min_side) {
+  LevelShift best;
+  const size_t n = series.size();
+  if (n < 2 * min_side) return best;
+  double total = 0;
+  double squares = 0;
+  for (const double value : series) {
+    total += value;
+    squares += value * value;
+  }
+  double before = 0;
+  double least = squares - total * total / static_cast<double>(n);
+  for (size_t i = 0; i < n; ++i) {
+    const auto count = static_cast<double>(i);
+    const double after = total - before;
+    if (i >= min_side && n - i >= min_side) {
+      const double left = squares - before * before / count - after * after / (static_cast<double>(n) - count);
+      if (left < least || best.at == 0) {
+        least = left;
+        best.at = i;
+        best.before = before / count;
+        best.after = after / (static_cast<double>(n) - count);
+      }
+    }
+    before += series[i];
+  }
+  best.left = std::max(0.0, least);
+  const double a = static_cast<double>(best.at);
+  const double b = static_cast<double>(n) - a;
+  const double error = std::sqrt(best.left / static_cast<double>(n - 2) * (1 / a + 1 / b));
+  best.significance = error > 0 ? std::abs(best.after - best.before) / error : HUGE_VAL;
+  return best;
+}
+
+std::vector<StructuralFinding> FindRegression(const StepProfile& profile, double min_gain) {
+  const Series series = Telling(profile);
+  const LevelShift shift = FindLevelShift(series.value, kMinSide);
+  if (shift.at == 0 || shift.after <= shift.before || shift.significance < kMinSignificance) return {};
+  const double gain = 1 - shift.before / shift.after;
+  if (gain < min_gain || SquaresLeft(series.value, FitCubic(series.value)) < shift.left) return {};
+  const size_t first_step = series.step[shift.at];
+  const double agree = RanksThatShifted(profile, first_step, shift.after / shift.before);
+  if (agree < kRanksAgree) return {};
+  return {{.verdict_class = VerdictClass::kJobRegression,
+           .first_step = static_cast<int64_t>(first_step),
+           .last_step = static_cast<int64_t>(profile.steps) - 1,
+           .gain = gain,
+           .text = absl::StrFormat("From step %d on, own time is %.1f %% longer on %.0f %% of the ranks at once: the "
+                                   "job changed, not a machine.",
+                                   first_step, 100 * (shift.after / shift.before - 1), 100 * agree)}};
+}
+
+std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
+  const Series series = Telling(profile);
+  const size_t n = series.value.size();
+  if (n < kMinDriftSteps) return {};
+  const std::vector<double> fitted = FitCubic(series.value);
+  double sum = 0;
+  for (const double value : series.value) sum += value;
+  const std::vector<double> constant(n, sum / static_cast<double>(n));
+  const double left = SquaresLeft(series.value, fitted);
+  const double explained = SquaresLeft(series.value, constant) - left;
+  const double f = left > 0 ? (explained / 3) / (left / static_cast<double>(n - 4)) : 0;
+  const auto [low, high] = std::minmax_element(fitted.begin(), fitted.end());
+  const double range = *high - *low;
+  if (f < kMinDriftF || range < kMinDrift) return {};
+  const double mean = constant[0];
+  return {{.verdict_class = VerdictClass::kDrift,
+           .first_step = static_cast<int64_t>(series.step.front()),
+           .last_step = static_cast<int64_t>(series.step.back()),
+           .gain = std::max(0.0, 1 - *low / mean),
+           .text = absl::StrFormat("Own time of all ranks together moves slowly by %.1f %% over the recording "
+                                   "(temperature, time of day): no rank stands out.",
+                                   100 * range)}};
+}
+
+std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
+  const double typical = Median(Known(profile.step_seconds));
+  if (std::isnan(typical) || typical <= 0) return {};
+  const std::vector<double> common = CommonMode(profile);
+  std::vector<double> own;
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    for (const float value : profile.OwnOf(rank)) {
+      if (!std::isnan(value)) own.push_back(static_cast<double>(value));
+    }
+  }
+  const double typical_own = Median(std::move(own));
+  std::vector<size_t> at;
+  std::vector<double> seconds;
+  double total = 0;
+  for (size_t step = 0; step < profile.steps; ++step) {
+    const double length = step < profile.step_seconds.size() ? profile.step_seconds[step] : typical;
+    const double before = step < profile.pause_seconds.size() ? profile.pause_seconds[step] : 0;
+    if (!std::isnan(length)) total += length;
+    if (!std::isnan(before)) total += before;
+    const double inside = std::isnan(length) ? 0 : length - typical;
+    const double shared = std::isnan(common[step]) ? 0 : (common[step] - 1) * typical_own;
+    const double pause = (std::isnan(before) ? 0 : before) + (shared >= kPauseShared * inside ? inside : 0);
+    if (step == 0 || pause < kMinPauseSteps * typical) continue;  // before the first step a job compiles and warms up
+    at.push_back(step);
+    seconds.push_back(pause);
+  }
+  if (at.empty() || IsSchedule(at, seconds)) return {};
+  double lost = 0;
+  for (const double pause : seconds) lost += pause;
+  return {{.verdict_class = VerdictClass::kPause,
+           .first_step = static_cast<int64_t>(at.front()),
+           .last_step = static_cast<int64_t>(at.back()),
+           .gain = lost / total,
+           .steps_affected = static_cast<double>(at.size()) / static_cast<double>(at.back() - at.front() + 1),
+           .text = absl::StrFormat("All ranks were idle together for %.1f s before step %d%s: a pause of the job "
+                                   "(checkpoint, evaluation, compilation), nobody's fault.",
+                                   seconds[0], at[0],
+                                   at.size() > 1 ? absl::StrFormat(" and %d more times", at.size() - 1) : "")}};
+}
+
+}  // namespace lockstep

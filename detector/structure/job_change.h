@@ -1,0 +1,43 @@
+// What happens to the whole job at once: a regression after a change, a slow drift, a pause. Nobody is to blame.
+//
+// Looks at the common mode: the middle over all ranks of own time against the rank's own middle. A change point is the
+// split of the series into two levels that leaves least (single-change least squares; BOCD and CUSUM would find the
+// same on a recorded series); it must be significant at one false alarm in some thousand series, leave less than a
+// smooth curve does, and be shared by nearly all ranks. Steps at the start that are longer (compilation, warm-up) are
+// left out. Cost O(ranks x steps). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_STRUCTURE_JOB_CHANGE_H_
+#define LOCKSTEP_DETECTOR_STRUCTURE_JOB_CHANGE_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "detector/structure/finding.h"
+#include "detector/structure/step_profile.h"
+
+namespace lockstep {
+
+// By step: own time of the middle rank against its middle over all steps. NaN where nothing is known.
+std::vector<double> CommonMode(const StepProfile& profile);
+
+// The best split of a series: [0, at) and [at, n).
+struct LevelShift {
+  size_t at = 0;
+  double before = 0;
+  double after = 0;
+  double significance = 0;  // in standard errors of the difference
+  double left = 0;          // sum of squares about the two levels
+};
+// at = 0 when there are fewer than `min_side` values on either side.
+LevelShift FindLevelShift(absl::Span<const double> series, size_t min_side);
+
+std::vector<StructuralFinding> FindRegression(const StepProfile& profile, double min_gain);
+// Only where no regression was found.
+std::vector<StructuralFinding> FindDrift(const StepProfile& profile);
+// Breaks in which all ranks are idle, unless they come back at equal intervals: those are the job's own schedule.
+std::vector<StructuralFinding> FindPauses(const StepProfile& profile);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STRUCTURE_JOB_CHANGE_H_

@@ -1,0 +1,62 @@
+#include "detector/structure/structural_verdicts.h"
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "detector/structure/finding.h"
+#include "detector/structure/imbalance.h"
+#include "detector/structure/job_change.h"
+#include "detector/structure/robust.h"
+
+namespace lockstep {
+namespace {
+
+bool OfTheJob(VerdictClass verdict_class) {
+  return verdict_class == VerdictClass::kJobRegression || verdict_class == VerdictClass::kDrift ||
+         verdict_class == VerdictClass::kPause;
+}
+
+Advice AdviceOn(VerdictClass verdict_class) {
+  if (verdict_class == VerdictClass::kJobRegression) return Advice::kCheckSoftware;
+  if (verdict_class == VerdictClass::kDrift) return Advice::kObserve;
+  return OfTheJob(verdict_class) ? Advice::kNone : Advice::kRebalance;
+}
+
+Verdict ToVerdict(StructuralFinding finding, double step_seconds) {
+  Verdict verdict;
+  verdict.verdict_class = finding.verdict_class;
+  verdict.scope = OfTheJob(finding.verdict_class) ? VerdictScope::kJob : VerdictScope::kStructural;
+  verdict.first_step = finding.first_step;
+  verdict.last_step = finding.last_step;
+  verdict.cost = {.slowdown_fraction = finding.gain,
+                  .seconds_per_step = finding.gain * step_seconds,
+                  .steps_affected_fraction = finding.steps_affected};
+  verdict.evidence.push_back({EvidenceKind::kWhatIf, std::move(finding.text)});
+  verdict.advice = AdviceOn(finding.verdict_class);
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Verdict> FindStructural(const StepProfile& profile, double min_gain) {
+  std::vector<StructuralFinding> findings = FindStageImbalance(profile, min_gain);
+  const auto add = [&](std::vector<StructuralFinding> more) {
+    for (StructuralFinding& finding : more) findings.push_back(std::move(finding));
+  };
+  add(FindSequenceImbalance(profile, min_gain));
+  add(FindExpertImbalance(profile, min_gain));
+  std::vector<StructuralFinding> regression = FindRegression(profile, min_gain);
+  add(regression.empty() ? FindDrift(profile) : std::move(regression));
+  add(FindPauses(profile));
+  std::vector<double> lengths;
+  for (const double seconds : profile.step_seconds) {
+    if (!std::isnan(seconds)) lengths.push_back(seconds);
+  }
+  const double step_seconds = lengths.empty() ? 0 : Median(std::move(lengths));
+  std::vector<Verdict> verdicts;
+  for (StructuralFinding& finding : findings) verdicts.push_back(ToVerdict(std::move(finding), step_seconds));
+  return verdicts;
+}
+
+}  // namespace lockstep

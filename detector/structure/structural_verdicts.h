@@ -1,0 +1,19 @@
+// All structural tests on one profile, as verdicts that name no machine. Pure. Cost O(ranks x steps).
+
+#ifndef LOCKSTEP_DETECTOR_STRUCTURE_STRUCTURAL_VERDICTS_H_
+#define LOCKSTEP_DETECTOR_STRUCTURE_STRUCTURAL_VERDICTS_H_
+
+#include <vector>
+
+#include "detector/structure/step_profile.h"
+#include "detector/verdict.h"
+
+namespace lockstep {
+
+// `min_gain`: share of the step time that a finding must cost (drift and pauses are named whatever they cost). They may
+// stand beside a fault: none of the tests is moved by single slow ranks.
+std::vector<Verdict> FindStructural(const StepProfile& profile, double min_gain);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STRUCTURE_STRUCTURAL_VERDICTS_H_

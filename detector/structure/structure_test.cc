@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/random.h"
+#include "detector/structure/imbalance.h"
+#include "detector/structure/job_change.h"
+#include "detector/structure/step_profile.h"
+#include "detector/structure/structural_verdicts.h"
+#include "detector/verdict.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMinGain = 0.03;
+
+struct Shape {
+  int32_t stages = 2;
+  int32_t replicas = 8;
+  int32_t lanes = 2;
+  int32_t experts = 1;  // expert index = replica modulo this
+  size_t steps = 24;
+};
+
+// Own time of 1 s with 1 % of noise and 0.6 % of binning, times what `factor` says for a place and step.
+StepProfile Profile(const Shape& shape, uint64_t seed,
+                    const std::function<double(const PlaceInJob&, size_t step)>& factor) {
+  Random random(seed);
+  StepProfile profile{.steps = shape.steps, .microbatches = 8};
+  for (int32_t stage = 0; stage < shape.stages; ++stage) {
+    for (int32_t replica = 0; replica < shape.replicas; ++replica) {
+      for (int32_t lane = 0; lane < shape.lanes; ++lane) {
+        profile.places.push_back({stage, replica, lane, replica % shape.experts});
+        const double bin = 1 + 0.006 * random.Gaussian();
+        for (size_t step = 0; step < shape.steps; ++step) {
+          const double own = bin * (1 + 0.01 * random.Gaussian()) * factor(profile.places.back(), step);
+          profile.own_seconds.push_back(static_cast<float>(own));
+        }
+      }
+    }
+  }
+  for (const double model : ModelSteps(profile, profile.own_seconds)) profile.step_seconds.push_back(model + 0.1);
+  return profile;
+}
+
+double One(const PlaceInJob& /*place*/, size_t /*step*/) { return 1; }
+
+std::vector<VerdictClass> Classes(const StepProfile& profile) {
+  std::vector<VerdictClass> classes;
+  for (const Verdict& verdict : FindStructural(profile, kMinGain)) {
+    EXPECT_TRUE(verdict.scope == VerdictScope::kStructural || verdict.scope == VerdictScope::kJob);
+    EXPECT_TRUE(verdict.culprits.empty());
+    classes.push_back(verdict.verdict_class);
+  }
+  return classes;
+}
+
+// A factor per replica and step that ranks of one replica share.
+std::function<double(const PlaceInJob&, size_t)> Lengths(uint64_t seed, double variation, size_t steps) {
+  std::vector<double> factors;
+  Random random(seed);
+  for (size_t i = 0; i < 64 * steps; ++i) factors.push_back(std::max(0.3, 1 + variation * random.Gaussian()));
+  return [factors, steps](const PlaceInJob& place, size_t step) {
+    return factors[static_cast<size_t>(place.replica) * steps + step];
+  };
+}
+
+TEST(Structure, NothingIsFoundInHealthyJobs) {
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    const Shape shape{.stages = static_cast<int32_t>(1 + random.Below(4)),
+                      .replicas = static_cast<int32_t>(1 + random.Below(8)),
+                      .lanes = static_cast<int32_t>(1 + random.Below(4)),
+                      .experts = static_cast<int32_t>(1 + random.Below(3)),
+                      .steps = 4 + random.Below(60)};
+    found += static_cast<int>(Classes(Profile(shape, seed, One)).size());
+  }
+  EXPECT_EQ(found, 0);
+}
+
+TEST(Structure, ALongStageIsNamedInEveryReplicaAndWithItsCost) {
+  const StepProfile profile = Profile({}, 1, [](const PlaceInJob& p, size_t) { return p.stage == 1 ? 1.5 : 1.0; });
+  const std::vector<Verdict> verdicts = FindStructural(profile, kMinGain);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kStageImbalance);
+  EXPECT_EQ(verdicts[0].advice, Advice::kRebalance);
+  // 1.5 + 1/8 against 1 + 1/8, and a tenth of a second that it does not explain.
+  EXPECT_NEAR(verdicts[0].cost.slowdown_fraction, 0.5 / 1.725, 0.03);
+}
+
+TEST(Structure, OneSlowRankIsNoLongStage) {
+  for (const int32_t replicas : {2, 4, 8}) {
+    const auto slow = [](const PlaceInJob& p, size_t) { return p.stage == 1 && p.replica == 1 ? 2.4 : 1.0; };
+    EXPECT_TRUE(Classes(Profile({.replicas = replicas}, 1, slow)).empty()) << replicas;
+  }
+  // And both at once are still told apart.
+  const StepProfile both = Profile({}, 1, [](const PlaceInJob& p, size_t) {
+    return (p.stage == 1 ? 1.5 : 1.0) * (p.replica == 3 && p.lane == 0 && p.stage == 0 ? 2.0 : 1.0);
+  });
+  EXPECT_EQ(Classes(both), std::vector<VerdictClass>{VerdictClass::kStageImbalance});
+}
+
+TEST(Structure, BatchesOfDifferentLengthAreNamed) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Shape shape{.steps = 40};
+    EXPECT_EQ(Classes(Profile(shape, seed, Lengths(seed, 0.25, shape.steps))),
+              std::vector<VerdictClass>{VerdictClass::kSequenceImbalance});
+  }
+}
+
+TEST(Structure, VariationThatIsNotSharedByTheReplicaIsNotItsData) {
+  Random random(3);
+  const StepProfile profile =
+      Profile({.steps = 40}, 3, [&](const PlaceInJob&, size_t) { return 1 + 0.2 * std::abs(random.Gaussian()); });
+  for (const VerdictClass found : Classes(profile)) EXPECT_NE(found, VerdictClass::kSequenceImbalance);
+}
+
+TEST(Structure, RareStallsOfChangingRanksAreNoSequenceImbalance) {
+  Random random(5);
+  const StepProfile profile =
+      Profile({.steps = 40}, 5, [&](const PlaceInJob&, size_t) { return random.Below(20) == 0 ? 1.5 : 1.0; });
+  EXPECT_TRUE(Classes(profile).empty());
+}
+
+TEST(Structure, HotExpertsShowInAllGroupsWhetherTheyRotateOrNot) {
+  const Shape shape{.stages = 1, .replicas = 16, .experts = 4};
+  const auto stays = [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 1.5 : 1.0; };
+  EXPECT_EQ(Classes(Profile(shape, 1, stays)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
+  const auto rotates = [](const PlaceInJob& p, size_t step) {
+    return p.expert == static_cast<int32_t>(step % 4) ? 1.5 : 1.0;
+  };
+  EXPECT_EQ(Classes(Profile(shape, 1, rotates)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
+  const auto one_group = [](const PlaceInJob& p, size_t) { return p.replica == 6 ? 1.5 : 1.0; };
+  EXPECT_TRUE(Classes(Profile(shape, 1, one_group)).empty());
+}
+
+TEST(Structure, WhatRemainsBeyondThePlaceIsTheRankItself) {
+  const Shape shape{.stages = 1, .replicas = 16, .lanes = 1, .experts = 4};
+  const StepProfile profile = Profile(
+      shape, 1, [](const PlaceInJob& p, size_t) { return (p.expert == 2 ? 1.5 : 1.0) * (p.replica == 6 ? 1.4 : 1.0); });
+  const std::vector<float> beyond = ExcessBeyondPlace(profile);
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    const double expected = profile.places[rank].replica == 6 ? 1.4 : 1.0;
+    EXPECT_NEAR(static_cast<double>(beyond[rank * profile.steps + 7]), expected, 0.12) << rank;
+  }
+}
+
+TEST(Structure, ARegressionOfAllRanksIsTheJobsAndOfOneRankNot) {
+  const auto all = [](const PlaceInJob&, size_t step) { return step >= 11 ? 1.15 : 1.0; };
+  const std::vector<Verdict> verdicts = FindStructural(Profile({}, 1, all), kMinGain);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kJobRegression);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kJob);
+  EXPECT_EQ(verdicts[0].first_step, 11);
+  EXPECT_NEAR(verdicts[0].cost.slowdown_fraction, 0.13, 0.01);
+  const auto one = [](const PlaceInJob& p, size_t step) { return p.replica == 0 && step >= 11 ? 1.3 : 1.0; };
+  EXPECT_TRUE(Classes(Profile({}, 1, one)).empty());
+}
+
+TEST(Structure, ASlowWaveIsDriftAndNotARegression) {
+  const auto wave = [](const PlaceInJob&, size_t step) {
+    return 1 + 0.03 * std::sin(2 * 3.14159265 * static_cast<double>(step) / 60);
+  };
+  EXPECT_EQ(Classes(Profile({.steps = 60}, 1, wave)), std::vector<VerdictClass>{VerdictClass::kDrift});
+}
+
+TEST(Structure, APauseIsNamedUnlessItIsTheSchedule) {
+  StepProfile profile = Profile({.steps = 40}, 1, One);
+  profile.pause_seconds.assign(profile.steps, 0.0);
+  profile.pause_seconds[17] = 20;
+  const std::vector<Verdict> verdicts = FindStructural(profile, kMinGain);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kPause);
+  EXPECT_EQ(verdicts[0].first_step, 17);
+  for (const size_t step : {7u, 27u, 37u}) profile.pause_seconds[step] = 20;
+  EXPECT_TRUE(FindStructural(profile, kMinGain).empty());
+}
+
+TEST(Structure, LevelShiftAgreesWithTryingEverySplit) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Random random(seed);
+    std::vector<double> series(8 + random.Below(20));
+    for (double& value : series) value = random.Gaussian();
+    double least = HUGE_VAL;
+    for (size_t at = 3; at + 3 <= series.size(); ++at) {
+      double left = 0;
+      for (const bool first : {true, false}) {
+        const size_t from = first ? 0 : at;
+        const size_t to = first ? at : series.size();
+        double mean = 0;
+        for (size_t i = from; i < to; ++i) mean += series[i] / static_cast<double>(to - from);
+        for (size_t i = from; i < to; ++i) left += (series[i] - mean) * (series[i] - mean);
+      }
+      least = std::min(least, left);
+    }
+    EXPECT_NEAR(FindLevelShift(series, 3).left, least, 1e-9) << "seed " << seed;
+  }
+}
+
+TEST(Structure, UnknownOwnTimesAreNoEvidence) {
+  StepProfile profile = Profile({}, 1, One);
+  std::fill(profile.own_seconds.begin(), profile.own_seconds.end(), std::nanf(""));
+  EXPECT_TRUE(FindStructural(profile, kMinGain).empty());
+}
+
+}  // namespace
+}  // namespace lockstep
