@@ -1,0 +1,57 @@
+// Steps without marks: where each training step of each rank begins and ends.
+//
+// A training step makes the same calls again and again. Among the kinds of calls of a rank (group family, operation,
+// size) the one whose recurrences cut its history into stretches that hold nearly all kinds of calls, and into as many
+// such stretches as possible, happens once per step: the anchor. How many micro-batches lie between, or an evaluation
+// that repeats calls of the step, does not matter; a checkpoint's own calls are too few. Since all members of a group
+// meet in each instance of the anchor, the instances number the steps of the group; Send/Recv and larger groups connect
+// the numberings of groups that never meet (the most frequent difference decides).
+//
+// A step of a rank reaches from behind one anchor through the next one. Steps are numbered from 0, the first that the
+// records hold. Beginnings and ends of the records that most ranks have only in part are left out. Cost O(records x
+// kinds of calls of one sample rank per class). Pure. Abstains (no steps) when nothing recurs.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_STEP_FINDER_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_STEP_FINDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/trace/operation_instances.h"
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+inline constexpr int32_t kMaxSteps = 1 << 20;
+
+// Operations of one rank in one step: [begin, end) of Trace::operations.
+struct StepRange {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  bool complete = false;  // both ends are known and the step holds what the rank's steps hold
+
+  bool empty() const { return begin == end; }
+};
+
+struct StepTable {
+  int32_t steps = 0;
+  size_t ranks = 0;
+  std::vector<StepRange> ranges;     // by rank, then step
+  std::vector<double> step_seconds;  // by step: median over ranks; 0 = unknown (its beginning is not recorded)
+  std::vector<char> usual;           // by step: 1 = the typical calls in usual time, 0 = with a pause, an evaluation
+                                     // or another program in it
+  double usual_seconds = 0;          // median over usual steps; 0 = unknown
+  double usual_spread_seconds = 0;   // robust standard deviation of usual steps
+
+  const StepRange& Of(size_t rank, int32_t step) const {
+    return ranges[rank * static_cast<size_t>(steps) + static_cast<size_t>(step)];
+  }
+};
+
+StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_STEP_FINDER_H_
