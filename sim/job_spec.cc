@@ -132,6 +132,7 @@ JobSpec TypicalJob(int32_t gpus, int32_t dimensions) {
     while (p.data % p.expert != 0) --p.expert;
   }
   p.sequence_parallel = dimensions >= 6;
+  job.hosts_per_leaf = std::clamp(gpus / job.gpus_per_host / 4, 2, 32);
   if (gpus > 4096) {
     job.workload.microbatches = 8;
     job.workload.gradient_buckets = 2;

@@ -36,7 +36,7 @@ struct Workload {
   double input_seconds = 0.002;          // reading the next batch, on the host, before the first forward
   double last_stage_factor = 1.0;        // a longer last stage (vocabulary head) that the job was built with
   uint64_t activation_bytes = 64 << 20;  // pipeline Send/Recv
-  uint64_t gradient_bytes = 512 << 20;   // of one rank, all buckets together
+  uint64_t gradient_bytes = 1024 << 20;  // of one rank, all buckets together
   uint64_t tensor_bytes = 64 << 20;      // one tensor-group operation
   uint64_t context_bytes = 32 << 20;     // one context-group operation
   uint64_t expert_bytes = 32 << 20;      // one expert AllToAll
@@ -52,11 +52,11 @@ struct Workload {
 
 // Noise of healthy jobs. Shares are of the mean; see docs/simulator.md for where the values come from.
 struct Noise {
-  double gpu_binning = 0.006;       // standard deviation of the GPUs' fixed speeds (range about +-1.8 %)
-  double compute_cv = 0.010;        // of one compute block
-  double step_cv = 0.006;           // of a whole step, common to all ranks
+  double gpu_binning = 0.006;        // standard deviation of the GPUs' fixed speeds (range about +-1.8 %)
+  double compute_cv = 0.010;         // of one compute block
+  double step_cv = 0.006;            // of a whole step, common to all ranks
   double heavy_tail_share = 0.0003;  // of compute blocks and transfers: hit by something
-  double heavy_tail_factor = 0.5;   // mean extra time of such a hit
+  double heavy_tail_factor = 0.5;    // mean extra time of such a hit
   double transfer_cv = 0.010;
   double sequence_length_cv = 0;  // 0.2 to 0.35 = variable-length batches: per replica and microbatch
   double expert_cv = 0;           // routing noise between experts, per step

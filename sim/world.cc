@@ -15,7 +15,7 @@ constexpr double kPcieShareOfCompute = 0.2;    // of a PCIe fault's severity tha
 constexpr double kGarbageShareOfRanks = 0.03;  // of the ranks stall in a step
 constexpr int32_t kMostGarbageRanks = 4;
 constexpr double kHotExpertShare = 0.125;  // of the experts are hot
-constexpr int32_t kDriftPeriodSteps = 200;
+constexpr int32_t kDriftPeriods = 2;       // the wave is so many times as long as the job
 constexpr double kCheckpointSpread = 0.05;
 
 int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
@@ -134,7 +134,7 @@ void World::ApplyFault(const FaultSpec& fault, double severity, const Phase& pha
     case kDrift:
       ApplyCompute(fault, severity);
       if (fault.kind == kDrift) {
-        conditions_.common *= 1 + severity * Wave(phase.step - fault.onset_step, kDriftPeriodSteps);
+        conditions_.common *= 1 + severity * Wave(phase.step - fault.onset_step, kDriftPeriods * job_.schedule.steps);
       }
       if (fault.kind == kPcieDegraded) ApplyNetwork(fault, severity, phase);
       return;
