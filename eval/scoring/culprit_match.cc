@@ -11,6 +11,12 @@ bool SameLink(const Culprit& a, const Culprit& b) {
   return (a.host == b.host && a.peer_host == b.peer_host) || (a.host == b.peer_host && a.peer_host == b.host);
 }
 
+// Those that wait in a stuck transfer may be listed one by one.
+bool IsEndOfStuckTransfer(const Culprit& answer, const Culprit& culprit, const TrueCause& cause) {
+  return cause.kind == FaultKind::kTransferStuck && answer.peer_host.empty() &&
+         (answer.host == culprit.host || answer.host == culprit.peer_host);
+}
+
 bool SameWhereGiven(const Culprit& answer, const Culprit& culprit) {
   const bool rank = answer.rank < 0 || culprit.rank < 0 || answer.rank == culprit.rank;
   return rank && (answer.device.empty() || culprit.device.empty() || answer.device == culprit.device);
@@ -19,7 +25,7 @@ bool SameWhereGiven(const Culprit& answer, const Culprit& culprit) {
 }  // namespace
 
 bool NamesExactly(const Culprit& answer, const Culprit& culprit, const TrueCause& cause) {
-  if (!culprit.peer_host.empty()) return SameLink(answer, culprit);
+  if (!culprit.peer_host.empty()) return SameLink(answer, culprit) || IsEndOfStuckTransfer(answer, culprit, cause);
   if (answer.host != culprit.host) return false;
   if (culprit.rank < 0) return true;
   return InfoOf(cause.kind).target == TargetKind::kNic ? SameWhereGiven(answer, culprit) : answer.rank == culprit.rank;
@@ -41,8 +47,9 @@ bool NamesAnyHost(const Culprit& answer, const TrueCause& cause) {
 }
 
 bool NamesTheGroup(const Verdict& verdict, const TrueCause& cause) {
-  const bool group_class =
-      verdict.verdict_class == VerdictClass::kGroupSlow || verdict.verdict_class == VerdictClass::kLinkSlow;
+  const bool group_class = verdict.verdict_class == VerdictClass::kGroupSlow ||
+                           verdict.verdict_class == VerdictClass::kLinkSlow ||
+                           verdict.verdict_class == VerdictClass::kHangInCommunication;
   if (cause.indistinguishable_hosts.empty() || verdict.scope != VerdictScope::kNetwork || !group_class) return false;
   const auto listed = [&](const std::string& host) {
     return host.empty() || std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {

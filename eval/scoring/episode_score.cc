@@ -30,8 +30,19 @@ bool IsAbout(const Verdict& verdict, const TrueCause& cause) {
                      [&](const Culprit& culprit) { return NamesAnyExactly(culprit, cause); });
 }
 
+std::set<std::string> HostsOf(const std::vector<Culprit>& culprits) {
+  std::set<std::string> hosts;
+  for (const Culprit& culprit : culprits) {
+    hosts.insert(culprit.host);
+    if (!culprit.peer_host.empty()) hosts.insert(culprit.peer_host);
+  }
+  return hosts;
+}
+
 bool IsExactSet(const Verdict& verdict, const TrueCause& cause) {
   if (NamesTheGroup(verdict, cause)) return true;
+  // Both ends of a stuck transfer, as a pair or one by one.
+  if (cause.kind == FaultKind::kTransferStuck) return HostsOf(verdict.culprits) == HostsOf(cause.culprits);
   const auto named = [&](const Culprit& culprit) {
     return std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
                        [&](const Culprit& answer) { return NamesExactly(answer, culprit, cause); });

@@ -172,6 +172,18 @@ TEST(EpisodeScoreTest, AGroupThatCannotBeToldApartMayBeListedWhole) {
   EXPECT_FALSE(score({Named("c"), Named("a")}, VerdictClass::kCommSlowTx).causes[0].top1);
 }
 
+TEST(EpisodeScoreTest, TheEndsOfAStuckTransferMayBeListedOneByOne) {
+  const Truth truth = TruthOf({Cause(FaultKind::kTransferStuck, {Named("a", -1, "b")}, 0)}, JobState::kHung);
+  const auto exact = [&](std::vector<Culprit> culprits) {
+    const Verdict verdict = Says(VerdictScope::kNetwork, VerdictClass::kHangInCommunication, std::move(culprits));
+    return ScoreReport(Report({verdict}), truth, kMinCost).causes[0].exact_set;
+  };
+  EXPECT_TRUE(exact({Named("b", -1, "a")}));
+  EXPECT_TRUE(exact({Named("a", 3), Named("b", 9)}));
+  EXPECT_FALSE(exact({Named("a", 3)}));
+  EXPECT_FALSE(exact({Named("a", 3), Named("b", 9), Named("c", 17)}));
+}
+
 TEST(EpisodeScoreTest, StructureIsNamedAndNobodyIsBlamed) {
   const Truth truth = TruthOf({Cause(FaultKind::kStageImbalance, {})});
   const Verdict stage = Says(VerdictScope::kStructural, VerdictClass::kStageImbalance, {});

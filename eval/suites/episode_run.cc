@@ -104,18 +104,23 @@ void LookAfterTheHang(const Episode& episode, const Engine& engine, const RunOpt
 
 }  // namespace
 
-EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine& engine, const RunOptions& options,
-                       const Clock& clock) {
-  EpisodeOutcome outcome;
-  outcome.description = Describe(plan);
-  outcome.gpus = plan.job.parallelism.gpus();
-  const int64_t start_ns = clock.MonotonicNanos();
+Episode SimulatePlan(const EpisodePlan& plan) {
   Episode episode = Simulate(plan.job, plan.faults, plan.seed);
   if (plan.cut_share < 1) {
     Trace& trace = episode.evidence.trace;
     const int64_t first_ns = EarliestTime(trace), last_ns = LatestTime(trace);
     trace = UntilTime(trace, first_ns + static_cast<int64_t>(plan.cut_share * static_cast<double>(last_ns - first_ns)));
   }
+  return episode;
+}
+
+EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine& engine, const RunOptions& options,
+                       const Clock& clock) {
+  EpisodeOutcome outcome;
+  outcome.description = Describe(plan);
+  outcome.gpus = plan.job.parallelism.gpus();
+  const int64_t start_ns = clock.MonotonicNanos();
+  const Episode episode = SimulatePlan(plan);
   const int64_t simulated_ns = clock.MonotonicNanos();
   const JobReport report = engine(episode.evidence);
   outcome.diagnose_ns = clock.MonotonicNanos() - simulated_ns;

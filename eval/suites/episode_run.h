@@ -14,6 +14,7 @@
 #include "detector/job_report.h"
 #include "eval/suites/episode_outcome.h"
 #include "eval/suites/suite.h"
+#include "sim/episode.h"
 
 namespace lockstep {
 
@@ -24,6 +25,9 @@ struct RunOptions {
   double min_cost = 0.03;  // below it nobody has to be accused
   bool baselines = true;   // where the suite has them
 };
+
+// The episode of a plan, cut where the plan says so.
+Episode SimulatePlan(const EpisodePlan& plan);
 
 EpisodeOutcome RunEpisode(const Suite& suite, uint64_t number, const Engine& engine, const RunOptions& options,
                           const Clock& clock);

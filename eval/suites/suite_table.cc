@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "eval/suites/suite.h"
+#include "sim/fault_choice.h"
 
 namespace lockstep {
 namespace {

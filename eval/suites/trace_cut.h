@@ -10,7 +10,7 @@
 namespace lockstep {
 
 // What was recorded until `host_ns` on every host's own clock: later operations are missing, those under way have not
-// begun or not ended. Hosts whose clocks are apart are cut as far apart.
+// begun or not ended. Hosts whose clocks are apart are cut as far apart. Who looks knows when: TraceRank::last_seen_ns.
 Trace UntilTime(const Trace& trace, int64_t host_ns);
 
 // The first `steps` of `all_steps` steps of every rank, by its number of operations: exact for recordings without
