@@ -48,6 +48,7 @@ enum class DisabledReason : uint32_t {
   kInconsistentEvents = 3,  // events arrived in an order that cannot be explained
   kOverBudget = 4,          // recording cost more than its budget
   kOtherRecorder = 5,       // a better recorder of the same library is in the process
+  kDefectiveRelease = 6,    // this release of the library is known to crash when it is recorded
 };
 
 enum class OperationKind : uint8_t {
