@@ -1,12 +1,15 @@
 #include "cli/commands/command_table.h"
 
 #include "cli/commands/capture_command.h"
+#include "cli/commands/doctor_command.h"
+#include "cli/commands/enable_nccl_command.h"
 #include "cli/commands/explain_command.h"
 #include "cli/commands/history_command.h"
 #include "cli/commands/incidents_command.h"
 #include "cli/commands/jobs_command.h"
 #include "cli/commands/ranks_command.h"
 #include "cli/commands/replay_command.h"
+#include "cli/commands/sim_command.h"
 #include "cli/commands/status_command.h"
 
 namespace lockstep {
@@ -24,7 +27,13 @@ constexpr Verb kVerbs[] = {
      MakeHistoryCommand},
     {"capture", "Save what the collector received for a job", "lockstep capture demo -o demo.lockcap",
      MakeCaptureCommand},
+    {"sim", "Simulate a training job and what goes wrong in it",
+     "lockstep sim --list-faults\n  lockstep sim /tmp/job --gpus 512 --faults compute_slow:17@8*0.3", MakeSimCommand},
     {"replay", "Run the detector over a capture", "lockstep replay demo.lockcap --verify", MakeReplayCommand},
+    {"doctor", "Whether the processes of this machine are recorded, and why not", "lockstep doctor --pid 4711",
+     MakeDoctorCommand},
+    {"enable-nccl", "Make NCCL load the recorder", "lockstep enable-nccl --write\n  lockstep enable-nccl --for slurm",
+     MakeEnableNcclCommand},
 };
 
 }  // namespace

@@ -1,0 +1,169 @@
+#include "cli/commands/sim_command.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "cli/render/json.h"
+#include "cli/render/text_table.h"
+#include "detector/trace/trace.h"
+#include "detector/verdict.h"
+#include "formats/file_writer.h"
+#include "formats/metrics_csv_writer.h"
+#include "formats/ops_csv_writer.h"
+#include "nlohmann/json.hpp"
+#include "sim/capture/simulated_capture.h"
+#include "sim/episode.h"
+#include "sim/fault_spec.h"
+#include "sim/fault_text.h"
+#include "sim/job_spec.h"
+#include "sim/truth_json.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status WriteWhole(const std::string& path, const std::string& text) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
+  RETURN_IF_ERROR(file->Append(text));
+  return file->Close();
+}
+
+class SimCommand final : public Command {
+ public:
+  std::vector<CommandArgument> arguments() override {
+    return {
+        {"DIRECTORY", "where the files go; it must exist", &directory_},
+        {"--list-faults", "what can be made to go wrong, and nothing else", &list_},
+        {"--faults", "NAME[:TARGET+TARGET][#COUNT][@STEP][*SEVERITY][~RAMP][/DURATION], with commas between", &faults_},
+        {"--gpus", "size of the job", &gpus_},
+        {"--dimensions", "1 data, 2 + tensor, 3 + pipeline, 4 + expert, 5 + context, 6 + sequence", &dimensions_},
+        {"--steps", "training steps; 0 = as many as suit the size", &steps_},
+        {"--seed", "equal seeds give equal bytes", &seed_},
+        {"--job", "what the job is called", &job_},
+        {"--lost", "share of the records that get lost, 0 to 1", &lost_},
+        {"--compress", "none, gz or zst: for ops.csv and metrics.csv", &compress_},
+        {"--capture", "write capture.lockcap as well: what a collector would have received", &capture_},
+        {"--no-ops", "do not write ops.csv", &no_ops_}};
+  }
+
+  absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    if (list_) return ListFaults(context);
+    if (directory_.empty()) return absl::InvalidArgumentError("DIRECTORY is missing");
+    ASSIGN_OR_RETURN(const JobSpec job, ReadJob());
+    ASSIGN_OR_RETURN(const std::vector<FaultSpec> faults, ParseFaults(faults_, job, seed_));
+    if (compress_ != "none" && compress_ != "gz" && compress_ != "zst") {
+      return absl::InvalidArgumentError(absl::StrCat("--compress is none, gz or zst, not '", compress_, "'"));
+    }
+    const Episode episode = Simulate(job, faults, seed_);
+    RETURN_IF_ERROR(WriteFiles(job, episode));
+    Report(episode, context);
+    return ExitCode::kOk;
+  }
+
+ private:
+  absl::StatusOr<JobSpec> ReadJob() const {
+    const uint32_t most = kMaxSimulatedGpus;
+    if (gpus_ < 8 || gpus_ > most || gpus_ % 8 != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--gpus is a multiple of 8 from 8 to ", most));
+    }
+    if (dimensions_ < 1 || dimensions_ > 6) return absl::InvalidArgumentError("--dimensions is 1 to 6");
+    JobSpec job = TypicalJob(static_cast<int32_t>(gpus_), static_cast<int32_t>(dimensions_));
+    job.name = job_;
+    if (steps_ > 0) job.schedule.steps = static_cast<int32_t>(steps_);
+    if (!absl::SimpleAtod(lost_, &job.recording.lost_share)) {
+      return absl::InvalidArgumentError(absl::StrCat("--lost is a number, not '", lost_, "'"));
+    }
+    RETURN_IF_ERROR(Validate(job));
+    return job;
+  }
+
+  std::string PathOf(absl::string_view name, bool compressed) const {
+    const bool plain = !compressed || compress_ == "none";
+    return absl::StrCat(directory_, "/", name, plain ? "" : absl::StrCat(".", compress_));
+  }
+
+  absl::Status WriteFiles(const JobSpec& job, const Episode& episode) const {
+    if (!no_ops_) {
+      ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(PathOf("ops.csv", true)));
+      RETURN_IF_ERROR(WriteOpsCsv(episode.evidence.trace, *file));
+      RETURN_IF_ERROR(file->Close());
+    }
+    if (!episode.evidence.metrics.series.empty()) {
+      ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(PathOf("metrics.csv", true)));
+      RETURN_IF_ERROR(WriteMetricsCsv(episode.evidence.metrics, *file));
+      RETURN_IF_ERROR(file->Close());
+    }
+    if (capture_) RETURN_IF_ERROR(WriteSimulatedCapture(episode, seed_, PathOf("capture.lockcap", false)));
+    return WriteWhole(PathOf("truth.json", false), TruthJson(job, seed_, episode.truth));
+  }
+
+  static void Report(const Episode& episode, CommandContext& context) {
+    const Trace& trace = episode.evidence.trace;
+    if (context.format == OutputFormat::kJson) {
+      const nlohmann::ordered_json result = {{"job", trace.job},
+                                             {"ranks", trace.ranks.size()},
+                                             {"hosts", trace.hosts.size()},
+                                             {"records", trace.operations.size()},
+                                             {"samples", episode.evidence.metrics.series.size()},
+                                             {"steps", episode.truth.step_ns.size()},
+                                             {"state", Name(episode.truth.state)}};
+      context.out << JsonText(result, /*indented=*/true) << "\n";
+      return;
+    }
+    context.out << trace.job << ": " << trace.ranks.size() << " ranks on " << trace.hosts.size() << " hosts, "
+                << episode.truth.step_ns.size() << " steps, " << trace.operations.size() << " records; "
+                << Name(episode.truth.state) << "\n";
+  }
+
+  static ExitCode ListFaults(CommandContext& context) {
+    TextTable table(
+        {{"FAULT"}, {"ROW", TextTable::Align::kRight}, {"TARGET"}, {"CLASS"}, {"TYPICAL"}, {"SEVERITY IS"}});
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    constexpr const char* kTargets[] = {"job", "rank", "host", "rank (its NIC)", "two hosts", "leaf"};
+    for (const FaultInfo& info : FaultTable()) {
+      const char* const target = kTargets[static_cast<size_t>(info.target)];
+      list.push_back({{"fault", std::string(info.name)},
+                      {"table_row", info.table_row},
+                      {"target", target},
+                      {"class", Name(info.verdict_class)},
+                      {"negative", info.negative},
+                      {"hang", info.hang},
+                      {"typical_severity", info.typical_severity},
+                      {"severity_meaning", std::string(info.severity_meaning)}});
+      table.AddRow({std::string(info.name), absl::StrCat(info.table_row), target, Name(info.verdict_class),
+                    absl::StrCat(info.typical_severity), std::string(info.severity_meaning)});
+    }
+    if (context.format == OutputFormat::kJson) {
+      context.out << JsonText(list, /*indented=*/true) << "\n";
+    } else {
+      context.out << table.Render(context.width);
+    }
+    return ExitCode::kOk;
+  }
+
+  std::string directory_;
+  bool list_ = false;
+  std::string faults_;
+  uint32_t gpus_ = 64;
+  uint32_t dimensions_ = 3;
+  uint32_t steps_ = 0;
+  uint64_t seed_ = 1;
+  std::string job_ = "job-1";
+  std::string lost_ = "0";
+  std::string compress_ = "none";
+  bool capture_ = false;
+  bool no_ops_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSimCommand() { return std::make_unique<SimCommand>(); }
+
+}  // namespace lockstep
