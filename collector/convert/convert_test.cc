@@ -169,6 +169,14 @@ const Malformed kMalformed[] = {
        for (int n = 0; n <= kMaxSourcesPerReport; ++n) i.mutable_report()->add_sources();
      },
      "sources: 257 entries"},
+    {"too many RAS findings",
+     [](auto& i) {
+       for (int n = 0; n <= kMaxRasFindingsPerReport; ++n) i.mutable_report()->mutable_nccl_ras()->add_findings();
+     },
+     "nccl_ras.findings: 257 entries"},
+    {"RAS host",
+     [](auto& i) { i.mutable_report()->mutable_nccl_ras()->add_findings()->add_missing()->set_host("a\nb"); },
+     "nccl_ras.findings.missing.host"},
     {"drop reason", [](auto& i) { i.mutable_report()->mutable_dropped(0)->set_reason("\x01"); }, "dropped[0].reason"},
 };
 

@@ -40,7 +40,8 @@ class DocsCommandsTest(unittest.TestCase):
 
     def test_every_verb_is_documented_and_run(self):
         text = "\n".join(command for document in DOCUMENTS for _, command in commands(document))
-        for verb in ("status", "jobs", "ranks", "incidents", "explain", "history", "capture", "replay"):
+        for verb in ("status", "jobs", "ranks", "incidents", "explain", "history", "capture", "replay",
+                     "doctor", "enable-nccl"):
             self.assertRegex(text, rf"lockstep {verb}\b")
 
     def test_commands_do_what_the_page_says(self):

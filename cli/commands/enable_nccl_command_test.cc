@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/testing/sim_clock.h"
+#include "base/testing/temporary_directory.h"
+#include "cli/command_line.h"
+#include "cli/whole_file.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Result {
+  ExitCode exit_code;
+  std::string out;
+  std::string err;
+};
+
+Result EnableNccl(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "enable-nccl");
+  SimClock clock;
+  std::ostringstream out;
+  std::ostringstream err;
+  const ExitCode exit_code = RunCommandLine(arguments, {"", out, err, 0, false, clock});
+  return {exit_code, out.str(), err.str()};
+}
+
+constexpr char kLine[] = "NCCL_PROFILER_PLUGIN=/usr/lib/lockstep/libnccl-profiler-lockstep.so\n";
+
+class EnableNcclTest : public ::testing::Test {
+ protected:
+  std::string Conf() const { return directory_.path() / "nccl.conf"; }
+  std::string Text() const { return *ReadWholeFileOrEmpty(Conf()); }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(EnableNcclTest, PrintsWithoutTouchingAndWritesWhenTold) {
+  const Result printed = EnableNccl({"--file", Conf()});
+  EXPECT_EQ(printed.exit_code, ExitCode::kOk) << printed.err;
+  EXPECT_EQ(printed.out, "# " + Conf() + ": would become (--write does it)\n" + kLine);
+  EXPECT_FALSE(std::filesystem::exists(Conf()));
+  EXPECT_THAT(EnableNccl({"--file", Conf(), "--write"}).out, HasSubstr(": written\n"));
+  EXPECT_EQ(Text(), kLine);
+  EXPECT_THAT(EnableNccl({"--file", Conf(), "--write"}).out, HasSubstr(": already so\n"));
+  EXPECT_EQ(Text(), kLine);
+}
+
+TEST_F(EnableNcclTest, KeepsOtherLinesModeAndLink) {
+  const std::string real = directory_.Write("real/site.conf", "NCCL_DEBUG=WARN\n");
+  std::filesystem::create_symlink(real, Conf());
+  ASSERT_EQ(chmod(real.c_str(), 0640), 0);
+  EXPECT_EQ(EnableNccl({"--file", Conf(), "--write"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(Text(), std::string("NCCL_DEBUG=WARN\n") + kLine);
+  EXPECT_TRUE(std::filesystem::is_symlink(Conf()));
+  struct stat after = {};
+  ASSERT_EQ(stat(real.c_str(), &after), 0);
+  EXPECT_EQ(after.st_mode & 07777, 0640U);
+  EXPECT_EQ(EnableNccl({"--file", Conf(), "--write", "--remove"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(Text(), "NCCL_DEBUG=WARN\n");
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) files += entry.exists();
+  EXPECT_EQ(files, 3U) << "nothing is left beside the file";
+}
+
+TEST_F(EnableNcclTest, AnotherProfilerIsNotReplacedUnasked) {
+  directory_.Write("nccl.conf", "NCCL_PROFILER_PLUGIN=inspector\n");
+  const Result refused = EnableNccl({"--file", Conf(), "--write"});
+  EXPECT_EQ(refused.exit_code, ExitCode::kInputUnreadable);
+  EXPECT_THAT(refused.err, HasSubstr("--chain"));
+  EXPECT_EQ(Text(), "NCCL_PROFILER_PLUGIN=inspector\n");
+  EXPECT_EQ(EnableNccl({"--file", Conf(), "--write", "--chain"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(Text(), std::string(kLine) + "LOCKSTEP_CHAIN_PROFILER=inspector\n");
+}
+
+TEST_F(EnableNcclTest, PrintsTheEnvironmentOfAJob) {
+  for (const auto& [launcher, expected] :
+       {std::pair("slurm", "srun --export=ALL"), std::pair("torchrun", "torchrun --nproc"),
+        std::pair("kubernetes", "hostPath")}) {
+    const Result result = EnableNccl({"--for", launcher});
+    EXPECT_EQ(result.exit_code, ExitCode::kOk);
+    EXPECT_THAT(result.out, HasSubstr(expected));
+    EXPECT_THAT(result.out, HasSubstr("/usr/lib/lockstep/libnccl-profiler-lockstep.so"));
+    EXPECT_EQ(result.out.find('$'), std::string::npos) << result.out;
+  }
+  EXPECT_EQ(EnableNccl({"--for", "pbs"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(EnableNcclTest, SpeaksJson) {
+  const Result result = EnableNccl({"--file", Conf(), "--write", "-o", "json"});
+  const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
+  EXPECT_EQ(json["changed"], true);
+  EXPECT_EQ(json["text"], kLine);
+}
+
+TEST_F(EnableNcclTest, SaysWhatItCannotDo) {
+  EXPECT_EQ(EnableNccl({"--file", "/proc/lockstep/nccl.conf", "--write"}).exit_code, ExitCode::kInputUnreadable);
+  EXPECT_EQ(EnableNccl({"--file", directory_.path().string()}).exit_code, ExitCode::kInputUnreadable);
+  EXPECT_EQ(EnableNccl({"--file", Conf(), "--plugin", "a b"}).exit_code, ExitCode::kUsage);
+}
+
+}  // namespace
+}  // namespace lockstep
