@@ -14,6 +14,8 @@ namespace lockstep {
 struct DiagnosisOptions {
   // A slow machine or link is accused only when healing it gives back at least this share of the step time.
   double min_cost = 0.03;
+  // Breaks the engine: the earliest rank counts as the latest. For tests of the evaluation, which has to notice.
+  bool sabotage_lateness_sign = false;
 };
 
 JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options);

@@ -1,0 +1,106 @@
+#include "detector/diagnosis.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "detector/localization/persistent_excess.h"
+#include "detector/localization/slow_cause.h"
+#include "detector/localization/slow_rank_verdict.h"
+#include "detector/localization/trace_analysis.h"
+#include "detector/progress/trace_hang_verdict.h"
+#include "detector/structure/structural_verdicts.h"
+
+namespace lockstep {
+namespace {
+
+bool IsHang(const Verdict& verdict) {
+  switch (verdict.verdict_class) {
+    case VerdictClass::kHangNotEntered:
+    case VerdictClass::kHangInCommunication:
+    case VerdictClass::kCollectiveMismatch:
+    case VerdictClass::kDeadlock:
+    case VerdictClass::kProcessDead:
+    case VerdictClass::kMachineUnreachable:
+    case VerdictClass::kGpuFault:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobReport* report) {
+  const Trace& trace = evidence.trace;
+  report->job = evidence.job.empty() ? trace.job : evidence.job;
+  report->ranks = static_cast<int32_t>(trace.ranks.size());
+  std::set<std::string> hosts(trace.hosts.begin(), trace.hosts.end());
+  hosts.insert(evidence.metrics.hosts.begin(), evidence.metrics.hosts.end());
+  report->hosts = static_cast<int32_t>(hosts.size());
+  report->steps = analysis.steps.steps;
+  report->step_seconds_median = analysis.steps.usual_seconds;
+  report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
+}
+
+void AddSlowRanks(const TraceAnalysis& analysis, const DiagnosisOptions& options, JobReport* report) {
+  PersistenceOptions persistence;
+  persistence.min_cost = options.min_cost;
+  const std::vector<Suspect> suspects =
+      FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+  for (const SlowCause& cause : GroupSuspects(*analysis.trace, analysis.roles, analysis.profile, suspects)) {
+    const HealingGain gain = {cause.suspects.front().excess_seconds, analysis.steps.usual_seconds};
+    Verdict verdict = SlowRankVerdict(*analysis.trace, cause, gain);
+    if (verdict.cost.slowdown_fraction < options.min_cost) continue;
+    report->verdicts.push_back(std::move(verdict));
+  }
+}
+
+JobState StateOf(const JobReport& report, const TraceAnalysis& analysis) {
+  JobState state = analysis.steps.steps < kMinSuspectSteps ? JobState::kUnknown : JobState::kHealthy;
+  for (const Verdict& verdict : report.verdicts) {
+    if (IsHang(verdict)) return JobState::kHung;
+    const bool often = verdict.cost.steps_affected_fraction >= 0.5;
+    if (verdict.cost.slowdown_fraction <= 0) continue;
+    if (state != JobState::kSlow) state = often ? JobState::kSlow : JobState::kIrregular;
+  }
+  return state;
+}
+
+void Abstain(const TraceAnalysis& analysis, JobReport* report) {
+  Verdict verdict;
+  verdict.scope = VerdictScope::kUnknown;
+  verdict.advice = Advice::kNone;
+  verdict.evidence.push_back(
+      {EvidenceKind::kAbstained,
+       analysis.trace->operations.empty()
+           ? "There are no operation records to judge."
+           : absl::StrFormat("The records hold %d whole steps; no judgement is made on fewer than %d.",
+                             analysis.steps.steps, kMinSuspectSteps)});
+  report->verdicts.push_back(std::move(verdict));
+}
+
+}  // namespace
+
+JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options) {
+  JobReport report;
+  const TraceAnalysis analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign);
+  Describe(evidence, analysis, &report);
+  report.verdicts = FindTraceHangs(evidence.trace, evidence.events);
+  for (Verdict& verdict : FindStructural(StructuralProfile(analysis), options.min_cost)) {
+    report.verdicts.push_back(std::move(verdict));
+  }
+  AddSlowRanks(analysis, options, &report);
+  std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    if (IsHang(a) != IsHang(b)) return IsHang(a);
+    return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
+  });
+  report.state = StateOf(report, analysis);
+  if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(analysis, &report);
+  return report;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,124 @@
+#include "detector/localization/own_profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "detector/localization/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+constexpr double kJustIssued = 0.1;     // of the own interval: the host was behind, not ahead
+constexpr size_t kExactReference = 32;  // with more peers, leaving oneself out of a median changes nothing
+constexpr double kMinKnown = 0.5;       // share of the operations of a step whose own time is known
+
+void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile) {
+  double own = 0, host_bound = 0, largest = 0;
+  uint32_t known = 0, largest_before = kNoOperation;
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    const OwnInterval& interval = times.before[i];
+    if (interval.seconds < 0) continue;
+    ++known;
+    const auto seconds = static_cast<double>(interval.seconds);
+    own += seconds;
+    const TraceOperation& operation = trace.operations[i];
+    if (ToSeconds(operation.start_ns - operation.enqueue_ns) < kJustIssued * seconds) host_bound += seconds;
+    if (seconds <= largest) continue;
+    largest = seconds;
+    largest_before = i;
+  }
+  if (known < kMinKnown * (range.end - range.begin)) return;
+  profile->own[at] = static_cast<float>(own);
+  profile->host_bound[at] = static_cast<float>(host_bound);
+  profile->largest[at] = static_cast<float>(largest);
+  profile->largest_before[at] = largest_before;
+}
+
+// Excess of each of `peers` over the others in one step; `lower` keeps what is there if it is smaller.
+class PeerReference {
+ public:
+  void Apply(const std::vector<int32_t>& peers, size_t step, bool lower, OwnProfile* profile) {
+    values_.clear();
+    for (const int32_t peer : peers) {
+      const float own = profile->own[static_cast<size_t>(peer) * profile->steps + step];
+      if (!std::isnan(own)) values_.push_back(static_cast<double>(own));
+    }
+    if (values_.size() < 2) return;
+    std::sort(values_.begin(), values_.end());
+    for (const int32_t peer : peers) {
+      const size_t at = static_cast<size_t>(peer) * profile->steps + step;
+      const auto own = static_cast<double>(profile->own[at]);
+      if (std::isnan(own)) continue;
+      const auto excess = static_cast<float>(own - MedianWithout(own));
+      if (!lower || !(profile->excess[at] < excess)) profile->excess[at] = excess;
+    }
+  }
+
+ private:
+  double At(size_t place, size_t without) const { return values_[place < without ? place : place + 1]; }
+
+  double MedianWithout(double own) const {
+    const size_t n = values_.size() - 1;
+    size_t without = values_.size();
+    if (values_.size() <= kExactReference) {
+      without = static_cast<size_t>(std::lower_bound(values_.begin(), values_.end(), own) - values_.begin());
+    }
+    return n % 2 == 1 ? At(n / 2, without) : (At(n / 2, without) + At(n / 2 - 1, without)) / 2;
+  }
+
+  std::vector<double> values_;
+};
+
+// By rank: its place in an expert group.
+std::vector<int32_t> ExpertPlaces(const Trace& trace, const JobRoles& roles) {
+  std::vector<int32_t> places(trace.ranks.size(), 0);
+  for (size_t i = 0; i < trace.communicators.size(); ++i) {
+    if (roles.communicators[i].role != GroupRole::kExpert) continue;
+    const std::vector<int32_t>& members = trace.communicators[i].members;
+    for (size_t place = 0; place < members.size(); ++place) {
+      if (members[place] >= 0) places[static_cast<size_t>(members[place])] = static_cast<int32_t>(place);
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times) {
+  OwnProfile profile;
+  profile.ranks = trace.ranks.size();
+  profile.steps = static_cast<size_t>(steps.steps);
+  const size_t cells = profile.ranks * profile.steps;
+  profile.own.assign(cells, kUnknown);
+  profile.excess.assign(cells, kUnknown);
+  profile.host_bound.assign(cells, kUnknown);
+  profile.largest.assign(cells, kUnknown);
+  profile.largest_before.assign(cells, kNoOperation);
+  profile.expert_place = ExpertPlaces(trace, roles);
+  for (size_t rank = 0; rank < profile.ranks; ++rank) {
+    for (int32_t step = 0; step < steps.steps; ++step) {
+      const StepRange& range = steps.Of(rank, step);
+      if (range.empty() || !range.complete || steps.usual[static_cast<size_t>(step)] == 0) continue;
+      SumStep(trace, range, times, rank * profile.steps + static_cast<size_t>(step), &profile);
+    }
+  }
+  PeerReference reference;
+  for (const std::vector<int32_t>& peers : roles.classes) {
+    std::map<int32_t, std::vector<int32_t>> same_expert;
+    for (const int32_t peer : peers) same_expert[profile.expert_place[static_cast<size_t>(peer)]].push_back(peer);
+    for (size_t step = 0; step < profile.steps; ++step) {
+      reference.Apply(peers, step, false, &profile);
+      if (same_expert.size() < 2) continue;
+      for (const auto& [place, some] : same_expert) {
+        if (some.size() > 1) reference.Apply(some, step, true, &profile);
+      }
+    }
+  }
+  return profile;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// Own times summed per rank and step, and how far each is above what its peers took in the same step.
+//
+// Peers are the ranks of one class; where the job has expert groups, also those with the same place in them, and the
+// smaller of the two excesses counts: a hot expert is slow in every expert group. The reference of a rank is the median
+// of the others, so that a rank of two has the other one to compare with. Unusual steps (pause, evaluation, first step)
+// and incomplete ones are unknown (NaN). Pure values; thread-compatible.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_OWN_PROFILE_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_OWN_PROFILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "detector/groups/roles.h"
+#include "detector/localization/own_time.h"
+#include "detector/localization/step_finder.h"
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+struct OwnProfile {
+  size_t ranks = 0;
+  size_t steps = 0;
+  // By rank, then step. Seconds; NaN = unknown.
+  std::vector<float> own;
+  std::vector<float> excess;             // over the peers' median of the same step; NaN also where there are no peers
+  std::vector<float> host_bound;         // part of `own` at whose end the host issued the operation only just then
+  std::vector<float> largest;            // the largest single own interval
+  std::vector<uint32_t> largest_before;  // the operation behind it
+  std::vector<int32_t> expert_place;     // by rank: place in its expert group, 0 = none
+
+  absl::Span<const float> Row(const std::vector<float>& values, size_t rank) const {
+    return absl::MakeConstSpan(values).subspan(rank * steps, steps);
+  }
+};
+
+OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_OWN_PROFILE_H_

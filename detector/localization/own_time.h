@@ -1,0 +1,55 @@
+// What a rank does between its operations: the part of a step in which it waits for nobody.
+//
+// Before every operation, the own time reaches back to the latest moment at which the rank is known to have gone on
+// with its work: the start of an earlier operation, or its end. The end counts where the work waited for it. Where
+// streams overlap it need not: an operation during which others of the same rank began ran beside the work, and its end
+// is no sign of anything - unless the own times of the rank become more regular over the steps when it is taken for
+// one, in which case the work did wait for it. That is learned from a few ranks of every class, kind by kind (group
+// family and operation). So an operation that always begins right after the end of another depends on it.
+//
+// Times inside operations are left out whatever they are, waits or transfers: a victim's own time is not longer than
+// its peers'. Clocks of different hosts never meet. Cost O(operations), memory 12 bytes per operation. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_OWN_TIME_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_OWN_TIME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/localization/step_finder.h"
+#include "detector/trace/operation_instances.h"
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+// No predecessor, or the operation never began.
+inline constexpr uint32_t kNoOperation = std::numeric_limits<uint32_t>::max();
+
+// How an operation follows from an earlier one of the same rank.
+struct OwnInterval {
+  float seconds = -1;             // -1 = unknown
+  uint32_t after = kNoOperation;  // operation index
+  bool after_end = false;         // true: after its end, false: after its start
+};
+
+struct OwnTimes {
+  std::vector<OwnInterval> before;  // by operation
+  // Kinds of operations that run beside the work and that the work waits for all the same.
+  std::vector<char> awaited;  // by KindOf
+};
+
+// Number of (group family, operation) below roles.families * kOperationKinds.
+inline constexpr size_t kOperationKinds = 12;
+inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
+  const auto family = static_cast<size_t>(roles.communicators[static_cast<size_t>(operation.communicator)].family);
+  return family * kOperationKinds + static_cast<size_t>(operation.kind);
+}
+
+OwnTimes MeasureOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_OWN_TIME_H_

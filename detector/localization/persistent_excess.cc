@@ -1,0 +1,143 @@
+#include "detector/localization/persistent_excess.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/types/span.h"
+#include "detector/localization/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kErrorOfMedian = 1.2533;  // of a normal distribution: sqrt(pi / 2)
+constexpr size_t kMaxNoiseRanks = 256;     // per class
+constexpr size_t kMinSpreadPeers = 8;      // fewer say nothing about how peers differ
+constexpr double kMinShare = 0.5;          // of the median excess, in a step that counts as slow
+
+struct Noise {
+  double between_steps = 0;  // of one rank's excess about its median
+  double between_peers = 0;  // of the ranks' medians
+};
+
+class Search {
+ public:
+  Search(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps, const PersistenceOptions& options)
+      : profile_(profile), roles_(roles), steps_(steps), options_(options) {
+    const double stretches = static_cast<double>(profile.steps * profile.steps + 1);
+    const double trials = static_cast<double>(profile.ranks + 1) * stretches / options.false_suspects_per_job;
+    min_significance_ = std::sqrt(2 * std::log(trials));  // tail of the normal distribution, from above
+  }
+
+  std::vector<Suspect> Run() {
+    std::vector<Suspect> suspects;
+    if (profile_.steps < static_cast<size_t>(kMinSuspectSteps) || steps_.usual_seconds <= 0) return suspects;
+    for (const std::vector<int32_t>& peers : roles_.classes) {
+      if (peers.size() < 2) continue;
+      const Noise noise = NoiseOf(peers);
+      for (const int32_t rank : peers) {
+        Suspect suspect;
+        if (!Convict(rank, noise, &suspect)) continue;
+        suspect.peers = static_cast<int32_t>(peers.size()) - 1;
+        suspects.push_back(suspect);
+      }
+    }
+    std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) {
+      return a.excess_seconds != b.excess_seconds ? a.excess_seconds > b.excess_seconds : a.rank < b.rank;
+    });
+    return suspects;
+  }
+
+ private:
+  Noise NoiseOf(const std::vector<int32_t>& peers) const {
+    const size_t stride = std::max<size_t>(1, peers.size() / kMaxNoiseRanks);
+    std::vector<double> deviations, medians, values;
+    for (size_t i = 0; i < peers.size(); i += stride) {
+      values.clear();
+      for (const float excess : profile_.Row(profile_.excess, static_cast<size_t>(peers[i]))) {
+        if (!std::isnan(excess)) values.push_back(static_cast<double>(excess));
+      }
+      if (values.size() < 2) continue;
+      std::vector<double> copy = values;
+      const double center = MedianInPlace(&copy);
+      medians.push_back(center);
+      for (const double value : values) deviations.push_back(std::abs(value - center));
+    }
+    Noise noise;
+    // Deviations from the own median of few steps are too small by sqrt((n - 1) / n).
+    const auto n = static_cast<double>(std::max<size_t>(2, profile_.steps));
+    noise.between_steps = kMadToSigma * MedianInPlace(&deviations) * std::sqrt(n / (n - 1));
+    if (medians.size() >= kMinSpreadPeers) {
+      std::vector<double> copy = medians;
+      const double center = MedianInPlace(&copy);
+      noise.between_peers = SigmaInPlace(&medians, center);
+    }
+    return noise;
+  }
+
+  // The stretch with the largest sum of excess above `drift`: [first, last] of known steps.
+  static bool LargestStretch(absl::Span<const float> excess, double drift, size_t* first, size_t* last) {
+    double best = 0, sum = 0;
+    size_t start = 0;
+    bool found = false;
+    for (size_t step = 0; step < excess.size(); ++step) {
+      if (std::isnan(excess[step])) continue;
+      if (sum <= 0) {
+        sum = 0;
+        start = step;
+      }
+      sum += static_cast<double>(excess[step]) - drift;
+      if (sum <= best) continue;
+      best = sum;
+      *first = start;
+      *last = step;
+      found = true;
+    }
+    return found;
+  }
+
+  bool Convict(int32_t rank, const Noise& noise, Suspect* suspect) const {
+    const absl::Span<const float> excess = profile_.Row(profile_.excess, static_cast<size_t>(rank));
+    const double least = kMinShare * options_.min_cost * steps_.usual_seconds;
+    const double detectable = min_significance_ * noise.between_steps / std::sqrt(static_cast<double>(excess.size()));
+    size_t first = 0, last = 0;
+    if (!LargestStretch(excess, std::max(least, detectable) / 2, &first, &last)) return false;
+    std::vector<double> values, own;
+    for (size_t step = first; step <= last; ++step) {
+      if (std::isnan(excess[step])) continue;
+      values.push_back(static_cast<double>(excess[step]));
+      own.push_back(static_cast<double>(profile_.own[static_cast<size_t>(rank) * profile_.steps + step]));
+    }
+    if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
+    const std::vector<double> by_step = values;
+    const double effect = MedianInPlace(&values);
+    const auto strong =
+        std::count_if(by_step.begin(), by_step.end(), [effect](double value) { return value >= kMinShare * effect; });
+    const auto n = static_cast<double>(by_step.size());
+    const double error = std::max(noise.between_steps * kErrorOfMedian / std::sqrt(n), noise.between_peers);
+    suspect->rank = rank;
+    suspect->first_step = static_cast<int32_t>(first);
+    suspect->last_step = static_cast<int32_t>(last);
+    suspect->steps = static_cast<int32_t>(by_step.size());
+    suspect->excess_seconds = effect;
+    suspect->own_seconds = MedianInPlace(&own);
+    suspect->share_of_steps = static_cast<double>(strong) / n;
+    suspect->significance = error > 0 ? effect / error : min_significance_;
+    return effect >= least && suspect->significance >= min_significance_ &&
+           suspect->share_of_steps >= options_.min_persistence;
+  }
+
+  const OwnProfile& profile_;
+  const JobRoles& roles_;
+  const StepTable& steps_;
+  PersistenceOptions options_;
+  double min_significance_ = 0;
+};
+
+}  // namespace
+
+std::vector<Suspect> FindPersistentExcess(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
+                                          const PersistenceOptions& options) {
+  return Search(profile, roles, steps, options).Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+// Which ranks' own work is persistently above that of their peers, since when, and how surely.
+//
+// A rank is a suspect when over some stretch of steps (found by a cumulative sum, so that a fault that began in the
+// middle is seen from its onset on)
+//   effect: the median excess is at least half of `min_cost` of the step time: less cannot cost enough,
+//   significance: it stands out of the noise so far that, over all ranks and stretches of the job, chance would make
+//     one such suspect in a thousand jobs. The noise is the larger of two: how a rank's excess varies from step to
+//     step about its own median, over the square root of the steps; and how those medians vary among peers,
+//   persistence: the excess is above half of its median in at least `min_persistence` of the steps. Imbalance that
+//     rotates over the ranks has effect but no persistence.
+// Medians and median deviations make suspects invisible to one another up to half of the peers, so that all are found
+// at once. Abstains below kMinSuspectSteps. Cost O(ranks x steps). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_PERSISTENT_EXCESS_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_PERSISTENT_EXCESS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/localization/own_profile.h"
+#include "detector/localization/step_finder.h"
+
+namespace lockstep {
+
+inline constexpr int32_t kMinSuspectSteps = 3;
+
+struct PersistenceOptions {
+  double min_cost = 0.03;  // share of the step time
+  double min_persistence = 0.8;
+  double false_suspects_per_job = 1e-3;
+};
+
+struct Suspect {
+  int32_t rank = -1;  // rank index
+  int32_t first_step = 0;
+  int32_t last_step = 0;
+  int32_t steps = 0;          // known ones in between
+  double excess_seconds = 0;  // median per step
+  double own_seconds = 0;     // median per step
+  double significance = 0;    // standard errors
+  double share_of_steps = 0;  // with at least half of the excess
+  int32_t peers = 0;
+};
+
+// By falling excess.
+std::vector<Suspect> FindPersistentExcess(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
+                                          const PersistenceOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_PERSISTENT_EXCESS_H_

@@ -1,0 +1,108 @@
+#include "detector/localization/slow_cause.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "detector/localization/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxComparedPeers = 32;
+constexpr double kMostOf = 0.5;
+
+// Medians over the stretch of a suspect.
+struct Usual {
+  double own = 0;
+  double host_bound = 0;
+  double largest = 0;
+};
+
+Usual UsualOf(const OwnProfile& profile, const Suspect& stretch, size_t rank) {
+  std::vector<double> own, host_bound, largest;
+  for (auto step = static_cast<size_t>(stretch.first_step); step <= static_cast<size_t>(stretch.last_step); ++step) {
+    const size_t at = rank * profile.steps + step;
+    if (std::isnan(profile.own[at])) continue;
+    own.push_back(static_cast<double>(profile.own[at]));
+    host_bound.push_back(static_cast<double>(profile.host_bound[at]));
+    largest.push_back(static_cast<double>(profile.largest[at]));
+  }
+  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
+}
+
+// Of the peers that are no suspects themselves; of all when there are no others.
+Usual UsualOfPeers(const JobRoles& roles, const OwnProfile& profile, const Suspect& suspect,
+                   const std::vector<char>& suspected) {
+  const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(suspect.rank));
+  std::vector<double> own, host_bound, largest;
+  const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
+  for (const bool clean : {true, false}) {
+    for (size_t i = 0; i < peers.size(); i += stride) {
+      const auto peer = static_cast<size_t>(peers[i]);
+      if (peers[i] == suspect.rank || (clean && suspected[peer] != 0)) continue;
+      const Usual usual = UsualOf(profile, suspect, peer);
+      own.push_back(usual.own);
+      host_bound.push_back(usual.host_bound);
+      largest.push_back(usual.largest);
+    }
+    if (!own.empty()) break;
+  }
+  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
+}
+
+void Classify(const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected, SlowCause* cause) {
+  const Suspect& strongest = cause->suspects.front();
+  const Usual own = UsualOf(profile, strongest, static_cast<size_t>(strongest.rank));
+  const Usual peers = UsualOfPeers(roles, profile, strongest, suspected);
+  cause->peer_seconds = peers.own;
+  const double excess = std::max(own.own - peers.own, 1e-9);
+  cause->host_share = std::clamp((own.host_bound - peers.host_bound) / excess, 0.0, 1.0);
+  cause->longest_share = std::clamp((own.largest - peers.largest) / excess, 0.0, 1.0);
+  const double proportion = peers.own > 0 ? peers.largest / peers.own : 1;
+  if (cause->longest_share > (1 + proportion) / 2) {
+    cause->kind = SlowKind::kInput;
+  } else if (cause->whole_host || (cause->host_share > kMostOf && peers.host_bound < kMostOf * peers.own)) {
+    // Where the peers' hosts are never ahead, being behind tells nothing.
+    cause->kind = SlowKind::kHost;
+  }
+}
+
+}  // namespace
+
+std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                                     const std::vector<Suspect>& suspects) {
+  std::vector<int32_t> ranks_of_host(trace.hosts.size(), 0);
+  for (const TraceRank& rank : trace.ranks) {
+    if (rank.host >= 0) ++ranks_of_host[static_cast<size_t>(rank.host)];
+  }
+  std::vector<char> suspected(trace.ranks.size(), 0);
+  std::map<int32_t, std::vector<Suspect>> by_host;
+  std::vector<SlowCause> causes;
+  for (const Suspect& suspect : suspects) {
+    suspected[static_cast<size_t>(suspect.rank)] = 1;
+    const int32_t host = trace.ranks[static_cast<size_t>(suspect.rank)].host;
+    if (host >= 0) {
+      by_host[host].push_back(suspect);
+    } else {
+      causes.push_back({.suspects = {suspect}});
+    }
+  }
+  for (auto& [host, own] : by_host) {
+    const bool whole =
+        own.size() > 1 && own.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
+    if (whole) {
+      causes.push_back({.whole_host = true, .suspects = std::move(own)});
+      continue;
+    }
+    for (const Suspect& suspect : own) causes.push_back({.suspects = {suspect}});
+  }
+  for (SlowCause& cause : causes) Classify(roles, profile, suspected, &cause);
+  std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
+    return a.suspects.front().excess_seconds > b.suspects.front().excess_seconds;
+  });
+  return causes;
+}
+
+}  // namespace lockstep

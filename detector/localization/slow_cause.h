@@ -1,0 +1,39 @@
+// From suspects to causes: one GPU, a whole host, or the input of a host; and which kind of slowness it is.
+//
+// Suspects of one host form one cause when they are at least two and at least half of the host's ranks in the job: what
+// ranks of a host share is the host. The kind follows from where the excess sits, compared with the peers:
+//   - in the one longest interval of the step, out of proportion to its length: the rank waits for its input;
+//   - in intervals at whose end the host issued the next operation only just then: the host is late;
+//   - else in proportion to the work: the GPU computes slowly.
+// Pure. Cost O(suspects x steps x sampled peers).
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_SLOW_CAUSE_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_SLOW_CAUSE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/localization/own_profile.h"
+#include "detector/localization/persistent_excess.h"
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+enum class SlowKind : uint8_t { kCompute, kHost, kInput };
+
+struct SlowCause {
+  SlowKind kind = SlowKind::kCompute;
+  bool whole_host = false;
+  std::vector<Suspect> suspects;  // of one host, or one; the strongest first
+  double peer_seconds = 0;        // median own time of the peers, per step, over the stretch of the strongest
+  double host_share = 0;          // of the excess, where the host was behind
+  double longest_share = 0;       // of the excess, in the longest interval
+};
+
+std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                                     const std::vector<Suspect>& suspects);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_SLOW_CAUSE_H_

@@ -1,0 +1,82 @@
+#include "detector/localization/trace_analysis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+// By rank: its place in a group of this role; 0 where it is in none.
+std::vector<int32_t> PlacesIn(const TraceAnalysis& analysis, GroupRole role) {
+  std::vector<int32_t> places(analysis.trace->ranks.size(), 0);
+  for (size_t i = 0; i < analysis.trace->communicators.size(); ++i) {
+    if (analysis.roles.communicators[i].role != role) continue;
+    const std::vector<int32_t>& members = analysis.trace->communicators[i].members;
+    for (size_t place = 0; place < members.size(); ++place) {
+      if (members[place] >= 0) places[static_cast<size_t>(members[place])] = static_cast<int32_t>(place);
+    }
+  }
+  return places;
+}
+
+// Forward and backward receptions per step of the rank with the most.
+double MicrobatchesOf(const TraceAnalysis& analysis) {
+  size_t most = 0;
+  for (const std::vector<int32_t>& peers : analysis.roles.classes) {
+    const auto rank = static_cast<size_t>(peers.front());
+    for (int32_t step = 0; step < analysis.steps.steps; ++step) {
+      const StepRange& range = analysis.steps.Of(rank, step);
+      if (!range.complete || analysis.steps.usual[static_cast<size_t>(step)] == 0) continue;
+      size_t transfers = 0;
+      for (uint32_t i = range.begin; i < range.end; ++i) transfers += IsSendOrRecv(analysis.trace->operations[i].kind);
+      most = std::max(most, transfers);
+      break;
+    }
+  }
+  return most == 0 ? 1 : std::max(1.0, static_cast<double>(most) / 4);
+}
+
+}  // namespace
+
+TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness) {
+  TraceAnalysis analysis;
+  analysis.trace = &trace;
+  analysis.matched = MatchOperations(trace);
+  analysis.roles = InferRoles(trace, analysis.matched);
+  analysis.steps = FindSteps(trace, analysis.matched, analysis.roles);
+  analysis.times = MeasureOwnTimes(trace, analysis.roles, analysis.steps);
+  analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times);
+  if (flip_lateness) {
+    for (float& excess : analysis.profile.excess) excess = -excess;
+  }
+  return analysis;
+}
+
+StepProfile StructuralProfile(const TraceAnalysis& analysis) {
+  StepProfile profile;
+  profile.steps = static_cast<size_t>(analysis.steps.steps);
+  profile.own_seconds = analysis.profile.own;
+  const std::vector<int32_t> replicas = PlacesIn(analysis, GroupRole::kData);
+  const std::vector<int32_t> lanes = PlacesIn(analysis, GroupRole::kTensor);
+  for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
+    const int32_t number = analysis.roles.class_of_rank[rank];
+    const int32_t stage = analysis.roles.stage_of_class[static_cast<size_t>(number)];
+    profile.places.push_back({.stage = stage < 0 ? number : stage,
+                              .replica = replicas[rank],
+                              .lane = lanes[rank],
+                              .expert = analysis.profile.expert_place[rank]});
+  }
+  profile.step_seconds = analysis.steps.step_seconds;
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  for (size_t step = 0; step < profile.steps; ++step) {
+    if (profile.step_seconds[step] <= 0 || analysis.steps.usual[step] == 0) profile.step_seconds[step] = unknown;
+  }
+  profile.microbatches = MicrobatchesOf(analysis);
+  return profile;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// What all analyses of a trace share: matched operations, roles, steps, own times and their profile, in this order of
+// dependence. Built once per trace, read by everybody. The trace must outlive it. Thread-compatible once built.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_TRACE_ANALYSIS_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_TRACE_ANALYSIS_H_
+
+#include "detector/groups/roles.h"
+#include "detector/localization/own_profile.h"
+#include "detector/localization/own_time.h"
+#include "detector/localization/step_finder.h"
+#include "detector/structure/step_profile.h"
+#include "detector/trace/operation_instances.h"
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+struct TraceAnalysis {
+  const Trace* trace = nullptr;
+  OperationInstances matched;
+  JobRoles roles;
+  StepTable steps;
+  OwnTimes times;
+  OwnProfile profile;
+};
+
+// `flip_lateness` turns every excess round, so that the fastest rank looks slow: only for tests that have to see
+// quality collapse when the engine is broken.
+TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness);
+
+// The input of the structural tests.
+StepProfile StructuralProfile(const TraceAnalysis& analysis);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_TRACE_ANALYSIS_H_
