@@ -1,0 +1,268 @@
+#include "formats/flight_recorder_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "detector/input.h"
+#include "formats/file_name.h"
+#include "formats/operation_names.h"
+#include "formats/pickle.h"
+#include "formats/plain_json.h"
+#include "formats/process_group.h"
+#include "formats/whole_file.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = PlainNode::Kind;
+
+constexpr double kNanosPerMilli = 1e6;
+// Transfers that are counted from the first open one: far from zero, since some come before it.
+constexpr uint64_t kFirstOpenSequence = uint64_t{1} << 32;
+
+absl::StatusOr<PlainDocument> ParseDump(const std::string& bytes) {
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (bytes[first] == '{' || bytes[first] == '[')) return ParsePlainJson(bytes);
+  return ParsePickle(bytes);
+}
+
+// Elements of all tensors times the size of each.
+uint64_t BytesOf(const PlainDocument& document, const PlainNode& entry) {
+  const PlainNode& sizes = document.Find(entry, "input_sizes");
+  const PlainNode& types = document.Find(entry, "input_dtypes");
+  if (sizes.kind != Kind::kList || types.kind != Kind::kList || types.items.empty()) return 0;
+  double total = 0;
+  for (size_t i = 0; i < sizes.items.size(); ++i) {
+    const PlainNode& shape = document.node(sizes.items[i]);
+    const PlainNode& type = document.node(types.items[std::min(i, types.items.size() - 1)]);
+    double elements = shape.kind == Kind::kList ? 1 : 0;
+    for (const uint32_t extent : shape.items) elements *= static_cast<double>(IntegerOr(document.node(extent), 0));
+    total += elements * static_cast<double>(ElementBytesOf(TextOf(type)));
+  }
+  constexpr double kMost = 1e18;
+  return total > 0 && total < kMost ? static_cast<uint64_t>(total) : 0;
+}
+
+struct Call {
+  OperationKind kind = OperationKind::kUnknown;
+  int32_t peer = -1;  // rank in the group
+};
+
+// "nccl:all_reduce", "nccl:send 0->1", "nccl:recv 1<-0".
+Call CallOf(absl::string_view profiling_name) {
+  const std::vector<absl::string_view> words = absl::StrSplit(profiling_name, absl::MaxSplits(' ', 1));
+  Call call;
+  call.kind = OperationKindOf(words[0]);
+  if (words.size() < 2 || (call.kind != OperationKind::kSend && call.kind != OperationKind::kRecv)) return call;
+  const size_t arrow = words[1].find_first_of("<-");
+  int32_t peer = -1;
+  if (arrow != absl::string_view::npos && arrow + 2 < words[1].size() &&
+      absl::SimpleAtoi(words[1].substr(arrow + 2), &peer)) {
+    call.peer = peer;
+  }
+  return call;
+}
+
+int64_t TimeOr(const PlainNode& node, int64_t otherwise) {
+  const int64_t nanos = IntegerOr(node, 0);
+  return nanos > 0 ? nanos : otherwise;
+}
+
+// What the watchdog saw of an operation, in its own order: scheduled, started, completed.
+void FillTimes(const PlainDocument& document, const PlainNode& entry, bool tells_started, TraceOperation& operation) {
+  const absl::string_view state = TextOf(document.Find(entry, "state"));
+  operation.enqueue_ns = IntegerOr(document.Find(entry, "time_created_ns"), 0);
+  operation.start_ns = TimeOr(document.Find(entry, "time_discovered_started_ns"), kNoTime);
+  operation.end_ns = TimeOr(document.Find(entry, "time_discovered_completed_ns"), kNoTime);
+  operation.quality = TimingQuality::kHostEnqueue;
+  const bool completed =
+      state == "completed" || operation.end_ns != kNoTime || IntegerOr(document.Find(entry, "retired"), 0) != 0;
+  // A recorder without start events leaves everything "scheduled": called is all that can be known.
+  if (operation.start_ns == kNoTime && (completed || state == "started" || !tells_started)) {
+    operation.start_ns = operation.enqueue_ns;
+  }
+  if (completed && operation.end_ns == kNoTime) operation.end_ns = operation.start_ns;
+  if (completed) operation.end_ns = std::max(operation.end_ns, operation.start_ns);
+  const double duration_ms = RealOr(document.Find(entry, "duration_ms"), 0);
+  constexpr double kMostMillis = 1e12;
+  if (completed && duration_ms > 0 && duration_ms < kMostMillis) {
+    operation.end_ns = operation.start_ns + static_cast<int64_t>(duration_ms * kNanosPerMilli);
+    operation.quality = TimingQuality::kGpuTimer;
+  }
+}
+
+bool TellsStarted(const PlainDocument& document, const PlainNode& entries) {
+  return std::any_of(entries.items.begin(), entries.items.end(), [&](uint32_t number) {
+    const PlainNode& entry = document.node(number);
+    return TextOf(document.Find(entry, "state")) == "started" ||
+           IntegerOr(document.Find(entry, "time_discovered_started_ns"), 0) > 0;
+  });
+}
+
+// Text "[0, 8]", or a list.
+std::vector<int32_t> RanksOf(const PlainDocument& document, const PlainNode& ranks) {
+  if (ranks.kind != Kind::kList) return ParseRankList(TextOf(ranks));
+  std::vector<int32_t> numbers;
+  for (const uint32_t item : ranks.items) {
+    const int64_t rank = IntegerOr(document.node(item), -1);
+    if (rank < 0 || rank > kMaxRank || numbers.size() == kMaxGroupRanks) return {};
+    numbers.push_back(static_cast<int32_t>(rank));
+  }
+  return numbers;
+}
+
+int32_t PositionIn(const std::vector<int32_t>& ranks, int32_t rank) {
+  const auto found = std::find(ranks.begin(), ranks.end(), rank);
+  return found != ranks.end() ? static_cast<int32_t>(found - ranks.begin()) : -1;
+}
+
+}  // namespace
+
+ReadResult FlightRecorderReader::Read(absl::string_view path, ByteSource& source, JobIndex job) {
+  ReadResult result;
+  const absl::StatusOr<std::string> bytes = ReadWhole(source, kMaxDumpBytes);
+  result.status = bytes.status();
+  if (!bytes.ok()) return result;
+  const absl::StatusOr<PlainDocument> document = ParseDump(*bytes);
+  result.status =
+      document.ok() ? ReadDump(path, *document, job, result) : absl::DataLossError(document.status().message());
+  if (result.malformed > 0) builder_.AddLost(job, result.malformed);
+  return result;
+}
+
+absl::Status FlightRecorderReader::ReadDump(absl::string_view path, const PlainDocument& document, JobIndex job,
+                                            ReadResult& result) {
+  const PlainNode& root = document.node(document.root);
+  const PlainNode& entries = document.Find(root, "entries");
+  if (entries.kind != Kind::kList) return absl::DataLossError("expected a list 'entries', found none");
+  Dump dump{document, job, /*rank=*/-1, std::string(TextOf(document.Find(root, "host_name"))),
+            TellsStarted(document, entries)};
+  const int64_t rank = IntegerOr(document.Find(root, "rank"), RankAtEndOfFileName(path));
+  if (rank < 0 || rank > kMaxRank) {
+    return absl::DataLossError("expected a rank in the dump or in the name of the file, found none");
+  }
+  dump.rank = static_cast<int32_t>(rank);
+  RankRow row;
+  row.rank = dump.rank;
+  row.host = dump.host;
+  builder_.DescribeRank(job, row);
+  DescribeGroups(dump);
+  for (size_t i = 0; i < entries.items.size(); ++i) {
+    if (TakeEntry(dump, document.node(entries.items[i]))) {
+      ++result.records;
+    } else if (result.malformed++ == 0) {
+      result.status = absl::DataLossError(absl::StrCat(
+          "entry ", i,
+          ": expected process_group, profiling_name, a sequence number and time_created_ns, found not all"));
+    }
+  }
+  return result.status;
+}
+
+void FlightRecorderReader::DescribeGroups(const Dump& dump) {
+  const PlainDocument& document = dump.document;
+  const PlainNode& groups = document.Find(document.node(document.root), "pg_config");
+  if (groups.kind != Kind::kDict) return;
+  for (size_t i = 0; i + 1 < groups.items.size(); i += 2) {
+    const PlainNode& group = document.node(groups.items[i + 1]);
+    const std::vector<int32_t> ranks = RanksOf(document, document.Find(group, "ranks"));
+    if (ranks.empty()) continue;
+    const absl::string_view description = TextOf(document.Find(group, "desc"));
+    const std::string name = CommunicatorName(TextOf(document.node(groups.items[i])), ranks);
+    builder_.DescribeCommunicator(dump.job, name, description, ranks);
+  }
+}
+
+FlightRecorderReader::Group FlightRecorderReader::GroupOf(const Dump& dump, const PlainNode& entry) const {
+  const PlainDocument& document = dump.document;
+  const PlainNode& named = document.Find(entry, "process_group");  // [name, description]
+  Group group;
+  if (named.kind != Kind::kList || named.items.empty()) return group;
+  const absl::string_view name = TextOf(document.node(named.items[0]));
+  const PlainNode& configuration = document.Find(document.Find(document.node(document.root), "pg_config"), name);
+  group.ranks = RanksOf(document, document.Find(configuration, "ranks"));
+  group.name = CommunicatorName(name, group.ranks);
+  return group;
+}
+
+bool FlightRecorderReader::TakeEntry(const Dump& dump, const PlainNode& entry) {
+  const PlainDocument& document = dump.document;
+  const Group group = GroupOf(dump, entry);
+  const Call call = CallOf(TextOf(document.Find(entry, "profiling_name")));
+  const bool transfer = call.kind == OperationKind::kSend || call.kind == OperationKind::kRecv;
+  const PlainNode& numbered = document.Find(entry, transfer ? "p2p_seq_id" : "collective_seq_id");
+  const int64_t sequence = IntegerOr(numbered.kind != Kind::kNone ? numbered : document.Find(entry, "seq_id"), -1);
+  if (group.name.empty() || sequence < 0 || IntegerOr(document.Find(entry, "time_created_ns"), 0) <= 0) return false;
+  Transfer taken;
+  taken.job = dump.job;
+  taken.rank = dump.rank;
+  taken.communicator = group.name;
+  taken.communicator_rank = PositionIn(group.ranks, dump.rank);
+  taken.communicator_size = group.ranks.empty() ? -1 : static_cast<int32_t>(group.ranks.size());
+  taken.operation.kind = call.kind;
+  taken.operation.peer = call.peer;
+  taken.operation.sequence = static_cast<uint64_t>(sequence);
+  taken.operation.bytes = BytesOf(document, entry);
+  FillTimes(document, entry, dump.tells_started, taken.operation);
+  if (transfer) {
+    if (transfers_.size() == kMaxTransfers) return false;
+    transfers_.push_back(std::move(taken));
+    return true;
+  }
+  OperationRow row{
+      taken.rank,     dump.host, /*gpu=*/-1, taken.communicator, taken.communicator_rank, taken.communicator_size,
+      taken.operation};
+  builder_.AddOperation(dump.job, row);
+  return true;
+}
+
+void FlightRecorderReader::Finish() {
+  // Groups in which some rank has several peers; the numbers of both sides differ there.
+  std::map<std::tuple<JobIndex, std::string, int32_t>, std::set<int32_t>> peers;
+  for (const Transfer& transfer : transfers_) {
+    peers[{transfer.job, transfer.communicator, transfer.rank}].insert(transfer.operation.peer);
+  }
+  std::set<std::pair<JobIndex, std::string>> mixed;
+  for (const auto& [key, found] : peers) {
+    if (found.size() > 1) mixed.emplace(std::get<0>(key), std::get<1>(key));
+  }
+  // Of each rank, peer and direction: transfers by number.
+  using Direction = std::tuple<JobIndex, std::string, int32_t, int32_t, OperationKind>;
+  std::map<Direction, std::vector<Transfer*>> directions;
+  for (Transfer& transfer : transfers_) {
+    if (mixed.count({transfer.job, transfer.communicator}) == 0) continue;
+    directions[{transfer.job, transfer.communicator, transfer.rank, transfer.operation.peer, transfer.operation.kind}]
+        .push_back(&transfer);
+  }
+  for (auto& [direction, in_order] : directions) {
+    std::stable_sort(in_order.begin(), in_order.end(), [](const Transfer* a, const Transfer* b) {
+      return a->operation.sequence < b->operation.sequence;
+    });
+    const auto first_open = std::find_if(in_order.begin(), in_order.end(),
+                                         [](const Transfer* transfer) { return !transfer->operation.finished(); });
+    const auto completed = static_cast<uint64_t>(first_open - in_order.begin());
+    for (size_t i = 0; i < in_order.size(); ++i) in_order[i]->operation.sequence = kFirstOpenSequence + i - completed;
+  }
+  for (const Transfer& transfer : transfers_) {
+    OperationRow row{transfer.rank,
+                     "",
+                     /*gpu=*/-1,
+                     transfer.communicator,
+                     transfer.communicator_rank,
+                     transfer.communicator_size,
+                     transfer.operation};
+    builder_.AddOperation(transfer.job, row);
+  }
+  transfers_.clear();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,75 @@
+// Reads dumps of PyTorch's Flight Recorder: one per rank, as pickle or as JSON. docs/formats.md describes what is used.
+//
+// The rank is the dump's own "rank", or the number in the file's name. Times are those at which the host called, and at
+// which the watchdog noticed a start or end, up to a second late: their quality says so. A dump knows no host.
+//
+// Send and Recv: PyTorch numbers all transfers of a rank in a group together. As long as every rank has one peer in the
+// group, both sides count alike and the numbers are used as they are. Otherwise the two sides of each pair are matched
+// by counting from the first that is not completed; that takes all dumps, so that transfers wait until Finish.
+//
+// Memory: one dump, and the transfers of all. Not thread-safe.
+
+#ifndef LOCKSTEP_FORMATS_FLIGHT_RECORDER_READER_H_
+#define LOCKSTEP_FORMATS_FLIGHT_RECORDER_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "detector/trace/trace.h"
+#include "formats/byte_source.h"
+#include "formats/evidence_builder.h"
+#include "formats/plain_document.h"
+#include "formats/read_result.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxDumpBytes = size_t{512} << 20;
+inline constexpr size_t kMaxTransfers = size_t{4} << 20;
+
+class FlightRecorderReader {
+ public:
+  // `builder` is borrowed.
+  explicit FlightRecorderReader(EvidenceBuilder& builder) : builder_(builder) {}
+
+  ReadResult Read(absl::string_view path, ByteSource& source, JobIndex job);
+
+  // Call once, after the last dump.
+  void Finish();
+
+ private:
+  struct Transfer {
+    JobIndex job = 0;
+    int32_t rank = -1;
+    std::string communicator;
+    int32_t communicator_rank = -1;
+    int32_t communicator_size = -1;
+    TraceOperation operation;
+  };
+  // The dump that is being read.
+  struct Dump {
+    const PlainDocument& document;
+    JobIndex job;
+    int32_t rank;
+    std::string host;
+    bool tells_started;  // false: nothing in it says when anything began on the GPU
+  };
+  struct Group {
+    std::string name;
+    std::vector<int32_t> ranks;
+  };
+
+  absl::Status ReadDump(absl::string_view path, const PlainDocument& document, JobIndex job, ReadResult& result);
+  void DescribeGroups(const Dump& dump);
+  Group GroupOf(const Dump& dump, const PlainNode& entry) const;
+  bool TakeEntry(const Dump& dump, const PlainNode& entry);
+
+  EvidenceBuilder& builder_;
+  std::vector<Transfer> transfers_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_FORMATS_FLIGHT_RECORDER_READER_H_

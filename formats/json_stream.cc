@@ -1,0 +1,158 @@
+#include "formats/json_stream.h"
+
+#include <string.h>
+
+#include <array>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kFirstBufferBytes = size_t{4} << 20;
+
+enum class Byte : uint8_t { kOther, kSpace, kQuote, kOpen, kClose, kComma };
+
+constexpr std::array<Byte, 256> MakeClasses() {
+  std::array<Byte, 256> classes{};
+  for (const char c : {' ', '\t', '\r', '\n'}) classes[static_cast<unsigned char>(c)] = Byte::kSpace;
+  for (const char c : {'{', '['}) classes[static_cast<unsigned char>(c)] = Byte::kOpen;
+  for (const char c : {'}', ']'}) classes[static_cast<unsigned char>(c)] = Byte::kClose;
+  classes['"'] = Byte::kQuote;
+  classes[','] = Byte::kComma;
+  return classes;
+}
+
+constexpr std::array<Byte, 256> kClasses = MakeClasses();
+
+Byte ClassOf(char c) { return kClasses[static_cast<unsigned char>(c)]; }
+
+// Looks for the end of a value, over as many calls as the value takes buffers.
+class ValueScanner {
+ public:
+  // Scans on from `at`; true when the value ends before the byte where `at` is then.
+  bool Scan(const char* text, size_t end, size_t& at) {
+    while (at < end) {
+      if (in_string_) {
+        ScanString(text, end, at);
+        if (!in_string_ && depth_ == 0) return true;
+        continue;
+      }
+      const Byte next = ClassOf(text[at]);
+      if (next == Byte::kOther) {
+        in_scalar_ = true;
+        ++at;
+        continue;
+      }
+      if (depth_ == 0 && in_scalar_) return true;
+      if (next == Byte::kClose) {
+        if (depth_ == 0) return true;
+        ++at;
+        if (--depth_ == 0) return true;
+        continue;
+      }
+      if (next == Byte::kComma && depth_ == 0) return true;
+      in_string_ = next == Byte::kQuote;
+      if (next == Byte::kOpen) ++depth_;
+      ++at;
+    }
+    return false;
+  }
+
+  // Whether the end of the text may end the value: numbers and words have no other end.
+  bool scalar() const { return in_scalar_ && depth_ == 0; }
+
+ private:
+  void ScanString(const char* text, size_t end, size_t& at) {
+    while (at < end) {
+      const char c = text[at++];
+      if (escaped_) {
+        escaped_ = false;
+      } else if (c == '\\') {
+        escaped_ = true;
+      } else if (c == '"') {
+        in_string_ = false;
+        return;
+      }
+    }
+  }
+
+  uint64_t depth_ = 0;
+  bool in_string_ = false;
+  bool escaped_ = false;
+  bool in_scalar_ = false;
+};
+
+}  // namespace
+
+JsonStream::JsonStream(ByteSource& source) : source_(source), buffer_(kFirstBufferBytes + kJsonPadding) {}
+
+absl::Status JsonStream::Error(absl::string_view expected, absl::string_view found) const {
+  return absl::DataLossError(absl::StrCat("byte ", offset(), ": expected ", expected, ", found ", found));
+}
+
+// Drops what lies before at_ and reads on behind end_.
+absl::StatusOr<bool> JsonStream::Fill() {
+  if (at_ > 0) {
+    memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
+    consumed_ += at_;
+    end_ -= at_;
+    at_ = 0;
+  }
+  const size_t room = buffer_.size() - kJsonPadding - end_;
+  if (room == 0) {
+    if (end_ >= kMaxJsonValueBytes) {
+      return Error(absl::StrCat("a value of at most ", kMaxJsonValueBytes, " bytes"), "a longer one");
+    }
+    buffer_.resize(2 * end_ + kJsonPadding);
+    return Fill();
+  }
+  ASSIGN_OR_RETURN(const size_t count, source_.Read(buffer_.data() + end_, room));
+  end_ += count;
+  return count > 0;
+}
+
+absl::StatusOr<char> JsonStream::Peek() {
+  while (true) {
+    while (at_ < end_ && ClassOf(buffer_[at_]) == Byte::kSpace) ++at_;
+    if (at_ < end_) return buffer_[at_];
+    ASSIGN_OR_RETURN(const bool more, Fill());
+    if (!more) return '\0';
+  }
+}
+
+absl::Status JsonStream::Expect(char wanted) {
+  ASSIGN_OR_RETURN(const char next, Peek());
+  if (next != wanted || at_ == end_) {
+    const std::string found =
+        at_ == end_ ? "the end of the data" : absl::StrCat("'", absl::CHexEscape(absl::string_view(&next, 1)), "'");
+    return Error(absl::StrCat("'", absl::string_view(&wanted, 1), "'"), found);
+  }
+  Skip();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::string_view> JsonStream::Value() {
+  RETURN_IF_ERROR(Peek().status());
+  ValueScanner scanner;
+  size_t length = 0;
+  while (true) {
+    size_t reached = at_ + length;
+    const bool ended = scanner.Scan(buffer_.data(), end_, reached);
+    length = reached - at_;
+    if (ended) break;
+    ASSIGN_OR_RETURN(const bool more, Fill());
+    if (more) continue;
+    if (scanner.scalar()) break;
+    return Error("the rest of a value", "the end of the data");
+  }
+  if (length == 0) return Error("a value", "none");
+  const absl::string_view value(buffer_.data() + at_, length);
+  at_ += length;
+  return value;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+// Walks through a JSON text of any size, value by value, without holding more than one of them.
+//
+// The caller steps into the outer objects and arrays itself (Peek, Skip) and takes whole values below. Values are found
+// by brackets and quotes alone: a value may still be malformed inside, which whoever parses it notices.
+//
+// Memory: the longest value taken, at most kMaxJsonValueBytes. Not thread-safe. Errors: those of ByteSource, or
+// DATA_LOSS "byte 17: expected ..., found ...".
+
+#ifndef LOCKSTEP_FORMATS_JSON_STREAM_H_
+#define LOCKSTEP_FORMATS_JSON_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "formats/byte_source.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxJsonValueBytes = size_t{64} << 20;
+// Bytes that may be read behind a value, whatever they are: simdjson then parses in place.
+inline constexpr size_t kJsonPadding = 64;
+
+class JsonStream {
+ public:
+  // `source` is borrowed.
+  explicit JsonStream(ByteSource& source);
+
+  // The next byte that is not white space, which stays where it is; '\0' at the end.
+  absl::StatusOr<char> Peek();
+
+  // Takes the byte of the last Peek.
+  void Skip() { ++at_; }
+
+  // Takes `wanted`, after white space.
+  absl::Status Expect(char wanted);
+
+  // Takes the whole value that begins here. Valid until the next call, with kJsonPadding readable bytes behind it.
+  absl::StatusOr<absl::string_view> Value();
+
+  // In the plain text, of the next byte.
+  uint64_t offset() const { return consumed_ + at_; }
+
+ private:
+  absl::StatusOr<bool> Fill();  // false at the end
+  absl::Status Error(absl::string_view expected, absl::string_view found) const;
+
+  ByteSource& source_;
+  std::vector<char> buffer_;
+  size_t at_ = 0;
+  size_t end_ = 0;
+  uint64_t consumed_ = 0;  // before the buffer
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_FORMATS_JSON_STREAM_H_
