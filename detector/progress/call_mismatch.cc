@@ -51,6 +51,29 @@ std::vector<std::pair<int32_t, Call>> CallsAt(const Trace& trace, const TraceFro
   return calls;
 }
 
+// What follows what: how often `call` came right after the call that the rank made before `sequence`, in everything
+// that members have finished there. A program repeats itself; the wrong call breaks the pattern.
+size_t Precedents(const Trace& trace, const Standing& standing, int32_t rank, const Call& call) {
+  const auto in_channel = [&](const TraceOperation& operation) {
+    return operation.communicator == standing.communicator && !IsPointToPoint(operation.kind);
+  };
+  const auto call_of = [](const TraceOperation& operation) {
+    return Call{operation.kind, SameBytesNeeded(operation.kind) ? operation.bytes : 0};
+  };
+  std::map<uint64_t, Call> calls;
+  for (const TraceOperation& operation : trace.OperationsOf(static_cast<size_t>(rank))) {
+    if (in_channel(operation) && operation.sequence < standing.sequence) calls[operation.sequence] = call_of(operation);
+  }
+  const auto before = calls.find(standing.sequence - 1);
+  size_t precedents = 0;
+  for (auto it = calls.begin(); it != calls.end(); ++it) {
+    const auto next = calls.find(it->first + 1);
+    if (next == calls.end() || next->second != call) continue;
+    if (before == calls.end() || it->second == before->second) ++precedents;
+  }
+  return precedents;
+}
+
 }  // namespace
 
 void FindMismatches(const Trace& trace, const TraceFrontier& frontier, std::vector<Standing>* standings) {
@@ -70,7 +93,13 @@ void FindMismatches(const Trace& trace, const TraceFrontier& frontier, std::vect
     for (const auto& [rank, call] : calls) ++parties[call];
     const size_t members = trace.communicators[static_cast<size_t>(standing->communicator)].members.size();
     const std::map<Call, size_t>& sisters = common[{members, standing->sequence}];
-    const auto weight = [&](const Call& call) { return std::make_tuple(parties[call], sisters.at(call)); };
+    std::map<Call, size_t> precedents;
+    for (const auto& [rank, call] : calls) {
+      if (!precedents.contains(call)) precedents[call] = Precedents(trace, *standing, rank, call);
+    }
+    const auto weight = [&](const Call& call) {
+      return std::make_tuple(parties[call], sisters.at(call), precedents.at(call));
+    };
     const auto largest = std::max_element(parties.begin(), parties.end(), [&](const auto& a, const auto& b) {
       return weight(a.first) < weight(b.first);
     });

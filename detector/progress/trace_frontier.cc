@@ -31,10 +31,14 @@ TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
       }
     }
   }
+  active_only_.assign(ranks, 0);
   for (size_t rank = 0; rank < ranks; ++rank) InferFinished(rank);
+  unseen_.assign(ranks, 0);
+  for (size_t rank = 0; rank < ranks; ++rank) unseen_[rank] = WentFurther(rank) ? 1 : 0;
   first_open_.assign(ranks + 1, 0);
   for (size_t rank = 0; rank < ranks; ++rank) {
     first_open_[rank] = open_.size();
+    if (unseen_[rank] != 0) continue;
     for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
       if (trace.operations[i].finished() || !StillOpen(rank, trace.operations[i])) continue;
       if (open_.size() - first_open_[rank] < kMaxOpenOperations) {
@@ -93,6 +97,7 @@ void TraceFrontier::InferFinished(size_t rank_index) {
   const absl::Span<const TraceOperation> operations = trace_->OperationsOf(rank_index);
   const auto finished = [](const TraceOperation& operation) { return operation.finished(); };
   if (std::any_of(operations.begin(), operations.end(), finished)) return;
+  active_only_[rank_index] = 1;
   for (auto it = operations.rbegin(); it != operations.rend(); ++it) {
     const int32_t member = MemberOf(rank_index, it->communicator);
     if (member < 0) continue;
@@ -110,6 +115,16 @@ void TraceFrontier::InferFinished(size_t rank_index) {
     int64_t& by_all = entered_by_all_[static_cast<size_t>(place.communicator)];
     by_all = std::max(by_all, Of(place.communicator, place.member).finished);
   }
+}
+
+// One record may be lost by chance; two operations of one communicator that others have left, and of which the rank
+// has no record at all, nor of any later one, say that its records end early.
+bool TraceFrontier::WentFurther(size_t rank_index) const {
+  if (active_only_[rank_index] != 0) return false;
+  const absl::Span<const Membership> places = MembershipsOf(rank_index);
+  return std::any_of(places.begin(), places.end(), [&](const Membership& place) {
+    return EnteredByAll(place.communicator) > Of(place.communicator, place.member).entered + 1;
+  });
 }
 
 bool TraceFrontier::StillOpen(size_t rank_index, const TraceOperation& operation) const {

@@ -70,6 +70,9 @@ class TraceFrontier {
         .subspan(first_membership_[rank_index], first_membership_[rank_index + 1] - first_membership_[rank_index]);
   }
 
+  // The rank's records end before what others prove that it entered: where it stands now is not known.
+  bool Unseen(size_t rank_index) const { return unseen_[rank_index] != 0; }
+
   // Whether the rank's records tell the moment at which its GPU began an operation from the call that enqueued it.
   bool TellsBegun(size_t rank_index) const { return tells_begun_[rank_index] != 0; }
 
@@ -81,6 +84,7 @@ class TraceFrontier {
 
   void IndexMembers();
   void InferFinished(size_t rank_index);
+  bool WentFurther(size_t rank_index) const;
   void Note(size_t rank_index, const TraceOperation& operation);
   bool StillOpen(size_t rank_index, const TraceOperation& operation) const;
 
@@ -94,6 +98,8 @@ class TraceFrontier {
   std::vector<size_t> open_;
   std::vector<size_t> first_open_;
   std::vector<char> tells_begun_;
+  std::vector<char> active_only_;  // no finished operation is recorded
+  std::vector<char> unseen_;
   uint64_t left_out_ = 0;
 };
 

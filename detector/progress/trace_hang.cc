@@ -1,6 +1,7 @@
 #include "detector/progress/trace_hang.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,13 +18,31 @@ constexpr size_t kFreeShare = 10;
 // Causes are few: at most every fifth host, or two where there are some, and one stuck transfer.
 constexpr size_t kCauseShare = 5;
 constexpr size_t kSomeHosts = 8;
-// A wait that the clocks show must be this many times as long as the longest finished operation, and a second.
-constexpr int64_t kLongWaitMultiple = 5;
+// A wait that the clocks show must be this many times as long as the longest finished operation, and a second more.
+constexpr int64_t kLongWaitMultiple = 2;
 constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
+constexpr size_t kStartShare = 5;
+constexpr size_t kMaxCycleOperations = 64;              // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
 
 bool Gone(ProcessState state) {
   return state == ProcessState::kGone || state == ProcessState::kZombie || state == ProcessState::kStopped;
+}
+
+// The longest time inside one operation, after the start of the job, in which everybody compiles and connects.
+int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
+  int64_t longest_ns = 0;
+  for (const TraceOperation& operation : operations.subspan(operations.size() / kStartShare)) {
+    if (operation.finished() && operation.started()) longest_ns = std::max(longest_ns, operation.duration_ns());
+  }
+  return longest_ns;
+}
+
+int64_t Middle(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 class Search {
@@ -49,6 +68,7 @@ class Search {
     MergeTransfers();
     CountFree();
     for (TraceHang& hang : found_.hangs) Complete(&hang);
+    if (looked_at_) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const TraceHang& a, const TraceHang& b) { return a.victims > b.victims; });
     found_.end = Judge();
@@ -66,7 +86,7 @@ class Search {
             .waiting = static_cast<int32_t>(standing.at.size())};
   }
 
-  bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty(); }
+  bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty() && graph_.place_lost[rank] == 0; }
 
   // Ranks that are waited for, or left behind, and wait for nobody. Those that one operation waits for together are one
   // cause with several culprits.
@@ -197,29 +217,41 @@ class Search {
     return regular ? known.front().second + stride * (member - known.front().first) : -1;
   }
 
-  // The ranks of a cycle. When most of them stand at one operation, the others are those that differ.
+  // The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
+  // while most stand at the other. Where there are as many of either, both.
   void AddDeadlock(const std::vector<int32_t>& nodes) {
     std::map<int32_t, std::vector<int32_t>> parties;  // ranks of the cycle by the operation at which they stand
-    size_t ranks = 0;
     for (const int32_t node : nodes) {
       if (graph_.IsStanding(node)) continue;
-      ++ranks;
       for (const int32_t next : graph_.edges[static_cast<size_t>(node)]) {
         if (std::binary_search(nodes.begin(), nodes.end(), next)) parties[next].push_back(node);
       }
     }
-    auto largest = parties.begin();
-    for (auto it = parties.begin(); it != parties.end(); ++it) {
-      if (it->second.size() > largest->second.size()) largest = it;
+    std::set<int32_t> differing;
+    for (auto a = parties.begin(); a != parties.end(); ++a) {
+      for (auto b = std::next(a); b != parties.end() && parties.size() <= kMaxCycleOperations; ++b) {
+        const std::vector<int32_t> at_a = MembersIn(a->second, graph_.At(b->first));
+        const std::vector<int32_t> at_b = MembersIn(b->second, graph_.At(a->first));
+        if (at_a.empty() || at_b.empty()) continue;
+        if (at_a.size() <= at_b.size()) differing.insert(at_a.begin(), at_a.end());
+        if (at_b.size() <= at_a.size()) differing.insert(at_b.begin(), at_b.end());
+      }
     }
-    const bool majority = 2 * largest->second.size() > ranks && largest->second.size() < ranks;
-    TraceHang hang = At(TraceHangKind::kDeadlock, graph_.At(largest->first));
-    for (const int32_t node : nodes) {
-      if (graph_.IsStanding(node)) continue;
-      const bool with_most = std::binary_search(largest->second.begin(), largest->second.end(), node);
-      if (!majority || !with_most) hang.ranks.push_back(node);
+    TraceHang hang = At(TraceHangKind::kDeadlock, graph_.At(parties.begin()->first));
+    hang.ranks.assign(differing.begin(), differing.end());
+    if (hang.ranks.empty()) {
+      std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(hang.ranks),
+                   [&](int32_t node) { return !graph_.IsStanding(node); });
     }
     found_.hangs.push_back(std::move(hang));
+  }
+
+  std::vector<int32_t> MembersIn(const std::vector<int32_t>& ranks, const Standing& standing) const {
+    std::vector<int32_t> members;
+    std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members), [&](int32_t rank) {
+      return frontier_.MemberOf(static_cast<size_t>(rank), standing.communicator) >= 0;
+    });
+    return members;
   }
 
   void AddMismatch(size_t s) {
@@ -280,6 +312,7 @@ class Search {
 
   void MeasureClocks() {
     std::vector<int64_t> newest(trace_.hosts.size(), kNoTime);
+    std::vector<int64_t> longest;
     waited_ns_.assign(ranks_, 0);
     for (size_t rank = 0; rank < ranks_; ++rank) {
       const TraceRank& who = trace_.ranks[rank];
@@ -289,11 +322,10 @@ class Search {
       last = std::max(last, who.last_seen_ns);
       for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
         last = std::max({last, operation.enqueue_ns, operation.start_ns, operation.end_ns});
-        if (operation.finished() && operation.started()) {
-          longest_usual_ns_ = std::max(longest_usual_ns_, operation.duration_ns());
-        }
       }
+      longest.push_back(LongestUsual(trace_.OperationsOf(rank)));
     }
+    longest_usual_ns_ = Middle(std::move(longest));
     for (size_t rank = 0; rank < ranks_; ++rank) {
       const TraceRank& who = trace_.ranks[rank];
       const absl::Span<const size_t> open = frontier_.OpenOf(rank);
@@ -306,6 +338,7 @@ class Search {
 
   void CountFree() {
     for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (frontier_.Unseen(rank)) found_.unseen_ranks.push_back(static_cast<int32_t>(rank));
       if (!frontier_.OpenOf(rank).empty() && graph_.not_begun[rank] == 0) {
         found_.standing_ranks.push_back(static_cast<int32_t>(rank));
       } else if (waited_for_[rank].empty() && !trace_.OperationsOf(rank).empty()) {
@@ -317,18 +350,22 @@ class Search {
   TraceEnd Judge() const {
     if (!frontier_.any_open()) return TraceEnd::kFinished;
     if (found_.hangs.empty()) return TraceEnd::kMoving;
-    int64_t longest_ns = 0;
+    if (looked_at_) return TraceEnd::kHung;  // only long waits were kept
     for (const TraceHang& hang : found_.hangs) {
-      longest_ns = std::max(longest_ns, hang.waited_ns);
-      for (const int32_t rank : hang.ranks) {
-        if (Gone(trace_.ranks[static_cast<size_t>(rank)].process_state)) return TraceEnd::kHung;
-      }
+      if (HasDead(hang) || IsLong(hang)) return TraceEnd::kHung;
     }
-    const int64_t usual_ns = longest_usual_ns_ > 0 ? kLongWaitMultiple * longest_usual_ns_ : kUnknownLongWaitNs;
-    if (longest_ns > std::max(kLongWaitFloorNs, usual_ns)) return TraceEnd::kHung;
-    if (looked_at_) return TraceEnd::kMoving;
-    const size_t free = static_cast<size_t>(found_.free_ranks);
+    const auto free = static_cast<size_t>(found_.free_ranks);
     return free * kFreeShare <= ranks_ && CausesAreFew() ? TraceEnd::kHung : TraceEnd::kMoving;
+  }
+
+  bool HasDead(const TraceHang& hang) const {
+    return std::any_of(hang.ranks.begin(), hang.ranks.end(),
+                       [&](int32_t rank) { return Gone(trace_.ranks[static_cast<size_t>(rank)].process_state); });
+  }
+
+  bool IsLong(const TraceHang& hang) const {
+    return hang.waited_ns >
+           (longest_usual_ns_ > 0 ? kLongWaitFloorNs + kLongWaitMultiple * longest_usual_ns_ : kUnknownLongWaitNs);
   }
 
   bool CausesAreFew() const {

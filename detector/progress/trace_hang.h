@@ -9,8 +9,8 @@
 //   - an operation that all members stand in: the transfer is stuck, or the calls differ;
 //   - a cycle: ranks that entered different operations and wait for each other.
 // Clock-free but for ages on one host. Records that merely stop are told from a hang by three facts: in a hang
-// (almost) every rank waits or is waited for, the causes are few, and where the recorder says when it last looked, the
-// wait is longer than anything usual. Our own composition of rules A and B of the flight-recorder analyses, Mycroft's
+// (almost) every rank waits or is waited for, the causes are few, and where the recorder says when it last looked
+// (TraceRank::last_seen_ns), the wait is longer than anything usual, and nothing else counts. Our own composition of rules A and B of the flight-recorder analyses, Mycroft's
 // dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX.
 // Cost O(operations + members of stuck operations). Pure.
 
@@ -55,6 +55,7 @@ struct TraceHangSearch {
   TraceEnd end = TraceEnd::kFinished;
   std::vector<TraceHang> hangs;         // independent causes; those that more ranks wait for come first
   std::vector<int32_t> standing_ranks;  // rank indices that stand at an operation, rising
+  std::vector<int32_t> unseen_ranks;    // whose records end before what others prove that they did
   int32_t free_ranks = 0;               // neither wait nor are waited for
 };
 

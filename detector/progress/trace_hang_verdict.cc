@@ -97,11 +97,13 @@ class Writer {
     return Rank(rank).process_state == ProcessState::kGone || Rank(rank).process_state == ProcessState::kZombie;
   }
 
-  // Hosts of several ranks of which none stands at an operation: with the missing one, all of them are gone.
+  // Hosts of which no rank stands at an operation, when there are several or when the records of the one end before
+  // what others prove that it did: with the missing one, all of them are gone.
   std::set<int32_t> SilentHosts(const std::vector<int32_t>& ranks) const {
     std::set<int32_t> hosts;
     for (const int32_t rank : ranks) {
-      if (Rank(rank).host >= 0 && ranks_on_host_[static_cast<size_t>(Rank(rank).host)] > 1) {
+      const bool unseen = std::binary_search(search_.unseen_ranks.begin(), search_.unseen_ranks.end(), rank);
+      if (Rank(rank).host >= 0 && (unseen || ranks_on_host_[static_cast<size_t>(Rank(rank).host)] > 1)) {
         hosts.insert(Rank(rank).host);
       }
     }

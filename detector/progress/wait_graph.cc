@@ -13,6 +13,8 @@ namespace {
 using StandingKey = std::tuple<int32_t, int32_t, int32_t, uint64_t>;  // communicator, source, destination, sequence
 using StreamKey = std::tuple<int32_t, int32_t, int32_t>;              // without the sequence
 
+constexpr int64_t kMaxLostInARow = 8;
+
 bool IsDead(const TraceRank& rank) {
   return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
 }
@@ -25,11 +27,17 @@ class Builder {
     const size_t ranks = trace_.ranks.size();
     graph_.not_begun.assign(ranks, 0);
     graph_.left_behind.assign(ranks, 0);
+    graph_.place_lost.assign(ranks, 0);
     const auto dead = std::count_if(trace_.ranks.begin(), trace_.ranks.end(), IsDead);
     some_dead_ = 2 * static_cast<size_t>(dead) <= ranks;
     first_open_.assign(ranks, nullptr);
     std::vector<std::vector<int32_t>> of_rank(ranks);
     for (size_t rank = 0; rank < ranks; ++rank) of_rank[rank] = Stand(rank);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      if (graph_.not_begun[rank] == 0) continue;
+      FillGaps(rank, &of_rank[rank]);
+      if (graph_.not_begun[rank] == 0) without_place_.push_back(static_cast<int32_t>(rank));
+    }
     graph_.edges.assign(ranks + graph_.standings.size(), {});
     graph_.not_entered.assign(graph_.standings.size(), {});
     for (size_t s = 0; s < graph_.standings.size(); ++s) Judge(s);
@@ -78,6 +86,44 @@ class Builder {
     return standings;
   }
 
+  // A rank that has begun nothing of what it called may stand in an operation whose record was lost: one that is
+  // missing between the last finished and the first open of a stream, and that others have not left. Its GPU is not
+  // accused.
+  void FillGaps(size_t rank, std::vector<int32_t>* standings) {
+    for (const size_t index : frontier_.OpenOf(rank)) {
+      const StreamKey stream = StreamOf(rank, Operation(index));
+      const auto [communicator, source, destination] = stream;
+      const int64_t done = LastDone(rank, Operation(index), stream);
+      const auto open = static_cast<int64_t>(Operation(index).sequence);
+      const bool earlier_is_open = HoldsSequence(rank, stream, open - 1);
+      if (earlier_is_open || open - done < 2) continue;
+      graph_.not_begun[rank] = 0;
+      for (int64_t lost = std::max(done + 1, open - kMaxLostInARow); lost < open; ++lost) {
+        const auto found = numbers_.find({communicator, source, destination, static_cast<uint64_t>(lost)});
+        if (found != numbers_.end()) standings->push_back(found->second);
+      }
+      graph_.place_lost[rank] = standings->empty() ? 1 : 0;
+    }
+  }
+
+  // The last operation of the stream that the rank has left, as its own or others' records prove.
+  int64_t LastDone(size_t rank, const TraceOperation& operation, const StreamKey& stream) const {
+    const auto [communicator, source, destination] = stream;
+    if (IsPointToPoint(operation.kind)) {
+      return std::max(frontier_.Sends(communicator, source, destination).finished,
+                      frontier_.Receives(communicator, source, destination).finished);
+    }
+    const int32_t member = frontier_.MemberOf(rank, communicator);
+    return std::max(frontier_.Of(communicator, member).finished, frontier_.EnteredByAll(communicator));
+  }
+
+  bool HoldsSequence(size_t rank, const StreamKey& stream, int64_t sequence) const {
+    const absl::Span<const size_t> open = frontier_.OpenOf(rank);
+    return std::any_of(open.begin(), open.end(), [&](size_t index) {
+      return static_cast<int64_t>(Operation(index).sequence) == sequence && StreamOf(rank, Operation(index)) == stream;
+    });
+  }
+
   int32_t StandingOf(const StreamKey& stream, size_t index, int32_t rank) {
     const auto [communicator, source, destination] = stream;
     const TraceOperation& operation = Operation(index);
@@ -102,10 +148,17 @@ class Builder {
   // Whether the member has come to the operation itself, and not only called it behind an earlier one.
   bool StandsHere(const Standing& standing, int32_t rank) const {
     const auto here = std::lower_bound(standing.at.begin(), standing.at.end(), rank);
-    if (here == standing.at.end() || *here != rank) return false;
+    if (here == standing.at.end() || *here != rank) return MayStandHere(standing, static_cast<size_t>(rank));
     if (frontier_.TellsBegun(static_cast<size_t>(rank))) return true;
     const size_t index = standing.operations[static_cast<size_t>(here - standing.at.begin())];
     return &Operation(index) == first_open_[static_cast<size_t>(rank)];
+  }
+
+  // The record of this call was lost and the rank has begun nothing else.
+  bool MayStandHere(const Standing& standing, size_t rank) const {
+    const StreamKey stream{standing.communicator, standing.source, standing.destination};
+    const bool lost = !HoldsSequence(rank, stream, static_cast<int64_t>(standing.sequence));
+    return lost && std::binary_search(without_place_.begin(), without_place_.end(), static_cast<int32_t>(rank));
   }
 
   void Judge(size_t s) {
@@ -149,19 +202,9 @@ class Builder {
       if (!entered) standing.unrecorded.push_back(member);
       return;
     }
-    if (entered && (StandsHere(standing, rank) || !HoldsOpen(rank, standing))) return;
+    if (entered && (StandsHere(standing, rank) || graph_.place_lost[static_cast<size_t>(rank)] != 0)) return;
     graph_.edges[trace_.ranks.size() + s].push_back(rank);
     graph_.not_entered[s].push_back(!entered || frontier_.TellsBegun(static_cast<size_t>(rank)) ? 1 : 0);
-  }
-
-  // False when the record of this very call was lost: nothing says then that the member does not stand here.
-  bool HoldsOpen(int32_t rank, const Standing& standing) const {
-    const absl::Span<const size_t> open = frontier_.OpenOf(static_cast<size_t>(rank));
-    const StreamKey stream{standing.communicator, standing.source, standing.destination};
-    return std::any_of(open.begin(), open.end(), [&](size_t index) {
-      return Operation(index).sequence == standing.sequence && Operation(index).communicator == standing.communicator &&
-             StreamOf(static_cast<size_t>(rank), Operation(index)) == stream;
-    });
   }
 
   void Lead(size_t rank, std::vector<int32_t> standings) {
@@ -178,6 +221,7 @@ class Builder {
   const TraceFrontier& frontier_;
   const Trace& trace_;
   WaitGraph graph_;
+  std::vector<int32_t> without_place_;             // rank indices whose begun operation left no record, rising
   bool some_dead_ = false;                         // when most are, the job is over and death tells nothing
   std::vector<const TraceOperation*> first_open_;  // of each rank; nullptr = none
   absl::flat_hash_map<StandingKey, int32_t> numbers_;

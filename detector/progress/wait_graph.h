@@ -26,6 +26,7 @@ struct WaitGraph {
   std::vector<std::vector<char>> not_entered;  // beside the edges of a standing: the member has not begun it
   std::vector<char> not_begun;                 // by rank index
   std::vector<char> left_behind;
+  std::vector<char> place_lost;  // no record says where the rank stands: it is neither cause nor victim
 
   bool IsStanding(int32_t node) const { return static_cast<size_t>(node) >= not_begun.size(); }
   const Standing& At(int32_t node) const { return standings[static_cast<size_t>(node) - not_begun.size()]; }

@@ -1,5 +1,6 @@
 #include "eval/suites/trace_cut.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace lockstep {
@@ -39,6 +40,16 @@ Trace UntilTime(const Trace& trace, int64_t host_ns) {
   });
   for (TraceRank& rank : cut.ranks) rank.last_seen_ns = host_ns;
   return cut;
+}
+
+Trace SeenByAgents(const Trace& trace, int64_t host_ns, const std::vector<std::string>& silent_hosts) {
+  Trace seen = UntilTime(trace, host_ns);
+  for (TraceRank& rank : seen.ranks) {
+    const std::string& host = seen.hosts[static_cast<size_t>(rank.host)];
+    const bool silent = std::find(silent_hosts.begin(), silent_hosts.end(), host) != silent_hosts.end();
+    if (!silent) rank.last_seen_ns = host_ns;
+  }
+  return seen;
 }
 
 Trace FirstSteps(const Trace& trace, int64_t steps, int64_t all_steps) {

@@ -4,6 +4,8 @@
 #define LOCKSTEP_EVAL_SUITES_TRACE_CUT_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "detector/trace/trace.h"
 
@@ -12,6 +14,9 @@ namespace lockstep {
 // What was recorded until `host_ns` on every host's own clock: later operations are missing, those under way have not
 // begun or not ended. Hosts whose clocks are apart are cut as far apart. Who looks knows when: TraceRank::last_seen_ns.
 Trace UntilTime(const Trace& trace, int64_t host_ns);
+
+// The same as an agent delivers it, which says when it looked: at host_ns, at every rank but those of `silent_hosts`.
+Trace SeenByAgents(const Trace& trace, int64_t host_ns, const std::vector<std::string>& silent_hosts);
 
 // The first `steps` of `all_steps` steps of every rank, by its number of operations: exact for recordings without
 // losses of jobs that do the same in every step.
