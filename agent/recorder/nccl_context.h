@@ -34,11 +34,12 @@ struct NcclContext {
   int32_t rank = 0;
   int32_t node_count = 0;
   bool is_checked = false;  // its first event could be read
-  void* chained = nullptr;  // context of the second plugin
 
   GpuClock gpu_clock;
-  std::atomic<uint64_t> oldest_open{0};          // no older operation of this communicator is in flight
-  std::atomic<uint64_t> missed{0};               // operations that found the begin lock held for too long
+  std::atomic<uint64_t> oldest_open{0};  // no older operation of this communicator is in flight
+  // Operations that found the begin lock held for too long, since they were last accounted for.
+  std::atomic<uint64_t> missed_collectives{0};
+  std::atomic<uint64_t> missed_transfers{0};     // sends and receives
   std::atomic<bool> counts_all_channels{false};  // each operation begins on as many channels as it says
   ChannelHistory history[kHistoryChannels];
 };

@@ -22,6 +22,7 @@ enum class HandleType : uint8_t {
   kProxyOp = 5,    // detail: place in the table of transfers, NcclTransfers::kNoTransfer = none; number: ticket
   kStep = 6,       // detail: place in the table of steps; number: its generation
   kIgnored = 7,    // nothing to be known about it
+  kPair = 8,       // ours and the chained plugin's; number: of the pair
 };
 
 // Of kApi: what the mask asked for when the call was made. NCCL copies the mask at that moment.

@@ -40,7 +40,8 @@ class NcclMask {
     default_ = DefaultFor(abi);
     denied_ = denied;
   }
-  void set_chained(uint64_t bits) { chained_ = bits; }
+  // The word that a chained plugin takes for NCCL's; it may change at any time. Lives for ever.
+  void set_chained_word(const std::atomic<int>* word) { chained_word_ = word; }
 
   uint64_t Current() const {
     int* const word = word_.load(std::memory_order_relaxed);
@@ -66,13 +67,13 @@ class NcclMask {
 
   // Asks for nothing more, unless somebody else asks.
   void Withdraw() {
-    if (Current() == written_) Write(chained_);
+    if (Current() == written_) Write(Chained());
   }
 
   // Something that Update obeys may have changed: the control word, its expiry, NCCL's word.
   bool IsStale(RingHeader* header, int64_t now_ns) const {
     return Atomic(header->control.event_mask).load(std::memory_order_relaxed) != requested_ ||
-           (requested_ != 0 && now_ns >= expires_at_ns_ && !expired_) ||
+           (requested_ != 0 && now_ns >= expires_at_ns_ && !expired_) || Chained() != chained_ ||
            Current() != (foreign_ != 0 ? foreign_ : written_);
   }
 
@@ -80,6 +81,10 @@ class NcclMask {
   void Write(uint64_t mask) {
     int* const word = word_.load(std::memory_order_relaxed);
     if (word != nullptr) Atomic(*word).store(static_cast<int>(mask), std::memory_order_relaxed);
+  }
+
+  uint64_t Chained() const {
+    return chained_word_ == nullptr ? 0 : static_cast<uint32_t>(chained_word_->load(std::memory_order_relaxed));
   }
 
   uint64_t Wanted(RingHeader* header, uint32_t governor_level, int64_t now_ns) {
@@ -95,13 +100,15 @@ class NcclMask {
     if (requested_ != 0 && !expired_) wanted = (requested_ & kRequestable) | kAlways;
     if (governor_level >= 1) wanted &= ~kProxyEvents;
     if (governor_level >= 2) wanted &= ~nccl_abi::kKernelCh;
+    chained_ = Chained();
     return (wanted & ~denied_) | chained_;
   }
 
   std::atomic<int*> word_{nullptr};
   uint64_t default_ = 0;
   uint64_t denied_ = 0;
-  uint64_t chained_ = 0;
+  const std::atomic<int>* chained_word_ = nullptr;
+  uint64_t chained_ = 0;  // what it said last
   uint64_t written_ = 0;
   uint64_t foreign_ = 0;    // what somebody else wrote and we have seen; 0 = nothing
   uint64_t requested_ = 0;  // as the control word said last, as the next

@@ -167,7 +167,8 @@ void FillContext(RingHeader* header, const NcclCommunicatorStart& start, NcclCon
   context->is_checked = false;
   context->gpu_clock.Reset();
   context->oldest_open.store(Atomic(header->next_ticket).load(std::memory_order_relaxed), std::memory_order_relaxed);
-  context->missed.store(0, std::memory_order_relaxed);
+  context->missed_collectives.store(0, std::memory_order_relaxed);
+  context->missed_transfers.store(0, std::memory_order_relaxed);
   context->counts_all_channels.store(true, std::memory_order_relaxed);
   for (ChannelHistory& history : context->history) history.ended_gpu_ns.store(0, std::memory_order_relaxed);
   context->communicator.store(start.hash != 0 ? AddCommunicator(header, *context, start.name, now_ns) : kNoCommunicator,
@@ -202,6 +203,7 @@ NcclContext* OpenNcclContext(const NcclCommunicatorStart& start) {
     g_nccl_control.mask.Attach(start.mask, start.abi, g_judgement.denied_events);
     g_nccl_control.mask.Update(header, g_nccl_control.governor.level(), true, now_ns);
     g_nccl.next_update_ns = now_ns + kUpdateNanos;
+    Atomic(header->nccl.chain_state).store(g_nccl.chain_state, std::memory_order_relaxed);
   });
   Log(start, "records this communicator", g_judgement.why);
   return context;
@@ -213,6 +215,7 @@ void CloseNcclContext(NcclContext* context) {
   UnderBeginLock([&] {
     CommunicatorEntry* entry =
         header == nullptr ? nullptr : CommunicatorOrNull(header, context->communicator.load(std::memory_order_relaxed));
+    if (header != nullptr) NcclRing::AccountForMissed(*context, header, entry);
     if (entry != nullptr) Atomic(entry->ready).store(2, std::memory_order_release);
     if (header != nullptr && --g_nccl.open_contexts == 0) SetState(header, RecorderState::kFinalized);
     context->communicator.store(kNoCommunicator, std::memory_order_relaxed);
@@ -247,6 +250,13 @@ void UpdateNcclMask(RingHeader* header, int64_t now_ns) {
   Atomic(status.governor_changes).store(control.governor.changes(), std::memory_order_relaxed);
   Atomic(status.clock_kind).store(r.clock.uses_counter() ? 2u : 1u, std::memory_order_relaxed);
   Atomic(status.clock_error_ns).store(r.clock.largest_error_ns(), std::memory_order_relaxed);
+}
+
+void ChainNccl(const std::atomic<int>* mask_word, uint32_t chain_state) {
+  UnderBeginLock([&] {
+    g_nccl_control.mask.set_chained_word(mask_word);
+    g_nccl.chain_state = chain_state;
+  });
 }
 
 void DisableNccl(DisabledReason reason) {

@@ -14,6 +14,8 @@
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_RECORDER_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_RECORDER_H_
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -69,6 +71,7 @@ struct NcclRecorder {
   uint64_t channels_all = 0;    // of all operations
   uint32_t open_contexts = 0;
   uint32_t implausible_events = 0;  // in a row
+  uint32_t chain_state = 0;
 };
 extern NcclRecorder g_nccl;
 
@@ -80,17 +83,25 @@ struct NcclControl {
 };
 extern NcclControl g_nccl_control;
 
-// Bounded: check held(). What it guards takes some twenty nanoseconds, unless the holder is descheduled.
+// Bounded: check held(). What it guards takes some twenty nanoseconds, unless the holder is descheduled: then the CPU
+// is offered to it a number of times, which costs next to nothing where CPUs are free, and is better than an operation
+// that nobody sees where they are not.
 class BeginLock {
  public:
   static constexpr int kMaxSpins = 2048;
+  static constexpr int kMaxYields = 256;
 
-  explicit BeginLock(std::atomic<uint32_t>& word, int max_spins = kMaxSpins) : word_(word) {
-    for (int spin = 0; spin < max_spins && !held_; ++spin) {
+  explicit BeginLock(std::atomic<uint32_t>& word, int max_spins = kMaxSpins, int max_yields = 0) : word_(word) {
+    for (int spin = 0; spin < max_spins + max_yields && !held_; ++spin) {
       uint32_t expected = 0;
       held_ = word_.load(std::memory_order_relaxed) == 0 &&
               word_.compare_exchange_weak(expected, 1, std::memory_order_acquire);
-      if (!held_) CpuPause();
+      if (held_) return;
+      if (spin < max_spins) {
+        CpuPause();
+      } else {
+        sched_yield();
+      }
     }
   }
   ~BeginLock() {
@@ -115,6 +126,9 @@ void NameNcclContext(NcclContext& context, uint64_t hash, const char* name, int3
 // Control word, governor, RAS: every kUpdateNanos, and when the mask is seen to be stale. Under the begin lock.
 inline constexpr int64_t kUpdateNanos = 10'000'000;
 void UpdateNcclMask(RingHeader* header, int64_t now_ns);
+
+// What a second plugin asks for, and whether it could be loaded (NcclStatus::chain_state).
+void ChainNccl(const std::atomic<int>* mask_word, uint32_t chain_state);
 
 // Ends recording for good: says why in the ring and asks NCCL for nothing more.
 void DisableNccl(DisabledReason reason);

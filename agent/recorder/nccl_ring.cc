@@ -15,6 +15,10 @@ constexpr uint64_t kMinOvertakingDistance = 4;
 
 bool IsState(const OperationSlot& slot, OperationState state) { return slot.state == static_cast<uint8_t>(state); }
 
+bool IsGpuTimed(const OperationSlot& slot) {
+  return slot.timing_quality == static_cast<uint8_t>(TimingQuality::kGpuTimer);
+}
+
 void SetQuality(OperationSlot& slot, TimingQuality quality) { slot.timing_quality = static_cast<uint8_t>(quality); }
 
 uint32_t ToBound(int64_t nanos) { return nanos < UINT32_MAX ? static_cast<uint32_t>(nanos) : UINT32_MAX; }
@@ -78,16 +82,26 @@ void NcclRing::FillSide(const NcclOperationStart& start, uint16_t context_index,
   side.uses_wide_bits = false;
 }
 
+void NcclRing::AccountForMissed(NcclContext& context, RingHeader* header, CommunicatorEntry* entry) {
+  if (context.missed_collectives.load(std::memory_order_relaxed) == 0 &&
+      context.missed_transfers.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  const uint64_t collectives = context.missed_collectives.exchange(0, std::memory_order_relaxed);
+  const uint64_t all = collectives + context.missed_transfers.exchange(0, std::memory_order_relaxed);
+  if (entry != nullptr) Add(entry->enqueued, collectives, true);
+  Add(header->counters.enqueued, all, true);
+  Add(header->counters.lost, all, true);
+}
+
 uint64_t NcclRing::Begin(NcclContext& context, uint16_t context_index, const NcclOperationStart& start,
                          int64_t now_ns) {
   RingHeader* header = this->header();
   if (header == nullptr) return kNoTicket;
   uint64_t sequence = start.sequence;
   CommunicatorEntry* entry = CommunicatorOrNull(header, start.communicator);
+  AccountForMissed(context, header, entry);
   if (IsCollective(start.kind) && entry != nullptr) {
-    if (context.missed.load(std::memory_order_relaxed) != 0) {
-      Add(entry->enqueued, context.missed.exchange(0, std::memory_order_relaxed), true);
-    }
     sequence = Add(entry->enqueued, 1, true) + 1;
     Touch(*entry, now_ns);
   }
@@ -120,6 +134,19 @@ void NcclRing::NoteStart(RingHeader* header, OperationSlot& slot, int64_t now_ns
   if (entry == nullptr || !HasProgress(slot)) return;
   RaiseTo(entry->started, slot.sequence, false);
   Touch(*entry, now_ns);
+}
+
+// The first kernel of an operation has begun.
+void NcclRing::BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, Side& side, uint64_t gpu_ns,
+                           int64_t now_ns) {
+  side.host_start_ns = now_ns;
+  if (gpu_ns != 0) {
+    side.gpu_start_ns = gpu_ns;
+    context.gpu_clock.Observe(static_cast<int64_t>(gpu_ns), slot.enqueued_at_ns, now_ns);
+  }
+  if (!IsState(slot, OperationState::kEnqueued)) return;  // closed before: its end will correct the times
+  NoteStart(header, slot, now_ns);
+  PlaceTimes(context, slot, side, now_ns);
 }
 
 // Start and, once it is known, end on the host's clock.
@@ -164,7 +191,8 @@ void NcclRing::Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns) {
   Touch(*entry, now_ns);
 }
 
-void NcclRing::StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, int64_t now_ns) {
+void NcclRing::StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns,
+                            CycleClock& clock) {
   RingHeader* header = this->header();
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
@@ -182,24 +210,21 @@ void NcclRing::StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t cha
     Atomic(bits.started).store(bits.started | bits.mask, std::memory_order_relaxed);
     ++slot.channels_started;
     NcclContext& context = contexts[side.context];
-    if (side.host_start_ns == 0) side.host_start_ns = now_ns;
-    const bool is_first = IsState(slot, OperationState::kEnqueued);
-    bool is_earlier = false;
     if (gpu_ns == 0) {
       side.lacks_gpu_time = true;
-    } else {
-      is_earlier = gpu_ns < side.gpu_start_ns;
-      if (is_earlier) side.gpu_start_ns = gpu_ns;
-      context.gpu_clock.Observe(static_cast<int64_t>(gpu_ns), slot.enqueued_at_ns, now_ns);
-      if (channel < kHistoryChannels) {
-        ChannelHistory& history = context.history[channel];
-        if (history.ended_gpu_ns.load(std::memory_order_relaxed) > gpu_ns + kGpuTimerStepNs) {
-          distrusted = history.ticket.load(std::memory_order_relaxed);
-        }
+    } else if (channel < kHistoryChannels) {
+      const ChannelHistory& history = context.history[channel];
+      if (history.ended_gpu_ns.load(std::memory_order_relaxed) > gpu_ns + kGpuTimerStepNs) {
+        distrusted = history.ticket.load(std::memory_order_relaxed);
       }
     }
-    if (is_first) NoteStart(header, slot, now_ns);
-    if (is_first || (is_earlier && IsState(slot, OperationState::kStarted))) PlaceTimes(context, slot, side, now_ns);
+    if (side.host_start_ns == 0) {
+      BeginKernel(header, context, slot, side, gpu_ns, clock.NowNs());
+    } else if (gpu_ns != 0 && gpu_ns < side.gpu_start_ns) {
+      const bool moves = IsGpuTimed(slot) && IsState(slot, OperationState::kStarted);
+      if (moves) slot.started_at_ns -= static_cast<int64_t>(side.gpu_start_ns - gpu_ns);
+      side.gpu_start_ns = gpu_ns;
+    }
   }
   if (distrusted != kNoTicket) DistrustPrevious(header, distrusted);
 }
@@ -209,7 +234,7 @@ void NcclRing::DistrustPrevious(RingHeader* header, uint64_t ticket) {
   OperationSlot& slot = SlotOf(header, ticket);
   SlotLock lock(slot, false);
   if (!lock.held() || slot.ticket != ticket || !IsState(slot, OperationState::kFinished)) return;
-  if (slot.timing_quality != static_cast<uint8_t>(TimingQuality::kGpuTimer)) return;
+  if (!IsGpuTimed(slot)) return;
   SetQuality(slot, TimingQuality::kKernelWindow);
   slot.timing_error_ns = 0;
   Add(header->nccl.timer_conflicts, 1, false);
@@ -223,13 +248,15 @@ bool NcclRing::IsChannelRunning(uint64_t ticket, uint32_t channel) {
          (Atomic(bits.stopped).load(std::memory_order_relaxed) & bits.mask) == 0;
 }
 
-void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, int64_t now_ns) {
+void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns,
+                           CycleClock& clock) {
   RingHeader* header = this->header();
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
   Side& side = SideOf(ticket);
   uint64_t group = 0;
   NcclContext* context = nullptr;
+  int64_t now_ns = 0;
   {
     SlotLock lock(slot, false);
     if (!lock.held() || slot.ticket != ticket || IsState(slot, OperationState::kEmpty)) return CountIgnored();
@@ -244,7 +271,6 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
       side.lacks_gpu_time = true;
     } else {
       if (gpu_ns > side.gpu_stop_ns) side.gpu_stop_ns = gpu_ns;
-      context->gpu_clock.Observe(static_cast<int64_t>(gpu_ns), 0, now_ns);
       if (channel < kHistoryChannels) {
         context->history[channel].ended_gpu_ns.store(gpu_ns, std::memory_order_relaxed);
         context->history[channel].ticket.store(ticket, std::memory_order_relaxed);
@@ -253,6 +279,8 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
     const bool is_late = IsState(slot, OperationState::kFinished);
     const bool counts = slot.channels != 0 && context->counts_all_channels.load(std::memory_order_relaxed);
     if (slot.channels_finished < slot.channels_started || (counts && slot.channels_finished < slot.channels)) return;
+    now_ns = clock.NowNs();
+    if (gpu_ns != 0) context->gpu_clock.Observe(static_cast<int64_t>(gpu_ns), 0, now_ns);
     if (!is_late) Finish(header, slot, now_ns);
     PlaceTimes(*context, slot, side, now_ns);
     if (is_late) return;

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
 #include "agent/recorder/ring_access.h"
 #include "agent/recorder/ring_format.h"
@@ -60,15 +61,20 @@ class NcclRing {
   // The ticket; kNoTicket = its slot is held, it counts as lost.
   uint64_t Begin(NcclContext& context, uint16_t context_index, const NcclOperationStart& start, int64_t now_ns);
 
-  // `contexts` is the table that the index of Begin points into. `gpu_ns` 0 = the GPU gave no time.
-  void StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, int64_t now_ns);
-  void StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, int64_t now_ns);
+  // `contexts` is the table that the index of Begin points into. `gpu_ns` 0 = the GPU gave no time. `clock` is read
+  // when the moment matters: not for each channel.
+  void StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, CycleClock& clock);
+  void StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, CycleClock& clock);
   // Whether StopChannel would find something to do; cheap.
   bool IsChannelRunning(uint64_t ticket, uint32_t channel);
 
   void EndHost(uint64_t ticket, int64_t now_ns);
   void StartProxy(uint64_t ticket, int64_t now_ns);
   void StopProxy(uint64_t ticket, int64_t now_ns);
+
+  // Adds operations that could not begin to what was enqueued and lost, and leaves their sequence numbers out. `entry`
+  // is of the context's communicator or nullptr. Under the begin lock.
+  static void AccountForMissed(NcclContext& context, RingHeader* header, CommunicatorEntry* entry);
 
   void CountIgnored(uint64_t events = 1);
 
@@ -120,6 +126,8 @@ class NcclRing {
                  OperationSlot* slot);
   void FillSide(const NcclOperationStart& start, uint16_t context_index, uint64_t ticket);
   void NoteStart(RingHeader* header, OperationSlot& slot, int64_t now_ns);
+  void BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, Side& side, uint64_t gpu_ns,
+                   int64_t now_ns);
   void PlaceTimes(NcclContext& context, OperationSlot& slot, Side& side, int64_t now_ns);
   void Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns);
   void PlaceEnvelope(OperationSlot& slot, const Side& side, int64_t now_ns);

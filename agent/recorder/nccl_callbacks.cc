@@ -1,0 +1,367 @@
+#include "agent/recorder/nccl_callbacks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "agent/recorder/nccl_abi.h"
+#include "agent/recorder/nccl_abi_descriptors.h"
+#include "agent/recorder/nccl_handle.h"
+#include "agent/recorder/nccl_recorder.h"
+
+namespace lockstep::ring {
+namespace {
+
+using nccl_abi::kSuccess;
+using nccl_abi::Result;
+
+// Events in a row that make no sense before the recorder gives up.
+constexpr uint32_t kMaxImplausibleEvents = 16;
+constexpr uint64_t kMaxCount = uint64_t{1} << 50;
+// One operation in this many has its callbacks timed.
+constexpr uint64_t kCostSamples = 128;
+constexpr uint32_t kMaxSampleNs = 2000;
+constexpr uint64_t kNoNumber = (uint64_t{1} << 48) - 1;  // of a handle
+
+void Learn(std::atomic<uint32_t>& cost, int64_t sample_ns) {
+  const uint32_t before = cost.load(std::memory_order_relaxed);
+  const auto sample = static_cast<uint32_t>(sample_ns < kMaxSampleNs ? sample_ns : kMaxSampleNs);
+  cost.store((7 * before + sample) / 8, std::memory_order_relaxed);
+}
+
+uint16_t IndexOf(const NcclContext& context) { return static_cast<uint16_t>(&context - g_nccl.contexts); }
+
+bool IsRooted(OperationKind kind) {
+  return kind == OperationKind::kBroadcast || kind == OperationKind::kReduce || kind == OperationKind::kGather ||
+         kind == OperationKind::kScatter;
+}
+
+// Whether each member brings `count` elements for every member.
+bool CountsPerMember(OperationKind kind) {
+  return kind == OperationKind::kReduceScatter || kind == OperationKind::kAllToAll;
+}
+
+// Whether a text may be read: where the layout is not what we think it is, an address is anything. Costs a system call.
+bool IsReadable(const char* text) {
+  if (text == nullptr) return true;
+  const int saved_errno = errno;
+  const bool faults = faccessat(AT_FDCWD, text, F_OK, 0) != 0 && errno == EFAULT;
+  errno = saved_errno;
+  return !faults;
+}
+bool IsReadable(uint8_t) { return true; }
+
+template <typename Event>
+bool AreNamesReadable(const Event& event) {
+  bool readable = IsReadable(event.function) && IsReadable(event.datatype);
+  if constexpr (requires { event.algorithm; }) {
+    readable = readable && IsReadable(event.algorithm) && IsReadable(event.protocol);
+  }
+  return readable;
+}
+
+// Of a text through the memo, of a code of version 1 directly.
+OperationKind KindOf(const char* name) { return g_nccl.kinds.Find(name); }
+OperationKind KindOf(uint8_t code) { return NcclKind(code); }
+uint8_t DatatypeBytesOf(const char* name) { return g_nccl.datatypes.Find(name); }
+uint8_t DatatypeBytesOf(uint8_t code) { return NcclDatatypeBytes(code); }
+Algorithm AlgorithmOf(const char* name) { return g_nccl.algorithms.Find(name); }
+Algorithm AlgorithmOf(uint8_t code) { return NcclAlgorithm(code); }
+Protocol ProtocolOf(const char* name) { return g_nccl.protocols.Find(name); }
+Protocol ProtocolOf(uint8_t code) { return NcclProtocol(code); }
+
+// False, and after some of them the end of recording: the events are not what we take them for.
+bool IsPlausible(const NcclOperationStart& start, uint64_t count) {
+  if (count < kMaxCount && (start.kind != OperationKind::kUnknown || start.datatype_bytes != 0)) {
+    g_nccl.implausible_events = 0;
+    return true;
+  }
+  if (++g_nccl.implausible_events >= kMaxImplausibleEvents) DisableNccl(DisabledReason::kInconsistentEvents);
+  return false;
+}
+
+template <typename Coll>
+void Describe(const Coll& event, const NcclContext& context, NcclOperationStart* start) {
+  start->kind = KindOf(event.function);
+  start->datatype_bytes = DatatypeBytesOf(event.datatype);
+  start->bytes = event.count * start->datatype_bytes;
+  if (CountsPerMember(start->kind) && context.size > 0) start->bytes *= static_cast<uint64_t>(context.size);
+  if (IsRooted(start->kind)) {
+    start->peer = event.root;
+    start->flags = kFlagRooted;
+  }
+  if constexpr (requires { event.algorithm; }) {
+    start->channels = event.channels;
+    start->algorithm = AlgorithmOf(event.algorithm);
+    start->protocol = ProtocolOf(event.protocol);
+  } else {
+    start->algorithm = Algorithm::kCopyEngine;
+  }
+  if constexpr (requires { event.is_symmetric; }) {
+    if (event.is_symmetric) start->algorithm = Algorithm::kSymmetric;
+  }
+}
+
+template <typename P2p>
+void DescribeP2p(const P2p& event, NcclOperationStart* start) {
+  start->kind = KindOf(event.function);
+  start->datatype_bytes = DatatypeBytesOf(event.datatype);
+  start->bytes = event.count * start->datatype_bytes;
+  start->peer = event.peer;
+  if constexpr (requires { event.channels; }) start->channels = event.channels;
+  if (IsCollective(start->kind)) return;
+  start->sequence = g_nccl.sequences.Next(start->communicator, start->peer, start->kind);
+}
+
+// Whether kernel events will come: as the mask was when the call was made, where we know, else as it is.
+bool HasKernel(int abi, const Handle& parent) {
+  if (abi < 3) return false;
+  if (parent.type == HandleType::kApi && (parent.detail & kApiKnowsMask) != 0)
+    return (parent.detail & kApiHasKernel) != 0;
+  return (g_nccl_control.mask.Current() & (nccl_abi::kKernelCh | nccl_abi::kKernelPhase)) != 0;
+}
+
+template <typename Event>
+void Identify(const Event& event, int32_t rank, int64_t now_ns, NcclContext* context) {
+  if constexpr (requires { event.comm_hash; }) {
+    NameNcclContext(*context, event.comm_hash, IsReadable(event.name) ? event.name : nullptr, rank, now_ns);
+  }
+}
+
+// Coll, P2p and CeColl: whatever moves the data of one call.
+template <int kAbi, typename D, typename Event>
+Handle StartOperation(NcclContext& context, const D& descriptor, const Event& event, bool may_have_kernel) {
+  NcclRecorder& r = g_nccl;
+  const int64_t now_ns = r.clock.NowNs();
+  BeginLock lock(r.begin_lock, BeginLock::kMaxSpins, BeginLock::kMaxYields);
+  RingHeader* header = r.ring.header();
+  if (header == nullptr) return {};
+  if (!lock.held()) {
+    constexpr bool kIsTransfer = requires { event.peer; };
+    (kIsTransfer ? context.missed_transfers : context.missed_collectives).fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  if (now_ns >= r.next_update_ns || g_nccl_control.mask.IsStale(header, now_ns)) UpdateNcclMask(header, now_ns);
+  if (!context.is_checked) {
+    context.is_checked = true;
+    if (!AreNamesReadable(event)) {
+      DisableNccl(DisabledReason::kInconsistentEvents);
+      return {};
+    }
+  }
+  Identify(event, descriptor.rank, now_ns, &context);
+  NcclOperationStart start;
+  start.communicator = context.communicator.load(std::memory_order_relaxed);
+  if constexpr (requires { event.peer; }) {
+    DescribeP2p(event, &start);
+    if (IsCollective(start.kind)) {  // neither Send nor Recv: nothing to pair it with
+      r.ring.CountIgnored();
+      return {};
+    }
+  } else {
+    Describe(event, context, &start);
+  }
+  if (!IsPlausible(start, event.count)) {
+    r.ring.CountIgnored();
+    return {};
+  }
+  const Handle parent = ToHandle(descriptor.parent);
+  start.has_kernel = may_have_kernel && HasKernel(kAbi, parent);
+  Handle group = parent;
+  if constexpr (requires { event.parent_group; }) group = ToHandle(event.parent_group);
+  const uint64_t next_ticket = Atomic(header->next_ticket).load(std::memory_order_relaxed);
+  start.group = group.type == HandleType::kGroup ? group.number : next_ticket + 1;
+  r.channels_all += start.channels;
+  if (start.has_kernel) r.channels_asked += start.channels;
+  const uint64_t ticket = r.ring.Begin(context, IndexOf(context), start, now_ns);
+  if (ticket % kCostSamples == 0) Learn(g_nccl_control.costs.operation, r.clock.NowNs() - now_ns);
+  if (ticket == kNoTicket) return {};
+  return {HandleType::kOperation, start.has_kernel ? kOperationHasKernel : 0, ticket};
+}
+
+template <int kAbi>
+Handle StartChannel(const nccl_abi::KernelChannel& event, const Handle& parent) {
+  if (parent.type != HandleType::kOperation) {
+    g_nccl.ring.CountIgnored();
+    return {};
+  }
+  CycleClock& clock = g_nccl.clock;
+  const bool is_sample = parent.number % kCostSamples == 0;
+  const int64_t before_ns = is_sample ? clock.NowNs() : 0;
+  const uint64_t gpu_ns = kAbi >= 4 ? event.gpu_timer_ns : 0;
+  g_nccl.ring.StartChannel(g_nccl.contexts, parent.number, event.channel, gpu_ns, clock);
+  if (is_sample) Learn(g_nccl_control.costs.channel, 2 * (clock.NowNs() - before_ns));
+  return {HandleType::kChannel, event.channel, parent.number};
+}
+
+// An operation of another process (PXN) names a handle of that process, and maybe a context of nobody's.
+Handle StartProxyOp(NcclContext& context, const nccl_abi::ProxyOp& event, const Handle& parent) {
+  RingHeader* header = g_nccl.ring.header();
+  if (header == nullptr) return {};
+  if (event.pid != g_nccl.pid.load(std::memory_order_relaxed)) {
+    g_nccl.ring.CountIgnored();
+    return {};
+  }
+  const bool is_ours = parent.type == HandleType::kOperation;
+  const bool tells_times = is_ours && (parent.detail & kOperationHasKernel) == 0;
+  uint32_t row = NcclTransfers::kNoTransfer;
+  if ((g_nccl_control.mask.Current() & nccl_abi::kProxyStep) != 0) {
+    row = g_nccl.transfers.FindOrAdd(header, context.communicator.load(std::memory_order_relaxed), event.peer,
+                                     event.is_send != 0);
+  }
+  if (tells_times) g_nccl.ring.StartProxy(parent.number, g_nccl.clock.NowNs());
+  if (!tells_times && row == NcclTransfers::kNoTransfer) return {};
+  return {HandleType::kProxyOp, row, tells_times ? parent.number : kNoNumber};
+}
+
+Handle StartStep(const Handle& parent) {
+  RingHeader* header = g_nccl.ring.header();
+  if (header == nullptr || parent.type != HandleType::kProxyOp || parent.detail >= NcclTransfers::kMaxRows) return {};
+  const int64_t now_ns = g_nccl.clock.NowNs();
+  {
+    // Also where a job does nothing but transfer, the request ends in time.
+    BeginLock lock(g_nccl.begin_lock, 1);
+    if (lock.held() && g_nccl_control.mask.IsStale(header, now_ns)) UpdateNcclMask(header, now_ns);
+  }
+  return g_nccl.transfers.StartStep(header, parent.detail, now_ns);
+}
+
+template <int kAbi, typename D>
+Handle Start(NcclContext& context, const D& d) {
+  const uint64_t type = d.type;
+  if (type == nccl_abi::kKernelCh) return StartChannel<kAbi>(d.kernel_channel, ToHandle(d.parent));
+  if (type == nccl_abi::kColl) return StartOperation<kAbi>(context, d, d.coll, true);
+  if (type == nccl_abi::kP2p) return StartOperation<kAbi>(context, d, d.p2p, true);
+  if (type == nccl_abi::kGroup) {
+    RingHeader* header = g_nccl.ring.header();
+    const uint64_t next = header == nullptr ? 0 : Atomic(header->next_ticket).load(std::memory_order_relaxed);
+    return {HandleType::kGroup, 0, next + 1};
+  }
+  if (type == nccl_abi::kCollApi || type == nccl_abi::kP2pApi) {
+    const uint64_t mask = g_nccl_control.mask.Current();
+    const bool has_kernel = (mask & (nccl_abi::kKernelCh | nccl_abi::kKernelPhase)) != 0;
+    return {HandleType::kApi, kApiKnowsMask | (has_kernel ? kApiHasKernel : 0), 0};
+  }
+  if (type == nccl_abi::kProxyOp) return StartProxyOp(context, d.proxy_op, ToHandle(d.parent));
+  if (type == nccl_abi::kProxyStep) return StartStep(ToHandle(d.parent));
+  if constexpr (kAbi >= 6) {
+    if (type == nccl_abi::kCeColl) return StartOperation<kAbi>(context, d, d.ce_coll, false);
+  }
+  return {HandleType::kIgnored, 0, 0};
+}
+
+template <int kAbi, typename D>
+Result StartEvent(void* context, void** handle, D* descriptor) {
+  Handle started;
+  if (context != nullptr && descriptor != nullptr && g_nccl.ring.header() != nullptr) {
+    started = Start<kAbi>(*static_cast<NcclContext*>(context), *descriptor);
+  }
+  *handle = started.type == HandleType::kNone ? nullptr : ToPointer(started);
+  return kSuccess;
+}
+
+Result StopEvent(void* pointer) {
+  const Handle handle = ToHandle(pointer);
+  NcclRecorder& r = g_nccl;
+  if (handle.type == HandleType::kOperation) {
+    if ((handle.detail & kOperationHasKernel) == 0) r.ring.EndHost(handle.number, r.clock.NowNs());
+  } else if (handle.type == HandleType::kChannel) {
+    if (!r.ring.IsChannelRunning(handle.number, handle.detail & 0xFF)) return kSuccess;
+    r.ring.StopChannel(r.contexts, handle.number, handle.detail & 0xFF, 0, r.clock);
+  } else if (handle.type == HandleType::kProxyOp) {
+    if (handle.number != kNoNumber) r.ring.StopProxy(handle.number, r.clock.NowNs());
+  } else if (handle.type == HandleType::kStep) {
+    RingHeader* header = r.ring.header();
+    if (header != nullptr) r.transfers.StopStep(header, handle, r.clock.NowNs());
+  }
+  return kSuccess;
+}
+
+// What the arguments of a state hold, by the two layouts that there are.
+uint64_t GpuTimerOf(const nccl_abi::StateArgumentsV1*) { return 0; }
+uint64_t GpuTimerOf(const nccl_abi::StateArgumentsV4* arguments) {
+  return arguments == nullptr ? 0 : arguments->kernel_channel.gpu_timer_ns;
+}
+uint64_t StepBytesOf(const nccl_abi::StateArgumentsV1*) { return 0; }
+uint64_t StepBytesOf(const nccl_abi::StateArgumentsV4* arguments) {
+  return arguments == nullptr ? 0 : arguments->proxy_step.transferred_bytes;
+}
+
+template <typename StateArguments>
+Result RecordEventState(void* pointer, int32_t state, StateArguments* arguments) {
+  const Handle handle = ToHandle(pointer);
+  NcclRecorder& r = g_nccl;
+  if (handle.type == HandleType::kChannel && state == nccl_abi::kKernelChStop) {
+    r.ring.StopChannel(r.contexts, handle.number, handle.detail & 0xFF, GpuTimerOf(arguments), r.clock);
+  } else if (handle.type == HandleType::kStep) {
+    RingHeader* header = r.ring.header();
+    if (header != nullptr) r.transfers.ChangeStep(header, handle, state, StepBytesOf(arguments), r.clock.NowNs());
+  }
+  return kSuccess;
+}
+
+Result Finalize(void* context) {
+  if (context != nullptr) CloseNcclContext(static_cast<NcclContext*>(context));
+  return kSuccess;
+}
+
+Result Init(const NcclCommunicatorStart& start, void** context) {
+  *context = OpenNcclContext(start);
+  if (*context == nullptr) *start.mask = 0;
+  return kSuccess;
+}
+
+template <int kAbi>
+Result InitV1(void** context, int* mask) {
+  return Init({.abi = kAbi, .mask = mask, .caller = __builtin_return_address(0)}, context);
+}
+
+template <int kAbi>
+Result InitV4(void** context, int* mask, const char* name, uint64_t hash, int nodes, int size, int rank,
+              nccl_abi::Logger log) {
+  return Init({kAbi, mask, hash, name, nodes, size, rank, log, __builtin_return_address(0)}, context);
+}
+
+template <int kAbi>
+Result InitV5(void** context, uint64_t hash, int* mask, const char* name, int nodes, int size, int rank,
+              nccl_abi::Logger log) {
+  return Init({kAbi, mask, hash, name, nodes, size, rank, log, __builtin_return_address(0)}, context);
+}
+
+// By the arguments that init has.
+template <int kAbi>
+nccl_abi::InitV1 InitOf(nccl_abi::InitV1*) {
+  return InitV1<kAbi>;
+}
+template <int kAbi>
+nccl_abi::InitV4 InitOf(nccl_abi::InitV4*) {
+  return InitV4<kAbi>;
+}
+template <int kAbi>
+nccl_abi::InitV5 InitOf(nccl_abi::InitV5*) {
+  return InitV5<kAbi>;
+}
+
+}  // namespace
+
+template <int kAbi>
+TableOf<kAbi> Callbacks() {
+  using Abi = AbiOf<kAbi>;
+  return {
+      "Lockstep", InitOf<kAbi>(static_cast<typename Abi::Init*>(nullptr)), StartEvent<kAbi, typename Abi::Descriptor>,
+      StopEvent,  RecordEventState<typename Abi::StateArguments>,          Finalize};
+}
+
+template TableOf<1> Callbacks<1>();
+template TableOf<2> Callbacks<2>();
+template TableOf<3> Callbacks<3>();
+template TableOf<4> Callbacks<4>();
+template TableOf<5> Callbacks<5>();
+template TableOf<6> Callbacks<6>();
+template TableOf<7> Callbacks<7>();
+
+}  // namespace lockstep::ring
