@@ -1,11 +1,13 @@
 #include "sim/episode.h"
 
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
 #include "sim/chance.h"
+#include "sim/counters/episode_counters.h"
 #include "sim/fault_choice.h"
 #include "sim/layout.h"
 #include "sim/recorder.h"
@@ -62,8 +64,7 @@ Episode Simulate(const JobSpec& job, absl::Span<const FaultSpec> faults, uint64_
   episode.evidence.job = job.name;
   episode.evidence.trace = RecordTrace(job, layout, seed, replay, std::move(records));
   episode.evidence.events = KernelEvents(job, layout, seed, replay);
-  episode.evidence.metrics.job = job.name;
-  episode.evidence.metrics.hosts = episode.evidence.trace.hosts;
+  if (job.recording.counters) episode.evidence.metrics = EpisodeCounters(job, layout, seed, complete, replay);
   episode.truth = WorkOutTruth(job, layout, seed, complete, replay);
   return episode;
 }

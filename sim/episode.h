@@ -3,6 +3,7 @@
 // Simulate replays the dependency graph of the job: every rank's compute, launch and communication streams, every
 // collective from the last entry of its members on. The same randomness is replayed without each fault, so that the
 // cost in the truth is a difference of two runs of the same world and not an estimate. Same arguments, same bytes.
+// Pure values; thread-compatible.
 
 #ifndef LOCKSTEP_SIM_EPISODE_H_
 #define LOCKSTEP_SIM_EPISODE_H_

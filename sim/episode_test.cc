@@ -1,6 +1,7 @@
 #include "sim/episode.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -10,7 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/metric_catalog.h"
 #include "base/random.h"
+#include "detector/counters/metric_table.h"
+#include "detector/trace/trace.h"
+#include "detector/verdict.h"
 #include "gtest/gtest.h"
 #include "sim/fault_choice.h"
 #include "sim/fault_text.h"
@@ -252,6 +257,29 @@ TEST(RecordingTest, FirstRecordedStepKeepsTheEarlierOnesOut) {
   const size_t all = Simulate(job, {}, 1).evidence.trace.operations.size();
   job.recording.first_recorded_step = 5;
   EXPECT_EQ(Simulate(job, {}, 1).evidence.trace.operations.size(), all / 2);
+}
+
+TEST(RecordingTest, CountersRunAlongWithTheJob) {
+  JobSpec job = SmallJob();
+  job.recording.counters = true;
+  job.recording.counter_interval_ms = 200;
+  const std::vector<FaultSpec> faults = {FaultAt(FaultKind::kClockThrottled, {19}, 5)};
+  const Episode with = Simulate(job, faults, 4);
+  const Episode without = Simulate(job, {}, 4);
+  EXPECT_TRUE(Simulate(SmallJob(), {}, 4).evidence.metrics.series.empty());
+  ASSERT_EQ(with.evidence.metrics.hosts, with.evidence.trace.hosts);
+  ASSERT_EQ(with.evidence.metrics.series.size(), without.evidence.metrics.series.size());
+  double before_and_after[2] = {0, 0};
+  for (const MetricSeries& series : with.evidence.metrics.series) {
+    if (series.host != 2 || series.device != "gpu3" || series.metric != Metric::kGpuSmClockHertz) continue;
+    for (size_t i = 0; i < series.value.size(); ++i) {
+      const bool after = series.time_ms[i] * 1'000'000 > with.truth.causes[0].onset_ns + 100'000'000;
+      double& most = before_and_after[after ? 1 : 0];
+      if (!std::isnan(series.value[i])) most = std::max(most, series.value[i]);
+    }
+  }
+  EXPECT_GT(before_and_after[1], 0);
+  EXPECT_LT(before_and_after[1], 0.9 * before_and_after[0]);
 }
 
 TEST(SizeTest, ALargeJobFitsItsGroups) {

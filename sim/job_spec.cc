@@ -44,6 +44,7 @@ absl::Status CheckIntegers(const JobSpec& job) {
       {"tensor_operations", job.recording.tensor_operations, 0, 64},
       {"expert_operations", job.recording.expert_operations, 0, 64},
       {"first_recorded_step", job.recording.first_recorded_step, 0, job.schedule.steps - 1},
+      {"counter_interval_ms", job.recording.counter_interval_ms, 10, 600'000},
       {"silent_ranks", job.recording.silent_ranks, 0, int64_t{p.tensor} * p.context * p.data * p.pipeline},
   };
   for (const IntegerField& field : fields) {

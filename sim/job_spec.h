@@ -86,7 +86,9 @@ struct Recording {
   double lost_share = 0;                // of records, one by one
   double gap_share = 0;                 // of (rank, step): everything lost
   int32_t silent_ranks = 0;             // whole ranks without a recorder
-  bool names_groups = false;            // communicators carry the framework's name for them
+  bool counters = false;                // counters of all hosts as well
+  int32_t counter_interval_ms = 1000;
+  bool names_groups = false;  // communicators carry the framework's name for them
 };
 
 struct JobSpec {

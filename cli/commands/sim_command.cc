@@ -76,6 +76,7 @@ class SimCommand final : public Command {
     if (dimensions_ < 1 || dimensions_ > 6) return absl::InvalidArgumentError("--dimensions is 1 to 6");
     JobSpec job = TypicalJob(static_cast<int32_t>(gpus_), static_cast<int32_t>(dimensions_));
     job.name = job_;
+    job.recording.counters = metrics_;
     if (steps_ > 0) job.schedule.steps = static_cast<int32_t>(steps_);
     if (!absl::SimpleAtod(lost_, &job.recording.lost_share)) {
       return absl::InvalidArgumentError(absl::StrCat("--lost is a number, not '", lost_, "'"));
@@ -159,6 +160,7 @@ class SimCommand final : public Command {
   std::string lost_ = "0";
   std::string compress_ = "none";
   bool capture_ = false;
+  bool metrics_ = false;
   bool no_ops_ = false;
 };
 
