@@ -72,7 +72,8 @@ void NcclRing::FillSide(const NcclOperationStart& start, uint16_t context_index,
   side.gpu_start_ns = kNoGpuTime;
   side.gpu_stop_ns = 0;
   side.host_start_ns = 0;
-  side.group = start.group;
+  side.host_stop_ns = 0;
+  side.group = static_cast<uint32_t>(start.group);
   side.context = context_index;
   side.proxies_started = 0;
   side.proxies_stopped = 0;
@@ -149,6 +150,13 @@ void NcclRing::BeginKernel(RingHeader* header, NcclContext& context, OperationSl
   PlaceTimes(context, slot, side, now_ns);
 }
 
+void NcclRing::PlaceWindow(OperationSlot& slot, const Side& side, int64_t now_ns) {
+  SetQuality(slot, TimingQuality::kKernelWindow);
+  slot.started_at_ns = side.host_start_ns;
+  if (IsState(slot, OperationState::kFinished)) slot.finished_at_ns = now_ns;
+  slot.timing_error_ns = 0;
+}
+
 // Start and, once it is known, end on the host's clock.
 void NcclRing::PlaceTimes(NcclContext& context, OperationSlot& slot, Side& side, int64_t now_ns) {
   const bool is_over = IsState(slot, OperationState::kFinished);
@@ -158,11 +166,7 @@ void NcclRing::PlaceTimes(NcclContext& context, OperationSlot& slot, Side& side,
                                      now_ns - slot.enqueued_at_ns + GpuClock::kDriftNs);
   if (side.lacks_gpu_time || side.gpu_start_ns == kNoGpuTime || mapping.error_ns < 0 || !fits) {
     if (!fits && !side.lacks_gpu_time) Add(header()->nccl.timer_conflicts, 1, false);
-    SetQuality(slot, TimingQuality::kKernelWindow);
-    slot.started_at_ns = side.host_start_ns;
-    if (is_over) slot.finished_at_ns = now_ns;
-    slot.timing_error_ns = 0;
-    return;
+    return PlaceWindow(slot, side, now_ns);
   }
   SetQuality(slot, TimingQuality::kGpuTimer);
   slot.timing_error_ns = ToBound(mapping.error_ns);
@@ -235,8 +239,7 @@ void NcclRing::DistrustPrevious(RingHeader* header, uint64_t ticket) {
   SlotLock lock(slot, false);
   if (!lock.held() || slot.ticket != ticket || !IsState(slot, OperationState::kFinished)) return;
   if (!IsGpuTimed(slot)) return;
-  SetQuality(slot, TimingQuality::kKernelWindow);
-  slot.timing_error_ns = 0;
+  PlaceWindow(slot, SideOf(ticket), SideOf(ticket).host_stop_ns);
   Add(header->nccl.timer_conflicts, 1, false);
 }
 
@@ -254,7 +257,7 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
   Side& side = SideOf(ticket);
-  uint64_t group = 0;
+  uint32_t group = 0;
   NcclContext* context = nullptr;
   int64_t now_ns = 0;
   {
@@ -280,6 +283,7 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
     const bool counts = slot.channels != 0 && context->counts_all_channels.load(std::memory_order_relaxed);
     if (slot.channels_finished < slot.channels_started || (counts && slot.channels_finished < slot.channels)) return;
     now_ns = clock.NowNs();
+    side.host_stop_ns = now_ns;
     if (gpu_ns != 0) context->gpu_clock.Observe(static_cast<int64_t>(gpu_ns), 0, now_ns);
     if (!is_late) Finish(header, slot, now_ns);
     PlaceTimes(*context, slot, side, now_ns);

@@ -85,8 +85,9 @@ class NcclRing {
     uint64_t stopped_bits;
     uint64_t gpu_start_ns;
     uint64_t gpu_stop_ns;
-    int64_t host_start_ns;
-    uint64_t group;
+    int64_t host_start_ns;  // of the first kernel, as the host saw it, or of the first proxy
+    int64_t host_stop_ns;   // of the last kernel
+    uint32_t group;         // its low bits
     uint16_t context;
     uint16_t proxies_started;
     uint16_t proxies_stopped;
@@ -110,7 +111,7 @@ class NcclRing {
     NcclContext& context;
     uint32_t communicator;
     uint64_t ticket;
-    uint64_t group;
+    uint32_t group;
     int64_t now_ns;
   };
   enum class Overtaken { kNotOpen, kTooYoung, kClosed };
@@ -130,6 +131,7 @@ class NcclRing {
                    int64_t now_ns);
   void PlaceTimes(NcclContext& context, OperationSlot& slot, Side& side, int64_t now_ns);
   void Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns);
+  void PlaceWindow(OperationSlot& slot, const Side& side, int64_t now_ns);
   void PlaceEnvelope(OperationSlot& slot, const Side& side, int64_t now_ns);
   void CloseOvertaken(RingHeader* header, const Overtaker& by);
   Overtaken CloseIfOvertaken(RingHeader* header, uint64_t ticket, const Overtaker& by);
