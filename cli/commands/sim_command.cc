@@ -23,11 +23,14 @@
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/fault_text.h"
+#include "sim/feed/fleet_feed.h"
 #include "sim/job_spec.h"
 #include "sim/truth_json.h"
 
 namespace lockstep {
 namespace {
+
+constexpr uint32_t kMostSpeed = 1000;
 
 absl::Status WriteWhole(const std::string& path, const std::string& text) {
   ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
@@ -55,15 +58,17 @@ class SimCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     if (list_) return ListFaults(context);
-    if (directory_.empty()) return absl::InvalidArgumentError("DIRECTORY is missing");
+    if (directory_.empty() && feed_.empty()) return absl::InvalidArgumentError("DIRECTORY or --feed is missing");
+    if (speed_ < 1 || speed_ > kMostSpeed) return absl::InvalidArgumentError("--speed is 1 to 1000");
     ASSIGN_OR_RETURN(const JobSpec job, ReadJob());
     ASSIGN_OR_RETURN(const std::vector<FaultSpec> faults, ParseFaults(faults_, job, seed_));
     if (compress_ != "none" && compress_ != "gz" && compress_ != "zst") {
       return absl::InvalidArgumentError(absl::StrCat("--compress is none, gz or zst, not '", compress_, "'"));
     }
     const Episode episode = Simulate(job, faults, seed_);
-    RETURN_IF_ERROR(WriteFiles(job, episode));
+    if (!directory_.empty()) RETURN_IF_ERROR(WriteFiles(job, episode));
     Report(episode, context);
+    if (!feed_.empty()) RETURN_IF_ERROR(PlayToCollector(episode, context));
     return ExitCode::kOk;
   }
 
@@ -103,6 +108,19 @@ class SimCommand final : public Command {
     }
     if (capture_) RETURN_IF_ERROR(WriteSimulatedCapture(episode, seed_, PathOf("capture.lockcap", false)));
     return WriteWhole(PathOf("truth.json", false), TruthJson(job, seed_, episode.truth));
+  }
+
+  absl::Status PlayToCollector(const Episode& episode, CommandContext& context) const {
+    const FeedOptions options{.address = feed_, .speed = static_cast<double>(speed_)};
+    const auto progress = [&](int32_t tick, int32_t ticks) {
+      if (context.progress) context.err << "\r" << tick << " of " << ticks << " s" << std::flush;
+    };
+    ASSIGN_OR_RETURN(const FeedResult result, FeedCollector(episode, seed_, options, context.clock, progress));
+    if (context.progress) context.err << "\r\x1b[K";
+    context.err << result.reports << " reports sent, " << result.acknowledged << " stored, " << result.dropped
+                << " dropped; " << result.commands << " commands answered; " << result.late_ticks << " s began late; "
+                << result.streams_ended << " streams ended early\n";
+    return absl::OkStatus();
   }
 
   static void Report(const Episode& episode, CommandContext& context) {
@@ -160,6 +178,8 @@ class SimCommand final : public Command {
   std::string lost_ = "0";
   std::string compress_ = "none";
   bool capture_ = false;
+  std::string feed_;
+  uint32_t speed_ = 1;
   bool metrics_ = false;
   bool no_ops_ = false;
 };

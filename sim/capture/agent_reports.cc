@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kProcessStartTicks = 360'000;
+constexpr size_t kMaxPulledBytes = 2 << 20;   // of one answer; as an agent's
+constexpr size_t kPulledOperationBytes = 24;  // on the wire, about
 
 void AppendOperations(const std::vector<const TraceOperation*>& operations, wire::OperationBatch& batch) {
   batch.set_stride(1);
@@ -159,6 +161,51 @@ void AgentReports::AppendCommunicator(size_t rank_index, int32_t communicator, c
     in_flight.set_peer(op.peer);
   }
   if (!progress.finished_now.empty()) AppendOperations(progress.finished_now, *to.mutable_operations());
+}
+
+void AgentReports::Answer(size_t host, const wire::Command& command, int32_t tick, wire::CommandResult& result) const {
+  result.set_id(command.id());
+  result.set_job(command.job());
+  if (!command.has_pull_operations() || command.job() != trace_.job) {
+    result.set_outcome(wire::CommandResult::OUTCOME_REFUSED);
+    result.set_error("a simulated host can only be asked for operations");
+    return;
+  }
+  result.set_outcome(wire::CommandResult::OUTCOME_DONE);
+  const wire::PullOperations& pull = command.pull_operations();
+  size_t bytes_left = pull.max_bytes() > 0 ? std::min<size_t>(pull.max_bytes(), kMaxPulledBytes) : kMaxPulledBytes;
+  for (const size_t r : host_ranks_[host]) {
+    const bool asked = pull.ranks().empty() ||
+                       std::find(pull.ranks().begin(), pull.ranks().end(), trace_.ranks[r].rank) != pull.ranks().end();
+    if (asked) PullRank(r, pull, tick * kReportIntervalNanos, bytes_left, result);
+  }
+}
+
+void AgentReports::PullRank(size_t rank_index, const wire::PullOperations& pull, int64_t now_ns, size_t& bytes_left,
+                            wire::CommandResult& result) const {
+  std::map<int32_t, std::vector<const TraceOperation*>> found;
+  for (const TraceOperation& op : trace_.OperationsOf(rank_index)) {
+    if (op.enqueue_ns > now_ns) break;
+    if (!op.finished() || op.end_ns > now_ns || op.end_ns < now_ns - pull.newest_ns()) continue;
+    const uint64_t id = communicator_ids_[op.communicator];
+    const bool asked =
+        pull.communicators().empty() ||
+        std::find(pull.communicators().begin(), pull.communicators().end(), id) != pull.communicators().end();
+    if (!asked) continue;
+    if (bytes_left < kPulledOperationBytes) {
+      result.set_left_out(result.left_out() + 1);
+      continue;
+    }
+    bytes_left -= kPulledOperationBytes;
+    found[op.communicator].push_back(&op);
+  }
+  for (const auto& [communicator, operations] : found) {
+    wire::PulledOperations& pulled = *result.add_pulled();
+    pulled.set_rank(trace_.ranks[rank_index].rank);
+    pulled.set_process_start_ticks(kProcessStartTicks + trace_.ranks[rank_index].gpu);
+    pulled.set_communicator(communicator_ids_[communicator]);
+    AppendOperations(operations, *pulled.mutable_operations());
+  }
 }
 
 void AgentReports::AppendSamples(size_t host, int64_t from_ns, int64_t to_ns, wire::AgentReport& report) {

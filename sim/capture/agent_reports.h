@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "detector/trace/trace.h"
+#include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/episode.h"
 
@@ -33,6 +34,10 @@ class AgentReports {
 
   // The report of a host at a tick (from 1). Ticks of one host must rise one by one. False = the host is silent.
   bool Make(int32_t tick, size_t host, wire::AgentReport& report);
+
+  // The answer to a wish of the collector, as of the last tick made. Operations of the asked ranks and communicators
+  // that finished not longer ago than asked; every other wish is refused.
+  void Answer(size_t host, const wire::Command& command, int32_t tick, wire::CommandResult& result) const;
 
   static constexpr int32_t kTicksAfterHang = 30;
 
@@ -57,6 +62,8 @@ class AgentReports {
   void AppendProcess(size_t rank_index, int64_t now_ns, wire::AgentReport& report) const;
   void AppendCommunicator(int32_t communicator, const Progress& progress, int64_t now_ns,
                           wire::ProcessReport& process) const;
+  void PullRank(size_t rank_index, const wire::PullOperations& pull, int64_t now_ns, size_t& bytes_left,
+                wire::CommandResult& result) const;
   int32_t RankIn(int32_t communicator, size_t rank_index) const;
   void AppendSamples(size_t host, int64_t from_ns, int64_t to_ns, wire::AgentReport& report);
   void AppendEvents(size_t host, int64_t from_ns, int64_t to_ns, wire::AgentReport& report) const;
