@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -87,7 +88,9 @@ int StartEvent(void* context, void** handle, void* descriptor) {
   const auto type = static_cast<uint32_t>(event.type);
   if (context != &live_communicators) ++foreign_handles;
   ++starts[IndexOf(type)];
-  if (event.parent != nullptr && !IsOurs(event.parent)) ++foreign_parents;
+  // Of another process's proxy operation nobody can know the parent.
+  const bool is_from_elsewhere = type == kProxyOp && event.body.proxy_op.pid != getpid();
+  if (event.parent != nullptr && !is_from_elsewhere && !IsOurs(event.parent)) ++foreign_parents;
   if (type == kColl) {
     bytes_of_counts += event.body.coll.count;
     sequence_sum += event.body.coll.sequence;

@@ -9,7 +9,7 @@
 //   awkward=0      no awkward orders
 //   lives=N        finalizes everything, unloads the plugin and starts again N times
 //   foreign=MASK   bits that somebody else writes into NCCL's mask for a while
-//   nccl=N         what ncclGetVersion says; by default the newest release with the version of the interface
+//   nccl=N         what ncclGetVersion says; by default a sound release with that version of the interface
 //
 // Exit code: 0 = done, 2 = usage, 3 = the plugin could not be loaded.
 
@@ -38,7 +38,7 @@ constexpr int kExitUsage = 2;
 constexpr int kExitNoPlugin = 3;
 
 // By version of the interface, from 1.
-constexpr int kReleases[] = {0, 22304, 22501, 22606, 22707, 22809, 23007, 23102};
+constexpr int kReleases[] = {0, 22304, 22501, 22606, 22706, 22809, 23007, 23102};
 int nccl_release = 0;
 
 struct Arguments {
@@ -101,6 +101,7 @@ bool Live(const Arguments& arguments, int life, Truth* truth) {
   static int32_t mask = 0;  // NCCL's, which outlives the plugin
   EventCaller caller((*library)->table(), (*library)->version());
   truth->version = caller.version();
+  truth->release = static_cast<uint32_t>(nccl_release);
   std::vector<std::unique_ptr<PlayedRank>> ranks;
   std::vector<std::unique_ptr<RankScript>> scripts;
   for (const Communicator& communicator : CommunicatorsOf(life)) {

@@ -172,11 +172,15 @@ void RankScript::RunKernels(const std::vector<PlayedOperation*>& batch) {
   Deliver(std::move(deliveries));
 }
 
-// Start before stop for each channel; between channels anything goes.
+// On one channel the host hears of one kernel after the other; between channels anything goes.
 void RankScript::Deliver(std::vector<Delivery> deliveries) {
   while (!deliveries.empty()) {
     const size_t choice = options_.has_awkward_orders ? progress_random_.Below(deliveries.size()) : 0;
-    Delivery& delivery = deliveries[choice];
+    const auto is_of_channel = [channel = deliveries[choice].channel](const Delivery& d) {
+      return d.channel == channel;
+    };
+    const auto next = std::find_if(deliveries.begin(), deliveries.end(), is_of_channel);
+    Delivery& delivery = *next;
     PlayedOperation& operation = *delivery.operation;
     const bool is_lost = !operation.has_gpu_times && Happens(progress_random_, 2);
     if (!delivery.has_begun) {
@@ -189,7 +193,7 @@ void RankScript::Deliver(std::vector<Delivery> deliveries) {
     if (options_.has_awkward_orders && Happens(progress_random_, 16)) {
       rank_.RepeatKernelEnd(operation, delivery.channel, end);
     }
-    deliveries.erase(deliveries.begin() + static_cast<ptrdiff_t>(choice));
+    deliveries.erase(next);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 // The fields of a line in order, for both directions.
 template <typename Operation>
 auto Fields(Operation& o) {
-  return std::tie(o.communicator, o.rank, o.function, o.bytes, o.datatype_bytes, o.peer, o.root, o.channels,
+  return std::tie(o.communicator, o.rank, o.function, o.bytes, o.ranks, o.datatype_bytes, o.peer, o.root, o.channels,
                   o.is_copy_engine, o.is_symmetric, o.was_delivered, o.has_kernel_events, o.has_gpu_times,
                   o.launch_begin_ns, o.launched_ns, o.began_ns, o.began_seen_ns, o.ended_ns, o.ended_seen_ns,
                   o.channels_begun, o.channels_ended);
@@ -25,7 +25,7 @@ auto WaitFields(Waits& w) {
 }
 template <typename T>
 auto HeadFields(T& t) {
-  return std::tie(t.version, t.accepted_ranks, t.mask, t.last_mask, t.violations);
+  return std::tie(t.version, t.release, t.accepted_ranks, t.mask, t.last_mask, t.violations);
 }
 
 template <typename Tuple>
@@ -51,6 +51,7 @@ void AddRank(PlayedRank& rank, const RankScript& script, Truth& truth) {
                                 .rank = communicator.rank,
                                 .function = operation.function->name,
                                 .bytes = operation.count * operation.datatype->size_bytes,
+                                .ranks = communicator.ranks,
                                 .datatype_bytes = operation.datatype->size_bytes,
                                 .peer = operation.peer,
                                 .root = operation.root,

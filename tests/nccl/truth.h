@@ -17,7 +17,8 @@ struct TrueOperation {
   uint64_t communicator = 0;
   int32_t rank = 0;
   std::string function;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // of the argument `count`
+  int32_t ranks = 0;   // of the communicator
   uint32_t datatype_bytes = 0;
   int32_t peer = -1;
   int32_t root = 0;
@@ -47,6 +48,7 @@ struct TrueWaits {
 
 struct Truth {
   int version = 0;                        // of the interface in use
+  uint32_t release = 0;                   // what ncclGetVersion says
   int accepted_ranks = 0;                 // that the plugin did not decline
   uint32_t mask = 0;                      // after the first init
   uint32_t last_mask = 0;                 // at the end

@@ -1,0 +1,233 @@
+// What can be asked of the NCCL recorder, and what it does by itself: detail for a while, less of it when it costs too
+// much, a second plugin, releases and layouts that it refuses; and what can be seen of a process that hangs or was
+// killed.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/recorder/ring_format.h"
+#include "agent/sources/rings/ring_reader.h"
+#include "agent/sources/rings/ring_snapshot.h"
+#include "agent/unique_fd.h"
+#include "tests/nccl/abi_values.h"
+#include "tests/nccl/driver_process.h"
+#include "tests/nccl/rank_script.h"
+#include "tests/nccl/recorded_job.h"
+#include "tests/nccl/truth.h"
+
+namespace lockstep::nccl {
+namespace {
+
+using ring::DisabledReason;
+using ring::OperationSlot;
+using ring::OperationState;
+using ring::RecorderState;
+
+// The job's only ring. Not valid if there is none.
+RecordedJob OnlyRing(const DriverProcess& driver) {
+  const std::vector<std::string> rings = driver.Rings();
+  return RecordedJob(rings.size() == 1 ? rings.front() : "");
+}
+
+// `name value` lines of the counting plugin.
+std::map<std::string, uint64_t> ReadCounts(const std::string& path) {
+  std::map<std::string, uint64_t> counts;
+  std::ifstream in(path);
+  std::string name;
+  uint64_t value = 0;
+  while (in >> name >> value) counts[name] = value;
+  return counts;
+}
+
+class HangTest : public testing::TestWithParam<int> {};
+
+// As the agent sees it: through its reader, while the process lives and after it was killed.
+TEST_P(HangTest, UnfinishedOperationsAreToldApartFromOutsideAliveOrKilled) {
+  DriverProcess driver;
+  driver.Start(RecorderPath(), GetParam(), {"ending=hang", "operations=40", "seed=4"});
+  ASSERT_TRUE(driver.WaitForTruth());
+  const Truth truth = driver.ReadTruth();
+  ASSERT_EQ(driver.Rings().size(), 1u);
+  const std::string path = driver.Rings().front();
+  for (const bool is_killed : {false, true}) {
+    SCOPED_TRACE(is_killed ? "killed" : "alive");
+    if (is_killed) driver.Kill();
+    RingRefusal refusal;
+    const auto reader = RingReader::Open(UniqueFd(open(path.c_str(), O_RDONLY)), 0, &refusal);
+    ASSERT_NE(reader, nullptr) << refusal.detail;
+    RingSnapshot snapshot;
+    ASSERT_TRUE(reader->Poll(&snapshot).ok());
+    EXPECT_EQ(snapshot.state, static_cast<uint32_t>(RecorderState::kActive));
+    EXPECT_EQ(snapshot.overwritten, 0u);
+    EXPECT_EQ(snapshot.malformed, 0u);
+    EXPECT_EQ(snapshot.counters.enqueued, snapshot.counters.finished + snapshot.in_flight.size());
+    // By rank: the first of the three that stay behind runs, the others never begin.
+    std::map<uint32_t, std::vector<OperationSlot>> left;
+    for (const OperationSlot& slot : snapshot.in_flight) left[slot.communicator].push_back(slot);
+    ASSERT_EQ(left.size(), 4u);
+    for (const auto& [communicator, slots] : left) {
+      ASSERT_EQ(slots.size(), static_cast<size_t>(RankScript::kLeftBehind));
+      EXPECT_EQ(slots[0].state, static_cast<uint8_t>(OperationState::kStarted));
+      EXPECT_EQ(slots[0].channels_started, 1);
+      EXPECT_EQ(slots[0].channels_finished, 0);
+      for (size_t i = 1; i < slots.size(); ++i) {
+        EXPECT_EQ(slots[i].state, static_cast<uint8_t>(OperationState::kEnqueued));
+        EXPECT_EQ(slots[i].kind, static_cast<uint8_t>(ring::OperationKind::kAllReduce));
+        EXPECT_EQ(slots[i].bytes, 4 * 4096u);
+      }
+    }
+    for (const RingCommunicator& communicator : snapshot.communicators) {
+      EXPECT_EQ(communicator.entry.enqueued, communicator.entry.started + RankScript::kLeftBehind - 1);
+      EXPECT_EQ(communicator.entry.started, communicator.entry.finished + 1);
+    }
+  }
+}
+
+// Before version 3 nothing tells of kernels.
+INSTANTIATE_TEST_SUITE_P(Versions, HangTest, testing::Range(3, kNewestVersion + 1),
+                         [](const testing::TestParamInfo<int>& version) {
+                           return "V" + std::to_string(version.param);
+                         });
+
+class SwitchesTest : public testing::Test {
+ protected:
+  // Plays to the end; false = it failed.
+  bool Play(int version, std::vector<std::string> arguments) {
+    driver_.Start(RecorderPath(), version, arguments);
+    EXPECT_EQ(driver_.Wait(), 0);
+    truth_ = driver_.ReadTruth();
+    EXPECT_EQ(truth_.violations, 0u);
+    return truth_.version == version;
+  }
+
+  DisabledReason ReasonOf(const RecordedJob& job) {
+    EXPECT_EQ(job.header().state, static_cast<uint32_t>(RecorderState::kDisabled));
+    return static_cast<DisabledReason>(job.header().disabled_reason);
+  }
+
+  DriverProcess driver_;
+  Truth truth_;
+};
+
+TEST_F(SwitchesTest, SwitchedOffItLeavesADisabledRingAndAsksForNothing) {
+  driver_.Set("LOCKSTEP_RECORDER", "off");
+  ASSERT_TRUE(Play(5, {"operations=20"}));
+  const RecordedJob job = OnlyRing(driver_);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_EQ(ReasonOf(job), DisabledReason::kByEnvironment);
+  EXPECT_EQ(truth_.mask, 0u);
+  EXPECT_EQ(job.header().counters.enqueued, 0u);
+}
+
+TEST_F(SwitchesTest, ReleaseThatCrashesWithAnyProfilerIsLeftAlone) {
+  ASSERT_TRUE(Play(6, {"operations=20", "nccl=23003"}));
+  const RecordedJob job = OnlyRing(driver_);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_EQ(ReasonOf(job), DisabledReason::kDefectiveRelease);
+  EXPECT_EQ(truth_.mask, 0u);
+}
+
+TEST_F(SwitchesTest, ReleaseWithBrokenKernelEventsIsNotAskedForThem) {
+  ASSERT_TRUE(Play(4, {"operations=20", "nccl=22707"}));
+  EXPECT_EQ(truth_.mask & kKernelCh, 0u);
+  EXPECT_EQ(truth_.mask & (kColl | kP2p), kColl | kP2p);
+  const RecordedJob job = OnlyRing(driver_);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_TRUE(job.view().IsAccountingExact());
+}
+
+// A fork that says it is 2.28 and exports the newest symbol: its layout may be anything.
+TEST_F(SwitchesTest, VersionThatDoesNotGoWithTheInterfaceIsRefusedUnlessForced) {
+  ASSERT_TRUE(Play(7, {"operations=20", "nccl=22809"}));
+  {
+    const RecordedJob job = OnlyRing(driver_);
+    ASSERT_TRUE(job.is_valid());
+    EXPECT_EQ(ReasonOf(job), DisabledReason::kUnknownAbi);
+    EXPECT_EQ(job.header().counters.enqueued, 0u);
+  }
+  driver_.Forget();
+  driver_.Set("LOCKSTEP_FORCE_ABI", "7");
+  ASSERT_TRUE(Play(7, {"operations=20", "nccl=22809"}));
+  const RecordedJob job = OnlyRing(driver_);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_EQ(job.header().state, static_cast<uint32_t>(RecorderState::kFinalized));
+  EXPECT_GT(job.header().counters.enqueued, 0u);
+}
+
+TEST_F(SwitchesTest, DirectoryThatCannotBeMadeMeansAnUnrecordedJob) {
+  std::ofstream(driver_.Path("file")) << "no directory";
+  driver_.Set("LOCKSTEP_RING_DIR", driver_.Path("file") + "/rings");
+  driver_.Start(RecorderPath(), 5, {"operations=20"});
+  EXPECT_EQ(driver_.Wait(), 0);
+  EXPECT_EQ(driver_.ReadTruth().mask, 0u);
+}
+
+class ChainTest : public testing::TestWithParam<int> {};
+
+// Both get what they asked for: the other plugin has handles and parents of its own only, the ring is as without it.
+TEST_P(ChainTest, SecondPluginLivesAsIfItWereAlone) {
+  for (const char* mask : {"0x7f", "0x2", "0xffff"}) {
+    SCOPED_TRACE(mask);
+    DriverProcess driver;
+    driver.Set("LOCKSTEP_CHAIN_PROFILER", CountingPluginPath());
+    driver.Set("COUNTING_PLUGIN_MASK", mask);
+    driver.Set("COUNTING_PLUGIN_REPORT", driver.Path("counts"));
+    driver.Start(RecorderPath(), GetParam(), {"seed=6", "operations=100"});
+    ASSERT_EQ(driver.Wait(), 0);
+    const Truth truth = driver.ReadTruth();
+    EXPECT_EQ(truth.violations, 0u);
+    auto counts = ReadCounts(driver.Path("counts"));
+    ASSERT_FALSE(counts.empty());
+    EXPECT_EQ(counts["version"], static_cast<uint64_t>(GetParam()));
+    EXPECT_EQ(counts["foreign_handles"], 0u);
+    EXPECT_EQ(counts["foreign_parents"], 0u);
+    uint64_t collectives = 0;
+    uint64_t transfers = 0;
+    uint64_t elements = 0;
+    for (const TrueOperation& operation : truth.operations) {
+      if (operation.is_copy_engine || !operation.was_delivered) continue;
+      const bool is_p2p = operation.peer >= 0;
+      (is_p2p ? transfers : collectives) += 1;
+      if (!is_p2p) elements += operation.bytes / operation.datatype_bytes;
+    }
+    EXPECT_EQ(counts["started_2"], collectives);
+    EXPECT_EQ(counts["counts"], elements);
+    if (std::string(mask) == "0x2") {
+      EXPECT_EQ(counts["started_4"], 0u);   // not asked for
+      EXPECT_EQ(counts["started_64"], 0u);  // the recorder's own wish
+    } else {
+      EXPECT_EQ(counts["started_4"], transfers);
+    }
+    const RecordedJob job = OnlyRing(driver);
+    ASSERT_TRUE(job.is_valid());
+    EXPECT_EQ(job.header().nccl.chain_state, 1u);
+    EXPECT_TRUE(job.view().IsAccountingExact());
+    EXPECT_GE(job.header().counters.enqueued, collectives + transfers);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, ChainTest, testing::Range(kOldestVersion, kNewestVersion + 1),
+                         [](const testing::TestParamInfo<int>& version) {
+                           return "V" + std::to_string(version.param);
+                         });
+
+TEST(ChainFailureTest, SecondPluginThatCannotBeLoadedCostsNothing) {
+  DriverProcess driver;
+  driver.Set("LOCKSTEP_CHAIN_PROFILER", "/nonexistent/libother.so");
+  driver.Start(RecorderPath(), 5, {"operations=20"});
+  ASSERT_EQ(driver.Wait(), 0);
+  const RecordedJob job = OnlyRing(driver);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_EQ(job.header().nccl.chain_state, 2u);
+  EXPECT_GT(job.header().counters.enqueued, 0u);
+}
+
+}  // namespace
+}  // namespace lockstep::nccl
