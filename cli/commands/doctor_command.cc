@@ -1,6 +1,8 @@
 #include "cli/commands/doctor_command.h"
 
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,7 +22,9 @@ constexpr TextTable::Align kRight = TextTable::Align::kRight;
 
 std::string AbiText(const RingFacts& ring) { return ring.abi_version == 0 ? "-" : absl::StrCat("v", ring.abi_version); }
 
-nlohmann::ordered_json RingJson(const RingFacts& ring) {
+std::string OverheadText(double ratio) { return ratio < 0 ? "-" : absl::StrFormat("%.3f %%", 100 * ratio); }
+
+nlohmann::ordered_json RingJson(const RingFacts& ring, double overhead) {
   nlohmann::ordered_json timing = nlohmann::ordered_json::object();
   for (size_t i = 0; i < kTimingQualities; ++i) {
     if (ring.timing[i] > 0) timing[std::string(NameOfTiming(i))] = ring.timing[i];
@@ -43,10 +47,18 @@ nlohmann::ordered_json RingJson(const RingFacts& ring) {
           {"operations_lost", ring.counters.lost},
           {"communicators_dropped", ring.counters.communicators_dropped},
           {"events_ignored", ring.counters.events_ignored},
+          {"overhead_ratio", overhead < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(overhead)},
+          {"callbacks", ring.nccl.callbacks},
+          {"callback_ns", ring.nccl.callback_ns},
+          {"governor_level", ring.nccl.governor_level},
+          {"gpu_clock_error_ns", ring.nccl.gpu_clock_error_ns},
+          {"chain_state", ring.nccl.chain_state},
+          {"foreign_masks", ring.nccl.foreign_masks},
           {"timing", std::move(timing)}};
 }
 
-nlohmann::ordered_json ProcessJson(const RecordedProcess& process, const RecordingDiagnosis& diagnosis) {
+nlohmann::ordered_json ProcessJson(const RecordedProcess& process, const RecordingDiagnosis& diagnosis,
+                                   int64_t now_ns) {
   nlohmann::ordered_json json = {{"pid", process.pid},
                                  {"command", process.command},
                                  {"recorded", diagnosis.is_recorded},
@@ -55,14 +67,14 @@ nlohmann::ordered_json ProcessJson(const RecordedProcess& process, const Recordi
                                  {"nccl", process.libraries.nccl},
                                  {"mpi", process.libraries.mpi},
                                  {"ring", nullptr}};
-  if (diagnosis.ring != nullptr) json["ring"] = RingJson(*diagnosis.ring);
+  if (diagnosis.ring != nullptr) json["ring"] = RingJson(*diagnosis.ring, OverheadRatio(*diagnosis.ring, now_ns));
   return json;
 }
 
-std::vector<std::string> Row(const RecordedProcess& process, const RecordingDiagnosis& diagnosis) {
+std::vector<std::string> Row(const RecordedProcess& process, const RecordingDiagnosis& diagnosis, int64_t now_ns) {
   std::vector<std::string> cells = {absl::StrCat(process.pid), process.command, diagnosis.is_recorded ? "yes" : "NO"};
   if (diagnosis.ring == nullptr || !diagnosis.ring->refused.empty()) {
-    cells.insert(cells.end(), 6, "-");
+    cells.insert(cells.end(), 7, "-");
   } else {
     const RingFacts& ring = *diagnosis.ring;
     for (const absl::string_view cell : {NameOf(ring.kind), NameOf(UsualTiming(ring))}) cells.emplace_back(cell);
@@ -70,6 +82,7 @@ std::vector<std::string> Row(const RecordedProcess& process, const RecordingDiag
     cells.push_back(absl::StrFormat("0x%x", ring.active_mask));
     cells.push_back(absl::StrCat(ring.counters.enqueued));
     cells.push_back(absl::StrCat(ring.counters.lost));
+    cells.push_back(OverheadText(OverheadRatio(ring, now_ns)));
   }
   cells.push_back(diagnosis.text);
   return cells;
@@ -130,14 +143,16 @@ class DoctorCommand final : public Command {
                      {"MASK", kRight},
                      {"OPERATIONS", kRight},
                      {"LOST", kRight},
+                     {"OVERHEAD", kRight},
                      {"WHY NOT"}});
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
     bool all_recorded = true;
+    const int64_t now_ns = context.clock.MonotonicNanos();
     for (const RecordedProcess& process : processes) {
       const RecordingDiagnosis diagnosis = Diagnose(process);
       all_recorded = all_recorded && diagnosis.is_recorded;
-      table.AddRow(Row(process, diagnosis));
-      json.push_back(ProcessJson(process, diagnosis));
+      table.AddRow(Row(process, diagnosis, now_ns));
+      json.push_back(ProcessJson(process, diagnosis, now_ns));
     }
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText({{"processes", std::move(json)}, {"not_permitted", hidden_}}, /*indented=*/true) << "\n";

@@ -1,16 +1,18 @@
+#include "cli/commands/enable_nccl_command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <sstream>
+#include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/testing/sim_clock.h"
 #include "base/testing/temporary_directory.h"
-#include "cli/command_line.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/testing/run_command.h"
 #include "cli/whole_file.h"
 #include "nlohmann/json.hpp"
 
@@ -19,19 +21,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Result {
-  ExitCode exit_code;
-  std::string out;
-  std::string err;
-};
-
-Result EnableNccl(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "enable-nccl");
-  SimClock clock;
-  std::ostringstream out;
-  std::ostringstream err;
-  const ExitCode exit_code = RunCommandLine(arguments, {"", out, err, 0, false, clock});
-  return {exit_code, out.str(), err.str()};
+CommandResult EnableNccl(const std::map<std::string, std::string>& arguments,
+                         OutputFormat format = OutputFormat::kTable) {
+  return RunCommand(MakeEnableNcclCommand(), arguments, format);
 }
 
 constexpr char kLine[] = "NCCL_PROFILER_PLUGIN=/usr/lib/lockstep/libnccl-profiler-lockstep.so\n";
@@ -45,13 +37,13 @@ class EnableNcclTest : public ::testing::Test {
 };
 
 TEST_F(EnableNcclTest, PrintsWithoutTouchingAndWritesWhenTold) {
-  const Result printed = EnableNccl({"--file", Conf()});
-  EXPECT_EQ(printed.exit_code, ExitCode::kOk) << printed.err;
+  const CommandResult printed = EnableNccl({{"--file", Conf()}});
+  EXPECT_EQ(printed.exit_code, ExitCode::kOk) << printed.error;
   EXPECT_EQ(printed.out, "# " + Conf() + ": would become (--write does it)\n" + kLine);
   EXPECT_FALSE(std::filesystem::exists(Conf()));
-  EXPECT_THAT(EnableNccl({"--file", Conf(), "--write"}).out, HasSubstr(": written\n"));
+  EXPECT_THAT(EnableNccl({{"--file", Conf()}, {"--write", ""}}).out, HasSubstr(": written\n"));
   EXPECT_EQ(Text(), kLine);
-  EXPECT_THAT(EnableNccl({"--file", Conf(), "--write"}).out, HasSubstr(": already so\n"));
+  EXPECT_THAT(EnableNccl({{"--file", Conf()}, {"--write", ""}}).out, HasSubstr(": already so\n"));
   EXPECT_EQ(Text(), kLine);
 }
 
@@ -59,13 +51,13 @@ TEST_F(EnableNcclTest, KeepsOtherLinesModeAndLink) {
   const std::string real = directory_.Write("real/site.conf", "NCCL_DEBUG=WARN\n");
   std::filesystem::create_symlink(real, Conf());
   ASSERT_EQ(chmod(real.c_str(), 0640), 0);
-  EXPECT_EQ(EnableNccl({"--file", Conf(), "--write"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(EnableNccl({{"--file", Conf()}, {"--write", ""}}).exit_code, ExitCode::kOk);
   EXPECT_EQ(Text(), std::string("NCCL_DEBUG=WARN\n") + kLine);
   EXPECT_TRUE(std::filesystem::is_symlink(Conf()));
   struct stat after = {};
   ASSERT_EQ(stat(real.c_str(), &after), 0);
   EXPECT_EQ(after.st_mode & 07777, 0640U);
-  EXPECT_EQ(EnableNccl({"--file", Conf(), "--write", "--remove"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(EnableNccl({{"--file", Conf()}, {"--write", ""}, {"--remove", ""}}).exit_code, ExitCode::kOk);
   EXPECT_EQ(Text(), "NCCL_DEBUG=WARN\n");
   size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) files += entry.exists();
@@ -74,11 +66,11 @@ TEST_F(EnableNcclTest, KeepsOtherLinesModeAndLink) {
 
 TEST_F(EnableNcclTest, AnotherProfilerIsNotReplacedUnasked) {
   directory_.Write("nccl.conf", "NCCL_PROFILER_PLUGIN=inspector\n");
-  const Result refused = EnableNccl({"--file", Conf(), "--write"});
+  const CommandResult refused = EnableNccl({{"--file", Conf()}, {"--write", ""}});
   EXPECT_EQ(refused.exit_code, ExitCode::kInputUnreadable);
-  EXPECT_THAT(refused.err, HasSubstr("--chain"));
+  EXPECT_THAT(refused.error, HasSubstr("--chain"));
   EXPECT_EQ(Text(), "NCCL_PROFILER_PLUGIN=inspector\n");
-  EXPECT_EQ(EnableNccl({"--file", Conf(), "--write", "--chain"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(EnableNccl({{"--file", Conf()}, {"--write", ""}, {"--chain", ""}}).exit_code, ExitCode::kOk);
   EXPECT_EQ(Text(), std::string(kLine) + "LOCKSTEP_CHAIN_PROFILER=inspector\n");
 }
 
@@ -86,26 +78,27 @@ TEST_F(EnableNcclTest, PrintsTheEnvironmentOfAJob) {
   for (const auto& [launcher, expected] :
        {std::pair("slurm", "srun --export=ALL"), std::pair("torchrun", "torchrun --nproc"),
         std::pair("kubernetes", "hostPath")}) {
-    const Result result = EnableNccl({"--for", launcher});
+    const CommandResult result = EnableNccl({{"--for", launcher}});
     EXPECT_EQ(result.exit_code, ExitCode::kOk);
     EXPECT_THAT(result.out, HasSubstr(expected));
     EXPECT_THAT(result.out, HasSubstr("/usr/lib/lockstep/libnccl-profiler-lockstep.so"));
     EXPECT_EQ(result.out.find('$'), std::string::npos) << result.out;
   }
-  EXPECT_EQ(EnableNccl({"--for", "pbs"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(EnableNccl({{"--for", "pbs"}}).exit_code, ExitCode::kUsage);
 }
 
 TEST_F(EnableNcclTest, SpeaksJson) {
-  const Result result = EnableNccl({"--file", Conf(), "--write", "-o", "json"});
+  const CommandResult result = EnableNccl({{"--file", Conf()}, {"--write", ""}}, OutputFormat::kJson);
   const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
   EXPECT_EQ(json["changed"], true);
   EXPECT_EQ(json["text"], kLine);
 }
 
 TEST_F(EnableNcclTest, SaysWhatItCannotDo) {
-  EXPECT_EQ(EnableNccl({"--file", "/proc/lockstep/nccl.conf", "--write"}).exit_code, ExitCode::kInputUnreadable);
-  EXPECT_EQ(EnableNccl({"--file", directory_.path().string()}).exit_code, ExitCode::kInputUnreadable);
-  EXPECT_EQ(EnableNccl({"--file", Conf(), "--plugin", "a b"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(EnableNccl({{"--file", "/proc/lockstep/nccl.conf"}, {"--write", ""}}).exit_code,
+            ExitCode::kInputUnreadable);
+  EXPECT_EQ(EnableNccl({{"--file", directory_.path().string()}}).exit_code, ExitCode::kInputUnreadable);
+  EXPECT_EQ(EnableNccl({{"--file", Conf()}, {"--plugin", "a b"}}).exit_code, ExitCode::kUsage);
 }
 
 }  // namespace

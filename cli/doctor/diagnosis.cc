@@ -113,6 +113,12 @@ absl::string_view NameOf(ring::DisabledReason reason) { return FromTable(kReason
 absl::string_view NameOf(ring::TimingQuality quality) { return FromTable(kQualities, quality); }
 absl::string_view NameOfTiming(size_t quality) { return FromTable(kQualities, quality); }
 
+double OverheadRatio(const RingFacts& ring, int64_t monotonic_ns) {
+  const int64_t elapsed_ns = monotonic_ns - ring.opened_at_ns;
+  if (ring.nccl.callbacks == 0 || elapsed_ns <= 0) return -1;
+  return static_cast<double>(ring.nccl.callback_ns) / static_cast<double>(elapsed_ns);
+}
+
 ring::TimingQuality UsualTiming(const RingFacts& ring) {
   const auto most = std::max_element(ring.timing.begin(), ring.timing.end());
   if (*most == 0) return ring::TimingQuality::kUnknown;

@@ -6,6 +6,7 @@
 #define LOCKSTEP_CLI_DOCTOR_DIAGNOSIS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -31,6 +32,9 @@ absl::string_view NameOf(ring::RecorderState state);
 absl::string_view NameOf(ring::DisabledReason reason);
 absl::string_view NameOf(ring::TimingQuality quality);
 absl::string_view NameOfTiming(size_t quality);  // index of RingFacts::timing
+
+// The share of one CPU core that recording took since the start, by the recorder's own measure. Negative = not known.
+double OverheadRatio(const RingFacts& ring, int64_t monotonic_ns);
 
 // The quality of most operations in the ring; kUnknown when there is none.
 ring::TimingQuality UsualTiming(const RingFacts& ring);

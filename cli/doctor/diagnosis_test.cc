@@ -87,5 +87,15 @@ TEST(DoctorDiagnosisTest, NamesEveryNumberAndSurvivesNewOnes) {
   EXPECT_EQ(UsualTiming(ring), ring::TimingQuality::kGpuTimer);
 }
 
+TEST(DoctorDiagnosisTest, OverheadIsTheTimeInsideCallbacks) {
+  RingFacts ring;
+  ring.opened_at_ns = 1'000;
+  EXPECT_LT(OverheadRatio(ring, 2'000), 0) << "a recorder that does not measure itself";
+  ring.nccl.callbacks = 10;
+  ring.nccl.callback_ns = 50;
+  EXPECT_DOUBLE_EQ(OverheadRatio(ring, 2'000), 0.05);
+  EXPECT_LT(OverheadRatio(ring, 500), 0);
+}
+
 }  // namespace
 }  // namespace lockstep

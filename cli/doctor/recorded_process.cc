@@ -125,7 +125,9 @@ RingFacts ReadRing(UniqueFd file, const std::string& path) {
   facts.job = RingText(header.job);
   facts.rank = header.rank;
   facts.world_size = header.world_size;
+  facts.opened_at_ns = header.opened_at_ns;
   facts.active_mask = header.active_mask;
+  facts.nccl = header.nccl;
   facts.counters = snapshot.counters;
   facts.in_flight = snapshot.in_flight.size();
   facts.communicators = static_cast<uint32_t>(snapshot.communicators.size());

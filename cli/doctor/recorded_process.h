@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "agent/recorder/ring_format.h"
+#include "agent/recorder/ring_format_nccl.h"
 
 namespace lockstep {
 
@@ -61,8 +62,10 @@ struct RingFacts {
   std::string job;
   int32_t rank = -1;
   int32_t world_size = -1;
+  int64_t opened_at_ns = 0;  // CLOCK_MONOTONIC
   uint64_t active_mask = 0;
   ring::RingCounters counters = {};
+  ring::NcclStatus nccl = {};  // zero for other recorders
   uint64_t in_flight = 0;
   uint32_t communicators = 0;
   std::array<uint64_t, kTimingQualities> timing = {};  // operations still in the ring, by quality

@@ -146,7 +146,9 @@ def run(scratch, recorder, gpus):
     results, rings = bench.complete(recorder)
     print(json.dumps({key: results[0][key] for key in ("gpu", "nccl", "torch", "cuda", "world")}), flush=True)
     print(json.dumps({"abi": sorted({ring.abi_version for ring in rings}),
-                      "timing": sorted({o.timing for ring in rings for o in ring.operations})}), flush=True)
+                      "timing": sorted({o.timing for ring in rings for o in ring.operations}),
+                      "callback_ns": [round(ring.callback_ns / max(ring.callbacks, 1), 1) for ring in rings],
+                      "gpu_clock_error_ns": [ring.gpu_clock_error_ns for ring in rings]}), flush=True)
     truth = {"world": world, "steps": STEPS, "payload": 4 * ELEMENTS}
     complaints += [f"healthy: {text}" for text in check_healthy(rings, truth)]
     slow = world - 1

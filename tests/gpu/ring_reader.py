@@ -9,10 +9,12 @@ import struct
 
 MAGIC = b"LOCKRING"
 LAYOUT_VERSION = 1
-HEADER = struct.Struct("<8sIIIIII Q IIIi Q qq iiii 48s64s128s32s II QQ I 116x 5Q 24x 64x 384x")
+HEADER = struct.Struct("<8sIIIIII Q IIIi Q qq iiii 48s64s128s32s II QQ II 112x 5Q 24x 64x QQ6I4Q56x 256x")
 COMMUNICATOR = struct.Struct("<IiiiQq64sQQQq")
+TRANSFER_BYTES = 64
 OPERATION = struct.Struct("<IBBBBQQQqqqIiIHBBqI44x")
 NO_COMMUNICATOR = 0xFFFFFFFF
+TRANSFER_CAPACITY = 28  # index of a field of HEADER
 
 RECORDER_KINDS = ("unknown", "mpi", "nccl-profiler", "nccl-preload")
 RECORDER_STATES = ("initializing", "active", "finalized", "disabled")
@@ -74,6 +76,10 @@ class Ring:
     lost: int
     communicators_dropped: int
     events_ignored: int
+    callbacks: int           # of an NCCL recorder, and the time spent inside them
+    callback_ns: int
+    governor_level: int
+    gpu_clock_error_ns: int  # 0 = no GPU times yet
     communicators: dict  # by index
     operations: list     # by ticket
 
@@ -102,7 +108,9 @@ def _check(fields, size):
         raise NotARing("record sizes that do not belong to the layout")
     if operations == 0 or operations & (operations - 1):
         raise NotARing(f"{operations} operations are no power of two")
-    expected = header_bytes + communicators * communicator_bytes + operations * operation_bytes
+    transfers = fields[TRANSFER_CAPACITY]
+    expected = (header_bytes + communicators * communicator_bytes + operations * operation_bytes
+                + transfers * TRANSFER_BYTES)
     if total != expected or size < expected:
         raise NotARing(f"{size} bytes where the header promises {expected}")
 
@@ -143,9 +151,11 @@ def read_ring(path):
     fields = HEADER.unpack_from(first)
     _check(fields, len(first))
     (_, _, _, _, communicator_capacity, _, operation_capacity, _, kind, library, abi, pid, _, _, _, rank, world, local, _,
-     _, _, job, _, state, disabled, mask, _, communicator_count, enqueued, finished, lost, dropped, ignored) = fields
+     _, _, job, _, state, disabled, mask, _, communicator_count, _, enqueued, finished, lost, dropped, ignored, callbacks, callback_ns,
+     governor_level, _, _, _, gpu_clock_error, *_) = fields
     offset = HEADER.size + communicator_capacity * COMMUNICATOR.size
     return Ring(word(RECORDER_KINDS, kind), word(RECORDER_STATES, state), disabled, library, abi, pid, rank, world, local,
-                text(job), mask, enqueued, finished, lost, dropped, ignored,
+                text(job), mask, enqueued, finished, lost, dropped, ignored, callbacks, callback_ns, governor_level,
+                gpu_clock_error,
                 _communicators(first, min(communicator_count, communicator_capacity)),
                 _operations(first, second, offset, operation_capacity))

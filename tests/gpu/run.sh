@@ -30,7 +30,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 recorder=$scratch/libnccl-profiler-lockstep.so
 mapfile -t sources < <(ls agent/recorder/{nccl_*,job_identity,ring_file,ring_writer}.cc | grep -v _test.cc)
-g++ -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti -static-libstdc++ -static-libgcc -I. \
+g++ -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -ftls-model=initial-exec -fno-exceptions -fno-rtti \
+  -static-libstdc++ -static-libgcc -Wl,-z,nodelete -Wl,--version-script=agent/recorder/nccl_exports.lds -I. \
   -o "$recorder" "${sources[@]}" -ldl -lpthread
 
 "$python" tests/gpu/drive.py "$recorder" "$gpus"

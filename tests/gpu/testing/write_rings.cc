@@ -33,6 +33,7 @@ bool WriteRing(const char* directory, const char* scenario, TimingQuality qualit
   options.abi_version = 5;
   options.operation_capacity = strcmp(scenario, "lossy") == 0 ? 32 : 256;
   options.communicator_capacity = 8;
+  options.transfer_capacity = 4;
   options.rank = rank;
   options.world_size = kRanks;
   options.local_rank = rank;
