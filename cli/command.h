@@ -36,7 +36,7 @@ struct CommandContext {
 struct CommandArgument {
   const char* name;  // "JOB", "--open", "-f,--file"
   const char* help;
-  std::variant<bool*, std::string*, uint32_t*, uint64_t*> target;
+  std::variant<bool*, std::string*, uint32_t*, uint64_t*, std::vector<std::string>*> target;  // a list: once or more
   bool required = false;
 };
 

@@ -45,7 +45,8 @@ void AddArgument(CLI::App& parser, const CommandArgument& argument) {
           option = parser.add_flag(argument.name, *target, argument.help);
         } else {
           option = parser.add_option(argument.name, *target, argument.help);
-          if (!IsPositional(argument) && !argument.required) option->capture_default_str();
+          const bool one_value = !std::is_same_v<Target, std::vector<std::string>>;
+          if (one_value && !IsPositional(argument) && !argument.required) option->capture_default_str();
         }
         option->required(argument.required);
       },

@@ -105,6 +105,7 @@ void ByteSource::Refill() {
   block_at_ = 0;
   block_end_ = static_cast<size_t>(stream_->gcount());
   file_bytes_read_ += block_end_;
+  if (progress_ != nullptr) progress_(file_bytes_read_);
 }
 
 absl::Status ByteSource::Damaged(absl::string_view why) const {

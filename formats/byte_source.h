@@ -11,13 +11,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <istream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace lockstep {
 
@@ -48,8 +51,8 @@ class ByteSource {
   // Up to `size` plain bytes; 0 at the end only.
   absl::StatusOr<size_t> Read(char* out, size_t size);
 
-  // How far the file itself has been read, for progress.
-  uint64_t file_bytes_read() const { return file_bytes_read_; }
+  // Calls `progress` with how far the file itself has been read, whenever another block was.
+  void ReportProgress(std::function<void(uint64_t file_bytes_read)> progress) { progress_ = std::move(progress); }
 
  private:
   explicit ByteSource(std::unique_ptr<std::istream> stream);
@@ -65,6 +68,7 @@ class ByteSource {
   bool between_frames_ = true;
   uint64_t file_bytes_read_ = 0;
   uint64_t plain_bytes_ = 0;
+  std::function<void(uint64_t)> progress_;
 };
 
 }  // namespace lockstep

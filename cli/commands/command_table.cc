@@ -1,8 +1,10 @@
 #include "cli/commands/command_table.h"
 
 #include "cli/commands/capture_command.h"
+#include "cli/commands/diagnose_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/enable_nccl_command.h"
+#include "cli/commands/eval_command.h"
 #include "cli/commands/explain_command.h"
 #include "cli/commands/history_command.h"
 #include "cli/commands/incidents_command.h"
@@ -29,7 +31,13 @@ constexpr Verb kVerbs[] = {
      MakeCaptureCommand},
     {"sim", "Simulate a training job and what goes wrong in it",
      "lockstep sim --list-faults\n  lockstep sim /tmp/job --gpus 512 --faults compute_slow:17@8*0.3", MakeSimCommand},
+    {"diagnose", "Find who makes a job slow or stuck, from files of many kinds",
+     "lockstep diagnose traces/\n  lockstep diagnose -o json --fail-on-fault ops.csv.zst metrics.csv",
+     MakeDiagnoseCommand},
     {"replay", "Run the detector over a capture", "lockstep replay demo.lockcap --verify", MakeReplayCommand},
+    {"eval", "How good the detector is, on simulated jobs whose truth is known",
+     "lockstep eval collectives --quick\n  lockstep eval collectives --suite hangs --seeds report -o json",
+     MakeEvalCommand},
     {"doctor", "Whether the processes of this machine are recorded, and why not", "lockstep doctor --pid 4711",
      MakeDoctorCommand},
     {"enable-nccl", "Make NCCL load the recorder", "lockstep enable-nccl --write\n  lockstep enable-nccl --for slurm",

@@ -1,0 +1,150 @@
+#include "cli/commands/diagnose_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/inputs/input_files.h"
+#include "cli/inputs/input_format.h"
+#include "cli/render/json.h"
+#include "cli/render/report_json.h"
+#include "cli/render/report_text.h"
+#include "cli/render/text_table.h"
+#include "daemon/version.h"
+#include "detector/diagnosis.h"
+#include "detector/job_report.h"
+#include "detector/verdict.h"
+#include "formats/trace_collection.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr uint64_t kBytesPerProgressLine = uint64_t{16} << 20;
+constexpr char kEraseLine[] = "\r\x1b[K";
+
+// A verdict that somebody must act on. Structural causes, changes of the whole job and mere observations are none.
+bool IsFault(const Verdict& verdict) {
+  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork ||
+         verdict.scope == VerdictScope::kSoftware;
+}
+
+// Hosts that no file named are nobody's names.
+void ForgetStandIns(JobReport& report, const Trace& trace) {
+  const auto stand_ins = std::count_if(trace.hosts.begin(), trace.hosts.end(),
+                                       [](const std::string& host) { return IsStandInHost(host); });
+  report.hosts = std::max(0, report.hosts - static_cast<int32_t>(stand_ins));
+  for (Verdict& verdict : report.verdicts) {
+    for (Culprit& culprit : verdict.culprits) {
+      if (IsStandInHost(culprit.host)) culprit.host.clear();
+      if (IsStandInHost(culprit.peer_host)) culprit.peer_host.clear();
+    }
+  }
+}
+
+// What the files do not say belongs to the reasons why nothing could be concluded.
+void ExplainAbstaining(JobReport& report, const std::vector<std::string>& notes) {
+  if (report.state != JobState::kUnknown || notes.empty()) return;
+  auto open = std::find_if(report.verdicts.begin(), report.verdicts.end(),
+                           [](const Verdict& verdict) { return verdict.scope == VerdictScope::kUnknown; });
+  if (open == report.verdicts.end()) open = report.verdicts.insert(report.verdicts.end(), Verdict());
+  for (const std::string& note : notes) open->evidence.push_back({EvidenceKind::kAbstained, note});
+}
+
+class DiagnoseCommand final : public Command {
+ public:
+  std::vector<CommandArgument> arguments() override {
+    return {
+        {"PATH", "files, directories or globs; several are diagnosed together", &paths_, /*required=*/true},
+        {"--format", "of all files: ops-csv, metrics-csv, kineto, flight-recorder, nccl-inspector, capture", &format_},
+        {"--fail-on-fault", "exit with 1 if a machine, the network or the software is to blame", &fail_on_fault_},
+        {"--min-cost", "share of the step time that healing must give back before a slow machine or link is accused",
+         &min_cost_}};
+  }
+
+  absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    std::optional<InputFormat> format;
+    if (format_ != "auto") {
+      format = InputFormatOf(format_);
+      if (!format.has_value()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--format: expected auto, ", InputFormatNames(), ", found '", format_, "'"));
+      }
+    }
+    DiagnosisOptions options;
+    if (!absl::SimpleAtod(min_cost_, &options.min_cost) || !(options.min_cost >= 0 && options.min_cost <= 1)) {
+      return absl::InvalidArgumentError(absl::StrCat("--min-cost: expected 0 to 1, found '", min_cost_, "'"));
+    }
+    InputFiles inputs = ReadInputFiles(paths_, format, [&](const ReadProgress& now) { ShowProgress(context, now); });
+    if (context.progress && shown_bytes_ > 0) context.err << kEraseLine << std::flush;
+    for (const UnreadableInput& input : inputs.unreadable) {
+      context.err << "lockstep: " << Printable(input.path) << ": " << Printable(input.error) << "\n";
+    }
+    std::vector<JobReport> reports;
+    for (JobInput& job : inputs.jobs) reports.push_back(Judge(context, job, options));
+    Print(context, inputs.unreadable, reports);
+    return Conclusion(inputs.unreadable, reports);
+  }
+
+ private:
+  void ShowProgress(CommandContext& context, const ReadProgress& now) {
+    if (!context.progress || now.bytes < shown_bytes_ + kBytesPerProgressLine) return;
+    shown_bytes_ = now.bytes;
+    context.err << kEraseLine << "reading file " << now.file << " of " << now.files << ", " << (now.bytes >> 20)
+                << " MiB" << std::flush;
+  }
+
+  static JobReport Judge(CommandContext& context, JobInput& job, const DiagnosisOptions& options) {
+    for (const std::string& note : job.notes) context.err << "lockstep: " << Printable(note) << "\n";
+    JobReport report = Diagnose(job.evidence, options);
+    ForgetStandIns(report, job.evidence.trace);
+    ExplainAbstaining(report, job.notes);
+    job.evidence = {};
+    return report;
+  }
+
+  static void Print(CommandContext& context, const std::vector<UnreadableInput>& unreadable,
+                    const std::vector<JobReport>& reports) {
+    if (context.format == OutputFormat::kTable) {
+      for (size_t i = 0; i < reports.size(); ++i) context.out << (i > 0 ? "\n" : "") << ReportText(reports[i]);
+      return;
+    }
+    nlohmann::ordered_json errors = nlohmann::ordered_json::array();
+    for (const UnreadableInput& input : unreadable) {
+      errors.push_back(nlohmann::ordered_json{{"path", input.path}, {"error", input.error}});
+    }
+    nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
+    for (const JobReport& report : reports) jobs.push_back(ReportJson(report));
+    const nlohmann::ordered_json all = {
+        {"lockstep_version", kVersion}, {"unreadable", std::move(errors)}, {"jobs", std::move(jobs)}};
+    context.out << JsonText(all, /*indented=*/true) << "\n";
+  }
+
+  // A fault that was found is certain, whatever an unreadable file might add.
+  ExitCode Conclusion(const std::vector<UnreadableInput>& unreadable, const std::vector<JobReport>& reports) const {
+    const bool fault = std::any_of(reports.begin(), reports.end(), [](const JobReport& report) {
+      return std::any_of(report.verdicts.begin(), report.verdicts.end(), IsFault);
+    });
+    if (fail_on_fault_ && fault) return ExitCode::kFindings;
+    return unreadable.empty() ? ExitCode::kOk : ExitCode::kInputUnreadable;
+  }
+
+  std::vector<std::string> paths_;
+  std::string format_ = "auto";
+  std::string min_cost_ = "0.03";
+  bool fail_on_fault_ = false;
+  uint64_t shown_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeDiagnoseCommand() { return std::make_unique<DiagnoseCommand>(); }
+
+}  // namespace lockstep

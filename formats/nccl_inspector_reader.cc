@@ -1,0 +1,178 @@
+#include "formats/nccl_inspector_reader.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "detector/input.h"
+#include "formats/json_stream.h"
+#include "formats/operation_names.h"
+#include "formats/plain_json.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kNanosPerMicro = 1000;
+constexpr int64_t kMaxMicros = int64_t{4} << 50;
+constexpr uint64_t kMaxMalformedObjects = 1000;
+
+struct TimingSource {
+  absl::string_view name;
+  TimingQuality quality;
+};
+
+constexpr TimingSource kTimingSources[] = {
+    {"kernel_gpu", TimingQuality::kGpuTimer},
+    {"kernel_cpu", TimingQuality::kKernelWindow},
+    {"collective_cpu", TimingQuality::kHostCall},
+};
+
+TimingQuality QualityOf(absl::string_view source) {
+  for (const TimingSource& known : kTimingSources) {
+    if (source == known.name) return known.quality;
+  }
+  return TimingQuality::kUnknown;
+}
+
+// Microseconds since 1970 as nanoseconds; kNoTime for anything impossible.
+int64_t TimeOf(const PlainNode& node) {
+  const int64_t micros = IntegerOr(node, -1);
+  return micros > 0 && micros < kMaxMicros ? micros * kNanosPerMicro : kNoTime;
+}
+
+// The moments of a verbose trace, where there is one, else the dump's own time as the end.
+void FillTimes(const PlainDocument& document, const PlainNode& performance, int64_t dumped_ns, int64_t duration_ns,
+               TraceOperation& operation) {
+  const PlainNode& moments = document.Find(performance, "event_trace_ts");
+  for (const uint32_t number : document.Find(moments, "kernel_events").items) {
+    const int64_t begun = TimeOf(document.Find(document.node(number), "kernel_start_ts"));
+    if (begun != kNoTime && (operation.start_ns == kNoTime || begun < operation.start_ns)) operation.start_ns = begun;
+  }
+  if (operation.start_ns == kNoTime) operation.start_ns = dumped_ns - duration_ns;
+  operation.end_ns = operation.start_ns + duration_ns;
+  const int64_t called = TimeOf(document.Find(moments, "coll_start_ts"));
+  operation.enqueue_ns = called != kNoTime ? std::min(called, operation.start_ns) : operation.start_ns;
+}
+
+}  // namespace
+
+ReadResult NcclInspectorReader::Read(ByteSource& source, JobIndex job) {
+  ReadResult result;
+  JsonStream stream(source);
+  while (result.malformed < kMaxMalformedObjects) {
+    const uint64_t offset = stream.offset();
+    const absl::StatusOr<char> next = stream.Peek();
+    const absl::StatusOr<absl::string_view> value = next.ok() && *next != '\0' ? stream.Value() : next.status();
+    if (next.ok() && *next == '\0') break;
+    if (!value.ok()) {
+      result.status =
+          absl::DataLossError(absl::StrCat(value.status().message(), ", after ", result.records, " records"));
+      break;
+    }
+    const absl::StatusOr<PlainDocument> document = ParsePlainJson(std::string(*value));
+    if (document.ok() && Take(*document, job)) {
+      ++result.records;
+    } else if (result.malformed++ == 0) {
+      result.status = absl::DataLossError(
+          absl::StrCat("byte ", offset, ": ",
+                       document.ok() ? "expected a record with header, metadata and coll_perf, found another"
+                                     : document.status().message()));
+    }
+  }
+  builder_.AddLost(job, result.malformed);
+  return result;
+}
+
+bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
+  const PlainNode& root = document.node(document.root);
+  const PlainNode& header = document.Find(root, "header");
+  const PlainNode& metadata = document.Find(root, "metadata");
+  const PlainNode& performance = document.Find(root, "coll_perf");
+  const int64_t rank = IntegerOr(document.Find(header, "rank"), -1);
+  const int64_t size = IntegerOr(document.Find(header, "n_ranks"), -1);
+  const int64_t sequence = IntegerOr(document.Find(performance, "coll_sn"), -1);
+  const int64_t micros = IntegerOr(document.Find(performance, "coll_exec_time_us"), -1);
+  const int64_t dumped_ns = TimeOf(document.Find(metadata, "dump_timestamp_us"));
+  const int32_t communicator = communicators_.Intern(TextOf(document.Find(header, "id")));
+  if (rank < 0 || rank >= size || size > kMaxRank || sequence < 0 || micros < 0 || micros > kMaxMicros ||
+      dumped_ns == kNoTime || communicator < 0 || records_.size() == kMaxInspectorRecords) {
+    return false;
+  }
+  Record record;
+  record.job = job;
+  record.communicator_rank = static_cast<int32_t>(rank);
+  record.communicator_size = static_cast<int32_t>(size);
+  record.operation.communicator = communicator;
+  record.operation.kind = OperationKindOf(TextOf(document.Find(performance, "coll")));
+  record.operation.sequence = static_cast<uint64_t>(sequence);
+  record.operation.bytes =
+      static_cast<uint64_t>(std::max<int64_t>(0, IntegerOr(document.Find(performance, "coll_msg_size_bytes"), 0)));
+  record.operation.quality = QualityOf(TextOf(document.Find(performance, "coll_timing_source")));
+  FillTimes(document, performance, dumped_ns, micros * kNanosPerMicro, record.operation);
+  const auto pid = static_cast<int32_t>(std::clamp<int64_t>(IntegerOr(document.Find(metadata, "pid"), 0), 0, 1 << 30));
+  record.process = ProcessOf(std::string(TextOf(document.Find(metadata, "hostname"))), pid);
+  Process& process = processes_[static_cast<size_t>(record.process)];
+  if (record.communicator_size > process.largest_size) {
+    process.largest_size = record.communicator_size;
+    process.rank_in_largest = record.communicator_rank;
+  }
+  records_.push_back(record);
+  return true;
+}
+
+int32_t NcclInspectorReader::ProcessOf(const std::string& host, int32_t pid) {
+  const auto [known, is_new] =
+      process_by_identity_.emplace(std::pair(host, pid), static_cast<int32_t>(processes_.size()));
+  if (is_new) {
+    Process& process = processes_.emplace_back();
+    process.host = host;
+    process.pid = pid;
+  }
+  return known->second;
+}
+
+// The rank in the job of each process; by host and process id when the communicators do not tell it.
+std::vector<int32_t> NcclInspectorReader::NumberRanks() {
+  std::vector<int32_t> ranks;
+  std::set<int32_t> distinct;
+  for (const Process& process : processes_) {
+    ranks.push_back(process.rank_in_largest);
+    distinct.insert(process.rank_in_largest);
+  }
+  if (distinct.size() == processes_.size()) return ranks;
+  int32_t next = 0;
+  for (const auto& [identity, process] : process_by_identity_) ranks[static_cast<size_t>(process)] = next++;
+  return ranks;
+}
+
+void NcclInspectorReader::Finish() {
+  const std::vector<int32_t> ranks = NumberRanks();
+  const std::vector<std::string>& names = communicators_.names();
+  for (const Record& record : records_) {
+    const auto process = static_cast<size_t>(record.process);
+    RankRow described;
+    described.rank = ranks[process];
+    described.host = processes_[process].host;
+    described.pid = processes_[process].pid;
+    builder_.DescribeRank(record.job, described);
+    if (ranks[process] != processes_[process].rank_in_largest) {
+      builder_.AddNote(record.job,
+                       "NCCL Inspector records do not tell the ranks of the job: processes are numbered by host and "
+                       "process id.");
+    }
+    OperationRow row{ranks[process],
+                     processes_[process].host,
+                     /*gpu=*/-1,
+                     names[static_cast<size_t>(record.operation.communicator)],
+                     record.communicator_rank,
+                     record.communicator_size,
+                     record.operation};
+    builder_.AddOperation(record.job, row);
+  }
+  records_.clear();
+}
+
+}  // namespace lockstep
