@@ -29,7 +29,8 @@ std::string Failure(const Suite& suite, const EpisodeOutcome& outcome) {
     if (cause.accusable && !cause.named) return "does not name " + kind;
     if (cause.accusable && outcome.score.causes.size() == 1 && !cause.top1) return "somebody else first: " + kind;
     if (cause.accusable && InfoOf(cause.kind).hang && !cause.exact_set) return "culprit set: " + kind;
-    if ((cause.accusable || cause.culprits == 0) && !cause.class_right) return "class of " + kind;
+    const bool has_class = cause.accusable || (cause.culprits == 0 && suite.scores_classes);
+    if (has_class && !cause.class_right) return "class of " + kind;
   }
   if (suite.procedure == Procedure::kPrefixes && outcome.score.causes.front().accusable &&
       (outcome.steps_to_verdict == 0 || outcome.steps_to_verdict > kSoonSteps)) {

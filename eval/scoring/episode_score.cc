@@ -47,9 +47,11 @@ bool IsExactSet(const Verdict& verdict, const TrueCause& cause) {
     return std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
                        [&](const Culprit& answer) { return NamesExactly(answer, culprit, cause); });
   };
-  return std::all_of(cause.culprits.begin(), cause.culprits.end(), named) &&
-         std::all_of(verdict.culprits.begin(), verdict.culprits.end(),
-                     [&](const Culprit& answer) { return NamesAnyExactly(answer, cause); });
+  const bool all_named = std::all_of(cause.culprits.begin(), cause.culprits.end(), named);
+  // Of two that do not agree on a call, nothing tells which of them is wrong: both may be listed.
+  const bool tie = cause.scope == VerdictScope::kSoftware && verdict.culprits.size() == 2 * cause.culprits.size();
+  return all_named && (tie || std::all_of(verdict.culprits.begin(), verdict.culprits.end(),
+                                          [&](const Culprit& answer) { return NamesAnyExactly(answer, cause); }));
 }
 
 // Several verdicts may share a cause, such as one per hung rank: the set is then that of all of them together.
@@ -86,7 +88,8 @@ void ScoreSuspects(const JobReport& report, const TrueCause& cause, CauseScore* 
   size_t place = 0;
   for (const Verdict& verdict : report.verdicts) {
     if (!PointsAtSomebody(verdict)) continue;
-    if (NamesTheGroup(verdict, cause)) {  // one suspect, however many members
+    const bool tie = verdict.scope == VerdictScope::kSoftware && IsAbout(verdict, cause) && IsExactSet(verdict, cause);
+    if (tie || NamesTheGroup(verdict, cause)) {  // one suspect, however many members
       score->top1 = score->top1 || place == 0;
       score->top1_host = score->top1_host || place == 0;
       score->top3 = score->top3 || place < kTop;

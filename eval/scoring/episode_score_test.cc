@@ -184,6 +184,18 @@ TEST(EpisodeScoreTest, TheEndsOfAStuckTransferMayBeListedOneByOne) {
   EXPECT_FALSE(exact({Named("a", 3), Named("b", 9), Named("c", 17)}));
 }
 
+TEST(EpisodeScoreTest, BothOfTwoThatDisagreeOnACallMayBeListed) {
+  const Truth truth = TruthOf({Cause(FaultKind::kMismatch, {Named("a", 3)}, 0)}, JobState::kHung);
+  const auto score = [&](std::vector<Culprit> culprits) {
+    const Verdict verdict = Says(VerdictScope::kSoftware, VerdictClass::kCollectiveMismatch, std::move(culprits));
+    return ScoreReport(Report({verdict}), truth, kMinCost).causes[0];
+  };
+  EXPECT_TRUE(score({Named("b", 9), Named("a", 3)}).exact_set);
+  EXPECT_TRUE(score({Named("b", 9), Named("a", 3)}).top1);
+  EXPECT_FALSE(score({Named("b", 9), Named("c", 17), Named("a", 3)}).exact_set);
+  EXPECT_FALSE(score({Named("b", 9)}).top1);
+}
+
 TEST(EpisodeScoreTest, StructureIsNamedAndNobodyIsBlamed) {
   const Truth truth = TruthOf({Cause(FaultKind::kStageImbalance, {})});
   const Verdict stage = Says(VerdictScope::kStructural, VerdictClass::kStageImbalance, {});

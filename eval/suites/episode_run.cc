@@ -56,9 +56,10 @@ int64_t EarliestTime(const Trace& trace) {
   return earliest_ns;
 }
 
-JobEvidence OnlyTrace(const JobEvidence& evidence, Trace trace) {
+JobEvidence WithTrace(const JobEvidence& evidence, Trace trace) {
   JobEvidence part;
   part.job = evidence.job;
+  part.events = evidence.events;
   part.trace = std::move(trace);
   return part;
 }
@@ -77,7 +78,7 @@ void LookAtPrefixes(const EpisodePlan& plan, const Episode& episode, const Engin
   const int64_t onset = plan.faults.front().onset_step;
   for (int64_t taken = 1; taken <= kMostStepsToVerdict && onset + taken <= steps; ++taken) {
     const JobReport report =
-        engine(OnlyTrace(episode.evidence, FirstSteps(episode.evidence.trace, onset + taken, steps)));
+        engine(WithTrace(episode.evidence, FirstSteps(episode.evidence.trace, onset + taken, steps)));
     const EpisodeScore score = ScoreReport(report, episode.truth, options.min_cost);
     AddWrongAccusations(score, &outcome->score);
     if (!score.causes.front().top1) continue;
@@ -86,12 +87,24 @@ void LookAtPrefixes(const EpisodePlan& plan, const Episode& episode, const Engin
   }
 }
 
+// Nobody looks at a machine that cannot be reached.
+std::vector<std::string> SilentHosts(const Truth& truth) {
+  std::vector<std::string> hosts;
+  for (const TrueCause& cause : truth.causes) {
+    if (cause.kind != FaultKind::kMachineUnreachable) continue;
+    for (const Culprit& culprit : cause.culprits) hosts.push_back(culprit.host);
+  }
+  return hosts;
+}
+
 void LookAfterTheHang(const Episode& episode, const Engine& engine, const RunOptions& options,
                       EpisodeOutcome* outcome) {
+  const std::vector<std::string> silent_hosts = SilentHosts(episode.truth);
   for (const double seconds : kHangLooksSeconds) {
     const int64_t look_ns =
         episode.truth.hang_ns + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
-    const JobReport report = engine(OnlyTrace(episode.evidence, UntilTime(episode.evidence.trace, look_ns)));
+    const JobReport report =
+        engine(WithTrace(episode.evidence, SeenByAgents(episode.evidence.trace, look_ns, silent_hosts)));
     const EpisodeScore score = ScoreReport(report, episode.truth, options.min_cost);
     AddWrongAccusations(score, &outcome->score);
     if (!score.causes.front().exact_set) {
@@ -109,7 +122,8 @@ Episode SimulatePlan(const EpisodePlan& plan) {
   if (plan.cut_share < 1) {
     Trace& trace = episode.evidence.trace;
     const int64_t first_ns = EarliestTime(trace), last_ns = LatestTime(trace);
-    trace = UntilTime(trace, first_ns + static_cast<int64_t>(plan.cut_share * static_cast<double>(last_ns - first_ns)));
+    const int64_t cut_ns = first_ns + static_cast<int64_t>(plan.cut_share * static_cast<double>(last_ns - first_ns));
+    trace = plan.seen_by_agents ? SeenByAgents(trace, cut_ns, {}) : UntilTime(trace, cut_ns);
   }
   return episode;
 }

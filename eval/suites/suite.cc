@@ -59,7 +59,10 @@ std::string Describe(const EpisodePlan& plan) {
     absl::StrAppend(&text, i == 0 ? "" : "; ", FaultText(plan.faults[i]));
   }
   if (plan.faults.empty()) absl::StrAppend(&text, "no fault");
+  if (plan.job.recording.lost_share > 0)
+    absl::StrAppendFormat(&text, ", %.0f %% lost", 100 * plan.job.recording.lost_share);
   if (plan.cut_share < 1) absl::StrAppendFormat(&text, ", cut at %.2f", plan.cut_share);
+  if (plan.cut_share < 1 && plan.seen_by_agents) absl::StrAppend(&text, " by agents");
   return text;
 }
 

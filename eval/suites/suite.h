@@ -31,8 +31,9 @@ enum class Procedure : uint8_t {
 struct EpisodePlan {
   JobSpec job;
   std::vector<FaultSpec> faults;
-  uint64_t seed = 0;     // of the simulation
-  double cut_share = 1;  // of the recorded time; below 1 the recording ends there, in the middle of things
+  uint64_t seed = 0;            // of the simulation
+  double cut_share = 1;         // of the recorded time; below 1 the recording ends there, in the middle of things
+  bool seen_by_agents = false;  // a cut recording comes from agents, which say when they looked, not from files
 };
 
 struct Suite {
@@ -41,8 +42,9 @@ struct Suite {
   Procedure procedure;
   int32_t episodes;
   int32_t quick_episodes;
-  bool baselines;      // are run as well
-  bool one_at_a_time;  // large, or timed
+  bool scores_classes;  // also of causes that blame nobody: the recordings are long enough to see them
+  bool baselines;       // are run as well
+  bool one_at_a_time;   // large, or timed
   EpisodePlan (*plan)(uint64_t number, Random& random);
 };
 

@@ -24,6 +24,14 @@ TEST(TraceCutTest, OperationsUnderWayAreLeftOpen) {
   EXPECT_TRUE(!cut.operations[2].started() && !cut.operations[2].finished());
 }
 
+TEST(TraceCutTest, AgentsSayWhenTheyLooked) {
+  const Trace trace = DataParallelTrace({10, 10, 12}, 8, 0.1, 1);
+  const Trace seen = SeenByAgents(trace, 30'000'000, {"node-1"});
+  EXPECT_EQ(seen.ranks[0].last_seen_ns, 30'000'000);
+  EXPECT_EQ(seen.ranks[1].last_seen_ns, kNoTime);
+  EXPECT_EQ(seen.operations.size(), UntilTime(trace, 30'000'000).operations.size());
+}
+
 TEST(TraceCutTest, StepsAreCountedByOperationsOfEachRank) {
   const Trace trace = DataParallelTrace({10, 10, 12}, 8, 0.1, 1);
   const Trace cut = FirstSteps(trace, 3, 8);
