@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "detector/counters/peer_distance.h"
 #include "detector/events/event_judge.h"
 #include "detector/evidence_log.h"
+#include "detector/investigation.h"
 #include "detector/progress/hang_search.h"
 #include "detector/progress/hang_timeout.h"
 #include "detector/progress/hang_verdict.h"
@@ -53,7 +55,8 @@ class JobEngine::State {
       : options_(options),
         roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
         analysis_(AnalysisOptions(options)),
-        counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}) {}
+        counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}),
+        investigation_({.min_cost = options.min_step_cost}) {}
 
   void Observe(const HostReport& report);
   Conclusion Evaluate(int64_t watermark_ns);
@@ -66,6 +69,8 @@ class JobEngine::State {
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
   std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
   std::vector<Verdict> FindCounterOutliers(int64_t watermark_ns);
+  bool IsExplained() const;
+  std::vector<PullRequest> Investigate(int64_t watermark_ns, std::vector<Verdict>* verdicts);
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
@@ -77,6 +82,7 @@ class JobEngine::State {
   PeerDistance counters_;
   EvidenceLog log_;
   EventJudge events_;
+  Investigation investigation_;
   HangSearch hang_search_;
   std::vector<SlowRank> slow_;
   std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
@@ -102,6 +108,7 @@ void JobEngine::State::BeginIncarnation() {
   slow_.clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
+  investigation_.Clear();
 }
 
 void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report) {
@@ -135,6 +142,7 @@ void JobEngine::State::Observe(const HostReport& report) {
     events_.Observe(report.host, event, report.received_ns);
   }
   analysis_.Advance(roster_, report.received_ns);
+  investigation_.Observe(report);
 }
 
 std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
@@ -194,6 +202,30 @@ std::vector<Verdict> JobEngine::State::FindCounterOutliers(int64_t watermark_ns)
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
+}
+
+bool JobEngine::State::IsExplained() const {
+  if (state_ == JobState::kHung) return true;  // progress tells
+  const int32_t anchor = analysis_.anchor_slot();
+  const bool all_compared =
+      anchor >= 0 && roster_.communicators()[static_cast<size_t>(anchor)].members.size() >= roster_.ranks().size();
+  return all_compared && (state_ == JobState::kHealthy || !slow_.empty());
+}
+
+// What only all operations tell: jobs without one communicator over all ranks, links, structure.
+std::vector<PullRequest> JobEngine::State::Investigate(int64_t watermark_ns, std::vector<Verdict>* verdicts) {
+  std::vector<PullRequest> requests =
+      investigation_.Advance(roster_, watermark_ns, !IsExplained(), analysis_.clock().MedianStepSeconds());
+  std::set<std::string> accused;
+  for (const Verdict& verdict : *verdicts) {
+    for (const Culprit& culprit : verdict.culprits) accused.insert(culprit.host);
+  }
+  for (const Verdict& verdict : investigation_.verdicts()) {
+    const bool known = std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
+                                   [&](const Culprit& culprit) { return accused.contains(culprit.host); });
+    if (!known) verdicts->push_back(verdict);
+  }
+  return requests;
 }
 
 // What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence.
@@ -297,6 +329,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   for (Verdict& verdict : FindCounterOutliers(watermark_ns)) conclusion.verdicts.push_back(std::move(verdict));
   Judge(watermark_ns, conclusion.verdicts);
+  conclusion.requests = Investigate(watermark_ns, &conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
 }
