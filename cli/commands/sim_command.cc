@@ -81,6 +81,8 @@ class SimCommand final : public Command {
     if (dimensions_ < 1 || dimensions_ > 6) return absl::InvalidArgumentError("--dimensions is 1 to 6");
     JobSpec job = TypicalJob(static_cast<int32_t>(gpus_), static_cast<int32_t>(dimensions_));
     job.name = job_;
+    if (interleave_ < 1 || interleave_ > 8) return absl::InvalidArgumentError("--interleave is 1 to 8");
+    job.parallelism.virtual_stages = static_cast<int32_t>(interleave_);
     job.recording.counters = metrics_;
     if (steps_ > 0) job.schedule.steps = static_cast<int32_t>(steps_);
     if (!absl::SimpleAtod(lost_, &job.recording.lost_share)) {
@@ -172,6 +174,7 @@ class SimCommand final : public Command {
   std::string faults_;
   uint32_t gpus_ = 64;
   uint32_t dimensions_ = 3;
+  uint32_t interleave_ = 1;
   uint32_t steps_ = 0;
   uint64_t seed_ = 1;
   std::string job_ = "job-1";

@@ -138,7 +138,13 @@ void AgentReports::AppendProcess(size_t rank_index, int64_t now_ns, wire::AgentR
   }
 }
 
-void AgentReports::AppendCommunicator(size_t rank_index, int32_t communicator, const Progress& progress, int64_t now_ns,
+int32_t AgentReports::RankIn(int32_t communicator, size_t rank_index) const {
+  const std::vector<int32_t>& members = trace_.communicators[communicator].members;
+  const auto member = std::find(members.begin(), members.end(), static_cast<int32_t>(rank_index));
+  return static_cast<int32_t>(member - members.begin());
+}
+
+void AgentReports::AppendCommunicator(int32_t communicator, const Progress& progress, int64_t now_ns,
                                       wire::ProcessReport& process) const {
   const TraceCommunicator& known = trace_.communicators[communicator];
   wire::CommunicatorReport& to = *process.add_communicators();
