@@ -158,7 +158,7 @@ void JobTable::SendRequests(const std::string& name, const std::vector<PullReque
     command.mutable_pull_operations()->set_newest_ns(request.newest_ns);
     command.mutable_pull_operations()->set_max_bytes(request.max_bytes);
     const bool sent = outlets_.command_agent(request.host, command);
-    (sent ? outlets_.metrics.pulls_requested : outlets_.metrics.pulls_unsent).Increment();
+    (sent ? outlets_.metrics.pulls.requested : outlets_.metrics.pulls.unsent).Increment();
   }
 }
 

@@ -41,6 +41,16 @@ void RaiseTo(Counter& counter, uint64_t total) { counter.Increment(static_cast<d
 
 }  // namespace
 
+PullMetrics::PullMetrics(prometheus::Registry& registry)
+    : requested(AddCounter(registry, "lockstep_collector_pulls_requested_total",
+                           "Agents asked for the operations that they hold.")),
+      unsent(AddCounter(registry, "lockstep_collector_pulls_unsent_total",
+                        "Requests for operations to agents that were not connected or too busy.")),
+      operations(AddCounter(registry, "lockstep_collector_operations_pulled_total",
+                            "Operations received because they were asked for.")),
+      operations_left_out(AddCounter(registry, "lockstep_collector_operations_left_out_total",
+                                     "Operations asked for that did not fit into an agent's answer.")) {}
+
 CollectorMetrics::CollectorMetrics(const std::string& version)
     : registry_(std::make_shared<Registry>()),
       reports_received(
@@ -71,14 +81,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                                      "Age of the newest watermark when its evaluation was done.")),
       incident_events(AddCounter(*registry_, "lockstep_collector_incident_events_total",
                                  "Incidents opened, updated, resolved or reopened.")),
-      pulls_requested(AddCounter(*registry_, "lockstep_collector_pulls_requested_total",
-                                 "Agents asked for the operations that they hold.")),
-      pulls_unsent(AddCounter(*registry_, "lockstep_collector_pulls_unsent_total",
-                              "Requests for operations to agents that were not connected or too busy.")),
-      operations_pulled(AddCounter(*registry_, "lockstep_collector_operations_pulled_total",
-                                   "Operations received because they were asked for.")),
-      operations_left_out(AddCounter(*registry_, "lockstep_collector_operations_left_out_total",
-                                     "Operations asked for that did not fit into an agent's answer.")),
+      pulls(*registry_),
       store_write_seconds(
           AddHistogram(*registry_, "lockstep_collector_store_write_duration_seconds", "Time of one write to history.")),
       store_write_failures(

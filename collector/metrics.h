@@ -29,6 +29,16 @@ struct JobGauges {
   double ranks = 0;
 };
 
+// What was asked of agents beyond their reports, and what came of it. Thread-safe.
+struct PullMetrics {
+  explicit PullMetrics(prometheus::Registry& registry);
+
+  prometheus::Counter& requested;
+  prometheus::Counter& unsent;
+  prometheus::Counter& operations;
+  prometheus::Counter& operations_left_out;
+};
+
 class CollectorMetrics {
  private:
   std::shared_ptr<prometheus::Registry> registry_;  // shared because the exposer demands it
@@ -57,10 +67,7 @@ class CollectorMetrics {
   prometheus::Histogram& detection_seconds;
   prometheus::Gauge& watermark_lag_seconds;
   prometheus::Counter& incident_events;
-  prometheus::Counter& pulls_requested;
-  prometheus::Counter& pulls_unsent;
-  prometheus::Counter& operations_pulled;
-  prometheus::Counter& operations_left_out;
+  PullMetrics pulls;
 
   // Store.
   prometheus::Histogram& store_write_seconds;

@@ -57,9 +57,9 @@ void Router::Count(const HostReport& report, const ConvertLosses& losses) {
   }
   metrics_.operations_received.Increment(static_cast<double>(operations));
   for (const PullAnswer& answer : report.answers) {
-    metrics_.operations_left_out.Increment(static_cast<double>(answer.left_out));
+    metrics_.pulls.operations_left_out.Increment(static_cast<double>(answer.left_out));
     for (const PulledOperations& pulled : answer.pulled) {
-      metrics_.operations_pulled.Increment(static_cast<double>(pulled.operations.size()));
+      metrics_.pulls.operations.Increment(static_cast<double>(pulled.operations.size()));
     }
   }
   metrics_.samples_received.Increment(static_cast<double>(report.samples.size()));
