@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "detector/links/link_verdict.h"
+#include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_rank_verdict.h"
@@ -51,11 +53,11 @@ void AddSlowRanks(const TraceAnalysis& analysis, const DiagnosisOptions& options
   persistence.min_cost = options.min_cost;
   const std::vector<Suspect> suspects =
       FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
-  for (const SlowCause& cause : GroupSuspects(*analysis.trace, analysis.roles, analysis.profile, suspects)) {
-    const HealingGain gain = {cause.suspects.front().excess_seconds, analysis.steps.usual_seconds};
-    Verdict verdict = SlowRankVerdict(*analysis.trace, cause, gain);
-    if (verdict.cost.slowdown_fraction < options.min_cost) continue;
-    report->verdicts.push_back(std::move(verdict));
+  const std::vector<SlowCause> causes = GroupSuspects(*analysis.trace, analysis.roles, analysis.profile, suspects);
+  const std::vector<HealingGain> gains = GainsOf(analysis, causes);
+  for (size_t i = 0; i < causes.size(); ++i) {
+    Verdict verdict = SlowRankVerdict(*analysis.trace, causes[i], gains[i]);
+    if (verdict.cost.slowdown_fraction >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
 }
 
@@ -91,6 +93,10 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   Describe(evidence, analysis, &report);
   report.verdicts = FindTraceHangs(evidence.trace, evidence.events);
   for (Verdict& verdict : FindStructural(StructuralProfile(analysis), options.min_cost)) {
+    report.verdicts.push_back(std::move(verdict));
+  }
+  for (Verdict& verdict :
+       FindSlowLinks(evidence.trace, analysis.matched, analysis.roles, analysis.steps, options.min_cost)) {
     report.verdicts.push_back(std::move(verdict));
   }
   AddSlowRanks(analysis, options, &report);

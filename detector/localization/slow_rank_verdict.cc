@@ -48,9 +48,9 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
   }
   verdict.first_step = strongest.first_step;
   verdict.last_step = strongest.last_step;
-  verdict.cost.slowdown_fraction = gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
-  verdict.cost.seconds_per_step = gain.seconds_per_step;
-  verdict.cost.steps_affected_fraction = strongest.share_of_steps;
+  verdict.cost.slowdown_fraction = gain.steps_affected * gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
+  verdict.cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
+  verdict.cost.steps_affected_fraction = gain.steps_affected;
   const std::string subject = host_alone ? absl::StrCat("Host ", host, ": ", cause.suspects.size(), " of its ranks, ")
                                          : TraceRankName(trace, strongest.rank);
   verdict.evidence.push_back(
@@ -62,10 +62,19 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
                        100 * strongest.share_of_steps, strongest.first_step, strongest.last_step,
                        strongest.significance)});
   verdict.evidence.push_back({EvidenceKind::kLateness, absl::StrCat("The excess lies ", info.what, ".")});
+  const double share = 100 * gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
+  if (gain.path_share > 0) {
+    verdict.evidence.push_back(
+        {EvidenceKind::kLateness,
+         absl::StrFormat("Walking back from the end of a typical step, from each operation to whoever arrived last, "
+                         "%.0f%% of the way is own work of %s.",
+                         100 * gain.path_share, host_alone ? "this host" : "this rank")});
+  }
   verdict.evidence.push_back(
       {EvidenceKind::kWhatIf,
-       absl::StrFormat("With the own time of its peers a step would take %.4g s less of %.4g s (%.1f%%).",
-                       gain.seconds_per_step, gain.step_seconds, 100 * verdict.cost.slowdown_fraction)});
+       absl::StrFormat("%s with the own time of its peers, an affected step would take %.4g s less of %.4g s (%.1f%%).",
+                       gain.replayed ? "Replayed" : "By its excess,", gain.seconds_per_step, gain.step_seconds,
+                       share)});
   return verdict;
 }
 

@@ -1,0 +1,149 @@
+#include "detector/localization/healing_gain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "detector/localization/step_replay.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kRunsPerCause = 2;
+
+void AddHealing(const SlowCause& cause, Healing* healing) {
+  for (const Suspect& suspect : cause.suspects) {
+    Healing::OwnTime own{.rank = suspect.rank};
+    if (cause.kind == SlowKind::kInput) {
+      own.largest_less = static_cast<float>(suspect.excess_seconds);
+    } else {
+      const double healthy = 1 - suspect.excess_seconds / std::max(suspect.own_seconds, 1e-9);
+      own.scale = static_cast<float>(std::clamp(healthy, 0.0, 1.0));
+    }
+    healing->own.push_back(own);
+  }
+}
+
+class Gains {
+ public:
+  Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes) : analysis_(analysis), causes_(causes) {}
+
+  std::vector<HealingGain> Run() {
+    std::vector<HealingGain> gains(causes_.size());
+    for (size_t i = 0; i < causes_.size(); ++i) {
+      const int32_t step = TypicalStep(causes_[i].suspects.front());
+      if (step < 0) continue;
+      Of(i, step, &gains[i]);
+      gains[i].steps_affected = AffectedShare(causes_[i].suspects.front());
+    }
+    return gains;
+  }
+
+ private:
+  struct Prepared {
+    std::unique_ptr<StepReplay> replay;
+    double recorded = 0;
+    double all_healed = 0;
+    std::vector<StepReplay::Link> path;
+  };
+
+  Prepared& At(int32_t step) {
+    Prepared& prepared = prepared_[step];
+    if (prepared.replay != nullptr) return prepared;
+    prepared.replay = std::make_unique<StepReplay>(analysis_, step);
+    prepared.recorded = prepared.replay->Run({});
+    prepared.path = prepared.replay->CriticalPath();
+    prepared.all_healed = prepared.replay->Run(HealingOfAllBut(causes_.size(), step));
+    spent_ += 3 * prepared.replay->operations();
+    return prepared;
+  }
+
+  // Of the causes that are there in this step.
+  Healing HealingOfAllBut(size_t left_out, int32_t step) const {
+    Healing healing;
+    for (size_t i = 0; i < causes_.size(); ++i) {
+      const Suspect& strongest = causes_[i].suspects.front();
+      if (i != left_out && strongest.first_step <= step && step <= strongest.last_step) {
+        AddHealing(causes_[i], &healing);
+      }
+    }
+    return healing;
+  }
+
+  void Of(size_t number, int32_t step, HealingGain* gain) {
+    const SlowCause& cause = causes_[number];
+    Prepared& prepared = At(step);
+    gain->step_seconds = prepared.recorded;
+    gain->seconds_per_step = cause.suspects.front().excess_seconds;
+    if (prepared.recorded <= 0) {
+      gain->step_seconds = analysis_.steps.usual_seconds;
+      return;
+    }
+    gain->seconds_per_step = std::min(gain->seconds_per_step, prepared.recorded - prepared.all_healed);
+    gain->path_share = PathShare(prepared.path, cause);
+    const size_t needed = kRunsPerCause * prepared.replay->operations();
+    if (causes_.size() == 1) {
+      gain->replayed = true;
+      gain->seconds_per_step = prepared.recorded - prepared.all_healed;
+    } else if (spent_ + needed <= kMaxReplayedOperations) {
+      spent_ += needed;
+      Healing alone;
+      AddHealing(cause, &alone);
+      const double first = prepared.recorded - prepared.replay->Run(alone);
+      const double last = prepared.replay->Run(HealingOfAllBut(number, step)) - prepared.all_healed;
+      gain->seconds_per_step = std::max(first, last);
+      gain->replayed = true;
+    }
+    gain->seconds_per_step = std::max(0.0, gain->seconds_per_step);
+  }
+
+  static double PathShare(const std::vector<StepReplay::Link>& path, const SlowCause& cause) {
+    double own = 0, all = 0;
+    for (const StepReplay::Link& link : path) {
+      const bool of_cause = std::any_of(cause.suspects.begin(), cause.suspects.end(),
+                                        [&link](const Suspect& suspect) { return suspect.rank == link.rank; });
+      all += static_cast<double>(link.own_seconds + link.transfer_seconds);
+      if (of_cause) own += static_cast<double>(link.own_seconds);
+    }
+    return all > 0 ? own / all : 0;
+  }
+
+  int32_t TypicalStep(const Suspect& suspect) const {
+    std::vector<std::pair<double, int32_t>> lengths;
+    for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
+      const size_t at = static_cast<size_t>(suspect.rank) * analysis_.profile.steps + static_cast<size_t>(step);
+      if (!std::isnan(analysis_.profile.own[at])) {
+        lengths.emplace_back(analysis_.steps.step_seconds[static_cast<size_t>(step)], step);
+      }
+    }
+    if (lengths.empty()) return -1;
+    std::sort(lengths.begin(), lengths.end());
+    return lengths[lengths.size() / 2].second;
+  }
+
+  double AffectedShare(const Suspect& suspect) const {
+    int32_t since = 0, within = 0;
+    for (int32_t step = suspect.first_step; step < analysis_.steps.steps; ++step) {
+      if (analysis_.steps.usual[static_cast<size_t>(step)] == 0) continue;
+      ++since;
+      within += step <= suspect.last_step;
+    }
+    return since == 0 ? 0 : suspect.share_of_steps * within / since;
+  }
+
+  const TraceAnalysis& analysis_;
+  const std::vector<SlowCause>& causes_;
+  std::map<int32_t, Prepared> prepared_;
+  size_t spent_ = 0;
+};
+
+}  // namespace
+
+std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes) {
+  return Gains(analysis, causes).Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// What healing each cause would give back, by replaying a typical step of its stretch.
+//
+// For each cause two gains are taken and the larger counts: healing it alone, and healing it when all other causes are
+// healed already. With several equally slow ranks healing one alone gives nothing back, and yet each of them has to go.
+// The typical step is the one of median length among the usual steps of the stretch. Replays are bounded by
+// kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
+// what healing all together gives back. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "detector/localization/slow_cause.h"
+#include "detector/localization/trace_analysis.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxReplayedOperations = 24'000'000;
+
+struct HealingGain {
+  double seconds_per_step = 0;
+  double step_seconds = 0;    // replayed, with nothing healed
+  double steps_affected = 0;  // share of the usual steps since the onset
+  double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
+  bool replayed = false;      // false: an estimate from the excess
+};
+
+// By cause.
+std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_

@@ -1,0 +1,193 @@
+#include "detector/localization/step_replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "detector/localization/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr float kWaited = 1.5F;        // a Send this much longer than its Recv waited for the receiver
+constexpr double kMinFinished = 0.95;  // of the operations, that a replay must reach
+
+}  // namespace
+
+StepReplay::StepReplay(const TraceAnalysis& analysis, int32_t step) : analysis_(&analysis), step_(step) {
+  Collect(analysis);
+  Connect(analysis);
+}
+
+void StepReplay::Collect(const TraceAnalysis& analysis) {
+  const Trace& trace = *analysis.trace;
+  std::vector<uint32_t> order, node_of;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    first_node_.push_back(static_cast<uint32_t>(operation_.size()));
+    const StepRange& range = analysis.steps.Of(rank, step_);
+    order.clear();
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      if (trace.operations[i].finished() && analysis.matched.instance_of[i] != kNoInstance) order.push_back(i);
+    }
+    const auto by_start = [&trace](uint32_t a, uint32_t b) {
+      return trace.operations[a].start_ns < trace.operations[b].start_ns;
+    };
+    if (!std::is_sorted(order.begin(), order.end(), by_start)) std::stable_sort(order.begin(), order.end(), by_start);
+    node_of.assign(range.end - range.begin, kNone);
+    for (const uint32_t i : order) {
+      const OwnInterval& interval = analysis.times.before[i];
+      const bool inside = interval.after >= range.begin && interval.after < range.end;
+      node_of[i - range.begin] = static_cast<uint32_t>(operation_.size());
+      operation_.push_back(i);
+      after_.push_back(inside ? node_of[interval.after - range.begin] : kNone);
+      after_end_.push_back(interval.after_end);
+      recorded_own_.push_back(std::max(0.0F, interval.seconds));
+      duration_.push_back(static_cast<float>(ToSeconds(trace.operations[i].duration_ns())));
+      rank_of_node_.push_back(static_cast<uint32_t>(rank));
+    }
+  }
+  first_node_.push_back(static_cast<uint32_t>(operation_.size()));
+}
+
+void StepReplay::Connect(const TraceAnalysis& analysis) {
+  // Instances of the step get consecutive numbers, by the order in which nodes meet them.
+  absl::flat_hash_map<uint32_t, uint32_t> number_of;
+  number_of.reserve(operation_.size() / 2);
+  meeting_.resize(operation_.size());
+  for (size_t node = 0; node < operation_.size(); ++node) {
+    const uint32_t instance = analysis.matched.instance_of[operation_[node]];
+    const auto [it, added] = number_of.try_emplace(instance, static_cast<uint32_t>(instance_.size()));
+    if (added) instance_.push_back(instance);
+    meeting_[node] = it->second;
+  }
+  first_member_.assign(instance_.size() + 1, 0);
+  for (const uint32_t meeting : meeting_) ++first_member_[meeting + 1];
+  for (size_t i = 0; i < instance_.size(); ++i) first_member_[i + 1] += first_member_[i];
+  member_.resize(operation_.size());
+  recorded_transfer_.assign(instance_.size(), -1);
+  std::vector<uint32_t> next(first_member_.begin(), first_member_.end() - 1);
+  for (size_t node = 0; node < operation_.size(); ++node) {
+    const uint32_t meeting = meeting_[node];
+    member_[next[meeting]++] = static_cast<uint32_t>(node);
+    float& transfer = recorded_transfer_[meeting];
+    if (transfer < 0 || duration_[node] < transfer) transfer = duration_[node];
+  }
+  eager_.assign(operation_.size(), 0);
+  for (size_t node = 0; node < operation_.size(); ++node) {
+    eager_[node] = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend &&
+                   duration_[node] <= kWaited * recorded_transfer_[meeting_[node]];
+  }
+}
+
+void StepReplay::Prepare(const Healing& healing) {
+  own_ = recorded_own_;
+  transfer_ = recorded_transfer_;
+  for (const Healing::OwnTime& healed : healing.own) {
+    const auto rank = static_cast<size_t>(healed.rank);
+    uint32_t largest = kNone;
+    for (uint32_t node = first_node_[rank]; node < first_node_[rank + 1]; ++node) {
+      own_[node] *= healed.scale;
+      if (largest == kNone || own_[node] > own_[largest]) largest = node;
+    }
+    if (largest != kNone) own_[largest] = std::max(0.0F, own_[largest] - healed.largest_less);
+  }
+  if (!healing.transfers.empty()) {
+    absl::flat_hash_map<uint32_t, float> healed;
+    for (const Healing::Transfer& transfer : healing.transfers) healed[transfer.instance] = transfer.seconds;
+    for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
+      const auto found = healed.find(instance_[meeting]);
+      if (found != healed.end()) transfer_[meeting] = std::min(transfer_[meeting], found->second);
+    }
+  }
+  arrival_.assign(operation_.size(), 0);
+  end_.assign(operation_.size(), 0);
+  arrived_.assign(operation_.size(), 0);
+  finished_.assign(operation_.size(), 0);
+  missing_.resize(instance_.size());
+  last_arriver_.assign(instance_.size(), kNone);
+  for (size_t i = 0; i < instance_.size(); ++i) missing_[i] = first_member_[i + 1] - first_member_[i];
+  cursor_.assign(first_node_.begin(), first_node_.end() - 1);
+  open_.clear();
+  for (size_t rank = cursor_.size(); rank > 0; --rank) open_.push_back(static_cast<uint32_t>(rank - 1));
+}
+
+double StepReplay::Run(const Healing& healing) {
+  Prepare(healing);
+  while (!open_.empty()) {
+    const uint32_t rank = open_.back();
+    open_.pop_back();
+    Advance(rank);
+  }
+  double last = 0;
+  size_t finished = 0;
+  for (size_t node = 0; node < operation_.size(); ++node) {
+    finished += finished_[node] != 0;
+    last = std::max(last, end_[node]);
+  }
+  return static_cast<double>(finished) < kMinFinished * static_cast<double>(operation_.size()) ? 0 : last;
+}
+
+void StepReplay::Advance(uint32_t rank) {
+  uint32_t& cursor = cursor_[rank];
+  while (cursor < first_node_[rank + 1]) {
+    const uint32_t after = after_[cursor];
+    double ready = 0;
+    if (after != kNone) {
+      if ((after_end_[cursor] != 0 ? finished_[after] : arrived_[after]) == 0) return;
+      ready = after_end_[cursor] != 0 ? end_[after] : arrival_[after];
+    }
+    arrival_[cursor] = ready + static_cast<double>(own_[cursor]);
+    Arrive(cursor++);
+  }
+}
+
+void StepReplay::Arrive(uint32_t node) {
+  const uint32_t meeting = meeting_[node];
+  arrived_[node] = 1;
+  uint32_t& last = last_arriver_[meeting];
+  if (last == kNone || arrival_[node] > arrival_[last]) last = node;
+  if (eager_[node] != 0) {
+    end_[node] = arrival_[node] + static_cast<double>(transfer_[meeting]);
+    finished_[node] = 1;
+  }
+  if (--missing_[meeting] == 0) Finish(meeting);
+}
+
+void StepReplay::Finish(uint32_t meeting) {
+  const double end = arrival_[last_arriver_[meeting]] + static_cast<double>(transfer_[meeting]);
+  for (uint32_t i = first_member_[meeting]; i < first_member_[meeting + 1]; ++i) {
+    const uint32_t node = member_[i];
+    if (finished_[node] != 0) continue;
+    end_[node] = end;
+    finished_[node] = 1;
+    const uint32_t rank = rank_of_node_[node];
+    // Whoever stands right behind it, or further on, may go on now.
+    if (cursor_[rank] < first_node_[rank + 1] && after_[cursor_[rank]] == node) open_.push_back(rank);
+  }
+}
+
+std::vector<StepReplay::Link> StepReplay::CriticalPath() const {
+  std::vector<Link> path;
+  uint32_t node = kNone;
+  for (uint32_t i = 0; i < operation_.size(); ++i) {
+    if (finished_[i] != 0 && (node == kNone || end_[i] > end_[node])) node = i;
+  }
+  bool through_end = true;
+  while (node != kNone && path.size() < operation_.size()) {
+    // From an end to the member that arrived last; from an arrival on along the rank's own history.
+    const uint32_t meeting = meeting_[node];
+    const uint32_t arriver = through_end && eager_[node] == 0 ? last_arriver_[meeting] : node;
+    Link link;
+    link.operation = operation_[arriver];
+    link.rank = static_cast<int32_t>(rank_of_node_[arriver]);
+    link.own_seconds = own_[arriver];
+    link.transfer_seconds = through_end ? transfer_[meeting] : 0;
+    link.waited = arriver != node;
+    path.push_back(link);
+    through_end = after_end_[arriver] != 0;
+    node = after_[arriver];
+  }
+  return path;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,101 @@
+// One step of the whole job replayed from its records: how long would it have taken if ...
+//
+// The communication-operator graph of the step (Holmes, NSDI'25, section 2.3 of our notes; What-if, OSDI'25): nodes are
+// operations, edges the order within a rank (own_time.h) and membership. A rank arrives at an operation when it has
+// gone on from the one before and done its own work; a collective ends when its last member has arrived and the
+// transfer is done, the transfer being the shortest time inside of any member; a Recv ends when both sides have arrived
+// and the data have moved; a Send that did not wait for its receiver in the records does not in the replay either. No
+// clock of two hosts is compared. Healing replaces own times of some ranks, and lengths of some transfers.
+//
+// Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
+// after the first). Not thread-safe: a replay reuses its buffers. The analysis must outlive it.
+
+#ifndef LOCKSTEP_DETECTOR_LOCALIZATION_STEP_REPLAY_H_
+#define LOCKSTEP_DETECTOR_LOCALIZATION_STEP_REPLAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "detector/localization/own_time.h"
+#include "detector/localization/trace_analysis.h"
+
+namespace lockstep {
+
+// What is different from the records.
+struct Healing {
+  struct OwnTime {
+    int32_t rank = -1;
+    float scale = 1;         // of all own intervals of the rank
+    float largest_less = 0;  // seconds taken off the largest one instead
+  };
+  struct Transfer {
+    uint32_t instance = kNoInstance;  // OperationInstances::instances
+    float seconds = 0;
+  };
+  std::vector<OwnTime> own;
+  std::vector<Transfer> transfers;
+};
+
+class StepReplay {
+ public:
+  StepReplay(const TraceAnalysis& analysis, int32_t step);
+
+  int32_t step() const { return step_; }
+  size_t operations() const { return operation_.size(); }
+
+  // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
+  double Run(const Healing& healing);
+
+  // One link of the chain that the end of the step waited for.
+  struct Link {
+    uint32_t operation = kNoOperation;  // index into Trace::operations
+    int32_t rank = -1;
+    float own_seconds = 0;       // of that rank before it
+    float transfer_seconds = 0;  // of it
+    bool waited = false;         // the link before this one is of another rank: that one arrived last
+  };
+  // Of the latest Run, from the end of the step backwards.
+  std::vector<Link> CriticalPath() const;
+
+ private:
+  static constexpr uint32_t kNone = kNoOperation;
+
+  void Collect(const TraceAnalysis& analysis);
+  void Connect(const TraceAnalysis& analysis);
+  void Prepare(const Healing& healing);
+  void Advance(uint32_t rank);
+  void Arrive(uint32_t node);
+  void Finish(uint32_t meeting);
+
+  const TraceAnalysis* analysis_;
+  int32_t step_;
+  // By node: an operation of the step; nodes of one rank follow one another by rising start.
+  std::vector<uint32_t> operation_;
+  std::vector<uint32_t> after_;  // node; kNone = the beginning of the step
+  std::vector<char> after_end_;
+  std::vector<float> recorded_own_;
+  std::vector<uint32_t> meeting_;  // which meeting it belongs to
+  std::vector<char> eager_;        // a Send that did not wait
+  std::vector<float> duration_;
+  std::vector<uint32_t> first_node_;  // by rank, one past the last at the end
+  std::vector<uint32_t> rank_of_node_;
+  // By meeting: an instance with the nodes of the step in it.
+  std::vector<uint32_t> first_member_;
+  std::vector<uint32_t> member_;
+  std::vector<float> recorded_transfer_;
+  std::vector<uint32_t> instance_;
+  // State of a run.
+  std::vector<float> own_, transfer_;
+  std::vector<double> arrival_, end_;
+  std::vector<uint32_t> missing_;       // by meeting: members that have not arrived
+  std::vector<uint32_t> last_arriver_;  // by meeting: node
+  std::vector<uint32_t> cursor_;        // by rank: next node
+  std::vector<uint32_t> open_;          // ranks that may go on
+  std::vector<char> arrived_, finished_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LOCALIZATION_STEP_REPLAY_H_
