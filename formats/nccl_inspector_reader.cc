@@ -65,8 +65,8 @@ ReadResult NcclInspectorReader::Read(ByteSource& source, JobIndex job) {
   while (result.malformed < kMaxMalformedObjects) {
     const uint64_t offset = stream.offset();
     const absl::StatusOr<char> next = stream.Peek();
-    const absl::StatusOr<absl::string_view> value = next.ok() && *next != '\0' ? stream.Value() : next.status();
     if (next.ok() && *next == '\0') break;
+    const absl::StatusOr<absl::string_view> value = stream.Value();  // repeats an error of Peek
     if (!value.ok()) {
       result.status =
           absl::DataLossError(absl::StrCat(value.status().message(), ", after ", result.records, " records"));

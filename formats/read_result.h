@@ -1,4 +1,4 @@
-// What became of one file.
+// What became of one file. Pure value; thread-compatible.
 
 #ifndef LOCKSTEP_FORMATS_READ_RESULT_H_
 #define LOCKSTEP_FORMATS_READ_RESULT_H_

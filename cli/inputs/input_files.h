@@ -3,6 +3,7 @@
 // A file that cannot be read, or not whole, is listed and does not stop the others; what it gave before the damage
 // counts. In a directory, files of no known format are passed over. Files that name no job (traces of PyTorch and NCCL)
 // belong to the only job that is named, or else to one that is called after their directory.
+// Thread-compatible.
 
 #ifndef LOCKSTEP_CLI_INPUTS_INPUT_FILES_H_
 #define LOCKSTEP_CLI_INPUTS_INPUT_FILES_H_

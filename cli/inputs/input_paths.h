@@ -1,4 +1,4 @@
-// Which files the PATH arguments of a command mean.
+// Which files the PATH arguments of a command mean. Thread-compatible.
 
 #ifndef LOCKSTEP_CLI_INPUTS_INPUT_PATHS_H_
 #define LOCKSTEP_CLI_INPUTS_INPUT_PATHS_H_
