@@ -1,0 +1,239 @@
+#include "detector/links/link_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "detector/structure/job_change.h"
+#include "detector/structure/robust.h"
+#include "detector/trace/trace_wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMinRatio = 1.25;
+constexpr double kMinDeviations = 6;
+constexpr size_t kMinSteps = 3;       // on either side of an onset, and in all
+constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is left to a pair of equals
+constexpr double kSure = 0.95;
+
+struct ClassWord {
+  PathCauseKind kind;
+  VerdictClass verdict_class;
+  VerdictScope scope;
+  const char* what;
+};
+
+constexpr ClassWord kWords[] = {
+    {PathCauseKind::kSend, VerdictClass::kCommSlowTx, VerdictScope::kNetwork, "what %s sends"},
+    {PathCauseKind::kReceive, VerdictClass::kCommSlowRx, VerdictScope::kNetwork, "what %s receives"},
+    {PathCauseKind::kNic, VerdictClass::kCommSlowTx, VerdictScope::kNetwork, "what %s sends or receives"},
+    {PathCauseKind::kHost, VerdictClass::kCommSlowTx, VerdictScope::kNetwork, "what enters or leaves %s"},
+    {PathCauseKind::kLink, VerdictClass::kLinkSlow, VerdictScope::kNetwork, "what goes between %s"},
+    {PathCauseKind::kFabric, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s and the others"},
+    {PathCauseKind::kGroup, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s"},
+    {PathCauseKind::kInside, VerdictClass::kNvlinkSlow, VerdictScope::kMachine, "what goes between the GPUs of %s"},
+};
+
+const ClassWord& WordOf(PathCauseKind kind) {
+  return *std::find_if(std::begin(kWords), std::end(kWords), [&](const ClassWord& word) { return word.kind == kind; });
+}
+
+class Writer {
+ public:
+  Writer(const Trace& trace, const StepTable& steps, const TransferTable& table, const std::vector<SlowPath>& slow)
+      : trace_(trace), steps_(steps), table_(table), slow_(slow) {}
+
+  // A verdict without its cost says nothing yet: `cost` is filled in first.
+  Verdict Write(const PathCause& cause) const {
+    const ClassWord& word = WordOf(cause.kind);
+    Verdict verdict;
+    verdict.scope = word.scope;
+    verdict.verdict_class = word.verdict_class;
+    verdict.advice = cause.kind == PathCauseKind::kInside ? Advice::kCordonAndReplace : Advice::kCheckLink;
+    std::vector<double> onsets;
+    std::vector<double> ratios;
+    for (const int32_t path : cause.paths) {
+      onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
+      ratios.push_back(slow_[static_cast<size_t>(path)].ratio);
+    }
+    verdict.first_step = static_cast<int64_t>(Median(std::move(onsets)));
+    verdict.last_step = static_cast<int64_t>(table_.steps) - 1;
+    AddCulprits(cause, &verdict);
+    AddCost(cause, &verdict);
+    const auto what = absl::ParsedFormat<'s'>::New(word.what);
+    std::string subject = absl::StrFormat(*what, Subject(cause));
+    subject[0] = 'W';
+    verdict.evidence.push_back(
+        {EvidenceKind::kDelayMatrix,
+         absl::StrFormat("%s takes %.2f times as long as the same transfers elsewhere, from step %d on, on %d of the "
+                         "%d paths that have this in common; %d paths were compared.",
+                         subject, Median(std::move(ratios)), verdict.first_step, cause.paths.size(), cause.predicted,
+                         table_.paths.size())});
+    verdict.evidence.push_back(
+        {EvidenceKind::kWhatIf,
+         absl::StrFormat("At the usual transfer time a step would be %.1f ms (%.1f %%) shorter.",
+                         1e3 * verdict.cost.seconds_per_step, 100 * verdict.cost.slowdown_fraction)});
+    return verdict;
+  }
+
+ private:
+  const std::string& HostName(int32_t host) const { return trace_.hosts[static_cast<size_t>(host)]; }
+
+  std::string Subject(const PathCause& cause) const {
+    switch (cause.kind) {
+      case PathCauseKind::kSend:
+      case PathCauseKind::kReceive:
+      case PathCauseKind::kNic: {
+        std::string name = TraceRankName(trace_, cause.ranks[0]);
+        name[0] = 'r';
+        return name;
+      }
+      case PathCauseKind::kLink:
+        return absl::StrCat("host ", HostName(cause.hosts[0]), " and host ", HostName(cause.hosts[1]));
+      case PathCauseKind::kGroup:
+        return TraceRankList(trace_, cause.ranks);
+      case PathCauseKind::kHost:
+      case PathCauseKind::kInside:
+      case PathCauseKind::kFabric:
+        break;
+    }
+    if (cause.hosts.size() == 1) return absl::StrCat("host ", HostName(cause.hosts[0]));
+    return absl::StrCat("the ", cause.hosts.size(), " hosts from ", HostName(cause.hosts.front()), " to ",
+                        HostName(cause.hosts.back()));
+  }
+
+  void AddCulprits(const PathCause& cause, Verdict* verdict) const {
+    switch (cause.kind) {
+      case PathCauseKind::kSend:
+      case PathCauseKind::kReceive:
+      case PathCauseKind::kNic:
+        verdict->culprits = {TraceCulprit(trace_, cause.ranks[0], kSure)};
+        return;
+      case PathCauseKind::kLink:
+        verdict->culprits = {
+            {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kPairedShare}};
+        return;
+      case PathCauseKind::kGroup:
+        for (const int32_t rank : cause.ranks) {
+          verdict->culprits.push_back(TraceCulprit(trace_, rank, 1.0 / static_cast<double>(cause.ranks.size())));
+        }
+        return;
+      case PathCauseKind::kHost:
+      case PathCauseKind::kInside:
+      case PathCauseKind::kFabric:
+        for (const int32_t host : cause.hosts) {
+          verdict->culprits.push_back({.host = HostName(host), .confidence = kPairedShare});
+        }
+        return;
+    }
+  }
+
+  // The most that one rank spends on the excess of these paths, step by step.
+  void AddCost(const PathCause& cause, Verdict* verdict) const {
+    std::vector<double> costs;
+    std::vector<double> lengths;
+    std::vector<double> before;
+    size_t affected = 0;
+    size_t known = 0;
+    std::vector<double> of_rank(trace_.ranks.size(), 0);
+    for (size_t step = 0; step < table_.steps; ++step) {
+      const double length = steps_.step_seconds[step];
+      if (length <= 0) continue;
+      if (static_cast<int64_t>(step) < verdict->first_step) {
+        if (steps_.usual[step] != 0) before.push_back(length);
+        continue;
+      }
+      double most = 0;
+      for (const int32_t path : cause.paths) {
+        const float excess = table_.excess_seconds[static_cast<size_t>(path) * table_.steps + step];
+        if (std::isnan(excess) || excess <= 0) continue;
+        for (const int32_t rank : table_.paths[static_cast<size_t>(path)].ranks) {
+          of_rank[static_cast<size_t>(rank)] += static_cast<double>(excess);
+          most = std::max(most, of_rank[static_cast<size_t>(rank)]);
+        }
+      }
+      for (const int32_t path : cause.paths) {
+        for (const int32_t rank : table_.paths[static_cast<size_t>(path)].ranks) of_rank[static_cast<size_t>(rank)] = 0;
+      }
+      ++known;
+      if (most > 0) ++affected;
+      costs.push_back(std::min(1.0, most / length));
+      lengths.push_back(length);
+    }
+    if (known == 0) return;
+    double share = 0;
+    for (const double cost : costs) share += cost / static_cast<double>(known);
+    const double length = Median(lengths);
+    if (before.size() >= kMinSteps && lengths.size() >= kMinSteps) {
+      share = std::min(share, std::max(0.0, 1 - Median(std::move(before)) / length));
+    }
+    verdict->cost = {.slowdown_fraction = share,
+                     .seconds_per_step = share * length,
+                     .steps_affected_fraction = static_cast<double>(affected) / static_cast<double>(known)};
+  }
+
+  const Trace& trace_;
+  const StepTable& steps_;
+  const TransferTable& table_;
+  const std::vector<SlowPath>& slow_;
+};
+
+}  // namespace
+
+std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
+  const double limit = std::max(kMinRatio, std::exp(kMinDeviations * table.noise));
+  std::vector<SlowPath> slow(table.paths.size());
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    const auto row = absl::MakeConstSpan(table.ratio).subspan(path * table.steps, table.steps);
+    std::vector<double> logs;
+    std::vector<size_t> step_of;
+    for (size_t step = 0; step < table.steps; ++step) {
+      if (std::isnan(row[step]) || row[step] <= 0) continue;
+      logs.push_back(std::log(static_cast<double>(row[step])));
+      step_of.push_back(step);
+    }
+    if (logs.size() < kMinSteps) continue;
+    const LevelShift shift = FindLevelShift(logs, kMinSteps);
+    size_t from = 0;
+    if (shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations) from = shift.at;
+    const auto at = logs.begin() + static_cast<std::ptrdiff_t>(from);
+    double ratio = std::exp(Median({at, logs.end()}));
+    // Where most paths of one duty are slow they are no reference; the path's own past is.
+    if (from > 0) ratio = std::max(ratio, std::exp(Median({at, logs.end()}) - Median({logs.begin(), at})));
+    slow[path] = {.slow = ratio >= limit, .first_step = from == 0 ? 0 : step_of[from], .ratio = ratio};
+  }
+  return slow;
+}
+
+std::vector<Verdict> FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                                   const StepTable& steps, double min_cost) {
+  if (steps.steps < static_cast<int32_t>(kMinSteps)) return {};
+  const TransferTable table = MeasureTransfers(trace, matched, roles, steps);
+  const std::vector<SlowPath> slow = FindSlowPaths(table);
+  std::vector<int32_t> host_of;
+  for (const TraceRank& rank : trace.ranks) host_of.push_back(rank.host);
+  const bool hosts_known = std::none_of(host_of.begin(), host_of.end(), [](int32_t host) { return host < 0; });
+  if (!hosts_known) return {};
+  std::vector<VotePath> paths;
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    paths.push_back({.ranks = table.paths[path].ranks,
+                     .point_to_point = table.paths[path].point_to_point,
+                     .exchange = table.paths[path].exchange,
+                     .slow = slow[path].slow});
+  }
+  const Writer writer(trace, steps, table, slow);
+  std::vector<Verdict> verdicts;
+  for (const PathCause& cause : VoteOnPaths(paths, host_of)) {
+    Verdict verdict = writer.Write(cause);
+    if (verdict.cost.slowdown_fraction >= min_cost) verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+// Slow links, NICs, NVLinks and parts of the network, from transfer times.
+//
+// A path is slow from the step on at which its ratio (transfer_table.h) makes a significant jump, or throughout when it
+// lies above its like from the beginning: by a quarter and by six deviations of the noise of all paths. What the slow
+// paths share is voted on (path_vote.h). Accused is only what costs: the excess of the transfers that nothing overlaps,
+// on the rank with most of it, over the step; and where steps before the onset are recorded, no more than what the step
+// got longer by. Pure. Cost O(operations).
+
+#ifndef LOCKSTEP_DETECTOR_LINKS_LINK_VERDICT_H_
+#define LOCKSTEP_DETECTOR_LINKS_LINK_VERDICT_H_
+
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/links/path_vote.h"
+#include "detector/links/transfer_table.h"
+#include "detector/localization/step_finder.h"
+#include "detector/trace/operation_instances.h"
+#include "detector/trace/trace.h"
+#include "detector/verdict.h"
+
+namespace lockstep {
+
+struct SlowPath {
+  bool slow = false;
+  size_t first_step = 0;
+  double ratio = 1;  // median from the first step on
+};
+
+// By path of the table.
+std::vector<SlowPath> FindSlowPaths(const TransferTable& table);
+
+std::vector<Verdict> FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                                   const StepTable& steps, double min_cost);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LINKS_LINK_VERDICT_H_

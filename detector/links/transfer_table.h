@@ -1,0 +1,49 @@
+// How long data was under way, path by path and step by step, against what the same transfer takes elsewhere.
+//
+// The transfer time of an operation is the shortest time that any member spent inside: the last to arrive waits for
+// nobody, so that no clock is compared and no waiting for a late member counts. A path is a channel of
+// OperationInstances: a group's collectives, or Send/Recv in one direction. Its ratio is transfer time over that of the
+// same operation and size on paths of equal duty (same group family, same side of the host boundary): the lower
+// quartile of the paths' medians, which holds while fewer than three quarters of them are slow. A path without its like
+// is compared with its own quickest quarter, so that only a change shows. C4's delay matrix (arXiv 2406.04594 section
+// 4) and DeepXTrace's are means over pairs; ratios, quartiles and groups as rows are ours.
+//
+// Operations with a missing or unfinished member, and host-side times, are left out. Cost O(operations). Pure values.
+
+#ifndef LOCKSTEP_DETECTOR_LINKS_TRANSFER_TABLE_H_
+#define LOCKSTEP_DETECTOR_LINKS_TRANSFER_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/localization/step_finder.h"
+#include "detector/trace/operation_instances.h"
+#include "detector/trace/trace.h"
+
+namespace lockstep {
+
+struct TransferPath {
+  std::vector<int32_t> ranks;   // rank indices: members by communicator rank, or source and destination
+  bool point_to_point = false;  // from ranks[0] to ranks[1]
+  bool exchange = false;        // every member sends to every other (AllToAll): no ring
+  bool crosses_hosts = false;
+  bool alone = false;  // no path of equal duty to compare with
+};
+
+struct TransferTable {
+  size_t steps = 0;
+  std::vector<TransferPath> paths;
+  // By path, then step. Sums over the operations of the step; NaN = none was measured.
+  std::vector<float> ratio;           // transfer time over the usual one; 1 = as elsewhere
+  std::vector<float> excess_seconds;  // above the usual one, of operations that nothing of the same rank overlaps
+  double noise = 0;                   // robust deviation of log ratio, over all paths and steps
+};
+
+TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                               const StepTable& steps);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_LINKS_TRANSFER_TABLE_H_
