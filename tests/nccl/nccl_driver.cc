@@ -8,6 +8,9 @@
 //   ending=hang    the process stays, with operations unfinished, until it is killed
 //   awkward=0      no awkward orders
 //   lives=N        finalizes everything, unloads the plugin and starts again N times
+//   phases=N       plays N scripts one after the other in each life
+//   pause_ms=N     sleeps between phases
+//   hold=1         waits for a file TRUTH_FILE.go between the first init and the first script
 //   foreign=MASK   bits that somebody else writes into NCCL's mask for a while
 //   nccl=N         what ncclGetVersion says; by default a sound release with that version of the interface
 //
@@ -25,6 +28,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/stop_signal.h"
 #include "tests/nccl/event.h"
 #include "tests/nccl/played_rank.h"
 #include "tests/nccl/plugin_library.h"
@@ -47,6 +52,9 @@ struct Arguments {
   std::string truth_path;
   ScriptOptions script;
   int lives = 1;
+  int phases = 1;
+  int64_t pause_ns = 0;
+  bool is_held = false;
 };
 
 bool Parse(int argc, char** argv, Arguments* arguments) {
@@ -71,6 +79,12 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->script.has_awkward_orders = number != 0;
     } else if (name == "lives") {
       arguments->lives = static_cast<int>(number);
+    } else if (name == "phases") {
+      arguments->phases = static_cast<int>(number);
+    } else if (name == "pause_ms") {
+      arguments->pause_ns = number * kNanosPerMilli;
+    } else if (name == "hold") {
+      arguments->is_held = number != 0;
     } else if (name == "foreign") {
       arguments->script.foreign_mask = static_cast<uint32_t>(number);
     } else if (name == "nccl") {
@@ -91,6 +105,27 @@ std::vector<Communicator> CommunicatorsOf(int life) {
           {.id = first + 2, .name = "pipeline", .nodes = 1, .ranks = 2, .rank = 1}};
 }
 
+// One script for each rank, in two threads each.
+void PlayPhase(const Arguments& arguments, const std::vector<std::unique_ptr<PlayedRank>>& ranks, uint64_t seed,
+               int32_t* mask, Truth* truth) {
+  std::vector<std::unique_ptr<RankScript>> scripts;
+  for (const auto& rank : ranks) {
+    ScriptOptions options = arguments.script;
+    options.seed = seed + scripts.size();
+    // One script meddles, or two would restore each other's mask.
+    if (!scripts.empty()) options.foreign_mask = 0;
+    scripts.push_back(std::make_unique<RankScript>(*rank, mask, options));
+  }
+  std::vector<std::thread> threads;
+  for (const auto& script : scripts) {
+    threads.emplace_back([&script] { script->Launch(); });
+    threads.emplace_back([&script] { script->Progress(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < ranks.size(); ++i) AddRank(*ranks[i], *scripts[i], *truth);
+  truth->masks.push_back(static_cast<uint32_t>(*mask));
+}
+
 // One life of the plugin between its load and its unload. False = it could not be loaded.
 bool Live(const Arguments& arguments, int life, Truth* truth) {
   const auto library = PluginLibrary::Load(arguments.plugin, arguments.newest_version);
@@ -99,29 +134,24 @@ bool Live(const Arguments& arguments, int life, Truth* truth) {
     return false;
   }
   static int32_t mask = 0;  // NCCL's, which outlives the plugin
+  StopSignal never;
   EventCaller caller((*library)->table(), (*library)->version());
   truth->version = caller.version();
   truth->release = static_cast<uint32_t>(nccl_release);
   std::vector<std::unique_ptr<PlayedRank>> ranks;
-  std::vector<std::unique_ptr<RankScript>> scripts;
   for (const Communicator& communicator : CommunicatorsOf(life)) {
     ranks.push_back(std::make_unique<PlayedRank>(caller, &mask, communicator));
     truth->accepted_ranks += ranks.back()->Init() ? 1 : 0;
-    ScriptOptions options = arguments.script;
-    options.seed = options.seed * 1000 + scripts.size() + 10 * static_cast<uint64_t>(life);
-    // One script meddles, or two would restore each other's mask.
-    if (!scripts.empty()) options.foreign_mask = 0;
-    scripts.push_back(std::make_unique<RankScript>(*ranks.back(), &mask, options));
   }
   if (life == 0) truth->mask = static_cast<uint32_t>(mask);
-  std::vector<std::thread> threads;
-  for (const auto& script : scripts) {
-    threads.emplace_back([&script] { script->Launch(); });
-    threads.emplace_back([&script] { script->Progress(); });
+  while (arguments.is_held && access((arguments.truth_path + ".go").c_str(), F_OK) != 0) {
+    never.WaitFor(kNanosPerMilli);
   }
-  for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < ranks.size(); ++i) AddRank(*ranks[i], *scripts[i], *truth);
-  truth->last_mask = static_cast<uint32_t>(mask);
+  for (int phase = 0; phase < arguments.phases; ++phase) {
+    if (phase > 0) never.WaitFor(arguments.pause_ns);
+    const auto number = static_cast<uint64_t>(life * arguments.phases + phase);
+    PlayPhase(arguments, ranks, arguments.script.seed * 1000 + 10 * number, &mask, truth);
+  }
   truth->violations += caller.violations();
   if (arguments.script.ending == Ending::kHang) {
     // Nothing of it may end: this is what a hang looks like from outside.

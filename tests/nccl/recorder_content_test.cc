@@ -88,7 +88,9 @@ class Comparison {
  private:
   void CompareFacts(const TrueOperation& expected, const OperationSlot& slot, uint64_t sequence) {
     EXPECT_EQ(slot.kind, static_cast<uint8_t>(KindOf(expected.function)));
-    if (expected.peer < 0 || job_.header().counters.lost == 0) EXPECT_EQ(slot.sequence, sequence);
+    if (expected.peer < 0 || job_.header().counters.lost == 0) {
+      EXPECT_EQ(slot.sequence, sequence);
+    }
     // What a rank brings: of a ReduceScatter a count for each rank, where the number of ranks is known.
     const bool counts_per_rank = expected.function == "ReduceScatter" && truth_.version >= 4;
     EXPECT_EQ(slot.bytes, counts_per_rank ? expected.bytes * expected.ranks : expected.bytes);

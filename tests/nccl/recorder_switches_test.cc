@@ -5,19 +5,24 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "agent/recorder/ring_format.h"
 #include "agent/sources/rings/ring_reader.h"
 #include "agent/sources/rings/ring_snapshot.h"
 #include "agent/unique_fd.h"
+#include "base/clock.h"
+#include "base/stop_signal.h"
 #include "tests/nccl/abi_values.h"
 #include "tests/nccl/driver_process.h"
+#include "tests/nccl/played_proxy.h"
 #include "tests/nccl/rank_script.h"
 #include "tests/nccl/recorded_job.h"
 #include "tests/nccl/truth.h"
@@ -167,6 +172,96 @@ TEST_F(SwitchesTest, DirectoryThatCannotBeMadeMeansAnUnrecordedJob) {
   driver_.Start(RecorderPath(), 5, {"operations=20"});
   EXPECT_EQ(driver_.Wait(), 0);
   EXPECT_EQ(driver_.ReadTruth().mask, 0u);
+}
+
+// The agent's request, as it writes it into the header.
+void Ask(const std::string& ring_path, uint64_t mask, int64_t expires_at_ns) {
+  std::fstream file(ring_path, std::ios::in | std::ios::out | std::ios::binary);
+  const uint64_t words[] = {mask, static_cast<uint64_t>(expires_at_ns)};
+  file.seekp(offsetof(ring::RingHeader, control));
+  file.write(reinterpret_cast<const char*>(words), sizeof(words));
+}
+
+// Sums of both sides by communicator index, peer and direction.
+using WaitKey = std::tuple<uint64_t, int32_t, int32_t, bool>;
+
+constexpr int64_t kStepSlackNs = 1'000;  // the recorder's clock against the driver's
+
+// How many pairs of ranks have exactly the steps that were played; their waits are compared, those of others only kept
+// below what was played: steps that begin while a request ends may count or not.
+size_t CompareWaits(const RecordedJob& job, const Truth& truth) {
+  std::map<WaitKey, PlayedWaits> expected;
+  for (const TrueWaits& waits : truth.waits) {
+    PlayedWaits& sum = expected[{waits.communicator, waits.rank, waits.peer, waits.is_send}];
+    sum.steps += waits.waits.steps;
+    for (int i = 0; i < 3; ++i) {
+      sum.least_ns[i] += waits.waits.least_ns[i];
+      sum.most_ns[i] += waits.waits.most_ns[i];
+    }
+  }
+  size_t complete = 0;
+  for (const ring::TransferWaits* row : job.transfers()) {
+    const ring::CommunicatorEntry& entry = job.view().communicators[row->communicator];
+    const PlayedWaits& sum = expected[{entry.id, entry.rank, row->peer, row->is_send != 0}];
+    EXPECT_LE(row->steps, sum.steps);
+    const bool is_complete = row->steps == sum.steps;
+    complete += is_complete ? 1 : 0;
+    const int64_t slack_ns = static_cast<int64_t>(sum.steps) * kStepSlackNs;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_LE(static_cast<int64_t>(row->waits_ns[i]), sum.most_ns[i] + slack_ns) << "wait " << i;
+      if (is_complete) {
+        EXPECT_GE(static_cast<int64_t>(row->waits_ns[i]), sum.least_ns[i] - slack_ns) << "wait " << i;
+      }
+    }
+  }
+  return complete;
+}
+
+class DetailTest : public testing::TestWithParam<int> {};
+
+// Who waited for what is known while somebody asks, and not for longer.
+TEST_P(DetailTest, WaitsAreSummedUpWhileAskedForAndEndByThemselves) {
+  constexpr uint32_t kAsked = kColl | kP2p | kProxyOp | kProxyStep;
+  DriverProcess driver;
+  driver.Start(RecorderPath(), GetParam(),
+               {"hold=1", "phases=3", "pause_ms=1500", "operations=60", "awkward=0", "seed=8"});
+  StopSignal never;
+  while (driver.Rings().size() != 1 || !RecordedJob(driver.Rings().front()).is_valid()) never.WaitFor(kNanosPerMilli);
+  const std::string path = driver.Rings().front();
+  Ask(path, kAsked, RealClock().MonotonicNanos() + 2 * kNanosPerSecond);
+  std::ofstream(driver.Path("truth.go")) << "go";
+  ASSERT_EQ(driver.Wait(), 0);
+  const Truth truth = driver.ReadTruth();
+  EXPECT_EQ(truth.violations, 0u);
+  ASSERT_EQ(truth.masks.size(), 3u);
+  EXPECT_EQ(truth.masks[2], truth.mask);  // as before the request
+  const RecordedJob job(path);
+  EXPECT_TRUE(job.view().IsAccountingExact());
+  EXPECT_EQ(job.header().nccl.transfers_dropped, 0u);
+  EXPECT_EQ(job.header().active_mask & kProxyStep, 0u);
+  EXPECT_FALSE(job.transfers().empty());
+  EXPECT_GE(CompareWaits(job, truth), job.transfers().size() / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, DetailTest, testing::Values(1, 3, 5, 7),
+                         [](const testing::TestParamInfo<int>& version) {
+                           return "V" + std::to_string(version.param);
+                         });
+
+TEST_F(SwitchesTest, RecorderThatCostsTooMuchAsksForLess) {
+  driver_.Set("LOCKSTEP_RECORDER_BUDGET", "0.0001");  // percent of a core
+  ASSERT_TRUE(Play(5, {"phases=4", "pause_ms=1100", "operations=50", "awkward=0"}));
+  EXPECT_NE(truth_.mask & kKernelCh, 0u);
+  ASSERT_EQ(truth_.masks.size(), 4u);
+  EXPECT_EQ(truth_.masks.back() & kKernelCh, 0u);
+  EXPECT_EQ(truth_.masks.back() & (kColl | kP2p), kColl | kP2p);
+  const RecordedJob job = OnlyRing(driver_);
+  ASSERT_TRUE(job.is_valid());
+  EXPECT_EQ(job.header().nccl.governor_level, 2u);
+  EXPECT_EQ(job.header().nccl.governor_changes, 2u);
+  // It still sees every operation.
+  EXPECT_TRUE(job.view().IsAccountingExact());
+  EXPECT_EQ(job.header().counters.enqueued, truth_.operations.size());
 }
 
 class ChainTest : public testing::TestWithParam<int> {};

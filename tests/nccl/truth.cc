@@ -25,7 +25,7 @@ auto WaitFields(Waits& w) {
 }
 template <typename T>
 auto HeadFields(T& t) {
-  return std::tie(t.version, t.release, t.accepted_ranks, t.mask, t.last_mask, t.violations);
+  return std::tie(t.version, t.release, t.accepted_ranks, t.mask, t.violations);
 }
 
 template <typename Tuple>
@@ -80,6 +80,7 @@ bool WriteTruth(const Truth& truth, const std::string& path) {
   std::ofstream out(unfinished);
   Write(out, "driver", HeadFields(truth));
   for (const TrueOperation& operation : truth.operations) Write(out, "operation", Fields(operation));
+  for (const uint32_t mask : truth.masks) Write(out, "mask", std::tie(mask));
   for (const TrueWaits& waits : truth.waits) Write(out, "waits", WaitFields(waits));
   out.close();
   std::error_code error;
@@ -97,6 +98,8 @@ bool ReadTruth(const std::string& path, Truth* truth) {
       has_head = true;
     } else if (word == "operation") {
       Read(in, Fields(truth->operations.emplace_back()));
+    } else if (word == "mask") {
+      Read(in, std::tie(truth->masks.emplace_back()));
     } else if (word == "waits") {
       Read(in, WaitFields(truth->waits.emplace_back()));
     } else {

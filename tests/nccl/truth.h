@@ -51,10 +51,10 @@ struct Truth {
   uint32_t release = 0;                   // what ncclGetVersion says
   int accepted_ranks = 0;                 // that the plugin did not decline
   uint32_t mask = 0;                      // after the first init
-  uint32_t last_mask = 0;                 // at the end
   uint64_t violations = 0;                // see EventCaller
-  std::vector<TrueOperation> operations;  // by rank, in order of launch
-  std::vector<TrueWaits> waits;
+  std::vector<uint32_t> masks;            // after each phase
+  std::vector<TrueOperation> operations;  // by phase and rank, in order of launch
+  std::vector<TrueWaits> waits;           // by phase
 };
 
 // Appends what one rank did. REQUIRES: its threads have ended.

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Real collector, real agent, NCCL played by driver processes: a late rank, a slow link and a hang, by version of NCCL.
+
+Usage: verdict_test.py BINARIES STATE_DIRECTORY [CASE ...]
+"""
+
+import pathlib
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tools"))
+
+from demo.scenario import ACCUSING_SCOPES, Verdict, describe  # noqa: E402
+from demo.stack import Stack, StackError  # noqa: E402
+
+RANKS = 4
+LATE = ("compute_slow", "host_slow")
+HANG = ("hang_not_entered", "hang_in_communication")
+HEALTHY_SECONDS = 12
+# A verdict comes within seconds on a machine of its own; on a shared one it may take longer.
+PATIENCE_SECONDS = 60
+# How long a fault that may stay unnamed is watched.
+WATCH_SECONDS = 15
+
+
+class PlayedJob:
+    """RANKS processes of nccl_train on a stack."""
+
+    def __init__(self, stack, version, network):
+        self.stack, self.board, self.control = stack, stack.rings / "board", stack.rings / "control"
+        for rank in range(RANKS):
+            stack.start(f"rank{rank}", [
+                stack.binaries / "tests/nccl/nccl_train", stack.binaries / "agent/recorder/libnccl-profiler-lockstep.so",
+                version, rank, RANKS, self.board, self.control, f"network={int(network)}"],
+                LOCKSTEP_RING_DIR=str(stack.rings), LOCKSTEP_JOB_ID=stack.job, RANK=str(rank), WORLD_SIZE=str(RANKS),
+                LOCAL_RANK=str(rank))
+
+    def close(self):
+        for rank in range(RANKS):
+            self.stack.stop(f"rank{rank}", patience_seconds=1)
+
+    def break_it(self, fault):
+        print(f">>> {fault or 'healed'}", flush=True)
+        temporary = self.control.with_suffix(".new")
+        temporary.write_text(fault)
+        temporary.rename(self.control)
+
+    def accusations(self):
+        """What has ever been said against a machine, a network or a program: [(id, class, [rank])]."""
+        return [(i["id"], i["verdict"]["class"], [c.get("rank", 0) for c in i["verdict"].get("culprits", [])],
+                 "; ".join(describe(c) for c in i["verdict"].get("culprits", [])))
+                for i in self.stack.incidents() if i["verdict"]["scope"] in ACCUSING_SCOPES]
+
+    def watch(self, seconds, allowed_ranks=(), known=0):
+        """Nobody but `allowed_ranks` may be accused meanwhile."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.stack.check_alive()
+            for _, kind, ranks, who in self.accusations()[known:]:
+                if not ranks or not set(ranks) <= set(allowed_ranks):
+                    raise Verdict(f"{kind} accuses {who}")
+            time.sleep(0.5)
+
+    def expect(self, rank, classes, known=0):
+        """Waits until `rank`, and nobody else, is accused of one of `classes`."""
+        begin = time.monotonic()
+        while time.monotonic() - begin < PATIENCE_SECONDS:
+            self.stack.check_alive()
+            for _, kind, ranks, who in self.accusations()[known:]:
+                if ranks != [rank] or kind not in classes:
+                    raise Verdict(f"expected rank {rank} as {' or '.join(classes)}, got {kind} of {who}")
+                print(f"{kind} of {who}, {time.monotonic() - begin:.1f} s after the fault", flush=True)
+                return len(self.accusations())
+            time.sleep(0.2)
+        raise Verdict(f"rank {rank} was not named within {PATIENCE_SECONDS} s")
+
+    def discover(self):
+        stack = self.stack
+        stack.wait_until("all ranks", lambda: len(stack.ranks()) == RANKS, 30)
+        self.watch(HEALTHY_SECONDS)
+
+
+def named(job):
+    """Times good enough to name the late rank, and later the rank that hangs."""
+    job.discover()
+    job.break_it("slow 2 1.6")
+    known = job.expect(2, LATE)
+    job.break_it("")
+    job.stack.wait_until("the incident to resolve",
+                         lambda: all(i["state"].upper().endswith("RESOLVED") for i in job.stack.incidents()), PATIENCE_SECONDS)
+    job.break_it("hang 1 1")
+    job.expect(1, HANG, known)
+
+
+def link(job):
+    """A slow link between two ranks may be called the fault of either or of their link, but of nobody else."""
+    job.discover()
+    job.break_it("link 2 8")
+    job.watch(WATCH_SECONDS, allowed_ranks=(2, 3))
+
+
+def not_wrong(job):
+    """Nothing is known of the GPU: the late rank may stay unnamed, but nobody else may be named."""
+    job.discover()
+    job.break_it("slow 2 1.6")
+    job.watch(WATCH_SECONDS, allowed_ranks=(2,))
+    if not job.accusations():
+        print("abstained", flush=True)
+
+
+CASES = {
+    "gpu_timer": (5, False, named),
+    "gpu_timer_link": (7, False, link),
+    "kernel_window": (3, False, named),
+    "proxy_envelope": (2, True, not_wrong),
+    "host_enqueue": (1, False, not_wrong),
+}
+
+
+def run(name, binaries, state):
+    version, network, act = CASES[name]
+    print(f"--- {name}: interface version {version}", flush=True)
+    with Stack(state / name, binaries) as stack:
+        stack.start_collector()
+        stack.start_agent()
+        job = PlayedJob(stack, version, network)
+        try:
+            act(job)
+        finally:
+            job.close()
+
+
+def main():
+    binaries, state = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    failed = 0
+    for name in sys.argv[3:] or CASES:
+        try:
+            run(name, binaries, state)
+        except (StackError, Verdict) as error:
+            print(f"{name}: {error}", flush=True)
+            failed = 1
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
