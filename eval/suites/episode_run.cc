@@ -146,7 +146,7 @@ EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine
   outcome.score = ScoreReport(report, episode.truth, options.min_cost);
   if (suite.procedure == Procedure::kPrefixes) LookAtPrefixes(plan, episode, engine, options, &outcome);
   if (suite.procedure == Procedure::kHangCuts) LookAfterTheHang(episode, engine, options, &outcome);
-  if (suite.baselines && options.baselines) {
+  if (options.baselines) {
     const JoinedTrace joined(episode.evidence.trace);
     for (const Baseline& baseline : AllBaselines()) {
       outcome.baselines.push_back(ScoreRanking(baseline.rank(joined), episode.evidence.trace, episode.truth));
@@ -157,7 +157,9 @@ EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine
 
 EpisodeOutcome RunEpisode(const Suite& suite, uint64_t number, const Engine& engine, const RunOptions& options,
                           const Clock& clock) {
-  EpisodeOutcome outcome = RunPlan(PlanOf(suite, number), suite, engine, options, clock);
+  RunOptions these = options;
+  if (suite.baseline_every == 0 || number % static_cast<uint64_t>(suite.baseline_every) != 0) these.baselines = false;
+  EpisodeOutcome outcome = RunPlan(PlanOf(suite, number), suite, engine, these, clock);
   outcome.number = number;
   return outcome;
 }

@@ -23,7 +23,7 @@ using Engine = std::function<JobReport(const JobEvidence& evidence)>;
 
 struct RunOptions {
   double min_cost = 0.03;  // below it nobody has to be accused
-  bool baselines = true;   // where the suite has them
+  bool baselines = true;   // RunEpisode: where the suite has them
 };
 
 // The episode of a plan, cut where the plan says so.

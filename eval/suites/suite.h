@@ -42,9 +42,9 @@ struct Suite {
   Procedure procedure;
   int32_t episodes;
   int32_t quick_episodes;
-  bool scores_classes;  // also of causes that blame nobody: the recordings are long enough to see them
-  bool baselines;       // are run as well
-  bool one_at_a_time;   // large, or timed
+  bool scores_classes;     // also of causes that blame nobody: the recordings are long enough to see them
+  int32_t baseline_every;  // the other methods run on every so many-th episode; 0 = never
+  bool one_at_a_time;      // large, or timed
   EpisodePlan (*plan)(uint64_t number, Random& random);
 };
 

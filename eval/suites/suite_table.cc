@@ -177,18 +177,17 @@ EpisodePlan EveryClass(uint64_t number, Random& random) {
 }
 
 constexpr Suite kSuites[] = {
-    {"localize-2048", "one slow device at 2,048 GPUs", Procedure::kWhole, 200, 6, false, true, true, Localize2048},
-    {"localize-8192", "one slow device at 8,192 GPUs", Procedure::kWhole, 60, 2, false, true, true, Localize8192},
-    {"localize-80000", "one slow device at 80,000 GPUs", Procedure::kWhole, 4, 0, false, false, true, Localize80000},
-    {"slow-compute", "one rank at least 10 % slower in compute, step by step", Procedure::kPrefixes, 200, 12, false,
-     false, false, SlowCompute},
-    {"hangs", "the job stops for good", Procedure::kHangCuts, 320, 16, true, false, false, Hang},
-    {"innocent", "healthy, uneven, pausing or changed jobs: nobody is to blame", Procedure::kWhole, 1000, 24, false,
-     true, false, Innocent},
-    {"two-at-once", "two unrelated slow devices", Procedure::kWhole, 200, 12, true, false, false, TwoSlow},
-    {"tenth-at-once", "a tenth of the machines slow at once", Procedure::kWhole, 120, 6, true, true, false, SlowTenth},
-    {"classes", "every kind of fault and irregularity in turn", Procedure::kWhole, 540, 27, true, true, false,
-     EveryClass},
+    {"localize-2048", "one slow device at 2,048 GPUs", Procedure::kWhole, 160, 6, false, 4, true, Localize2048},
+    {"localize-8192", "one slow device at 8,192 GPUs", Procedure::kWhole, 80, 2, false, 4, true, Localize8192},
+    {"localize-80000", "one slow device at 80,000 GPUs", Procedure::kWhole, 4, 0, false, 0, true, Localize80000},
+    {"slow-compute", "one rank at least 10 % slower in compute, step by step", Procedure::kPrefixes, 200, 12, false, 0,
+     false, SlowCompute},
+    {"hangs", "the job stops for good", Procedure::kHangCuts, 400, 16, true, 0, false, Hang},
+    {"innocent", "healthy, uneven, pausing or changed jobs: nobody is to blame", Procedure::kWhole, 1000, 24, false, 5,
+     false, Innocent},
+    {"two-at-once", "two unrelated slow devices", Procedure::kWhole, 200, 12, true, 0, false, TwoSlow},
+    {"tenth-at-once", "a tenth of the machines slow at once", Procedure::kWhole, 120, 6, true, 2, false, SlowTenth},
+    {"classes", "every kind of fault and irregularity in turn", Procedure::kWhole, 540, 27, true, 5, false, EveryClass},
 };
 
 }  // namespace

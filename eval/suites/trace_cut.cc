@@ -32,14 +32,12 @@ Trace Filtered(const Trace& trace, Keep keep) {
 }  // namespace
 
 Trace UntilTime(const Trace& trace, int64_t host_ns) {
-  Trace cut = Filtered(trace, [&](size_t, size_t, TraceOperation* operation) {
+  return Filtered(trace, [&](size_t, size_t, TraceOperation* operation) {
     if (operation->enqueue_ns > host_ns) return false;
     if (operation->started() && operation->start_ns > host_ns) operation->start_ns = operation->end_ns = kNoTime;
     if (operation->finished() && operation->end_ns > host_ns) operation->end_ns = kNoTime;
     return true;
   });
-  for (TraceRank& rank : cut.ranks) rank.last_seen_ns = host_ns;
-  return cut;
 }
 
 Trace SeenByAgents(const Trace& trace, int64_t host_ns, const std::vector<std::string>& silent_hosts) {

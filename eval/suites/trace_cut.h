@@ -12,7 +12,8 @@
 namespace lockstep {
 
 // What was recorded until `host_ns` on every host's own clock: later operations are missing, those under way have not
-// begun or not ended. Hosts whose clocks are apart are cut as far apart. Who looks knows when: TraceRank::last_seen_ns.
+// begun or not ended. Hosts whose clocks are apart are cut as far apart. Like a file, it does not tell when it was
+// made.
 Trace UntilTime(const Trace& trace, int64_t host_ns);
 
 // The same as an agent delivers it, which says when it looked: at host_ns, at every rank but those of `silent_hosts`.

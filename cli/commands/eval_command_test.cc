@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/testing/sim_clock.h"
+#include "cli/command_line.h"
+#include "cli/exit_code.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+struct Result {
+  ExitCode exit_code;
+  std::string out;
+  std::string err;
+};
+
+Result Eval(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"eval", "collectives"});
+  SimClock clock;
+  std::ostringstream out, err;
+  const ExitCode exit_code = RunCommandLine(arguments, {"", out, err, /*width=*/0, /*progress=*/false, clock});
+  return {exit_code, out.str(), err.str()};
+}
+
+TEST(EvalCommandTest, TheSameSeedsGiveTheSameBytesOnAnyNumberOfThreads) {
+  const std::vector<std::string> arguments = {"--suite", "hangs", "--episodes", "3", "-o", "json", "--threads"};
+  std::vector<std::string> one = arguments, two = arguments;
+  one.push_back("1");
+  two.push_back("2");
+  const Result alone = Eval(one);
+  ASSERT_EQ(alone.exit_code, ExitCode::kOk) << alone.err;
+  EXPECT_EQ(Eval(two).out, alone.out);
+  const nlohmann::json json = nlohmann::json::parse(alone.out);
+  EXPECT_EQ(json["seeds"], "tune");
+  ASSERT_EQ(json["suites"].size(), 1u);
+  EXPECT_EQ(json["suites"][0]["episodes"], 3);
+  EXPECT_EQ(json["measures"].size(), 2u);
+}
+
+TEST(EvalCommandTest, ReportingSeedsAreOthers) {
+  const auto text = [](const char* seeds) {
+    return Eval({"--suite", "hangs", "--episodes", "2", "--seeds", seeds, "-o", "json"}).out;
+  };
+  EXPECT_NE(nlohmann::json::parse(text("report"))["suites"][0]["records"],
+            nlohmann::json::parse(text("tune"))["suites"][0]["records"]);
+}
+
+TEST(EvalCommandTest, OneEpisodeIsShownWithItsTruth) {
+  const Result result = Eval({"--suite", "hangs", "--episode", "3"});
+  ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.err;
+  EXPECT_NE(result.out.find("truth: machine hang_not_entered"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("true state: hung"), std::string::npos) << result.out;
+}
+
+TEST(EvalCommandTest, WhatCannotBeMeantIsRefused) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--suite", "no-such-suite"},
+                                                    {"--seeds", "both"},
+                                                    {"--threads", "0"},
+                                                    {"--episode", "3"},
+                                                    {"--episodes", "1000000000"}}) {
+    EXPECT_EQ(Eval(arguments).exit_code, ExitCode::kUsage) << arguments[0];
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
