@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +33,17 @@ inline double MedianInPlace(std::vector<double>* values) {
 inline double SigmaInPlace(std::vector<double>* values, double center) {
   for (double& value : *values) value = std::abs(value - center);
   return kMadToSigma * MedianInPlace(values);
+}
+
+// Robust standard deviation from the shortest interval that holds half of the values: right even when half of
+// them belong to another, displaced crowd (the ranks of one slow host among those of two).
+inline double SigmaOfShortestHalf(std::vector<double>* values) {
+  if (values->size() < 2) return 0;
+  std::sort(values->begin(), values->end());
+  const size_t half = (values->size() + 1) / 2 - 1;  // places from the first to the last of a half
+  double width = values->back() - values->front();
+  for (size_t i = 0; i + half < values->size(); ++i) width = std::min(width, (*values)[i + half] - (*values)[i]);
+  return width * kMadToSigma / 2;
 }
 
 }  // namespace lockstep

@@ -132,16 +132,16 @@ class DependencyLearner {
   std::vector<char> Run() {
     std::vector<char> awaited(static_cast<size_t>(roles_.families) * kOperationKinds, 0);
     ChooseSamples();
-    Irregularity(awaited);
+    Deviations(awaited);
     const std::vector<Sweep::Counts> counts = counts_;
     for (size_t kind = 0; kind < awaited.size(); ++kind) awaited[kind] = counts[kind].beside * 2 < counts[kind].ended;
-    double least = Irregularity(awaited);
-    for (size_t kind = 0; kind < awaited.size() && least > 0; ++kind) {
+    std::vector<double> best = Deviations(awaited);
+    for (size_t kind = 0; kind < awaited.size(); ++kind) {
       if (counts[kind].beside == 0) continue;
       awaited[kind] ^= 1;
-      const double changed = Irregularity(awaited);
-      if (changed < (1 - kMinGain) * least) {
-        least = changed;
+      std::vector<double> changed = Deviations(awaited);
+      if (MoreRegular(changed, best)) {
+        best = std::move(changed);
       } else {
         awaited[kind] ^= 1;
       }
@@ -159,10 +159,21 @@ class DependencyLearner {
     }
   }
 
-  // Mean deviation of own times from their median at the same place of the step: the mean, so that the few steps in
-  // which something is late count.
-  double Irregularity(const std::vector<char>& awaited) {
-    double sum = 0;
+  // Where it makes a difference at all.
+  static bool MoreRegular(const std::vector<double>& changed, const std::vector<double>& best) {
+    double with = 0, without = 0;
+    for (size_t place = 0; place < best.size(); ++place) {
+      if (changed[place] == best[place]) continue;
+      with += changed[place];
+      without += best[place];
+    }
+    return with < (1 - kMinGain) * without;
+  }
+
+  // Mean deviation of own times from their median at the same place of the step, place by place: the mean, so that the
+  // few steps in which something is late count.
+  std::vector<double> Deviations(const std::vector<char>& awaited) {
+    std::vector<double> deviations;
     Sweep sweep(trace_, roles_, awaited);
     for (const size_t rank : samples_) {
       std::map<uint32_t, std::vector<std::vector<double>>> places;  // calls per step -> place -> own times
@@ -180,11 +191,11 @@ class DependencyLearner {
         }
       }
       for (auto& [calls, known] : places) {
-        for (std::vector<double>& values : known) sum += Deviation(&values);
+        for (std::vector<double>& values : known) deviations.push_back(Deviation(&values));
       }
     }
     counts_ = sweep.counts();
-    return sum;
+    return deviations;
   }
 
   static double Deviation(std::vector<double>* values) {

@@ -12,7 +12,8 @@ namespace {
 constexpr double kErrorOfMedian = 1.2533;  // of a normal distribution: sqrt(pi / 2)
 constexpr size_t kMaxNoiseRanks = 256;     // per class
 constexpr size_t kMinSpreadPeers = 8;      // fewer say nothing about how peers differ
-constexpr double kMinShare = 0.5;          // of the median excess, in a step that counts as slow
+constexpr int kRounds = 3;
+constexpr double kMinShare = 0.5;  // of the median excess, in a step that counts as slow
 
 struct Noise {
   double between_steps = 0;  // of one rank's excess about its median
@@ -67,9 +68,7 @@ class Search {
     const auto n = static_cast<double>(std::max<size_t>(2, profile_.steps));
     noise.between_steps = kMadToSigma * MedianInPlace(&deviations) * std::sqrt(n / (n - 1));
     if (medians.size() >= kMinSpreadPeers) {
-      std::vector<double> copy = medians;
-      const double center = MedianInPlace(&copy);
-      noise.between_peers = SigmaInPlace(&medians, center);
+      noise.between_peers = SigmaOfShortestHalf(&medians);
     }
     return noise;
   }
@@ -95,21 +94,33 @@ class Search {
     return found;
   }
 
+  static void Known(absl::Span<const float> row, size_t first, size_t last, std::vector<double>* values) {
+    values->clear();
+    for (size_t step = first; step <= last; ++step) {
+      if (!std::isnan(row[step])) values->push_back(static_cast<double>(row[step]));
+    }
+  }
+
   bool Convict(int32_t rank, const Noise& noise, Suspect* suspect) const {
     const absl::Span<const float> excess = profile_.Row(profile_.excess, static_cast<size_t>(rank));
     const double least = kMinShare * options_.min_cost * steps_.usual_seconds;
     const double detectable = min_significance_ * noise.between_steps / std::sqrt(static_cast<double>(excess.size()));
     size_t first = 0, last = 0;
-    if (!LargestStretch(excess, std::max(least, detectable) / 2, &first, &last)) return false;
-    std::vector<double> values, own;
-    for (size_t step = first; step <= last; ++step) {
-      if (std::isnan(excess[step])) continue;
-      values.push_back(static_cast<double>(excess[step]));
-      own.push_back(static_cast<double>(profile_.own[static_cast<size_t>(rank) * profile_.steps + step]));
+    double drift = std::max(least, detectable) / 2;
+    std::vector<double> values;
+    double effect = 0;
+    // The stretch of what is a suspect at all, then that of half of the effect: a rank that was a little slow before
+    // its fault began has its onset at the fault.
+    for (int round = 0; round < kRounds; ++round) {
+      if (!LargestStretch(excess, drift, &first, &last)) return false;
+      Known(excess, first, last, &values);
+      if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
+      effect = MedianInPlace(&values);
+      drift = std::max(drift, kMinShare * effect);
     }
-    if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
-    const std::vector<double> by_step = values;
-    const double effect = MedianInPlace(&values);
+    std::vector<double> by_step, own;
+    Known(excess, first, last, &by_step);
+    Known(profile_.Row(profile_.own, static_cast<size_t>(rank)), first, last, &own);
     const auto strong =
         std::count_if(by_step.begin(), by_step.end(), [effect](double value) { return value >= kMinShare * effect; });
     const auto n = static_cast<double>(by_step.size());

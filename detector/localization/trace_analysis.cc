@@ -40,6 +40,47 @@ double MicrobatchesOf(const TraceAnalysis& analysis) {
   return most == 0 ? 1 : std::max(1.0, static_cast<double>(most) / 4);
 }
 
+constexpr size_t kPauseSampleRanks = 64;
+
+// The longest stretch of a rank's step in which it is in no operation.
+double LongestGapSeconds(const Trace& trace, size_t rank, const StepRange& range) {
+  int64_t longest_ns = 0;
+  int64_t busy_until_ns = kNoTime;
+  const size_t begin = std::max<size_t>(range.begin, trace.first_operation[rank] + 1) - 1;
+  for (size_t i = begin; i < range.end; ++i) {
+    const TraceOperation& operation = trace.operations[i];
+    if (!operation.started() || !operation.finished()) continue;
+    if (busy_until_ns != kNoTime) longest_ns = std::max(longest_ns, operation.start_ns - busy_until_ns);
+    busy_until_ns = std::max(busy_until_ns, operation.end_ns);
+  }
+  return static_cast<double>(longest_ns) * 1e-9;
+}
+
+// By step: how much longer than in a usual step the middle rank was in no operation; 0 in usual steps.
+std::vector<double> PausesOf(const TraceAnalysis& analysis) {
+  const size_t ranks = analysis.trace->ranks.size();
+  const auto steps = static_cast<size_t>(analysis.steps.steps);
+  std::vector<double> gap(steps, 0);
+  std::vector<double> usual;
+  for (size_t step = 0; step < steps; ++step) {
+    std::vector<double> gaps;
+    for (size_t rank = 0; rank < ranks; rank += 1 + ranks / kPauseSampleRanks) {
+      const StepRange& range = analysis.steps.Of(rank, static_cast<int32_t>(step));
+      if (!range.empty()) gaps.push_back(LongestGapSeconds(*analysis.trace, rank, range));
+    }
+    if (gaps.empty()) continue;
+    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
+    gap[step] = gaps[gaps.size() / 2];
+    if (analysis.steps.usual[step] != 0) usual.push_back(gap[step]);
+  }
+  std::sort(usual.begin(), usual.end());
+  const double typical = usual.empty() ? 0 : usual[usual.size() / 2];
+  for (size_t step = 0; step < steps; ++step) {
+    gap[step] = analysis.steps.usual[step] != 0 ? 0 : std::max(0.0, gap[step] - typical);
+  }
+  return gap;
+}
+
 }  // namespace
 
 TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness) {
@@ -75,6 +116,7 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   for (size_t step = 0; step < profile.steps; ++step) {
     if (profile.step_seconds[step] <= 0 || analysis.steps.usual[step] == 0) profile.step_seconds[step] = unknown;
   }
+  profile.pause_seconds = PausesOf(analysis);
   profile.microbatches = MicrobatchesOf(analysis);
   return profile;
 }
