@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "detector/input.h"
 #include "formats/file_name.h"
@@ -59,14 +58,16 @@ struct Call {
 
 // "nccl:all_reduce", "nccl:send 0->1", "nccl:recv 1<-0".
 Call CallOf(absl::string_view profiling_name) {
-  const std::vector<absl::string_view> words = absl::StrSplit(profiling_name, absl::MaxSplits(' ', 1));
+  const size_t space = profiling_name.find(' ');
   Call call;
-  call.kind = OperationKindOf(words[0]);
-  if (words.size() < 2 || (call.kind != OperationKind::kSend && call.kind != OperationKind::kRecv)) return call;
-  const size_t arrow = words[1].find_first_of("<-");
+  call.kind = OperationKindOf(profiling_name.substr(0, space));
+  const bool transfer = call.kind == OperationKind::kSend || call.kind == OperationKind::kRecv;
+  if (!transfer || space == absl::string_view::npos) return call;
+  const absl::string_view sides = profiling_name.substr(space + 1);
+  const size_t arrow = sides.find_first_of("<-");
   int32_t peer = -1;
-  if (arrow != absl::string_view::npos && arrow + 2 < words[1].size() &&
-      absl::SimpleAtoi(words[1].substr(arrow + 2), &peer)) {
+  if (arrow != absl::string_view::npos && arrow + 2 < sides.size() &&
+      absl::SimpleAtoi(sides.substr(arrow + 2), &peer)) {
     call.peer = peer;
   }
   return call;
