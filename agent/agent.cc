@@ -65,7 +65,16 @@ void Agent::Run(StopSignal& stop, const std::function<void()>& alive) {
     Tick();
     alive();
     next_ns = std::max(next_ns + tick_ns_, clock_.MonotonicNanos());
-  } while (!stop.WaitFor(next_ns - clock_.MonotonicNanos()));
+  } while (!WaitUntil(next_ns, stop));
+}
+
+bool Agent::WaitUntil(int64_t next_ns, StopSignal& stop) {
+  const int64_t slices = (next_ns - clock_.MonotonicNanos()) / RingsSource::kKeepUpNanos;
+  for (int64_t i = 0; i < slices && clock_.MonotonicNanos() < next_ns; ++i) {
+    if (stop.WaitFor(RingsSource::kKeepUpNanos)) return true;
+    rings_->KeepUp();
+  }
+  return stop.WaitFor(next_ns - clock_.MonotonicNanos());
 }
 
 absl::Status Agent::Ready() const {

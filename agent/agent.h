@@ -44,6 +44,8 @@ class Agent {
  private:
   Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
 
+  // Sleeps until `next_ns`, and keeps up with busy rings meanwhile. True = told to stop.
+  bool WaitUntil(int64_t next_ns, StopSignal& stop);
   void WatchOwnUsage(int64_t now_ns);
 
   const int64_t tick_ns_;
@@ -51,7 +53,7 @@ class Agent {
   AgentMetrics& metrics_;
   const Clock& clock_;
   SourceRunner runner_;
-  const RingsSource* rings_ = nullptr;  // owned by runner_
+  RingsSource* rings_ = nullptr;  // owned by runner_
   Watchdog watchdog_;
   double core_fraction_ = 0;
   std::atomic<bool> ticked_{false};

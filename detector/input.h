@@ -64,6 +64,20 @@ struct InFlightOperation {
   int64_t age_ns = 0;  // when the report was made
   uint64_t bytes = 0;
   int32_t peer = -1;
+  TimingQuality timing_quality = TimingQuality::kUnknown;  // kHostEnqueue: whether it has begun is not known
+  uint32_t channels_started = 0;                           // NCCL profiler: channels whose kernel has begun
+  uint32_t channels_finished = 0;                          // and ended
+};
+
+// What the network transfers with one peer waited for, summed up since the recorder started; only watched for a time.
+struct TransferWaits {
+  int32_t peer = -1;  // communicator rank
+  bool is_send = false;
+  uint64_t steps = 0;  // chunks that are over
+  uint64_t bytes = 0;
+  // Sending: until the own GPU had filled the buffer; for the peer's credit; on the wire. Receiving: for data from the
+  // peer; for the flush to the GPU; until the own GPU had emptied the buffer.
+  uint64_t waits_ns[3] = {};
 };
 
 // One communicator as one rank sees it.
@@ -78,8 +92,9 @@ struct CommunicatorView {
   uint64_t finished = 0;
   int64_t idle_ns = 0;  // since one of the three last changed, when the report was made
   std::optional<InFlightOperation> oldest_in_flight;
-  uint32_t stride = 1;                // only sequences that are multiples of it are in `operations`
-  std::vector<Operation> operations;  // finished since the last report, by rising enqueue time
+  std::vector<TransferWaits> transfers;  // while the recorder watches them
+  uint32_t stride = 1;                   // only sequences that are multiples of it are in `operations`
+  std::vector<Operation> operations;     // finished since the last report, by rising enqueue time
 };
 
 // One rank: a recorded process of the job.

@@ -58,6 +58,9 @@ std::optional<InFlightOperation> ToInFlight(const wire::CommunicatorReport& from
   to.age_ns = std::clamp<int64_t>(in_flight.age_ns(), 0, kMaxMonotonicNanos);
   to.bytes = in_flight.bytes();
   to.peer = std::max(in_flight.peer(), -1);
+  to.timing_quality = ToTimingQuality(in_flight.timing_quality(), losses);
+  to.channels_started = in_flight.channels_started();
+  to.channels_finished = in_flight.channels_finished();
   return to;
 }
 
@@ -70,9 +73,27 @@ absl::Status CheckCommunicator(const wire::CommunicatorReport& from) {
   if (from.enqueued() > kMaxSequence || from.started() > kMaxSequence || from.finished() > kMaxSequence) {
     return Invalid("progress", "out of range");
   }
+  RETURN_IF_ERROR(CheckCount("transfers", from.transfers_size(), kMaxTransfersPerCommunicator));
   const uint32_t stride = from.operations().stride();
   if (stride > kMaxStride || (stride & (stride - 1)) != 0) {
     return Invalid("operations.stride", absl::StrCat(stride, " is not a power of two up to ", kMaxStride));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillTransfers(const wire::CommunicatorReport& from, CommunicatorView& to) {
+  to.transfers.reserve(from.transfers_size());
+  for (const wire::TransferWaits& transfer : from.transfers()) {
+    TransferWaits& added = to.transfers.emplace_back();
+    const bool is_member = transfer.peer() >= 0 && transfer.peer() < std::max(from.size(), 1);
+    if (!is_member || static_cast<size_t>(transfer.waits_ns_size()) != std::size(added.waits_ns)) {
+      return Invalid("transfers", absl::StrCat("peer ", transfer.peer(), ", ", transfer.waits_ns_size(), " waits"));
+    }
+    added.peer = transfer.peer();
+    added.is_send = transfer.is_send();
+    added.steps = transfer.steps();
+    added.bytes = transfer.bytes();
+    std::copy(transfer.waits_ns().begin(), transfer.waits_ns().end(), added.waits_ns);
   }
   return absl::OkStatus();
 }
@@ -90,6 +111,7 @@ absl::StatusOr<CommunicatorView> ToCommunicator(const wire::CommunicatorReport& 
   to.finished = from.finished();
   to.idle_ns = std::clamp<int64_t>(from.idle_ns(), 0, kMaxMonotonicNanos);
   to.oldest_in_flight = ToInFlight(from, losses);
+  RETURN_IF_ERROR(FillTransfers(from, to));
   to.stride = std::max(from.operations().stride(), 1u);
   if (from.has_operations()) {
     ASSIGN_OR_RETURN(to.operations, ToOperations(from.operations(), losses));

@@ -73,6 +73,31 @@ TEST(ConvertTest, AValidReportArrivesWhole) {
   EXPECT_EQ(losses.unknown_enums + losses.unknown_metrics + losses.non_finite_values + losses.unranked_processes, 0u);
 }
 
+TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
+  wire::CaptureInput input = ValidInput();
+  wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);
+  from.mutable_oldest_in_flight()->set_timing_quality(5);
+  from.mutable_oldest_in_flight()->set_channels_started(2);
+  wire::TransferWaits& transfer = *from.add_transfers();
+  transfer.set_peer(1);
+  transfer.set_is_send(true);
+  for (const uint64_t wait_ns : {1, 2, 3}) transfer.add_waits_ns(wait_ns);
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  const CommunicatorView& to = report->ranks[0].communicators[0];
+  EXPECT_EQ(to.oldest_in_flight->timing_quality, TimingQuality::kHostEnqueue);
+  EXPECT_EQ(to.oldest_in_flight->channels_started, 2u);
+  ASSERT_EQ(to.transfers.size(), 1u);
+  EXPECT_TRUE(to.transfers[0].is_send);
+  EXPECT_EQ(to.transfers[0].waits_ns[2], 3u);
+  transfer.add_waits_ns(4);
+  EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("transfers")));
+  transfer.mutable_waits_ns()->RemoveLast();
+  transfer.set_peer(from.size());
+  EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("transfers")));
+}
+
 TEST(ConvertTest, OperationsAreOrderedByEnqueueTime) {
   wire::CaptureInput input = ValidInput();
   wire::OperationBatch& batch =

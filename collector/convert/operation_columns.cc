@@ -64,6 +64,12 @@ OperationKind ToOperationKind(uint32_t kind, ConvertLosses& losses) {
   return OperationKind::kUnknown;
 }
 
+TimingQuality ToTimingQuality(uint32_t quality, ConvertLosses& losses) {
+  if (quality < std::size(kTimingQualities)) return kTimingQualities[quality];
+  ++losses.unknown_enums;
+  return TimingQuality::kUnknown;
+}
+
 absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& batch, ConvertLosses& losses) {
   RETURN_IF_ERROR(CheckLengths(batch));
   std::vector<Operation> operations(batch.kinds_size());
@@ -79,8 +85,7 @@ absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& 
     if (offset_ns < -kMaxStartOffsetNanos || offset_ns > kMaxDurationNanos) return OutOfRange("start_offsets_ns", row);
     if (duration_ns < 0 || duration_ns > kMaxDurationNanos) return OutOfRange("duration_ns", row);
     if (batch.peers(row) < -1 || batch.peers(row) >= kMaxRanks) return OutOfRange("peers", row);
-    const uint32_t quality = batch.timing_qualities(row);
-    if (quality >= std::size(kTimingQualities)) ++losses.unknown_enums;
+    const TimingQuality quality = ToTimingQuality(batch.timing_qualities(row), losses);
 
     Operation& operation = operations[row];
     operation.kind = ToOperationKind(batch.kinds(row), losses);
@@ -90,7 +95,7 @@ absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& 
     operation.end_ns = operation.start_ns + duration_ns;
     operation.bytes = batch.bytes(row);
     operation.peer = batch.peers(row);
-    operation.quality = quality < std::size(kTimingQualities) ? kTimingQualities[quality] : TimingQuality::kUnknown;
+    operation.quality = quality;
   }
   if (!std::is_sorted(operations.begin(), operations.end(), ByEnqueueTime)) {
     std::stable_sort(operations.begin(), operations.end(), ByEnqueueTime);

@@ -16,6 +16,9 @@ namespace lockstep {
 // know. Pure.
 OperationKind ToOperationKind(uint32_t kind, ConvertLosses& losses);
 
+// As above, of agent/recorder/ring_format.h. Pure.
+TimingQuality ToTimingQuality(uint32_t quality, ConvertLosses& losses);
+
 // The operations of `batch` by rising enqueue time. INVALID_ARGUMENT, naming the column and the row, when columns
 // differ in length or a value is out of range. O(n); sorts only if the agent did not. Pure.
 absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& batch, ConvertLosses& losses);

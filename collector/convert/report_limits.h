@@ -19,6 +19,7 @@ inline constexpr int kMaxTextBytes = 4096;
 inline constexpr int kMaxProcessesPerReport = 1'024;
 inline constexpr int kMaxJobsPerReport = 64;
 inline constexpr int kMaxCommunicatorsPerProcess = 4'096;
+inline constexpr int kMaxTransfersPerCommunicator = 4'096;
 inline constexpr int kMaxOperationsPerBatch = 200'000;
 inline constexpr int kMaxMetricBlocksPerReport = 8'192;
 inline constexpr int kMaxMetricValuesPerReport = 100'000;

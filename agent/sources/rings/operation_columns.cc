@@ -26,8 +26,8 @@ constexpr int64_t kMaxEarlyStartNs = 3600 * kNanosPerSecond;
 constexpr int64_t kMaxDurationNs = 30LL * 86'400 * kNanosPerSecond;
 
 // The smallest stride that leaves at most `share` operations; kMaxStride if none does.
-uint32_t StrideFor(const std::vector<const ring::OperationSlot*>& operations, size_t share) {
-  uint32_t stride = 1;
+uint32_t StrideFor(const std::vector<const ring::OperationSlot*>& operations, size_t share, uint32_t least) {
+  uint32_t stride = least;
   const auto is_kept = [&stride](const ring::OperationSlot* operation) { return operation->sequence % stride == 0; };
   while (stride<kMaxStride&& static_cast<size_t>(std::count_if(operations.begin(), operations.end(), is_kept))> share) {
     stride *= 2;
@@ -50,8 +50,9 @@ bool IsPlausibleOperation(const ring::OperationSlot& operation, int64_t now_ns) 
          operation.peer >= -2 && operation.peer < kMaxMembers;
 }
 
-size_t AppendOperations(std::vector<const ring::OperationSlot*> operations, size_t share, wire::OperationBatch& batch) {
-  const uint32_t stride = StrideFor(operations, share);
+size_t AppendOperations(std::vector<const ring::OperationSlot*> operations, size_t share, uint32_t least_stride,
+                        wire::OperationBatch& batch) {
+  const uint32_t stride = StrideFor(operations, share, least_stride);
   std::stable_sort(operations.begin(), operations.end(),
                    [](const auto* a, const auto* b) { return a->enqueued_at_ns < b->enqueued_at_ns; });
   batch.set_stride(stride);

@@ -19,8 +19,10 @@ wire::OperationKind ToWireKind(uint8_t kind);
 bool IsPlausibleOperation(const ring::OperationSlot& operation, int64_t now_ns);
 
 // Appends at most `share` > 0 of `operations`, by enqueue time: all, or those whose sequence is a multiple of the
-// smallest power of two that suffices, which becomes the stride. Returns how many. REQUIRES: all are plausible. Pure.
-size_t AppendOperations(std::vector<const ring::OperationSlot*> operations, size_t share, wire::OperationBatch& batch);
+// smallest power of two that suffices, which becomes the stride; it is at least `least_stride`, which they have been
+// thinned by. Returns how many. REQUIRES: all are plausible. Pure.
+size_t AppendOperations(std::vector<const ring::OperationSlot*> operations, size_t share, uint32_t least_stride,
+                        wire::OperationBatch& batch);
 
 }  // namespace lockstep
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "agent/recorder/ring_format.h"
@@ -43,6 +44,26 @@ int64_t LastSignOfLifeNs(const RingReader& reader, const RingSnapshot& snapshot)
   return last_ns;
 }
 
+constexpr uint32_t kMaxKeptStride = 1u << 20;
+
+// Leaves out what is no multiple of the stride.
+void Thin(RingSnapshot& kept) {
+  const auto is_left_out = [&kept](const ring::OperationSlot& operation) {
+    return operation.sequence % kept.stride != 0;
+  };
+  const auto end = std::remove_if(kept.finished.begin(), kept.finished.end(), is_left_out);
+  kept.thinned += static_cast<uint64_t>(kept.finished.end() - end);
+  kept.finished.erase(end, kept.finished.end());
+}
+
+// The operations and counts of `later` behind those of `kept`.
+void Append(const RingSnapshot& later, RingSnapshot& kept) {
+  kept.finished.insert(kept.finished.end(), later.finished.begin(), later.finished.end());
+  if (kept.stride > 1) Thin(kept);
+  kept.overwritten += later.overwritten;
+  kept.malformed += later.malformed;
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> RingDirectory::OpenDirectory() const {
@@ -76,6 +97,50 @@ absl::Status RingDirectory::Poll(int64_t now_ns) {
     }
   }
   return directory.ok() ? absl::OkStatus() : directory.status();
+}
+
+void RingDirectory::KeepUp() {
+  for (auto& [name, ring] : rings_) {
+    const bool is_followed = ring.gone_at_ns == 0 && !ring.damaged;
+    if (is_followed && ring.reader->Backlog() >= ring.reader->header().operation_capacity / 4) Keep(ring);
+  }
+}
+
+void RingDirectory::Keep(FollowedRing& ring) {
+  RingSnapshot now;
+  if (!ring.reader->Poll(&now).ok()) return;  // the next Poll will say so
+  RingSnapshot& kept = ring.kept;
+  kept_ -= kept.finished.size();
+  Append(now, kept);
+  while (kept_ + kept.finished.size() > kMaxKept && kept.stride < kMaxKeptStride) {
+    kept.stride *= 2;
+    Thin(kept);
+  }
+  kept_ += kept.finished.size();
+}
+
+absl::StatusOr<int> RingDirectory::RequestEvents(const std::string& job, absl::Span<const int32_t> ranks, uint64_t mask,
+                                                 int64_t now_ns, int64_t duration_ns) const {
+  ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory());
+  int asked = 0;
+  absl::Status failure = absl::UnavailableError("no recorder of NCCL's profiler interface among the ranks");
+  for (const auto& [name, ring] : rings_) {
+    const ring::RingHeader& header = ring.reader->header();
+    const bool is_meant = ranks.empty() || std::find(ranks.begin(), ranks.end(), header.rank) != ranks.end();
+    const bool can = header.recorder_kind == static_cast<uint32_t>(ring::RecorderKind::kNcclProfiler) &&
+                     ring.gone_at_ns == 0 && !ring.damaged;
+    if (ring.job != job || !is_meant || !can) continue;
+    const UniqueFd file(openat(directory.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!file.valid() || IdOf(file.get()) != IdOf(ring.reader->file().get())) {
+      failure = absl::UnavailableError("a ring cannot be opened for writing");
+      continue;
+    }
+    const absl::Status status = ring.reader->RequestEvents(file, mask, now_ns + duration_ns);
+    asked += status.ok() ? 1 : 0;
+    if (!status.ok()) failure = status;
+  }
+  if (asked == 0) return failure;
+  return asked;
 }
 
 void RingDirectory::Discover(int directory, const std::string& name, int64_t now_ns) {
@@ -136,6 +201,7 @@ void RingDirectory::Refuse(const std::string& name, FileId id, const RingRefusal
 void RingDirectory::Follow(int directory, const std::string& name, int64_t now_ns, FollowedRing* ring) {
   if (ring->gone_at_ns != 0) {
     ring->snapshot.finished.clear();
+    ring->snapshot.thinned = 0;
     ring->snapshot.overwritten = ring->snapshot.malformed = 0;
     return;
   }
@@ -143,7 +209,19 @@ void RingDirectory::Follow(int directory, const std::string& name, int64_t now_n
   FindProcess(now_ns, ring);
   if (ring->damaged) return;
   const absl::Status status = ring->reader->Poll(&ring->snapshot);
-  if (status.ok()) return;
+  if (status.ok()) {
+    RingSnapshot kept = std::exchange(ring->kept, {});
+    kept_ -= kept.finished.size();
+    Append(ring->snapshot, kept);
+    ring->snapshot.finished = std::move(kept.finished);
+    ring->snapshot.stride = kept.stride;
+    ring->snapshot.thinned = kept.thinned;
+    ring->snapshot.overwritten = kept.overwritten;
+    ring->snapshot.malformed = kept.malformed;
+    return;
+  }
+  kept_ -= ring->kept.finished.size();
+  ring->kept = {};
   ring->damaged = true;
   ring->snapshot = {};
   ++refused_[static_cast<size_t>(RingRefusalReason::kBadGeometry)];

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/process_finder.h"
 #include "agent/sources/rings/process_stat.h"
@@ -36,6 +37,7 @@ namespace lockstep {
 struct FollowedRing {
   std::unique_ptr<RingReader> reader;
   std::string job;                      // printable
+  RingSnapshot kept;                    // what KeepUp has read since the last Poll; only its operations and counts
   RingSnapshot snapshot;                // empty after the last look at a ring whose process is gone
   absl::optional<ProcessStat> process;  // nothing = gone; state '?' = not known
   int32_t host_pid = 0;                 // as the host sees it; 0 = not known
@@ -49,6 +51,7 @@ class RingDirectory {
   static constexpr size_t kMaxRings = 512;
   static constexpr size_t kMaxJobs = 64;
   static constexpr size_t kMaxRefusedFiles = 1024;  // remembered, so as to be logged only once
+  static constexpr size_t kMaxKept = 131'072;       // 16 MiB
   static constexpr int64_t kGoneNanos = 60 * kNanosPerSecond;
 
   // `path` of the directory, which need not exist yet; `root` is where proc/ is; `since_ns` as for RingReader::Open.
@@ -57,6 +60,16 @@ class RingDirectory {
 
   // Looks at the directory and at every ring. NOT_FOUND while there is no directory.
   absl::Status Poll(int64_t now_ns);
+
+  // Between two Polls: reads the rings that would turn before the next one and keeps what it finds for it. Costs one
+  // short read for each ring that is not busy. At most kMaxKept operations are kept; beyond them a ring's are thinned
+  // by a power of two of the sequence, as in reports.
+  void KeepUp();
+
+  // Asks the NCCL profiler recorders of `ranks` (empty = all) of `job` for the events of `mask`, for `duration_ns`.
+  // Returns how many were asked; UNAVAILABLE = none could be.
+  absl::StatusOr<int> RequestEvents(const std::string& job, absl::Span<const int32_t> ranks, uint64_t mask,
+                                    int64_t now_ns, int64_t duration_ns) const;
 
   const std::map<std::string, FollowedRing>& rings() const { return rings_; }  // by file name
 
@@ -71,6 +84,7 @@ class RingDirectory {
   void Discover(int directory, const std::string& name, int64_t now_ns);
   void Refuse(const std::string& name, FileId id, const RingRefusal& refusal);
   void Follow(int directory, const std::string& name, int64_t now_ns, FollowedRing* ring);
+  void Keep(FollowedRing& ring);
   void FindProcess(int64_t now_ns, FollowedRing* ring);
   bool HasRoomFor(const std::string& job) const;
   void ForgetVanishedFiles(const std::vector<std::string>& names);
@@ -79,6 +93,7 @@ class RingDirectory {
   const int64_t since_ns_;
   ProcessFinder finder_;
   std::map<std::string, FollowedRing> rings_;
+  size_t kept_ = 0;  // operations in all FollowedRing::kept
   std::map<std::string, FileId> refused_files_;
   std::array<uint64_t, kRingRefusalReasons> refused_ = {};
 };

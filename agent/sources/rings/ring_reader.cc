@@ -17,6 +17,7 @@ namespace {
 // Slots copied at once; 32 KiB per copy.
 constexpr uint64_t kMaxRunSlots = 256;
 constexpr int32_t kMaxRanks = 1'000'000;
+constexpr uint64_t kProxyEvents = 8 | 16;  // of NCCL's activation mask
 
 // By RingRefusalReason.
 constexpr absl::string_view kRefusalNames[] = {"none",         "initializing", "unreadable",   "not_a_ring",
@@ -133,11 +134,20 @@ absl::Status RingReader::Poll(RingSnapshot* snapshot) {
   snapshot->state = now.state;
   snapshot->disabled_reason = now.disabled_reason;
   snapshot->counters = now.counters;
+  snapshot->active_mask = now.active_mask;
+  snapshot->nccl = now.nccl;
   RETURN_IF_ERROR(PollCommunicators(std::min(now.communicator_count, header_.communicator_capacity), snapshot));
+  RETURN_IF_ERROR(PollTransfers(now.active_mask, snapshot));
   RETURN_IF_ERROR(PollOperations(now.next_ticket, snapshot));
   if (!polled_ && header_.opened_at_ns < since_ns_) snapshot->overwritten = 0;
   polled_ = true;
   return absl::OkStatus();
+}
+
+uint64_t RingReader::Backlog() const {
+  uint64_t next_ticket = 0;
+  if (!ReadAt(file_.get(), offsetof(ring::RingHeader, next_ticket), sizeof(next_ticket), &next_ticket)) return 0;
+  return next_ticket > next_unseen_ ? next_ticket - next_unseen_ : 0;
 }
 
 absl::Status RingReader::PollCommunicators(uint32_t count, RingSnapshot* snapshot) {
@@ -159,6 +169,32 @@ absl::Status RingReader::PollCommunicators(uint32_t count, RingSnapshot* snapsho
     snapshot->communicators.push_back(communicator);
   }
   return absl::OkStatus();
+}
+
+absl::Status RingReader::PollTransfers(uint64_t active_mask, RingSnapshot* snapshot) {
+  // Sums grow only while proxy events are delivered, and once more in the look after that.
+  const bool grows = ((active_mask | last_mask_) & kProxyEvents) != 0;
+  last_mask_ = active_mask;
+  if (!grows || header_.transfer_capacity == 0) return absl::OkStatus();
+  std::vector<ring::TransferWaits> rows(header_.transfer_capacity);
+  const uint64_t offset = ring::FileBytes(header_.communicator_capacity, header_.operation_capacity);
+  if (!ReadAt(file_.get(), offset, rows.size() * sizeof(rows[0]), rows.data())) return Truncated();
+  for (const ring::TransferWaits& row : rows) {
+    if (row.ready != 0) snapshot->transfers.push_back(row);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RingReader::RequestEvents(const UniqueFd& writable, uint64_t mask, int64_t until_ns) const {
+  const auto write_at = [&writable](size_t offset, uint64_t value) {
+    return pwrite(writable.get(), &value, sizeof(value), static_cast<off_t>(offset)) == sizeof(value);
+  };
+  // The mask last: it is what makes the recorder look at the rest.
+  if (write_at(offsetof(ring::RingHeader, control.expires_at_ns), static_cast<uint64_t>(until_ns)) &&
+      write_at(offsetof(ring::RingHeader, control.event_mask), mask)) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(std::strerror(errno));
 }
 
 absl::Status RingReader::PollOperations(uint64_t next_ticket, RingSnapshot* snapshot) {

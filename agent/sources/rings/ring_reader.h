@@ -67,6 +67,13 @@ class RingReader {
   // Looks at everything that may have changed. DATA_LOSS = the file has been damaged since: do not follow it further.
   absl::Status Poll(RingSnapshot* snapshot);
 
+  // Tickets handed out since the last Poll, without looking at them; 0 = none, or unreadable.
+  uint64_t Backlog() const;
+
+  // Writes the control word: events of `mask` until `until_ns` (CLOCK_MONOTONIC), for which `writable` must be the same
+  // file, opened for writing. UNAVAILABLE = it cannot be written.
+  absl::Status RequestEvents(const UniqueFd& writable, uint64_t mask, int64_t until_ns) const;
+
   const UniqueFd& file() const { return file_; }
 
  private:
@@ -74,6 +81,7 @@ class RingReader {
       : file_(std::move(file)), since_ns_(since_ns), header_(header) {}
 
   absl::Status PollCommunicators(uint32_t count, RingSnapshot* snapshot);
+  absl::Status PollTransfers(uint64_t active_mask, RingSnapshot* snapshot);
   absl::Status PollOperations(uint64_t next_ticket, RingSnapshot* snapshot);
   absl::Status ReadRun(const std::vector<uint64_t>& tickets, size_t begin, size_t end, RingSnapshot* snapshot);
   void Classify(uint64_t ticket, const ring::OperationSlot& first, const ring::OperationSlot& second,
@@ -83,6 +91,7 @@ class RingReader {
   const int64_t since_ns_;
   const ring::RingHeader header_;
   bool polled_ = false;
+  uint64_t last_mask_ = 0;           // the active mask at the look before
   uint64_t next_unseen_ = 0;         // ticket; everything before was looked at
   std::vector<uint64_t> pending_;    // tickets before next_unseen_ that had not finished, rising
   std::vector<uint8_t> buffers_[2];  // the two copies, kept to spare allocations

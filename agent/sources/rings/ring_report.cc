@@ -62,6 +62,8 @@ struct CommunicatorPart {
   const ring::CommunicatorEntry* entry = nullptr;
   std::vector<const ring::OperationSlot*> finished;
   const ring::OperationSlot* oldest_in_flight = nullptr;
+  std::vector<const ring::TransferWaits*> transfers;
+  uint32_t stride = 1;
 };
 
 // What is to be said about one ring.
@@ -112,10 +114,11 @@ class Builder {
         continue;
       }
       position.emplace(communicator.index, part.communicators.size());
-      part.communicators.push_back({&communicator.entry, {}, nullptr});
+      part.communicators.push_back({&communicator.entry, {}, nullptr, {}, ring.snapshot.stride});
     }
     tally_.overwritten += ring.snapshot.overwritten;
     tally_.malformed += ring.snapshot.malformed;
+    tally_.over_budget += ring.snapshot.thinned;
     for (const ring::OperationSlot& operation : ring.snapshot.finished) {
       const auto at = position.find(operation.communicator);
       if (at == position.end()) {
@@ -131,6 +134,12 @@ class Builder {
       if (at == position.end() || operation.sequence > kMaxSequence) continue;
       CommunicatorPart& communicator = part.communicators[at->second];
       if (communicator.oldest_in_flight == nullptr) communicator.oldest_in_flight = &operation;
+    }
+    for (const ring::TransferWaits& transfer : ring.snapshot.transfers) {
+      const auto at = position.find(transfer.communicator);
+      if (at == position.end()) continue;
+      CommunicatorPart& communicator = part.communicators[at->second];
+      if (transfer.peer >= 0 && transfer.peer < communicator.entry->size) communicator.transfers.push_back(&transfer);
     }
     return part;
   }
@@ -154,6 +163,7 @@ class Builder {
     to.set_operations_enqueued(snapshot.counters.enqueued);
     to.set_operations_finished(snapshot.counters.finished);
     to.set_operations_lost(snapshot.counters.lost);
+    if (to.recorder() == wire::RECORDER_KIND_NCCL_PROFILER) AppendNcclStatus(header, snapshot, *to.mutable_nccl());
     for (const CommunicatorPart& communicator : part.communicators) {
       if (!IsWorthReporting(communicator, now_ns_)) continue;
       if (communicators_ == kMaxCommunicatorsPerReport) {
@@ -163,6 +173,31 @@ class Builder {
       }
       ++communicators_;
       AppendCommunicator(communicator, to, *to.add_communicators());
+    }
+  }
+
+  static void AppendNcclStatus(const ring::RingHeader& header, const RingSnapshot& snapshot,
+                               wire::NcclRecorderStatus& to) {
+    to.set_library_version(header.library_version);
+    to.set_abi_version(header.abi_version);
+    to.set_active_mask(snapshot.active_mask);
+    to.set_governor_level(snapshot.nccl.governor_level);
+    to.set_callback_ns(snapshot.nccl.callback_ns);
+    to.set_clock_error_ns(snapshot.nccl.clock_error_ns);
+    to.set_gpu_clock_error_ns(snapshot.nccl.gpu_clock_error_ns);
+    to.set_timer_conflicts(snapshot.nccl.timer_conflicts);
+    to.set_kernel_events_missing(snapshot.nccl.kernel_events_missing);
+    to.set_foreign_masks(snapshot.nccl.foreign_masks);
+  }
+
+  static void AppendTransfers(const std::vector<const ring::TransferWaits*>& transfers, wire::CommunicatorReport& to) {
+    for (const ring::TransferWaits* transfer : transfers) {
+      wire::TransferWaits& added = *to.add_transfers();
+      added.set_peer(transfer->peer);
+      added.set_is_send(transfer->is_send != 0);
+      added.set_steps(transfer->steps);
+      added.set_bytes(transfer->bytes);
+      for (const uint64_t wait_ns : transfer->waits_ns) added.add_waits_ns(wait_ns);
     }
   }
 
@@ -180,8 +215,9 @@ class Builder {
     const int64_t changed_ns = std::clamp<int64_t>(entry.changed_at_ns, 0, now_ns_);
     to.set_idle_ns(now_ns_ - changed_ns);
     if (part.oldest_in_flight != nullptr) AppendInFlight(*part.oldest_in_flight, *to.mutable_oldest_in_flight());
+    AppendTransfers(part.transfers, to);
     if (part.finished.empty()) return;
-    const size_t kept = AppendOperations(part.finished, share_, *to.mutable_operations());
+    const size_t kept = AppendOperations(part.finished, share_, part.stride, *to.mutable_operations());
     tally_.reported += kept;
     tally_.over_budget += part.finished.size() - kept;
     Archive(part, process, entry.id, kept == part.finished.size() ? &to.operations() : nullptr);
@@ -196,7 +232,7 @@ class Builder {
     });
     wire::OperationBatch encoded;
     if (all == nullptr) {
-      AppendOperations(part.finished, part.finished.size(), encoded);
+      AppendOperations(part.finished, part.finished.size(), part.stride, encoded);
       all = &encoded;
     }
     archive_.Add(owner, *all, (*newest)->finished_at_ns);
@@ -209,6 +245,9 @@ class Builder {
     to.set_age_ns(now_ns_ - std::clamp<int64_t>(operation.enqueued_at_ns, 0, now_ns_));
     to.set_bytes(operation.bytes);
     to.set_peer(std::max(operation.peer, -1));
+    to.set_timing_quality(operation.timing_quality);
+    to.set_channels_started(operation.channels_started);
+    to.set_channels_finished(operation.channels_finished);
   }
 
   const int64_t now_ns_;

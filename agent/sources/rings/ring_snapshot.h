@@ -23,9 +23,14 @@ struct RingSnapshot {
   uint32_t state = 0;  // ring::RecorderState
   uint32_t disabled_reason = 0;
   ring::RingCounters counters = {};
+  uint64_t active_mask = 0;
+  ring::NcclStatus nccl = {};
+  std::vector<ring::TransferWaits> transfers;   // those in use; none while nobody asks for them
   std::vector<RingCommunicator> communicators;  // those that can be read, freed ones included
   std::vector<ring::OperationSlot> finished;    // since the snapshot before, by rising ticket
   std::vector<ring::OperationSlot> in_flight;   // by rising ticket
+  uint32_t stride = 1;                          // only sequences that are multiples of it are in `finished`
+  uint64_t thinned = 0;                         // left out of `finished` for that
   uint64_t overwritten = 0;                     // handed out since then and gone before they could be read
   uint64_t malformed = 0;                       // slots of this look that make no sense
 };

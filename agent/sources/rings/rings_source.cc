@@ -1,5 +1,7 @@
 #include "agent/sources/rings/rings_source.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 namespace lockstep {
@@ -20,6 +22,11 @@ void AppendDropped(const RingTally& tally, wire::AgentReport& report) {
   }
 }
 
+void Refuse(const std::string& error, wire::CommandResult& result) {
+  result.set_outcome(wire::CommandResult::OUTCOME_REFUSED);
+  result.set_error(error);
+}
+
 }  // namespace
 
 absl::Status RingsSource::Collect(const Tick& tick, wire::AgentReport& report) {
@@ -37,10 +44,21 @@ void RingsSource::Execute(const wire::Command& command, const Tick& tick, wire::
   result.set_outcome(wire::CommandResult::OUTCOME_DONE);
   if (command.has_pull_operations()) {
     archive_.Pull(command.job(), command.pull_operations(), tick.monotonic_ns, result);
+  } else if (command.has_watch_transfers()) {
+    const absl::Status status = WatchTransfers(command, tick);
+    if (!status.ok()) Refuse(std::string(status.message()), result);
   } else {
-    result.set_outcome(wire::CommandResult::OUTCOME_REFUSED);
-    result.set_error("this agent does not know the command");
+    Refuse("this agent does not know the command", result);
   }
+}
+
+absl::Status RingsSource::WatchTransfers(const wire::Command& command, const Tick& tick) const {
+  const wire::WatchTransfers& request = command.watch_transfers();
+  if (request.duration_ns() <= 0) return absl::InvalidArgumentError("no duration");
+  return directory_
+      .RequestEvents(command.job(), request.ranks(), kTransferEvents, tick.monotonic_ns,
+                     std::min(request.duration_ns(), kMaxWatchNanos))
+      .status();
 }
 
 }  // namespace lockstep
