@@ -47,12 +47,16 @@ class SimCommand final : public Command {
         {"--faults", "NAME[:TARGET+TARGET][#COUNT][@STEP][*SEVERITY][~RAMP][/DURATION], with commas between", &faults_},
         {"--gpus", "size of the job", &gpus_},
         {"--dimensions", "1 data, 2 + tensor, 3 + pipeline, 4 + expert, 5 + context, 6 + sequence", &dimensions_},
+        {"--interleave", "virtual stages per pipeline stage; 1 = plain 1F1B", &interleave_},
         {"--steps", "training steps; 0 = as many as suit the size", &steps_},
         {"--seed", "equal seeds give equal bytes", &seed_},
         {"--job", "what the job is called", &job_},
         {"--lost", "share of the records that get lost, 0 to 1", &lost_},
         {"--compress", "none, gz or zst: for ops.csv and metrics.csv", &compress_},
         {"--capture", "write capture.lockcap as well: what a collector would have received", &capture_},
+        {"--feed", "HOST:PORT of a collector: play the job to it as one agent per host", &feed_},
+        {"--speed", "seconds of the job per second, with --feed", &speed_},
+        {"--metrics", "simulate counters as well and write metrics.csv", &metrics_},
         {"--no-ops", "do not write ops.csv", &no_ops_}};
   }
 
