@@ -2,7 +2,7 @@
 // callbacks. Written from the documented binary layout; descriptors are in nccl_abi_descriptors.h.
 //
 // A plugin is a data symbol ncclProfiler_v<N> holding a ProfilerTable. NCCL takes the newest version that it knows.
-// Plain declarations, nothing to call.
+// Plain declarations, nothing to call. Immutable.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_ABI_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_ABI_H_

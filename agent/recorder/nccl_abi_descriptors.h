@@ -3,6 +3,7 @@
 // Every offset is pinned in nccl_abi_offsets.cc. A descriptor begins with its type: read it with EventType(), because
 // it is one byte up to version 4 and eight from version 5, and what lies beyond the one byte is not initialised. Texts
 // are borrowed for the call and may be nullptr. Nothing beyond the size of the version in use may be read.
+// Thread-compatible values.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_ABI_DESCRIPTORS_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_ABI_DESCRIPTORS_H_

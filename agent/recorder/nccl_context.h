@@ -1,7 +1,8 @@
 // One communicator of this process, as NCCL's profiler interface knows it: made by init, ended by finalize.
 //
 // Contexts live in a fixed table and are used again; whatever outlives one (late events, handles in graphs) names
-// operations by ticket and never a context's address. All zero until init fills it, trivially destructible.
+// operations by ticket and never a context's address. All zero until init fills it, trivially destructible. Thread-safe
+// in its atomics.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_CONTEXT_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_CONTEXT_H_

@@ -2,7 +2,7 @@
 //
 // NCCL keeps handles for as long as it likes: stops come twice, states come after stops, graphs replay handles of long
 // ago, a proxy in another process is handed ours. A number that is looked up can be stale or foreign and nothing
-// happens; an address could not. Never 0, which tells NCCL that the event was dropped. Plain values.
+// happens; an address could not. Never 0, which tells NCCL that the event was dropped. Pure.
 //
 //   bits 0-3  type    4-15  detail, by type    16-63  number, by type
 

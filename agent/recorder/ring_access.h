@@ -1,7 +1,7 @@
 // How recorders touch the memory of a ring: atomics, the lock of a slot, the places of its records.
 //
 // For the files of a recorder only (ring_writer.h, nccl_ring.h); a reader outside the process has its own ways. Nothing
-// here blocks or allocates. Every function takes a ring whose header is complete.
+// here blocks or allocates. Thread-safe. Every function takes a ring whose header is complete.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_RING_ACCESS_H_
 #define LOCKSTEP_AGENT_RECORDER_RING_ACCESS_H_

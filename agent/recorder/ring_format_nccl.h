@@ -1,5 +1,6 @@
 // The parts of the recorder's ring (ring_format.h) that only an NCCL recorder fills. Same rules: no dependencies,
-// little-endian, nanoseconds of CLOCK_MONOTONIC, "atomic" means std::atomic_ref of the field's own type.
+// little-endian, nanoseconds of CLOCK_MONOTONIC, "atomic" means std::atomic_ref of the field's own type, the rest is
+// thread-compatible.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_RING_FORMAT_NCCL_H_
 #define LOCKSTEP_AGENT_RECORDER_RING_FORMAT_NCCL_H_
