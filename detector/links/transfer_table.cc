@@ -16,6 +16,8 @@ namespace {
 
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 constexpr double kHealthyQuantile = 0.25;
+// Below it, latency and not bandwidth sets the time, and a slow path looks like any other.
+constexpr uint64_t kMinBytes = 1 << 20;
 constexpr size_t kOverlapReach = 8;  // operations after one that are looked at for overlap
 constexpr size_t kMostNoiseSamples = 1 << 16;
 
@@ -99,6 +101,7 @@ class Measurement {
         quickest_[index] = member;
       }
     }
+    if (quickest->bytes > 0 && quickest->bytes < kMinBytes) return false;
     path->exchange = path->exchange || quickest->kind == OperationKind::kAllToAll;
     const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest->kind;
     const Duty duty{family, path->point_to_point, path->crosses_hosts, kind, quickest->bytes};
@@ -162,8 +165,14 @@ class Measurement {
       alone = alone && alone_[duty] != 0;
       if (step < 0) continue;
       const auto seconds = static_cast<double>(seconds_[index]);
-      took[static_cast<size_t>(step)] += seconds;
-      usual[static_cast<size_t>(step)] += usual_[duty];
+      if (!table_.paths[static_cast<size_t>(path)].point_to_point) {
+        took[static_cast<size_t>(step)] += seconds;
+        usual[static_cast<size_t>(step)] += usual_[duty];
+      } else if (usual[static_cast<size_t>(step)] <= 0 || seconds < took[static_cast<size_t>(step)] * usual_[duty]) {
+        // Sends and receives that are issued together end together: the one that went alone tells its direction.
+        took[static_cast<size_t>(step)] = seconds / usual_[duty];
+        usual[static_cast<size_t>(step)] = 1;
+      }
       if (!Overlapped(quickest_[index])) excess[static_cast<size_t>(step)] += seconds - usual_[duty];
     }
     table_.paths[static_cast<size_t>(path)].alone = alone;

@@ -8,7 +8,9 @@
 // is compared with its own quickest quarter, so that only a change shows. C4's delay matrix (arXiv 2406.04594 section
 // 4) and DeepXTrace's are means over pairs; ratios, quartiles and groups as rows are ours.
 //
-// Operations with a missing or unfinished member, and host-side times, are left out. Cost O(operations). Pure values.
+// Of the Send/Recv of one step the least slow counts: those issued together with a slow one end with it and say nothing
+// about their own direction. Operations with a missing or unfinished member, host-side times and
+// operations of less than 1 MiB, whose time is latency, are left out. Cost O(operations). Pure values.
 
 #ifndef LOCKSTEP_DETECTOR_LINKS_TRANSFER_TABLE_H_
 #define LOCKSTEP_DETECTOR_LINKS_TRANSFER_TABLE_H_
@@ -35,7 +37,7 @@ struct TransferPath {
 struct TransferTable {
   size_t steps = 0;
   std::vector<TransferPath> paths;
-  // By path, then step. Sums over the operations of the step; NaN = none was measured.
+  // By path, then step; NaN = none was measured. Of groups, over all operations of the step together.
   std::vector<float> ratio;           // transfer time over the usual one; 1 = as elsewhere
   std::vector<float> excess_seconds;  // above the usual one, of operations that nothing of the same rank overlaps
   double noise = 0;                   // robust deviation of log ratio, over all paths and steps

@@ -89,7 +89,7 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness) {
   analysis.matched = MatchOperations(trace);
   analysis.roles = InferRoles(trace, analysis.matched);
   analysis.steps = FindSteps(trace, analysis.matched, analysis.roles);
-  analysis.times = MeasureOwnTimes(trace, analysis.roles, analysis.steps);
+  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps);
   analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times);
   if (flip_lateness) {
     for (float& excess : analysis.profile.excess) excess = -excess;

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// What must be equal on all members: the operation and, where it is known and NCCL demands it, the size.
+// The operation and, where all members tell it, the size.
 using Call = std::pair<OperationKind, uint64_t>;
 using Place = std::pair<size_t, uint64_t>;  // size of the communicator, sequence
 
@@ -40,8 +40,8 @@ std::vector<std::pair<int32_t, Call>> CallsAt(const Trace& trace, const TraceFro
           IsPointToPoint(operation.kind)) {
         continue;
       }
-      calls.push_back({rank, {operation.kind, SameBytesNeeded(operation.kind) ? operation.bytes : 0}});
-      sizes_known = sizes_known && (operation.bytes > 0 || !SameBytesNeeded(operation.kind));
+      calls.push_back({rank, {operation.kind, operation.bytes}});
+      sizes_known = sizes_known && operation.bytes > 0;
       break;
     }
   }
@@ -57,12 +57,11 @@ size_t Precedents(const Trace& trace, const Standing& standing, int32_t rank, co
   const auto in_channel = [&](const TraceOperation& operation) {
     return operation.communicator == standing.communicator && !IsPointToPoint(operation.kind);
   };
-  const auto call_of = [](const TraceOperation& operation) {
-    return Call{operation.kind, SameBytesNeeded(operation.kind) ? operation.bytes : 0};
-  };
   std::map<uint64_t, Call> calls;
   for (const TraceOperation& operation : trace.OperationsOf(static_cast<size_t>(rank))) {
-    if (in_channel(operation) && operation.sequence < standing.sequence) calls[operation.sequence] = call_of(operation);
+    if (in_channel(operation) && operation.sequence < standing.sequence) {
+      calls[operation.sequence] = {operation.kind, operation.bytes};
+    }
   }
   const auto before = calls.find(standing.sequence - 1);
   size_t precedents = 0;
@@ -72,6 +71,17 @@ size_t Precedents(const Trace& trace, const Standing& standing, int32_t rank, co
     if (before == calls.end() || it->second == before->second) ++precedents;
   }
   return precedents;
+}
+
+// Different operations never meet, and some operations need the same size everywhere.
+bool MustAgree(const std::map<Call, size_t>& parties) {
+  return parties.begin()->first.first != parties.rbegin()->first.first || SameBytesNeeded(parties.begin()->first.first);
+}
+
+// Sizes of an AllToAll may differ, but where they never did, a size that was never seen is the wrong one.
+bool BreaksHabit(const std::map<Call, size_t>& precedents, const Call& usual) {
+  return std::all_of(precedents.begin(), precedents.end(),
+                     [&](const auto& p) { return (p.second > 0) == (p.first == usual); });
 }
 
 }  // namespace
@@ -105,6 +115,7 @@ void FindMismatches(const Trace& trace, const TraceFrontier& frontier, std::vect
     });
     const auto as_large = std::count_if(parties.begin(), parties.end(),
                                         [&](const auto& p) { return weight(p.first) == weight(largest->first); });
+    if (!MustAgree(parties) && !BreaksHabit(precedents, largest->first)) continue;
     for (const auto& [rank, call] : calls) {
       if (as_large > 1 || call != largest->first) standing->differing.push_back(rank);
     }

@@ -12,6 +12,8 @@ bool FromHostCallsOnly(TimingQuality quality) {
 void Raise(const TraceOperation& operation, TraceFrontier::Progress* progress) {
   const auto sequence = static_cast<int64_t>(operation.sequence);
   progress->entered = std::max(progress->entered, sequence);
+  progress->first = progress->first < 0 ? sequence : std::min(progress->first, sequence);
+  ++progress->records;
   if (operation.finished()) progress->finished = std::max(progress->finished, sequence);
 }
 
@@ -31,6 +33,8 @@ TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
       }
     }
   }
+  lossy_ = trace.lost_records > 0 || std::any_of(collectives_.begin(), collectives_.end(),
+                                                 [](const Progress& progress) { return progress.HasHoles(); });
   active_only_.assign(ranks, 0);
   for (size_t rank = 0; rank < ranks; ++rank) InferFinished(rank);
   unseen_.assign(ranks, 0);

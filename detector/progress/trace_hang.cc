@@ -21,6 +21,7 @@ constexpr size_t kSomeHosts = 8;
 // A wait that the clocks show must be this many times as long as the longest finished operation, and a second more.
 constexpr int64_t kLongWaitMultiple = 2;
 constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
+constexpr int32_t kMinorShare = 2;
 constexpr size_t kStartShare = 5;
 constexpr size_t kMaxCycleOperations = 64;              // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
@@ -68,6 +69,7 @@ class Search {
     MergeTransfers();
     CountFree();
     for (TraceHang& hang : found_.hangs) Complete(&hang);
+    if (frontier_.lossy()) DropMinorCauses();
     if (looked_at_) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const TraceHang& a, const TraceHang& b) { return a.victims > b.victims; });
@@ -105,7 +107,9 @@ class Search {
         const auto rank = static_cast<size_t>(blockers[i]);
         if (!HasNoWayOut(rank)) continue;
         // Called behind what it alone does not finish: the operation says nothing new.
-        if (graph_.not_entered[s][i] == 0) continue;
+        if (graph_.member_states[s][i] == MemberState::kQueued) continue;
+        // Its host has called other things that its GPU has not begun: the record of this call may be lost.
+        if (graph_.member_states[s][i] == MemberState::kNotCalled && graph_.not_begun[rank] != 0) continue;
         if (cause[rank] < 0 && shared < 0) add(rank, graph_.standings[s], TraceHangKind::kNotEntered);
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
@@ -143,8 +147,9 @@ class Search {
       for (const int32_t node : nodes) {
         if (!graph_.IsStanding(node)) continue;
         differs = differs || !graph_.At(node).differing.empty();
-        const std::vector<char>& not_entered = graph_.not_entered[static_cast<size_t>(node) - ranks_];
-        cycle = cycle || std::find(not_entered.begin(), not_entered.end(), 1) != not_entered.end();
+        const std::vector<MemberState>& states = graph_.member_states[static_cast<size_t>(node) - ranks_];
+        cycle = cycle || std::any_of(states.begin(), states.end(),
+                                     [](MemberState state) { return state != MemberState::kQueued; });
       }
       if (differs) continue;
       if (cycle) {
@@ -308,6 +313,16 @@ class Search {
     for (const int32_t rank : hang->ranks) {
       hang->waited_ns = std::max(hang->waited_ns, waited_ns_[static_cast<size_t>(rank)]);
     }
+  }
+
+  // With records lost, a rank whose last call is one of them looks as if it had not come; the true cause is the one for
+  // which most ranks wait.
+  void DropMinorCauses() {
+    int32_t most = 0;
+    for (const TraceHang& hang : found_.hangs) most = std::max(most, hang.victims);
+    std::erase_if(found_.hangs, [&](const TraceHang& hang) {
+      return kMinorShare * hang.victims < most && hang.kind != TraceHangKind::kMismatch && !HasDead(hang);
+    });
   }
 
   void MeasureClocks() {

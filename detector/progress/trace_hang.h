@@ -10,9 +10,9 @@
 //   - a cycle: ranks that entered different operations and wait for each other.
 // Clock-free but for ages on one host. Records that merely stop are told from a hang by three facts: in a hang
 // (almost) every rank waits or is waited for, the causes are few, and where the recorder says when it last looked
-// (TraceRank::last_seen_ns), the wait is longer than anything usual, and nothing else counts. Our own composition of rules A and B of the flight-recorder analyses, Mycroft's
-// dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX.
-// Cost O(operations + members of stuck operations). Pure.
+// (TraceRank::last_seen_ns), the wait is longer than anything usual, and nothing else counts. Our own composition of
+// rules A and B of the flight-recorder analyses, Mycroft's dependency states (SOSP'25 section 4) and the
+// cross-collective chains of NCCLX. Cost O(operations + members of stuck operations). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_

@@ -32,7 +32,7 @@ class Writer {
     }
   }
 
-  std::vector<Verdict> Run() const {
+  std::vector<Verdict> Run() {
     std::vector<Verdict> verdicts;
     for (const TraceHang& hang : search_.hangs) {
       switch (hang.kind) {
@@ -111,8 +111,12 @@ class Writer {
     return hosts;
   }
 
-  void AddMissing(const TraceHang& hang, std::vector<Verdict>* verdicts) const {
+  void AddMissing(const TraceHang& hang, std::vector<Verdict>* verdicts) {
     const std::set<int32_t> silent = hang.called ? std::set<int32_t>{} : SilentHosts(hang.ranks);
+    std::set<int32_t> unnamed;  // a host whose ranks are missing in many places is one cause
+    for (const int32_t host : silent) {
+      if (silent_named_.insert(host).second) unnamed.insert(host);
+    }
     std::vector<int32_t> dead;
     std::vector<int32_t> broken;
     std::vector<int32_t> others;
@@ -120,7 +124,7 @@ class Writer {
       if (silent.contains(Rank(rank).host)) continue;
       (Dead(rank) ? dead : BrokenGpu(rank).empty() ? others : broken).push_back(rank);
     }
-    if (!silent.empty()) verdicts->push_back(OfSilentHosts(hang, silent));
+    if (!unnamed.empty()) verdicts->push_back(OfSilentHosts(hang, unnamed));
     if (!dead.empty()) verdicts->push_back(OfRanks(hang, dead, VerdictClass::kProcessDead));
     if (!broken.empty()) verdicts->push_back(OfRanks(hang, broken, VerdictClass::kGpuFault));
     if (!others.empty()) verdicts->push_back(OfRanks(hang, others, ClassOf(hang)));
@@ -236,6 +240,7 @@ class Writer {
   const TraceHangSearch& search_;
   absl::Span<const HostEvent> events_;
   std::vector<int32_t> ranks_on_host_;
+  std::set<int32_t> silent_named_;
 };
 
 }  // namespace

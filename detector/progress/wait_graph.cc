@@ -39,7 +39,7 @@ class Builder {
       if (graph_.not_begun[rank] == 0) without_place_.push_back(static_cast<int32_t>(rank));
     }
     graph_.edges.assign(ranks + graph_.standings.size(), {});
-    graph_.not_entered.assign(graph_.standings.size(), {});
+    graph_.member_states.assign(graph_.standings.size(), {});
     for (size_t s = 0; s < graph_.standings.size(); ++s) Judge(s);
     for (size_t rank = 0; rank < ranks; ++rank) Lead(rank, std::move(of_rank[rank]));
     FindMismatches(trace_, frontier_, &graph_.standings);
@@ -195,7 +195,7 @@ class Builder {
     const bool entered = progress.entered >= sequence;
     if (rank >= 0 && Dead(rank)) {
       graph_.edges[trace_.ranks.size() + s].push_back(rank);
-      graph_.not_entered[s].push_back(1);
+      graph_.member_states[s].push_back(MemberState::kNotCalled);
       return;
     }
     if (rank < 0 || trace_.OperationsOf(static_cast<size_t>(rank)).empty()) {
@@ -204,7 +204,9 @@ class Builder {
     }
     if (entered && (StandsHere(standing, rank) || graph_.place_lost[static_cast<size_t>(rank)] != 0)) return;
     graph_.edges[trace_.ranks.size() + s].push_back(rank);
-    graph_.not_entered[s].push_back(!entered || frontier_.TellsBegun(static_cast<size_t>(rank)) ? 1 : 0);
+    const bool begun_tells = frontier_.TellsBegun(static_cast<size_t>(rank));
+    graph_.member_states[s].push_back(!entered ? MemberState::kNotCalled
+                                               : (begun_tells ? MemberState::kNotBegun : MemberState::kQueued));
   }
 
   void Lead(size_t rank, std::vector<int32_t> standings) {

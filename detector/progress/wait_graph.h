@@ -20,11 +20,18 @@
 
 namespace lockstep {
 
+// Why a member keeps a standing from ending.
+enum class MemberState : uint8_t {
+  kQueued,     // called behind something else; whether the GPU has begun cannot be told
+  kNotBegun,   // called, not begun
+  kNotCalled,  // no record of a call
+};
+
 struct WaitGraph {
   std::vector<Standing> standings;
-  std::vector<std::vector<int32_t>> edges;     // by node
-  std::vector<std::vector<char>> not_entered;  // beside the edges of a standing: the member has not begun it
-  std::vector<char> not_begun;                 // by rank index
+  std::vector<std::vector<int32_t>> edges;              // by node
+  std::vector<std::vector<MemberState>> member_states;  // beside the edges of a standing
+  std::vector<char> not_begun;                          // by rank index
   std::vector<char> left_behind;
   std::vector<char> place_lost;  // no record says where the rank stands: it is neither cause nor victim
 

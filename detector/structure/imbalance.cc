@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -23,6 +22,12 @@ constexpr double kMinFellowCorrelation = 0.3;
 constexpr double kMinExpertExcess = 0.05;
 // An index is hot when this share of the expert groups agree.
 constexpr double kGroupsAgree = 0.8;
+// Groups of independent noise give about 1, and with tens of cells hardly ever 2.
+constexpr double kMinAgreement = 3;
+// A stall is so many deviations of the usual above the peers; of several, most hit other ranks than the last ones.
+constexpr double kStallDeviations = 6;
+constexpr size_t kMinStalls = 4;
+constexpr double kMostOnOneRank = 0.4;
 
 using RankList = std::vector<size_t>;
 
@@ -60,19 +65,19 @@ StepProfile WithoutSlowRanks(const StepProfile& profile) {
   return cleaned;
 }
 
-std::map<std::tuple<int32_t, int32_t, int32_t>, RankList> Peers(const StepProfile& profile, bool by_expert) {
-  std::map<std::tuple<int32_t, int32_t, int32_t>, RankList> peers;
+std::map<std::pair<int32_t, int32_t>, RankList> Peers(const StepProfile& profile) {
+  std::map<std::pair<int32_t, int32_t>, RankList> peers;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const PlaceInJob& place = profile.places[rank];
-    peers[{place.stage, place.lane, by_expert ? place.expert : 0}].push_back(rank);
+    peers[{place.stage, place.lane}].push_back(rank);
   }
   return peers;
 }
 
 // Own time over the middle of the peers in the same step, minus 1; layout of own_seconds.
-std::vector<float> Excess(const StepProfile& profile, bool by_expert) {
+std::vector<float> Excess(const StepProfile& profile) {
   std::vector<float> excess(profile.own_seconds.size(), kUnknown);
-  for (const auto& [key, ranks] : Peers(profile, by_expert)) {
+  for (const auto& [key, ranks] : Peers(profile)) {
     for (size_t step = 0; step < profile.steps; ++step) {
       std::vector<double> known;
       for (const size_t rank : ranks) {
@@ -181,7 +186,8 @@ std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, do
 
 std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile, double min_gain) {
   if (profile.steps < kMinSequenceSteps) return {};
-  const std::vector<float> excess = Excess(profile, /*by_expert=*/true);
+  std::vector<float> excess = ExcessBeyondPlace(profile);
+  for (float& value : excess) value -= 1;
   std::vector<double> variation;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const std::vector<double> known = Known(RowOf(profile, excess, rank));
@@ -194,7 +200,7 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
   if (std::isnan(alike) ? few : alike < kMinFellowCorrelation) return {};
   const StepProfile others = WithoutSlowRanks(profile);
   std::vector<float> healed = others.own_seconds;
-  for (const auto& [key, ranks] : Peers(others, /*by_expert=*/false)) {
+  for (const auto& [key, ranks] : Peers(others)) {
     for (size_t step = 0; step < profile.steps; ++step) {
       std::vector<double> known;
       for (const size_t rank : ranks) {
@@ -218,36 +224,89 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
 
 namespace {
 
-// Middle excess of every expert index of a stage, over the groups, in one step; and the share of groups in which the
-// index is above the others.
+// What every expert index of a stage has in excess in every step, in all expert groups at once.
 struct ExpertFactors {
   std::map<std::pair<int32_t, int32_t>, std::vector<float>> factor;  // (stage, expert): by step, 1 = as the others
   double hottest = 0;                                                // typical excess of the hottest index of a step
   size_t groups = 0;
+  double agreement = 0;  // variance of an index over that between groups of one index; about 1 by chance
+};
+
+// Excess of each replica (its lanes share data and host, and count once) that holds an expert index.
+using ReplicaRows = std::map<int32_t, std::vector<double>>;
+
+ReplicaRows RowsOf(const StepProfile& profile, const std::vector<float>& excess, const RankList& ranks) {
+  std::map<int32_t, RankList> lanes;
+  for (const size_t rank : ranks) lanes[profile.places[rank].replica].push_back(rank);
+  ReplicaRows rows;
+  for (const auto& [replica, members] : lanes) {
+    std::vector<double>& row = rows[replica];
+    for (size_t step = 0; step < profile.steps; ++step) {
+      std::vector<double> values;
+      for (const size_t rank : members) values.push_back(static_cast<double>(excess[rank * profile.steps + step]));
+      row.push_back(Median(Known(values)));
+    }
+  }
+  return rows;
+}
+
+// One-way analysis of variance over all indices and steps, groups being the repetitions.
+class Agreement {
+ public:
+  void Add(const std::vector<double>& groups) {
+    if (groups.size() < 2) return;
+    double mean = 0;
+    for (const double value : groups) mean += value / static_cast<double>(groups.size());
+    for (const double value : groups) within_ += (value - mean) * (value - mean);
+    within_freedom_ += static_cast<double>(groups.size()) - 1;
+    means_.push_back(mean);
+    repetitions_ += static_cast<double>(groups.size());
+  }
+
+  double F() const {
+    if (means_.size() < 2 || within_ <= 0) return 0;
+    double mean = 0;
+    for (const double value : means_) mean += value / static_cast<double>(means_.size());
+    double between = 0;
+    for (const double value : means_) between += (value - mean) * (value - mean);
+    const auto cells = static_cast<double>(means_.size());
+    return between / (cells - 1) * (repetitions_ / cells) / (within_ / within_freedom_);
+  }
+
+ private:
+  std::vector<double> means_;
+  double within_ = 0;
+  double within_freedom_ = 0;
+  double repetitions_ = 0;
 };
 
 ExpertFactors FactorsOf(const StepProfile& profile) {
   ExpertFactors factors;
-  const std::vector<float> excess = Excess(profile, /*by_expert=*/false);
+  const std::vector<float> excess = Excess(profile);
   std::map<std::pair<int32_t, int32_t>, RankList> holders;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     holders[{profile.places[rank].stage, profile.places[rank].expert}].push_back(rank);
   }
+  Agreement agreement;
   for (const auto& [key, ranks] : holders) {
+    const ReplicaRows rows = RowsOf(profile, excess, ranks);
     std::vector<float>& factor = factors.factor[key];
     factor.assign(profile.steps, 1.0F);
-    if (ranks.size() < 2) continue;
-    factors.groups = std::max(factors.groups, ranks.size());
+    if (rows.size() < 2) continue;
+    factors.groups = std::max(factors.groups, rows.size());
     for (size_t step = 0; step < profile.steps; ++step) {
-      std::vector<double> known;
-      for (const size_t rank : ranks) {
-        const double value = static_cast<double>(excess[rank * profile.steps + step]);
-        if (!std::isnan(value)) known.push_back(value);
-      }
+      std::vector<double> values;
+      for (const auto& [replica, row] : rows) values.push_back(row[step]);
+      values = Known(values);
+      agreement.Add(values);
       // Low enough that nearly all groups agree.
-      const double shared = Quantile(std::move(known), 1 - kGroupsAgree);
+      const double shared = Quantile(std::move(values), 1 - kGroupsAgree);
       if (!std::isnan(shared) && shared > kMinExpertExcess) factor[step] = static_cast<float>(1 + shared);
     }
+  }
+  factors.agreement = agreement.F();
+  if (factors.agreement < kMinAgreement) {
+    for (auto& [key, factor] : factors.factor) factor.assign(profile.steps, 1.0F);
   }
   std::vector<double> hottest(profile.steps, 0);
   for (const auto& [key, factor] : factors.factor) {
@@ -280,10 +339,52 @@ std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, d
                                      100 * factors.hottest, factors.groups))};
 }
 
+std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain) {
+  const StepProfile others = WithoutSlowRanks(profile);
+  const std::vector<float> beyond = ExcessBeyondPlace(others);
+  std::vector<double> usual;
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    usual.push_back(RobustDeviation(Known(RowOf(profile, beyond, rank))));
+  }
+  const double deviation = Median(std::move(usual));
+  if (std::isnan(deviation) || deviation >= kMinVariation) return {};  // everything varies: no stalls stand out
+  const auto limit = static_cast<float>(1 + std::max(kMinVariation, kStallDeviations * deviation));
+  std::vector<float> healed = others.own_seconds;
+  std::map<size_t, size_t> stalls_of;  // by rank: steps of which it was the worst
+  std::vector<size_t> steps;
+  for (size_t step = 0; step < profile.steps; ++step) {
+    size_t worst = profile.ranks();
+    for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+      const size_t at = rank * profile.steps + step;
+      if (std::isnan(beyond[at]) || beyond[at] < limit) continue;
+      healed[at] /= beyond[at];
+      if (worst == profile.ranks() || beyond[at] > beyond[worst * profile.steps + step]) worst = rank;
+    }
+    if (worst == profile.ranks()) continue;
+    ++stalls_of[worst];
+    steps.push_back(step);
+  }
+  if (steps.size() < kMinStalls) return {};
+  size_t most = 0;
+  for (const auto& [rank, count] : stalls_of) most = std::max(most, count);
+  if (static_cast<double>(most) > kMostOnOneRank * static_cast<double>(steps.size())) return {};
+  const double gain = ModelGain(others, healed);
+  if (gain < min_gain) return {};
+  return {
+      {.verdict_class = VerdictClass::kHostSlow,
+       .first_step = static_cast<int64_t>(steps.front()),
+       .last_step = static_cast<int64_t>(steps.back()),
+       .gain = gain,
+       .steps_affected = static_cast<double>(steps.size()) / static_cast<double>(steps.back() - steps.front() + 1),
+       .text = absl::StrFormat("In %d steps some rank stalled, the worst of them %d different ranks: stalls that go "
+                               "round (garbage collection, an accidental synchronisation) are the program's.",
+                               steps.size(), stalls_of.size())}};
+}
+
 std::vector<float> ExcessBeyondPlace(const StepProfile& profile) {
   const bool has_experts = std::any_of(profile.places.begin(), profile.places.end(),
                                        [](const PlaceInJob& place) { return place.expert != 0; });
-  std::vector<float> beyond = Excess(profile, /*by_expert=*/false);
+  std::vector<float> beyond = Excess(profile);
   for (float& value : beyond) value += 1;
   if (!has_experts) return beyond;
   const ExpertFactors factors = FactorsOf(profile);

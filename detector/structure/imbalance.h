@@ -28,6 +28,9 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
 // An expert index that is slow in all expert groups of a stage, in one step or throughout. Needs two expert groups.
 std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, double min_gain);
 
+// Single long stalls that hit another rank each time: the program's doing (garbage collection), no machine's.
+std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain);
+
 // Own time of each rank and step divided by what its place explains: about 1 for a rank that does what all ranks of its
 // place do. Layout of profile.own_seconds; NaN where it is not known. What remains above 1, always on the same rank,
 // may be a machine.

@@ -3,7 +3,7 @@
 // `own_seconds` is time in which the rank waits for nobody: compute, input, launching. It is laid out rank after rank;
 // NaN = not known. Places say which ranks have the same duty for a reason that is no machine: the same pipeline stage
 // (the same layers), the same replica (the same data), the same expert index (the same experts), the same lane (tensor
-// or context index: the same share of one layer). All ranks of one stage, lane and expert index are peers. A place that
+// or context index: the same share of one layer). All ranks of one stage and lane are peers. A place that
 // a job does not have is 0 for all. Pure values; thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_STRUCTURE_STEP_PROFILE_H_

@@ -17,8 +17,15 @@ bool OfTheJob(VerdictClass verdict_class) {
          verdict_class == VerdictClass::kPause;
 }
 
+// Stalls that go round are of the program.
+VerdictScope ScopeOf(VerdictClass verdict_class) {
+  if (verdict_class == VerdictClass::kHostSlow) return VerdictScope::kSoftware;
+  return OfTheJob(verdict_class) ? VerdictScope::kJob : VerdictScope::kStructural;
+}
+
 Advice AdviceOn(VerdictClass verdict_class) {
-  if (verdict_class == VerdictClass::kJobRegression) return Advice::kCheckSoftware;
+  if (verdict_class == VerdictClass::kJobRegression || verdict_class == VerdictClass::kHostSlow)
+    return Advice::kCheckSoftware;
   if (verdict_class == VerdictClass::kDrift) return Advice::kObserve;
   return OfTheJob(verdict_class) ? Advice::kNone : Advice::kRebalance;
 }
@@ -26,7 +33,7 @@ Advice AdviceOn(VerdictClass verdict_class) {
 Verdict ToVerdict(StructuralFinding finding, double step_seconds) {
   Verdict verdict;
   verdict.verdict_class = finding.verdict_class;
-  verdict.scope = OfTheJob(finding.verdict_class) ? VerdictScope::kJob : VerdictScope::kStructural;
+  verdict.scope = ScopeOf(finding.verdict_class);
   verdict.first_step = finding.first_step;
   verdict.last_step = finding.last_step;
   verdict.cost = {.slowdown_fraction = finding.gain,
@@ -46,6 +53,7 @@ std::vector<Verdict> FindStructural(const StepProfile& profile, double min_gain)
   };
   add(FindSequenceImbalance(profile, min_gain));
   add(FindExpertImbalance(profile, min_gain));
+  add(FindRotatingStalls(profile, min_gain));
   std::vector<StructuralFinding> regression = FindRegression(profile, min_gain);
   add(regression.empty() ? FindDrift(profile) : std::move(regression));
   add(FindPauses(profile));

@@ -51,7 +51,8 @@ double One(const PlaceInJob& /*place*/, size_t /*step*/) { return 1; }
 std::vector<VerdictClass> Classes(const StepProfile& profile) {
   std::vector<VerdictClass> classes;
   for (const Verdict& verdict : FindStructural(profile, kMinGain)) {
-    EXPECT_TRUE(verdict.scope == VerdictScope::kStructural || verdict.scope == VerdictScope::kJob);
+    EXPECT_NE(verdict.scope, VerdictScope::kMachine);
+    EXPECT_NE(verdict.scope, VerdictScope::kNetwork);
     EXPECT_TRUE(verdict.culprits.empty());
     classes.push_back(verdict.verdict_class);
   }
@@ -119,11 +120,29 @@ TEST(Structure, VariationThatIsNotSharedByTheReplicaIsNotItsData) {
   for (const VerdictClass found : Classes(profile)) EXPECT_NE(found, VerdictClass::kSequenceImbalance);
 }
 
-TEST(Structure, RareStallsOfChangingRanksAreNoSequenceImbalance) {
+TEST(Structure, StallsThatGoRoundAreTheProgramsAndNotTheBatches) {
   Random random(5);
   const StepProfile profile =
       Profile({.steps = 40}, 5, [&](const PlaceInJob&, size_t) { return random.Below(20) == 0 ? 1.5 : 1.0; });
-  EXPECT_TRUE(Classes(profile).empty());
+  const std::vector<Verdict> verdicts = FindStructural(profile, kMinGain);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHostSlow);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
+  const auto one = [&](const PlaceInJob& p, size_t) {
+    return p.replica == 1 && p.stage == 0 && p.lane == 0 && random.Below(3) == 0 ? 1.5 : 1.0;
+  };
+  EXPECT_TRUE(Classes(Profile({.steps = 40}, 5, one)).empty());
+}
+
+TEST(Structure, LanesOfOneReplicaAreNoExpertGroups) {
+  // One slow host holds all lanes of a replica, and so of one expert index of its group.
+  const Shape shape{.stages = 1, .replicas = 8, .lanes = 8, .experts = 4};
+  const auto host = [](const PlaceInJob& p, size_t) { return p.replica == 5 ? 1.6 : 1.0; };
+  EXPECT_TRUE(Classes(Profile(shape, 1, host)).empty());
+  // Batches of different length are not hot experts.
+  const Shape many{.stages = 2, .replicas = 16, .lanes = 4, .experts = 8, .steps = 40};
+  EXPECT_EQ(Classes(Profile(many, 2, Lengths(2, 0.12, many.steps))),
+            std::vector<VerdictClass>{VerdictClass::kSequenceImbalance});
 }
 
 TEST(Structure, HotExpertsShowInAllGroupsWhetherTheyRotateOrNot) {
