@@ -55,8 +55,12 @@ Moment During(Call call) {
   return moment;
 }
 
-void PlayStep(PlayedRank& rank, void* step, bool is_send, Random& random, PlayedWaits& waits) {
+void PlayStep(PlayedRank& rank, const Event& event, bool is_send, Random& random, PlayedWaits& waits) {
   EventCaller& caller = rank.caller();
+  void* step = nullptr;
+  // What a step waits for before its first state is told belongs to the first wait, or to none.
+  const Moment start = During([&] { step = caller.Start(rank.context(), event); });
+  waits.most_ns[0] += start.after_ns - start.before_ns;
   Moment begin;
   int wait = -1;
   const auto close = [&](const Moment& end) {
@@ -67,6 +71,7 @@ void PlayStep(PlayedRank& rank, void* step, bool is_send, Random& random, Played
   for (const StepState& state : StatesOf(caller.version(), is_send)) {
     const Moment now = During([&] { caller.Record(step, state.state, kChunkBytes); });
     close(now);
+    if (wait < 0) waits.most_ns[0] += now.after_ns - start.after_ns;
     begin = now;
     wait = state.wait;
     Spin(random);
@@ -113,7 +118,7 @@ void PlayProxy(PlayedRank& rank, PlayedOperation& played, Random& random, WaitTa
     PlayedWaits& sum = waits[{communicator.id, communicator.rank, peer, is_send}];
     for (int32_t step = 0; step < steps && rank.Wants(played, kProxyStep | kNetPlugin); ++step) {
       const Event event = {.type = kProxyStep, .parent = handle, .communicator = &communicator, .step = step};
-      PlayStep(rank, caller.Start(rank.context(), event), is_send, random, sum);
+      PlayStep(rank, event, is_send, random, sum);
     }
     RecordProgress(caller, handle, is_send, steps);
     caller.Stop(handle);

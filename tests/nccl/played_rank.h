@@ -52,7 +52,8 @@ struct PlayedOperation {
   std::vector<void*> kernel_handles;  // by channel
 };
 
-// Launch and Replay belong to one thread, the rest to one other. Borrows its arguments.
+// Not thread-safe, except that launching and progress thread may each be one: Launch and Replay belong to the first,
+// the rest to the second. Borrows its arguments.
 class PlayedRank {
  public:
   PlayedRank(EventCaller& caller, const int32_t* mask, Communicator communicator)

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Real collector, real agent, NCCL played by driver processes: a late rank, a slow link and a hang, by version of NCCL.
 
-Usage: verdict_test.py BINARIES STATE_DIRECTORY [CASE ...]
+Usage: verdict_test.py [BINARIES STATE_DIRECTORY [CASE ...]]; without arguments as a test of Bazel
 """
 
+import os
 import pathlib
 import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
 from demo.scenario import ACCUSING_SCOPES, Verdict, describe  # noqa: E402
 from demo.stack import Stack, StackError  # noqa: E402
@@ -101,24 +102,27 @@ def link(job):
 
 
 def not_wrong(job):
-    """Nothing is known of the GPU: the late rank may stay unnamed, but nobody else may be named."""
+    """These versions do not tell how large a communicator is: who is late may stay unnamed, but nobody else be named."""
     job.discover()
     job.break_it("slow 2 1.6")
     job.watch(WATCH_SECONDS, allowed_ranks=(2,))
-    if not job.accusations():
-        print("abstained", flush=True)
+    known = len(job.accusations())
+    print("named the late rank" if known else "abstained", flush=True)
+    job.break_it("hang 1 1")
+    job.watch(WATCH_SECONDS, allowed_ranks=(1,), known=known)
+    print("named the rank that hangs" if len(job.accusations()) > known else "abstained", flush=True)
 
 
 CASES = {
     "gpu_timer": (5, False, named),
     "gpu_timer_link": (7, False, link),
-    "kernel_window": (3, False, named),
+    "kernel_window": (3, False, not_wrong),
     "proxy_envelope": (2, True, not_wrong),
     "host_enqueue": (1, False, not_wrong),
 }
 
 
-def run(name, binaries, state):
+def run(name, pathlib.Path(binaries), pathlib.Path(state)):
     version, network, act = CASES[name]
     print(f"--- {name}: interface version {version}", flush=True)
     with Stack(state / name, binaries) as stack:
@@ -132,11 +136,14 @@ def run(name, binaries, state):
 
 
 def main():
-    binaries, state = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    if len(sys.argv) > 2:
+        binaries, state, names = sys.argv[1], sys.argv[2], sys.argv[3:]
+    else:
+        binaries, state, names = f"{os.environ['TEST_SRCDIR']}/lockstep", f"{os.environ['TEST_TMPDIR']}/state", []
     failed = 0
-    for name in sys.argv[3:] or CASES:
+    for name in names or CASES:
         try:
-            run(name, binaries, state)
+            run(name, pathlib.Path(binaries), pathlib.Path(state))
         except (StackError, Verdict) as error:
             print(f"{name}: {error}", flush=True)
             failed = 1
