@@ -78,7 +78,7 @@ class EvalCommand final : public Command {
     if (suite_.empty() || FindSuite(suite_) != nullptr) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("no suite '", suite_, "'; there are ",
-                     absl::StrJoin(AllSuites(), ", ", [](std::string* out, const Suite& s) { out->append(s.name); })));
+                     absl::StrJoin(AllSuites(), ", ", [](std::string* out, const Suite& s) { absl::StrAppend(out, s.name); })));
   }
 
   int32_t EpisodesOf(const Suite& suite) const {
