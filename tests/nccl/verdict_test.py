@@ -122,7 +122,7 @@ CASES = {
 }
 
 
-def run(name, pathlib.Path(binaries), pathlib.Path(state)):
+def run(name, binaries, state):
     version, network, act = CASES[name]
     print(f"--- {name}: interface version {version}", flush=True)
     with Stack(state / name, binaries) as stack:
