@@ -7,12 +7,15 @@
 #include <memory>
 #include <utility>
 
+#include "detector/localization/order_statistics.h"
 #include "detector/localization/step_replay.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kRunsPerCause = 2;
+constexpr size_t kMaxComparedPeers = 64;
+constexpr double kMaxIncomplete = 0.01;  // of the instances
 
 void AddHealing(const SlowCause& cause, Healing* healing) {
   for (const Suspect& suspect : cause.suspects) {
@@ -97,7 +100,37 @@ class Gains {
       gain->seconds_per_step = std::max(first, last);
       gain->replayed = true;
     }
+    // Lost records hide who waited for whom. Then the cause costs at least what it exceeds the next of its peers by.
+    if (prepared.replay->incomplete_share() > kMaxIncomplete) {
+      const double over_next = cause.suspects.front().excess_seconds - NextExcess(cause.suspects.front());
+      gain->replayed &= over_next <= gain->seconds_per_step;
+      gain->seconds_per_step = std::max(gain->seconds_per_step, over_next);
+    }
     gain->seconds_per_step = std::max(0.0, gain->seconds_per_step);
+  }
+
+  // The largest excess, over the same stretch, of a peer that no cause is about.
+  double NextExcess(const Suspect& suspect) const {
+    const std::vector<int32_t>& peers = analysis_.roles.PeersOf(static_cast<size_t>(suspect.rank));
+    const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
+    double next = 0;
+    std::vector<double> values;
+    for (size_t i = 0; i < peers.size(); i += stride) {
+      const bool accused = std::any_of(causes_.begin(), causes_.end(), [&](const SlowCause& cause) {
+        return std::any_of(cause.suspects.begin(), cause.suspects.end(),
+                           [&](const Suspect& other) { return other.rank == peers[i]; });
+      });
+      if (accused) continue;
+      values.clear();
+      for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
+        const float excess =
+            analysis_.profile
+                .excess[static_cast<size_t>(peers[i]) * analysis_.profile.steps + static_cast<size_t>(step)];
+        if (!std::isnan(excess)) values.push_back(static_cast<double>(excess));
+      }
+      next = std::max(next, MedianInPlace(&values));
+    }
+    return next;
   }
 
   static double PathShare(const std::vector<StepReplay::Link>& path, const SlowCause& cause) {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <utility>
 
+#include "detector/input.h"
 #include "detector/localization/order_statistics.h"
 
 namespace lockstep {
@@ -16,8 +15,13 @@ constexpr double kJustIssued = 0.1;     // of the own interval: the host was beh
 constexpr size_t kExactReference = 32;  // with more peers, leaving oneself out of a median changes nothing
 constexpr double kMinKnown = 0.5;       // share of the operations of a step whose own time is known
 
+bool IsExpertWork(const Trace& trace, const OwnInterval& interval, const TraceOperation& operation) {
+  return operation.kind == OperationKind::kAllToAll && interval.after != kNoOperation && interval.after_end &&
+         trace.operations[interval.after].kind == OperationKind::kAllToAll;
+}
+
 void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile) {
-  double own = 0, host_bound = 0, largest = 0;
+  double own = 0, experts = 0, host_bound = 0, largest = 0;
   uint32_t known = 0, largest_before = kNoOperation;
   for (uint32_t i = range.begin; i < range.end; ++i) {
     const OwnInterval& interval = times.before[i];
@@ -26,35 +30,41 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     const auto seconds = static_cast<double>(interval.seconds);
     own += seconds;
     const TraceOperation& operation = trace.operations[i];
+    if (IsExpertWork(trace, interval, operation)) {
+      experts += seconds;
+      continue;
+    }
     if (ToSeconds(operation.start_ns - operation.enqueue_ns) < kJustIssued * seconds) host_bound += seconds;
     if (seconds <= largest) continue;
     largest = seconds;
     largest_before = i;
   }
   if (known < kMinKnown * (range.end - range.begin)) return;
-  profile->own[at] = static_cast<float>(own);
-  profile->host_bound[at] = static_cast<float>(host_bound);
+  // Unknown intervals are taken to be like the others.
+  const double scale = static_cast<double>(range.end - range.begin) / known;
+  profile->own[at] = static_cast<float>(own * scale);
+  profile->shared[at] = static_cast<float>((own - experts) * scale);
+  profile->host_bound[at] = static_cast<float>(host_bound * scale);
   profile->largest[at] = static_cast<float>(largest);
   profile->largest_before[at] = largest_before;
 }
 
-// Excess of each of `peers` over the others in one step; `lower` keeps what is there if it is smaller.
+// Excess of each of `peers` over the others in one step.
 class PeerReference {
  public:
-  void Apply(const std::vector<int32_t>& peers, size_t step, bool lower, OwnProfile* profile) {
+  void Apply(const std::vector<int32_t>& peers, size_t step, OwnProfile* profile) {
     values_.clear();
     for (const int32_t peer : peers) {
-      const float own = profile->own[static_cast<size_t>(peer) * profile->steps + step];
+      const float own = profile->shared[static_cast<size_t>(peer) * profile->steps + step];
       if (!std::isnan(own)) values_.push_back(static_cast<double>(own));
     }
     if (values_.size() < 2) return;
     std::sort(values_.begin(), values_.end());
     for (const int32_t peer : peers) {
       const size_t at = static_cast<size_t>(peer) * profile->steps + step;
-      const auto own = static_cast<double>(profile->own[at]);
+      const auto own = static_cast<double>(profile->shared[at]);
       if (std::isnan(own)) continue;
-      const auto excess = static_cast<float>(own - MedianWithout(own));
-      if (!lower || !(profile->excess[at] < excess)) profile->excess[at] = excess;
+      profile->excess[at] = static_cast<float>(own - MedianWithout(own));
     }
   }
 
@@ -94,6 +104,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   profile.steps = static_cast<size_t>(steps.steps);
   const size_t cells = profile.ranks * profile.steps;
   profile.own.assign(cells, kUnknown);
+  profile.shared.assign(cells, kUnknown);
   profile.excess.assign(cells, kUnknown);
   profile.host_bound.assign(cells, kUnknown);
   profile.largest.assign(cells, kUnknown);
@@ -108,15 +119,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   }
   PeerReference reference;
   for (const std::vector<int32_t>& peers : roles.classes) {
-    std::map<int32_t, std::vector<int32_t>> same_expert;
-    for (const int32_t peer : peers) same_expert[profile.expert_place[static_cast<size_t>(peer)]].push_back(peer);
-    for (size_t step = 0; step < profile.steps; ++step) {
-      reference.Apply(peers, step, false, &profile);
-      if (same_expert.size() < 2) continue;
-      for (const auto& [place, some] : same_expert) {
-        if (some.size() > 1) reference.Apply(some, step, true, &profile);
-      }
-    }
+    for (size_t step = 0; step < profile.steps; ++step) reference.Apply(peers, step, &profile);
   }
   return profile;
 }

@@ -1,9 +1,9 @@
 // Own times summed per rank and step, and how far each is above what its peers took in the same step.
 //
-// Peers are the ranks of one class; where the job has expert groups, also those with the same place in them, and the
-// smaller of the two excesses counts: a hot expert is slow in every expert group. The reference of a rank is the median
-// of the others, so that a rank of two has the other one to compare with. Unusual steps (pause, evaluation, first step)
-// and incomplete ones are unknown (NaN). Pure values; thread-compatible.
+// Peers are the ranks of one class. The reference of a rank is the median of the others, so that a rank of two has the
+// other one to compare with. Work between two AllToAlls is the experts': how much of it a rank gets is decided by the
+// routing, so that it is compared with nobody's; a slow machine is slow in the rest as well. Unusual steps (pause,
+// evaluation, first step) and incomplete ones are unknown (NaN). Pure values; thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_OWN_PROFILE_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_OWN_PROFILE_H_
@@ -25,7 +25,8 @@ struct OwnProfile {
   size_t steps = 0;
   // By rank, then step. Seconds; NaN = unknown.
   std::vector<float> own;
-  std::vector<float> excess;             // over the peers' median of the same step; NaN also where there are no peers
+  std::vector<float> shared;             // without the experts' work: what peers have in common
+  std::vector<float> excess;             // of `shared` over the peers' median of the same step; NaN also without peers
   std::vector<float> host_bound;         // part of `own` at whose end the host issued the operation only just then
   std::vector<float> largest;            // the largest single own interval
   std::vector<uint32_t> largest_before;  // the operation behind it

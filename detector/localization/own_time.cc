@@ -17,6 +17,7 @@ constexpr int32_t kSampledSteps = 64;
 constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
                                        // ended before it: recorders read the two times one after the other
 constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
+constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
 constexpr size_t kMinSamples = 4;      // steps
 
 // The operations of one rank in order of their starts, swept once.
@@ -214,16 +215,59 @@ class DependencyLearner {
   std::vector<Sweep::Counts> counts_;  // of the latest sweep
 };
 
+// Where a record is missing, the time inside the lost operation looks like own time. It lies between two neighbours in
+// its channel; the longest interval in between is the one that most likely holds it, and becomes unknown.
+class LostRecords {
+ public:
+  LostRecords(const Trace& trace, const OperationInstances& matched)
+      : trace_(trace), matched_(matched), latest_(matched.channels.size(), kNoOperation) {}
+
+  void Forget(size_t rank, std::vector<OwnInterval>* before) {
+    const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
+    gaps_.clear();
+    for (size_t i = begin; i < end; ++i) {
+      if (matched_.instance_of[i] == kNoInstance) continue;
+      uint32_t& latest = latest_[static_cast<size_t>(matched_.instances[matched_.instance_of[i]].channel)];
+      // Only a predecessor of the same rank counts.
+      const bool known = latest != kNoOperation && latest >= begin;
+      if (known && trace_.operations[i].sequence > trace_.operations[latest].sequence + 1) {
+        gaps_.emplace_back(latest, static_cast<uint32_t>(i));
+      }
+      latest = static_cast<uint32_t>(i);
+    }
+    // A recorder that keeps every n-th operation loses nothing by accident.
+    if (static_cast<double>(gaps_.size()) > kMaxLost * static_cast<double>(end - begin)) return;
+    for (const auto& [first, last] : gaps_) ForgetLongest(first, last, before);
+  }
+
+ private:
+  static void ForgetLongest(uint32_t first, uint32_t last, std::vector<OwnInterval>* before) {
+    uint32_t longest = last;
+    for (uint32_t i = first + 1; i <= last; ++i) {
+      if ((*before)[i].seconds > (*before)[longest].seconds) longest = i;
+    }
+    (*before)[longest].seconds = -1;
+  }
+
+  const Trace& trace_;
+  const OperationInstances& matched_;
+  std::vector<uint32_t> latest_;  // by channel: the latest operation in it
+  std::vector<std::pair<uint32_t, uint32_t>> gaps_;
+};
+
 }  // namespace
 
-OwnTimes MeasureOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps) {
+OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                         const StepTable& steps) {
   OwnTimes times;
   times.awaited = DependencyLearner(trace, roles, steps).Run();
   times.before.assign(trace.operations.size(), {});
   Sweep sweep(trace, roles, times.awaited);
+  LostRecords lost(trace, matched);
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     sweep.Run(trace.first_operation[rank], trace.first_operation[rank + 1],
               times.before.data() + trace.first_operation[rank]);
+    lost.Forget(rank, &times.before);
   }
   return times;
 }

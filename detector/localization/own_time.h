@@ -7,6 +7,8 @@
 // one, in which case the work did wait for it. That is learned from a few ranks of every class, kind by kind (group
 // family and operation). So an operation that always begins right after the end of another depends on it.
 //
+// Where sequence numbers show that a record is lost, the interval that most likely holds it is unknown.
+//
 // Times inside operations are left out whatever they are, waits or transfers: a victim's own time is not longer than
 // its peers'. Clocks of different hosts never meet. Cost O(operations), memory 12 bytes per operation. Pure.
 
@@ -48,7 +50,8 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
   return family * kOperationKinds + static_cast<size_t>(operation.kind);
 }
 
-OwnTimes MeasureOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps);
+OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                         const StepTable& steps);
 
 }  // namespace lockstep
 

@@ -120,7 +120,7 @@ class Search {
     }
     std::vector<double> by_step, own;
     Known(excess, first, last, &by_step);
-    Known(profile_.Row(profile_.own, static_cast<size_t>(rank)), first, last, &own);
+    Known(profile_.Row(profile_.shared, static_cast<size_t>(rank)), first, last, &own);
     const auto strong =
         std::count_if(by_step.begin(), by_step.end(), [effect](double value) { return value >= kMinShare * effect; });
     const auto n = static_cast<double>(by_step.size());

@@ -25,7 +25,7 @@ Usual UsualOf(const OwnProfile& profile, const Suspect& stretch, size_t rank) {
   for (auto step = static_cast<size_t>(stretch.first_step); step <= static_cast<size_t>(stretch.last_step); ++step) {
     const size_t at = rank * profile.steps + step;
     if (std::isnan(profile.own[at])) continue;
-    own.push_back(static_cast<double>(profile.own[at]));
+    own.push_back(static_cast<double>(profile.shared[at]));
     host_bound.push_back(static_cast<double>(profile.host_bound[at]));
     largest.push_back(static_cast<double>(profile.largest[at]));
   }

@@ -23,7 +23,8 @@ void StepReplay::Collect(const TraceAnalysis& analysis) {
   const Trace& trace = *analysis.trace;
   std::vector<uint32_t> order, node_of;
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    first_node_.push_back(static_cast<uint32_t>(operation_.size()));
+    const size_t first = operation_.size();
+    first_node_.push_back(static_cast<uint32_t>(first));
     const StepRange& range = analysis.steps.Of(rank, step_);
     order.clear();
     for (uint32_t i = range.begin; i < range.end; ++i) {
@@ -41,12 +42,28 @@ void StepReplay::Collect(const TraceAnalysis& analysis) {
       operation_.push_back(i);
       after_.push_back(inside ? node_of[interval.after - range.begin] : kNone);
       after_end_.push_back(interval.after_end);
-      recorded_own_.push_back(std::max(0.0F, interval.seconds));
+      recorded_own_.push_back(interval.seconds);
       duration_.push_back(static_cast<float>(ToSeconds(trace.operations[i].duration_ns())));
       rank_of_node_.push_back(static_cast<uint32_t>(rank));
     }
+    GuessUnknownOwn(first);
   }
   first_node_.push_back(static_cast<uint32_t>(operation_.size()));
+}
+
+// An interval that is not known is taken to be like the rank's others.
+void StepReplay::GuessUnknownOwn(size_t first) {
+  double sum = 0;
+  size_t known = 0;
+  for (size_t node = first; node < recorded_own_.size(); ++node) {
+    if (recorded_own_[node] < 0) continue;
+    sum += static_cast<double>(recorded_own_[node]);
+    ++known;
+  }
+  const float guess = known == 0 ? 0 : static_cast<float>(sum / static_cast<double>(known));
+  for (size_t node = first; node < recorded_own_.size(); ++node) {
+    if (recorded_own_[node] < 0) recorded_own_[node] = guess;
+  }
 }
 
 void StepReplay::Connect(const TraceAnalysis& analysis) {
@@ -72,10 +89,42 @@ void StepReplay::Connect(const TraceAnalysis& analysis) {
     float& transfer = recorded_transfer_[meeting];
     if (transfer < 0 || duration_[node] < transfer) transfer = duration_[node];
   }
+  TrustIncompleteLess(analysis);
   eager_.assign(operation_.size(), 0);
   for (size_t node = 0; node < operation_.size(); ++node) {
     eager_[node] = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend &&
                    duration_[node] <= kWaited * recorded_transfer_[meeting_[node]];
+  }
+}
+
+// Whoever left no record may be the one that the others waited for: then the shortest known time inside is a wait. What
+// complete instances of the same kind took is the better guess.
+void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
+  const size_t kinds = static_cast<size_t>(analysis.roles.families) * kOperationKinds;
+  std::vector<std::vector<double>> complete(kinds);
+  std::vector<uint32_t> incomplete;
+  const auto kind_of = [&](uint32_t meeting) {
+    const uint32_t node = member_[first_member_[meeting]];
+    return KindOf(analysis.roles, analysis.trace->operations[operation_[node]]);
+  };
+  for (uint32_t meeting = 0; meeting < instance_.size(); ++meeting) {
+    const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
+    if (analysis.matched.Complete(instance, *analysis.trace)) {
+      complete[kind_of(meeting)].push_back(static_cast<double>(recorded_transfer_[meeting]));
+    } else {
+      incomplete.push_back(meeting);
+    }
+  }
+  if (incomplete.empty()) return;
+  incomplete_share_ = static_cast<double>(incomplete.size()) / static_cast<double>(instance_.size());
+  std::vector<float> usual(kinds, -1);
+  for (size_t kind = 0; kind < kinds; ++kind) {
+    if (!complete[kind].empty()) usual[kind] = static_cast<float>(MedianInPlace(&complete[kind]));
+  }
+  for (const uint32_t meeting : incomplete) {
+    // Send and Recv are two kinds; either tells what the transfer takes.
+    const float typical = usual[kind_of(meeting)];
+    if (typical >= 0) recorded_transfer_[meeting] = std::min(recorded_transfer_[meeting], typical);
   }
 }
 

@@ -44,6 +44,8 @@ class StepReplay {
 
   int32_t step() const { return step_; }
   size_t operations() const { return operation_.size(); }
+  // Share of the instances of which some member left no record: their waits cannot be told from transfers.
+  double incomplete_share() const { return incomplete_share_; }
 
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
   double Run(const Healing& healing);
@@ -63,7 +65,9 @@ class StepReplay {
   static constexpr uint32_t kNone = kNoOperation;
 
   void Collect(const TraceAnalysis& analysis);
+  void GuessUnknownOwn(size_t first);
   void Connect(const TraceAnalysis& analysis);
+  void TrustIncompleteLess(const TraceAnalysis& analysis);
   void Prepare(const Healing& healing);
   void Advance(uint32_t rank);
   void Arrive(uint32_t node);
@@ -71,6 +75,7 @@ class StepReplay {
 
   const TraceAnalysis* analysis_;
   int32_t step_;
+  double incomplete_share_ = 0;
   // By node: an operation of the step; nodes of one rank follow one another by rising start.
   std::vector<uint32_t> operation_;
   std::vector<uint32_t> after_;  // node; kNone = the beginning of the step

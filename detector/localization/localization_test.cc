@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "detector/input.h"
+#include "detector/localization/healing_gain.h"
+#include "detector/localization/own_time.h"
+#include "detector/localization/persistent_excess.h"
+#include "detector/localization/slow_cause.h"
+#include "detector/localization/step_anchor.h"
+#include "detector/localization/step_finder.h"
+#include "detector/localization/step_replay.h"
+#include "detector/localization/trace_analysis.h"
+#include "detector/trace/trace.h"
+#include "detector/trace/trace_builder.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kMicro = 1'000;
+
+// Tensor pairs on one host, data groups over the hosts: per step four blocks of work, each before an AllReduce of the
+// pair, then an AllReduce of the data group. Every host has its own clock.
+struct Job {
+  int32_t hosts = 6;
+  int32_t steps = 10;
+  int32_t slow_rank = -1;
+  double slow_factor = 1;
+  int32_t onset = 0;
+  double noise = 0.01;
+  uint64_t seed = 1;
+  uint64_t lose_every = 0;  // records; 0 = none
+};
+
+class Player {
+ public:
+  explicit Player(const Job& job) : job_(job), random_(job.seed), builder_("job") {}
+
+  Trace Play() {
+    const int32_t ranks = 2 * job_.hosts;
+    std::vector<int64_t> now(static_cast<size_t>(ranks));
+    for (int32_t rank = 0; rank < ranks; ++rank) {
+      handles_.push_back(builder_.AddRank({.rank = rank, .host = builder_.AddHost(absl::StrCat("h", rank / 2))}));
+      now[static_cast<size_t>(rank)] = 1'000'000;
+    }
+    for (int32_t step = 0; step < job_.steps; ++step) {
+      for (int32_t block = 0; block < 4; ++block) {
+        for (int32_t rank = 0; rank < ranks; ++rank) now[static_cast<size_t>(rank)] += Work(rank, step);
+        for (int32_t host = 0; host < job_.hosts; ++host) {
+          Meet(absl::StrCat("tp", host), {2 * host, 2 * host + 1}, static_cast<uint64_t>(4 * step + block), 1024, &now);
+        }
+      }
+      for (int32_t place = 0; place < 2; ++place) {
+        std::vector<int32_t> members;
+        for (int32_t host = 0; host < job_.hosts; ++host) members.push_back(2 * host + place);
+        Meet(absl::StrCat("dp", place), members, static_cast<uint64_t>(step), 4096, &now);
+      }
+    }
+    return builder_.Build();
+  }
+
+ private:
+  int64_t Work(int32_t rank, int32_t step) {
+    double work = 10'000 * kMicro * (1 + job_.noise * random_.Gaussian());
+    if (rank == job_.slow_rank && step >= job_.onset) work *= job_.slow_factor;
+    return static_cast<int64_t>(work);
+  }
+
+  void Meet(const std::string& name, const std::vector<int32_t>& members, uint64_t sequence, uint64_t bytes,
+            std::vector<int64_t>* now) {
+    const int32_t communicator = builder_.AddCommunicator(name, "", static_cast<int32_t>(members.size()));
+    int64_t end = 0;
+    for (const int32_t member : members) end = std::max(end, (*now)[static_cast<size_t>(member)]);
+    end += 200 * kMicro;
+    for (size_t place = 0; place < members.size(); ++place) {
+      const auto rank = static_cast<size_t>(members[place]);
+      builder_.AddMember(communicator, static_cast<int32_t>(place), handles_[rank]);
+      const int64_t clock = members[place] / 2 * int64_t{777'777'777};
+      const int64_t start = (*now)[rank] + clock;
+      const bool lost = job_.lose_every > 0 && random_.Below(job_.lose_every) == 0;
+      if (!lost) {
+        builder_.Add(handles_[rank], {.enqueue_ns = start,
+                                      .start_ns = start,
+                                      .end_ns = end + clock,
+                                      .sequence = sequence,
+                                      .bytes = bytes,
+                                      .communicator = communicator,
+                                      .kind = OperationKind::kAllReduce});
+      }
+      (*now)[rank] = end;
+    }
+  }
+
+  Job job_;
+  Random random_;
+  TraceBuilder builder_;
+  std::vector<int32_t> handles_;
+};
+
+std::vector<Suspect> SuspectsOf(const TraceAnalysis& analysis) {
+  return FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
+}
+
+TEST(StepAnchorTest, IsTheCallThatRecursOncePerStepWhateverTheBatchCount) {
+  std::vector<int32_t> calls;
+  for (const int batches : {4, 6, 3, 5, 4}) {
+    for (int i = 0; i < batches; ++i) calls.insert(calls.end(), {0, 1});
+    calls.insert(calls.end(), {2, 3});
+  }
+  EXPECT_EQ(FindAnchor(calls, {{0}, {0}, {4}, {8}}), 3) << "the one of the larger group";
+  EXPECT_EQ(FindAnchor({0, 1, 2}, {{2}, {2}, {2}}), -1);
+}
+
+TEST(StepFinderTest, FindsEveryStepAndItsLength) {
+  const Trace trace = Player({}).Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  EXPECT_EQ(analysis.steps.steps, 10);
+  EXPECT_NEAR(analysis.steps.usual_seconds, 0.042, 0.003);
+  EXPECT_EQ(analysis.roles.classes.size(), 1);
+}
+
+TEST(OwnTimeTest, IsTheWorkAndNotTheWaiting) {
+  const Trace trace = Player({.slow_rank = 5, .slow_factor = 2, .noise = 0}).Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const double own = static_cast<double>(analysis.profile.Row(analysis.profile.own, rank)[5]);
+    EXPECT_NEAR(own, rank == 5 ? 0.08 : 0.04, 1e-6) << rank;
+  }
+}
+
+TEST(PersistentExcessTest, NamesTheSlowRankOfATensorPairAndItsOnset) {
+  const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.2, .onset = 4}).Play();
+  const std::vector<Suspect> suspects = SuspectsOf(AnalyseTrace(trace, false));
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects.front().rank, 5);
+  EXPECT_EQ(suspects.front().first_step, 4);
+  EXPECT_EQ(suspects.front().last_step, 9);
+}
+
+TEST(PersistentExcessTest, FindsNobodyInHealthyJobs) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Trace trace = Player({.noise = 0.02, .seed = seed}).Play();
+    EXPECT_TRUE(SuspectsOf(AnalyseTrace(trace, false)).empty()) << seed;
+  }
+}
+
+TEST(PersistentExcessTest, LostRecordsAreNotOwnTime) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const Trace healthy = Player({.seed = seed, .lose_every = 50}).Play();
+    EXPECT_TRUE(SuspectsOf(AnalyseTrace(healthy, false)).empty()) << seed;
+    const Trace slow = Player({.slow_rank = 3, .slow_factor = 1.3, .seed = seed, .lose_every = 50}).Play();
+    const std::vector<Suspect> suspects = SuspectsOf(AnalyseTrace(slow, false));
+    ASSERT_EQ(suspects.size(), 1) << seed;
+    EXPECT_EQ(suspects.front().rank, 3) << seed;
+  }
+}
+
+TEST(PersistentExcessTest, AFlippedSignOfLatenessMissesTheCulprit) {
+  const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.2}).Play();
+  for (const Suspect& suspect : SuspectsOf(AnalyseTrace(trace, true))) EXPECT_NE(suspect.rank, 5);
+}
+
+// The replay, slowly: rounds over all operations until nothing changes any more.
+double ReferenceReplay(const TraceAnalysis& analysis, int32_t step, int32_t healed_rank, double scale) {
+  const Trace& trace = *analysis.trace;
+  std::vector<double> arrival(trace.operations.size(), 0), end(trace.operations.size(), 0);
+  double last = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+      const StepRange& range = analysis.steps.Of(rank, step);
+      for (uint32_t i = range.begin; i < range.end; ++i) {
+        const OwnInterval& interval = analysis.times.before[i];
+        const bool inside = interval.after >= range.begin && interval.after < range.end;
+        const double ready = !inside ? 0 : interval.after_end ? end[interval.after] : arrival[interval.after];
+        const double own = std::max(0.0, static_cast<double>(interval.seconds));
+        const double at = ready + own * (static_cast<int32_t>(rank) == healed_rank ? scale : 1);
+        changed |= at > arrival[i] + 1e-12;
+        arrival[i] = std::max(arrival[i], at);
+        double latest = 0, transfer = 1e9;
+        for (const uint32_t member :
+             analysis.matched.MembersOf(analysis.matched.instances[analysis.matched.instance_of[i]])) {
+          latest = std::max(latest, arrival[member]);
+          transfer = std::min(transfer, static_cast<double>(trace.operations[member].duration_ns()) * 1e-9);
+        }
+        end[i] = latest + transfer;
+        last = std::max(last, end[i]);
+      }
+    }
+  }
+  return last;
+}
+
+TEST(StepReplayTest, AgreesWithTheSlowReference) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.5, .noise = 0.1, .seed = seed}).Play();
+    const TraceAnalysis analysis = AnalyseTrace(trace, false);
+    StepReplay replay(analysis, 6);
+    EXPECT_NEAR(replay.Run({}), ReferenceReplay(analysis, 6, -1, 1), 1e-6);
+    Healing healing;
+    healing.own.push_back({.rank = 5, .scale = 0.5F});
+    EXPECT_NEAR(replay.Run(healing), ReferenceReplay(analysis, 6, 5, 0.5), 1e-6);
+    EXPECT_NEAR(replay.Run({}), analysis.steps.step_seconds[6], 0.001) << "with nothing healed it is what happened";
+  }
+}
+
+TEST(HealingGainTest, IsWhatTheSlowRankCosts) {
+  const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.5, .noise = 0.001}).Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
+  ASSERT_EQ(causes.size(), 1);
+  EXPECT_EQ(causes.front().kind, SlowKind::kCompute);
+  const std::vector<HealingGain> gains = GainsOf(analysis, causes);
+  EXPECT_NEAR(gains.front().seconds_per_step, 0.02, 0.001);
+  EXPECT_GT(gains.front().path_share, 0.9);
+}
+
+}  // namespace
+}  // namespace lockstep
