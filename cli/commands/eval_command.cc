@@ -76,9 +76,9 @@ class EvalCommand final : public Command {
     if (episodes_ > kMostEpisodes) return absl::InvalidArgumentError("--episodes is at most 100000");
     if (suite_.empty() && episode_ != kNoEpisode) return absl::InvalidArgumentError("--episode needs --suite");
     if (suite_.empty() || FindSuite(suite_) != nullptr) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("no suite '", suite_, "'; there are ",
-                     absl::StrJoin(AllSuites(), ", ", [](std::string* out, const Suite& s) { absl::StrAppend(out, s.name); })));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no suite '", suite_, "'; there are ",
+        absl::StrJoin(AllSuites(), ", ", [](std::string* out, const Suite& s) { absl::StrAppend(out, s.name); })));
   }
 
   int32_t EpisodesOf(const Suite& suite) const {
