@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,19 +22,14 @@
 namespace lockstep {
 namespace {
 
+constexpr VerdictClass kHangs[] = {
+    VerdictClass::kHangNotEntered, VerdictClass::kHangInCommunication, VerdictClass::kCollectiveMismatch,
+    VerdictClass::kDeadlock,       VerdictClass::kProcessDead,         VerdictClass::kMachineUnreachable,
+    VerdictClass::kGpuFault,
+};
+
 bool IsHang(const Verdict& verdict) {
-  switch (verdict.verdict_class) {
-    case VerdictClass::kHangNotEntered:
-    case VerdictClass::kHangInCommunication:
-    case VerdictClass::kCollectiveMismatch:
-    case VerdictClass::kDeadlock:
-    case VerdictClass::kProcessDead:
-    case VerdictClass::kMachineUnreachable:
-    case VerdictClass::kGpuFault:
-      return true;
-    default:
-      return false;
-  }
+  return std::find(std::begin(kHangs), std::end(kHangs), verdict.verdict_class) != std::end(kHangs);
 }
 
 void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobReport* report) {

@@ -24,7 +24,8 @@
 
 namespace lockstep {
 
-inline constexpr int32_t kMinSuspectSteps = 3;
+// With fewer, one odd step (warm-up, what follows a pause) is as good as the majority.
+inline constexpr int32_t kMinSuspectSteps = 4;
 
 struct PersistenceOptions {
   double min_cost = 0.03;  // share of the step time
