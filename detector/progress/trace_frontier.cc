@@ -33,8 +33,10 @@ TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
       }
     }
   }
-  lossy_ = trace.lost_records > 0 || std::any_of(collectives_.begin(), collectives_.end(),
-                                                 [](const Progress& progress) { return progress.HasHoles(); });
+  int64_t holes = 0;
+  for (const Progress& progress : collectives_) holes += std::max<int64_t>(0, progress.Holes());
+  const double lost = std::max(static_cast<double>(holes), static_cast<double>(trace.lost_records));
+  if (lost > 0) lost_share_ = lost / (lost + static_cast<double>(trace.operations.size()));
   active_only_.assign(ranks, 0);
   for (size_t rank = 0; rank < ranks; ++rank) InferFinished(rank);
   unseen_.assign(ranks, 0);

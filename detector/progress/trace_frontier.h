@@ -34,8 +34,8 @@ class TraceFrontier {
     int64_t finished = -1;
     int64_t first = -1;
     int64_t records = 0;
-    // Records are missing between the first and the last.
-    bool HasHoles() const { return records > 0 && records < entered - first + 1; }
+    // Records that are missing between the first and the last.
+    int64_t Holes() const { return records > 0 ? entered - first + 1 - records : 0; }
   };
   // Position of one rank in a communicator: its communicator rank.
   struct Membership {
@@ -74,8 +74,9 @@ class TraceFrontier {
         .subspan(first_membership_[rank_index], first_membership_[rank_index + 1] - first_membership_[rank_index]);
   }
 
-  // Somewhere in the trace records are missing, so that the absence of one more proves little.
-  bool lossy() const { return lossy_; }
+  // How many of all records are missing, as counters and gaps in the sequences tell: the absence of one more proves
+  // the less. 0 to 1.
+  double lost_share() const { return lost_share_; }
 
   // The rank's records end before what others prove that it entered: where it stands now is not known.
   bool Unseen(size_t rank_index) const { return unseen_[rank_index] != 0; }
@@ -108,7 +109,7 @@ class TraceFrontier {
   std::vector<char> active_only_;  // no finished operation is recorded
   std::vector<char> unseen_;
   uint64_t left_out_ = 0;
-  bool lossy_ = false;
+  double lost_share_ = 0;
 };
 
 }  // namespace lockstep

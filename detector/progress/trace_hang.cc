@@ -1,6 +1,7 @@
 #include "detector/progress/trace_hang.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -15,13 +16,14 @@ namespace {
 
 // In a hang everybody waits; records of a job under way end with ranks at work. A tenth may have lost its last record.
 constexpr size_t kFreeShare = 10;
-// Causes are few: at most every fifth host, or two where there are some, and one stuck transfer.
-constexpr size_t kCauseShare = 5;
+// Causes are few: at most every twentieth host, or two where there are some, and one stuck transfer.
+constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
 // A wait that the clocks show must be this many times as long as the longest finished operation, and a second more.
 constexpr int64_t kLongWaitMultiple = 2;
 constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
 constexpr int32_t kMinorShare = 2;
+constexpr double kLossChance = 0.1;  // that records of a call were lost: more, and their absence proves nothing
 constexpr size_t kStartShare = 5;
 constexpr size_t kMaxCycleOperations = 64;              // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
@@ -69,7 +71,7 @@ class Search {
     MergeTransfers();
     CountFree();
     for (TraceHang& hang : found_.hangs) Complete(&hang);
-    if (frontier_.lossy()) DropMinorCauses();
+    if (frontier_.lost_share() > 0) DropMinorCauses();
     if (looked_at_) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const TraceHang& a, const TraceHang& b) { return a.victims > b.victims; });
@@ -95,9 +97,9 @@ class Search {
   void CollectRankCauses() {
     std::vector<int32_t> cause(ranks_, -1);  // the cause of each rank, an index into `causes`
     std::vector<TraceHang> causes;
-    const auto add = [&](size_t rank, const Standing& standing, TraceHangKind kind) {
+    const auto add = [&](size_t rank, const Standing& standing, TraceHangKind kind, bool called) {
       causes.push_back(At(kind, standing));
-      causes.back().called = graph_.not_begun[rank] != 0;
+      causes.back().called = called;
       cause[rank] = static_cast<int32_t>(causes.size()) - 1;
     };
     for (size_t s = 0; s < graph_.standings.size(); ++s) {
@@ -108,15 +110,15 @@ class Search {
         if (!HasNoWayOut(rank)) continue;
         // Called behind what it alone does not finish: the operation says nothing new.
         if (graph_.member_states[s][i] == MemberState::kQueued) continue;
+        const bool called = graph_.member_states[s][i] == MemberState::kNotBegun;
         // Its host has called other things that its GPU has not begun: the record of this call may be lost.
-        if (graph_.member_states[s][i] == MemberState::kNotCalled && graph_.not_begun[rank] != 0) continue;
-        if (cause[rank] < 0 && shared < 0) add(rank, graph_.standings[s], TraceHangKind::kNotEntered);
+        if (frontier_.lost_share() > 0 && !called && graph_.not_begun[rank] != 0) continue;
+        if (cause[rank] < 0 && shared < 0) add(rank, graph_.standings[s], TraceHangKind::kNotEntered, called);
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
         shared = cause[rank];
       }
     }
-    std::map<int32_t, int32_t> left_behind_at;  // by standing
     for (size_t s = 0; s < graph_.standings.size(); ++s) {
       const Standing& standing = graph_.standings[s];
       if (!standing.finished_by_some || !standing.collective()) continue;
@@ -124,7 +126,7 @@ class Search {
       for (const int32_t slot : standing.at) {
         const auto rank = static_cast<size_t>(slot);
         if (cause[rank] >= 0) continue;
-        if (shared < 0) add(rank, standing, TraceHangKind::kNotFinished);
+        if (shared < 0) add(rank, standing, TraceHangKind::kNotFinished, false);
         if (shared < 0) shared = cause[rank];
         cause[rank] = shared;
       }
@@ -321,8 +323,20 @@ class Search {
     int32_t most = 0;
     for (const TraceHang& hang : found_.hangs) most = std::max(most, hang.victims);
     std::erase_if(found_.hangs, [&](const TraceHang& hang) {
-      return kMinorShare * hang.victims < most && hang.kind != TraceHangKind::kMismatch && !HasDead(hang);
+      const bool minor = kMinorShare * hang.victims < most || LossExplains(hang);
+      return minor && hang.kind != TraceHangKind::kMismatch && !HasDead(hang) && !IsLong(hang);
     });
+  }
+
+  // Whether that many records of the call may well be lost by chance.
+  bool LossExplains(const TraceHang& hang) const {
+    if (hang.kind != TraceHangKind::kNotEntered || hang.called || hang.ranks.empty()) return false;
+    const bool unseen = std::any_of(hang.ranks.begin(), hang.ranks.end(),
+                                    [&](int32_t rank) { return frontier_.Unseen(static_cast<size_t>(rank)); });
+    const auto members =
+        static_cast<double>(trace_.communicators[static_cast<size_t>(hang.communicator)].members.size());
+    const double chance = std::pow(members * frontier_.lost_share(), static_cast<double>(hang.ranks.size()));
+    return !unseen && chance > kLossChance;
   }
 
   void MeasureClocks() {

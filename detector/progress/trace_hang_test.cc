@@ -228,6 +228,22 @@ TEST_F(FourRanks, ADeadProcessIsNamedAsDead) {
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{2});
 }
 
+TEST_F(FourRanks, ADeadProcessThatNobodyWaitsForIsNamedUnlessAllHaveEnded) {
+  Play();
+  trace_.ranks[1].process_state = ProcessState::kGone;
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{1});
+  for (TraceRank& rank : trace_.ranks) rank.process_state = ProcessState::kGone;
+  EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(FourRanks, AnAbsenceThatLossExplainsAccusesNobody) {
+  job_.host_stops_at[2] = 2;
+  Play();
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{2});
+  trace_.lost_records = trace_.operations.size() / 10;
+  EXPECT_TRUE(Find().empty());
+}
+
 TEST_F(FourRanks, AProcessThatDiedInsideIsNamedAndNotItsGroup) {
   job_.programs[3][2].never_ends = true;
   Play();

@@ -243,6 +243,31 @@ class Writer {
   std::set<int32_t> silent_named_;
 };
 
+// Processes that are dead while most are not, and whom nobody waits for yet.
+void AddSilentlyDead(const Trace& trace, std::vector<Verdict>* verdicts) {
+  std::set<int32_t> named;
+  for (const Verdict& verdict : *verdicts) {
+    for (const Culprit& culprit : verdict.culprits) named.insert(culprit.rank);
+  }
+  size_t dead = 0;
+  Verdict verdict{.scope = VerdictScope::kMachine,
+                  .verdict_class = VerdictClass::kProcessDead,
+                  .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
+                  .advice = Advice::kCheckSoftware};
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const ProcessState state = trace.ranks[rank].process_state;
+    if (state != ProcessState::kGone && state != ProcessState::kZombie) continue;
+    ++dead;
+    if (named.contains(trace.ranks[rank].rank)) continue;
+    verdict.culprits.push_back(TraceCulprit(trace, static_cast<int32_t>(rank), kSureConfidence));
+  }
+  if (verdict.culprits.empty() || 2 * dead > trace.ranks.size()) return;
+  verdict.evidence.push_back(
+      {EvidenceKind::kProgress,
+       absl::StrFormat("%d of %d processes are dead; the others are still there.", dead, trace.ranks.size())});
+  verdicts->push_back(std::move(verdict));
+}
+
 }  // namespace
 
 std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
@@ -253,8 +278,10 @@ std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch
 std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events) {
   const TraceFrontier frontier(trace);
   const TraceHangSearch search = SearchTraceHangs(frontier);
-  if (search.end != TraceEnd::kHung) return {};
-  return TraceHangVerdicts(trace, search, events);
+  std::vector<Verdict> verdicts;
+  if (search.end == TraceEnd::kHung) verdicts = TraceHangVerdicts(trace, search, events);
+  AddSilentlyDead(trace, &verdicts);
+  return verdicts;
 }
 
 }  // namespace lockstep
