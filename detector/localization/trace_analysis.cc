@@ -116,6 +116,8 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   for (size_t step = 0; step < profile.steps; ++step) {
     if (profile.step_seconds[step] <= 0 || analysis.steps.usual[step] == 0) profile.step_seconds[step] = unknown;
   }
+  const auto lost = static_cast<double>(analysis.trace->lost_records);
+  profile.lost_share = lost / std::max(1.0, lost + static_cast<double>(analysis.trace->operations.size()));
   profile.pause_seconds = PausesOf(analysis);
   profile.microbatches = MicrobatchesOf(analysis);
   return profile;

@@ -18,7 +18,9 @@ constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 constexpr size_t kMinSequenceSteps = 10;
 // Own time of equal work varies by 1 to 2 % from step to step, of batches of different length by 20 to 40 %.
 constexpr double kMinVariation = 0.05;
-constexpr double kMinFellowCorrelation = 0.3;
+// Variation that ranks share which have nothing but their data in common needs to be less: averages over micro-batches.
+constexpr double kMinSharedVariation = 0.025;
+constexpr double kMinFellowCorrelation = 0.5;
 constexpr double kMinExpertExcess = 0.05;
 // An index is hot when this share of the expert groups agree.
 constexpr double kGroupsAgree = 0.8;
@@ -194,8 +196,8 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
     if (known.size() >= kMinSequenceSteps) variation.push_back(RobustDeviation(known));
   }
   const double typical = Median(std::move(variation));
-  if (std::isnan(typical) || typical < kMinVariation) return {};
   const double alike = FellowCorrelation(profile, excess);
+  if (std::isnan(typical) || typical < (std::isnan(alike) ? kMinVariation : kMinSharedVariation)) return {};
   const bool few = profile.ranks() < 4 * Stages(profile);
   if (std::isnan(alike) ? few : alike < kMinFellowCorrelation) return {};
   const StepProfile others = WithoutSlowRanks(profile);
@@ -340,6 +342,7 @@ std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, d
 }
 
 std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain) {
+  if (profile.lost_share > 0) return {};  // what lies beside a lost record looks like a stall
   const StepProfile others = WithoutSlowRanks(profile);
   const std::vector<float> beyond = ExcessBeyondPlace(others);
   std::vector<double> usual;

@@ -17,6 +17,7 @@ constexpr double kRanksAgree = 0.8;
 constexpr double kWarmUp = 1.2;  // a first step longer than so many typical ones
 constexpr double kSpike = 4;     // deviations of the change from step to step
 constexpr size_t kMinDriftSteps = 16;
+constexpr double kMaxDrift = 0.3;     // beyond it something happened
 constexpr double kMinDrift = 0.01;    // from the lowest to the highest point of the curve
 constexpr double kMinDriftF = 10;     // F statistic of the curve against a constant
 constexpr double kMinPauseSteps = 1;  // a pause lasts at least as long as so many typical steps
@@ -213,7 +214,7 @@ std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
   const double f = left > 0 ? (explained / 3) / (left / static_cast<double>(n - 4)) : 0;
   const auto [low, high] = std::minmax_element(fitted.begin(), fitted.end());
   const double range = *high - *low;
-  if (f < kMinDriftF || range < kMinDrift) return {};
+  if (f < kMinDriftF || range < kMinDrift || range > kMaxDrift) return {};
   const double mean = constant[0];
   return {{.verdict_class = VerdictClass::kDrift,
            .first_step = static_cast<int64_t>(series.step.front()),

@@ -30,6 +30,7 @@ struct StepProfile {
   std::vector<float> own_seconds;     // places.size() * steps
   std::vector<double> step_seconds;   // by step; NaN = not known
   std::vector<double> pause_seconds;  // before each step, idle on all ranks; empty = not known
+  double lost_share = 0;              // of the records behind it; 0 to 1
   double microbatches = 1;            // per step and replica, for the shape of a pipeline
 
   size_t ranks() const { return places.size(); }
