@@ -88,7 +88,9 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   const TraceAnalysis analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign);
   Describe(evidence, analysis, &report);
   report.verdicts = FindTraceHangs(evidence.trace, evidence.events);
+  const bool hung = !report.verdicts.empty();
   for (Verdict& verdict : FindStructural(StructuralProfile(analysis), options.min_cost)) {
+    if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }
   for (Verdict& verdict :
