@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMaxComparedPeers = 32;
 constexpr double kMostOf = 0.5;
+constexpr double kComparable = 0.5;  // of the strongest excess on the host
 
 // Medians over the stretch of a suspect.
 struct Usual {
@@ -90,13 +91,15 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     }
   }
   for (auto& [host, own] : by_host) {
+    // Suspects come strongest first. What is far weaker than the strongest has another cause, or is its echo.
+    const double comparable = kComparable * own.front().excess_seconds;
+    const auto weaker = std::find_if(
+        own.begin(), own.end(), [comparable](const Suspect& suspect) { return suspect.excess_seconds < comparable; });
+    std::vector<Suspect> alike(own.begin(), weaker);
     const bool whole =
-        own.size() > 1 && own.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
-    if (whole) {
-      causes.push_back({.whole_host = true, .suspects = std::move(own)});
-      continue;
-    }
-    for (const Suspect& suspect : own) causes.push_back({.suspects = {suspect}});
+        alike.size() > 1 && alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
+    if (whole) causes.push_back({.whole_host = true, .suspects = std::move(alike)});
+    for (auto rest = whole ? weaker : own.begin(); rest != own.end(); ++rest) causes.push_back({.suspects = {*rest}});
   }
   for (SlowCause& cause : causes) Classify(roles, profile, suspected, &cause);
   std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
