@@ -23,8 +23,9 @@ using ring::OperationSlot;
 using ring::OperationState;
 using ring::TimingQuality;
 
-// The recorder's clock against the driver's, beyond what the recorder itself says of it.
-constexpr int64_t kClockSlackNs = 2'000;
+// The recorder's clock against the driver's, beyond what the recorder itself says of it: where either thread is
+// descheduled between reading a clock and using what it read, nobody knows by how much.
+constexpr int64_t kClockSlackNs = 200'000;
 
 bool IsRooted(const std::string& function) { return function == "Broadcast" || function == "Reduce"; }
 
@@ -33,7 +34,9 @@ TimingQuality QualityOf(const OperationSlot& slot) { return static_cast<TimingQu
 // Compares one ring with the truth of its process, and counts by timing quality.
 class Comparison {
  public:
-  Comparison(const RecordedJob& job, const Truth& truth) : job_(job), truth_(truth) {
+  // `mask_is_steady`: nobody writes NCCL's mask between the moment at which NCCL looks and that at which we do.
+  Comparison(const RecordedJob& job, const Truth& truth, bool mask_is_steady = true)
+      : job_(job), truth_(truth), mask_is_steady_(mask_is_steady) {
     clock_error_ns_ = kClockSlackNs + job.header().nccl.clock_error_ns;
   }
 
@@ -107,7 +110,7 @@ class Comparison {
       EXPECT_NE(slot.flags & ring::kFlagRooted, 0);
     }
     CompareAlgorithm(expected, slot);
-    if (expected.has_kernel_events) {
+    if (expected.has_kernel_events && mask_is_steady_) {
       EXPECT_EQ(slot.channels_started, expected.channels_begun);
       EXPECT_EQ(slot.channels_finished, expected.channels_ended);
     }
@@ -128,7 +131,7 @@ class Comparison {
     ++by_quality_[QualityOf(slot)];
     EXPECT_GE(slot.enqueued_at_ns, expected.launch_begin_ns - clock_error_ns_);
     EXPECT_LE(slot.enqueued_at_ns, expected.launched_ns + clock_error_ns_);
-    if (expected.has_kernel_events) CompareState(expected, slot);
+    if (expected.has_kernel_events && mask_is_steady_) CompareState(expected, slot);
     if (static_cast<OperationState>(slot.state) != OperationState::kFinished) return;
     EXPECT_LE(slot.enqueued_at_ns, slot.finished_at_ns);
     EXPECT_LE(slot.started_at_ns, slot.finished_at_ns);
@@ -158,6 +161,7 @@ class Comparison {
 
   const RecordedJob& job_;
   const Truth& truth_;
+  const bool mask_is_steady_;
   int64_t clock_error_ns_ = 0;
   std::map<TimingQuality, int> by_quality_;
   int timed_by_gpu_ = 0;
@@ -167,6 +171,8 @@ class RecorderContentTest : public testing::TestWithParam<int> {
  protected:
   // Plays a job to its end. The truth's version is 0 if that failed.
   void Play(const std::vector<std::string>& arguments) {
+    // Playing without pause, and slowed by a sanitizer, would make the governor write the mask.
+    driver_.Set("LOCKSTEP_RECORDER_BUDGET", "100");
     driver_.Start(RecorderPath(), GetParam(), arguments);
     ASSERT_EQ(driver_.Wait(), 0);
     truth_ = driver_.ReadTruth();
@@ -255,7 +261,7 @@ TEST_P(RecorderContentTest, MaskThatSomebodyElseWritesIsSurvived) {
     driver_.Forget();
     Play({mask, "seed=9"});
     if (HasFailure()) return;
-    Comparison comparison(*job_, truth_);
+    Comparison comparison(*job_, truth_, /*mask_is_steady=*/false);
     comparison.CompareAll();
     EXPECT_TRUE(job_->view().IsAccountingExact());
   }
