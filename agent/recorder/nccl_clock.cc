@@ -28,8 +28,14 @@ bool IsCycleCounterInvariant() {
 
 void CycleClock::Start(bool use_counter) {
   uses_counter_.store(use_counter, std::memory_order_relaxed);
-  anchor_cycles_.store(ReadCycleCounter(), std::memory_order_relaxed);
-  anchor_ns_.store(MonotonicNs(), std::memory_order_relaxed);
+  // Descheduled between both readings, the first rate would be wrong by as much.
+  for (int reading = 0; reading < kReadings; ++reading) {
+    const uint64_t before = ReadCycleCounter();
+    anchor_ns_.store(MonotonicNs(), std::memory_order_relaxed);
+    const uint64_t width = ReadCycleCounter() - before;
+    anchor_cycles_.store(before + width / 2, std::memory_order_relaxed);
+    if (width <= kMaxReadingCycles) break;
+  }
   valid_cycles_.store(0, std::memory_order_release);
 }
 
