@@ -274,7 +274,7 @@ TEST_P(ChainTest, SecondPluginLivesAsIfItWereAlone) {
     driver.Set("LOCKSTEP_CHAIN_PROFILER", CountingPluginPath());
     driver.Set("COUNTING_PLUGIN_MASK", mask);
     driver.Set("COUNTING_PLUGIN_REPORT", driver.Path("counts"));
-    driver.Start(RecorderPath(), GetParam(), {"seed=6", "operations=100"});
+    driver.Start(RecorderPath(), GetParam(), {"seed=6", "operations=40"});
     ASSERT_EQ(driver.Wait(), 0);
     const Truth truth = driver.ReadTruth();
     EXPECT_EQ(truth.violations, 0u);
