@@ -165,6 +165,8 @@ class Search {
   void AddStuck(const std::vector<int32_t>& nodes) {
     const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsStanding(n); });
     const Standing& standing = graph_.At(*first);
+    // Only ranks stand here that are stuck for another reason.
+    if (waited_for_[static_cast<size_t>(*first)].empty()) return;
     if (standing.peer_unknown || (standing.finished_by_some && standing.collective())) return;
     TraceHang hang = At(TraceHangKind::kTransfer, standing);
     std::set<int32_t> inside;
