@@ -11,6 +11,9 @@
 
 #include "base/random.h"
 #include "base/testing/status_matchers.h"
+#include "detector/diagnosis.h"
+#include "detector/job_report.h"
+#include "detector/verdict.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
 #include "formats/flight_recorder_reader.h"
@@ -96,6 +99,27 @@ TEST(FlightRecorderTest, PickleAndJsonOfPublicDumpsAgree) {
       EXPECT_EQ(traces[0].operations[i].sequence, traces[1].operations[i].sequence);
     }
   }
+}
+
+TEST(FlightRecorderTest, TheRanksThatHangInThePublicDumpsAreNamed) {
+  const std::filesystem::path data = SharedData();
+  if (data.empty()) GTEST_SKIP() << "no public data beside the repository";
+  EvidenceBuilder builder;
+  FlightRecorderReader reader(builder);
+  for (int rank = 0; rank < 16; ++rank) {
+    const std::filesystem::path path =
+        data / "flight_recorder/gpu_error_2nd" / ("rank" + std::to_string(rank) + ".json");
+    const auto source = *ByteSource::Open(path);
+    EXPECT_OK(reader.Read(path.string(), *source, builder.Job("j")).status);
+  }
+  reader.Finish();
+  const JobReport report = Diagnose(builder.Finish()[0].evidence, DiagnosisOptions{});
+  EXPECT_EQ(report.state, JobState::kHung);
+  // The faults that were injected: GPU errors on these two.
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  ASSERT_EQ(report.verdicts[0].culprits.size(), 2u);
+  EXPECT_EQ(report.verdicts[0].culprits[0].rank, 9);
+  EXPECT_EQ(report.verdicts[0].culprits[1].rank, 14);
 }
 
 TEST(PickleTest, RefusesWhatReachesForCode) {
