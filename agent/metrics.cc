@@ -41,8 +41,8 @@ AgentMetrics::AgentMetrics()
       reports_dropped_(Counter("lockstep_agent_reports_dropped_total", "Reports given up, by reason.")),
       connections_(Counter("lockstep_agent_connections_total", "Streams that a collector has answered.")),
       disconnections_(Counter("lockstep_agent_disconnections_total", "Streams that ended or never came up.")),
-      commands_dropped_(Counter("lockstep_agent_commands_dropped_total",
-                                "Commands of the collector beyond what the agent queues.")),
+      commands_dropped_(
+          Counter("lockstep_agent_commands_dropped_total", "Commands of the collector beyond what the agent queues.")),
       connected_(Gauge("lockstep_agent_connected", "1 while a stream is up.")),
       outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),

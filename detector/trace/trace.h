@@ -1,4 +1,5 @@
-// The operation records of one job in one piece: what a file holds, what agents' rings deliver, what the simulator makes.
+// The operation records of one job in one piece: what a file holds, what agents' rings deliver, what the simulator
+// makes.
 //
 // Shape: operations of all ranks in one array, rank after rank, each rank's by rising enqueue time, so that a rank's
 // own history is a contiguous span and nothing needs a pointer. Ranks, hosts and communicators are indices into the
