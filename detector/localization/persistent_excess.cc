@@ -16,7 +16,7 @@ constexpr int kRounds = 3;
 constexpr double kMinShare = 0.5;  // of the median excess, in a step that counts as slow
 
 struct Noise {
-  double between_steps = 0;  // of one rank's excess about its median
+  double between_steps = 0;  // of one rank's excess from step to step
   double between_peers = 0;  // of the ranks' medians
 };
 
@@ -58,15 +58,12 @@ class Search {
         if (!std::isnan(excess)) values.push_back(static_cast<double>(excess));
       }
       if (values.size() < 2) continue;
-      std::vector<double> copy = values;
-      const double center = MedianInPlace(&copy);
-      medians.push_back(center);
-      for (const double value : values) deviations.push_back(std::abs(value - center));
+      // From one step to the next: an onset in the middle of the records is one large difference among many.
+      for (size_t k = 1; k < values.size(); ++k) deviations.push_back(std::abs(values[k] - values[k - 1]));
+      medians.push_back(MedianInPlace(&values));
     }
     Noise noise;
-    // Deviations from the own median of few steps are too small by sqrt((n - 1) / n).
-    const auto n = static_cast<double>(std::max<size_t>(2, profile_.steps));
-    noise.between_steps = kMadToSigma * MedianInPlace(&deviations) * std::sqrt(n / (n - 1));
+    noise.between_steps = kMadToSigma * MedianInPlace(&deviations) / std::sqrt(2.0);
     if (medians.size() >= kMinSpreadPeers) {
       noise.between_peers = SigmaOfShortestHalf(&medians);
     }

@@ -5,7 +5,7 @@
 //   effect: the median excess is at least half of `min_cost` of the step time: less cannot cost enough,
 //   significance: it stands out of the noise so far that, over all ranks and stretches of the job, chance would make
 //     one such suspect in a thousand jobs. The noise is the larger of two: how a rank's excess varies from step to
-//     step about its own median, over the square root of the steps; and how those medians vary among peers,
+//     step, over the square root of the steps; and how those medians vary among peers,
 //   persistence: the excess is above half of its median in at least `min_persistence` of the steps. Imbalance that
 //     rotates over the ranks has effect but no persistence.
 // Medians and median deviations make suspects invisible to one another up to half of the peers, so that all are found
