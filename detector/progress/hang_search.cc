@@ -261,11 +261,54 @@ class Search {
       for (const int32_t slot : halted) AddHang(HangKind::kInCommunication, {slot}, wait);
       return;
     }
+    if (AddQueued(wait, members)) return;
     if (inside.empty()) return;  // progress counters and operations contradict each other: nobody is stuck for sure
     const bool some_left = inside.size() * 2 <= members.size();
     std::vector<int32_t> suspects = some_left ? inside : members;
     std::sort(suspects.begin(), suspects.end());
     AddHang(HangKind::kInCommunication, suspects, wait).certain = some_left && suspects.size() == 1;
+  }
+
+  // Hosts call ahead of their GPUs: who has called and not begun is held up by what its GPU does before. That is
+  // another operation, which is followed on its own, or else the GPU itself. True if the operation is no stuck
+  // transfer.
+  bool AddQueued(const Wait& wait, const std::vector<int32_t>& members) {
+    std::vector<int32_t> queued;
+    bool held_up = false;
+    bool begun = false;
+    for (const int32_t slot : members) {
+      const InFlightOperation* const own = InFlightIn(slot, wait.communicator_slot);
+      if (own == nullptr) continue;
+      if (!PointToPoint(own->kind) && own->sequence != wait.operation.sequence) continue;
+      begun = begun || own->started;
+      if (own->started) continue;
+      const bool elsewhere = HasBegunAny(slot);
+      held_up = held_up || elsewhere;
+      if (!elsewhere) queued.push_back(slot);
+    }
+    if (held_up) return true;
+    // Where nobody is seen to begin, the recorder cannot tell.
+    if (!begun || queued.empty()) return false;
+    for (const int32_t slot : queued) AddHang(HangKind::kInCommunication, {slot}, wait);
+    return true;
+  }
+
+  // nullptr = nothing is in flight there.
+  const InFlightOperation* InFlightIn(int32_t rank_slot, int32_t communicator_slot) const {
+    for (const RankProcess::Membership& place : Rank(rank_slot).memberships) {
+      if (place.communicator_slot != communicator_slot) continue;
+      const Member& member = At(communicator_slot).members[static_cast<size_t>(place.member)];
+      return member.in_flight.has_value() ? &*member.in_flight : nullptr;
+    }
+    return nullptr;
+  }
+
+  bool HasBegunAny(int32_t rank_slot) const {
+    const std::vector<RankProcess::Membership>& places = Rank(rank_slot).memberships;
+    return std::any_of(places.begin(), places.end(), [this](const RankProcess::Membership& place) {
+      const auto& own = At(place.communicator_slot).members[static_cast<size_t>(place.member)].in_flight;
+      return own.has_value() && own->started;
+    });
   }
 
   void AddDeadlock(const Wait& wait, const std::vector<int32_t>& path, int32_t closes_at) {

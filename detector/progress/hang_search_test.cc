@@ -23,6 +23,7 @@ struct Standing {
   OperationKind kind = OperationKind::kAllReduce;
   uint64_t bytes = 8;
   int32_t peer = -1;
+  bool begun = true;
 };
 
 class HangSearchTest : public ::testing::Test {
@@ -38,7 +39,7 @@ class HangSearchTest : public ::testing::Test {
       if (place.age_ns > 0) {
         at.oldest_in_flight = InFlightOperation{.kind = place.kind,
                                                 .sequence = place.finished + 1,
-                                                .started = true,
+                                                .started = place.begun,
                                                 .age_ns = place.age_ns,
                                                 .bytes = place.bytes,
                                                 .peer = place.peer};
@@ -99,6 +100,42 @@ TEST_F(HangSearchTest, AllInsideAndRunningIsAQuestionForTheNetwork) {
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kNetwork);
+  EXPECT_EQ(verdicts[0].culprits.size(), 3u);
+}
+
+TEST_F(HangSearchTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
+  Standing stuck{1, 3, 1, 5, 4, 5 * kSecond};
+  stuck.begun = false;
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {stuck});
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].rank, 1);
+}
+
+TEST_F(HangSearchTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
+  // 3 has not entered the pair with 2; what 2 has called in the other communicator waits behind it on its GPU.
+  Standing queued{1, 3, 2, 5, 4, 5 * kSecond};
+  queued.begun = false;
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}});
+  Rank(2, {queued, {2, 2, 0, 9, 8, 6 * kSecond}});
+  Rank(3, {{2, 2, 1, 8, 8}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h3/rank3");
+}
+
+TEST_F(HangSearchTest, ARecorderThatNeverSeesABeginTellsNoStuckGpu) {
+  for (int rank = 0; rank < 3; ++rank) {
+    Standing called{1, 3, rank, 5, 4, 5 * kSecond};
+    called.begun = false;
+    Rank(rank, {called});
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].culprits.size(), 3u);
 }
 
