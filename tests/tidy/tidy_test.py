@@ -104,11 +104,16 @@ class Documents(unittest.TestCase):
     def test_quick_start_is_two_commands(self):
         self.assertEqual(self.commands("README.md"), ["./dev up", "./dev test"])
 
-    def test_every_benchmark_named_in_quality_exists(self):
+    def test_every_command_named_in_quality_exists(self):
         build = (ROOT / "tests/bench/BUILD.bazel").read_text(encoding="utf-8")
+        suites = (ROOT / "eval/suites/suite_table.cc").read_text(encoding="utf-8")
         named = self.commands("docs/quality.md")
         self.assertTrue(named)
         for command in named:
+            evaluation = re.match(r"lockstep eval collectives (?:--suite (\S+) )?--(?:seeds|episode) ", command)
+            if evaluation:
+                self.assertIn(f'"{evaluation.group(1)}"' if evaluation.group(1) else "", suites)
+                continue
             match = re.fullmatch(r"\./dev bench (\w+) --json", command)
             self.assertTrue(match or command in ("./dev up --once", "./dev test"), command)
             if match:
