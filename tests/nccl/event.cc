@@ -94,8 +94,8 @@ void FillApi(const Event& event, Body& body) {
 
 template <typename Body>
 void FillCopyEngine(const Event& event, Body& body) {
-  const Operation& operation = *event.operation;
   if (event.type == kCeColl) {
+    const Operation& operation = *event.operation;
     body.ce_coll.sequence = operation.sequence;
     body.ce_coll.function = operation.function->name;
     body.ce_coll.send_buffer = Buffer(1);
@@ -112,6 +112,7 @@ void FillCopyEngine(const Event& event, Body& body) {
   } else if (event.type == kCeSync) {
     body.ce_sync = {.is_complete = event.step != 0, .ranks = event.communicator->ranks};
   } else {
+    const Operation& operation = *event.operation;
     body.ce_batch = {.operations = 4, .total_bytes = operation.count * operation.datatype->size_bytes};
   }
 }

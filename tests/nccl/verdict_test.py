@@ -48,10 +48,11 @@ class PlayedJob:
         temporary.rename(self.control)
 
     def accusations(self):
-        """What has ever been said against a machine, a network or a program: [(id, class, [rank])]."""
+        """What has ever been said against a machine, a network or a program: [(id, class, [rank], who)], oldest first."""
         return [(i["id"], i["verdict"]["class"], [c.get("rank", 0) for c in i["verdict"].get("culprits", [])],
                  "; ".join(describe(c) for c in i["verdict"].get("culprits", [])))
-                for i in self.stack.incidents() if i["verdict"]["scope"] in ACCUSING_SCOPES]
+                for i in sorted(self.stack.incidents(), key=lambda incident: int(incident["id"]))
+                if i["verdict"]["scope"] in ACCUSING_SCOPES]
 
     def watch(self, seconds, allowed_ranks=(), known=0):
         """Nobody but `allowed_ranks` may be accused meanwhile."""
@@ -78,7 +79,12 @@ class PlayedJob:
 
     def discover(self):
         stack = self.stack
-        stack.wait_until("all ranks", lambda: len(stack.ranks()) == RANKS, 30)
+
+        def all_ranks():
+            jobs = [job["job"] for job in stack.lockstep("jobs").get("jobs", [])]
+            return stack.job in jobs and len(stack.ranks()) == RANKS
+
+        stack.wait_until("all ranks", all_ranks, PATIENCE_SECONDS)
         self.watch(HEALTHY_SECONDS)
 
 

@@ -83,7 +83,7 @@ class RingsSourceTest : public ::testing::Test {
     options.rank = 0;
     options.world_size = 1;
     options.operation_capacity = 16;
-    static ring::RingWriter writers[8];
+    static ring::RingWriter writers[64];  // one per test
     static int used = 0;
     writer_ = &writers[used++];
     EXPECT_TRUE(writer_->Open(options));
