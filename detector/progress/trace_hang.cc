@@ -294,18 +294,18 @@ class Search {
   // Who waits for the cause, and for how long.
   void Complete(TraceHang* hang) {
     std::vector<char> reached(graph_.edges.size(), 0);
-    std::vector<int32_t> todo = hang->kind == TraceHangKind::kTransfer ? std::vector<int32_t>{} : hang->ranks;
+    std::vector<int32_t> unvisited = hang->kind == TraceHangKind::kTransfer ? std::vector<int32_t>{} : hang->ranks;
     for (size_t s = 0; s < graph_.standings.size(); ++s) {
       const Standing& standing = graph_.standings[s];
       if (standing.communicator == hang->communicator && standing.sequence == hang->sequence) {
-        todo.push_back(NodeOf(s));
+        unvisited.push_back(NodeOf(s));
       }
     }
-    while (!todo.empty()) {
-      const auto node = static_cast<size_t>(todo.back());
-      todo.pop_back();
+    while (!unvisited.empty()) {
+      const auto node = static_cast<size_t>(unvisited.back());
+      unvisited.pop_back();
       if (std::exchange(reached[node], 1) != 0) continue;
-      todo.insert(todo.end(), waited_for_[node].begin(), waited_for_[node].end());
+      unvisited.insert(unvisited.end(), waited_for_[node].begin(), waited_for_[node].end());
     }
     for (const int32_t rank : hang->ranks) reached[static_cast<size_t>(rank)] = 0;
     for (size_t rank = 0; rank < ranks_; ++rank) {
