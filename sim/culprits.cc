@@ -81,7 +81,7 @@ std::set<int32_t> HostsInAll(const std::vector<std::vector<int32_t>>& sets, cons
 }
 
 // Where a transfer got stuck: the ranks that wait in it.
-std::vector<int32_t> StuckSet(const Hang& hang, const Layout& layout, const Plan& plan) {
+std::vector<int32_t> StuckSet(const InjectedHang& hang, const Layout& layout, const Plan& plan) {
   const StageProgram& program = plan.stages[layout.StageOf(hang.rank)];
   const Instruction& instruction = program.instructions[hang.instruction];
   if (instruction.kind == InstructionKind::kTransfers) {
@@ -122,10 +122,10 @@ std::vector<Culprit> CulpritsOf(const FaultSpec& fault, const Layout& layout) {
   return culprits;
 }
 
-std::vector<Culprit> CulpritsOfHang(const FaultSpec& fault, absl::Span<const Hang> hung, const Layout& layout,
+std::vector<Culprit> CulpritsOfHang(const FaultSpec& fault, absl::Span<const InjectedHang> hung, const Layout& layout,
                                     const Plan& plan) {
   std::vector<Culprit> culprits;
-  for (const Hang& hang : hung) {
+  for (const InjectedHang& hang : hung) {
     if (hang.kind != fault.kind) continue;
     if (fault.kind == kMachineUnreachable) {
       AddOnce(Host(layout.HostOf(hang.rank), layout), culprits);
@@ -143,7 +143,7 @@ std::vector<Culprit> CulpritsOfHang(const FaultSpec& fault, absl::Span<const Han
   return culprits;
 }
 
-std::vector<std::string> IndistinguishableHosts(const FaultSpec& fault, absl::Span<const Hang> hung,
+std::vector<std::string> IndistinguishableHosts(const FaultSpec& fault, absl::Span<const InjectedHang> hung,
                                                 const Layout& layout, const Plan& plan) {
   std::set<int32_t> hosts;
   size_t exact = 1;

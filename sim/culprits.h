@@ -21,12 +21,12 @@ namespace lockstep {
 std::vector<Culprit> CulpritsOf(const FaultSpec& fault, const Layout& layout);
 
 // Of a hang: those of `hung` that took effect in this way. `plan` is a training step's.
-std::vector<Culprit> CulpritsOfHang(const FaultSpec& fault, absl::Span<const Hang> hung, const Layout& layout,
+std::vector<Culprit> CulpritsOfHang(const FaultSpec& fault, absl::Span<const InjectedHang> hung, const Layout& layout,
                                     const Plan& plan);
 
 // The hosts of all ranks that are in every group which the fault slows down (or, for a stuck transfer, stops), when
 // these are more hosts than the culprits'; else empty.
-std::vector<std::string> IndistinguishableHosts(const FaultSpec& fault, absl::Span<const Hang> hung,
+std::vector<std::string> IndistinguishableHosts(const FaultSpec& fault, absl::Span<const InjectedHang> hung,
                                                 const Layout& layout, const Plan& plan);
 
 // Classes that are right as well as the table's own, given what operation records can show of this job.

@@ -39,7 +39,7 @@ std::vector<FaultSpec> WithTargets(absl::Span<const FaultSpec> faults, const Lay
 std::vector<HostEvent> KernelEvents(const JobSpec& job, const Layout& layout, uint64_t seed,
                                     const ReplayResult& replay) {
   std::vector<HostEvent> events;
-  for (const Hang& hang : replay.hung_ranks) {
+  for (const InjectedHang& hang : replay.hung_ranks) {
     if (hang.kind != FaultKind::kGpuLost) continue;
     const int32_t host = layout.HostOf(hang.rank);
     KernelEvent event{.kind = KernelEventKind::kXid, .code = kXidFellOffBus};

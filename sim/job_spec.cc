@@ -59,7 +59,7 @@ absl::Status CheckIntegers(const JobSpec& job) {
 absl::Status CheckReals(const JobSpec& job) {
   constexpr double kLongSeconds = 3600;
   const Workload& w = job.workload;
-  const Noise& n = job.noise;
+  const JobNoise& n = job.noise;
   const RealField fields[] = {
       {"forward_seconds", w.forward_seconds, 1e-5, kLongSeconds},
       {"optimizer_seconds", w.optimizer_seconds, 0, kLongSeconds},

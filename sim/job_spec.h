@@ -51,7 +51,7 @@ struct Workload {
 };
 
 // Noise of healthy jobs. Shares are of the mean; see docs/simulator.md for where the values come from.
-struct Noise {
+struct JobNoise {
   double gpu_binning = 0.006;        // standard deviation of the GPUs' fixed speeds (range about +-1.8 %)
   double compute_cv = 0.010;         // of one compute block
   double step_cv = 0.006;            // of a whole step, common to all ranks
@@ -97,7 +97,7 @@ struct JobSpec {
   int32_t gpus_per_host = 8;
   int32_t hosts_per_leaf = 32;  // one leaf switch per so many hosts
   Workload workload;
-  Noise noise;
+  JobNoise noise;
   Schedule schedule;
   Recording recording;
 };

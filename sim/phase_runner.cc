@@ -125,7 +125,7 @@ void PhaseRunner::RunInput(int32_t stage) {
 void PhaseRunner::RunCompute(int32_t stage, int32_t index) {
   const Instruction& block = plan_->stages[stage].instructions[index];
   const StepConditions& c = *conditions_;
-  const Noise& noise = job_.noise;
+  const JobNoise& noise = job_.noise;
   const Chance chance(seed_, ChanceUse::kCompute, number_, (static_cast<uint64_t>(stage) << 32) | index);
   const double base = static_cast<double>(block.base_ns) * c.common * c.stage[stage];
   const auto launch_ns = static_cast<int64_t>(static_cast<double>(block.base_ns) * job_.workload.launch_share);
@@ -170,7 +170,7 @@ bool PhaseRunner::IsStuck(int32_t stage, int32_t index, int32_t group) const {
 
 int64_t PhaseRunner::GroupEnd(const Instruction& operation, int32_t group, int64_t begin_ns, uint64_t bits) const {
   if (begin_ns >= kNever) return kNever;
-  const Noise& noise = job_.noise;
+  const JobNoise& noise = job_.noise;
   double ns =
       static_cast<double>(cost_.CollectiveNanos(operation, group)) * (1 + noise.transfer_cv * Chance::BellOf(bits));
   if (Chance::HitOf(bits, noise.heavy_tail_share)) ns *= 1 + noise.heavy_tail_factor * Chance::BlowOf(bits);

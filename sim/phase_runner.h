@@ -36,7 +36,7 @@ class PhaseRunner {
   int64_t hang_ns() const { return hang_ns_; }
 
   // The hangs of the conditions that took effect: of two, the second may find its rank stuck already.
-  const std::vector<Hang>& hung() const { return hung_; }
+  const std::vector<InjectedHang>& hung() const { return hung_; }
 
  private:
   // A collective, or one transfer of a group, that will never end.
@@ -105,7 +105,7 @@ class PhaseRunner {
   std::vector<StuckTransfer> stuck_transfers_;
   std::vector<Place> deadlocks_;   // ranks that enter the world's operation before this one
   std::vector<Place> mismatched_;  // ranks that enter another operation than their peers
-  std::vector<Hang> hung_;
+  std::vector<InjectedHang> hung_;
   int64_t hang_ns_ = kNever;
   std::vector<int64_t> entry_ns_;     // by position
   std::vector<int64_t> group_begin_;  // by group in the stage

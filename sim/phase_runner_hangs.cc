@@ -13,7 +13,7 @@ bool StopsHost(FaultKind kind) {
 }  // namespace
 
 void PhaseRunner::ApplyHangs(int32_t stage, int32_t index) {
-  for (const Hang& hang : conditions_->hangs) {
+  for (const InjectedHang& hang : conditions_->hangs) {
     if (hang.instruction != index || layout_.StageOf(hang.rank) != stage) continue;
     const Instruction& instruction = plan_->stages[stage].instructions[index];
     const int64_t now_ns = std::max(host_ns_[hang.rank], gpu_ns_[hang.rank]);

@@ -44,7 +44,7 @@ void PhaseRunner::StartTransfers(int32_t stage, int32_t handle) {
 
 void PhaseRunner::EndTransfers(int32_t stage, int32_t handle) {
   const TransferGroup& group = plan_->stages[stage].transfer_groups[handle];
-  const Noise& noise = job_.noise;
+  const JobNoise& noise = job_.noise;
   int64_t* const ends = End(stage, handle);
   const int64_t* const own_begins = Begin(stage, handle);
   std::copy(own_begins, own_begins + per_stage_, ends);

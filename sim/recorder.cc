@@ -30,7 +30,7 @@ class Recorder {
     }
     cut_ns_.assign(layout.ranks(), std::numeric_limits<int64_t>::max());
     gone_.assign(layout.ranks(), false);
-    for (const Hang& hang : replay.hung_ranks) {
+    for (const InjectedHang& hang : replay.hung_ranks) {
       if (hang.kind == FaultKind::kProcessDead) gone_[hang.rank] = true;
       if (hang.kind != FaultKind::kMachineUnreachable) continue;
       const double unreported = Chance(seed, ChanceUse::kLoss, 2).Unit(layout.HostOf(hang.rank));

@@ -24,8 +24,8 @@ struct ReplayResult {
   std::vector<int64_t> step_end_ns;    // of training steps that everybody finished; the last rank's
   std::vector<int64_t> step_begin_ns;  // when the phase began: the end of the one before it
   bool hung = false;
-  int64_t hang_ns = 0;           // when the first rank got stuck
-  std::vector<Hang> hung_ranks;  // those that took effect
+  int64_t hang_ns = 0;                   // when the first rank got stuck
+  std::vector<InjectedHang> hung_ranks;  // those that took effect
 };
 
 // The whole job. Records of steps from Recording::first_recorded_step on go to *records unless it is null.

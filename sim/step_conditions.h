@@ -46,7 +46,7 @@ struct HostStall {
   int64_t length_ns = 0;
 };
 
-struct Hang {
+struct InjectedHang {
   FaultKind kind = FaultKind::kNotEntered;
   int32_t rank = -1;
   int32_t instruction = -1;  // of the rank's stage program
@@ -63,7 +63,7 @@ struct StepConditions {
   std::vector<float> expert;      // by expert index, of compute; empty = 1
   double expert_traffic = 1;      // of AllToAll, which waits for the hottest expert
   NetworkConditions network;
-  std::vector<Hang> hangs;
+  std::vector<InjectedHang> hangs;
 };
 
 }  // namespace lockstep

@@ -90,7 +90,7 @@ const StepConditions& World::At(const Phase& phase, absl::Span<const FaultSpec> 
 
 void World::ApplyNoise(const Phase& phase) {
   StepConditions& c = conditions_;
-  const Noise& noise = job_.noise;
+  const JobNoise& noise = job_.noise;
   c.compute = binning_;
   std::fill(c.issue.begin(), c.issue.end(), 1.0f);
   std::fill(c.stage.begin(), c.stage.end(), 1.0f);

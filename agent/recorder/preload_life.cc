@@ -22,10 +22,10 @@ constinit NextFunction<> g_next_group_start("ncclGroupStart");
 constinit NextFunction<> g_next_group_end("ncclGroupEnd");
 
 void Remember(Communicator made, const NcclMember& member) {
-  OpenNcclRecorder(member);
-  RingWriter& writer = g_nccl_recorder.writer;
-  if (!writer.active() || !g_nccl_recorder.communicators.Add(made, member)) return;
-  g_nccl_recorder.communicators.Resolve(made, AskNccl, &writer);
+  OpenPreloadRecorder(member);
+  RingWriter& writer = g_preload_recorder.writer;
+  if (!writer.active() || !g_preload_recorder.communicators.Add(made, member)) return;
+  g_preload_recorder.communicators.Resolve(made, AskNccl, &writer);
 }
 
 // Runs a call that makes `*made`. Inside a group, older releases of NCCL write it only when the group ends: cleared
@@ -34,7 +34,7 @@ template <typename Call>
 int Make(const void* caller, Communicator* made, const NcclMember& member, Call call) {
   NcclCall scope;
   if (!scope.is_outermost() || made == nullptr) return call();
-  g_nccl_recorder.caller.store(caller, std::memory_order_relaxed);
+  g_preload_recorder.caller.store(caller, std::memory_order_relaxed);
   *made = nullptr;
   const int result = call();
   if (result != nccl::kSuccess && result != nccl::kInProgress) return result;
@@ -50,7 +50,7 @@ int Make(const void* caller, Communicator* made, const NcclMember& member, Call 
 template <typename Call>
 int End(Communicator communicator, Call call) {
   NcclCall scope;
-  if (scope.is_outermost()) g_nccl_recorder.communicators.Remove(communicator, &g_nccl_recorder.writer);
+  if (scope.is_outermost()) g_preload_recorder.communicators.Remove(communicator, &g_preload_recorder.writer);
   return call();
 }
 
@@ -71,7 +71,7 @@ LOCKSTEP_NCCL_ENTRY ncclCommInitRankConfig(Communicator* made, int size, UniqueI
 LOCKSTEP_NCCL_ENTRY ncclCommInitAll(Communicator* made, int size, const int* devices) {
   const void* const caller = LOCKSTEP_CALLER;
   NcclCall scope;
-  g_nccl_recorder.caller.store(caller, std::memory_order_relaxed);
+  g_preload_recorder.caller.store(caller, std::memory_order_relaxed);
   const int result = g_next_init_all(caller, made, size, devices);
   if (!scope.is_outermost() || result != nccl::kSuccess || made == nullptr) return result;
   const uint64_t id = IdOfThisProcess(MonotonicNs());
@@ -84,7 +84,7 @@ LOCKSTEP_NCCL_ENTRY ncclCommSplit(Communicator parent, int color, int key, Commu
   NcclMember member;
   const auto call = [&] { return g_next_split(caller, parent, color, key, made, config); };
   // A rank with no colour gets no communicator, but takes part in the counting.
-  const bool is_member = g_nccl_recorder.communicators.NextSplitId(parent, color, &member.id) && color >= 0;
+  const bool is_member = g_preload_recorder.communicators.NextSplitId(parent, color, &member.id) && color >= 0;
   return is_member ? Make(caller, made, member, call) : call();
 }
 
@@ -117,7 +117,8 @@ LOCKSTEP_NCCL_ENTRY ncclGroupEnd() {
   NcclGroup& group = ThisThreadsGroup();
   if (!scope.is_outermost() || !group.Leave()) return result;
   const int64_t now_ns = MonotonicNs();
-  group.TakeOperations([&](const OperationHandle& operation) { g_nccl_recorder.writer.Finish(operation, {}, now_ns); });
+  group.TakeOperations(
+      [&](const OperationHandle& operation) { g_preload_recorder.writer.Finish(operation, {}, now_ns); });
   const bool is_made = result == nccl::kSuccess || result == nccl::kInProgress;
   group.TakeCommunicators([&](const NcclGroup::Making& making) {
     if (is_made && *making.place != nullptr) Remember(*making.place, making.member);

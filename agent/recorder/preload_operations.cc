@@ -33,8 +33,8 @@ struct NcclOperation {
 
 // The handle is not live when the operation is not recorded.
 OperationHandle Begin(const NcclOperation& operation) {
-  RingWriter& writer = g_nccl_recorder.writer;
-  const KnownMember known = g_nccl_recorder.communicators.Resolve(operation.communicator, AskNccl, &writer);
+  RingWriter& writer = g_preload_recorder.writer;
+  const KnownMember known = g_preload_recorder.communicators.Resolve(operation.communicator, AskNccl, &writer);
   if (!known.is_recorded) {
     writer.CountIgnored();
     return {};
@@ -51,7 +51,7 @@ OperationHandle Begin(const NcclOperation& operation) {
   description.peer = operation.peer;
   if (!is_collective) {
     // Counted also while messages are masked out, so that both sides still agree afterwards.
-    description.sequence = g_nccl_recorder.sequences.Next(known.index, operation.peer, operation.kind);
+    description.sequence = g_preload_recorder.sequences.Next(known.index, operation.peer, operation.kind);
     if (writer.IsMaskedOut(kRecordPointToPoint)) return {};
   }
   return writer.Begin(description, MonotonicNs());
@@ -63,7 +63,7 @@ int Record(const NcclOperation& operation, Call call) {
   if (!scope.is_recorded()) return call();
   const OperationHandle handle = Begin(operation);
   const int result = call();
-  if (handle.live && !g_group.Hold(handle)) g_nccl_recorder.writer.Finish(handle, {}, MonotonicNs());
+  if (handle.live && !g_group.Hold(handle)) g_preload_recorder.writer.Finish(handle, {}, MonotonicNs());
   return result;
 }
 

@@ -9,7 +9,7 @@
 
 namespace lockstep::ring {
 
-constinit NcclRecorder g_nccl_recorder;
+constinit PreloadRecorder g_preload_recorder;
 constinit thread_local int NcclCall::depth_ = 0;
 
 namespace {
@@ -42,20 +42,20 @@ void OpenRing(const NcclMember& first, uint32_t library_version) {
   options.world_size = identity.rank >= 0 ? identity.world_size : first.size;
   options.local_rank = identity.local_rank;
   options.job = identity.job;
-  RingWriter& writer = g_nccl_recorder.writer;
+  RingWriter& writer = g_preload_recorder.writer;
   if (writer.Open(options) && IsSwitchedOff()) writer.Disable(DisabledReason::kByEnvironment);
 }
 
 }  // namespace
 
-void OpenNcclRecorder(const NcclMember& first) {
-  std::atomic<uint32_t>& opening = g_nccl_recorder.opening;
+void OpenPreloadRecorder(const NcclMember& first) {
+  std::atomic<uint32_t>& opening = g_preload_recorder.opening;
   // The plugin comes and goes with NCCL's communicators, and there is none without an NCCL that knows plugins.
   int version = 0;
-  g_next_get_version(g_nccl_recorder.caller.load(std::memory_order_relaxed), &version);
+  g_next_get_version(g_preload_recorder.caller.load(std::memory_order_relaxed), &version);
   const bool stays_out = version >= nccl::kFirstVersionWithProfiler && IsProfilerPluginLoaded();
   if (opening.load(std::memory_order_acquire) == kOpened) {
-    if (stays_out) g_nccl_recorder.writer.Disable(DisabledReason::kOtherRecorder);
+    if (stays_out) g_preload_recorder.writer.Disable(DisabledReason::kOtherRecorder);
     return;
   }
   uint32_t expected = 0;
@@ -67,7 +67,7 @@ void OpenNcclRecorder(const NcclMember& first) {
 bool AskNccl(nccl::Communicator communicator, NcclMember* member) {
   int size = 0;
   int rank = -1;
-  const void* const caller = g_nccl_recorder.caller.load(std::memory_order_relaxed);
+  const void* const caller = g_preload_recorder.caller.load(std::memory_order_relaxed);
   if (g_next_count(caller, communicator, &size) != nccl::kSuccess) return false;
   if (g_next_user_rank(caller, communicator, &rank) != nccl::kSuccess) return false;
   member->size = size;

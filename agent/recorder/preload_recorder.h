@@ -33,7 +33,7 @@ namespace lockstep::ring {
 inline constexpr uint64_t kRecordCollectives = 1;
 inline constexpr uint64_t kRecordPointToPoint = 2;
 
-struct NcclRecorder {
+struct PreloadRecorder {
   RingWriter writer;
   NcclCommunicators communicators;
   PeerSequences sequences;
@@ -42,11 +42,11 @@ struct NcclRecorder {
   // Code that calls NCCL and made a communicator: where NextFunction may look for what the program itself never calls.
   std::atomic<const void*> caller{nullptr};
 };
-extern NcclRecorder g_nccl_recorder;
+extern PreloadRecorder g_preload_recorder;
 
 // Opens the ring at the first call; later calls only look whether the profiler plugin has come meanwhile. `first` is a
 // communicator of the program: its rank stands in where the launcher has told none.
-void OpenNcclRecorder(const NcclMember& first);
+void OpenPreloadRecorder(const NcclMember& first);
 
 // Asks NCCL for the size and the rank of a communicator.
 bool AskNccl(nccl::Communicator communicator, NcclMember* member);
@@ -62,8 +62,8 @@ class NcclCall {
   bool is_outermost() const { return is_outermost_; }
   // False: forward and nothing else. Counts what it leaves out.
   bool is_recorded() const {
-    if (!g_nccl_recorder.writer.active()) return false;
-    if (!is_outermost_) g_nccl_recorder.writer.CountIgnored();
+    if (!g_preload_recorder.writer.active()) return false;
+    if (!is_outermost_) g_preload_recorder.writer.CountIgnored();
     return is_outermost_;
   }
 

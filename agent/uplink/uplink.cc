@@ -21,8 +21,7 @@ Uplink::Uplink(CollectorConnector& connector, wire::AgentHello hello, const Outb
       clock_(clock),
       outbox_(limits),
       session_(outbox_),
-      random_(random),
-      backoff_(random_),
+      backoff_(kFirstReconnectNanos, kLongestReconnectNanos, random),
       thread_([this] { Run(); }) {}
 
 Uplink::~Uplink() { Stop(); }
@@ -177,7 +176,7 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
 
 bool Uplink::WaitBeforeRetry() {
   MutexLock lock(mutex_);
-  const int64_t until = RealClock().MonotonicNanos() + backoff_.NextNanos();
+  const int64_t until = RealClock().MonotonicNanos() + backoff_.Next();
   while (!stopping_) {
     const int64_t left = until - RealClock().MonotonicNanos();
     if (left <= 0) return true;

@@ -15,10 +15,10 @@
 #include <thread>
 
 #include "absl/types/optional.h"
-#include "agent/uplink/backoff.h"
 #include "agent/uplink/collector_stream.h"
 #include "agent/uplink/outbox.h"
 #include "agent/uplink/uplink_session.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
@@ -39,6 +39,10 @@ struct UplinkStatistics {
   size_t outbox_reports = 0;                        // now
   std::string last_error;                           // of the last stream that ended; empty = none yet
 };
+
+// How long a lost collector is left alone: long enough for a fleet to spread, short enough for the outbox to last.
+inline constexpr int64_t kFirstReconnectNanos = 200 * kNanosPerMilli;
+inline constexpr int64_t kLongestReconnectNanos = 30 * kNanosPerSecond;
 
 class Uplink {
  public:
@@ -83,7 +87,6 @@ class Uplink {
   CondVar changed_;  // anything below
   Outbox outbox_ ABSL_GUARDED_BY(mutex_);
   UplinkSession session_ ABSL_GUARDED_BY(mutex_);
-  Random random_ ABSL_GUARDED_BY(mutex_);
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   CollectorStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the open one
   bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;           // its reader has seen the end

@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/uplink/backoff.h"
 #include "agent/uplink/outbox.h"
-#include "base/random.h"
 
 namespace lockstep {
 namespace {
@@ -80,20 +78,6 @@ TEST(OutboxTest, DropsByAgeAndRefusesGiants) {
   outbox.Add(Report(), 20);
   EXPECT_EQ(outbox.size(), 1u);
   EXPECT_THAT(outbox.dropped(), ElementsAre(Pair("reports_expired", 1), Pair("reports_too_large", 1)));
-}
-
-TEST(BackoffTest, DoublesWithJitterUpToItsLimitAndStartsAnew) {
-  Random random(1);
-  Backoff backoff(random);
-  int64_t ceiling = Backoff::kFirstNanos;
-  for (int i = 0; i < 12; ++i) {
-    const int64_t wait = backoff.NextNanos();
-    EXPECT_GE(wait, ceiling / 2);
-    EXPECT_LE(wait, ceiling);
-    ceiling = std::min(ceiling * 2, Backoff::kMaxNanos);
-  }
-  backoff.Reset();
-  EXPECT_LE(backoff.NextNanos(), Backoff::kFirstNanos);
 }
 
 class UplinkSessionTest : public ::testing::Test {

@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "collector/alert/alert_backlog.h"
 #include "collector/alert/alert_sink.h"
-#include "collector/alert/backoff.h"
 #include "collector/alert/http_post.h"
 #include "collector/alert/webhook_payload.h"
 

@@ -17,7 +17,7 @@ Ranking RankByLeastCommunication(const JoinedTrace& joined) {
   const size_t ranks = joined.trace().ranks.size();
   std::vector<double> inside_ns(ranks, 0);
   for (size_t i = 0; i < joined.instances(); ++i) {
-    for (const Participation& member : joined.Members(i)) {
+    for (const JoinedOperation& member : joined.Members(i)) {
       inside_ns[static_cast<size_t>(member.rank_index)] += static_cast<double>(member.duration_ns);
     }
   }
@@ -30,7 +30,7 @@ Ranking RankByLastArrivals(const JoinedTrace& joined) {
   const size_t ranks = joined.trace().ranks.size();
   std::vector<double> times_last(ranks, 0), joins(ranks, 0);
   for (size_t i = 0; i < joined.instances(); ++i) {
-    for (const Participation& member : joined.Members(i)) joins[static_cast<size_t>(member.rank_index)] += 1;
+    for (const JoinedOperation& member : joined.Members(i)) joins[static_cast<size_t>(member.rank_index)] += 1;
     times_last[static_cast<size_t>(LastArriver(joined.Members(i)).rank_index)] += 1;
   }
   double total_share = 0;

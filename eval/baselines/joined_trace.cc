@@ -8,16 +8,16 @@
 namespace lockstep {
 
 JoinedTrace::JoinedTrace(const Trace& trace) : trace_(trace) {
-  std::vector<Participation> all;
+  std::vector<JoinedOperation> all;
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     for (const TraceOperation& operation : trace.OperationsOf(rank)) {
       if (!operation.started() || !operation.finished() || !IsSynchronous(operation.kind)) continue;
       all.push_back({operation.sequence, operation.duration_ns(), operation.communicator, static_cast<int32_t>(rank)});
     }
   }
-  const auto key = [](const Participation& p) { return std::tie(p.communicator, p.sequence); };
+  const auto key = [](const JoinedOperation& p) { return std::tie(p.communicator, p.sequence); };
   std::stable_sort(all.begin(), all.end(),
-                   [&](const Participation& a, const Participation& b) { return key(a) < key(b); });
+                   [&](const JoinedOperation& a, const JoinedOperation& b) { return key(a) < key(b); });
   participations_.reserve(all.size());
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     while (end < all.size() && key(all[end]) == key(all[begin])) ++end;
@@ -29,8 +29,8 @@ JoinedTrace::JoinedTrace(const Trace& trace) : trace_(trace) {
   first_.push_back(participations_.size());
 }
 
-const Participation& LastArriver(absl::Span<const Participation> members) {
-  return *std::min_element(members.begin(), members.end(), [](const Participation& a, const Participation& b) {
+const JoinedOperation& LastArriver(absl::Span<const JoinedOperation> members) {
+  return *std::min_element(members.begin(), members.end(), [](const JoinedOperation& a, const JoinedOperation& b) {
     return a.duration_ns < b.duration_ns;
   });
 }

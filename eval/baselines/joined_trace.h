@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-struct Participation {
+struct JoinedOperation {
   uint64_t sequence = 0;
   int64_t duration_ns = 0;
   int32_t communicator = -1;
@@ -30,18 +30,18 @@ class JoinedTrace {
 
   // Instances with at least two members that finished; the members by rank index.
   size_t instances() const { return first_.size() - 1; }
-  absl::Span<const Participation> Members(size_t instance) const {
+  absl::Span<const JoinedOperation> Members(size_t instance) const {
     return absl::MakeConstSpan(participations_).subspan(first_[instance], first_[instance + 1] - first_[instance]);
   }
 
  private:
   const Trace& trace_;
-  std::vector<Participation> participations_;  // by communicator, sequence, rank index
-  std::vector<size_t> first_;                  // of each instance, and one past the last
+  std::vector<JoinedOperation> participations_;  // by communicator, sequence, rank index
+  std::vector<size_t> first_;                    // of each instance, and one past the last
 };
 
 // The member that spent the least time inside: the one the others waited for. Ties: the lowest rank index.
-const Participation& LastArriver(absl::Span<const Participation> members);
+const JoinedOperation& LastArriver(absl::Span<const JoinedOperation> members);
 
 // The rank index of the other side of a Send or Recv; -1 if the trace does not tell.
 int32_t PeerIndex(const Trace& trace, const TraceOperation& operation);

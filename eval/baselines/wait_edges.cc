@@ -12,8 +12,8 @@ std::vector<WaitEdge> WaitEdges(const JoinedTrace& joined) {
   const Trace& trace = joined.trace();
   std::vector<WaitEdge> waits;
   for (size_t i = 0; i < joined.instances(); ++i) {
-    const Participation& last = LastArriver(joined.Members(i));
-    for (const Participation& member : joined.Members(i)) {
+    const JoinedOperation& last = LastArriver(joined.Members(i));
+    for (const JoinedOperation& member : joined.Members(i)) {
       if (member.rank_index == last.rank_index) continue;
       waits.push_back({member.rank_index, last.rank_index, static_cast<double>(member.duration_ns - last.duration_ns)});
     }

@@ -95,6 +95,21 @@ def check_functions(root, names):
                 yield f"{fields[1]}: {fields[0]} has {length} lines, at most {MAX_FUNCTION_LINES}"
 
 
+def check_one_definition(root, names):
+    """A type defined twice under one qualified name: a program that links both is undefined, and no linker says so."""
+    listed = subprocess.run(["ctags", "-f", "-", "--fields=nsk", "--c++-kinds=csgu", "-L", "-"], cwd=root, text=True,
+                            input="\n".join(names), capture_output=True, check=True).stdout
+    first = {}
+    for line in listed.splitlines():
+        name, path, *_ = line.split("\t")
+        scope = re.search(r"\tnamespace:(\S+)", line)
+        if not scope or "__anon" in line:
+            continue  # in a function or a type (whose own name is unique), in no namespace, or of one file only
+        qualified = f"{scope.group(1)}::{name}"
+        if first.setdefault(qualified, path) != path:
+            yield f"{path}: {qualified} is also defined in {first[qualified]}"
+
+
 def violations(root):
     cpp = []
     for name, path in tracked_files(root):
@@ -112,6 +127,7 @@ def violations(root):
         if path.suffix == ".proto":
             yield from check_proto(name, text)
     yield from check_functions(root, cpp)
+    yield from check_one_definition(root, cpp)
 
 
 def main():

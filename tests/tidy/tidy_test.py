@@ -54,6 +54,14 @@ class Planted(unittest.TestCase):
         for name in planted:
             self.assertIn(name, found)
 
+    def test_a_type_is_defined_once(self):
+        root = self.plant({
+            "sim/a.h": "// Pure.\nnamespace lockstep {\nstruct Hang {\n  int rank;\n};\n}\n",
+            "detector/b.cc": "namespace lockstep {\nstruct Hang {\n  double since;\n};\n}\n",
+            "detector/c.cc": "namespace lockstep {\nnamespace {\nstruct Hang {\n  int own;\n};\n}\n}\n",
+        })
+        self.assertEqual(list(tidy.violations(root)), ["sim/a.h: lockstep::Hang is also defined in detector/b.cc"])
+
     def test_forbidden_edges_are_seen(self):
         planted = {
             "detector/a.cc": '#include "proto/telemetry.pb.h"\n',

@@ -1,4 +1,4 @@
-#include "collector/alert/backoff.h"
+#include "base/backoff.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,10 @@
-// How long to wait before the next attempt: exponential, with jitter so that many senders do not meet again.
+// How long to wait before the next attempt: exponential, with jitter so that the senders of a fleet do
+// not come back in step.
 //
 // Pure apart from drawing from its generator. Not thread-safe. Times in nanoseconds.
 
-#ifndef LOCKSTEP_COLLECTOR_ALERT_BACKOFF_H_
-#define LOCKSTEP_COLLECTOR_ALERT_BACKOFF_H_
+#ifndef LOCKSTEP_BASE_BACKOFF_H_
+#define LOCKSTEP_BASE_BACKOFF_H_
 
 #include <cstdint>
 
@@ -11,6 +12,7 @@
 
 namespace lockstep {
 
+// Copies its generator.
 class Backoff {
  public:
   // REQUIRES: 0 < initial_ns <= max_ns.
@@ -37,4 +39,4 @@ class Backoff {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_COLLECTOR_ALERT_BACKOFF_H_
+#endif  // LOCKSTEP_BASE_BACKOFF_H_
