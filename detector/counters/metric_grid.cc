@@ -1,0 +1,276 @@
+#include "detector/counters/metric_grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lockstep {
+namespace {
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+constexpr double kInt32Blank = 2147483632;           // 0x7ffffff0, and up to 0x7fffffff
+constexpr double kInt64Blank = 9223372036854774784;  // as a double, all of 0x7ffffffffffffff0 and up are beyond this
+constexpr double kFp64Blank = 140737488355328;       // 2^47, and a few above
+constexpr double kBlanks = 16;
+// A single sample may be this much outside of the time in which the hosts sampled.
+constexpr int64_t kFarOffMs = 3'600'000;
+// Histories that are this much longer at one end than at the other are longer, not shifted.
+constexpr double kShiftTolerance = 0.2;
+constexpr size_t kIntervalsLookedAt = 4096;
+
+struct Period {
+  int64_t first_ms = 0;
+  int64_t last_ms = 0;
+};
+
+int64_t LowerMedian(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+bool OfProcess(const MetricSeries& series) { return absl::StartsWith(series.device, "pid:"); }
+
+// When each host sampled: medians over its series, which no single wild timestamp moves.
+std::map<int32_t, Period> HostPeriods(const MetricTable& table) {
+  std::map<int32_t, std::pair<std::vector<int64_t>, std::vector<int64_t>>> ends;
+  for (const MetricSeries& series : table.series) {
+    if (series.time_ms.empty()) continue;
+    ends[series.host].first.push_back(series.time_ms.front());
+    ends[series.host].second.push_back(series.time_ms.back());
+  }
+  std::map<int32_t, Period> periods;
+  for (auto& [host, pair] : ends) periods[host] = {LowerMedian(pair.first), LowerMedian(pair.second)};
+  return periods;
+}
+
+class GridBuilder {
+ public:
+  GridBuilder(const MetricTable& table, const GridOptions& options) : table_(table), options_(options) {}
+
+  MetricGrid Build() {
+    FindPeriod();
+    std::map<absl::string_view, std::vector<const MetricSeries*>> by_name;
+    for (const MetricSeries& series : table_.series) {
+      grid_.losses.samples += series.time_ms.size();
+      if (series.time_ms.empty() || misclocked_[static_cast<size_t>(series.host)]) continue;
+      if (OfProcess(series)) {
+        ++grid_.losses.process_series;
+        continue;
+      }
+      by_name[series.name].push_back(&series);
+    }
+    int64_t units = 0;
+    for (auto& [name, all] : by_name) {
+      std::stable_sort(all.begin(), all.end(), [](const MetricSeries* a, const MetricSeries* b) {
+        return std::tie(a->host, a->device) < std::tie(b->host, b->device);
+      });
+      const auto same = [](const MetricSeries* a, const MetricSeries* b) {
+        return a->host == b->host && a->device == b->device;
+      };
+      const auto end = std::unique(all.begin(), all.end(), same);
+      grid_.losses.repeated_series += static_cast<uint64_t>(all.end() - end);
+      all.erase(end, all.end());
+      units += static_cast<int64_t>(all.size());
+    }
+    most_ticks_ = std::min(options_.max_ticks, options_.max_cells / std::max<int64_t>(1, units));
+    for (const auto& [name, all] : by_name) grid_.metrics.push_back(Fill(all));
+    return std::move(grid_);
+  }
+
+ private:
+  // The time in which the hosts sampled, and the hosts that lived in another one.
+  void FindPeriod() {
+    misclocked_.assign(table_.hosts.size(), false);
+    const std::map<int32_t, Period> periods = HostPeriods(table_);
+    std::vector<int64_t> firsts;
+    std::vector<int64_t> lasts;
+    for (const auto& [host, period] : periods) {
+      firsts.push_back(period.first_ms);
+      lasts.push_back(period.last_ms);
+    }
+    const Period usual = {LowerMedian(firsts), LowerMedian(lasts)};
+    period_ = usual;
+    for (const auto& [host, period] : periods) {
+      const auto begin = static_cast<double>(period.first_ms - usual.first_ms);
+      const auto end = static_cast<double>(period.last_ms - usual.last_ms);
+      const auto limit = static_cast<double>(options_.max_clock_offset_ms);
+      const bool elsewhere = period.last_ms < usual.first_ms - options_.max_clock_offset_ms ||
+                             period.first_ms > usual.last_ms + options_.max_clock_offset_ms;
+      const bool shifted = std::min(std::abs(begin), std::abs(end)) > limit &&
+                           std::abs(begin - end) <= kShiftTolerance * std::abs(begin);
+      if (elsewhere || shifted) {
+        misclocked_[static_cast<size_t>(host)] = true;
+        grid_.losses.misclocked_hosts.push_back(host);
+        continue;
+      }
+      period_.first_ms = std::min(period_.first_ms, std::max(period.first_ms, usual.first_ms - kFarOffMs));
+      period_.last_ms = std::max(period_.last_ms, std::min(period.last_ms, usual.last_ms + kFarOffMs));
+    }
+  }
+
+  int64_t TickOf(const std::vector<const MetricSeries*>& all) const {
+    if (options_.tick_ms > 0) return options_.tick_ms;
+    std::vector<int64_t> medians;
+    for (const MetricSeries* series : all) {
+      std::vector<int64_t> intervals;
+      for (size_t i = 1; i < series->time_ms.size() && intervals.size() < kIntervalsLookedAt; ++i) {
+        const int64_t interval = series->time_ms[i] - series->time_ms[i - 1];
+        if (interval > 0) intervals.push_back(interval);
+      }
+      if (!intervals.empty()) medians.push_back(LowerMedian(std::move(intervals)));
+    }
+    return medians.empty() ? 1000 : LowerMedian(std::move(medians));
+  }
+
+  // How far the samples of a series lie from the middles of the ticks, within half a tick: the circular mean.
+  int64_t PhaseOf(const MetricSeries& series, int64_t tick_ms) const {
+    double sine = 0;
+    double cosine = 0;
+    const double turn = 2 * M_PI / static_cast<double>(tick_ms);
+    const size_t some = std::min(series.time_ms.size(), kIntervalsLookedAt);
+    for (size_t i = 0; i < some; ++i) {
+      const double angle = turn * static_cast<double>((series.time_ms[i] - period_.first_ms) % tick_ms);
+      sine += std::sin(angle);
+      cosine += std::cos(angle);
+    }
+    const double phase = std::atan2(sine, cosine) / turn;  // of the beginnings of the ticks
+    return std::clamp(static_cast<int64_t>(std::floor(phase)), -(tick_ms / 2), tick_ms / 2);
+  }
+
+  MetricMatrix Fill(const std::vector<const MetricSeries*>& all) {
+    MetricMatrix matrix;
+    matrix.name = all.front()->name;
+    matrix.metric = all.front()->metric;
+    const MetricInfo* const info = FindMetric(matrix.metric);
+    matrix.is_rate = info != nullptr && info->kind == MetricKind::kCounter;
+    matrix.tick_ms = TickOf(all);
+    const int64_t wanted = (period_.last_ms - period_.first_ms) / matrix.tick_ms + 2;
+    const int64_t ticks = std::min(wanted, most_ticks_);
+    matrix.start_ms = period_.first_ms + (wanted - ticks) * matrix.tick_ms;
+    matrix.values.setConstant(static_cast<Eigen::Index>(all.size()), ticks, kUnknown);
+    for (size_t row = 0; row < all.size(); ++row) {
+      matrix.units.push_back({all[row]->host, all[row]->device});
+      FillRow(*all[row], static_cast<Eigen::Index>(row), matrix);
+    }
+    return matrix;
+  }
+
+  bool Usable(const MetricSeries& series, size_t i, int64_t before_ms) {
+    GridLosses& losses = grid_.losses;
+    const int64_t time_ms = series.time_ms[i];
+    if (!std::isfinite(series.value[i])) {
+      ++losses.not_finite;
+    } else if (IsBlankSentinel(series.value[i])) {
+      ++losses.blank;
+    } else if (time_ms < period_.first_ms - kFarOffMs || time_ms > period_.last_ms + kFarOffMs) {
+      ++losses.far_off;
+    } else if (time_ms == before_ms) {
+      ++losses.duplicate;
+    } else if (time_ms < before_ms) {
+      ++losses.out_of_order;
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  void FillRow(const MetricSeries& series, Eigen::Index row, MetricMatrix& matrix) {
+    const int64_t phase_ms = PhaseOf(series, matrix.tick_ms);
+    int64_t before_ms = std::numeric_limits<int64_t>::min();
+    double before = 0;
+    int64_t filled = -1;  // column of the values in `sum`
+    double sum = 0;
+    int count = 0;
+    for (size_t i = 0; i < series.time_ms.size(); ++i) {
+      if (!Usable(series, i, before_ms)) continue;
+      const int64_t time_ms = series.time_ms[i];
+      const bool first = before_ms == std::numeric_limits<int64_t>::min();
+      double value = series.value[i];
+      if (matrix.is_rate) {
+        const double growth = value - before;
+        const double seconds = static_cast<double>(time_ms - before_ms) / 1000;
+        before = value;
+        before_ms = time_ms;
+        if (first) continue;
+        if (growth < 0) {
+          ++grid_.losses.resets;
+          continue;
+        }
+        value = growth / seconds;
+      }
+      before_ms = time_ms;
+      const int64_t middle_ms = time_ms - matrix.start_ms - phase_ms + matrix.tick_ms / 2;
+      const int64_t column = middle_ms < 0 ? -1 : middle_ms / matrix.tick_ms;
+      if (column < 0 || column >= matrix.values.cols()) {
+        ++grid_.losses.over_limit;
+        continue;
+      }
+      if (column != filled) {
+        filled = column;
+        sum = 0;
+        count = 0;
+      }
+      sum += value;
+      matrix.values(row, column) = static_cast<float>(sum / ++count);
+    }
+  }
+
+  const MetricTable& table_;
+  const GridOptions& options_;
+  MetricGrid grid_;
+  std::vector<bool> misclocked_;  // by host
+  Period period_;
+  int64_t most_ticks_ = 0;
+};
+
+}  // namespace
+
+const MetricMatrix* MetricGrid::Find(absl::string_view name) const {
+  const auto at =
+      std::lower_bound(metrics.begin(), metrics.end(), name,
+                       [](const MetricMatrix& matrix, absl::string_view other) { return matrix.name < other; });
+  return at == metrics.end() || at->name != name ? nullptr : &*at;
+}
+
+MetricGrid BuildGrid(const MetricTable& table, const GridOptions& options) {
+  return GridBuilder(table, options).Build();
+}
+
+bool IsBlankSentinel(double value) {
+  if (value >= kInt64Blank) return true;
+  return (value >= kInt32Blank && value < kInt32Blank + kBlanks && value == std::floor(value)) ||
+         (value >= kFp64Blank && value < kFp64Blank + kBlanks && value == std::floor(value));
+}
+
+std::string DescribeLosses(const GridLosses& losses, const std::vector<std::string>& hosts) {
+  std::vector<std::string> parts;
+  const auto say = [&parts](uint64_t count, absl::string_view what) {
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", what));
+  };
+  say(losses.not_finite, "values that are no numbers");
+  say(losses.blank, "blank values of DCGM");
+  say(losses.duplicate, "repeated samples");
+  say(losses.out_of_order, "samples out of order");
+  say(losses.resets, "counter resets or wraps");
+  say(losses.far_off, "samples of another time");
+  say(losses.over_limit, "samples beyond the limits");
+  say(losses.repeated_series, "repeated series");
+  if (!losses.misclocked_hosts.empty()) {
+    const auto host = static_cast<size_t>(losses.misclocked_hosts.front());
+    const size_t others = losses.misclocked_hosts.size() - 1;
+    parts.push_back(absl::StrCat("all of host ", hosts[host], others > 0 ? absl::StrCat(" and ", others, " more") : "",
+                                 ", whose clock is elsewhere"));
+  }
+  return parts.empty() ? "" : absl::StrCat("Left out: ", absl::StrJoin(parts, ", "), ".");
+}
+
+}  // namespace lockstep

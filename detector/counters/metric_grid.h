@@ -1,0 +1,90 @@
+// Counter histories on a common raster: what every method that compares machines computes on.
+//
+// One matrix per metric name: rows are units (a host, or a device of a host), columns are ticks of that metric's own
+// usual interval, NaN is "not known". Gauges are averaged over a tick; counters become rates per second over the time
+// since the sample before, and an interval in which a counter fell (wrap or reset) gives no rate: nothing is guessed.
+// A series whose samples lie off the raster is shifted by less than half a tick, so that a column never holds anything
+// newer than TickEndMs of it: a method that looks at columns up to t could have been running live at that moment.
+//
+// What cannot be used is dropped and counted in GridLosses: values that are not finite, DCGM's blank sentinels (which
+// leak through exporters as values), repeated and misplaced samples, hosts whose clock is elsewhere, whatever exceeds
+// the limits. Series of processes (device "pid:...") have no peers and are left out.
+//
+// Cost: O(samples). Memory: 4 bytes per cell, at most GridOptions::max_cells of them. Pure; values thread-compatible.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_METRIC_GRID_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_METRIC_GRID_H_
+
+#include <cstdint>
+#include <eigen3/Eigen/Core>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "base/metric_catalog.h"
+#include "detector/counters/metric_table.h"
+
+namespace lockstep {
+
+struct GridOptions {
+  int64_t tick_ms = 0;  // of all metrics; 0 = the median interval between samples, for each metric
+  // A host whose history begins and ends this much earlier or later than those of the others has another clock.
+  int64_t max_clock_offset_ms = 60'000;
+  int64_t max_ticks = 200'000;      // of one metric; the newest are kept
+  int64_t max_cells = 250'000'000;  // of all metrics together; the newest ticks are kept
+};
+
+struct GridUnit {
+  int32_t host = -1;   // index into MetricTable::hosts
+  std::string device;  // "" = the host
+
+  bool operator==(const GridUnit&) const = default;
+};
+
+struct MetricMatrix {
+  std::string name;
+  Metric metric = Metric::kUnspecified;
+  bool is_rate = false;         // values are per second
+  std::vector<GridUnit> units;  // one per row, by host and device
+  int64_t start_ms = 0;         // where column 0 begins
+  int64_t tick_ms = 0;
+  Eigen::MatrixXf values;  // column-major: the units of one tick lie side by side
+
+  // Nothing in columns up to `column` is newer than this.
+  int64_t TickEndMs(int64_t column) const { return start_ms + (column + 1) * tick_ms; }
+};
+
+struct GridLosses {
+  uint64_t samples = 0;       // all that the table holds
+  uint64_t not_finite = 0;    // NaN and infinities
+  uint64_t blank = 0;         // sentinels of DCGM
+  uint64_t duplicate = 0;     // a second sample of the same moment
+  uint64_t out_of_order = 0;  // older than its predecessor
+  uint64_t resets = 0;        // intervals in which a counter fell
+  uint64_t far_off = 0;       // single samples of a time at which the job did not run
+  uint64_t over_limit = 0;    // samples older than the ticks that are kept
+  uint64_t process_series = 0;
+  uint64_t repeated_series = 0;           // a second one of the same host, device and name
+  std::vector<int32_t> misclocked_hosts;  // dropped altogether
+};
+
+struct MetricGrid {
+  std::vector<MetricMatrix> metrics;  // by name
+  GridLosses losses;
+
+  // nullptr when there is none.
+  const MetricMatrix* Find(absl::string_view name) const;
+};
+
+MetricGrid BuildGrid(const MetricTable& table, const GridOptions& options);
+
+// True for the values by which DCGM says "blank", "not found", "not supported" and "no permission" in its 32-bit, its
+// 64-bit and its floating-point fields.
+bool IsBlankSentinel(double value);
+
+// What was lost, as one sentence for a reader; "" when nothing was.
+std::string DescribeLosses(const GridLosses& losses, const std::vector<std::string>& hosts);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_METRIC_GRID_H_
