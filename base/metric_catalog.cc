@@ -176,6 +176,13 @@ constexpr MetricInfo kCatalog[] = {
     {Metric::kGpuNvlinkRecoveryErrorsTotal, "gpu_nvlink_recovery_errors_total", MetricKind::kCounter,
      "NVLink recoveries, all links"},
     {Metric::kGpuNvlinkActiveLinks, "gpu_nvlink_active_links", MetricKind::kGauge, "NVLinks that are up"},
+    // Known to DCGM's profiling fields alone: agents read them from no source, metrics-csv and the simulator have them.
+    {Metric::kGpuGraphicsActiveRatio, "gpu_graphics_active_ratio", MetricKind::kGauge,
+     "share of time with the graphics or compute engine active, 0 to 1"},
+    {Metric::kGpuTensorActiveRatio, "gpu_tensor_active_ratio", MetricKind::kGauge,
+     "share of time with the tensor pipe active, 0 to 1"},
+    {Metric::kGpuNvlinkBytesPerSecond, "gpu_nvlink_bytes_per_second", MetricKind::kGauge,
+     "NVLink throughput, both directions, all links"},
     // Process of a rank; device = pid.
     {Metric::kProcessCpuSecondsTotal, "process_cpu_seconds_total", MetricKind::kCounter, "CPU time of the process"},
     {Metric::kProcessResidentBytes, "process_resident_bytes", MetricKind::kGauge, "resident memory"},

@@ -130,6 +130,9 @@ enum class Metric : uint16_t {
   kGpuNvlinkReplayErrorsTotal = 186,
   kGpuNvlinkRecoveryErrorsTotal = 187,
   kGpuNvlinkActiveLinks = 188,
+  kGpuGraphicsActiveRatio = 189,
+  kGpuTensorActiveRatio = 190,
+  kGpuNvlinkBytesPerSecond = 191,
 
   // Process of a rank; device = pid.
   kProcessCpuSecondsTotal = 220,
