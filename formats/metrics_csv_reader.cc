@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "formats/csv_job_rows.h"
 #include "formats/csv_row.h"
 #include "formats/csv_table.h"
 
@@ -47,22 +47,7 @@ absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, SampleRow& pa
 }  // namespace
 
 ReadResult ReadMetricsCsv(ByteSource& source, absl::string_view default_job, EvidenceBuilder& builder) {
-  std::string job_name;
-  JobIndex job = -1;
-  ReadResult result = ReadCsv(source, kColumns, [&](const CsvRow& row, absl::Span<const int> at) {
-    SampleRow parsed;
-    RETURN_IF_ERROR(ParseRow(row, at, parsed));
-    absl::string_view name = row.cell(at[kJob]);
-    if (name.empty()) name = default_job;
-    if (job < 0 || name != job_name) {
-      job = builder.Job(name);
-      job_name = std::string(name);
-    }
-    builder.AddSample(job, parsed);
-    return absl::OkStatus();
-  });
-  if (result.malformed > 0) builder.AddLost(job < 0 ? builder.Job(default_job) : job, result.malformed);
-  return result;
+  return ReadJobRows(source, kColumns, kJob, default_job, builder, ParseRow, &EvidenceBuilder::AddSample);
 }
 
 }  // namespace lockstep

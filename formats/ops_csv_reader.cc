@@ -1,13 +1,13 @@
 #include "formats/ops_csv_reader.h"
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "detector/input.h"
 #include "detector/trace/trace.h"
+#include "formats/csv_job_rows.h"
 #include "formats/csv_row.h"
 #include "formats/csv_table.h"
 #include "formats/operation_names.h"
@@ -82,22 +82,7 @@ absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, OperationRow&
 }  // namespace
 
 ReadResult ReadOpsCsv(ByteSource& source, absl::string_view default_job, EvidenceBuilder& builder) {
-  std::string job_name;
-  JobIndex job = -1;
-  ReadResult result = ReadCsv(source, kColumns, [&](const CsvRow& row, absl::Span<const int> at) {
-    OperationRow parsed;
-    RETURN_IF_ERROR(ParseRow(row, at, parsed));
-    absl::string_view name = row.cell(at[kJob]);
-    if (name.empty()) name = default_job;
-    if (job < 0 || name != job_name) {
-      job = builder.Job(name);
-      job_name = std::string(name);
-    }
-    builder.AddOperation(job, parsed);
-    return absl::OkStatus();
-  });
-  if (result.malformed > 0) builder.AddLost(job < 0 ? builder.Job(default_job) : job, result.malformed);
-  return result;
+  return ReadJobRows(source, kColumns, kJob, default_job, builder, ParseRow, &EvidenceBuilder::AddOperation);
 }
 
 }  // namespace lockstep
