@@ -1,96 +1,50 @@
 #include "sim/counters/counter_simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "base/metric_catalog.h"
 #include "sim/chance.h"
 #include "sim/counters/counter_effects.h"
+#include "sim/counters/level_change.h"
+#include "sim/counters/waveform.h"
 
 namespace lockstep {
 namespace {
 
-enum class DeviceKind : uint8_t { kHost, kGpu, kHca, kInterface };
+// Families of draws; 3 belongs to DrawEffects, 7 to DrawChanges.
+enum Family : uint64_t { kBursts = 1, kGaps = 2, kHosts = 4, kSamples = 5, kAccidents = 6, kRestarts = 8 };
 
-// A metric while the job trains (in the compute and in the communication part of a step), pauses, and hangs. Counters
-// are given per second.
-struct Waveform {
-  Metric metric;
-  DeviceKind device;
-  bool slow;
-  double compute;
-  double communication;
-  double pause;
-  double stuck;
-  double jitter;  // multiplies CounterNoise::jitter
-  double most;    // the value never exceeds this; 0 = no limit
-};
-
-constexpr Waveform kWaveforms[] = {
-    {Metric::kHostCpuBusyRatio, DeviceKind::kHost, false, 0.16, 0.13, 0.08, 0.14, 3, 1},
-    {Metric::kHostPressureCpuSomeRatio, DeviceKind::kHost, false, 0.02, 0.02, 0.01, 0.01, 6, 1},
-    {Metric::kHostCpuIowaitRatio, DeviceKind::kHost, false, 0.005, 0.005, 0.06, 0.001, 8, 1},
-    {Metric::kHostPressureIoSomeRatio, DeviceKind::kHost, false, 0.01, 0.01, 0.12, 0.002, 8, 1},
-    {Metric::kGpuUtilizationRatio, DeviceKind::kGpu, false, 0.98, 0.95, 0.02, 1.0, 0.5, 1},
-    {Metric::kGpuPowerWatts, DeviceKind::kGpu, false, 640, 420, 130, 250, 1, 700},
-    {Metric::kGpuSmClockHertz, DeviceKind::kGpu, false, 1.72e9, 1.9e9, 1.98e9, 1.98e9, 0.3, 1.98e9},
-    {Metric::kGpuTemperatureCelsius, DeviceKind::kGpu, true, 66, 62, 42, 50, 0.7, 100},
-    {Metric::kGpuPcieLinkWidth, DeviceKind::kGpu, true, 16, 16, 16, 16, 0, 16},
-    {Metric::kGpuEccUncorrectedTotal, DeviceKind::kGpu, true, 0, 0, 0, 0, 0, 0},
-    {Metric::kGpuNvlinkCrcErrorsTotal, DeviceKind::kGpu, true, 0, 0, 0, 0, 0, 0},
-    {Metric::kIbTransmitBytesTotal, DeviceKind::kHca, false, 3e9, 30e9, 2e7, 0, 1.5, 50e9},
-    {Metric::kIbReceiveBytesTotal, DeviceKind::kHca, false, 3e9, 30e9, 2e7, 0, 1.5, 50e9},
-    {Metric::kIbTransmitWaitTotal, DeviceKind::kHca, true, 2e4, 1e5, 0, 0, 8, 0},
-    {Metric::kIbSymbolErrorsTotal, DeviceKind::kHca, true, 0, 0, 0, 0, 0, 0},
-    {Metric::kIbOutOfSequenceTotal, DeviceKind::kHca, true, 0.2, 1, 0, 0, 20, 0},
-    {Metric::kIbLinkDownedTotal, DeviceKind::kHca, true, 0, 0, 0, 0, 0, 0},
-    {Metric::kNetTransmitPauseFramesTotal, DeviceKind::kInterface, false, 1, 6, 0, 0, 15, 0},
-};
-
-constexpr double kComputeShare = 0.75;  // of a step
 constexpr double kInitialCount = 1e12;  // counters began to count long before the job
-constexpr int64_t kDriftPeriodMs = 3'600'000;
+constexpr int64_t kCommonDriftPeriodMs = 24 * 3'600'000;
+constexpr int64_t kMachineDriftPeriodMs = 3'600'000;
 constexpr double kBurstCpu = 0.25;
+constexpr double kBurstPressure = 0.05;
+constexpr double kSpikeMost = 8;  // times the jitter, times a blow of mean 1 and at most 3
 constexpr int64_t kMsPerHour = 3'600'000;
 
-std::string DeviceName(DeviceKind kind, int32_t device) {
-  switch (kind) {
-    case DeviceKind::kHost:
-      return "";
-    case DeviceKind::kGpu:
-      return absl::StrCat("gpu", device);
-    case DeviceKind::kHca:
-      return absl::StrCat("mlx5_", device, "/1");
-    case DeviceKind::kInterface:
-      return absl::StrCat("eth", device);
-  }
-  return "";
-}
-
-// Within [-1, 1]: a triangle, which needs no libm.
-double Triangle(int64_t ms, int64_t period_ms) {
-  const double turn = static_cast<double>(ms % period_ms) / static_cast<double>(period_ms);
+// Within [-1, 1]: a triangle, which needs no libm. `phase` is a share of the period.
+double Triangle(int64_t ms, int64_t period_ms, double phase) {
+  const int64_t shifted_ms = ms + static_cast<int64_t>(phase * static_cast<double>(period_ms));
+  const double turn = static_cast<double>(shifted_ms % period_ms) / static_cast<double>(period_ms);
   return turn < 0.5 ? 4 * turn - 1 : 3 - 4 * turn;
 }
-
-struct ActiveEffect {
-  DrawnEffect drawn;
-  const CounterFault* fault = nullptr;
-};
 
 class Simulation {
  public:
   Simulation(const CounterSpec& spec, absl::Span<const CounterFault> faults, uint64_t seed)
-      : spec_(spec), faults_(faults), seed_(seed), end_ms_(spec.activity.empty() ? 0 : spec.activity.back().end_ms) {
-    for (size_t i = 0; i < faults.size(); ++i) {
-      for (const DrawnEffect& drawn : DrawEffects(faults[i], seed, i)) effects_.push_back({drawn, &faults[i]});
-    }
-  }
+      : spec_(spec),
+        faults_(faults),
+        seed_(seed),
+        end_ms_(spec.activity.empty() ? 0 : spec.activity.back().end_ms),
+        day_phase_(Chance(seed, ChanceUse::kCounter, kHosts).Unit(~uint64_t{0})),
+        changes_(DrawChanges(spec, faults, seed)) {}
 
   MetricTable Run() {
     MetricTable table;
@@ -99,8 +53,8 @@ class Simulation {
       table.hosts.push_back(CounterHostName(host));
       const size_t first = table.series.size();
       BeginHost(host);
-      for (const Waveform& waveform : kWaveforms) {
-        const int32_t devices = waveform.device == DeviceKind::kHost ? 1 : spec_.devices_per_host;
+      for (const Waveform& waveform : Waveforms()) {
+        const int32_t devices = waveform.device == CounterDevice::kHost ? 1 : spec_.devices_per_host;
         for (int32_t device = 0; device < devices; ++device) table.series.push_back(Series(host, device, waveform));
       }
       std::sort(table.series.begin() + static_cast<ptrdiff_t>(first), table.series.end(),
@@ -119,7 +73,7 @@ class Simulation {
   };
 
   // Windows of a rate per hour, drawn per slot of a minute.
-  std::vector<Window> DrawWindows(uint64_t family, int32_t host, double per_hour, double seconds) const {
+  std::vector<Window> DrawWindows(Family family, int32_t host, double per_hour, double seconds) const {
     constexpr int64_t kSlotMs = 60'000;
     const Chance chance(seed_, ChanceUse::kCounter, family, host);
     std::vector<Window> windows;
@@ -132,118 +86,146 @@ class Simulation {
   }
 
   void BeginHost(int32_t host) {
-    bursts_ = DrawWindows(1, host, spec_.noise.burst_per_hour, spec_.noise.burst_seconds);
-    gaps_ = DrawWindows(2, host, spec_.noise.gap_per_hour, spec_.noise.gap_seconds);
+    bursts_ = DrawWindows(kBursts, host, spec_.noise.burst_per_hour, spec_.noise.burst_seconds);
+    restarts_ = DrawWindows(kRestarts, host, spec_.noise.restart_per_hour, kRestartGapSeconds);
+    gaps_ = DrawWindows(kGaps, host, spec_.noise.gap_per_hour, spec_.noise.gap_seconds);
+    gaps_.insert(gaps_.end(), restarts_.begin(), restarts_.end());
     for (const CounterFault& fault : faults_) {
       if (fault.kind == FaultKind::kMachineUnreachable && fault.host == host) {
         gaps_.push_back({fault.begin_ms, fault.end_ms});
       }
     }
-    const Chance clock(seed_, ChanceUse::kCounter, 4);
+    host_changes_.clear();
+    for (const LevelChange& change : changes_) {
+      if (change.host < 0 || change.host == host) host_changes_.push_back(change);
+    }
+    const Chance clock(seed_, ChanceUse::kCounter, kHosts);
     skew_ms_ = static_cast<int64_t>(spec_.noise.clock_skew_ms * Chance::BellOf(clock.At(host)));
+    tick_offset_ms_ = static_cast<int64_t>(spec_.noise.tick_spread_ms * Chance::UnitOf(MixBits(clock.At(host))));
+    for (const CounterOddity& oddity : spec_.oddities) {
+      if (oddity.kind == OddityKind::kClockOff && oddity.host == host) {
+        skew_ms_ += static_cast<int64_t>(oddity.amount * 1000);
+      }
+    }
   }
 
   static bool InAny(const std::vector<Window>& windows, int64_t ms) {
     return std::any_of(windows.begin(), windows.end(), [&](const Window& w) { return w.Contains(ms); });
   }
 
-  // The level that all machines share.
-  double CommonLevel(const Waveform& waveform, int64_t ms, size_t& window) const {
-    while (window + 1 < spec_.activity.size() && ms >= spec_.activity[window].end_ms) ++window;
-    const ActivityWindow& now = spec_.activity[window];
-    if (now.activity == Activity::kPause) return waveform.pause;
-    if (now.activity == Activity::kStuck) return waveform.stuck;
-    const auto step_ms = std::max<int64_t>(1, static_cast<int64_t>(now.step_seconds * 1000));
-    // What is sampled is a mean over the interval before: a step shorter than that is seen as its average.
-    if (step_ms <= spec_.interval_ms) {
-      return kComputeShare * waveform.compute + (1 - kComputeShare) * waveform.communication;
-    }
-    const double phase = static_cast<double>((ms - now.begin_ms) % step_ms) / static_cast<double>(step_ms);
-    return phase < kComputeShare ? waveform.compute : waveform.communication;
+  double Burst(Metric metric, int64_t ms) const {
+    const double height = metric == Metric::kHostCpuBusyRatio           ? kBurstCpu
+                          : metric == Metric::kHostPressureCpuSomeRatio ? kBurstPressure
+                                                                        : 0;
+    return height > 0 && InAny(bursts_, ms) ? height : 0;
   }
 
-  std::vector<ActiveEffect> EffectsOn(int32_t host, int32_t device, Metric metric) const {
-    std::vector<ActiveEffect> found;
-    for (const ActiveEffect& active : effects_) {
-      const CounterEffect& effect = *active.drawn.effect;
-      const bool here = active.fault->host == host && (effect.whole_host || active.fault->device == device);
-      if (here && effect.metric == metric) found.push_back(active);
-    }
-    return found;
-  }
+  // Jitter of one series: samples remember the one before, and a few are far off.
+  class Jitter {
+   public:
+    Jitter(const CounterNoise& noise, const Waveform& waveform)
+        : deviation_(noise.jitter * waveform.jitter),
+          memory_(waveform.slow ? 0 : noise.jitter_memory),
+          fresh_(std::sqrt(1 - memory_ * memory_)),
+          spike_share_(noise.spike_share) {}
 
-  static double Affected(double value, const std::vector<ActiveEffect>& effects, int64_t ms) {
-    for (const ActiveEffect& active : effects) {
-      if (ms < active.fault->begin_ms || ms >= active.fault->end_ms) continue;
-      const double amount = active.drawn.amount;
-      switch (active.drawn.effect->mode) {
-        case EffectMode::kScale:
-          value *= amount;
-          break;
-        case EffectMode::kAdd:
-          value += amount;
-          break;
-        case EffectMode::kSet:
-          value = amount;
-          break;
+    double FactorOf(uint64_t bits) {
+      state_ = memory_ * state_ + fresh_ * Chance::BellOf(bits);
+      double off = state_;
+      if (Chance::HitOf(bits, spike_share_)) {
+        const uint64_t more = MixBits(bits);
+        off += (more & 1) == 0 ? kSpikeMost * Chance::BlowOf(more) : -kSpikeMost * Chance::BlowOf(more);
       }
+      return std::max(0.0, 1 + deviation_ * off);
     }
-    return value;
+
+   private:
+    const double deviation_;
+    const double memory_;
+    const double fresh_;
+    const double spike_share_;
+    double state_ = 0;
+  };
+
+  // What one sample of a metric is before anything happens to it on its way.
+  double LevelAt(const Waveform& waveform, double own, double own_phase, absl::Span<const LevelChange> changes,
+                 int64_t ms, int64_t interval_ms, size_t& window) const {
+    while (window + 1 < spec_.activity.size() && ms >= spec_.activity[window].end_ms) ++window;
+    double value = CommonLevel(waveform, spec_.activity[window], ms, interval_ms) * own;
+    if (waveform.jitter > 0) {
+      value *= 1 + spec_.noise.common_drift * Triangle(ms, kCommonDriftPeriodMs, day_phase_);
+      value *= 1 + spec_.noise.machine_drift * own_phase * Triangle(ms, kMachineDriftPeriodMs, own_phase);
+    }
+    return Changed(value + Burst(waveform.metric, ms), changes, ms);
   }
 
-  MetricSeries Series(int32_t host, int32_t device, const Waveform& waveform) {
+  MetricSeries Series(int32_t host, int32_t device, const Waveform& waveform) const {
     const MetricInfo* const info = FindMetric(waveform.metric);
     CHECK(info != nullptr);
     MetricSeries series{.host = host,
-                        .device = DeviceName(waveform.device, device),
+                        .device = CounterDeviceName(waveform.device, device),
                         .name = std::string(info->name),
                         .metric = waveform.metric};
     const CounterNoise& noise = spec_.noise;
     const uint64_t place = (static_cast<uint64_t>(host) << 32) | (static_cast<uint64_t>(device) << 16) |
                            static_cast<uint64_t>(waveform.metric);
-    const Chance samples(seed_, ChanceUse::kCounter, 5, place);
-    const Chance accidents(seed_, ChanceUse::kCounter, 6, place);
+    const Chance samples(seed_, ChanceUse::kCounter, kSamples, place);
+    const Chance accidents(seed_, ChanceUse::kCounter, kAccidents, place);
     const bool exact = waveform.jitter == 0;
     const double own = exact ? 1 : 1 + noise.machine_offset * Chance::BellOf(samples.At(~uint64_t{0}));
-    const std::vector<ActiveEffect> effects = EffectsOn(host, device, waveform.metric);
+    const double own_phase = samples.Unit(~uint64_t{2});
+    const std::vector<LevelChange> changes = ChangesOn(host_changes_, host, device, waveform.metric);
     const bool counter = info->kind == MetricKind::kCounter;
     const int64_t interval_ms = static_cast<int64_t>(spec_.interval_ms) * (waveform.slow ? kSlowFactor : 1);
+    series.time_ms.reserve(static_cast<size_t>(end_ms_ / interval_ms + 1));
+    series.value.reserve(static_cast<size_t>(end_ms_ / interval_ms + 1));
+    Jitter jitter(noise, waveform);
     double total = counter ? kInitialCount * samples.Unit(~uint64_t{1}) : 0;
     size_t window = 0;
     uint64_t index = 0;
-    for (int64_t ms = 0; ms < end_ms_; ms += interval_ms, ++index) {
-      double value = CommonLevel(waveform, ms, window) * own;
-      if (!exact) {
-        value *= 1 + noise.common_drift * Triangle(ms, kDriftPeriodMs);
-        value *= std::max(0.0, 1 + noise.jitter * waveform.jitter * Chance::BellOf(samples.At(index)));
-      }
-      if (waveform.metric == Metric::kHostCpuBusyRatio && InAny(bursts_, ms)) value += kBurstCpu;
-      value = Affected(value, effects, ms);
+    for (int64_t ms = tick_offset_ms_; ms < end_ms_; ms += interval_ms, ++index) {
+      double value = LevelAt(waveform, own, own_phase, changes, ms, interval_ms, window);
+      if (!exact) value *= jitter.FactorOf(samples.At(index));
       if (waveform.most > 0) value = std::min(value, waveform.most);
+      if (counter && InAny(restarts_, ms)) total = 0;
       total += value * static_cast<double>(interval_ms) / 1000;
-      const uint64_t accident = accidents.At(index);
-      if (Chance::UnitOf(accident) < noise.missing_share || InAny(gaps_, ms)) continue;
-      // Counters count whole things.
-      double shown = counter ? static_cast<double>(static_cast<int64_t>(total)) : value;
-      if (Chance::UnitOf(MixBits(accident)) < noise.nan_share) shown = std::numeric_limits<double>::quiet_NaN();
-      const int copies = Chance::UnitOf(MixBits(accident + 1)) < noise.duplicate_share ? 2 : 1;
-      for (int copy = 0; copy < copies; ++copy) {
-        series.time_ms.push_back(ms + skew_ms_);
-        series.value.push_back(shown);
-      }
+      Report(waveform, counter ? total : value, counter, ms, accidents.At(index), &series);
     }
     return series;
+  }
+
+  // Appends the sample, or what becomes of it on its way.
+  void Report(const Waveform& waveform, double value, bool counter, int64_t ms, uint64_t accident,
+              MetricSeries* series) const {
+    const CounterNoise& noise = spec_.noise;
+    if (Chance::UnitOf(accident) < noise.missing_share || InAny(gaps_, ms)) return;
+    const uint64_t first = MixBits(accident), second = MixBits(accident + 1);
+    // Counters count whole things.
+    double shown = counter ? static_cast<double>(static_cast<int64_t>(value)) : value;
+    if (waveform.device == CounterDevice::kGpu && Chance::UnitOf(MixBits(first)) < noise.sentinel_share) {
+      shown = kBlankSentinel;
+    }
+    if (Chance::UnitOf(first) < noise.nan_share) shown = std::numeric_limits<double>::quiet_NaN();
+    const int copies = Chance::UnitOf(second) < noise.duplicate_share ? 2 : 1;
+    for (int copy = 0; copy < copies; ++copy) {
+      series->time_ms.push_back(ms + skew_ms_);
+      series->value.push_back(shown);
+    }
   }
 
   const CounterSpec& spec_;
   const absl::Span<const CounterFault> faults_;
   const uint64_t seed_;
   const int64_t end_ms_;
-  std::vector<ActiveEffect> effects_;
+  const double day_phase_;
+  const std::vector<LevelChange> changes_;
   // Of the host being made.
+  std::vector<LevelChange> host_changes_;
   std::vector<Window> bursts_;
+  std::vector<Window> restarts_;
   std::vector<Window> gaps_;
   int64_t skew_ms_ = 0;
+  int64_t tick_offset_ms_ = 0;
 };
 
 }  // namespace
@@ -255,7 +237,7 @@ MetricTable SimulateCounters(const CounterSpec& spec, absl::Span<const CounterFa
 }
 
 CounterFault RandomMinderFault(const CounterSpec& spec, Random& random) {
-  constexpr int64_t kShortestMs = 240'000;
+  constexpr int64_t kShortestMs = 360'000;
   double draw = random.Unit();
   const MinderFault* chosen = &MinderMix().back();
   for (const MinderFault& row : MinderMix()) {
