@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "eval/scoring/confidence_interval.h"
+#include "eval/report/figure_json.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {
@@ -10,42 +10,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ToJson(const Rate& rate) {
-  const Interval interval = rate.interval();
-  return {{"successes", rate.successes},
-          {"trials", rate.trials},
-          {"share", rate.share()},
-          {"low", interval.low},
-          {"high", interval.high}};
-}
-
-Json ToJson(const Mean& mean) {
-  return {{"mean", mean.value}, {"low", mean.interval.low}, {"high", mean.interval.high}, {"count", mean.count}};
-}
-
-Json ToJson(const Spread& spread) {
-  return {{"count", spread.count}, {"median", spread.median}, {"p95", spread.p95}, {"most", spread.most}};
-}
-
 Json ToJson(const KindRow& row) {
   return {{"episodes", row.episodes},
           {"too_cheap", row.too_cheap},
-          {"top1", ToJson(row.top1)},
-          {"top3", ToJson(row.top3)},
-          {"class_right", ToJson(row.class_right)},
-          {"exact_set", ToJson(row.exact_set)},
-          {"state_right", ToJson(row.state_right)},
+          {"top1", FigureJson(row.top1)},
+          {"top3", FigureJson(row.top3)},
+          {"class_right", FigureJson(row.class_right)},
+          {"exact_set", FigureJson(row.exact_set)},
+          {"state_right", FigureJson(row.state_right)},
           {"episodes_accusing_innocents", row.episodes_accusing_innocents},
           {"predicted", row.predicted}};
 }
 
 Json ToJson(const BaselineRow& row) {
   Json json = {{"name", row.name},
-               {"top1", ToJson(row.top1)},
-               {"top1_host", ToJson(row.top1_host)},
-               {"top3", ToJson(row.top3)},
-               {"recall", ToJson(row.recall)}};
-  json["accuses_innocents"] = row.accuses ? ToJson(row.accuses_innocents) : Json();
+               {"top1", FigureJson(row.top1)},
+               {"top1_host", FigureJson(row.top1_host)},
+               {"top3", FigureJson(row.top3)},
+               {"recall", FigureJson(row.recall)}};
+  json["accuses_innocents"] = row.accuses ? FigureJson(row.accuses_innocents) : Json();
   return json;
 }
 
@@ -54,23 +37,23 @@ Json ToJson(const SuiteSummary& summary) {
                {"what", summary.what},
                {"episodes", summary.episodes},
                {"too_cheap", summary.too_cheap},
-               {"top1", ToJson(summary.top1)},
-               {"top1_host", ToJson(summary.top1_host)},
-               {"top3", ToJson(summary.top3)},
-               {"class_right", ToJson(summary.class_right)},
-               {"macro_class", ToJson(summary.macro_class)},
-               {"exact_set", ToJson(summary.exact_set)},
-               {"all_named", ToJson(summary.all_named)},
-               {"recall", ToJson(summary.recall)},
-               {"state_right", ToJson(summary.state_right)},
-               {"accuses_innocents", ToJson(summary.accuses_innocents)},
-               {"cost_error", ToJson(summary.cost_error)},
-               {"soon_enough", ToJson(summary.soon_enough)},
-               {"steps_to_verdict", ToJson(summary.steps_to_verdict)},
-               {"hang_to_culprits_seconds", ToJson(summary.hang_seconds)},
-               {"diagnose_seconds", ToJson(summary.diagnose_seconds)},
-               {"simulate_seconds", ToJson(summary.simulate_seconds)},
-               {"records", ToJson(summary.records)}};
+               {"top1", FigureJson(summary.top1)},
+               {"top1_host", FigureJson(summary.top1_host)},
+               {"top3", FigureJson(summary.top3)},
+               {"class_right", FigureJson(summary.class_right)},
+               {"macro_class", FigureJson(summary.macro_class)},
+               {"exact_set", FigureJson(summary.exact_set)},
+               {"all_named", FigureJson(summary.all_named)},
+               {"recall", FigureJson(summary.recall)},
+               {"state_right", FigureJson(summary.state_right)},
+               {"accuses_innocents", FigureJson(summary.accuses_innocents)},
+               {"cost_error", FigureJson(summary.cost_error)},
+               {"soon_enough", FigureJson(summary.soon_enough)},
+               {"steps_to_verdict", FigureJson(summary.steps_to_verdict)},
+               {"hang_to_culprits_seconds", FigureJson(summary.hang_seconds)},
+               {"diagnose_seconds", FigureJson(summary.diagnose_seconds)},
+               {"simulate_seconds", FigureJson(summary.simulate_seconds)},
+               {"records", FigureJson(summary.records)}};
   json["kinds"] = Json::object();
   for (const auto& [name, row] : summary.kinds) json["kinds"][name] = ToJson(row);
   json["baselines"] = Json::array();
@@ -86,25 +69,12 @@ Json ToJson(const SuiteSummary& summary) {
   return json;
 }
 
-Json ToJson(const Measure& measure) {
-  return {{"measure", measure.name},
-          {"published_best", measure.published},
-          {"best_baseline", measure.best_baseline},
-          {"target", measure.target},
-          {"measured", measure.measured},
-          {"value", measure.value},
-          {"low", measure.low},
-          {"high", measure.high},
-          {"count", measure.count},
-          {"met", measure.met}};
-}
-
 }  // namespace
 
 nlohmann::ordered_json ReportJson(absl::string_view seeds, const std::vector<SuiteSummary>& summaries,
                                   const std::vector<Measure>& measures) {
   Json json = {{"seeds", std::string(seeds)}, {"measures", Json::array()}, {"suites", Json::array()}};
-  for (const Measure& measure : measures) json["measures"].push_back(ToJson(measure));
+  for (const Measure& measure : measures) json["measures"].push_back(FigureJson(measure));
   for (const SuiteSummary& summary : summaries) json["suites"].push_back(ToJson(summary));
   return json;
 }

@@ -1,0 +1,31 @@
+// The methods that `lockstep eval counters` compares: each looks at one history and names machines.
+//
+// Pure values; thread-compatible. Methods are pure functions and may be called from several threads.
+
+#ifndef LOCKSTEP_EVAL_COUNTERS_COUNTER_METHOD_H_
+#define LOCKSTEP_EVAL_COUNTERS_COUNTER_METHOD_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "detector/counters/machine_alarm.h"
+#include "detector/counters/metric_table.h"
+
+namespace lockstep {
+
+struct CounterMethod {
+  std::string name;
+  std::string source;  // who published it, and what of it is ours
+  std::function<std::vector<MachineAlarm>(const MetricTable& table)> detect;
+};
+
+// The detector under test first, then the baselines, in a fixed order.
+std::vector<CounterMethod> AllCounterMethods();
+
+// The name of the first.
+inline constexpr char kDefaultCounterMethod[] = "lockstep";
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_EVAL_COUNTERS_COUNTER_METHOD_H_
