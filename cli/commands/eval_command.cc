@@ -1,7 +1,6 @@
 #include "cli/commands/eval_command.h"
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "cli/commands/eval_arguments.h"
+#include "cli/commands/eval_counters.h"
 #include "cli/render/evaluation_text.h"
 #include "cli/render/json.h"
 #include "detector/diagnosis.h"
@@ -30,35 +31,38 @@
 namespace lockstep {
 namespace {
 
-constexpr uint64_t kNoEpisode = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kNoEpisode = EvalArguments::kNoEpisode;
 constexpr uint32_t kMostThreads = 64;
 constexpr uint32_t kMostEpisodes = 100'000;
 
 class EvalCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"WHAT", "collectives: localization from operation records", &what_, /*required=*/true},
-            {"--suite", "one suite instead of all", &suite_},
-            {"--seeds", "tune, or report: those that nobody tunes on", &seeds_},
-            {"--episodes", "per suite; 0 = as many as the suite has", &episodes_},
-            {"--quick", "few episodes of each suite", &quick_},
-            {"--threads", "episodes at the same time; large suites run one at a time anyway", &threads_},
-            {"--episode", "only this one of --suite, with its truth and the verdicts in full", &episode_},
-            {"--no-baselines", "leave the other methods out", &no_baselines_}};
+    return {{"WHAT", "collectives: localization from operation records; counters: faulty machines from counters alone",
+             &what_, /*required=*/true},
+            {"--suite", "one suite instead of all", &arguments_.suite},
+            {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
+            {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
+            {"--quick", "few episodes of each suite", &arguments_.quick},
+            {"--threads", "episodes at the same time; large suites run one at a time anyway", &arguments_.threads},
+            {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
+            {"--no-baselines", "leave the other methods out", &arguments_.no_baselines}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     RETURN_IF_ERROR(CheckArguments());
-    if (episode_ != kNoEpisode) return ShowEpisode(context);
+    if (what_ == "counters") return EvaluateCounters(arguments_, context);
+    RETURN_IF_ERROR(CheckSuite());
+    if (arguments_.episode != kNoEpisode) return ShowEpisode(context);
     std::vector<SuiteSummary> summaries;
     for (const Suite& suite : AllSuites()) {
-      if (!suite_.empty() && suite_ != suite.name) continue;
+      if (!arguments_.suite.empty() && arguments_.suite != suite.name) continue;
       const int32_t episodes = EpisodesOf(suite);
       if (episodes > 0) summaries.push_back(Summarize(suite, RunOne(suite, episodes, context)));
     }
     const std::vector<Measure> measures = MeasuresOf(summaries);
     if (context.format == OutputFormat::kJson) {
-      context.out << JsonText(ReportJson(seeds_, summaries, measures), /*indented=*/true) << "\n";
+      context.out << JsonText(ReportJson(arguments_.seeds, summaries, measures), /*indented=*/true) << "\n";
       return ExitCode::kOk;
     }
     context.out << MeasuresText(measures, context.width);
@@ -68,42 +72,49 @@ class EvalCommand final : public Command {
 
  private:
   absl::Status CheckArguments() const {
-    if (what_ != "collectives") {
-      return absl::InvalidArgumentError(absl::StrCat("cannot evaluate '", what_, "'; known: collectives"));
+    if (what_ != "collectives" && what_ != "counters") {
+      return absl::InvalidArgumentError(absl::StrCat("cannot evaluate '", what_, "'; known: collectives, counters"));
     }
-    if (seeds_ != "tune" && seeds_ != "report") return absl::InvalidArgumentError("--seeds is tune or report");
-    if (threads_ < 1 || threads_ > kMostThreads) return absl::InvalidArgumentError("--threads is 1 to 64");
-    if (episodes_ > kMostEpisodes) return absl::InvalidArgumentError("--episodes is at most 100000");
-    if (suite_.empty() && episode_ != kNoEpisode) return absl::InvalidArgumentError("--episode needs --suite");
-    if (suite_.empty() || FindSuite(suite_) != nullptr) return absl::OkStatus();
+    if (arguments_.seeds != "tune" && arguments_.seeds != "report")
+      return absl::InvalidArgumentError("--seeds is tune or report");
+    if (arguments_.threads < 1 || arguments_.threads > kMostThreads)
+      return absl::InvalidArgumentError("--threads is 1 to 64");
+    if (arguments_.episodes > kMostEpisodes) return absl::InvalidArgumentError("--episodes is at most 100000");
+    if (arguments_.suite.empty() && arguments_.episode != kNoEpisode)
+      return absl::InvalidArgumentError("--episode needs --suite");
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckSuite() const {
+    if (arguments_.suite.empty() || FindSuite(arguments_.suite) != nullptr) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "no suite '", suite_, "'; there are ",
+        "no suite '", arguments_.suite, "'; there are ",
         absl::StrJoin(AllSuites(), ", ", [](std::string* out, const Suite& s) { absl::StrAppend(out, s.name); })));
   }
 
   int32_t EpisodesOf(const Suite& suite) const {
-    if (episodes_ > 0) return static_cast<int32_t>(episodes_);
-    return quick_ ? suite.quick_episodes : suite.episodes;
+    if (arguments_.episodes > 0) return static_cast<int32_t>(arguments_.episodes);
+    return arguments_.quick ? suite.quick_episodes : suite.episodes;
   }
 
   static JobReport Ask(const JobEvidence& evidence) { return Diagnose(evidence, DiagnosisOptions()); }
 
   std::vector<EpisodeOutcome> RunOne(const Suite& suite, int32_t episodes, CommandContext& context) const {
     RunOptions options;
-    options.baselines = !no_baselines_;
+    options.baselines = !arguments_.no_baselines;
     const auto progress = [&](int32_t done) {
       if (context.progress) context.err << "\r" << suite.name << ": " << done << " of " << episodes << std::flush;
     };
-    const uint64_t first = seeds_ == "report" ? kFirstReportNumber : 0;
-    std::vector<EpisodeOutcome> outcomes =
-        RunSuite(suite, first, episodes, static_cast<int32_t>(threads_), Ask, options, context.clock, progress);
+    const uint64_t first = arguments_.seeds == "report" ? kFirstReportNumber : 0;
+    std::vector<EpisodeOutcome> outcomes = RunSuite(suite, first, episodes, static_cast<int32_t>(arguments_.threads),
+                                                    Ask, options, context.clock, progress);
     if (context.progress) context.err << "\r\033[K" << std::flush;
     return outcomes;
   }
 
   absl::StatusOr<ExitCode> ShowEpisode(CommandContext& context) const {
-    const EpisodePlan plan = PlanOf(*FindSuite(suite_), episode_);
-    const EpisodeOutcome outcome = RunEpisode(*FindSuite(suite_), episode_, Ask, {}, context.clock);
+    const EpisodePlan plan = PlanOf(*FindSuite(arguments_.suite), arguments_.episode);
+    const EpisodeOutcome outcome = RunEpisode(*FindSuite(arguments_.suite), arguments_.episode, Ask, {}, context.clock);
     context.out << "simulated: " << outcome.description << "\n";
     const Episode episode = SimulatePlan(plan);
     for (const TrueCause& cause : episode.truth.causes) {
@@ -128,13 +139,7 @@ class EvalCommand final : public Command {
   }
 
   std::string what_;
-  std::string suite_;
-  std::string seeds_ = "tune";
-  uint32_t episodes_ = 0;
-  uint32_t threads_ = 2;
-  uint64_t episode_ = kNoEpisode;
-  bool quick_ = false;
-  bool no_baselines_ = false;
+  EvalArguments arguments_;
 };
 
 }  // namespace

@@ -18,8 +18,8 @@ struct Result {
   std::string err;
 };
 
-Result Eval(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"eval", "collectives"});
+Result Eval(std::vector<std::string> arguments, const std::string& what = "collectives") {
+  arguments.insert(arguments.begin(), {"eval", what});
   SimClock clock;
   std::ostringstream out, err;
   const ExitCode exit_code = RunCommandLine(arguments, {"", out, err, /*width=*/0, /*progress=*/false, clock});
@@ -64,6 +64,34 @@ TEST(EvalCommandTest, WhatCannotBeMeantIsRefused) {
                                                     {"--episodes", "1000000000"}}) {
     EXPECT_EQ(Eval(arguments).exit_code, ExitCode::kUsage) << arguments[0];
   }
+}
+
+TEST(EvalCommandTest, CountersGiveTheSameBytesOnAnyNumberOfThreads) {
+  const std::vector<std::string> arguments = {"--suite", "gross", "--quick", "-o", "json", "--threads"};
+  std::vector<std::string> one = arguments, two = arguments;
+  one.push_back("1");
+  two.push_back("2");
+  const Result alone = Eval(one, "counters");
+  ASSERT_EQ(alone.exit_code, ExitCode::kOk) << alone.err;
+  EXPECT_EQ(Eval(two, "counters").out, alone.out);
+  const nlohmann::json json = nlohmann::json::parse(alone.out);
+  ASSERT_EQ(json["suites"].size(), 1u);
+  EXPECT_EQ(json["suites"][0]["episodes"], 8);
+  EXPECT_EQ(json["suites"][0]["methods"][0]["recall"]["trials"], 8);
+  ASSERT_EQ(json["measures"].size(), 1u);
+}
+
+TEST(EvalCommandTest, OneEpisodeOfCountersIsAskedOfAllMethods) {
+  const Result result = Eval({"--suite", "gross", "--episode", "3"}, "counters");
+  ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.err;
+  EXPECT_NE(result.out.find("simulated: "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("3-sigma: found "), std::string::npos) << result.out;
+}
+
+TEST(EvalCommandTest, CountersRefuseWhatCannotBeMeant) {
+  EXPECT_EQ(Eval({"--suite", "hangs"}, "counters").exit_code, ExitCode::kUsage) << "a suite of collectives";
+  EXPECT_EQ(Eval({"--episode", "3"}, "counters").exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Eval({}, "weather").exit_code, ExitCode::kUsage);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// What was asked of `lockstep eval`, whatever is evaluated. Plain values; thread-compatible.
+
+#ifndef LOCKSTEP_CLI_COMMANDS_EVAL_ARGUMENTS_H_
+#define LOCKSTEP_CLI_COMMANDS_EVAL_ARGUMENTS_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace lockstep {
+
+struct EvalArguments {
+  static constexpr uint64_t kNoEpisode = std::numeric_limits<uint64_t>::max();
+
+  std::string suite;           // "" = all
+  std::string seeds = "tune";  // or "report"
+  uint32_t episodes = 0;       // per suite; 0 = as many as the suite has
+  uint32_t threads = 2;
+  uint64_t episode = kNoEpisode;  // only this one, in full
+  bool quick = false;
+  bool no_baselines = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CLI_COMMANDS_EVAL_ARGUMENTS_H_
