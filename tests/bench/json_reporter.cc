@@ -21,7 +21,7 @@ class MedianReporter : public benchmark::ConsoleReporter {
 
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      if (run.run_type != Run::RT_Iteration || run.error_occurred || TakeCounters(run)) continue;
       Series& series = series_[run.run_name.function_name + run.run_name.args];
       series.unit = benchmark::GetTimeUnitString(run.time_unit);
       const bool is_wall_time = run.run_name.time_type.find("real_time") != std::string::npos;
@@ -42,6 +42,18 @@ class MedianReporter : public benchmark::ConsoleReporter {
     std::string unit;
     std::vector<double> values;
   };
+
+  // True if the benchmark measures something else than its time.
+  bool TakeCounters(const Run& run) {
+    bool is_any = false;
+    for (const auto& [name, counter] : run.counters) {
+      if (name == "items_per_second" || name == "bytes_per_second") continue;
+      series_[name].unit = run.report_label;
+      series_[name].values.push_back(counter.value);
+      is_any = true;
+    }
+    return is_any;
+  }
 
   const bool is_quiet_;
   std::map<std::string, Series> series_;

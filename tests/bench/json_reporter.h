@@ -2,7 +2,8 @@
 //   {"name": "recorder_operation_median", "value": 61.2, "unit": "ns"}
 //
 // Benchmarks are repeated; what is printed is the median of the repetitions: of CPU time, which other load on the
-// machine disturbs least, or of wall time for benchmarks with UseRealTime(). Not thread-safe.
+// machine disturbs least, or of wall time for benchmarks with UseRealTime(). A benchmark that sets state.counters is
+// printed by those instead of its time; their unit is its label. Not thread-safe.
 
 #ifndef LOCKSTEP_TESTS_BENCH_JSON_REPORTER_H_
 #define LOCKSTEP_TESTS_BENCH_JSON_REPORTER_H_
