@@ -64,7 +64,6 @@ constexpr CounterMeasureRow kRows[] = {
     {"minder-mix", "F1, the same", "0.893 (Minder)", ">= 0.955", F1, true, 0.955},
     {"gross", "onset to alarm, gross fault (p95)", "4 to 12 min (Minder)", "<= 20 s", Delay, false, 20},
     {"subtle", "onset to alarm, 3 sigma (p95)", "4 to 12 min (Minder)", "<= 120 s", Delay, false, 120},
-    {"two-at-once", "two machines at once, recall", "unreported", "", Recall, true, 0},
     {"tenth-at-once", "10 % of machines at once, recall", "0.01 to 0.14 per window", ">= 0.9", Recall, true, 0.9},
     {"healthy", "false accusations per 10,000 machine-days", "unreported", "<= 1", Accusations, false, 1},
     {"not-faults", "the same where something else happens", "unreported", "<= 1", Accusations, false, 1},

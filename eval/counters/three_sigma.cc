@@ -12,6 +12,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kSigmas = 3;
+constexpr double kResolution = 0.01;  // of the largest mean so far: machines that idle alike differ in nothing
 
 // One metric's state of all its units, tick by tick.
 class Watch {
@@ -56,7 +57,7 @@ class Watch {
     }
   }
 
-  bool Spread(double* mean, double* deviation) const {
+  bool Spread(double* mean, double* deviation) {
     double sum = 0, squares = 0;
     int64_t count = 0;
     for (const float value : smoothed_) {
@@ -69,13 +70,15 @@ class Watch {
     for (const float value : smoothed_) {
       if (!std::isnan(value)) squares += (value - *mean) * (value - *mean);
     }
-    *deviation = std::sqrt(squares / static_cast<double>(count));
+    largest_mean_ = std::max(largest_mean_, std::abs(*mean));
+    *deviation = std::max(std::sqrt(squares / static_cast<double>(count)), kResolution * largest_mean_);
     return *deviation > 0;
   }
 
   const MetricMatrix& matrix_;
   const float weight_;
   Eigen::VectorXf smoothed_;
+  double largest_mean_ = 0;
   std::vector<int64_t> since_ms_;
 };
 
