@@ -13,6 +13,7 @@
 #include "cli/commands/replay_command.h"
 #include "cli/commands/sim_command.h"
 #include "cli/commands/status_command.h"
+#include "cli/commands/train_command.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,10 @@ constexpr Verb kVerbs[] = {
     {"eval", "How good the detector is, on simulated jobs whose truth is known",
      "lockstep eval collectives --quick\n  lockstep eval collectives --suite hangs --seeds report -o json",
      MakeEvalCommand},
+    {"train", "Fit the models of the counter baseline Minder to histories",
+     "lockstep train metrics.csv.zst demo.lockcap --out minder.model\n"
+     "  lockstep train histories/ --labels faults.csv --out minder.model --seed 7",
+     MakeTrainCommand},
     {"doctor", "Whether the processes of this machine are recorded, and why not", "lockstep doctor --pid 4711",
      MakeDoctorCommand},
     {"enable-nccl", "Make NCCL load the recorder", "lockstep enable-nccl --write\n  lockstep enable-nccl --for slurm",

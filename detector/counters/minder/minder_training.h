@@ -13,12 +13,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "detector/counters/metric_grid.h"
 #include "detector/counters/minder/lstm_vae_training.h"
 #include "detector/counters/minder/minder_model.h"
 
 namespace lockstep {
+
+// The seven metrics of the paper, in the order that it found, by the names of base/metric_catalog.h.
+inline constexpr absl::string_view kPublishedMinderMetrics[] = {
+    "net_transmit_pause_frames_total", "host_cpu_busy_ratio",     "gpu_utilization_ratio",      "gpu_power_watts",
+    "gpu_graphics_active_ratio",       "gpu_tensor_active_ratio", "gpu_nvlink_bytes_per_second"};
 
 struct FaultInterval {
   int64_t begin_ms = 0;
