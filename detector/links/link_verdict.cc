@@ -37,6 +37,7 @@ constexpr ClassWord kWords[] = {
     {PathCauseKind::kLink, VerdictClass::kLinkSlow, VerdictScope::kNetwork, "what goes between %s"},
     {PathCauseKind::kFabric, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s and the others"},
     {PathCauseKind::kGroup, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s"},
+    {PathCauseKind::kHosts, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s"},
     {PathCauseKind::kInside, VerdictClass::kNvlinkSlow, VerdictScope::kMachine, "what goes between the GPUs of %s"},
 };
 
@@ -99,6 +100,7 @@ class Writer {
       case PathCauseKind::kGroup:
         return TraceRankList(trace_, cause.ranks);
       case PathCauseKind::kHost:
+      case PathCauseKind::kHosts:
       case PathCauseKind::kInside:
       case PathCauseKind::kFabric:
         break;
@@ -122,6 +124,12 @@ class Writer {
       case PathCauseKind::kGroup:
         for (const int32_t rank : cause.ranks) {
           verdict->culprits.push_back(TraceCulprit(trace_, rank, 1.0 / static_cast<double>(cause.ranks.size())));
+        }
+        return;
+      case PathCauseKind::kHosts:
+        for (const int32_t host : cause.hosts) {
+          verdict->culprits.push_back(
+              {.host = HostName(host), .confidence = 1.0 / static_cast<double>(cause.hosts.size())});
         }
         return;
       case PathCauseKind::kHost:
@@ -151,10 +159,12 @@ class Writer {
       }
       double most = 0;
       for (const int32_t path : cause.paths) {
-        const float excess = table_.excess_seconds[static_cast<size_t>(path) * table_.steps + step];
+        const double excess =
+            static_cast<double>(table_.excess_seconds[static_cast<size_t>(path) * table_.steps + step]) -
+            slow_[static_cast<size_t>(path)].excess_before_seconds;
         if (std::isnan(excess) || excess <= 0) continue;
         for (const int32_t rank : table_.paths[static_cast<size_t>(path)].ranks) {
-          of_rank[static_cast<size_t>(rank)] += static_cast<double>(excess);
+          of_rank[static_cast<size_t>(rank)] += excess;
           most = std::max(most, of_rank[static_cast<size_t>(rank)]);
         }
       }
@@ -184,6 +194,15 @@ class Writer {
   const std::vector<SlowPath>& slow_;
 };
 
+// Median over the steps before `step`.
+double ExcessBefore(const TransferTable& table, size_t path, size_t step) {
+  std::vector<double> known;
+  for (const float excess : absl::MakeConstSpan(table.excess_seconds).subspan(path * table.steps, step)) {
+    if (!std::isnan(excess)) known.push_back(static_cast<double>(excess));
+  }
+  return known.empty() ? 0 : Median(std::move(known));
+}
+
 }  // namespace
 
 std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
@@ -207,6 +226,7 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
     // Where most paths of one duty are slow they are no reference; the path's own past is.
     if (from > 0) ratio = std::max(ratio, std::exp(Median({at, logs.end()}) - Median({logs.begin(), at})));
     slow[path] = {.slow = ratio >= limit, .first_step = from == 0 ? 0 : step_of[from], .ratio = ratio};
+    if (from > 0) slow[path].excess_before_seconds = std::min(0.0, ExcessBefore(table, path, step_of[from]));
   }
   return slow;
 }

@@ -224,7 +224,7 @@ class Vote {
     std::vector<SuspectKey> sides;
     bool send = false;
     bool receive = false;
-    int32_t host = -1;
+    std::vector<int32_t> hosts;
     for (const SuspectKey& key : best) {
       const auto [kind, a, b] = key;
       if (kind == SuspectKind::kLink) {
@@ -232,22 +232,23 @@ class Vote {
       } else if (kind == SuspectKind::kSide) {
         sides.push_back(key);
       } else if (kind == SuspectKind::kHost) {
-        host = host < 0 ? a : host;
+        hosts.push_back(a);
       } else {
         nics.insert(a);
         send = send || kind != SuspectKind::kReceive;
         receive = receive || kind != SuspectKind::kSend;
       }
     }
-    if (!sides.empty() && nics.empty() && links.empty() && host < 0) return OfSides(sides);
+    if (!sides.empty() && nics.empty() && links.empty() && hosts.empty()) return OfSides(sides);
     if (nics.size() == 1 && links.empty()) {
       const PathCauseKind kind =
           send && receive ? PathCauseKind::kNic : (send ? PathCauseKind::kSend : PathCauseKind::kReceive);
       return {.kind = kind, .ranks = {*nics.begin()}, .hosts = {HostOf(*nics.begin())}};
     }
     if (links.size() == 1) return OfLink(links[0], explained);
-    if (nics.empty() && links.empty() && host >= 0) return {.kind = PathCauseKind::kHost, .hosts = {host}};
     if (!nics.empty()) return Between({nics.begin(), nics.end()});
+    if (hosts.size() == 1 && links.empty()) return {.kind = PathCauseKind::kHost, .hosts = std::move(hosts)};
+    if (hosts.size() > 1) return {.kind = PathCauseKind::kHosts, .hosts = std::move(hosts)};
     return Between(paths_[static_cast<size_t>(explained.front())].ranks);
   }
 

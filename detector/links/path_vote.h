@@ -29,6 +29,7 @@ enum class PathCauseKind : uint8_t {
   kLink,     // between hosts[0] and hosts[1]
   kFabric,   // between hosts[...] and the others
   kGroup,    // somewhere between ranks[...]
+  kHosts,    // somewhere between hosts[...]: each of them, and each link between them, would explain it
   kInside,   // between the GPUs of host hosts[0]
 };
 

@@ -123,6 +123,19 @@ TEST(PathVote, AGroupWithoutOtherPathsCannotBeTakenApart) {
   EXPECT_EQ(causes[0].ranks, (std::vector<int32_t>{0, 2, 4, 6, 8}));
 }
 
+TEST(PathVote, HostsThatAllGroupsShareCannotBeTakenApart) {
+  for (const bool exchange : {false, true}) {
+    Net net = MakeNet({.gpus = 4, .replicas = 20, .stages = 1});
+    for (VotePath& path : net.paths) path.exchange = exchange;
+    net.Slow([](const VotePath&) { return true; });
+    const std::vector<PathCause> causes = net.Causes();
+    ASSERT_EQ(causes.size(), 1u);
+    EXPECT_EQ(causes[0].kind, PathCauseKind::kHosts);
+    EXPECT_EQ(causes[0].hosts.size(), 20u) << "one of them alone would be an accusation of an innocent";
+    EXPECT_EQ(causes[0].paths.size(), 4u);
+  }
+}
+
 TEST(PathVote, AllPathsOfAHostAreTheHost) {
   Net net = MakeNet({.gpus = 4, .replicas = 4, .stages = 3});
   net.Slow([&](const VotePath& p) {

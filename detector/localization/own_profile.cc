@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "detector/input.h"
+#include "detector/localization/expert_work.h"
 #include "detector/localization/order_statistics.h"
 
 namespace lockstep {
@@ -14,11 +14,10 @@ constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 constexpr double kJustIssued = 0.1;     // of the own interval: the host was behind, not ahead
 constexpr size_t kExactReference = 32;  // with more peers, leaving oneself out of a median changes nothing
 constexpr double kMinKnown = 0.5;       // share of the operations of a step whose own time is known
-
-bool IsExpertWork(const Trace& trace, const OwnInterval& interval, const TraceOperation& operation) {
-  return operation.kind == OperationKind::kAllToAll && interval.after != kNoOperation && interval.after_end &&
-         trace.operations[interval.after].kind == OperationKind::kAllToAll;
-}
+// Of the own time, in one interval: where single intervals weigh more, an unknown one cannot be guessed.
+constexpr double kMostInOneInterval = 0.1;
+constexpr double kOtherLength = 1.3;  // a step of so many times the operations of its peers', or of so many times fewer
+constexpr double kMinApart = 0.25;  // share of the work that lies apart from that between AllToAlls, and stands for it
 
 void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile) {
   double own = 0, experts = 0, host_bound = 0, largest = 0;
@@ -30,7 +29,7 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     const auto seconds = static_cast<double>(interval.seconds);
     own += seconds;
     const TraceOperation& operation = trace.operations[i];
-    if (IsExpertWork(trace, interval, operation)) {
+    if (IsBetweenAllToAlls(trace, interval, operation)) {
       experts += seconds;
       continue;
     }
@@ -39,14 +38,38 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     largest = seconds;
     largest_before = i;
   }
-  if (known < kMinKnown * (range.end - range.begin)) return;
+  const uint32_t all = range.end - range.begin;
+  if (known < kMinKnown * all || (known < all && largest > kMostInOneInterval * own)) return;
   // Unknown intervals are taken to be like the others.
-  const double scale = static_cast<double>(range.end - range.begin) / known;
+  const double scale = static_cast<double>(all) / known;
   profile->own[at] = static_cast<float>(own * scale);
   profile->shared[at] = static_cast<float>((own - experts) * scale);
   profile->host_bound[at] = static_cast<float>(host_bound * scale);
   profile->largest[at] = static_cast<float>(largest);
   profile->largest_before[at] = largest_before;
+}
+
+// Peers do the same work in the same number of operations. Who does not has been counted by another measure (its steps
+// were found in another way, its records are lost), or does not do the same: it is compared with nobody.
+void ForgetOtherLengths(const std::vector<int32_t>& peers, const StepTable& steps, OwnProfile* profile) {
+  std::vector<double> lengths;
+  for (int32_t step = 0; step < steps.steps; ++step) {
+    const auto length_of = [&](int32_t peer) {
+      const StepRange& range = steps.Of(static_cast<size_t>(peer), step);
+      return static_cast<double>(range.end - range.begin);
+    };
+    lengths.clear();
+    for (const int32_t peer : peers) {
+      if (steps.Of(static_cast<size_t>(peer), step).complete) lengths.push_back(length_of(peer));
+    }
+    const double usual = MedianInPlace(&lengths);
+    for (const int32_t peer : peers) {
+      const double length = length_of(peer);
+      if (length <= kOtherLength * usual && usual <= kOtherLength * length) continue;
+      const size_t at = static_cast<size_t>(peer) * profile->steps + static_cast<size_t>(step);
+      profile->own[at] = profile->shared[at] = profile->host_bound[at] = profile->largest[at] = kUnknown;
+    }
+  }
 }
 
 // Excess of each of `peers` over the others in one step.
@@ -83,6 +106,20 @@ class PeerReference {
   std::vector<double> values_;
 };
 
+// Where hardly any work lies apart from that between AllToAlls, its comparable part has to do.
+void CompareExperts(const std::vector<int32_t>& peers, int32_t step, ExpertWork* work, OwnProfile* profile) {
+  const auto at = [&](int32_t peer) { return static_cast<size_t>(peer) * profile->steps + static_cast<size_t>(step); };
+  double own = 0, apart = 0;
+  for (const int32_t peer : peers) {
+    if (std::isnan(profile->own[at(peer)])) continue;
+    own += static_cast<double>(profile->own[at(peer)]);
+    apart += static_cast<double>(profile->shared[at(peer)]);
+  }
+  if (apart >= kMinApart * own) return;
+  const std::vector<double>& comparable = work->Comparable(peers, step);
+  for (size_t i = 0; i < peers.size(); ++i) profile->shared[at(peers[i])] += static_cast<float>(comparable[i]);
+}
+
 // By rank: its place in an expert group.
 std::vector<int32_t> ExpertPlaces(const Trace& trace, const JobRoles& roles) {
   std::vector<int32_t> places(trace.ranks.size(), 0);
@@ -118,8 +155,13 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
     }
   }
   PeerReference reference;
+  ExpertWork expert_work(trace, steps, times);
   for (const std::vector<int32_t>& peers : roles.classes) {
-    for (size_t step = 0; step < profile.steps; ++step) reference.Apply(peers, step, &profile);
+    ForgetOtherLengths(peers, steps, &profile);
+    for (int32_t step = 0; step < steps.steps; ++step) {
+      CompareExperts(peers, step, &expert_work, &profile);
+      reference.Apply(peers, static_cast<size_t>(step), &profile);
+    }
   }
   return profile;
 }

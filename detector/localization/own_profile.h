@@ -2,7 +2,8 @@
 //
 // Peers are the ranks of one class. The reference of a rank is the median of the others, so that a rank of two has the
 // other one to compare with. Work between two AllToAlls is the experts': how much of it a rank gets is decided by the
-// routing, so that it is compared with nobody's; a slow machine is slow in the rest as well. Unusual steps (pause,
+// routing, so that it is compared with nobody's; a slow machine is slow in the rest as well. Where there is hardly any
+// rest, expert_work.h says what can be compared. Unusual steps (pause,
 // evaluation, first step) and incomplete ones are unknown (NaN). Pure values; thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_OWN_PROFILE_H_
@@ -25,7 +26,7 @@ struct OwnProfile {
   size_t steps = 0;
   // By rank, then step. Seconds; NaN = unknown.
   std::vector<float> own;
-  std::vector<float> shared;             // without the experts' work: what peers have in common
+  std::vector<float> shared;             // without what the routing decides: what peers have in common
   std::vector<float> excess;             // of `shared` over the peers' median of the same step; NaN also without peers
   std::vector<float> host_bound;         // part of `own` at whose end the host issued the operation only just then
   std::vector<float> largest;            // the largest single own interval
