@@ -69,24 +69,25 @@ class HandlePairs {
       entry.own.store(pair.own, std::memory_order_relaxed);
       entry.other.store(pair.other, std::memory_order_relaxed);
       entry.number.store(number, std::memory_order_release);
-      return ToPointer({HandleType::kPair, 0, number});
+      return Handle(HandleType::kPair, 0, number).pointer();
     }
     return nullptr;
   }
 
   // Both nullptr for a handle that is not, or no longer, of a pair.
   HandlePair Find(const void* pointer) const {
-    const Handle handle = ToHandle(pointer);
-    const Entry& entry = entries_[handle.number % kMaxPairs];
-    if (handle.type != HandleType::kPair || entry.number.load(std::memory_order_acquire) != handle.number) return {};
+    const Handle handle(pointer);
+    const Entry& entry = entries_[handle.number() % kMaxPairs];
+    if (handle.type() != HandleType::kPair || entry.number.load(std::memory_order_acquire) != handle.number())
+      return {};
     return {entry.own.load(std::memory_order_relaxed), entry.other.load(std::memory_order_relaxed)};
   }
 
   // The event is over; what comes later still finds the pair until its place is needed.
   void Close(const void* pointer) {
-    const Handle handle = ToHandle(pointer);
-    Entry& entry = entries_[handle.number % kMaxPairs];
-    if (handle.type == HandleType::kPair && entry.number.load(std::memory_order_acquire) == handle.number) {
+    const Handle handle(pointer);
+    Entry& entry = entries_[handle.number() % kMaxPairs];
+    if (handle.type() == HandleType::kPair && entry.number.load(std::memory_order_acquire) == handle.number()) {
       entry.is_open.store(false, std::memory_order_release);
     }
   }

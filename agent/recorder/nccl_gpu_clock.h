@@ -37,6 +37,11 @@ class GpuClock {
     Lower(latest_[0], latest_ns - gpu_ns);
     if (earliest_ns != 0) Raise(earliest_[0], earliest_ns - gpu_ns);
   }
+  // It does not lie before `earliest_ns`, and when it was heard of is not known.
+  void ObserveEarliest(int64_t gpu_ns, int64_t earliest_ns) {
+    Turn(earliest_ns >> kBucketBits);
+    Raise(earliest_[0], earliest_ns - gpu_ns);
+  }
 
   Mapping Map() const {
     const int64_t newest = Between(earliest_[0], latest_[0]);

@@ -31,22 +31,24 @@ inline constexpr uint32_t kApiHasKernel = 2;
 // Of kOperation: kernel events are to come.
 inline constexpr uint32_t kOperationHasKernel = 1;
 
-struct Handle {
-  HandleType type = HandleType::kNone;
-  uint32_t detail = 0;  // below 4096
-  uint64_t number = 0;  // below 2^48
+// One word: as three fields it would travel through memory, where a wide load after narrow stores stalls.
+class Handle {
+ public:
+  constexpr Handle() = default;  // kNone
+  // `detail` below 4096, `number` below 2^48.
+  constexpr Handle(HandleType type, uint32_t detail, uint64_t number)
+      : bits_(number << 16 | uint64_t{detail & 0xFFF} << 4 | static_cast<uint64_t>(type)) {}
+  // Any value is a handle; one that was never given out has a number that is not found.
+  explicit Handle(const void* pointer) : bits_(reinterpret_cast<uint64_t>(pointer)) {}
+
+  HandleType type() const { return static_cast<HandleType>(bits_ & 0xF); }
+  uint32_t detail() const { return static_cast<uint32_t>(bits_ >> 4 & 0xFFF); }
+  uint64_t number() const { return bits_ >> 16; }
+  void* pointer() const { return reinterpret_cast<void*>(bits_); }
+
+ private:
+  uint64_t bits_ = 0;
 };
-
-inline void* ToPointer(const Handle& handle) {
-  return reinterpret_cast<void*>(handle.number << 16 | uint64_t{handle.detail & 0xFFF} << 4 |
-                                 static_cast<uint64_t>(handle.type));
-}
-
-// Any value is a handle; one that was never given out has a number that is not found.
-inline Handle ToHandle(const void* pointer) {
-  const auto bits = reinterpret_cast<uint64_t>(pointer);
-  return {static_cast<HandleType>(bits & 0xF), static_cast<uint32_t>(bits >> 4 & 0xFFF), bits >> 16};
-}
 
 }  // namespace lockstep::ring
 

@@ -70,11 +70,13 @@ class NcclMask {
     if (Current() == written_) Write(Chained());
   }
 
-  // Something that Update obeys may have changed: the control word, its expiry, NCCL's word.
+  // Something that Update obeys may have changed: the control word, its expiry, NCCL's word. Asked for each operation:
+  // no branches.
   bool IsStale(RingHeader* header, int64_t now_ns) const {
-    return Atomic(header->control.event_mask).load(std::memory_order_relaxed) != requested_ ||
-           (requested_ != 0 && now_ns >= expires_at_ns_ && !expired_) || Chained() != chained_ ||
-           Current() != (foreign_ != 0 ? foreign_ : written_);
+    const uint64_t request = Atomic(header->control.event_mask).load(std::memory_order_relaxed);
+    const bool expires = (requested_ != 0) & (now_ns >= expires_at_ns_) & !expired_;
+    const uint64_t expected = foreign_ != 0 ? foreign_ : written_;
+    return ((request ^ requested_) | (Chained() ^ chained_) | (Current() ^ expected) | uint64_t{expires}) != 0;
   }
 
  private:

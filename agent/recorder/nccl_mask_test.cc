@@ -169,11 +169,11 @@ TEST_F(NcclTransfersTest, WhatFindsNoRoomIsCountedAndAbandonedStepsMakeRoom) {
   const uint32_t row = transfers_->FindOrAdd(header_, 0, 1, true);
   uint32_t held = 0;
   for (uint32_t i = 0; i < NcclTransfers::kMaxSteps + 10; ++i) {
-    held += transfers_->StartStep(header_, row, kSecond).type == HandleType::kStep ? 1 : 0;
+    held += transfers_->StartStep(header_, row, kSecond).type() == HandleType::kStep ? 1 : 0;
   }
   EXPECT_EQ(held, NcclTransfers::kMaxSteps);
   EXPECT_EQ(header_->nccl.transfers_dropped, 10u);
-  EXPECT_EQ(transfers_->StartStep(header_, row, kSecond + NcclTransfers::kAbandonedNanos).type, HandleType::kStep);
+  EXPECT_EQ(transfers_->StartStep(header_, row, kSecond + NcclTransfers::kAbandonedNanos).type(), HandleType::kStep);
   uint32_t rows = 1;
   for (int32_t peer = 2; peer < 3000; ++peer) {
     rows += transfers_->FindOrAdd(header_, 0, peer, true) != NcclTransfers::kNoTransfer ? 1 : 0;

@@ -78,6 +78,10 @@ uint8_t NcclDatatypeBytes(const char* name) { return Find(kDatatypes, name); }
 Algorithm NcclAlgorithm(const char* name) { return Find(kAlgorithms, name); }
 Protocol NcclProtocol(const char* name) { return Find(kProtocols, name); }
 
+NameMeanings NameMemo::LookUp(const Names& names) {
+  return {NcclKind(names[0]), NcclDatatypeBytes(names[1]), NcclAlgorithm(names[2]), NcclProtocol(names[3])};
+}
+
 OperationKind NcclKind(uint8_t code) { return At(kKindCodes, code); }
 uint8_t NcclDatatypeBytes(uint8_t code) { return At(kDatatypeCodes, code); }
 Algorithm NcclAlgorithm(uint8_t code) { return At(kAlgorithmCodes, code); }

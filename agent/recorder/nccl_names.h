@@ -1,9 +1,9 @@
 // NCCL's names of functions, datatypes, algorithms and protocols, and what they are in the ring.
 //
 // From version 2 on events carry names as texts. Comparing four texts for each operation would be a third of the
-// price of recording it, so that a memo remembers the first sixteen bytes of a text and what they meant; two loads and
-// two comparisons then tell that it is the same text again. Unknown texts and nullptr are normal and mean "unknown".
-// Pure but for the memo, which is thread-compatible. Allocates nothing.
+// price of recording it, so that a memo remembers the first sixteen bytes of each and what they meant; two loads and
+// a comparison for each then tell that they are the same again. Unknown texts and nullptr are normal and mean
+// "unknown". Pure but for the memo, which is thread-compatible. Allocates nothing.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_NAMES_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_NAMES_H_
@@ -27,41 +27,68 @@ uint8_t NcclDatatypeBytes(uint8_t code);
 Algorithm NcclAlgorithm(uint8_t code);
 Protocol NcclProtocol(uint8_t code);
 
-// Remembers what texts mean.
-template <typename Meaning, Meaning (*kLookUp)(const char*)>
+// What the names of one operation mean. All zero = nothing is known.
+struct NameMeanings {
+  OperationKind kind = OperationKind::kUnknown;
+  uint8_t datatype_bytes = 0;
+  Algorithm algorithm = Algorithm::kUnknown;
+  Protocol protocol = Protocol::kUnknown;
+};
+
+// Remembers what the names of operations mean, all of an operation together.
 class NameMemo {
  public:
-  Meaning Find(const char* name) {
-    const auto address = reinterpret_cast<uintptr_t>(name);
-    // A text may end just before memory that must not be touched: sixteen bytes are read only within a page. LOCKSTEP_
-    // SANITIZED: what lies behind a text is no business of a sanitized program.
-#if defined(LOCKSTEP_SANITIZED)
-    constexpr bool is_readable = false;
-#else
-    const bool is_readable = name != nullptr && (address & (kPageBytes - 1)) <= kPageBytes - sizeof(Prefix);
-#endif
-    if (!is_readable) return kLookUp(name);
-    Prefix prefix;
-    memcpy(&prefix, name, sizeof(prefix));
-    Entry& entry = entries_[(address >> 3 ^ address >> 9) % kEntries];
-    if (entry.prefix.words[0] != prefix.words[0] || entry.prefix.words[1] != prefix.words[1] || !entry.is_used) {
-      entry = {prefix, kLookUp(name), true};
+  static constexpr int kNames = 4;
+  // Function, datatype, algorithm, protocol; an operation that has no such name says kNoName.
+  using Names = const char* [kNames];
+  alignas(16) static constexpr char kNoName[16] = {};
+
+  constexpr NameMemo() = default;
+
+  NameMeanings Find(const Names& names) {
+    Entry& entry = entries_[(Address(names[0]) >> 3 ^ Address(names[1]) >> 4 ^ Address(names[2]) >> 2) % kEntries];
+    if (!IsReadable(names)) [[unlikely]]
+      return LookUp(names);
+    Prefixes prefixes;
+    uint64_t difference = 0;
+    for (int i = 0; i < kNames; ++i) {
+      memcpy(prefixes.words[i], names[i], sizeof(prefixes.words[i]));
+      difference |= prefixes.words[i][0] ^ entry.prefixes.words[i][0];
+      difference |= prefixes.words[i][1] ^ entry.prefixes.words[i][1];
     }
-    return entry.meaning;
+    if (difference != 0) [[unlikely]]
+      entry = {prefixes, LookUp(names)};
+    return entry.meanings;
   }
 
  private:
   static constexpr size_t kEntries = 16;
   static constexpr uintptr_t kPageBytes = 4096;
-  // No known name is longer than fifteen characters.
-  struct Prefix {
-    uint64_t words[2] = {};
+  // Sixteen bytes each: no known name is longer than fifteen characters.
+  struct Prefixes {
+    uint64_t words[kNames][2] = {};
   };
+  // Empty texts, which mean nothing, at first.
   struct Entry {
-    Prefix prefix;
-    Meaning meaning = {};
-    bool is_used = false;
+    Prefixes prefixes;
+    NameMeanings meanings;
   };
+
+  static uintptr_t Address(const char* name) { return reinterpret_cast<uintptr_t>(name); }
+  // A text may end just before memory that must not be touched: sixteen bytes are read only within a page.
+  // LOCKSTEP_SANITIZED: what lies behind a text is no business of a sanitized program.
+  static bool IsReadable(const Names& names) {
+#if defined(LOCKSTEP_SANITIZED)
+    return false;
+#else
+    bool is_readable = true;
+    for (const char* name : names) {
+      is_readable &= name != nullptr && (Address(name) & (kPageBytes - 1)) <= kPageBytes - 16;
+    }
+    return is_readable;
+#endif
+  }
+  static NameMeanings LookUp(const Names& names);
 
   Entry entries_[kEntries] = {};
 };

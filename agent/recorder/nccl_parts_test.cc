@@ -42,23 +42,34 @@ TEST(NcclNamesTest, WhatIsNotKnownIsUnknown) {
 
 // NCCL may put another text where one was before: the memo must see it.
 TEST(NcclNamesTest, MemoFollowsTheTextAndNotItsAddress) {
-  NameMemo<OperationKind, NcclKind> memo;
+  NameMemo memo;
   char text[32] = "AllReduce";
-  EXPECT_EQ(memo.Find(text), OperationKind::kAllReduce);
-  EXPECT_EQ(memo.Find(text), OperationKind::kAllReduce);
+  char datatype[32] = "ncclFloat16";
+  const auto find = [&](const char* function) { return memo.Find({function, datatype, "RING", "LL128"}); };
+  EXPECT_EQ(find(text).kind, OperationKind::kAllReduce);
+  EXPECT_EQ(find(text).kind, OperationKind::kAllReduce);
   std::string("AllGather\0", 10).copy(text, 10);
-  EXPECT_EQ(memo.Find(text), OperationKind::kAllGather);
-  EXPECT_EQ(memo.Find(nullptr), OperationKind::kUnknown);
+  EXPECT_EQ(find(text).kind, OperationKind::kAllGather);
+  EXPECT_EQ(find(text).datatype_bytes, 2);
+  EXPECT_EQ(find(text).algorithm, Algorithm::kRing);
+  EXPECT_EQ(find(text).protocol, Protocol::kLl128);
+  std::string("ncclFloat64\0", 12).copy(datatype, 12);
+  EXPECT_EQ(find(text).datatype_bytes, 8);
+  EXPECT_EQ(find(nullptr).kind, OperationKind::kUnknown);
+  EXPECT_EQ(find(nullptr).datatype_bytes, 8);
+  const NameMeanings nameless = memo.Find({NameMemo::kNoName, NameMemo::kNoName, NameMemo::kNoName, NameMemo::kNoName});
+  EXPECT_EQ(nameless.kind, OperationKind::kUnknown);
+  EXPECT_EQ(nameless.algorithm, Algorithm::kUnknown);
 }
 
 TEST(NcclHandleTest, ComesBackAsItWent) {
-  const Handle handle{HandleType::kChannel, 255, 123'456'789'012};
-  const Handle back = ToHandle(ToPointer(handle));
-  EXPECT_EQ(back.type, handle.type);
-  EXPECT_EQ(back.detail, handle.detail);
-  EXPECT_EQ(back.number, handle.number);
-  EXPECT_NE(ToPointer({HandleType::kGroup, 0, 0}), nullptr);
-  EXPECT_EQ(ToHandle(nullptr).type, HandleType::kNone);
+  const Handle handle(HandleType::kChannel, 255, 123'456'789'012);
+  const Handle back(handle.pointer());
+  EXPECT_EQ(back.type(), HandleType::kChannel);
+  EXPECT_EQ(back.detail(), 255u);
+  EXPECT_EQ(back.number(), 123'456'789'012u);
+  EXPECT_NE(Handle(HandleType::kGroup, 0, 0).pointer(), nullptr);
+  EXPECT_EQ(Handle(nullptr).type(), HandleType::kNone);
 }
 
 TEST(NcclReleasesTest, VersionAndInterfaceMustBelongTogether) {

@@ -62,10 +62,7 @@ struct NcclRecorder {
   std::atomic<uint32_t> begin_lock{0};  // held while an operation begins, and while a mask or a context changes
 
   // Guarded by begin_lock.
-  NameMemo<OperationKind, NcclKind> kinds;
-  NameMemo<uint8_t, NcclDatatypeBytes> datatypes;
-  NameMemo<Algorithm, NcclAlgorithm> algorithms;
-  NameMemo<Protocol, NcclProtocol> protocols;
+  NameMemo names;
   int64_t next_update_ns = 0;
   uint64_t channels_asked = 0;  // channels of operations with kernel events
   uint64_t channels_all = 0;    // of all operations
@@ -91,18 +88,10 @@ class BeginLock {
   static constexpr int kMaxSpins = 2048;
   static constexpr int kMaxYields = 256;
 
-  explicit BeginLock(std::atomic<uint32_t>& word, int max_spins = kMaxSpins, int max_yields = 0) : word_(word) {
-    for (int spin = 0; spin < max_spins + max_yields && !held_; ++spin) {
-      uint32_t expected = 0;
-      held_ = word_.load(std::memory_order_relaxed) == 0 &&
-              word_.compare_exchange_weak(expected, 1, std::memory_order_acquire);
-      if (held_) return;
-      if (spin < max_spins) {
-        CpuPause();
-      } else {
-        sched_yield();
-      }
-    }
+  explicit BeginLock(std::atomic<uint32_t>& word, int max_spins = kMaxSpins, int max_yields = 0)
+      : word_(word), held_(TryOnce(word)) {
+    if (!held_) [[unlikely]]
+      held_ = Wait(word, max_spins, max_yields);
   }
   ~BeginLock() {
     if (held_) word_.store(0, std::memory_order_release);
@@ -112,8 +101,24 @@ class BeginLock {
   bool held() const { return held_; }
 
  private:
+  static bool TryOnce(std::atomic<uint32_t>& word) {
+    uint32_t expected = 0;
+    return word.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  [[gnu::noinline, gnu::cold]] static bool Wait(std::atomic<uint32_t>& word, int max_spins, int max_yields) {
+    for (int spin = 0; spin < max_spins + max_yields; ++spin) {
+      if (word.load(std::memory_order_relaxed) == 0 && TryOnce(word)) return true;
+      if (spin < max_spins) {
+        CpuPause();
+      } else {
+        sched_yield();
+      }
+    }
+    return false;
+  }
+
   std::atomic<uint32_t>& word_;
-  bool held_ = false;
+  bool held_;
 };
 
 // init: the context to hand to NCCL; nullptr = nothing is recorded for this communicator, and the mask is 0.

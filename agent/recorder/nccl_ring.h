@@ -25,6 +25,7 @@
 
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
+#include "agent/recorder/nccl_side.h"
 #include "agent/recorder/ring_access.h"
 #include "agent/recorder/ring_format.h"
 #include "agent/recorder/ring_writer.h"
@@ -48,7 +49,7 @@ struct NcclOperationStart {
 
 class NcclRing {
  public:
-  static constexpr uint32_t kMaxSlots = 32768;
+  static constexpr uint32_t kMaxSlots = OperationSides::kMaxSlots;
 
   constexpr NcclRing() = default;
   NcclRing(const NcclRing&) = delete;
@@ -66,12 +67,19 @@ class NcclRing {
   void StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, CycleClock& clock);
   void StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t channel, uint64_t gpu_ns, CycleClock& clock);
   // Whether StopChannel would find something to do; cheap.
-  bool IsChannelRunning(uint64_t ticket, uint32_t channel);
+  bool IsChannelRunning(uint64_t ticket, uint32_t channel) {
+    const ChannelBits bits = sides_.BitsOf(ticket, channel);
+    return bits.has_started() && !bits.has_stopped();
+  }
 
   void EndHost(uint64_t ticket, int64_t now_ns);
   void StartProxy(uint64_t ticket, int64_t now_ns);
   void StopProxy(uint64_t ticket, int64_t now_ns);
 
+  static bool HasMissed(const NcclContext& context) {
+    return (context.missed_collectives.load(std::memory_order_relaxed) |
+            context.missed_transfers.load(std::memory_order_relaxed)) != 0;
+  }
   // Adds operations that could not begin to what was enqueued and lost, and leaves their sequence numbers out. `entry`
   // is of the context's communicator or nullptr. Under the begin lock.
   static void AccountForMissed(NcclContext& context, RingHeader* header, CommunicatorEntry* entry);
@@ -79,68 +87,114 @@ class NcclRing {
   void CountIgnored(uint64_t events = 1);
 
  private:
-  // What the recorder alone knows of an operation. Guarded by the lock of its slot.
-  struct alignas(64) Side {
-    uint64_t started_bits;  // by channel, the first 64; atomic
-    uint64_t stopped_bits;
-    uint64_t gpu_start_ns;
-    uint64_t gpu_stop_ns;
-    int64_t host_start_ns;  // of the first kernel, as the host saw it, or of the first proxy
-    int64_t host_stop_ns;   // of the last kernel
-    uint32_t group;         // its low bits
-    uint16_t context;
-    uint16_t proxies_started;
-    uint16_t proxies_stopped;
-    bool has_kernel;
-    bool lacks_gpu_time;  // of at least one channel
-    bool host_has_ended;
-    bool uses_wide_bits;
-  };
-  static_assert(sizeof(Side) == 64);
-  // Channels 64 to 255, which no NCCL of today has.
-  struct WideBits {
-    uint64_t started[3];
-    uint64_t stopped[3];
-  };
-  static void ClearWideBits(WideBits& bits) {
-    for (uint64_t& word : bits.started) Atomic(word).store(0, std::memory_order_relaxed);
-    for (uint64_t& word : bits.stopped) Atomic(word).store(0, std::memory_order_relaxed);
-  }
   // An operation that has just finished, and what it finds of those before it.
   struct Overtaker {
-    NcclContext& context;
+    NcclContext* context;
     uint32_t communicator;
     uint64_t ticket;
     uint32_t group;
     int64_t now_ns;
   };
   enum class Overtaken { kNotOpen, kTooYoung, kClosed };
-  struct ChannelBits {
-    uint64_t& started;
-    uint64_t& stopped;
-    uint64_t mask;
-  };
-
-  Side& SideOf(uint64_t ticket) { return sides_[ticket % kMaxSlots]; }
-  ChannelBits BitsOf(uint64_t ticket, uint32_t channel);
-  void FillStart(const NcclOperationStart& start, uint64_t ticket, uint64_t sequence, int64_t now_ns,
-                 OperationSlot* slot);
-  void FillSide(const NcclOperationStart& start, uint16_t context_index, uint64_t ticket);
+  static void FillStart(const NcclOperationStart& start, uint64_t ticket, uint64_t sequence, int64_t now_ns,
+                        OperationSlot* slot);
+  static void FillSide(const NcclOperationStart& start, uint16_t context_index, OperationSide* side);
+  // Only under the begin lock: no other thread writes these.
+  static void Increment(uint64_t& counter) { Add(counter, 1, true); }
   void NoteStart(RingHeader* header, OperationSlot& slot, int64_t now_ns);
-  void BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, Side& side, uint64_t gpu_ns,
-                   int64_t now_ns);
-  void PlaceTimes(NcclContext& context, OperationSlot& slot, Side& side, int64_t now_ns);
+  void BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
+                   CycleClock& clock);
+  bool EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
+                 CycleClock& clock, Overtaker* finished);
+  void PlaceTimes(NcclContext& context, OperationSlot& slot, OperationSide& side, int64_t now_ns);
   void Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns);
-  void PlaceWindow(OperationSlot& slot, const Side& side, int64_t now_ns);
-  void PlaceEnvelope(OperationSlot& slot, const Side& side, int64_t now_ns);
+  void PlaceWindow(OperationSlot& slot, const OperationSide& side, int64_t now_ns);
+  void PlaceEnvelope(OperationSlot& slot, const OperationSide& side, int64_t now_ns);
   void CloseOvertaken(RingHeader* header, const Overtaker& by);
   Overtaken CloseIfOvertaken(RingHeader* header, uint64_t ticket, const Overtaker& by);
   void DistrustPrevious(RingHeader* header, uint64_t ticket);
 
   std::atomic<RingHeader*> header_{nullptr};
-  Side sides_[kMaxSlots] = {};
-  WideBits wide_bits_[kMaxSlots] = {};
+  OperationSides sides_;
 };
+
+inline void NcclRing::FillStart(const NcclOperationStart& start, uint64_t ticket, uint64_t sequence, int64_t now_ns,
+                                OperationSlot* slot) {
+  slot->state = static_cast<uint8_t>(OperationState::kEnqueued);
+  slot->kind = static_cast<uint8_t>(start.kind);
+  slot->timing_quality = static_cast<uint8_t>(TimingQuality::kHostEnqueue);
+  slot->flags = start.flags;
+  slot->ticket = ticket;
+  slot->sequence = sequence;
+  slot->bytes = start.bytes;
+  slot->enqueued_at_ns = now_ns;
+  slot->started_at_ns = 0;
+  slot->finished_at_ns = 0;
+  slot->communicator = start.communicator;
+  slot->peer = start.peer;
+  slot->datatype_bytes = start.datatype_bytes;
+  slot->channels = start.channels;
+  slot->algorithm = static_cast<uint8_t>(start.algorithm);
+  slot->protocol = static_cast<uint8_t>(start.protocol);
+  slot->waited_ns = kNotWaited;
+  slot->thread_id = ThreadId();
+  slot->channels_started = 0;
+  slot->channels_finished = 0;
+  slot->timing_error_ns = 0;
+}
+
+inline void NcclRing::FillSide(const NcclOperationStart& start, uint16_t context_index, OperationSide* side) {
+  Atomic(side->started_bits).store(0, std::memory_order_relaxed);
+  Atomic(side->stopped_bits).store(0, std::memory_order_relaxed);
+  side->gpu_start_ns = kNoGpuTime;
+  side->gpu_stop_ns = 0;
+  side->host_start_ns = 0;
+  side->host_stop_ns = 0;
+  side->group = static_cast<uint32_t>(start.group);
+  side->context = context_index;
+  side->proxies_started = 0;
+  side->proxies_stopped = 0;
+  side->has_kernel = start.has_kernel;
+  side->lacks_gpu_time = false;
+  side->host_has_ended = false;
+  side->uses_wide_bits = false;
+}
+
+// Here, for a caller that knows most of `start` when it is compiled.
+[[gnu::always_inline]] inline uint64_t NcclRing::Begin(NcclContext& context, uint16_t context_index,
+                                                       const NcclOperationStart& start, int64_t now_ns) {
+  RingHeader* header = this->header();
+  if (header == nullptr) return kNoTicket;
+  uint64_t sequence = start.sequence;
+  CommunicatorEntry* entry = CommunicatorOrNull(header, start.communicator);
+  if (HasMissed(context)) [[unlikely]]
+    AccountForMissed(context, header, entry);
+  if (IsCollective(start.kind) && entry != nullptr) {
+    sequence = Add(entry->enqueued, 1, true) + 1;
+    Touch(*entry, now_ns);
+  }
+  const uint64_t ticket = Atomic(header->next_ticket).load(std::memory_order_relaxed);
+  OperationSlot& slot = SlotOf(header, ticket);
+  // The next ones will be needed by the time this one runs.
+  __builtin_prefetch(&SlotOf(header, ticket + 4), 1);
+  __builtin_prefetch(&SlotOf(header, ticket + 4).datatype_bytes, 1);
+  __builtin_prefetch(&sides_.Of(ticket + 4), 1);
+  bool placed = false;
+  {
+    SlotLock lock(slot, false);
+    if (lock.held()) [[likely]] {
+      if (IsInFlight(slot)) Increment(header->counters.lost);
+      FillStart(start, ticket, sequence, now_ns, &slot);
+      FillSide(start, context_index, &sides_.Of(ticket));
+      placed = true;
+    }
+  }
+  if (!placed) [[unlikely]]
+    Increment(header->counters.lost);
+  Increment(header->counters.enqueued);
+  Atomic(header->next_ticket).store(ticket + 1, std::memory_order_release);
+  return placed ? ticket : kNoTicket;
+}
 
 }  // namespace lockstep::ring
 

@@ -114,6 +114,23 @@ TEST_F(NcclRingTest, TimesAreTheGpusAndTheirDifferenceIsExact) {
   EXPECT_NEAR(Slot(ticket).started_at_ns, begin_ns, Slot(ticket).timing_error_ns);
 }
 
+// Where the GPU's timer is placed, a begin is told by it and the clock is not read; it must not be believed blindly.
+TEST_F(NcclRingTest, ABeginIsPlacedByTheGpuUnlessItCannotBe) {
+  for (int i = 0; i < 8; ++i) Run(Begin());
+  const uint64_t placed = Begin();
+  const int64_t begin_ns = MonotonicNs();
+  StartAt(placed, 0, begin_ns);
+  EXPECT_EQ(Quality(placed), TimingQuality::kGpuTimer);
+  EXPECT_NEAR(Slot(placed).started_at_ns, begin_ns, Slot(placed).timing_error_ns);
+  EXPECT_GE(World().changed_at_ns, begin_ns);
+  EXPECT_EQ(World().started, 9u);
+
+  const uint64_t absurd = Begin();
+  StartAt(absurd, 0, MonotonicNs() + 3'600'000'000'000);
+  EXPECT_LE(Slot(absurd).started_at_ns, MonotonicNs());
+  EXPECT_LE(World().changed_at_ns, MonotonicNs());
+}
+
 TEST_F(NcclRingTest, OneLostGpuTimeMakesItAKernelWindow) {
   const uint64_t ticket = Begin();
   Start(ticket, 0);

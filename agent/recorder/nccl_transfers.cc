@@ -71,14 +71,13 @@ Handle NcclTransfers::StartStep(RingHeader* header, uint32_t row, int64_t now_ns
   return {};
 }
 
-NcclTransfers::Step* NcclTransfers::Find(const Handle& handle) {
-  Step& step = steps_[handle.detail % kMaxSteps];
+NcclTransfers::Step* NcclTransfers::Find(Handle handle) {
+  Step& step = steps_[handle.detail() % kMaxSteps];
   const uint64_t generation = step.generation.load(std::memory_order_acquire);
-  return (generation & 1) != 0 && (generation & kGenerationMask) == handle.number ? &step : nullptr;
+  return (generation & 1) != 0 && (generation & kGenerationMask) == handle.number() ? &step : nullptr;
 }
 
-void NcclTransfers::ChangeStep(RingHeader* header, const Handle& handle, int32_t state, uint64_t bytes,
-                               int64_t now_ns) {
+void NcclTransfers::ChangeStep(RingHeader* header, Handle handle, int32_t state, uint64_t bytes, int64_t now_ns) {
   Step* const step = Find(handle);
   if (step == nullptr) return;
   for (const StateRow& row : kStates) {
@@ -94,7 +93,7 @@ void NcclTransfers::ChangeStep(RingHeader* header, const Handle& handle, int32_t
   }
 }
 
-void NcclTransfers::StopStep(RingHeader* header, const Handle& handle, int64_t now_ns) {
+void NcclTransfers::StopStep(RingHeader* header, Handle handle, int64_t now_ns) {
   Step* const step = Find(handle);
   if (step == nullptr) return;
   TransferWaits& waits = RowAt(header, step->row.load(std::memory_order_relaxed));

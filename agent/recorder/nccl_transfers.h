@@ -34,8 +34,8 @@ class NcclTransfers {
   // The handle of a new step of `row`; HandleType::kNone = no room.
   Handle StartStep(RingHeader* header, uint32_t row, int64_t now_ns);
   // NCCL's `state`; one that is not of a step is ignored. `bytes` 0 = NCCL did not tell.
-  void ChangeStep(RingHeader* header, const Handle& step, int32_t state, uint64_t bytes, int64_t now_ns);
-  void StopStep(RingHeader* header, const Handle& step, int64_t now_ns);
+  void ChangeStep(RingHeader* header, Handle step, int32_t state, uint64_t bytes, int64_t now_ns);
+  void StopStep(RingHeader* header, Handle step, int64_t now_ns);
 
   uint64_t steps() const { return steps_started_.load(std::memory_order_relaxed); }
 
@@ -52,7 +52,7 @@ class NcclTransfers {
     std::atomic<uint64_t> bytes{0};
   };
 
-  Step* Find(const Handle& handle);
+  Step* Find(Handle handle);
 
   std::atomic<uint64_t> keys_[kMaxRows] = {};
   Step steps_[kMaxSteps] = {};

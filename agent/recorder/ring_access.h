@@ -52,38 +52,46 @@ inline void CpuPause() {
 #endif
 }
 
+// What is left of taking a slot that was held at the first look: the version before it was taken, even; odd = given up.
+[[gnu::noinline, gnu::cold]] inline uint32_t WaitForSlot(uint32_t& version) {
+  uint32_t seen = 1;
+  for (int spin = 0; spin < kMaxLockSpins; ++spin) {
+    seen = Atomic(version).load(std::memory_order_relaxed);
+    if ((seen & 1) != 0) {
+      CpuPause();
+    } else if (Atomic(version).compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) {
+      return seen;
+    }
+  }
+  return 1;
+}
+
 // Holds a slot by making its version odd. Check `held()`: the spin is bounded.
 class SlotLock {
  public:
   SlotLock(OperationSlot& slot, bool alone) : version_(slot.version) {
+    uint32_t seen = Atomic(version_).load(std::memory_order_relaxed);
     if (alone) {
-      before_ = version_.load(std::memory_order_relaxed);
-      version_.store(before_ + 1, std::memory_order_relaxed);
-      held_ = true;
+      Atomic(version_).store(seen + 1, std::memory_order_relaxed);
+    } else if ((seen & 1) != 0 || !Atomic(version_).compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel))
+        [[unlikely]] {
+      seen = WaitForSlot(version_);
     }
-    for (int spin = 0; spin < kMaxLockSpins && !held_; ++spin) {
-      before_ = version_.load(std::memory_order_relaxed);
-      if ((before_ & 1) == 0) {
-        held_ = version_.compare_exchange_weak(before_, before_ + 1, std::memory_order_acq_rel);
-      } else {
-        CpuPause();
-      }
-    }
+    before_ = seen;
     // The odd version must be visible before any field changes.
     std::atomic_thread_fence(std::memory_order_release);
   }
   ~SlotLock() {
-    if (held_) version_.store(before_ + 2, std::memory_order_release);
+    if (held()) Atomic(version_).store(before_ + 2, std::memory_order_release);
   }
   SlotLock(const SlotLock&) = delete;
   SlotLock& operator=(const SlotLock&) = delete;
 
-  bool held() const { return held_; }
+  bool held() const { return (before_ & 1) == 0; }
 
  private:
-  std::atomic_ref<uint32_t> version_;
-  uint32_t before_ = 0;
-  bool held_ = false;
+  uint32_t& version_;
+  uint32_t before_;
 };
 
 inline bool IsInFlight(const OperationSlot& slot) {
