@@ -59,9 +59,11 @@ class Writer {
     verdict.advice = cause.kind == PathCauseKind::kInside ? Advice::kCordonAndReplace : Advice::kCheckLink;
     std::vector<double> onsets;
     std::vector<double> ratios;
+    size_t against_past = 0;
     for (const int32_t path : cause.paths) {
       onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
       ratios.push_back(slow_[static_cast<size_t>(path)].ratio);
+      against_past += slow_[static_cast<size_t>(path)].against_past ? 1 : 0;
     }
     verdict.first_step = static_cast<int64_t>(Median(std::move(onsets)));
     verdict.last_step = static_cast<int64_t>(table_.steps) - 1;
@@ -72,10 +74,11 @@ class Writer {
     subject[0] = 'W';
     verdict.evidence.push_back(
         {EvidenceKind::kDelayMatrix,
-         absl::StrFormat("%s takes %.2f times as long as the same transfers elsewhere, from step %d on, on %d of the "
-                         "%d paths that have this in common; %d paths were compared.",
-                         subject, Median(std::move(ratios)), verdict.first_step, cause.paths.size(), cause.predicted,
-                         table_.paths.size())});
+         absl::StrFormat("%s takes %.2f times as long as %s, from step %d on, on %d of the %d paths that have this in "
+                         "common; %d paths were compared.",
+                         subject, Median(std::move(ratios)),
+                         2 * against_past > cause.paths.size() ? "before" : "the same transfers elsewhere",
+                         verdict.first_step, cause.paths.size(), cause.predicted, table_.paths.size())});
     verdict.evidence.push_back(
         {EvidenceKind::kWhatIf,
          absl::StrFormat("At the usual transfer time a step would be %.1f ms (%.1f %%) shorter.",
@@ -222,10 +225,13 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
     size_t from = 0;
     if (shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations) from = shift.at;
     const auto at = logs.begin() + static_cast<std::ptrdiff_t>(from);
-    double ratio = std::exp(Median({at, logs.end()}));
+    const double ratio = std::exp(Median({at, logs.end()}));
     // Where most paths of one duty are slow they are no reference; the path's own past is.
-    if (from > 0) ratio = std::max(ratio, std::exp(Median({at, logs.end()}) - Median({logs.begin(), at})));
-    slow[path] = {.slow = ratio >= limit, .first_step = from == 0 ? 0 : step_of[from], .ratio = ratio};
+    const double against_past = from == 0 ? 0 : std::exp(Median({at, logs.end()}) - Median({logs.begin(), at}));
+    slow[path] = {.first_step = from == 0 ? 0 : step_of[from],
+                  .ratio = std::max(ratio, against_past),
+                  .against_past = against_past > kMinRatio * ratio};
+    slow[path].slow = slow[path].ratio >= limit;
     if (from > 0) slow[path].excess_before_seconds = std::min(0.0, ExcessBefore(table, path, step_of[from]));
   }
   return slow;

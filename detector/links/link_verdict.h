@@ -24,7 +24,8 @@ namespace lockstep {
 struct SlowPath {
   bool slow = false;
   size_t first_step = 0;
-  double ratio = 1;  // median from the first step on
+  double ratio = 1;           // median from the first step on
+  bool against_past = false;  // the ratio is to the steps before the first one, not to other paths
   // Per step before the first one, against what is usual. Negative where most paths of one duty became slow together:
   // then what is usual is slow as well, and the path's own past is what it costs against.
   double excess_before_seconds = 0;

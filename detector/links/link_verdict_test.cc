@@ -39,6 +39,7 @@ TEST(FindSlowPathsTest, FindsTheOnsetOfOnePathAmongMany) {
   for (size_t path = 0; path < slow.size(); ++path) EXPECT_EQ(slow[path].slow, path == 2) << path;
   EXPECT_EQ(slow[2].first_step, 8u);
   EXPECT_NEAR(slow[2].ratio, 1.6, 0.1);
+  EXPECT_FALSE(slow[2].against_past);
   EXPECT_NEAR(slow[2].excess_before_seconds, 0, 5e-4);
 }
 
@@ -49,6 +50,7 @@ TEST(FindSlowPathsTest, PathsThatBecomeSlowTogetherAreComparedWithTheirPast) {
     EXPECT_TRUE(path.slow);
     EXPECT_EQ(path.first_step, 6u);
     EXPECT_NEAR(path.ratio, 10, 0.5);
+    EXPECT_TRUE(path.against_past);
     EXPECT_NEAR(path.excess_before_seconds, -0.009, 5e-4);
   }
 }
