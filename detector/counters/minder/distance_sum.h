@@ -17,8 +17,8 @@ namespace lockstep {
 
 enum class DistanceKind : uint8_t { kEuclid, kManhattan, kChebyshev };
 
-inline constexpr int64_t kMaxExactMachines = 512;
-inline constexpr int64_t kReferenceMachines = 256;
+inline constexpr int64_t kMaxExactMachines = 128;
+inline constexpr int64_t kReferenceMachines = 64;
 
 // `points`: row = machine, column = coordinate; finite. One sum per machine.
 Eigen::ArrayXd DistanceSums(const Eigen::MatrixXf& points, DistanceKind kind);

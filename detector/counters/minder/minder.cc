@@ -52,11 +52,9 @@ class MinderRun {
 
   MinderResult Run() {
     if (used_.empty()) return std::move(result_);
-    for (int64_t now_ms = begin_ms_ + options_.call_interval_ms; now_ms < end_ms_;
-         now_ms += options_.call_interval_ms) {
-      Call(now_ms);
-    }
-    Call(end_ms_);
+    // The last call is at the end.
+    const int64_t before = (end_ms_ - begin_ms_ - 1) / options_.call_interval_ms;
+    for (int64_t i = before; i >= 0; --i) Call(end_ms_ - i * options_.call_interval_ms);
     return std::move(result_);
   }
 
@@ -94,7 +92,7 @@ class MinderRun {
       machine = candidate.machine;
       if (machine == kNoMachine) continue;
       if ((tick - since_tick) * judged->range.tick_ms < options_.continuity_ms) continue;
-      Answer(*judged, candidate, since_tick, tick, now_ms);
+      Answer(*judged, candidate, since_tick, tick);
       return true;
     }
     return false;
@@ -193,12 +191,12 @@ class MinderRun {
     denoiser.Run(samples, machines, results);
   }
 
-  void Answer(const Judged& judged, const Candidate& candidate, int64_t since_tick, int64_t tick, int64_t now_ms) {
+  void Answer(const Judged& judged, const Candidate& candidate, int64_t since_tick, int64_t tick) {
     MachineAlarm alarm;
     alarm.host = judged.histories.front().hosts[static_cast<size_t>(candidate.machine)];
     alarm.metric_name = model_.metrics[judged.metrics[MostDeviant(judged, candidate.machine, tick)]->index].name;
     alarm.onset_ms = judged.range.EndMs(since_tick) - judged.range.tick_ms;
-    alarm.alarm_ms = now_ms;
+    alarm.alarm_ms = judged.range.EndMs(tick);
     alarm.score = candidate.score;
     answered_.insert(alarm.host);
     result_.alarms.push_back(std::move(alarm));

@@ -5,8 +5,11 @@
 // metric's LSTM-VAE; a machine's dissimilarity is the sum of its distances to all others; the machine of the greatest
 // normal score above the threshold is the window's candidate (normal_score.h). When the same machine stays candidate
 // for `continuity_ms`, it is the answer and the call ends; otherwise the next metric is looked at. Calls are made every
-// `call_interval_ms` and once at the end of the history. A machine that was answered counts as replaced: later calls
-// leave it out.
+// `call_interval_ms`, the last of them at the end of the history. A machine that was answered counts as replaced: later
+// calls leave it out.
+//
+// MachineAlarm::alarm_ms is the newest sample that the answer needed. The job hears of it in the next call: half a
+// `call_interval_ms` later on average, which belongs into any comparison of times.
 //
 // This is a baseline: the default detector is another. Input that cannot be used never alarms, and is counted.
 // Cost of a call: machines * ticks windows per metric through the LSTM-VAE and the distances of distance_sum.h.
