@@ -53,8 +53,11 @@ bool IsPlausibleOperation(const ring::OperationSlot& operation, int64_t now_ns) 
 size_t AppendOperations(std::vector<const ring::OperationSlot*> operations, size_t share, uint32_t least_stride,
                         wire::OperationBatch& batch) {
   const uint32_t stride = StrideFor(operations, share, least_stride);
-  std::stable_sort(operations.begin(), operations.end(),
-                   [](const auto* a, const auto* b) { return a->enqueued_at_ns < b->enqueued_at_ns; });
+  const auto is_earlier = [](const auto* a, const auto* b) { return a->enqueued_at_ns < b->enqueued_at_ns; };
+  // As a recorder hands them out, nearly always.
+  if (!std::is_sorted(operations.begin(), operations.end(), is_earlier)) {
+    std::stable_sort(operations.begin(), operations.end(), is_earlier);
+  }
   batch.set_stride(stride);
   int64_t sequence = 0;
   int64_t enqueued_ns = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -46,7 +47,7 @@ int64_t LastSignOfLifeNs(const RingReader& reader, const RingSnapshot& snapshot)
 
 constexpr uint32_t kMaxKeptStride = 1u << 20;
 
-// Leaves out what is no multiple of the stride.
+// Leaves out what is no multiple of the stride, which has just grown.
 void Thin(RingSnapshot& kept) {
   const auto is_left_out = [&kept](const ring::OperationSlot& operation) {
     return operation.sequence % kept.stride != 0;
@@ -58,8 +59,10 @@ void Thin(RingSnapshot& kept) {
 
 // The operations and counts of `later` behind those of `kept`.
 void Append(const RingSnapshot& later, RingSnapshot& kept) {
-  kept.finished.insert(kept.finished.end(), later.finished.begin(), later.finished.end());
-  if (kept.stride > 1) Thin(kept);
+  const auto is_kept = [&kept](const ring::OperationSlot& operation) { return operation.sequence % kept.stride == 0; };
+  const size_t before = kept.finished.size();
+  std::copy_if(later.finished.begin(), later.finished.end(), std::back_inserter(kept.finished), is_kept);
+  kept.thinned += later.finished.size() - (kept.finished.size() - before);
   kept.overwritten += later.overwritten;
   kept.malformed += later.malformed;
 }
