@@ -17,13 +17,20 @@ constexpr size_t kRunsPerCause = 2;
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxIncomplete = 0.01;  // of the instances
 
+// What a healthy rank would need less. Where collectives run beside the work, peers that wait in them seem to work less
+// than they do; but before the onset nobody waited, and the rank itself needed what it needs.
+double ExcessOf(const Suspect& suspect) {
+  if (suspect.before_seconds <= 0) return suspect.excess_seconds;
+  return std::clamp(suspect.own_seconds - suspect.before_seconds, 0.0, suspect.excess_seconds);
+}
+
 void AddHealing(const SlowCause& cause, Healing* healing) {
   for (const Suspect& suspect : cause.suspects) {
     Healing::OwnTime own{.rank = suspect.rank};
     if (cause.kind == SlowKind::kInput) {
-      own.largest_less = static_cast<float>(suspect.excess_seconds);
+      own.largest_less = static_cast<float>(ExcessOf(suspect));
     } else {
-      const double healthy = 1 - suspect.excess_seconds / std::max(suspect.own_seconds, 1e-9);
+      const double healthy = 1 - ExcessOf(suspect) / std::max(suspect.own_seconds, 1e-9);
       own.scale = static_cast<float>(std::clamp(healthy, 0.0, 1.0));
     }
     healing->own.push_back(own);
@@ -80,7 +87,7 @@ class Gains {
     const SlowCause& cause = causes_[number];
     Prepared& prepared = At(step);
     gain->step_seconds = prepared.recorded;
-    gain->seconds_per_step = cause.suspects.front().excess_seconds;
+    gain->seconds_per_step = ExcessOf(cause.suspects.front());
     if (prepared.recorded <= 0) {
       gain->step_seconds = analysis_.steps.usual_seconds;
       return;
@@ -102,7 +109,7 @@ class Gains {
     }
     // Lost records hide who waited for whom. Then the cause costs at least what it exceeds the next of its peers by.
     if (prepared.replay->incomplete_share() > kMaxIncomplete) {
-      const double over_next = cause.suspects.front().excess_seconds - NextExcess(cause.suspects.front());
+      const double over_next = ExcessOf(cause.suspects.front()) - NextExcess(cause.suspects.front());
       gain->replayed &= over_next <= gain->seconds_per_step;
       gain->seconds_per_step = std::max(gain->seconds_per_step, over_next);
     }

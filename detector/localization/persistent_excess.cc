@@ -128,6 +128,8 @@ class Search {
     suspect->steps = static_cast<int32_t>(by_step.size());
     suspect->excess_seconds = effect;
     suspect->own_seconds = MedianInPlace(&own);
+    if (first > 0) Known(profile_.Row(profile_.shared, static_cast<size_t>(rank)), 0, first - 1, &own);
+    suspect->before_seconds = first > 0 && own.size() >= kMinPastSteps ? MedianInPlace(&own) : 0;
     suspect->share_of_steps = static_cast<double>(strong) / n;
     suspect->significance = error > 0 ? effect / error : min_significance_;
     return effect >= least && suspect->significance >= min_significance_ &&

@@ -27,6 +27,8 @@ namespace lockstep {
 // With fewer, one odd step (warm-up, what follows a pause) is as good as the majority.
 inline constexpr int32_t kMinSuspectSteps = 4;
 
+inline constexpr size_t kMinPastSteps = 3;
+
 struct PersistenceOptions {
   double min_cost = 0.03;  // share of the step time
   double min_persistence = 0.8;
@@ -40,6 +42,7 @@ struct Suspect {
   int32_t steps = 0;          // known ones in between
   double excess_seconds = 0;  // median per step
   double own_seconds = 0;     // median per step
+  double before_seconds = 0;  // the same before the stretch; 0 = fewer than kMinPastSteps steps are known
   double significance = 0;    // standard errors
   double share_of_steps = 0;  // with at least half of the excess
   int32_t peers = 0;
