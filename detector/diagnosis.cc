@@ -68,6 +68,12 @@ JobState StateOf(const JobReport& report, const TraceAnalysis& analysis) {
   return state;
 }
 
+// Stalls that go round are the only structural finding of the software.
+bool HasPassingStalls(const std::vector<Verdict>& structural) {
+  return std::any_of(structural.begin(), structural.end(),
+                     [](const Verdict& verdict) { return verdict.scope == VerdictScope::kSoftware; });
+}
+
 void Abstain(const TraceAnalysis& analysis, JobReport* report) {
   Verdict verdict;
   verdict.scope = VerdictScope::kUnknown;
@@ -87,9 +93,10 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   JobReport report;
   const TraceAnalysis analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign);
   Describe(evidence, analysis, &report);
-  report.verdicts = FindTraceHangs(evidence.trace, evidence.events);
+  std::vector<Verdict> structural = FindStructural(StructuralProfile(analysis), options.min_cost);
+  report.verdicts = FindTraceHangs(evidence.trace, evidence.events, HasPassingStalls(structural));
   const bool hung = !report.verdicts.empty();
-  for (Verdict& verdict : FindStructural(StructuralProfile(analysis), options.min_cost)) {
+  for (Verdict& verdict : structural) {
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }

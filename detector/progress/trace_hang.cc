@@ -14,9 +14,12 @@
 namespace lockstep {
 namespace {
 
-// In a hang everybody waits; records of a job under way end with ranks at work. A tenth may have lost its last record.
-constexpr size_t kFreeShare = 10;
-// Causes are few: at most every twentieth host, or two where there are some, and one stuck transfer.
+// In a hang everybody waits for the causes; records of a job under way end with ranks at work, and with waits that end
+// by themselves. A tenth may wait for something that the records do not show, a quarter where some are lost.
+constexpr double kMaxUnexplained = 0.1;
+constexpr double kMaxUnexplainedWithLosses = 0.25;
+// Causes are few: at most every twentieth host, or two where there are some, and one stuck transfer. Ranks of equal
+// duty do equal things at equal times: those of several hosts that do the same are at work.
 constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
 // A wait that the clocks show must be this many times as long as the longest finished operation, and a second more.
@@ -50,8 +53,9 @@ int64_t Middle(std::vector<int64_t> values) {
 
 class Search {
  public:
-  explicit Search(const TraceFrontier& frontier)
+  Search(const TraceFrontier& frontier, bool stalls_pass)
       : frontier_(frontier),
+        stalls_pass_(stalls_pass),
         trace_(frontier.trace()),
         ranks_(trace_.ranks.size()),
         graph_(BuildWaitGraph(frontier)),
@@ -69,10 +73,11 @@ class Search {
     CollectOtherCauses();
     for (size_t s = 0; s < graph_.standings.size(); ++s) AddMismatch(s);
     MergeTransfers();
-    CountFree();
+    NoteStanding();
     for (TraceHang& hang : found_.hangs) Complete(&hang);
     if (frontier_.lost_share() > 0) DropMinorCauses();
     if (looked_at_) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
+    CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const TraceHang& a, const TraceHang& b) { return a.victims > b.victims; });
     found_.end = Judge();
@@ -291,13 +296,13 @@ class Search {
     }
   }
 
-  // Who waits for the cause, and for how long.
-  void Complete(TraceHang* hang) {
+  // By node: whether it waits for the cause, directly or over others; the cause's own ranks do not.
+  std::vector<char> VictimsOf(const TraceHang& hang) const {
     std::vector<char> reached(graph_.edges.size(), 0);
-    std::vector<int32_t> unvisited = hang->kind == TraceHangKind::kTransfer ? std::vector<int32_t>{} : hang->ranks;
+    std::vector<int32_t> unvisited = hang.kind == TraceHangKind::kTransfer ? std::vector<int32_t>{} : hang.ranks;
     for (size_t s = 0; s < graph_.standings.size(); ++s) {
       const Standing& standing = graph_.standings[s];
-      if (standing.communicator == hang->communicator && standing.sequence == hang->sequence) {
+      if (standing.communicator == hang.communicator && standing.sequence == hang.sequence) {
         unvisited.push_back(NodeOf(s));
       }
     }
@@ -307,7 +312,13 @@ class Search {
       if (std::exchange(reached[node], 1) != 0) continue;
       unvisited.insert(unvisited.end(), waited_for_[node].begin(), waited_for_[node].end());
     }
-    for (const int32_t rank : hang->ranks) reached[static_cast<size_t>(rank)] = 0;
+    for (const int32_t rank : hang.ranks) reached[static_cast<size_t>(rank)] = 0;
+    return reached;
+  }
+
+  // Who waits for the cause, and for how long.
+  void Complete(TraceHang* hang) const {
+    const std::vector<char> reached = VictimsOf(*hang);
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (reached[rank] == 0) continue;
       ++hang->victims;
@@ -367,14 +378,25 @@ class Search {
     }
   }
 
-  void CountFree() {
+  void NoteStanding() {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (frontier_.Unseen(rank)) found_.unseen_ranks.push_back(static_cast<int32_t>(rank));
       if (!frontier_.OpenOf(rank).empty() && graph_.not_begun[rank] == 0) {
         found_.standing_ranks.push_back(static_cast<int32_t>(rank));
-      } else if (waited_for_[rank].empty() && !trace_.OperationsOf(rank).empty()) {
-        ++found_.free_ranks;
       }
+    }
+  }
+
+  // Ranks with records that no cause explains.
+  void CountFree() {
+    std::vector<char> explained(ranks_, 0);
+    for (const TraceHang& hang : found_.hangs) {
+      const std::vector<char> victims = VictimsOf(hang);
+      for (size_t rank = 0; rank < ranks_; ++rank) explained[rank] |= victims[rank];
+      for (const int32_t rank : hang.ranks) explained[static_cast<size_t>(rank)] = 1;
+    }
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (explained[rank] == 0 && !trace_.OperationsOf(rank).empty()) ++found_.free_ranks;
     }
   }
 
@@ -385,8 +407,10 @@ class Search {
     for (const TraceHang& hang : found_.hangs) {
       if (HasDead(hang) || IsLong(hang)) return TraceEnd::kHung;
     }
-    const auto free = static_cast<size_t>(found_.free_ranks);
-    return free * kFreeShare <= ranks_ && CausesAreFew() ? TraceEnd::kHung : TraceEnd::kMoving;
+    if (stalls_pass_) return TraceEnd::kMoving;
+    const double unexplained = static_cast<double>(found_.free_ranks) / static_cast<double>(ranks_);
+    const double most = frontier_.lost_share() > 0 ? kMaxUnexplainedWithLosses : kMaxUnexplained;
+    return unexplained <= most && CausesAreFew() ? TraceEnd::kHung : TraceEnd::kMoving;
   }
 
   bool HasDead(const TraceHang& hang) const {
@@ -400,22 +424,24 @@ class Search {
   }
 
   bool CausesAreFew() const {
-    std::set<int32_t> places;
+    std::map<int32_t, size_t> places;  // hosts with the number of their ranks that are causes
     int32_t transfers = 0;
     const bool one_host = trace_.hosts.size() < 2;
     for (const TraceHang& hang : found_.hangs) {
       if (hang.kind == TraceHangKind::kTransfer) ++transfers;
       if (hang.kind != TraceHangKind::kNotEntered && hang.kind != TraceHangKind::kNotFinished) continue;
-      for (const int32_t rank : hang.ranks) {
-        places.insert(one_host ? rank : trace_.ranks[static_cast<size_t>(rank)].host);
-      }
+      for (const int32_t rank : hang.ranks) ++places[one_host ? rank : trace_.ranks[static_cast<size_t>(rank)].host];
     }
+    const auto several =
+        std::count_if(places.begin(), places.end(), [](const auto& place) { return place.second > 1; });
     const size_t all = one_host ? ranks_ : trace_.hosts.size();
     const size_t few = all >= kSomeHosts ? 2 : 1;
-    return places.size() <= std::max(few, all / kCauseShare) && transfers <= 1;
+    return places.size() <= std::max(few, all / kCauseShare) &&
+           static_cast<size_t>(several) <= std::max<size_t>(1, all / kCauseShare) && transfers <= 1;
   }
 
   const TraceFrontier& frontier_;
+  const bool stalls_pass_;
   const Trace& trace_;
   const size_t ranks_;
   const WaitGraph graph_;
@@ -429,9 +455,9 @@ class Search {
 
 }  // namespace
 
-TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier) {
+TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier, bool stalls_pass) {
   if (!frontier.any_open()) return {};
-  return Search(frontier).Run();
+  return Search(frontier, stalls_pass).Run();
 }
 
 }  // namespace lockstep

@@ -56,10 +56,12 @@ struct TraceHangSearch {
   std::vector<TraceHang> hangs;         // independent causes; those that more ranks wait for come first
   std::vector<int32_t> standing_ranks;  // rank indices that stand at an operation, rising
   std::vector<int32_t> unseen_ranks;    // whose records end before what others prove that they did
-  int32_t free_ranks = 0;               // neither wait nor are waited for
+  int32_t free_ranks = 0;               // no cause, and wait for none of the causes
 };
 
-TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier);
+// `stalls_pass`: the job is known to wait now and then for single ranks that stall and go on. Then only death and a
+// wait that some clock shows to be long tell a hang.
+TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier, bool stalls_pass);
 
 }  // namespace lockstep
 

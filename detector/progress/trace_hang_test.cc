@@ -57,7 +57,7 @@ TEST(TraceHang, NamesExactlyTheRanksWhoseProgramStopped) {
     }
     for (const ScriptedRecords records : kAllRecords) {
       const ScriptedRun run = RunScript(job, records, random);
-      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {});
+      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
       ASSERT_FALSE(verdicts.empty()) << "seed " << seed;
       // Of two that stop at different places, one may itself be kept from coming to its place by the other.
       const std::set<int32_t> accused = Accused(verdicts);
@@ -81,7 +81,7 @@ TEST(TraceHang, NamesTheGpuThatNeverBegan) {
     const size_t rank = random.Below(job.programs.size());
     job.gpu_stops_at[rank] = SomeCall(job, rank, random);
     const ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
-    const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {});
+    const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
     ASSERT_EQ(Accused(verdicts), std::set<int32_t>{static_cast<int32_t>(rank)}) << "seed " << seed << "\n"
                                                                                 << Told(verdicts);
     EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
@@ -101,7 +101,7 @@ TEST(TraceHang, AStuckTransferListsItsMembersAndNobodyElse) {
     if (stuck.peer >= 0) truth = {static_cast<int32_t>(rank), members[static_cast<size_t>(stuck.peer)]};
     for (const ScriptedRecords records : kAllRecords) {
       const ScriptedRun run = RunScript(job, records, random);
-      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {});
+      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
       ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
       ASSERT_EQ(Accused(verdicts), truth) << "seed " << seed << " records " << static_cast<int>(records) << "\n"
                                           << Told(verdicts);
@@ -126,7 +126,7 @@ TEST(TraceHang, AnotherCallAtTheSamePlaceIsSoftware) {
     }
     for (const ScriptedRecords records : kAllRecords) {
       const ScriptedRun run = RunScript(job, records, random);
-      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {});
+      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
       ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
       EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch) << Told(verdicts);
       EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
@@ -149,7 +149,7 @@ TEST(TraceHang, TwoGroupsEnteredInAnotherOrderAreADeadlock) {
     const ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
     if (run.finished) continue;
     ++deadlocks;
-    const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {});
+    const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
     ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
     EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock) << "seed " << seed << Told(verdicts);
     EXPECT_TRUE(Accused(verdicts).contains(static_cast<int32_t>(rank))) << "seed " << seed << "\n" << Told(verdicts);
@@ -164,10 +164,10 @@ TEST(TraceHang, RecordsThatMerelyEndAreNoHang) {
     const ScriptedJob job = JobFrom(random);
     const ScriptedRun whole = RunScript(job, ScriptedRecords::kFull, random);
     ASSERT_TRUE(whole.finished);
-    EXPECT_TRUE(FindTraceHangs(whole.trace, {}).empty());
+    EXPECT_TRUE(FindTraceHangs(whole.trace, {}, false).empty());
     const auto cut_ns = static_cast<int64_t>(random.Below(static_cast<uint64_t>(whole.end_ns)));
     const ScriptedRun cut = RunScript(job, ScriptedRecords::kFull, random, cut_ns);
-    if (!FindTraceHangs(cut.trace, {}).empty()) ++accused;
+    if (!FindTraceHangs(cut.trace, {}, false).empty()) ++accused;
   }
   // A snapshot in which all but the last one wait cannot be told from a hang without a clock; it must be rare (10
   // here).
@@ -192,9 +192,10 @@ TEST(TraceHang, ALookThatIsFreshTellsAJobUnderWay) {
       }
     };
     look(1'000'000);
-    EXPECT_TRUE(FindTraceHangs(trace, {}).empty()) << "seed " << seed;
+    EXPECT_TRUE(FindTraceHangs(trace, {}, false).empty()) << "seed " << seed;
     look(60'000'000'000);
-    EXPECT_EQ(Accused(FindTraceHangs(trace, {})), std::set<int32_t>{static_cast<int32_t>(rank)}) << "seed " << seed;
+    EXPECT_EQ(Accused(FindTraceHangs(trace, {}, false)), std::set<int32_t>{static_cast<int32_t>(rank)})
+        << "seed " << seed;
   }
 }
 
@@ -205,7 +206,7 @@ class FourRanks : public ::testing::Test {
       for (auto& program : job_.programs) program.push_back({.communicator = 0});
     }
   }
-  std::vector<Verdict> Find() { return FindTraceHangs(trace_, events_); }
+  std::vector<Verdict> Find() { return FindTraceHangs(trace_, events_, false); }
   void Play() { trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace; }
 
   Random random_{1};

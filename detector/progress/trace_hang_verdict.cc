@@ -275,9 +275,9 @@ std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch
   return Writer(trace, search, events).Run();
 }
 
-std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events) {
+std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
   const TraceFrontier frontier(trace);
-  const TraceHangSearch search = SearchTraceHangs(frontier);
+  const TraceHangSearch search = SearchTraceHangs(frontier, stalls_pass);
   std::vector<Verdict> verdicts;
   if (search.end == TraceEnd::kHung) verdicts = TraceHangVerdicts(trace, search, events);
   AddSilentlyDead(trace, &verdicts);

@@ -20,8 +20,8 @@ namespace lockstep {
 std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
                                        absl::Span<const HostEvent> events);
 
-// The whole way: empty unless the trace ends in a hang.
-std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events);
+// The whole way: empty unless the trace ends in a hang. `stalls_pass`: see SearchTraceHangs.
+std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass);
 
 }  // namespace lockstep
 

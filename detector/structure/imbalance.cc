@@ -172,7 +172,9 @@ std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, do
   const StepProfile others = WithoutSlowRanks(profile);
   std::vector<float> healed = others.own_seconds;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    const double factor = std::min(1.0, usual / of_stage.at(profile.places[rank].stage));
+    const auto stage = of_stage.find(profile.places[rank].stage);
+    if (stage == of_stage.end()) continue;  // nothing is known of any of its ranks
+    const double factor = std::min(1.0, usual / stage->second);
     for (size_t step = 0; step < profile.steps; ++step) {
       healed[rank * profile.steps + step] *= static_cast<float>(factor);
     }
