@@ -14,7 +14,8 @@ constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 constexpr double kJustIssued = 0.1;     // of the own interval: the host was behind, not ahead
 constexpr size_t kExactReference = 32;  // with more peers, leaving oneself out of a median changes nothing
 constexpr double kMinKnown = 0.5;       // share of the operations of a step whose own time is known
-// Of the own time, in one interval: where single intervals weigh more, an unknown one cannot be guessed.
+// Of the own time, in the longest interval: where single intervals of the typical peer weigh more, an unknown one
+// cannot be guessed from the others.
 constexpr double kMostInOneInterval = 0.1;
 constexpr double kOtherLength = 1.3;  // a step of so many times the operations of its peers', or of so many times fewer
 constexpr double kMinApart = 0.25;  // share of the work that lies apart from that between AllToAlls, and stands for it
@@ -39,7 +40,8 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     largest_before = i;
   }
   const uint32_t all = range.end - range.begin;
-  if (known < kMinKnown * all || (known < all && largest > kMostInOneInterval * own)) return;
+  if (known < kMinKnown * all) return;
+  profile->guessed[at] = known < all;
   // Unknown intervals are taken to be like the others.
   const double scale = static_cast<double>(all) / known;
   profile->own[at] = static_cast<float>(own * scale);
@@ -47,6 +49,10 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
   profile->host_bound[at] = static_cast<float>(host_bound * scale);
   profile->largest[at] = static_cast<float>(largest);
   profile->largest_before[at] = largest_before;
+}
+
+void Forget(size_t at, OwnProfile* profile) {
+  profile->own[at] = profile->shared[at] = profile->host_bound[at] = profile->largest[at] = kUnknown;
 }
 
 // Peers do the same work in the same number of operations. Who does not has been counted by another measure (its steps
@@ -66,9 +72,24 @@ void ForgetOtherLengths(const std::vector<int32_t>& peers, const StepTable& step
     for (const int32_t peer : peers) {
       const double length = length_of(peer);
       if (length <= kOtherLength * usual && usual <= kOtherLength * length) continue;
-      const size_t at = static_cast<size_t>(peer) * profile->steps + static_cast<size_t>(step);
-      profile->own[at] = profile->shared[at] = profile->host_bound[at] = profile->largest[at] = kUnknown;
+      Forget(static_cast<size_t>(peer) * profile->steps + static_cast<size_t>(step), profile);
     }
+  }
+}
+
+void ForgetPoorGuesses(const std::vector<int32_t>& peers, size_t step, OwnProfile* profile) {
+  const auto at = [&](int32_t peer) { return static_cast<size_t>(peer) * profile->steps + step; };
+  const bool any =
+      std::any_of(peers.begin(), peers.end(), [&](int32_t peer) { return profile->guessed[at(peer)] != 0; });
+  if (!any) return;
+  std::vector<double> weights;
+  for (const int32_t peer : peers) {
+    const float own = profile->own[at(peer)];
+    if (own > 0) weights.push_back(static_cast<double>(profile->largest[at(peer)] / own));
+  }
+  if (MedianInPlace(&weights) <= kMostInOneInterval) return;
+  for (const int32_t peer : peers) {
+    if (profile->guessed[at(peer)] != 0) Forget(at(peer), profile);
   }
 }
 
@@ -146,6 +167,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   profile.host_bound.assign(cells, kUnknown);
   profile.largest.assign(cells, kUnknown);
   profile.largest_before.assign(cells, kNoOperation);
+  profile.guessed.assign(cells, 0);
   profile.expert_place = ExpertPlaces(trace, roles);
   for (size_t rank = 0; rank < profile.ranks; ++rank) {
     for (int32_t step = 0; step < steps.steps; ++step) {
@@ -159,6 +181,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   for (const std::vector<int32_t>& peers : roles.classes) {
     ForgetOtherLengths(peers, steps, &profile);
     for (int32_t step = 0; step < steps.steps; ++step) {
+      ForgetPoorGuesses(peers, static_cast<size_t>(step), &profile);
       CompareExperts(peers, step, &expert_work, &profile);
       reference.Apply(peers, static_cast<size_t>(step), &profile);
     }

@@ -1,0 +1,80 @@
+// Costs where collectives run beside the work: buckets of gradients, reduced while the backward pass goes on.
+
+#include "detector/localization/healing_gain.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "detector/input.h"
+#include "detector/localization/persistent_excess.h"
+#include "detector/localization/slow_cause.h"
+#include "detector/localization/trace_analysis.h"
+#include "detector/trace/trace.h"
+#include "detector/trace/trace_builder.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kRanks = 8, kSteps = 14, kBuckets = 4, kSlowRank = 3, kOnset = 6;
+constexpr double kForward = 0.04, kBucket = 0.02, kTransfer = 0.0005, kSlowFactor = 1.3;
+
+int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+
+Trace Play() {
+  Random random(1);
+  TraceBuilder builder("job");
+  std::vector<int32_t> handles;
+  const int32_t group = builder.AddCommunicator("dp", "", kRanks);
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    handles.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank / 2))}));
+    builder.AddMember(group, rank, handles.back());
+  }
+  std::vector<double> now(kRanks, 1), work(kRanks), called(kRanks), start(kRanks);
+  uint64_t sequence = 0;
+  for (int32_t step = 0; step < kSteps; ++step) {
+    double end = 0;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      const bool slow = rank == kSlowRank && step >= kOnset;
+      work[rank] = (slow ? kSlowFactor : 1) * (1 + 0.005 * random.Gaussian());
+      called[rank] = now[rank] + kForward * work[rank];
+    }
+    for (int32_t bucket = 0; bucket < kBuckets; ++bucket, ++sequence) {
+      for (size_t rank = 0; rank < kRanks; ++rank) {
+        called[rank] += kBucket * work[rank];
+        start[rank] = std::max(called[rank], end);
+      }
+      end = *std::max_element(start.begin(), start.end()) + kTransfer;
+      for (size_t rank = 0; rank < kRanks; ++rank) {
+        builder.Add(handles[rank], {.enqueue_ns = Nanos(called[rank]),
+                                    .start_ns = Nanos(start[rank]),
+                                    .end_ns = Nanos(end),
+                                    .sequence = sequence,
+                                    .bytes = bucket + 1 < kBuckets ? 25'000'000U : 4'000'000U,
+                                    .communicator = group,
+                                    .kind = OperationKind::kAllReduce});
+      }
+    }
+    for (double& time : now) time = end;
+  }
+  return builder.Build();
+}
+
+TEST(HealingGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
+  const Trace trace = Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].rank, kSlowRank);
+  EXPECT_EQ(suspects[0].first_step, kOnset);
+  const std::vector<HealingGain> gains =
+      GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects));
+  const double healthy = kForward + kBuckets * kBucket;
+  EXPECT_NEAR(gains[0].seconds_per_step, (kSlowFactor - 1) * healthy, 0.1 * (kSlowFactor - 1) * healthy);
+}
+
+}  // namespace
+}  // namespace lockstep
