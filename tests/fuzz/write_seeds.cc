@@ -14,6 +14,8 @@
 #include "collector/store/rollup.h"
 #include "collector/store/values.h"
 #include "collector/testing/report_builder.h"
+#include "detector/counters/minder/lstm_vae.h"
+#include "detector/counters/minder/minder_model.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {
@@ -98,6 +100,13 @@ void WriteRingSeed(const std::filesystem::path& directory) {
   std::filesystem::rename(made, directory / "ring");
 }
 
+void WriteMinderSeed(const std::filesystem::path& file) {
+  MinderModel model;
+  model.metrics.push_back({"m", 0.5, {.parameters = std::vector<float>(LstmVaeLayout(1).size, 0.25F)}});
+  model.integrated = model.metrics[0].network;
+  Write(file, EncodeMinderModel(model));
+}
+
 }  // namespace
 }  // namespace lockstep
 
@@ -108,5 +117,6 @@ int main(int argc, char** argv) {
   lockstep::WriteStorageSeeds(corpus / "storage_fuzzer");
   lockstep::WriteCaptureSeed(corpus / "capture_fuzzer/content");
   lockstep::WriteRingSeed(corpus / "ring_reader_fuzzer");
+  lockstep::WriteMinderSeed(corpus / "minder_model_fuzzer/one_metric");
   return 0;
 }
