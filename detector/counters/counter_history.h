@@ -1,0 +1,69 @@
+// A whole counter history judged as a live detector would have: tick by tick, using nothing newer than each moment.
+//
+// Pure; same input, same output.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_COUNTER_HISTORY_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_COUNTER_HISTORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "detector/counters/machine_alarm.h"
+#include "detector/counters/metric_grid.h"
+#include "detector/counters/metric_table.h"
+#include "detector/counters/peer_detector.h"
+#include "detector/events/event_judge.h"
+
+namespace lockstep {
+
+// A sign with the names that a reader needs.
+struct NamedSign {
+  std::string metric_name;
+  Metric metric = Metric::kUnspecified;
+  bool is_rate = false;
+  bool is_soft = false;
+  std::string device;
+  Excursion excursion;
+  int32_t peers = 0;
+};
+
+struct HistoryCase {
+  int32_t host = -1;
+  CaseKind kind = CaseKind::kAlarm;
+  double score = 0;
+  int64_t onset_ms = 0;
+  int64_t alarm_ms = 0;          // when it was first known
+  int64_t last_ms = 0;           // when it last held
+  bool job_hurt = false;         // at any time while it held
+  double job_loss = 0;           // largest while the job was hurt; see JobActivity::loss
+  std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
+};
+
+struct HistoryFinding {
+  HardwareFinding finding;
+  int32_t host = -1;
+  Metric metric = Metric::kUnspecified;
+  int64_t first_ms = 0;
+};
+
+struct CounterHistory {
+  std::vector<HistoryCase> cases;        // by alarm_ms, then host
+  std::vector<HistoryFinding> findings;  // of rules, by first_ms
+  GridLosses losses;
+  std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name
+  int32_t machines = 0;                    // that could be compared
+  bool activity_known = false;             // whether "the job is hurt" could be told at all
+  bool common_cause = false;               // signs were set aside because too many machines showed them at once
+  int64_t start_ms = 0;
+  int64_t end_ms = 0;
+};
+
+CounterHistory JudgeHistory(const MetricTable& table, const PeerOptions& options);
+
+// The accusations among it, as DetectMachines gives them.
+std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTable& table, const PeerOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_COUNTER_HISTORY_H_

@@ -1,0 +1,97 @@
+#include "detector/counters/metric_traits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "absl/strings/match.h"
+
+namespace lockstep {
+namespace {
+
+using enum Metric;
+
+// Constants of the hardware, states with rules of their own (detector/events), and what describes no work at all.
+constexpr Metric kIgnoredMetrics[] = {
+    kHostOomKillsTotal,        kHostMemoryTotalBytes,   kGpuMemoryTotalBytes,         kGpuMemoryUsedBytes,
+    kGpuClockEventReasons,     kGpuPcieLinkWidthMax,    kGpuPcieLinkGenerationMax,    kGpuRowRemapPending,
+    kGpuRowRemapFailure,       kNcclRasCommunicators,   kNcclRasMissingRanks,         kNcclRasDeadRanks,
+    kNcclRasTimeouts,          kNetCarrierChangesTotal, kNcclRasUnequalCommunicators, kGpuPcieLinkGeneration,
+    kHostMemoryAvailableBytes,
+};
+
+// Of devices, and yet moved by much that is no fault: airflow, other users of a management network.
+constexpr Metric kSoftDeviceMetrics[] = {
+    kNetReceiveBytesTotal,          kNetTransmitBytesTotal,       kNetReceivePacketsTotal,
+    kNetTransmitPacketsTotal,       kNetReceiveDroppedTotal,      kNetTransmitDroppedTotal,
+    kNetReceiveErrorsTotal,         kNetTransmitErrorsTotal,      kGpuTemperatureCelsius,
+    kGpuMemoryUtilizationRatio,     kGpuMemoryTemperatureCelsius, kGpuPcieReceiveBytesPerSecond,
+    kGpuPcieTransmitBytesPerSecond,
+};
+
+// Not utilisation, nor the share of time in which kernels run: both are full while kernels wait for each other.
+constexpr Metric kActivityMetrics[] = {
+    kGpuPowerWatts, kGpuEnergyJoulesTotal, kGpuTensorActiveRatio, kIbReceiveBytesTotal, kIbTransmitBytesTotal,
+};
+
+// Full most of the time, so that small differences say more about the ceiling than about the machine.
+constexpr Metric kSaturatingMetrics[] = {kGpuUtilizationRatio, kGpuGraphicsActiveRatio};
+constexpr double kSaturatingResolution = 0.06;
+constexpr double kClockResolution = 0.03;
+
+template <size_t kCount>
+bool In(const Metric (&list)[kCount], Metric metric) {
+  return std::find(std::begin(list), std::end(list), metric) != std::end(list);
+}
+
+struct Unit {
+  absl::string_view suffix;
+  double absolute_resolution;
+};
+
+constexpr Unit kUnits[] = {{"_ratio", 0.02}, {"_celsius", 2}, {"_watts", 5}, {"_hertz", 1.5e7}};
+
+constexpr double kEventsPerTick = 0.5;
+
+bool IsPause(Metric metric) {
+  return metric >= kNetReceivePauseFramesTotal && metric <= kNetTransmitPauseMicrosecondsTotal;
+}
+bool IsProfiling(Metric metric) { return metric >= kGpuGraphicsActiveRatio && metric <= kGpuNvlinkBytesPerSecond; }
+bool IsGpu(Metric metric) { return metric >= kGpuUtilizationRatio && metric <= kGpuNvlinkBytesPerSecond; }
+bool IsIb(Metric metric) { return metric >= kIbLinkUp && metric <= kIbReceiveIcrcErrorsTotal; }
+bool IsHost(Metric metric) { return metric >= kHostCpuBusyRatio && metric <= kHostOomKillsTotal; }
+
+constexpr MetricArea kAreas[] = {
+    {"GPUs", IsGpu},         {"DCGM profiling", IsProfiling}, {"InfiniBand and RoCE", IsIb},
+    {"PFC pauses", IsPause}, {"load of hosts", IsHost},
+};
+
+}  // namespace
+
+MetricTraits TraitsOf(Metric metric, absl::string_view name) {
+  MetricTraits traits;
+  const MetricInfo* const info = FindMetric(metric);
+  traits.is_rate = info != nullptr && info->kind == MetricKind::kCounter;
+  for (const Unit& unit : kUnits) {
+    if (absl::EndsWith(name, unit.suffix)) traits.absolute_resolution = unit.absolute_resolution;
+  }
+  if (In(kSaturatingMetrics, metric)) traits.absolute_resolution = kSaturatingResolution;
+  if (metric == kGpuSmClockHertz) traits.relative_resolution = kClockResolution;
+  if (In(kIgnoredMetrics, metric)) {
+    traits.family = MetricFamily::kIgnored;
+  } else if (metric >= kNetUp && !In(kSoftDeviceMetrics, metric)) {
+    traits.family = MetricFamily::kDevice;
+  }
+  traits.is_activity = In(kActivityMetrics, metric);
+  return traits;
+}
+
+double ResolutionOf(const MetricTraits& traits, double level, double tick_seconds) {
+  const double relative = traits.relative_resolution * std::abs(level);
+  const double absolute = traits.is_rate ? kEventsPerTick / tick_seconds : traits.absolute_resolution;
+  return std::max(relative, absolute);
+}
+
+absl::Span<const MetricArea> MetricAreas() { return kAreas; }
+
+}  // namespace lockstep

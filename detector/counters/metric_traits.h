@@ -1,0 +1,53 @@
+// What a comparison of machines has to know of a metric: how fine a difference is worth speaking of, and whose it is.
+//
+// A metric that the catalogue does not know is a gauge of unknown unit and is trusted as little as a soft one.
+// Immutable; thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_METRIC_TRAITS_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_METRIC_TRAITS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/metric_catalog.h"
+
+namespace lockstep {
+
+enum class MetricFamily : uint8_t {
+  // Work of GPUs, NICs and what joins them. On an idle or strangled device nothing else lowers it: one such metric
+  // suffices.
+  kDevice,
+  // Load of the host's own resources. Backups, log rotation and system daemons move it on healthy machines: it needs a
+  // witness.
+  kSoft,
+  // Not compared: totals, limits and capacities, states with a rule of their own.
+  kIgnored,
+};
+
+struct MetricTraits {
+  MetricFamily family = MetricFamily::kSoft;
+  bool is_rate = false;
+  // Of the job: a job in trouble shows in the median of it over all machines.
+  bool is_activity = false;
+  double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this
+  double absolute_resolution = 0;     // in the metric's unit; of a rate: see ResolutionOf
+};
+
+MetricTraits TraitsOf(Metric metric, absl::string_view name);
+
+// Differences below this are none, at this level and for values taken over `tick_seconds`. Of a counter at least half
+// an event per tick, so that rare single errors never look like a rate.
+double ResolutionOf(const MetricTraits& traits, double level, double tick_seconds);
+
+// "PFC", "DCGM profiling", ...: the groups of metrics whose absence a verdict has to mention, and a test whether a
+// metric belongs to one.
+struct MetricArea {
+  const char* name;
+  bool (*holds)(Metric metric);
+};
+absl::Span<const MetricArea> MetricAreas();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_METRIC_TRAITS_H_

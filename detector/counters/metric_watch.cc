@@ -1,0 +1,80 @@
+#include "detector/counters/metric_watch.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "detector/counters/behaviour.h"
+
+namespace lockstep {
+
+MetricWatch::MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options)
+    : name_(std::move(name)), metric_(metric), traits_(TraitsOf(metric, name_)), options_(options) {}
+
+void MetricWatch::Place(int32_t row, int32_t duty) {
+  Unit& unit = units_[static_cast<size_t>(row)];
+  auto group = std::find_if(groups_.begin(), groups_.end(), [duty](const Group& other) { return other.duty == duty; });
+  if (group == groups_.end()) {
+    groups_.push_back({duty, std::make_unique<PeerGroup>(traits_, options_), {}, {}});
+    group = groups_.end() - 1;
+  }
+  unit.duty = duty;
+  unit.group = static_cast<size_t>(group - groups_.begin());
+  unit.index = group->peers->AddUnit(unit.host);
+  group->rows.push_back(row);
+}
+
+int32_t MetricWatch::AddUnit(int32_t host, const std::string& device, int32_t duty) {
+  units_.push_back({host, device, duty, 0, 0});
+  Place(units() - 1, duty);
+  return units() - 1;
+}
+
+void MetricWatch::SortByBehaviour() {
+  if (groups_.size() != 1 || groups_[0].duty != -1) return;
+  std::vector<float> levels;
+  std::vector<int32_t> hosts;
+  for (const Unit& unit : units_) {
+    levels.push_back(static_cast<float>(groups_[0].peers->UsualLevel(unit.index)));
+    hosts.push_back(unit.host);
+  }
+  const std::vector<int32_t> duties = DutiesByLevel(levels, hosts);
+  if (duties.empty() || *std::max_element(duties.begin(), duties.end()) == 0) return;
+  groups_.clear();
+  for (size_t row = 0; row < units_.size(); ++row) Place(static_cast<int32_t>(row), duties[row]);
+}
+
+void MetricWatch::Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime) {
+  CHECK(values.size() == units_.size());
+  for (Group& group : groups_) {
+    group.values.clear();
+    for (const int32_t row : group.rows) group.values.push_back(values[static_cast<size_t>(row)]);
+    group.peers->Step(group.values, time_ms, tick_seconds, regime);
+  }
+  if (++ticks_ == kLearningTicks) SortByBehaviour();
+}
+
+bool MetricWatch::HasSigns() const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [](const Group& group) { return !group.peers->excursions().empty(); });
+}
+
+void MetricWatch::AppendSigns(int32_t watch, std::vector<CounterSign>* signs) const {
+  for (const Group& group : groups_) {
+    for (const Excursion& excursion : group.peers->excursions()) {
+      const int32_t row = group.rows[static_cast<size_t>(excursion.unit)];
+      signs->push_back({HostOf(row), DeviceOf(row), watch, excursion, group.peers->units()});
+      signs->back().excursion.unit = row;
+    }
+  }
+}
+
+double MetricWatch::median() const {
+  const auto largest = std::max_element(groups_.begin(), groups_.end(),
+                                        [](const Group& a, const Group& b) { return a.rows.size() < b.rows.size(); });
+  return largest == groups_.end() ? std::numeric_limits<double>::quiet_NaN() : largest->peers->median();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+// One metric of one job: its units, sorted into groups of equal duty, each group compared within itself.
+//
+// Duties are given per unit by the caller (roles from the collectives), or -1 = not known. Units without one are one
+// group at first; after kLearningTicks their usual levels tell whether they are several (behaviour.h), and they start
+// anew in groups of their own. Memory: that of PeerGroup and 60 bytes per unit. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/metric_catalog.h"
+#include "detector/counters/metric_traits.h"
+#include "detector/counters/peer_group.h"
+
+namespace lockstep {
+
+// Something that a unit does and its peers do not.
+struct CounterSign {
+  int32_t host = -1;
+  std::string device;
+  int32_t watch = -1;   // which metric, of the caller's
+  Excursion excursion;  // its unit is that of the watch
+  int32_t peers = 0;    // units compared
+};
+
+class MetricWatch {
+ public:
+  static constexpr int kLearningTicks = 60;
+
+  MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options);
+
+  // Returns the unit's row: 0, 1, ...
+  int32_t AddUnit(int32_t host, const std::string& device, int32_t duty);
+
+  // One value per row, NaN = unknown. `time_ms` must increase. `regime`: what the job as a whole does.
+  void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
+
+  // Appends what stands out now, by group and unit.
+  void AppendSigns(int32_t watch, std::vector<CounterSign>* signs) const;
+  bool HasSigns() const;
+
+  const std::string& name() const { return name_; }
+  Metric metric() const { return metric_; }
+  const MetricTraits& traits() const { return traits_; }
+  int32_t units() const { return static_cast<int32_t>(units_.size()); }
+  int32_t HostOf(int32_t row) const { return units_[static_cast<size_t>(row)].host; }
+  const std::string& DeviceOf(int32_t row) const { return units_[static_cast<size_t>(row)].device; }
+  // Of the largest group; NaN = unknown.
+  double median() const;
+
+ private:
+  struct Unit {
+    int32_t host = -1;
+    std::string device;
+    int32_t duty = -1;
+    size_t group = 0;
+    int32_t index = 0;  // within the group
+  };
+  struct Group {
+    int32_t duty = -1;
+    std::unique_ptr<PeerGroup> peers;
+    std::vector<int32_t> rows;
+    std::vector<float> values;
+  };
+
+  void Place(int32_t row, int32_t duty);
+  void SortByBehaviour();
+
+  std::string name_;
+  Metric metric_;
+  MetricTraits traits_;
+  PeerGroupOptions options_;
+  std::vector<Unit> units_;
+  std::vector<Group> groups_;
+  int64_t ticks_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_

@@ -1,0 +1,141 @@
+// The default detector on counters: which machines went away from their peers, several at once, in seconds.
+//
+// Every metric is watched by itself (metric_watch.h, peer_group.h); this puts together what the metrics of one machine
+// say and asks whether it is a machine's fault at all:
+// - Pooling. The three metrics of a machine with the most evidence add up, a soft one (load of the host, traffic of its
+//   management network) counting a quarter; an alarm needs 1, plus kPerMetric for each metric beyond the first.
+// - Witness. Soft metrics alone accuse nobody unless the job is hurt at the time (job_activity.h): a backup is no
+// fault.
+// - Many at once. When more than `most_at_once` of the machines go the same way in one metric, the cause is common, and
+//   their signs in that metric accuse nobody. FindSharedPlace then says whether they share a leaf, rack or image.
+// - Few machines. Of two or three machines the median cannot tell which one changed: then the one whose level left its
+//   own past, while the others' did not, is accused, or nobody. One machine is never accused.
+// - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the
+//   job got stuck at the same moment, provided that a chance gap of some machine at that moment is unlikely among so
+//   many machines.
+//
+// Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 200 bytes
+// per unit, at most max_units units and max_metrics metrics; the rest is refused and counted. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_DETECTOR_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_PEER_DETECTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/metric_catalog.h"
+#include "detector/counters/job_activity.h"
+#include "detector/counters/machine_alarm.h"
+#include "detector/counters/metric_grid.h"
+#include "detector/counters/metric_table.h"
+#include "detector/counters/metric_watch.h"
+
+namespace lockstep {
+
+struct PeerOptions {
+  double false_alarms_per_machine_day = 1e-4;  // one per day of a fleet of 10,000 machines
+  double series_per_machine = 128;             // for the budget; DetectMachines counts them
+  int64_t min_persistence_ms = 15'000;         // of one metric alone
+  int64_t min_pooled_ms = 10'000;              // of several together
+  int64_t silent_ms = 45'000;
+  int64_t silent_when_stuck_ms = 12'000;
+  double most_at_once = 0.15;         // of the machines; more have a common cause
+  std::vector<int32_t> duty_of_host;  // roles, by host index; empty or -1 = not known
+  int32_t max_units = 1'000'000;
+  int32_t max_metrics = 256;
+  GridOptions grid;
+  // Breaks the detector: accuses the machine next to the one it means. For tests of the evaluation, which must notice.
+  bool sabotage_accuse_neighbour = false;
+};
+
+// Why a machine stands out and is accused, or not.
+enum class CaseKind : uint8_t {
+  kAlarm,    // the machine is different
+  kSoft,     // only in load of its own, and the job does not suffer
+  kSilence,  // nothing comes from it any more
+};
+
+struct MachineCase {
+  int32_t host = -1;
+  CaseKind kind = CaseKind::kAlarm;
+  double score = 0;  // pooled evidence, 1 = enough
+  int64_t onset_ms = 0;
+  int64_t since_ms = 0;            // when it became a case of this kind
+  std::vector<CounterSign> signs;  // the best of each metric, the strongest first; empty for silence
+};
+
+class PeerDetector {
+ public:
+  static constexpr double kPerMetric = 0.1;
+  static constexpr double kSoftWeight = 0.25;
+  static constexpr size_t kPooledMetrics = 3;
+
+  explicit PeerDetector(const PeerOptions& options) : options_(options) {}
+
+  // Index of the metric called `name`, made when it is new; -1 when it is not compared or there are too many.
+  int32_t Watch(absl::string_view name, Metric metric, double tick_seconds);
+  // Row of a new unit of that metric; -1 when there are too many.
+  int32_t AddUnit(int32_t watch, int32_t host, const std::string& device);
+
+  // One tick of one metric, one value per row. `time_ms` must not decrease.
+  void Step(int32_t watch, absl::Span<const float> values, int64_t time_ms, double tick_seconds);
+
+  // What stands at `now_ms`, by host. Must be called at least every few seconds of data time.
+  const std::vector<MachineCase>& Conclude(int64_t now_ms);
+
+  const MetricWatch& watch(int32_t index) const { return watches_[static_cast<size_t>(index)]; }
+  int32_t watches() const { return static_cast<int32_t>(watches_.size()); }
+  const JobActivity& activity() const { return activity_; }
+  bool JobIsHurt() const { return hurt_; }
+  uint64_t refused_units() const { return refused_units_; }
+  // (machine, metric) signs that the newest Conclude set aside because too many machines showed them.
+  int common_signs() const { return common_signs_; }
+
+ private:
+  struct Host {
+    int64_t first_ms = 0;
+    int64_t last_ms = 0;  // newest sample of any metric; 0 = none yet
+    CaseKind kind = CaseKind::kAlarm;
+    int64_t case_since_ms = 0;  // 0 = no case
+    int64_t common_ms = 0;      // when it last went where too many went; 0 = since it last had no signs, never
+    bool has_signs = false;
+    std::vector<size_t> best;  // into signs_, of the current Conclude
+  };
+
+  void CollectSigns();
+  void SetCommonAside(int64_t now_ms);
+  void SetAmbiguousAside(const std::map<int32_t, std::vector<size_t>>& of_metric);
+  std::vector<int32_t> OwnChange(const std::vector<size_t>& signs) const;
+  void JudgeHost(int32_t host, int64_t now_ms);
+  void JudgeSilence(int64_t now_ms);
+  void Open(int32_t host, CaseKind kind, double score, int64_t now_ms);
+
+  PeerOptions options_;
+  std::vector<MetricWatch> watches_;
+  std::vector<Host> hosts_;
+  JobActivity activity_;
+  bool hurt_ = false;
+  int32_t units_ = 0;
+  uint64_t refused_units_ = 0;
+  int common_signs_ = 0;
+  uint64_t gaps_ = 0;  // silences that ended
+  std::vector<CounterSign> signs_;
+  std::vector<bool> common_;  // per sign
+  std::vector<MachineCase> cases_;
+};
+
+// All alarms of a history, in the order of alarm_ms, as a live detector would have raised them: alarm_ms is the data
+// time by which everything that the alarm needs had been sampled. Includes what rules say of error counters
+// (detector/events), when they call it broken. Cost: O(samples). Memory: that of the grid.
+std::vector<MachineAlarm> DetectMachines(const MetricTable& table, const PeerOptions& options);
+
+// metric_name of an alarm that no metric raised, but the lack of all of them.
+inline constexpr char kSilenceName[] = "silence";
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_PEER_DETECTOR_H_

@@ -1,0 +1,218 @@
+#include "detector/counters/peer_group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "base/check.h"
+#include "detector/counters/false_alarm_budget.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMadToSigma = 1.4826;
+constexpr double kMeanToSigma = 1.2533;  // of a normal: mean absolute deviation to standard deviation
+constexpr size_t kFewestValues = 3;
+constexpr double kCalmShare = 1.0 / 3;  // of the evidence: from here on nothing is learnt from a unit
+constexpr double kAwayShare = 0.5;
+constexpr double kMostShares = 5;     // a sum stops growing here, so that it can come back
+constexpr double kLargestStep = 0.4;  // of the evidence, however long a tick is
+constexpr double kSubtleStep = 0.75;  // of what a tick may add to the gross sum
+constexpr double kRecovery = 2;       // most that a tick takes from the subtle sum
+constexpr double kWildest = 4;        // residuals count no more than so many sigma when noise is learnt
+constexpr double kYoungReach = 3;     // spreads that a baseline may move while its phase is new
+constexpr uint16_t kYoungTicks = 20;
+constexpr uint16_t kEstablishedTicks = 120;
+constexpr int64_t kWarmUpTicks = 20;
+constexpr uint16_t kMostSeen = 60'000;
+// A healthy machine's normal score among its peers, at most: 1e-7 of them stand further out.
+constexpr double kNaturalScore = 5.2;
+constexpr double kMostFreedom = 500;
+constexpr double kRecentWeight = 0.2;
+constexpr double kMagnitudeFloor = 0.1;  // where the median is 0, differences below this share of the mean are none
+constexpr double kNoiseFloor = 0.25;     // of the resolution: noise that is 0 would never be learnt again
+constexpr double kPriorBlocks = 50;
+constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
+constexpr double kSmallest = 1e-30;
+
+double MedianOf(std::vector<float>& values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (static_cast<double>(*middle) + *std::max_element(values.begin(), middle)) / 2;
+}
+
+}  // namespace
+
+int32_t PeerGroup::AddUnit(int32_t host) {
+  const bool known =
+      std::any_of(units_.rbegin(), units_.rend(), [host](const Unit& unit) { return unit.host == host; });
+  hosts_ += known ? 0 : 1;
+  units_.emplace_back();
+  units_.back().host = host;
+  return units() - 1;
+}
+
+double PeerGroup::Evidence(const Unit& unit, int side) const { return std::max(unit.gross[side], unit.subtle[side]); }
+
+// Where everybody is, and on which scales to measure. False when there are too few to say so.
+bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick) {
+  const bool without_away = 2 * away_ <= units();
+  scratch_.clear();
+  double magnitude = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i]) || (without_away && units_[i].away)) continue;
+    scratch_.push_back(values[i]);
+    magnitude += std::abs(values[i]);
+  }
+  if (scratch_.size() < kFewestValues) return false;
+  const auto count = static_cast<double>(scratch_.size());
+  const bool first = std::isnan(median_);
+  tick.median = MedianOf(scratch_);
+  for (float& value : scratch_) value = std::abs(value - static_cast<float>(tick.median));
+  const double spread = kMadToSigma * MedianOf(scratch_) * count / (count - 0.8);
+  tick.gain = std::min(0.5, tick_seconds / options_.memory_seconds);
+  magnitude_ += (first ? 1 : tick.gain) * (magnitude / count - magnitude_);
+  median_ = tick.median;
+
+  const int main_phase = phases_.main_phase();
+  const PhaseTable::Match match =
+      phases_.Enter(regime, tick.median, spread, static_cast<int64_t>(scratch_.size()), tick.gain);
+  tick.phase = match.phase;
+  tick.inherited_from = main_phase;
+  if (match.opened) {
+    for (Unit& unit : units_) unit.seen[match.phase] = 0;
+  }
+  const LevelPhase& phase = phases_.at(match.phase);
+  // Metrics that saturate bring machines together in some phases; what a machine is by nature is told by the others.
+  const LevelPhase& main = phases_.at(main_phase);
+  const double usual = main.center == 0 ? 0 : main.spread * std::abs(tick.median / main.center);
+  const double floor = tick.median == 0 ? kMagnitudeFloor * magnitude_ : 0;
+  tick.resolution = std::max({ResolutionOf(traits_, tick.median, tick_seconds), floor, kSmallest});
+  tick.spread = std::max(phase.spread, tick.resolution);
+  tick.between = std::max(usual, tick.spread);
+  tick.noise = std::max(phase.noise, kNoiseFloor * tick.resolution / tick.spread);
+  tick.inflation = std::sqrt(std::max(1.0, wander_));
+  tick.freedom = std::min(
+      kMostFreedom, std::max(2.0, (count - 1) * static_cast<double>(phase.ticks) / (tick.inflation * tick.inflation)));
+  tick.farthest = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
+  const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
+  tick.cap = options_.evidence * std::min(kLargestStep, share);
+  return true;
+}
+
+// Distance to where the unit should be, in spreads. While the phase is new to it, that is anywhere between what it is
+// here so far, which a passing trouble may have moved, and what it usually is.
+double PeerGroup::Residual(Unit& unit, double value, const Tick& tick) const {
+  const double distance = (value - tick.median) / tick.spread;
+  const float usual = unit.baseline[tick.inherited_from];
+  if (unit.seen[tick.phase] == 0) unit.baseline[tick.phase] = usual;
+  const float here = unit.baseline[tick.phase];
+  if (unit.seen[tick.phase] >= kEstablishedTicks) return distance - here;
+  return distance - std::clamp<double>(distance, std::min(here, usual), std::max(here, usual));
+}
+
+void PeerGroup::Sum(Unit& unit, double score, const Tick& tick) const {
+  const double most = kMostShares * options_.evidence;
+  for (int side = 0; side < kSides; ++side) {
+    const double toward = side == 0 ? score : -score;
+    // Log likelihood ratio of a shift by kGross, and of one by 1.
+    const double gross = std::clamp(kGross * toward - kGross * kGross / 2, -kGross * kGross / 2, tick.cap);
+    const double subtle = std::clamp(toward - 0.5, -kRecovery, kSubtleStep * tick.cap);
+    if (unit.gross[side] <= 0 && unit.subtle[side] <= 0) unit.onset_ms[side] = tick.time_ms;
+    unit.gross[side] = static_cast<float>(std::clamp(unit.gross[side] + gross, 0.0, most));
+    unit.subtle[side] = static_cast<float>(std::clamp(unit.subtle[side] + subtle, 0.0, most));
+  }
+}
+
+void PeerGroup::Learn(Unit& unit, double sigma, double value, const Tick& tick) {
+  const double residual = (value - tick.median) / tick.spread - unit.baseline[tick.phase];
+  noise_sum_ += std::min(std::abs(residual), kWildest * tick.noise);
+  ++learnt_;
+  unit.block_sum += static_cast<float>(std::clamp(residual * tick.spread / sigma, -kWildest, kWildest));
+  if (++unit.block_ticks == kBlockTicks) {
+    blocks_ = std::min(blocks_ + 1, kMostBlocks);
+    wander_ +=
+        (static_cast<double>(unit.block_sum) * unit.block_sum / kBlockTicks - wander_) / (kPriorBlocks + blocks_);
+    unit.block_sum = 0;
+    unit.block_ticks = 0;
+  }
+  const double own = std::abs(residual) / tick.noise;
+  unit.own_noise += static_cast<float>(2 * tick.gain * (kMeanToSigma * std::min(own, kWildest) - unit.own_noise));
+
+  uint16_t& seen = unit.seen[tick.phase];
+  float& baseline = unit.baseline[tick.phase];
+  const double weight = std::max(tick.gain, 1.0 / (1 + seen));
+  const double reach = seen < kYoungTicks ? kYoungReach * tick.between / tick.spread : kWildest * tick.noise;
+  const double learnt = baseline + weight * std::clamp(residual, -reach, reach);
+  baseline = static_cast<float>(std::clamp(learnt, -tick.farthest, tick.farthest));
+  if (seen < kMostSeen) ++seen;
+
+  if (!unit.has_usual) {
+    unit.has_usual = true;
+    unit.usual = unit.recent = static_cast<float>(value);
+  }
+  unit.usual_noise += static_cast<float>(tick.gain * (std::abs(value - unit.usual) - unit.usual_noise));
+  unit.usual += static_cast<float>(tick.gain * (value - unit.usual));
+}
+
+void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick) {
+  const Unit& unit = units_[static_cast<size_t>(index)];
+  for (int side = 0; side < kSides; ++side) {
+    const double share = Evidence(unit, side) / options_.evidence;
+    if (share < kWorthMention) continue;
+    const double own = std::max<double>(kMeanToSigma * unit.usual_noise, tick.resolution);
+    excursions_.push_back({.unit = index,
+                           .up = side == 0,
+                           .share = share,
+                           .level = value,
+                           .median = tick.median,
+                           .excess = unit.excess,
+                           .sigmas = std::abs(unit.excess) / sigma,
+                           .own_shift = (unit.recent - unit.usual) / own,
+                           .onset_ms = unit.onset_ms[side]});
+  }
+}
+
+void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime) {
+  CHECK(values.size() == units_.size());
+  excursions_.clear();
+  Tick tick;
+  if (!Locate(values, tick_seconds, regime, tick)) return;
+  tick.time_ms = time_ms;
+  ++ticks_;
+  noise_sum_ = 0;
+  learnt_ = 0;
+  away_ = 0;
+  for (size_t i = 0; i < units_.size(); ++i) {
+    Unit& unit = units_[i];
+    if (std::isnan(values[i])) {
+      away_ += unit.away ? 1 : 0;
+      continue;
+    }
+    const double value = values[i];
+    const double residual = Residual(unit, value, tick);
+    const double noise = tick.noise * tick.spread * std::max(1.0f, unit.own_noise);
+    const double young = tick.between / (1 + unit.seen[tick.phase]);
+    const double sigma = std::hypot(std::max(noise * tick.inflation, tick.resolution), young);
+    const double raw = residual * tick.spread / sigma;
+    const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
+    if (ticks_ > kWarmUpTicks) Sum(unit, score, tick);
+    unit.excess += static_cast<float>(kRecentWeight * (residual * tick.spread - unit.excess));
+    unit.recent += static_cast<float>(kRecentWeight * (value - unit.recent));
+    const double evidence = std::max(Evidence(unit, 0), Evidence(unit, 1));
+    const bool calm = evidence < kCalmShare * options_.evidence;
+    const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
+    if (calm || settling) Learn(unit, noise, value, tick);
+    unit.away = evidence > kAwayShare * options_.evidence;
+    away_ += unit.away ? 1 : 0;
+    if (evidence >= kWorthMention * options_.evidence) List(static_cast<int32_t>(i), value, sigma, tick);
+  }
+  if (learnt_ == 0) return;
+  const auto learnt = static_cast<double>(learnt_);
+  LevelPhase& phase = phases_.at(tick.phase);
+  const double weight = std::max(tick.gain, 1.0 / (10 + static_cast<double>(phase.ticks)));
+  phase.noise += weight * (kMeanToSigma * noise_sum_ / learnt - phase.noise);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,141 @@
+// Units of equal duty and one metric: which of them went away from the others, on how much evidence.
+//
+// Once per tick, for all units together:
+// 1. The median over the units that are not themselves away is where everybody is (Rousseeuw and Croux 1993: up to
+//    half of the units may be anywhere); it also tells the phase of the job (phase_table.h). Common mode, such as
+//    checkpoints, drift of the day and the stop of the whole job, is gone with it.
+// 2. What is left of a unit is its signed distance to the median in units of the spread between machines in this
+//    phase. A unit's own usual distance in this phase is its baseline, learnt slowly; it cannot learn further away than
+//    a healthy one among so many peers could stand (StudentOf), so that a machine which is odd from the start stays so.
+// 3. The residual is measured on max(noise of the group, noise of the unit's own past, resolution of the metric),
+//    widened for noise that remembers: by how much more sums over kBlockTicks vary than they would if ticks were
+//    independent (the effective sample size, measured); and wider still while the phase is new to the unit.
+// 4. Two CUSUM sums (false_alarm_budget.h) in either direction: for gross changes (kGross sigma) and subtle ones
+//    (1 sigma). No tick adds more than its share, so that an alarm needs min_persistence at least.
+// Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
+// concurrent faults), and nothing is learnt from them.
+//
+// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 120 bytes per
+// unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "detector/counters/metric_traits.h"
+#include "detector/counters/phase_table.h"
+
+namespace lockstep {
+
+struct PeerGroupOptions {
+  double evidence = 27;  // nats that an alarm needs
+  int64_t min_persistence_ms = 15'000;
+  double memory_seconds = 600;  // time constant of what is learnt
+};
+
+struct Excursion {
+  int32_t unit = -1;
+  bool up = false;
+  double share = 0;      // of the evidence that an alarm needs; 1 = enough
+  double level = 0;      // of the unit, newest
+  double median = 0;     // of its peers
+  double excess = 0;     // recent mean distance to where the unit should be, in the metric's unit
+  double sigmas = 0;     // the same over the noise
+  double own_shift = 0;  // of its level against its own past, in deviations of that past
+  int64_t onset_ms = 0;  // when the sum last left 0
+};
+
+class PeerGroup {
+ public:
+  static constexpr double kGross = 3;           // sigma
+  static constexpr double kWorthMention = 0.3;  // share of the evidence from which an excursion is listed
+
+  PeerGroup(const MetricTraits& traits, const PeerGroupOptions& options) : traits_(traits), options_(options) {}
+
+  // Returns the unit's index: 0, 1, ...
+  int32_t AddUnit(int32_t host);
+  int32_t HostOf(int32_t unit) const { return units_[static_cast<size_t>(unit)].host; }
+
+  // One value per unit. `time_ms` must increase. `regime`: what the job as a whole does (job_activity.h).
+  void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
+
+  // After the newest Step, by unit.
+  const std::vector<Excursion>& excursions() const { return excursions_; }
+  int32_t units() const { return static_cast<int32_t>(units_.size()); }
+  int32_t hosts() const { return hosts_; }
+  // NaN before the first judged tick.
+  double median() const { return median_; }
+  double UsualLevel(int32_t unit) const { return units_[static_cast<size_t>(unit)].usual; }
+
+ private:
+  static constexpr int kSides = 2;  // up, down
+  static constexpr int kBlockTicks = 16;
+  static constexpr double kUsualWander = 4;  // until it is known
+
+  struct Unit {
+    int32_t host = -1;
+    bool away = false;
+    bool has_usual = false;
+    uint16_t seen[PhaseTable::kPhases] = {};  // ticks, saturating
+    float baseline[PhaseTable::kPhases] = {};
+    float gross[kSides] = {};
+    float subtle[kSides] = {};
+    float own_noise = 1;  // over the noise of the group
+    float block_sum = 0;  // of residuals, in noise
+    uint8_t block_ticks = 0;
+    float excess = 0;       // recent mean residual, in the metric's unit
+    float usual = 0;        // level, slow mean
+    float usual_noise = 0;  // mean distance to it
+    float recent = 0;       // level, fast mean
+    int64_t onset_ms[kSides] = {};
+  };
+
+  // What all units share in one tick.
+  struct Tick {
+    double median = 0;
+    double spread = 0;
+    double between = 0;  // how far apart machines stand by their nature, in any phase
+    double resolution = 0;
+    double noise = 1;
+    double inflation = 1;
+    double freedom = 1;
+    double farthest = 0;  // a baseline's limit
+    double gain = 0;
+    double cap = 0;
+    int phase = 0;
+    int inherited_from = 0;
+    int64_t time_ms = 0;
+  };
+
+  bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
+  double Residual(Unit& unit, double value, const Tick& tick) const;
+  void Sum(Unit& unit, double score, const Tick& tick) const;
+  void Learn(Unit& unit, double sigma, double value, const Tick& tick);
+  void List(int32_t index, double value, double sigma, const Tick& tick);
+  double Evidence(const Unit& unit, int side) const;
+
+  MetricTraits traits_;
+  PeerGroupOptions options_;
+  std::vector<Unit> units_;
+  int32_t hosts_ = 0;
+  int32_t away_ = 0;
+  int64_t ticks_ = 0;
+  PhaseTable phases_;
+  double magnitude_ = 0;          // slow mean of |value|
+  double wander_ = kUsualWander;  // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
+  double blocks_ = 0;
+  double median_ = std::numeric_limits<double>::quiet_NaN();
+  std::vector<float> scratch_;
+  std::vector<Excursion> excursions_;
+  // Of the current tick.
+  double noise_sum_ = 0;
+  int64_t learnt_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_

@@ -1,0 +1,60 @@
+#include "detector/counters/phase_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr double kSameLevel = 0.08;     // of the center: medians this near are one phase
+constexpr double kMedianErrors = 4;     // or within so many standard errors of the median
+constexpr double kInheritedTicks = 10;  // weight of what a new phase inherits
+
+}  // namespace
+
+int PhaseTable::main_phase() const {
+  // While everything stands, many counters do so too and tell nothing about machines.
+  const auto rank = [](const LevelPhase& phase) {
+    return std::pair(phase.regime == 0 && phase.center != 0, phase.ticks);
+  };
+  const auto most = std::max_element(phases_.begin(), phases_.end(),
+                                     [&](const LevelPhase& a, const LevelPhase& b) { return rank(a) < rank(b); });
+  return static_cast<int>(most - phases_.begin());
+}
+
+PhaseTable::Match PhaseTable::Enter(int regime, double median, double spread, int64_t values, double gain) {
+  ++tick_;
+  int nearest = -1;
+  double least = 0;
+  for (int i = 0; i < kPhases; ++i) {
+    const LevelPhase& phase = at(i);
+    if (phase.ticks == 0 || phase.regime != regime) continue;
+    const double distance = std::abs(median - phase.center);
+    const double error = kMedianErrors * phase.spread / std::sqrt(static_cast<double>(values));
+    if (distance > std::max(kSameLevel * std::abs(phase.center), error)) continue;
+    if (nearest < 0 || distance < least) {
+      nearest = i;
+      least = distance;
+    }
+  }
+  const bool opened = nearest < 0;
+  if (opened) {
+    const auto oldest = std::min_element(phases_.begin(), phases_.end(), [](const LevelPhase& a, const LevelPhase& b) {
+      return a.last_tick < b.last_tick;
+    });
+    nearest = static_cast<int>(oldest - phases_.begin());
+    const LevelPhase& main = at(main_phase());
+    const double ratio = main.center == 0 ? 0 : std::abs(median / main.center);
+    *oldest = {median, std::max(spread, main.spread * ratio), std::max(1.0, main.noise), regime, 0, 0};
+  }
+  LevelPhase& phase = at(nearest);
+  const double weight = std::max(gain, 1 / (kInheritedTicks + static_cast<double>(phase.ticks)));
+  phase.center += weight * (median - phase.center);
+  phase.spread += weight * (spread - phase.spread);
+  ++phase.ticks;
+  phase.last_tick = tick_;
+  return {nearest, opened};
+}
+
+}  // namespace lockstep
