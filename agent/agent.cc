@@ -69,10 +69,11 @@ void Agent::Run(StopSignal& stop, const std::function<void()>& alive) {
 }
 
 bool Agent::WaitUntil(int64_t next_ns, StopSignal& stop) {
-  const int64_t slices = (next_ns - clock_.MonotonicNanos()) / RingsSource::kKeepUpNanos;
-  for (int64_t i = 0; i < slices && clock_.MonotonicNanos() < next_ns; ++i) {
-    if (stop.WaitFor(RingsSource::kKeepUpNanos)) return true;
-    rings_->KeepUp();
+  const int64_t last_look_ns = next_ns - clock_.MonotonicNanos() - RingsSource::kKeepUpNanos;
+  for (int64_t passed_ns = 0; passed_ns <= last_look_ns && clock_.MonotonicNanos() < next_ns;) {
+    const int64_t pause_ns = rings_->KeepUp();
+    if (stop.WaitFor(pause_ns)) return true;
+    passed_ns += pause_ns;
   }
   return stop.WaitFor(next_ns - clock_.MonotonicNanos());
 }

@@ -177,8 +177,16 @@ double TimeAllCallbacks(Player& player, int channels) {
   return nanos / kOperations;
 }
 
+// One reading of the clock that every figure contains, to tell a slow machine from a slow recorder.
+double TimeClock() {
+  const double begin_ns = ThreadCpuNanos();
+  int64_t sum = 0;
+  for (int i = 0; i < kOperations; ++i) sum += Now();
+  return sum == 0 ? 0 : (ThreadCpuNanos() - begin_ns) / kOperations;
+}
+
 void MeasureCallbacks(Player& player) {
-  std::vector<double> p50, p99, coll_only, two, sixteen;
+  std::vector<double> p50, p99, coll_only, two, sixteen, clock;
   for (int run = 0; run < kRuns; ++run) {
     const Percentiles enqueue = TimeEnqueue(player, [&] { player.Enqueue(); });
     p50.push_back(enqueue.p50);
@@ -186,7 +194,9 @@ void MeasureCallbacks(Player& player) {
     coll_only.push_back(TimeEnqueue(player, [&] { player.EnqueueCollOnly(); }).p50);
     two.push_back(TimeAllCallbacks(player, 2));
     sixteen.push_back(TimeAllCallbacks(player, 16));
+    clock.push_back(TimeClock());
   }
+  PrintMeasurement("driver_clock_ns", Median(clock), "ns");
   PrintMeasurement("enqueue_ns_p50", Median(p50), "ns");
   PrintMeasurement("enqueue_ns_p99", Median(p99), "ns");
   PrintMeasurement("enqueue_coll_only_ns_p50", Median(coll_only), "ns");
@@ -222,19 +232,36 @@ class LiveAgent {
     return source_.total();
   }
 
+  // Longest from one look to the next, so far; once stopped.
+  int64_t longest_pause_ns() const { return longest_pause_ns_; }
+
  private:
   void Run() {
     // As the agent does: a look at busy rings between the ticks.
     for (;;) {
       Collect();
-      for (int64_t passed = 0; passed < kTickNanos; passed += RingsSource::kKeepUpNanos) {
-        if (stop_.WaitFor(RingsSource::kKeepUpNanos)) return;
-        source_.KeepUp();
+      for (int64_t passed_ns = 0; passed_ns < kTickNanos;) {
+        const int64_t pause_ns = KeepUp();
+        if (stop_.WaitFor(pause_ns)) return;
+        passed_ns += pause_ns;
       }
     }
   }
 
+  // A look begins.
+  void NoteLook() {
+    const int64_t now_ns = Now();
+    if (last_look_ns_ != 0) longest_pause_ns_ = std::max(longest_pause_ns_, now_ns - last_look_ns_);
+    last_look_ns_ = now_ns;
+  }
+
+  int64_t KeepUp() {
+    NoteLook();
+    return source_.KeepUp();
+  }
+
   void Collect() {
+    NoteLook();
     wire::AgentReport report;
     Tick tick;
     tick.monotonic_ns = Now();
@@ -244,6 +271,8 @@ class LiveAgent {
   static constexpr int64_t kTickNanos = kNanosPerSecond;  // the agent's default
   RingsSource source_;
   StopSignal stop_;
+  int64_t last_look_ns_ = 0;
+  int64_t longest_pause_ns_ = 0;
   std::thread thread_;
 };
 
@@ -273,6 +302,7 @@ absl::Status MeasureLoss(Player& player, const std::string& ring_directory) {
   const uint64_t lost = after.counters.lost - before.counters.lost;
   PrintMeasurement("lost_records", static_cast<double>(total.overwritten + total.malformed + lost), "records");
   PrintMeasurement("lost_records_of", static_cast<double>(sent), "records");
+  PrintMeasurement("agent_longest_pause", static_cast<double>(agent.longest_pause_ns()) / 1e6, "ms");
   PrintMeasurement("ring_bytes_per_process", static_cast<double>(file_bytes), "B");
   return absl::OkStatus();
 }

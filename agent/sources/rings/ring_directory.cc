@@ -46,6 +46,8 @@ int64_t LastSignOfLifeNs(const RingReader& reader, const RingSnapshot& snapshot)
 }
 
 constexpr uint32_t kMaxKeptStride = 1u << 20;
+// A ring that has filled by one in this many since the last look is busy.
+constexpr uint32_t kBusyShare = 16;
 
 // Leaves out what is no multiple of the stride, which has just grown.
 void Thin(RingSnapshot& kept) {
@@ -102,11 +104,15 @@ absl::Status RingDirectory::Poll(int64_t now_ns) {
   return directory.ok() ? absl::OkStatus() : directory.status();
 }
 
-void RingDirectory::KeepUp() {
+bool RingDirectory::KeepUp() {
+  bool is_any_busy = false;
   for (auto& [name, ring] : rings_) {
     const bool is_followed = ring.gone_at_ns == 0 && !ring.damaged;
-    if (is_followed && ring.reader->Backlog() >= ring.reader->header().operation_capacity / 4) Keep(ring);
+    if (!is_followed || ring.reader->Backlog() < ring.reader->header().operation_capacity / kBusyShare) continue;
+    Keep(ring);
+    is_any_busy = true;
   }
+  return is_any_busy;
 }
 
 void RingDirectory::Keep(FollowedRing& ring) {

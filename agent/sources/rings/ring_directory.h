@@ -62,10 +62,10 @@ class RingDirectory {
   // Looks at the directory and at every ring. NOT_FOUND while there is no directory.
   absl::Status Poll(int64_t now_ns);
 
-  // Between two Polls: reads the rings that would turn before the next one and keeps what it finds for it. Costs one
-  // short read for each ring that is not busy. At most kMaxKept operations are kept; beyond them a ring's are thinned
-  // by a power of two of the sequence, as in reports.
-  void KeepUp();
+  // Between two Polls: reads the rings that would turn before the next one and keeps what it finds for it; whether
+  // there were any. Costs one short read for each ring that is not busy. At most kMaxKept operations are kept; beyond
+  // them a ring's are thinned by a power of two of the sequence, as in reports.
+  bool KeepUp();
 
   // Asks the NCCL profiler recorders of `ranks` (empty = all) of `job` for the events of `mask`, for `duration_ns`.
   // Returns how many were asked; UNAVAILABLE = none could be.
