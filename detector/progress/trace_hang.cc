@@ -18,8 +18,8 @@ namespace {
 // by themselves. A tenth may wait for something that the records do not show, a quarter where some are lost.
 constexpr double kMaxUnexplained = 0.1;
 constexpr double kMaxUnexplainedWithLosses = 0.25;
-// Causes are few: at most every twentieth host, or two where there are some, and one stuck transfer. Ranks of equal
-// duty do equal things at equal times: those of several hosts that do the same are at work.
+// Causes are few: as many as every twentieth host, or two where there are some hosts, and one stuck transfer. Ranks of
+// equal duty do equal things at equal times: several that do the same are at work.
 constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
 // A wait that the clocks show must be this many times as long as the longest finished operation, and a second more.
@@ -423,21 +423,26 @@ class Search {
            (longest_usual_ns_ > 0 ? kLongWaitFloorNs + kLongWaitMultiple * longest_usual_ns_ : kUnknownLongWaitNs);
   }
 
+  // A place is a whole host, or a single rank: that some ranks of a host are all that the others wait for, and the rest
+  // of them not, is what the end of a file looks like.
   bool CausesAreFew() const {
-    std::map<int32_t, size_t> places;  // hosts with the number of their ranks that are causes
+    std::map<int32_t, size_t> causes, ranks;  // by host
+    for (const TraceRank& rank : trace_.ranks) ++ranks[rank.host];
     int32_t transfers = 0;
-    const bool one_host = trace_.hosts.size() < 2;
     for (const TraceHang& hang : found_.hangs) {
       if (hang.kind == TraceHangKind::kTransfer) ++transfers;
       if (hang.kind != TraceHangKind::kNotEntered && hang.kind != TraceHangKind::kNotFinished) continue;
-      for (const int32_t rank : hang.ranks) ++places[one_host ? rank : trace_.ranks[static_cast<size_t>(rank)].host];
+      for (const int32_t rank : hang.ranks) ++causes[trace_.ranks[static_cast<size_t>(rank)].host];
     }
-    const auto several =
-        std::count_if(places.begin(), places.end(), [](const auto& place) { return place.second > 1; });
-    const size_t all = one_host ? ranks_ : trace_.hosts.size();
-    const size_t few = all >= kSomeHosts ? 2 : 1;
-    return places.size() <= std::max(few, all / kCauseShare) &&
-           static_cast<size_t>(several) <= std::max<size_t>(1, all / kCauseShare) && transfers <= 1;
+    size_t places = 0, whole_hosts = 0;
+    for (const auto& [host, count] : causes) {
+      const bool whole = count > 1 && count == ranks[host];
+      whole_hosts += whole ? 1 : 0;
+      places += whole ? 1 : count;
+    }
+    const size_t hosts = trace_.hosts.size();
+    const size_t few = std::max<size_t>(hosts >= kSomeHosts ? 2 : 1, hosts / kCauseShare);
+    return places <= few && whole_hosts <= std::max<size_t>(1, hosts / kCauseShare) && transfers <= 1;
   }
 
   const TraceFrontier& frontier_;

@@ -278,6 +278,16 @@ TEST_F(FourRanks, AHostOfWhichNothingStandsAnywhereIsUnreachable) {
   EXPECT_EQ(verdicts[0].culprits[0].rank, -1);
 }
 
+TEST_F(FourRanks, SomeRanksOfAHostAtWorkAreTheEndOfTheRecords) {
+  job_.gpus_per_host = 4;
+  job_.host_stops_at[1] = 2;
+  Play();
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{1});
+  job_.host_stops_at[2] = 2;
+  Play();
+  EXPECT_TRUE(Find().empty()) << Told(Find());
+}
+
 TEST_F(FourRanks, AMemberWithoutAnyRecordIsNotInnocent) {
   job_.host_stops_at[2] = 0;
   Play();
