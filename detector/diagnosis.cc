@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
@@ -57,8 +57,9 @@ void AddSlowRanks(const TraceAnalysis& analysis, const DiagnosisOptions& options
   }
 }
 
-JobState StateOf(const JobReport& report, const TraceAnalysis& analysis) {
-  JobState state = analysis.steps.steps < kMinSuspectSteps ? JobState::kUnknown : JobState::kHealthy;
+// `judged`: finding nothing means that nothing is wrong.
+JobState StateOf(const JobReport& report, bool judged) {
+  JobState state = judged ? JobState::kHealthy : JobState::kUnknown;
   for (const Verdict& verdict : report.verdicts) {
     if (IsHang(verdict)) return JobState::kHung;
     const bool often = verdict.cost.steps_affected_fraction >= 0.5;
@@ -74,16 +75,11 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
                      [](const Verdict& verdict) { return verdict.scope == VerdictScope::kSoftware; });
 }
 
-void Abstain(const TraceAnalysis& analysis, JobReport* report) {
+void Abstain(std::string reason, JobReport* report) {
   Verdict verdict;
   verdict.scope = VerdictScope::kUnknown;
   verdict.advice = Advice::kNone;
-  verdict.evidence.push_back(
-      {EvidenceKind::kAbstained,
-       analysis.trace->operations.empty()
-           ? "There are no operation records to judge."
-           : absl::StrFormat("The records hold %d whole steps; no judgement is made on fewer than %d.",
-                             analysis.steps.steps, kMinSuspectSteps)});
+  verdict.evidence.push_back({EvidenceKind::kAbstained, std::move(reason)});
   report->verdicts.push_back(std::move(verdict));
 }
 
@@ -109,8 +105,9 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     if (IsHang(a) != IsHang(b)) return IsHang(a);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
-  report.state = StateOf(report, analysis);
-  if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(analysis, &report);
+  std::string not_judged = WhyNotJudged(analysis);
+  report.state = StateOf(report, not_judged.empty());
+  if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
   return report;
 }
 

@@ -74,7 +74,7 @@ class Writer {
   void SayVictims(const TraceHang& hang, Verdict* verdict) const {
     std::string text = absl::StrFormat("%d of %d ranks wait for it, %d of them there", hang.victims,
                                        trace_.ranks.size(), hang.waiting);
-    if (hang.waited_ns > 0) {
+    if (hang.waited_ns >= kNanosPerSecond) {
       absl::StrAppend(&text, absl::StrFormat("; the clock of one host shows a wait of at least %.1f s",
                                              static_cast<double>(hang.waited_ns) / kNanosPerSecond));
     }
