@@ -51,7 +51,8 @@ void JobActivity::Conclude(int64_t time_ms) {
     ++known;
     standing = standing && activity.now < kStanding * activity.usual;
     loss_ = std::max(loss_, 1 - activity.now / activity.usual);
-    slowest = std::max(slowest, 1 - activity.recent / activity.usual);
+    // Traffic comes in bursts that are as long as steps: its mean over less than many of them says nothing.
+    if (metric >= Metric::kGpuUtilizationRatio) slowest = std::max(slowest, 1 - activity.recent / activity.usual);
   }
   standing = standing && known > 0;
   if (!standing) loss_ = slowest;

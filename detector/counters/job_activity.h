@@ -5,7 +5,7 @@
 // - standing: all of them far below their usual mean. While GPUs are at full utilisation nonetheless, they spin inside
 //   operations that do not end (stuck, kStuckMs); while they are idle it may be a checkpoint, and counts only after
 //   kPauseMs.
-// - slower: the mean over kRecentSeconds is kSlower below its usual, for kSlowerMs: each step has become longer, and so
+// - slower: the mean of what GPUs do over kRecentSeconds is kSlower below its usual, for kSlowerMs: each step has become longer, and so
 //   the share of it in which GPUs compute smaller.
 // Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. Not thread-safe.
 
@@ -22,13 +22,13 @@ namespace lockstep {
 class JobActivity {
  public:
   static constexpr double kLearningSeconds = 60;
-  static constexpr double kRecentSeconds = 30;
+  static constexpr double kRecentSeconds = 40;
   static constexpr double kUsualSeconds = 600;
   static constexpr double kStanding = 0.6;  // of the usual mean
-  static constexpr double kSlower = 0.025;
+  static constexpr double kSlower = 0.03;
   static constexpr int64_t kStuckMs = 8000;
   static constexpr int64_t kPauseMs = 30'000;
-  static constexpr int64_t kSlowerMs = 15'000;
+  static constexpr int64_t kSlowerMs = 25'000;
   static constexpr double kLongestTickSeconds = 5;  // slower metrics come too late to tell
 
   // The median over all machines of one activity metric or of GPU utilisation, for the tick that ended at `time_ms`.

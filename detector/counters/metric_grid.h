@@ -29,7 +29,7 @@ namespace lockstep {
 struct GridOptions {
   int64_t tick_ms = 0;  // of all metrics; 0 = the median interval between samples, for each metric
   // A host whose history begins and ends this much earlier or later than those of the others has another clock.
-  int64_t max_clock_offset_ms = 60'000;
+  int64_t max_clock_offset_ms = 5'000;
   int64_t max_ticks = 200'000;      // of one metric; the newest are kept
   int64_t max_cells = 250'000'000;  // of all metrics together; the newest ticks are kept
 };

@@ -56,6 +56,10 @@ void MetricWatch::Step(absl::Span<const float> values, int64_t time_ms, double t
   if (++ticks_ == kLearningTicks) SortByBehaviour();
 }
 
+void MetricWatch::Resettle() {
+  for (Group& group : groups_) group.peers->Resettle();
+}
+
 bool MetricWatch::HasSigns() const {
   return std::any_of(groups_.begin(), groups_.end(),
                      [](const Group& group) { return !group.peers->excursions().empty(); });

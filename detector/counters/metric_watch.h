@@ -40,6 +40,9 @@ class MetricWatch {
   // One value per row, NaN = unknown. `time_ms` must increase. `regime`: what the job as a whole does.
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
 
+  // See PeerGroup.
+  void Resettle();
+
   // Appends what stands out now, by group and unit.
   void AppendSigns(int32_t watch, std::vector<CounterSign>* signs) const;
   bool HasSigns() const;

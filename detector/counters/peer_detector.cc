@@ -24,6 +24,7 @@ constexpr size_t kMostSigns = 8;          // kept of a case
 constexpr int64_t kGapMs = 8000;          // a silence worth counting
 constexpr int64_t kCoincidenceMs = 9000;  // around the moment at which the job got stuck
 constexpr double kChanceGaps = 0.05;      // expected in that time, at most
+constexpr int64_t kResettleMs = 60'000;   // after so long, what moved many at once is how things are
 constexpr int64_t kTogetherMs = 45'000;   // a soft sign and the harm to the job that it explains
 constexpr double kFreshHosts = 0.7;       // of all must report while one is called silent
 
@@ -114,8 +115,17 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     of_metric[signs_[i].watch].push_back(i);
   }
   for (const auto& [way, hosts] : same_way) {
-    if (static_cast<int32_t>(hosts.size()) <= most) continue;
+    int64_t& since_ms = common_since_ms_[way];
+    if (static_cast<int32_t>(hosts.size()) <= most) {
+      since_ms = 0;
+      continue;
+    }
+    if (since_ms == 0) since_ms = now_ms;
     for (const int32_t host : hosts) hosts_[static_cast<size_t>(host)].common_ms = now_ms;
+    if (now_ms - since_ms >= kResettleMs) {
+      watches_[static_cast<size_t>(way.first)].Resettle();
+      since_ms = 0;
+    }
   }
   for (size_t i = 0; i < signs_.size(); ++i) {
     const CounterSign& sign = signs_[i];

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -122,7 +123,8 @@ class PeerDetector {
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;
   int common_signs_ = 0;
-  uint64_t gaps_ = 0;  // silences that ended
+  std::map<std::pair<int32_t, bool>, int64_t> common_since_ms_;  // by metric and direction; 0 = not now
+  uint64_t gaps_ = 0;                                            // silences that ended
   std::vector<CounterSign> signs_;
   std::vector<bool> common_;  // per sign
   std::vector<MachineCase> cases_;

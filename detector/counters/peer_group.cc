@@ -22,6 +22,7 @@ constexpr double kRecovery = 2;       // most that a tick takes from the subtle 
 constexpr double kWildest = 4;        // residuals count no more than so many sigma when noise is learnt
 constexpr double kYoungReach = 3;     // spreads that a baseline may move while its phase is new
 constexpr uint16_t kYoungTicks = 20;
+constexpr uint16_t kResettledTicks = 10;
 constexpr uint16_t kEstablishedTicks = 120;
 constexpr int64_t kWarmUpTicks = 20;
 constexpr uint16_t kMostSeen = 60'000;
@@ -31,7 +32,9 @@ constexpr double kMostFreedom = 500;
 constexpr double kRecentWeight = 0.2;
 constexpr double kMagnitudeFloor = 0.1;  // where the median is 0, differences below this share of the mean are none
 constexpr double kNoiseFloor = 0.25;     // of the resolution: noise that is 0 would never be learnt again
-constexpr double kPriorBlocks = 50;
+// Small shifts for a long time are what imperfectly known noise looks like, too.
+constexpr double kSubtleWeight = 0.65;
+constexpr double kPriorBlocks = 80;
 constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
 constexpr double kSmallest = 1e-30;
 
@@ -53,7 +56,23 @@ int32_t PeerGroup::AddUnit(int32_t host) {
   return units() - 1;
 }
 
-double PeerGroup::Evidence(const Unit& unit, int side) const { return std::max(unit.gross[side], unit.subtle[side]); }
+double PeerGroup::Evidence(const Unit& unit, int side) const {
+  return std::max<double>(unit.gross[side], kSubtleWeight * unit.subtle[side]);
+}
+
+void PeerGroup::Resettle() {
+  for (Unit& unit : units_) {
+    for (int phase = 0; phase < PhaseTable::kPhases; ++phase) {
+      unit.baseline[phase] += static_cast<float>(unit.excess / last_spread_);
+      unit.seen[phase] = std::min(unit.seen[phase], kResettledTicks);
+    }
+    for (int side = 0; side < kSides; ++side) unit.gross[side] = unit.subtle[side] = 0;
+    unit.excess = 0;
+    unit.away = false;
+  }
+  away_ = 0;
+  excursions_.clear();
+}
 
 // Where everybody is, and on which scales to measure. False when there are too few to say so.
 bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick) {
@@ -90,6 +109,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const double floor = tick.median == 0 ? kMagnitudeFloor * magnitude_ : 0;
   tick.resolution = std::max({ResolutionOf(traits_, tick.median, tick_seconds), floor, kSmallest});
   tick.spread = std::max(phase.spread, tick.resolution);
+  last_spread_ = tick.spread;
   tick.between = std::max(usual, tick.spread);
   tick.noise = std::max(phase.noise, kNoiseFloor * tick.resolution / tick.spread);
   tick.inflation = std::sqrt(std::max(1.0, wander_));

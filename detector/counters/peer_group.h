@@ -63,6 +63,9 @@ class PeerGroup {
   // One value per unit. `time_ms` must increase. `regime`: what the job as a whole does (job_activity.h).
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
 
+  // Takes wherever everybody is now for the new usual: after something moved many machines at once.
+  void Resettle();
+
   // After the newest Step, by unit.
   const std::vector<Excursion>& excursions() const { return excursions_; }
   int32_t units() const { return static_cast<int32_t>(units_.size()); }
@@ -74,7 +77,7 @@ class PeerGroup {
  private:
   static constexpr int kSides = 2;  // up, down
   static constexpr int kBlockTicks = 16;
-  static constexpr double kUsualWander = 4;  // until it is known
+  static constexpr double kUsualWander = 6;  // until it is known
 
   struct Unit {
     int32_t host = -1;
@@ -124,6 +127,7 @@ class PeerGroup {
   int32_t hosts_ = 0;
   int32_t away_ = 0;
   int64_t ticks_ = 0;
+  double last_spread_ = 1;
   PhaseTable phases_;
   double magnitude_ = 0;          // slow mean of |value|
   double wander_ = kUsualWander;  // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
