@@ -11,6 +11,7 @@
 #include "cli/render/counter_evaluation_text.h"
 #include "cli/render/evaluation_text.h"
 #include "cli/render/json.h"
+#include "eval/counters/all_counter_methods.h"
 #include "eval/counters/counter_measures.h"
 #include "eval/counters/counter_method.h"
 #include "eval/counters/counter_report_json.h"

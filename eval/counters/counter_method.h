@@ -1,6 +1,6 @@
-// The methods that `lockstep eval counters` compares: each looks at one history and names machines.
+// A method that `lockstep eval counters` compares with others: it looks at one history and names machines.
 //
-// Pure values; thread-compatible. Methods are pure functions and may be called from several threads.
+// Pure values; thread-compatible. `detect` is a pure function and may be called from several threads.
 
 #ifndef LOCKSTEP_EVAL_COUNTERS_COUNTER_METHOD_H_
 #define LOCKSTEP_EVAL_COUNTERS_COUNTER_METHOD_H_
@@ -19,12 +19,6 @@ struct CounterMethod {
   std::string source;  // who published it, and what of it is ours
   std::function<std::vector<MachineAlarm>(const MetricTable& table)> detect;
 };
-
-// The detector under test first, then the baselines, in a fixed order.
-std::vector<CounterMethod> AllCounterMethods();
-
-// The name of the first.
-inline constexpr char kDefaultCounterMethod[] = "lockstep";
 
 }  // namespace lockstep
 

@@ -1,0 +1,21 @@
+#include "eval/counters/all_counter_methods.h"
+
+#include <utility>
+
+#include "detector/counters/metric_table.h"
+#include "detector/counters/peer_detector.h"
+#include "eval/counters/minder_methods.h"
+#include "eval/counters/three_sigma.h"
+
+namespace lockstep {
+
+std::vector<CounterMethod> AllCounterMethods() {
+  const auto detect = [](const MetricTable& table) { return DetectMachines(table, PeerOptions()); };
+  std::vector<CounterMethod> methods = {{"lockstep", "the default detector of this project", detect}};
+  for (CounterMethod& method : MinderMethods()) methods.push_back(std::move(method));
+  methods.push_back(
+      {"3-sigma", "textbook; 8 s smoothing, 60 s persistence and 1 % resolution are ours", DetectByThreeSigma});
+  return methods;
+}
+
+}  // namespace lockstep
