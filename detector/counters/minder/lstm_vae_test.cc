@@ -143,7 +143,7 @@ TEST_P(LstmVaeGradientTest, EqualsFiniteDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LstmVaeGradientTest,
-                         testing::Values(GradientCase{1, 1}, GradientCase{1, 11}, GradientCase{3, 8}));
+                         testing::Values(GradientCase{1, 1}, GradientCase{1, 9}, GradientCase{3, 2}));
 
 // Levels with jitter, as a gauge has them.
 std::vector<float> SmoothWindows(int count, uint64_t seed) {
@@ -159,7 +159,7 @@ std::vector<float> SmoothWindows(int count, uint64_t seed) {
 }
 
 TEST(LstmVaeTrainingTest, LearnsToReconstructWhatItNeverSaw) {
-  const LstmVaeTrainingOptions options{.epochs = 60, .seed = 3};
+  const LstmVaeTrainingOptions options{.epochs = 30, .seed = 3};
   const LstmVaeFit fit = TrainLstmVae(1, SmoothWindows(1024, 1), options);
   // 0.03 is the variance of the levels: what a model that always says the mean would get.
   EXPECT_LT(MeanSquaredError(fit.model, SmoothWindows(500, 2)), 1e-3);

@@ -6,8 +6,9 @@
 // published error of 1e-4 on samples in [0, 1] asks for a weight of that order or below. The paper does not give it.
 //
 // The order of windows, the starting values and the noise of the codes come from the seed: same windows and options,
-// same bytes on every x86-64 (all arithmetic is in double without fused operations). Cost: see docs/counters.md.
-// Pure; thread-safe.
+// same bytes. All arithmetic is in double and without fused operations; from one machine to another only the C
+// library's logarithm and cosine, which the noise needs, may round otherwise. Cost: see docs/counters.md. Pure;
+// thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_MINDER_LSTM_VAE_TRAINING_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_MINDER_LSTM_VAE_TRAINING_H_
