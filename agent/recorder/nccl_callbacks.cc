@@ -11,6 +11,7 @@
 #include "agent/recorder/nccl_abi.h"
 #include "agent/recorder/nccl_abi_descriptors.h"
 #include "agent/recorder/nccl_handle.h"
+#include "agent/recorder/nccl_init.h"
 #include "agent/recorder/nccl_recorder.h"
 
 namespace lockstep::ring {
@@ -127,7 +128,7 @@ template <typename P2p>
 }
 
 // Whether kernel events will come: as the mask was when the call was made, where we know, else as it is.
-bool HasKernel(int abi, Handle parent) {
+[[gnu::always_inline]] inline bool HasKernel(int abi, Handle parent) {
   if (abi < 3) return false;
   if (parent.type() == HandleType::kApi && (parent.detail() & kApiKnowsMask) != 0)
     return (parent.detail() & kApiHasKernel) != 0;
@@ -353,41 +354,10 @@ Result Finalize(void* context) {
   return kSuccess;
 }
 
-Result Init(const NcclCommunicatorStart& start, void** context) {
+Result Open(const NcclCommunicatorStart& start, void** context) {
   *context = OpenNcclContext(start);
   if (*context == nullptr) *start.mask = 0;
   return kSuccess;
-}
-
-template <int kAbi>
-Result InitV1(void** context, int* mask) {
-  return Init({.abi = kAbi, .mask = mask, .caller = __builtin_return_address(0)}, context);
-}
-
-template <int kAbi>
-Result InitV4(void** context, int* mask, const char* name, uint64_t hash, int nodes, int size, int rank,
-              nccl_abi::Logger log) {
-  return Init({kAbi, mask, hash, name, nodes, size, rank, log, __builtin_return_address(0)}, context);
-}
-
-template <int kAbi>
-Result InitV5(void** context, uint64_t hash, int* mask, const char* name, int nodes, int size, int rank,
-              nccl_abi::Logger log) {
-  return Init({kAbi, mask, hash, name, nodes, size, rank, log, __builtin_return_address(0)}, context);
-}
-
-// By the arguments that init has.
-template <int kAbi>
-nccl_abi::InitV1 InitOf(nccl_abi::InitV1*) {
-  return InitV1<kAbi>;
-}
-template <int kAbi>
-nccl_abi::InitV4 InitOf(nccl_abi::InitV4*) {
-  return InitV4<kAbi>;
-}
-template <int kAbi>
-nccl_abi::InitV5 InitOf(nccl_abi::InitV5*) {
-  return InitV5<kAbi>;
 }
 
 }  // namespace
@@ -395,9 +365,8 @@ nccl_abi::InitV5 InitOf(nccl_abi::InitV5*) {
 template <int kAbi>
 TableOf<kAbi> Callbacks() {
   using Abi = AbiOf<kAbi>;
-  return {
-      "Lockstep", InitOf<kAbi>(static_cast<typename Abi::Init*>(nullptr)), StartEvent<kAbi, typename Abi::Descriptor>,
-      StopEvent,  RecordEventState<typename Abi::StateArguments>,          Finalize};
+  return {"Lockstep", InitEntry<kAbi, Open>(typename Abi::Init{}),    StartEvent<kAbi, typename Abi::Descriptor>,
+          StopEvent,  RecordEventState<typename Abi::StateArguments>, Finalize};
 }
 
 template TableOf<1> Callbacks<1>();

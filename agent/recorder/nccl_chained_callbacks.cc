@@ -9,6 +9,7 @@
 #include "agent/recorder/nccl_callbacks.h"
 #include "agent/recorder/nccl_chain.h"
 #include "agent/recorder/nccl_context.h"
+#include "agent/recorder/nccl_init.h"
 #include "agent/recorder/nccl_recorder.h"
 
 namespace lockstep::ring {
@@ -55,56 +56,19 @@ ChainedContext* ClaimContext() {
   return nullptr;
 }
 
-// `init_other` calls the other plugin's init with the place of its context and its mask.
-template <typename InitOther>
-Result InitBoth(const NcclCommunicatorStart& start, bool is_loaded, void** result, InitOther init_other) {
+template <int kAbi>
+Result OpenBoth(const NcclCommunicatorStart& start, void** result) {
   ChainedContext* context = ClaimContext();
   *result = context;
   if (context == nullptr) return kSuccess;
+  const TableOf<kAbi>* other = Other<kAbi>();
   context->other = nullptr;
-  context->has_other = is_loaded && init_other(&context->other, reinterpret_cast<int*>(&g_other_mask)) == kSuccess;
-  ChainNccl(&g_other_mask, is_loaded ? kLoaded : kNotLoaded);
+  int* const its_mask = reinterpret_cast<int*>(&g_other_mask);
+  context->has_other = other != nullptr && CallInit(other->init, start, &context->other, its_mask) == kSuccess;
+  ChainNccl(&g_other_mask, other != nullptr ? kLoaded : kNotLoaded);
   context->own = OpenNcclContext(start);
   if (context->own == nullptr) *start.mask = context->has_other ? g_other_mask.load(std::memory_order_relaxed) : 0;
   return kSuccess;
-}
-
-template <int kAbi>
-Result InitV1(void** context, int* mask) {
-  const TableOf<kAbi>* other = Other<kAbi>();
-  return InitBoth({.abi = kAbi, .mask = mask, .caller = __builtin_return_address(0)}, other != nullptr, context,
-                  [&](void** its, int* its_mask) { return other->init(its, its_mask); });
-}
-
-template <int kAbi>
-Result InitV4(void** context, int* mask, const char* name, uint64_t hash, int nodes, int size, int rank,
-              nccl_abi::Logger log) {
-  const TableOf<kAbi>* other = Other<kAbi>();
-  return InitBoth(
-      {kAbi, mask, hash, name, nodes, size, rank, log, __builtin_return_address(0)}, other != nullptr, context,
-      [&](void** its, int* its_mask) { return other->init(its, its_mask, name, hash, nodes, size, rank, log); });
-}
-
-template <int kAbi>
-Result InitV5(void** context, uint64_t hash, int* mask, const char* name, int nodes, int size, int rank,
-              nccl_abi::Logger log) {
-  const TableOf<kAbi>* other = Other<kAbi>();
-  return InitBoth(
-      {kAbi, mask, hash, name, nodes, size, rank, log, __builtin_return_address(0)}, other != nullptr, context,
-      [&](void** its, int* its_mask) { return other->init(its, hash, its_mask, name, nodes, size, rank, log); });
-}
-
-template <int kAbi>
-nccl_abi::InitV1 InitOf(nccl_abi::InitV1*) {
-  return InitV1<kAbi>;
-}
-template <int kAbi>
-nccl_abi::InitV4 InitOf(nccl_abi::InitV4*) {
-  return InitV4<kAbi>;
-}
-template <int kAbi>
-nccl_abi::InitV5 InitOf(nccl_abi::InitV5*) {
-  return InitV5<kAbi>;
 }
 
 // The parents' handles of each plugin instead of the pairs' numbers.
@@ -176,7 +140,7 @@ Result Finalize(void* pointer) {
 template <int kAbi>
 TableOf<kAbi> ChainedCallbacks() {
   return {"Lockstep",
-          InitOf<kAbi>(static_cast<typename AbiOf<kAbi>::Init*>(nullptr)),
+          InitEntry<kAbi, OpenBoth<kAbi>>(typename AbiOf<kAbi>::Init{}),
           StartEvent<kAbi>,
           StopEvent<kAbi>,
           RecordEventState<kAbi>,

@@ -78,8 +78,17 @@ uint8_t NcclDatatypeBytes(const char* name) { return Find(kDatatypes, name); }
 Algorithm NcclAlgorithm(const char* name) { return Find(kAlgorithms, name); }
 Protocol NcclProtocol(const char* name) { return Find(kProtocols, name); }
 
-NameMeanings NameMemo::LookUp(const Names& names) {
-  return {NcclKind(names[0]), NcclDatatypeBytes(names[1]), NcclAlgorithm(names[2]), NcclProtocol(names[3])};
+NameMeanings NameMemo::LookUp(const OperationNames& names) {
+  return {NcclKind(names.function), NcclDatatypeBytes(names.datatype), NcclAlgorithm(names.algorithm),
+          NcclProtocol(names.protocol)};
+}
+
+void NameMemo::Learn(const OperationNames& names, Entry* entry) {
+  memcpy(entry->function.words, names.function, sizeof(Prefix));
+  memcpy(entry->datatype.words, names.datatype, sizeof(Prefix));
+  memcpy(entry->algorithm.words, names.algorithm, sizeof(Prefix));
+  memcpy(entry->protocol.words, names.protocol, sizeof(Prefix));
+  entry->meanings = LookUp(names);
 }
 
 OperationKind NcclKind(uint8_t code) { return At(kKindCodes, code); }

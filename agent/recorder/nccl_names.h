@@ -35,60 +35,70 @@ struct NameMeanings {
   Protocol protocol = Protocol::kUnknown;
 };
 
+// The names of one operation; one that it does not have is NameMemo::kNoName.
+struct OperationNames {
+  const char* function;
+  const char* datatype;
+  const char* algorithm;
+  const char* protocol;
+};
+
 // Remembers what the names of operations mean, all of an operation together.
 class NameMemo {
  public:
-  static constexpr int kNames = 4;
-  // Function, datatype, algorithm, protocol; an operation that has no such name says kNoName.
-  using Names = const char* [kNames];
   alignas(16) static constexpr char kNoName[16] = {};
 
   constexpr NameMemo() = default;
 
-  NameMeanings Find(const Names& names) {
-    Entry& entry = entries_[(Address(names[0]) >> 3 ^ Address(names[1]) >> 4 ^ Address(names[2]) >> 2) % kEntries];
-    if (!IsReadable(names)) [[unlikely]]
+  NameMeanings Find(const OperationNames& names) {
+    const uintptr_t mixed = Address(names.function) >> 3 ^ Address(names.datatype) >> 4 ^ Address(names.algorithm) >> 2;
+    Entry& entry = entries_[mixed % kEntries];
+    const bool is_readable = IsReadable(names.function) && IsReadable(names.datatype) && IsReadable(names.algorithm) &&
+                             IsReadable(names.protocol);
+    if (!is_readable) [[unlikely]]
       return LookUp(names);
-    Prefixes prefixes;
-    uint64_t difference = 0;
-    for (int i = 0; i < kNames; ++i) {
-      memcpy(prefixes.words[i], names[i], sizeof(prefixes.words[i]));
-      difference |= prefixes.words[i][0] ^ entry.prefixes.words[i][0];
-      difference |= prefixes.words[i][1] ^ entry.prefixes.words[i][1];
-    }
+    const uint64_t difference = entry.function.Difference(names.function) | entry.datatype.Difference(names.datatype) |
+                                entry.algorithm.Difference(names.algorithm) | entry.protocol.Difference(names.protocol);
     if (difference != 0) [[unlikely]]
-      entry = {prefixes, LookUp(names)};
+      Learn(names, &entry);
     return entry.meanings;
   }
 
  private:
   static constexpr size_t kEntries = 16;
   static constexpr uintptr_t kPageBytes = 4096;
-  // Sixteen bytes each: no known name is longer than fifteen characters.
-  struct Prefixes {
-    uint64_t words[kNames][2] = {};
+  // The first bytes of a text; no known name is longer than fifteen characters.
+  struct Prefix {
+    uint64_t words[2] = {};
+
+    // 0 = the text begins like this.
+    uint64_t Difference(const char* text) const {
+      uint64_t begin[2];
+      memcpy(begin, text, sizeof(begin));
+      return (begin[0] ^ words[0]) | (begin[1] ^ words[1]);
+    }
   };
   // Empty texts, which mean nothing, at first.
   struct Entry {
-    Prefixes prefixes;
+    Prefix function;
+    Prefix datatype;
+    Prefix algorithm;
+    Prefix protocol;
     NameMeanings meanings;
   };
 
   static uintptr_t Address(const char* name) { return reinterpret_cast<uintptr_t>(name); }
   // A text may end just before memory that must not be touched: sixteen bytes are read only within a page.
   // LOCKSTEP_SANITIZED: what lies behind a text is no business of a sanitized program.
-  static bool IsReadable(const Names& names) {
+  static bool IsReadable(const char* name) {
 #if defined(LOCKSTEP_SANITIZED)
     return false;
 #else
-    bool is_readable = true;
-    for (const char* name : names) {
-      is_readable &= name != nullptr && (Address(name) & (kPageBytes - 1)) <= kPageBytes - 16;
-    }
-    return is_readable;
+    return name != nullptr && (Address(name) & (kPageBytes - 1)) <= kPageBytes - sizeof(Prefix);
 #endif
   }
-  static NameMeanings LookUp(const Names& names);
+  static NameMeanings LookUp(const OperationNames& names);
+  static void Learn(const OperationNames& names, Entry* entry);
 
   Entry entries_[kEntries] = {};
 };

@@ -45,7 +45,9 @@ TEST(NcclNamesTest, MemoFollowsTheTextAndNotItsAddress) {
   NameMemo memo;
   char text[32] = "AllReduce";
   char datatype[32] = "ncclFloat16";
-  const auto find = [&](const char* function) { return memo.Find({function, datatype, "RING", "LL128"}); };
+  const char algorithm[32] = "RING";
+  const char protocol[32] = "LL128";
+  const auto find = [&](const char* function) { return memo.Find({function, datatype, algorithm, protocol}); };
   EXPECT_EQ(find(text).kind, OperationKind::kAllReduce);
   EXPECT_EQ(find(text).kind, OperationKind::kAllReduce);
   std::string("AllGather\0", 10).copy(text, 10);
