@@ -34,8 +34,22 @@ std::string CulpritText(const Culprit& culprit) {
 }
 
 std::string CostText(const Cost& cost) {
+  if (cost.slowdown_fraction >= 1) return "everything: the job stands still";
   return absl::StrCat(PercentText(cost.slowdown_fraction), " of the step time, ", SecondsText(cost.seconds_per_step),
                       " per step, in ", PercentText(cost.steps_affected_fraction), " of the steps");
+}
+
+// No finding, but the reason why there is none.
+bool IsAbstention(const Verdict& verdict) {
+  return verdict.scope == VerdictScope::kUnknown && verdict.culprits.empty() &&
+         std::all_of(verdict.evidence.begin(), verdict.evidence.end(),
+                     [](const Evidence& evidence) { return evidence.kind == EvidenceKind::kAbstained; });
+}
+
+void AppendAbstention(const Verdict& verdict, std::string& text) {
+  for (size_t i = 0; i < verdict.evidence.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "  not judged: " : "              ", Printable(verdict.evidence[i].text), "\n");
+  }
 }
 
 void AppendVerdict(size_t number, const Verdict& verdict, std::string& text) {
@@ -74,7 +88,8 @@ void AppendCompleteness(const Completeness& completeness, std::string& text) {
 
 std::string ReportText(const JobReport& report) {
   std::string text = absl::StrCat(Printable(report.job), ": ", absl::AsciiStrToUpper(Name(report.state)), "\n  ",
-                                  Counted(report.ranks, "rank"), " on ", Counted(report.hosts, "host"));
+                                  Counted(report.ranks, "rank"),
+                                  report.hosts > 0 ? absl::StrCat(" on ", Counted(report.hosts, "host")) : "");
   if (report.steps > 0) {
     absl::StrAppend(&text, ", ", Counted(report.steps, "step"), " of ", SecondsText(report.step_seconds_median),
                     " (median)");
@@ -82,7 +97,14 @@ std::string ReportText(const JobReport& report) {
   absl::StrAppend(&text, "\n");
   AppendCompleteness(report.completeness, text);
   if (report.verdicts.empty() && report.state == JobState::kHealthy) text += "  nothing is wrong\n";
-  for (size_t i = 0; i < report.verdicts.size(); ++i) AppendVerdict(i + 1, report.verdicts[i], text);
+  size_t number = 0;
+  for (const Verdict& verdict : report.verdicts) {
+    if (IsAbstention(verdict)) {
+      AppendAbstention(verdict, text);
+    } else {
+      AppendVerdict(++number, verdict, text);
+    }
+  }
   return text;
 }
 
