@@ -223,6 +223,11 @@ bool NcclRing::EndKernel(RingHeader* header, NcclContext& context, OperationSlot
 // What became of an operation that a later one has overtaken.
 NcclRing::Overtaken NcclRing::CloseIfOvertaken(RingHeader* header, uint64_t ticket, const Overtaker& by) {
   OperationSlot& slot = SlotOf(header, ticket);
+  // Most are of other communicators: whoever holds those needs them.
+  if (Atomic(slot.ticket).load(std::memory_order_relaxed) != ticket ||
+      Atomic(slot.communicator).load(std::memory_order_relaxed) != by.communicator) {
+    return Overtaken::kNotOpen;
+  }
   SlotLock lock(slot, false);
   if (!lock.held()) return Overtaken::kTooYoung;
   if (slot.ticket != ticket || slot.communicator != by.communicator || !IsInFlight(slot)) return Overtaken::kNotOpen;

@@ -124,13 +124,13 @@ inline void NcclRing::FillStart(const NcclOperationStart& start, uint64_t ticket
   slot->kind = static_cast<uint8_t>(start.kind);
   slot->timing_quality = static_cast<uint8_t>(TimingQuality::kHostEnqueue);
   slot->flags = start.flags;
-  slot->ticket = ticket;
+  Atomic(slot->ticket).store(ticket, std::memory_order_relaxed);
   slot->sequence = sequence;
   slot->bytes = start.bytes;
   slot->enqueued_at_ns = now_ns;
   slot->started_at_ns = 0;
   slot->finished_at_ns = 0;
-  slot->communicator = start.communicator;
+  Atomic(slot->communicator).store(start.communicator, std::memory_order_relaxed);
   slot->peer = start.peer;
   slot->datatype_bytes = start.datatype_bytes;
   slot->channels = start.channels;
