@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "detector/coverage.h"
+#include "detector/counters/counter_diagnosis.h"
 #include "detector/links/link_verdict.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
@@ -27,6 +29,9 @@ constexpr VerdictClass kHangs[] = {
     VerdictClass::kDeadlock,       VerdictClass::kProcessDead,         VerdictClass::kMachineUnreachable,
     VerdictClass::kGpuFault,
 };
+
+// Onsets so close are one: either is known to a step.
+constexpr int64_t kSameOnsetSteps = 1;
 
 bool IsHang(const Verdict& verdict) {
   return std::find(std::begin(kHangs), std::end(kHangs), verdict.verdict_class) != std::end(kHangs);
@@ -69,6 +74,27 @@ JobState StateOf(const JobReport& report, bool judged) {
   return state;
 }
 
+// A GPU that computes slowly, and a group of its that transfers slowly since the same step, are one cause: what both
+// pass is the way between the GPU and its host.
+void JoinGpuWithItsGroup(std::vector<Verdict>* verdicts) {
+  for (Verdict& gpu : *verdicts) {
+    if (gpu.verdict_class != VerdictClass::kComputeSlow || gpu.culprits.size() != 1 || gpu.culprits[0].rank < 0)
+      continue;
+    const auto is_its_group = [&gpu](const Verdict& verdict) {
+      return verdict.verdict_class == VerdictClass::kGroupSlow &&
+             std::abs(verdict.first_step - gpu.first_step) <= kSameOnsetSteps &&
+             std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
+                         [&gpu](const Culprit& culprit) { return culprit.rank == gpu.culprits[0].rank; });
+    };
+    const auto group = std::find_if(verdicts->begin(), verdicts->end(), is_its_group);
+    if (group == verdicts->end()) continue;
+    gpu.verdict_class = VerdictClass::kPcieDegraded;
+    gpu.evidence.insert(gpu.evidence.end(), group->evidence.begin(), group->evidence.end());
+    verdicts->erase(group);
+    return JoinGpuWithItsGroup(verdicts);
+  }
+}
+
 // Stalls that go round are the only structural finding of the software.
 bool HasPassingStalls(const std::vector<Verdict>& structural) {
   return std::any_of(structural.begin(), structural.end(),
@@ -101,12 +127,14 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     report.verdicts.push_back(std::move(verdict));
   }
   AddSlowRanks(analysis, options, &report);
+  JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a) != IsHang(b)) return IsHang(a);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   std::string not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, not_judged.empty());
+  AddCounters(evidence.metrics, /*has_records=*/!evidence.trace.operations.empty(), &report);
   if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
   return report;
 }

@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "detector/links/transfer_stall.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/robust.h"
 #include "detector/trace/trace_wording.h"
@@ -21,6 +23,8 @@ constexpr double kMinDeviations = 6;
 constexpr size_t kMinSteps = 3;       // on either side of an onset, and in all
 constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is left to a pair of equals
 constexpr double kSure = 0.95;
+constexpr double kNearlyAll = 0.8;
+constexpr size_t kHostsShown = 8;
 
 struct ClassWord {
   PathCauseKind kind;
@@ -197,6 +201,21 @@ class Writer {
   const std::vector<SlowPath>& slow_;
 };
 
+// Where (nearly) all AllToAlls of a job got slower, more is sent: whom the routing favours is no matter of the network.
+void ForgetSharedExchanges(const TransferTable& table, std::vector<SlowPath>* slow) {
+  size_t exchanges = 0, slower = 0;
+  const auto counts = [&](size_t path) { return table.paths[path].exchange && table.paths[path].crosses_hosts; };
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    if (!counts(path)) continue;
+    ++exchanges;
+    slower += (*slow)[path].slow ? 1 : 0;
+  }
+  if (exchanges < 2 || static_cast<double>(slower) < kNearlyAll * static_cast<double>(exchanges)) return;
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    if (counts(path)) (*slow)[path].slow = false;
+  }
+}
+
 // Median over the steps before `step`.
 double ExcessBefore(const TransferTable& table, size_t path, size_t step) {
   std::vector<double> known;
@@ -204,6 +223,34 @@ double ExcessBefore(const TransferTable& table, size_t path, size_t step) {
     if (!std::isnan(excess)) known.push_back(static_cast<double>(excess));
   }
   return known.empty() ? 0 : Median(std::move(known));
+}
+
+Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall& stall) {
+  const double length = steps.usual_seconds;
+  const auto since = static_cast<double>(steps.steps - stall.first_step);
+  Verdict verdict{.scope = VerdictScope::kNetwork, .verdict_class = VerdictClass::kGroupSlow};
+  verdict.first_step = stall.first_step;
+  verdict.last_step = stall.last_step;
+  verdict.cost = {.slowdown_fraction = stall.share,
+                  .seconds_per_step = stall.seconds / since,
+                  .steps_affected_fraction = static_cast<double>(stall.steps) / since};
+  verdict.advice = Advice::kCheckLink;
+  const double confidence = stall.told_apart ? kPairedShare : 1.0 / static_cast<double>(stall.hosts.size());
+  std::vector<std::string> names;
+  for (const int32_t host : stall.hosts) {
+    const std::string& name = trace.hosts[static_cast<size_t>(host)];
+    verdict.culprits.push_back({.host = name, .confidence = confidence});
+    if (names.size() < kHostsShown) names.push_back(name);
+  }
+  verdict.evidence.push_back(
+      {EvidenceKind::kDelayMatrix,
+       absl::StrFormat("In %d of the steps from %d to %d, transfers on %d of %d paths stood still for about %.3g s in "
+                       "all, where a usual step takes %.3g s; %s of %d hosts: %s%s.",
+                       stall.steps, stall.first_step, stall.last_step, stall.stalled_paths, stall.compared_paths,
+                       stall.seconds, length, stall.told_apart ? "all of them touch one side" : "they lie between ends",
+                       stall.hosts.size(), absl::StrJoin(names, ", "),
+                       names.size() < stall.hosts.size() ? ", ..." : "")});
+  return verdict;
 }
 
 }  // namespace
@@ -234,6 +281,7 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
     slow[path].slow = slow[path].ratio >= limit;
     if (from > 0) slow[path].excess_before_seconds = std::min(0.0, ExcessBefore(table, path, step_of[from]));
   }
+  ForgetSharedExchanges(table, &slow);
   return slow;
 }
 
@@ -259,6 +307,8 @@ std::vector<Verdict> FindSlowLinks(const Trace& trace, const OperationInstances&
     Verdict verdict = writer.Write(cause);
     if (verdict.cost.slowdown_fraction >= min_cost) verdicts.push_back(std::move(verdict));
   }
+  const TransferStall stall = FindTransferStall(table, steps, host_of, min_cost);
+  if (stall.steps > 0) verdicts.push_back(OfStall(trace, steps, stall));
   return verdicts;
 }
 

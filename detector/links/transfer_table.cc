@@ -45,6 +45,7 @@ class Measurement {
     FindUsual();
     table_.ratio.assign(table_.paths.size() * table_.steps, kUnknown);
     table_.excess_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
+    table_.longest_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
     for (size_t channel = 0; channel < matched_.channels.size(); ++channel) SumSteps(channel);
     MeasureNoise();
     return std::move(table_);
@@ -165,6 +166,8 @@ class Measurement {
       alone = alone && alone_[duty] != 0;
       if (step < 0) continue;
       const auto seconds = static_cast<double>(seconds_[index]);
+      float& longest = table_.longest_seconds[static_cast<size_t>(path) * table_.steps + static_cast<size_t>(step)];
+      longest = std::fmax(longest, static_cast<float>(seconds - usual_[duty]));
       if (!table_.paths[static_cast<size_t>(path)].point_to_point) {
         took[static_cast<size_t>(step)] += seconds;
         usual[static_cast<size_t>(step)] += usual_[duty];

@@ -38,9 +38,10 @@ struct TransferTable {
   size_t steps = 0;
   std::vector<TransferPath> paths;
   // By path, then step; NaN = none was measured. Of groups, over all operations of the step together.
-  std::vector<float> ratio;           // transfer time over the usual one; 1 = as elsewhere
-  std::vector<float> excess_seconds;  // above the usual one, of operations that nothing of the same rank overlaps
-  double noise = 0;                   // robust deviation of log ratio, over all paths and steps
+  std::vector<float> ratio;            // transfer time over the usual one; 1 = as elsewhere
+  std::vector<float> excess_seconds;   // above the usual one, of operations that nothing of the same rank overlaps
+  std::vector<float> longest_seconds;  // above the usual one, of the single transfer that exceeded it most
+  double noise = 0;                    // robust deviation of log ratio, over all paths and steps
 };
 
 TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,

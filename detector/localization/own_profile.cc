@@ -41,9 +41,9 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
   }
   const uint32_t all = range.end - range.begin;
   if (known < kMinKnown * all) return;
-  profile->guessed[at] = known < all;
   // Unknown intervals are taken to be like the others.
   const double scale = static_cast<double>(all) / known;
+  profile->guess_scale[at] = static_cast<float>(scale);
   profile->own[at] = static_cast<float>(own * scale);
   profile->shared[at] = static_cast<float>((own - experts) * scale);
   profile->host_bound[at] = static_cast<float>(host_bound * scale);
@@ -77,19 +77,30 @@ void ForgetOtherLengths(const std::vector<int32_t>& peers, const StepTable& step
   }
 }
 
-void ForgetPoorGuesses(const std::vector<int32_t>& peers, size_t step, OwnProfile* profile) {
+// Of a rank that exceeds its quicker peers even without what was guessed, so much is sure. Nothing is said of the
+// others, but they count among the peers: they must not be fewer because of lost records.
+void DistrustPoorGuesses(const std::vector<int32_t>& peers, size_t step, OwnProfile* profile) {
   const auto at = [&](int32_t peer) { return static_cast<size_t>(peer) * profile->steps + step; };
-  const bool any =
-      std::any_of(peers.begin(), peers.end(), [&](int32_t peer) { return profile->guessed[at(peer)] != 0; });
-  if (!any) return;
-  std::vector<double> weights;
+  std::vector<double> weights, complete;
+  bool any = false;
   for (const int32_t peer : peers) {
     const float own = profile->own[at(peer)];
-    if (own > 0) weights.push_back(static_cast<double>(profile->largest[at(peer)] / own));
+    if (!(own > 0)) continue;
+    any |= profile->guess_scale[at(peer)] > 1;
+    weights.push_back(static_cast<double>(profile->largest[at(peer)] / own));
+    if (profile->guess_scale[at(peer)] <= 1) complete.push_back(static_cast<double>(own));
   }
-  if (MedianInPlace(&weights) <= kMostInOneInterval) return;
+  if (!any || MedianInPlace(&weights) <= kMostInOneInterval) return;
+  std::sort(complete.begin(), complete.end());
+  const double quick = complete.empty() ? 0 : complete[complete.size() / 4];
   for (const int32_t peer : peers) {
-    if (profile->guessed[at(peer)] != 0) Forget(at(peer), profile);
+    float& scale = profile->guess_scale[at(peer)];
+    if (scale <= 1) continue;
+    if (quick > 0 && static_cast<double>(profile->own[at(peer)] / scale) > quick) {
+      for (std::vector<float>* row : {&profile->own, &profile->shared, &profile->host_bound}) (*row)[at(peer)] /= scale;
+    } else {
+      scale = kUnknown;
+    }
   }
 }
 
@@ -108,6 +119,7 @@ class PeerReference {
       const size_t at = static_cast<size_t>(peer) * profile->steps + step;
       const auto own = static_cast<double>(profile->shared[at]);
       if (std::isnan(own)) continue;
+      if (std::isnan(profile->guess_scale[at])) continue;
       profile->excess[at] = static_cast<float>(own - MedianWithout(own));
     }
   }
@@ -167,7 +179,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   profile.host_bound.assign(cells, kUnknown);
   profile.largest.assign(cells, kUnknown);
   profile.largest_before.assign(cells, kNoOperation);
-  profile.guessed.assign(cells, 0);
+  profile.guess_scale.assign(cells, 1);
   profile.expert_place = ExpertPlaces(trace, roles);
   for (size_t rank = 0; rank < profile.ranks; ++rank) {
     for (int32_t step = 0; step < steps.steps; ++step) {
@@ -181,7 +193,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   for (const std::vector<int32_t>& peers : roles.classes) {
     ForgetOtherLengths(peers, steps, &profile);
     for (int32_t step = 0; step < steps.steps; ++step) {
-      ForgetPoorGuesses(peers, static_cast<size_t>(step), &profile);
+      DistrustPoorGuesses(peers, static_cast<size_t>(step), &profile);
       CompareExperts(peers, step, &expert_work, &profile);
       reference.Apply(peers, static_cast<size_t>(step), &profile);
     }

@@ -31,8 +31,8 @@ struct OwnProfile {
   std::vector<float> host_bound;         // part of `own` at whose end the host issued the operation only just then
   std::vector<float> largest;            // the largest single own interval
   std::vector<uint32_t> largest_before;  // the operation behind it
-  std::vector<char> guessed;             // 1 = some intervals are unknown and taken to be like the others
-  std::vector<int32_t> expert_place;     // by rank: place in its expert group, 0 = none
+  std::vector<float> guess_scale;     // unknown intervals are taken to be like the others: times this; NaN = too many
+  std::vector<int32_t> expert_place;  // by rank: place in its expert group, 0 = none
 
   absl::Span<const float> Row(const std::vector<float>& values, size_t rank) const {
     return absl::MakeConstSpan(values).subspan(rank * steps, steps);

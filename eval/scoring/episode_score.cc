@@ -70,7 +70,8 @@ Verdict AllAbout(const JobReport& report, const TrueCause& cause) {
   return all;
 }
 
-// The verdict that answers for the cause. An accusation in an episode where nobody is to blame is the answer, whatever
+// The verdict that answers for the cause; of several about it the one that names fewest, since one of many members of a
+// group may be the culprit of another. An accusation in an episode where nobody is to blame is the answer, whatever
 // else was said.
 const Verdict* AnswerFor(const JobReport& report, const TrueCause& cause, size_t causes) {
   const auto first = [&](auto&& wanted) -> const Verdict* {
@@ -80,7 +81,12 @@ const Verdict* AnswerFor(const JobReport& report, const TrueCause& cause, size_t
   if (cause.culprits.empty() && causes == 1) {
     if (const Verdict* accusation = first(Accuses)) return accusation;
   }
-  if (const Verdict* about = first([&](const Verdict& verdict) { return IsAbout(verdict, cause); })) return about;
+  const Verdict* about = nullptr;
+  for (const Verdict& verdict : report.verdicts) {
+    if (!IsAbout(verdict, cause)) continue;
+    if (about == nullptr || verdict.culprits.size() < about->culprits.size()) about = &verdict;
+  }
+  if (about != nullptr) return about;
   return causes == 1 ? first([](const Verdict& verdict) { return verdict.scope != VerdictScope::kUnknown; }) : nullptr;
 }
 
