@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "detector/coverage.h"
 #include "detector/counters/counter_diagnosis.h"
+#include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
@@ -49,13 +49,14 @@ void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobRep
   report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
 }
 
-void AddSlowRanks(const TraceAnalysis& analysis, const DiagnosisOptions& options, JobReport* report) {
+void AddSlowRanks(const TraceAnalysis& analysis, const std::vector<SlowChannel>& slow_channels,
+                  const DiagnosisOptions& options, JobReport* report) {
   PersistenceOptions persistence;
   persistence.min_cost = options.min_cost;
   const std::vector<Suspect> suspects =
       FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
   const std::vector<SlowCause> causes = GroupSuspects(*analysis.trace, analysis.roles, analysis.profile, suspects);
-  const std::vector<HealingGain> gains = GainsOf(analysis, causes);
+  const std::vector<HealingGain> gains = GainsOf(analysis, causes, slow_channels);
   for (size_t i = 0; i < causes.size(); ++i) {
     Verdict verdict = SlowRankVerdict(*analysis.trace, causes[i], gains[i]);
     if (verdict.cost.slowdown_fraction >= options.min_cost) report->verdicts.push_back(std::move(verdict));
@@ -122,11 +123,9 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }
-  for (Verdict& verdict :
-       FindSlowLinks(evidence.trace, analysis.matched, analysis.roles, analysis.steps, options.min_cost)) {
-    report.verdicts.push_back(std::move(verdict));
-  }
-  AddSlowRanks(analysis, options, &report);
+  SlowLinks links = FindSlowLinks(evidence.trace, analysis.matched, analysis.roles, analysis.steps, options.min_cost);
+  for (Verdict& verdict : links.verdicts) report.verdicts.push_back(std::move(verdict));
+  AddSlowRanks(analysis, links.channels, options, &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a) != IsHang(b)) return IsHang(a);

@@ -51,7 +51,7 @@ class Player {
       StepAll(now_ms);
       Note(detector_.Conclude(now_ms), now_ms, history);
       history->common_cause = history->common_cause || detector_.common_signs() > 0;
-      history->activity_known = detector_.activity().IsKnown();
+      NoteJob(now_ms, history);
     }
   }
 
@@ -88,6 +88,16 @@ class Player {
                        watch.traits().family != MetricFamily::kDevice, sign.device, sign.excursion, sign.peers});
     }
     return signs;
+  }
+
+  void NoteJob(int64_t now_ms, CounterHistory* history) const {
+    const JobActivity& activity = detector_.activity();
+    history->activity_known = activity.IsKnown();
+    history->hurt_at_end = detector_.JobIsHurt();
+    history->stuck_at_end = activity.IsHurt(now_ms) && activity.stuck_since_ms() != 0;
+    if (!history->hurt_at_end) return;
+    history->hurt = true;
+    history->loss = std::max(history->loss, activity.loss());
   }
 
   void Note(const std::vector<MachineCase>& cases, int64_t now_ms, CounterHistory* history) {

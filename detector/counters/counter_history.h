@@ -54,7 +54,11 @@ struct CounterHistory {
   std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name
   int32_t machines = 0;                    // that could be compared
   bool activity_known = false;             // whether "the job is hurt" could be told at all
-  bool common_cause = false;               // signs were set aside because too many machines showed them at once
+  bool hurt = false;                       // the job was, for as long as that needs, at least once
+  bool hurt_at_end = false;
+  bool stuck_at_end = false;  // everything stands while GPUs are busy
+  double loss = 0;            // largest while it was hurt
+  bool common_cause = false;  // signs were set aside because too many machines showed them at once
   int64_t start_ms = 0;
   int64_t end_ms = 0;
 };

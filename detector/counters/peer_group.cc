@@ -76,7 +76,7 @@ void PeerGroup::Resettle() {
 
 // Where everybody is, and on which scales to measure. False when there are too few to say so.
 bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick) {
-  const bool without_away = 2 * away_ <= units();
+  const bool without_away = 2 * away_ <= units() && units() - away_ >= static_cast<int32_t>(kFewestValues);
   scratch_.clear();
   double magnitude = 0;
   for (size_t i = 0; i < values.size(); ++i) {

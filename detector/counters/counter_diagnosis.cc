@@ -1,0 +1,289 @@
+#include "detector/counters/counter_diagnosis.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/metric_catalog.h"
+#include "detector/counters/peer_detector.h"
+
+namespace lockstep {
+namespace {
+
+using enum Metric;
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
+constexpr double kMillisPerSecond = 1000;
+constexpr size_t kMostSentences = 3;
+constexpr double kStrong = 0.5;             // share of the evidence from which a sign may name the cause
+constexpr double kCollapsed = 0.5;          // of the peers' level
+constexpr int64_t kLongEnoughMs = 120'000;  // of history, to call a job healthy
+
+enum class Way : uint8_t { kUp, kDown, kCollapsed };
+
+// What a sign speaks for; the more specific first.
+struct ClassRow {
+  Metric metric;
+  Way way;
+  VerdictClass verdict_class;
+};
+
+constexpr ClassRow kClasses[] = {
+    {kGpuEccUncorrectedTotal, Way::kUp, VerdictClass::kGpuFault},
+    {kGpuPcieLinkWidth, Way::kDown, VerdictClass::kPcieDegraded},
+    {kGpuPcieReplaysTotal, Way::kUp, VerdictClass::kPcieDegraded},
+    {kGpuNvlinkCrcErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
+    {kGpuNvlinkReplayErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
+    {kGpuUtilizationRatio, Way::kCollapsed, VerdictClass::kGpuFault},
+    {kGpuGraphicsActiveRatio, Way::kCollapsed, VerdictClass::kGpuFault},
+    {kGpuSmClockHertz, Way::kDown, VerdictClass::kClockThrottled},
+    {kGpuPowerWatts, Way::kCollapsed, VerdictClass::kGpuFault},
+    {kIbLinkUp, Way::kDown, VerdictClass::kLinkSlow},
+    {kIbLinkDownedTotal, Way::kUp, VerdictClass::kLinkSlow},
+    {kNetTransmitPauseFramesTotal, Way::kUp, VerdictClass::kPcieDegraded},
+    {kNetTransmitPauseMicrosecondsTotal, Way::kUp, VerdictClass::kPcieDegraded},
+    {kIbSymbolErrorsTotal, Way::kUp, VerdictClass::kLinkSlow},
+    {kIbOutOfSequenceTotal, Way::kUp, VerdictClass::kLinkSlow},
+    {kIbTransmitWaitTotal, Way::kUp, VerdictClass::kCommSlowTx},
+    {kIbTransmitBytesTotal, Way::kDown, VerdictClass::kCommSlowTx},
+    {kIbReceiveBytesTotal, Way::kDown, VerdictClass::kCommSlowRx},
+    {kGpuNvlinkBytesPerSecond, Way::kDown, VerdictClass::kNvlinkSlow},
+    {kHostCpuIowaitRatio, Way::kUp, VerdictClass::kStorageStall},
+    {kHostPressureIoSomeRatio, Way::kUp, VerdictClass::kStorageStall},
+    {kHostPressureIoFullRatio, Way::kUp, VerdictClass::kStorageStall},
+    {kHostCpuBusyRatio, Way::kUp, VerdictClass::kHostSlow},
+    {kHostPressureCpuSomeRatio, Way::kUp, VerdictClass::kHostSlow},
+    {kGpuPowerWatts, Way::kDown, VerdictClass::kComputeSlow},
+    {kGpuTensorActiveRatio, Way::kDown, VerdictClass::kComputeSlow},
+};
+
+// Classes of the operation records that the cause found in counters makes more precise.
+struct Refinement {
+  VerdictClass from;
+  VerdictClass to;
+};
+constexpr Refinement kRefinements[] = {
+    {VerdictClass::kComputeSlow, VerdictClass::kClockThrottled},
+    {VerdictClass::kComputeSlow, VerdictClass::kPcieDegraded},
+    {VerdictClass::kHostSlow, VerdictClass::kStorageStall},
+};
+
+bool Goes(const NamedSign& sign, Way way) {
+  switch (way) {
+    case Way::kUp:
+      return sign.excursion.up;
+    case Way::kDown:
+      return !sign.excursion.up;
+    case Way::kCollapsed:
+      return !sign.excursion.up && sign.excursion.level < kCollapsed * sign.excursion.median;
+  }
+  return false;
+}
+
+bool IsNetwork(VerdictClass verdict_class) {
+  constexpr VerdictClass kNetwork[] = {VerdictClass::kLinkSlow, VerdictClass::kCommSlowTx, VerdictClass::kCommSlowRx};
+  return std::find(std::begin(kNetwork), std::end(kNetwork), verdict_class) != std::end(kNetwork);
+}
+
+// A device names the culprit when the strongest sign and those beside it are of the same one.
+std::string DeviceOf(const HistoryCase& found) {
+  if (found.signs.empty()) return "";
+  const std::string& device = found.signs.front().device;
+  const bool all = std::all_of(found.signs.begin(), found.signs.end(), [&](const NamedSign& sign) {
+    return sign.excursion.share < kStrong || sign.device == device;
+  });
+  return all ? device : "";
+}
+
+void PlaceCulprit(const HistoryCase& found, const MetricTable& table, double confidence, Verdict* verdict) {
+  Culprit culprit{.host = table.hosts[static_cast<size_t>(found.host)], .confidence = confidence};
+  const std::string device = DeviceOf(found);
+  if (absl::StartsWith(device, "gpu")) {
+    int gpu = -1;
+    if (absl::SimpleAtoi(device.substr(3), &gpu)) culprit.gpu = gpu;
+  } else {
+    culprit.device = device;
+  }
+  verdict->culprits = {std::move(culprit)};
+}
+
+void AddSentences(const HistoryCase& found, const std::string& host, Verdict* verdict) {
+  if (found.kind == CaseKind::kSilence) {
+    verdict->evidence.push_back(
+        {EvidenceKind::kCounter,
+         absl::StrFormat("No counters of host %s came for at least %.0f s, while those of the others did.", host,
+                         static_cast<double>(found.last_ms - found.onset_ms) / kMillisPerSecond)});
+  }
+  for (size_t i = 0; i < found.signs.size() && i < kMostSentences; ++i) {
+    verdict->evidence.push_back({EvidenceKind::kCounter, SentenceOf(found.signs[i], host)});
+  }
+}
+
+void AddOmissions(const CounterHistory& history, const MetricTable& table, Verdict* verdict) {
+  if (!history.not_looked_at.empty()) {
+    verdict->evidence.push_back(
+        {EvidenceKind::kAbstained, absl::StrCat("Not looked at, since there are no counters of it: ",
+                                                absl::StrJoin(history.not_looked_at, ", "), ".")});
+  }
+  const std::string losses = DescribeLosses(history.losses, table.hosts);
+  if (!losses.empty()) verdict->evidence.push_back({EvidenceKind::kAbstained, losses});
+}
+
+Verdict VerdictOf(const HistoryCase& found, const CounterHistory& history, const MetricTable& table, bool may_accuse) {
+  const std::string& host = table.hosts[static_cast<size_t>(found.host)];
+  Verdict verdict;
+  const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_hurt;
+  verdict.verdict_class = accuse ? ClassOf(found) : VerdictClass::kCounterOutlier;
+  const bool network = IsNetwork(verdict.verdict_class);
+  if (accuse) verdict.scope = network ? VerdictScope::kNetwork : VerdictScope::kMachine;
+  verdict.advice = !accuse ? Advice::kObserve : network ? Advice::kCheckLink : Advice::kCordonAndReplace;
+  PlaceCulprit(found, table, accuse ? 0.8 : 0.5, &verdict);
+  verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
+  verdict.last_seen_ns = found.last_ms * kNanosPerMilli;
+  AddSentences(found, host, &verdict);
+  if (accuse) {
+    verdict.cost = {.slowdown_fraction = found.job_loss, .steps_affected_fraction = 1};
+    verdict.evidence.push_back(
+        {EvidenceKind::kCounter,
+         absl::StrFormat("Meanwhile the whole job did up to %.0f %% less than usual.", 100 * found.job_loss)});
+  } else if (may_accuse) {
+    verdict.evidence.push_back(
+        {EvidenceKind::kAbstained, history.activity_known ? "The job as a whole went on as usual: no accusation."
+                                                          : "Whether the job suffers cannot be told: no accusation."});
+  }
+  AddOmissions(history, table, &verdict);
+  return verdict;
+}
+
+// True when the report blames that host already; then the counters are its evidence.
+bool Agree(const HistoryCase& found, const std::string& host, JobReport* report) {
+  bool blamed = false;
+  for (Verdict& verdict : report->verdicts) {
+    if (verdict.scope != VerdictScope::kMachine && verdict.scope != VerdictScope::kNetwork) continue;
+    for (Culprit& culprit : verdict.culprits) {
+      if (culprit.host != host) continue;
+      blamed = true;
+      culprit.confidence = 1 - (1 - culprit.confidence) / 2;
+      const VerdictClass cause = ClassOf(found);
+      for (const Refinement& refinement : kRefinements) {
+        if (verdict.verdict_class != refinement.from || cause != refinement.to) continue;
+        verdict.verdict_class = cause;
+        break;
+      }
+      AddSentences(found, host, &verdict);
+      break;
+    }
+  }
+  return blamed;
+}
+
+// One case per machine: one that may accuse before one that may not, then the one with the most evidence. By host.
+std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
+  const auto rank = [](const HistoryCase* found) {
+    return std::tuple(found->kind != CaseKind::kSoft && found->job_hurt, found->score);
+  };
+  std::map<int32_t, const HistoryCase*> best;
+  for (const HistoryCase& found : history.cases) {
+    const HistoryCase*& known = best[found.host];
+    if (known == nullptr || rank(&found) > rank(known)) known = &found;
+  }
+  std::vector<const HistoryCase*> cases;
+  for (const auto& [host, found] : best) cases.push_back(found);
+  return cases;
+}
+
+void AddFindings(const CounterHistory& history, bool has_records, JobReport* report) {
+  std::vector<HardwareFinding> findings;
+  for (const HistoryFinding& found : history.findings) findings.push_back(found.finding);
+  for (Verdict& verdict : report->verdicts) {
+    if (!findings.empty()) AddCounterFindings(findings, findings.back().last_ns, verdict);
+  }
+  for (const HistoryFinding& found : history.findings) {
+    if (!found.finding.hard || found.host < 0) continue;
+    for (Verdict& verdict : FindingVerdicts({found.finding}, found.finding.last_ns)) {
+      const bool known = std::any_of(report->verdicts.begin(), report->verdicts.end(), [&](const Verdict& other) {
+        return other.scope != VerdictScope::kUnknown && !other.culprits.empty() &&
+               other.culprits.front().host == found.finding.host;
+      });
+      if (known) continue;
+      verdict.first_seen_ns = verdict.last_seen_ns = found.first_ms * kNanosPerMilli;
+      if (has_records) {
+        verdict.scope = VerdictScope::kUnknown;
+        verdict.advice = Advice::kObserve;
+      }
+      report->verdicts.push_back(std::move(verdict));
+    }
+  }
+}
+
+void SayState(const CounterHistory& history, JobReport* report) {
+  const bool long_enough = history.end_ms - history.start_ms >= kLongEnoughMs;
+  const bool judged = history.activity_known && history.machines >= 2 && long_enough;
+  if (judged) {
+    report->state = !history.hurt ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
+    return;
+  }
+  if (!report->verdicts.empty()) return;
+  Verdict verdict;
+  verdict.evidence.push_back(
+      {EvidenceKind::kAbstained,
+       absl::StrFormat(
+           "Counters of %d machines over %.0f s do not tell how the job fares: that needs at least 2, %.0f s "
+           "and the power or traffic of GPUs or NICs.",
+           history.machines, static_cast<double>(history.end_ms - history.start_ms) / kMillisPerSecond,
+           kLongEnoughMs / kMillisPerSecond)});
+  report->verdicts.push_back(std::move(verdict));
+}
+
+}  // namespace
+
+VerdictClass ClassOf(const HistoryCase& found) {
+  if (found.kind == CaseKind::kSilence) return VerdictClass::kMachineUnreachable;
+  for (const ClassRow& row : kClasses) {
+    for (const NamedSign& sign : found.signs) {
+      if (sign.metric == row.metric && sign.excursion.share >= kStrong && Goes(sign, row.way)) return row.verdict_class;
+    }
+  }
+  return VerdictClass::kCounterOutlier;
+}
+
+std::string SentenceOf(const NamedSign& sign, const std::string& host) {
+  const Excursion& excursion = sign.excursion;
+  return absl::StrFormat(
+      "%s%s%s of host %s is %.4g%s, the median of %d peers %.4g: %s by %.1f times the noise, since %.1f s.",
+      sign.metric_name, sign.device.empty() ? "" : " of ", sign.device, host, excursion.level,
+      sign.is_rate ? " per second" : "", sign.peers, excursion.median,
+      excursion.up ? "above its place" : "below its place", excursion.sigmas,
+      static_cast<double>(excursion.onset_ms) / kMillisPerSecond);
+}
+
+void AddCounters(const MetricTable& table, bool has_records, JobReport* report) {
+  if (table.series.empty()) return;
+  const CounterHistory history = JudgeHistory(table, PeerOptions());
+  size_t observations = 0;
+  for (const HistoryCase* const found : BestOfEachHost(history)) {
+    if (Agree(*found, table.hosts[static_cast<size_t>(found->host)], report)) continue;
+    Verdict verdict = VerdictOf(*found, history, table, !has_records);
+    if (verdict.scope == VerdictScope::kUnknown && ++observations > kMostCounterObservations) continue;
+    report->verdicts.push_back(std::move(verdict));
+  }
+  AddFindings(history, has_records, report);
+  if (has_records) return;
+  std::stable_sort(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    return std::pair(a.scope != VerdictScope::kUnknown, a.cost.slowdown_fraction) >
+           std::pair(b.scope != VerdictScope::kUnknown, b.cost.slowdown_fraction);
+  });
+  SayState(history, report);
+}
+
+}  // namespace lockstep

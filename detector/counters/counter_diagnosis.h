@@ -1,0 +1,38 @@
+// What counters add to the report of a job: verdicts of their own where nothing else is known, evidence and a cause for
+// the verdicts of the operation records where there are some.
+//
+// Without operation records the counters themselves have to show that the job is hurt (job_activity.h): only then, or
+// when a rule calls a device broken, is a machine accused; everything else that stands out is an observation. Together
+// with operation records counters accuse nobody: a machine that the records blame and that its counters show to be
+// different gains confidence and, where they say why it is slow (a lowered clock, a degraded PCIe link, stalled
+// storage), the class of that cause; machines that the records do not blame are observations. What was not looked at,
+// because no counters of it exist, is said with every verdict from counters.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_COUNTER_DIAGNOSIS_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_COUNTER_DIAGNOSIS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "detector/counters/counter_history.h"
+#include "detector/counters/metric_table.h"
+#include "detector/job_report.h"
+#include "detector/verdict.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMostCounterObservations = 16;
+
+// `has_records`: the report was made from operation records, and its state is theirs. Cost: that of JudgeHistory.
+void AddCounters(const MetricTable& table, bool has_records, JobReport* report);
+
+// The class that the signs of a case speak for: the most specific of them wins.
+VerdictClass ClassOf(const HistoryCase& found);
+
+// "gpu_power_watts of gpu3 of host a is 82, the median of 512 peers 421: below its place by 12.0 times the noise, since
+// 1700000123.0 s."
+std::string SentenceOf(const NamedSign& sign, const std::string& host);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_COUNTER_DIAGNOSIS_H_

@@ -1,0 +1,145 @@
+#include "detector/counters/counter_diagnosis.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/metric_catalog.h"
+#include "base/random.h"
+#include "detector/counters/metric_table.h"
+#include "detector/job_report.h"
+#include "detector/verdict.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kHosts = 16;
+constexpr int kSeconds = 600;
+constexpr int kOnset = 300;
+
+struct Trouble {
+  double power = 1;           // of the odd host, against the others
+  double job = 1;             // of all hosts
+  double clock = 1;           // of the odd host
+  double ecc_per_second = 0;  // of the odd host
+};
+
+MetricSeries Series(int32_t host, Metric metric, const std::string& device) {
+  return {.host = host, .device = device, .name = std::string(FindMetric(metric)->name), .metric = metric};
+}
+
+// Machine 3 gets into trouble in the middle.
+MetricTable Job(const Trouble& trouble) {
+  Random random(1);
+  MetricTable table{.job = "j"};
+  for (int32_t host = 0; host < kHosts; ++host) {
+    table.hosts.push_back("node-" + std::to_string(host));
+    MetricSeries power = Series(host, Metric::kGpuPowerWatts, "gpu2");
+    MetricSeries clock = Series(host, Metric::kGpuSmClockHertz, "gpu2");
+    MetricSeries ecc = Series(host, Metric::kGpuEccUncorrectedTotal, "gpu2");
+    double errors = 0;
+    for (int second = 0; second < kSeconds; ++second) {
+      const bool late = second >= kOnset;
+      const bool odd = late && host == 3;
+      const double noise = 1 + 0.02 * random.Gaussian();
+      power.value.push_back(500 * noise * (odd ? trouble.power : 1) * (late ? trouble.job : 1));
+      clock.value.push_back(1.8e9 * (odd ? trouble.clock : 1));
+      errors += odd ? trouble.ecc_per_second : 0;
+      ecc.value.push_back(errors);
+      for (MetricSeries* series : {&power, &clock, &ecc}) series->time_ms.push_back(1'000'000 + 1000 * second);
+    }
+    table.series.insert(table.series.end(), {power, clock, ecc});
+  }
+  return table;
+}
+
+std::string TextOf(const Verdict& verdict) {
+  std::string text;
+  for (const Evidence& evidence : verdict.evidence) text += evidence.text + "\n";
+  return text;
+}
+
+TEST(CounterDiagnosisTest, AQuietJobIsHealthy) {
+  JobReport report;
+  AddCounters(Job({}), /*has_records=*/false, &report);
+  EXPECT_EQ(report.state, JobState::kHealthy);
+  EXPECT_TRUE(report.verdicts.empty());
+}
+
+TEST(CounterDiagnosisTest, AMachineIsAccusedWhenTheJobSuffersWithIt) {
+  JobReport report;
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), /*has_records=*/false, &report);
+  EXPECT_EQ(report.state, JobState::kSlow);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  const Verdict& verdict = report.verdicts[0];
+  EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
+  EXPECT_EQ(verdict.verdict_class, VerdictClass::kClockThrottled);
+  EXPECT_EQ(verdict.advice, Advice::kCordonAndReplace);
+  EXPECT_EQ(verdict.culprits.at(0).host, "node-3");
+  EXPECT_EQ(verdict.culprits.at(0).gpu, 2);
+  EXPECT_NEAR(static_cast<double>(verdict.first_seen_ns) * 1e-9, 1000 + kOnset, 5);
+  EXPECT_GT(verdict.cost.slowdown_fraction, 0.03);
+  EXPECT_NE(TextOf(verdict).find("PFC pauses"), std::string::npos);
+}
+
+TEST(CounterDiagnosisTest, WithoutHarmItIsAnObservation) {
+  JobReport report;
+  AddCounters(Job({.power = 0.5}), /*has_records=*/false, &report);
+  EXPECT_EQ(report.state, JobState::kHealthy);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].scope, VerdictScope::kUnknown);
+  EXPECT_EQ(report.verdicts[0].advice, Advice::kObserve);
+  EXPECT_EQ(report.verdicts[0].culprits.at(0).host, "node-3");
+}
+
+TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoHarm) {
+  JobReport report;
+  AddCounters(Job({.ecc_per_second = 0.2}), /*has_records=*/false, &report);
+  const auto accused = std::find_if(report.verdicts.begin(), report.verdicts.end(),
+                                    [](const Verdict& verdict) { return verdict.scope == VerdictScope::kMachine; });
+  ASSERT_NE(accused, report.verdicts.end());
+  EXPECT_EQ(accused->verdict_class, VerdictClass::kGpuFault);
+  EXPECT_EQ(accused->culprits.at(0).host, "node-3");
+}
+
+JobReport OfRecords(const std::string& host) {
+  JobReport report{.state = JobState::kSlow};
+  report.verdicts = {{.scope = VerdictScope::kMachine,
+                      .verdict_class = VerdictClass::kComputeSlow,
+                      .culprits = {{.host = host, .rank = 26, .gpu = 2, .confidence = 0.8}},
+                      .cost = {.slowdown_fraction = 0.2}}};
+  return report;
+}
+
+TEST(CounterDiagnosisTest, CountersThatAgreeWithTheRecordsNameTheCause) {
+  JobReport report = OfRecords("node-3");
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), /*has_records=*/true, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].verdict_class, VerdictClass::kClockThrottled);
+  EXPECT_DOUBLE_EQ(report.verdicts[0].culprits[0].confidence, 0.9);
+  EXPECT_NE(TextOf(report.verdicts[0]).find("gpu_sm_clock_hertz"), std::string::npos);
+}
+
+TEST(CounterDiagnosisTest, CountersAccuseNobodyAgainstTheRecords) {
+  JobReport report = OfRecords("node-7");
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6, .ecc_per_second = 0.2}), /*has_records=*/true, &report);
+  ASSERT_GE(report.verdicts.size(), 2u);
+  EXPECT_EQ(report.verdicts[0].verdict_class, VerdictClass::kComputeSlow);
+  EXPECT_DOUBLE_EQ(report.verdicts[0].culprits[0].confidence, 0.8);
+  for (size_t i = 1; i < report.verdicts.size(); ++i) EXPECT_EQ(report.verdicts[i].scope, VerdictScope::kUnknown);
+}
+
+TEST(CounterDiagnosisTest, TooLittleToJudgeIsSaid) {
+  MetricTable table = Job({});
+  table.series.resize(3);  // one machine
+  JobReport report;
+  AddCounters(table, /*has_records=*/false, &report);
+  EXPECT_EQ(report.state, JobState::kUnknown);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].evidence.at(0).kind, EvidenceKind::kAbstained);
+}
+
+}  // namespace
+}  // namespace lockstep

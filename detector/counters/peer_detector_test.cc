@@ -1,0 +1,228 @@
+#include "detector/counters/peer_detector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/metric_catalog.h"
+#include "base/random.h"
+#include "detector/counters/counter_history.h"
+#include "detector/counters/machine_alarm.h"
+#include "detector/counters/metric_table.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr int kSeconds = 600;
+constexpr int kOnset = 300;
+
+// Power, traffic and CPU of a job in steps of ten seconds; `twist` changes the value of a host at a second.
+using Twist = std::function<double(int host, int second, Metric metric, double value)>;
+
+double Unchanged(int, int, Metric, double value) { return value; }
+
+MetricTable Job(int hosts, uint64_t seed, const Twist& twist = Unchanged) {
+  Random random(seed);
+  MetricTable table{.job = "j"};
+  struct Kind {
+    Metric metric;
+    const char* device;
+    double busy;
+    double waiting;
+  };
+  constexpr Kind kKinds[] = {{Metric::kGpuPowerWatts, "gpu0", 640, 420},
+                             {Metric::kIbTransmitBytesTotal, "mlx5_0/1", 3e9, 30e9},
+                             {Metric::kHostCpuBusyRatio, "", 0.16, 0.13}};
+  for (int host = 0; host < hosts; ++host) {
+    table.hosts.push_back("node-" + std::to_string(host));
+    for (const Kind& kind : kKinds) {
+      const MetricInfo* const info = FindMetric(kind.metric);
+      MetricSeries series{.host = host, .device = kind.device, .name = std::string(info->name), .metric = kind.metric};
+      const double own = 1 + 0.03 * random.Gaussian();
+      double total = 0;
+      for (int second = 0; second < kSeconds; ++second) {
+        double value = (second % 10 < 7 ? kind.busy : kind.waiting) * own * (1 + 0.03 * random.Gaussian());
+        value = twist(host, second, kind.metric, value);
+        total += value;
+        series.time_ms.push_back(1'000'000 + 1000 * second);
+        series.value.push_back(info->kind == MetricKind::kCounter ? std::floor(total) : value);
+      }
+      table.series.push_back(std::move(series));
+    }
+  }
+  return table;
+}
+
+std::vector<int32_t> Accused(const std::vector<MachineAlarm>& alarms) {
+  std::vector<int32_t> hosts;
+  for (const MachineAlarm& alarm : alarms) hosts.push_back(alarm.host);
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  return hosts;
+}
+
+Twist Scale(int first, int count, Metric metric, double factor) {
+  return [=](int host, int second, Metric of, double value) {
+    const bool here = host >= first && host < first + count && of == metric && second >= kOnset;
+    return here ? factor * value : value;
+  };
+}
+
+TEST(PeerDetectorTest, AccusesNobodyOfAHealthyJob) {
+  for (const int hosts : {2, 3, 4, 16, 60})
+    EXPECT_EQ(Accused(DetectMachines(Job(hosts, 1), {})), std::vector<int32_t>());
+}
+
+TEST(PeerDetectorTest, NamesTheMachineWithinTwentySecondsAndAsOfTheDataOfThen) {
+  for (const int hosts : {4, 16, 60}) {
+    const MetricTable table = Job(hosts, 2, Scale(1, 1, Metric::kGpuPowerWatts, 0.5));
+    const std::vector<MachineAlarm> alarms = DetectMachines(table, {});
+    ASSERT_EQ(Accused(alarms), std::vector<int32_t>{1}) << hosts;
+    EXPECT_EQ(alarms[0].metric_name, "gpu_power_watts");
+    EXPECT_EQ(alarms[0].device, "gpu0");
+    EXPECT_GE(alarms[0].alarm_ms, 1'000'000 + 1000 * kOnset);
+    EXPECT_LE(alarms[0].alarm_ms, 1'000'000 + 1000 * (kOnset + 20));
+    // The same alarm from a history that ends there: nothing newer was used.
+    MetricTable cut = table;
+    for (MetricSeries& series : cut.series) {
+      const auto end = std::upper_bound(series.time_ms.begin(), series.time_ms.end(), alarms[0].alarm_ms);
+      series.value.resize(static_cast<size_t>(end - series.time_ms.begin()));
+      series.time_ms.resize(series.value.size());
+    }
+    const std::vector<MachineAlarm> live = DetectMachines(cut, {});
+    ASSERT_FALSE(live.empty());
+    EXPECT_EQ(live[0].alarm_ms, alarms[0].alarm_ms);
+  }
+}
+
+TEST(PeerDetectorTest, NamesATenthOfTheMachinesAtOnce) {
+  const MetricTable table = Job(60, 3, Scale(7, 6, Metric::kGpuPowerWatts, 0.6));
+  EXPECT_EQ(Accused(DetectMachines(table, {})), (std::vector<int32_t>{7, 8, 9, 10, 11, 12}));
+}
+
+TEST(PeerDetectorTest, WhatMovesManyMachinesIsNoMachinesFault) {
+  EXPECT_TRUE(DetectMachines(Job(60, 4, Scale(7, 20, Metric::kGpuPowerWatts, 0.6)), {}).empty());
+  EXPECT_TRUE(DetectMachines(Job(60, 5, Scale(0, 60, Metric::kGpuPowerWatts, 0.6)), {}).empty());
+}
+
+TEST(PeerDetectorTest, LoadOfAHostAccusesItOnlyIfTheJobSuffers) {
+  const auto backup = Scale(3, 1, Metric::kHostCpuBusyRatio, 4);
+  EXPECT_TRUE(DetectMachines(Job(16, 6, backup), {}).empty());
+  EXPECT_EQ(JudgeHistory(Job(16, 6, backup), {}).cases.size(), 1u);
+  const auto harmful = [backup](int host, int second, Metric metric, double value) {
+    if (metric == Metric::kGpuPowerWatts && second >= kOnset) value *= 0.85;
+    return backup(host, second, metric, value);
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, harmful), {})), std::vector<int32_t>{3});
+}
+
+TEST(PeerDetectorTest, OfTwoMachinesOnlyTheOneThatLeftItsOwnPastIsNamed) {
+  EXPECT_EQ(Accused(DetectMachines(Job(3, 7, Scale(1, 1, Metric::kGpuPowerWatts, 0.3)), {})), std::vector<int32_t>{1});
+}
+
+TEST(PeerDetectorTest, AMachineThatFallsSilentIsNamed) {
+  const auto silent = [](int host, int second, Metric, double value) {
+    return host == 5 && second >= kOnset ? kNan : value;
+  };
+  const std::vector<MachineAlarm> alarms = DetectMachines(Job(16, 8, silent), {});
+  ASSERT_EQ(Accused(alarms), std::vector<int32_t>{5});
+  EXPECT_EQ(alarms[0].metric_name, kSilenceName);
+}
+
+TEST(PeerDetectorTest, BrokenOnPurposeItAccusesTheWrongMachine) {
+  const MetricTable table = Job(16, 9, Scale(1, 1, Metric::kGpuPowerWatts, 0.5));
+  EXPECT_EQ(Accused(DetectMachines(table, {.sabotage_accuse_neighbour = true})), std::vector<int32_t>{2});
+}
+
+TEST(PeerDetectorTest, SameInputSameOutput) {
+  const MetricTable table = Job(16, 10, Scale(1, 2, Metric::kGpuPowerWatts, 0.8));
+  const std::vector<MachineAlarm> a = DetectMachines(table, {});
+  const std::vector<MachineAlarm> b = DetectMachines(table, {});
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].alarm_ms, b[i].alarm_ms);
+}
+
+struct BadInput {
+  const char* name;
+  std::function<void(MetricTable*)> spoil;
+  std::function<uint64_t(const GridLosses&)> counted;
+};
+
+void SpoilSome(MetricTable* table, double value) {
+  Random random(11);
+  for (MetricSeries& series : table->series) {
+    for (double& sample : series.value) sample = random.Below(5) == 0 ? value : sample;
+  }
+}
+
+void ShiftHost(MetricTable* table, int32_t host, int64_t by_ms) {
+  for (MetricSeries& series : table->series) {
+    if (series.host != host) continue;
+    for (int64_t& time_ms : series.time_ms) time_ms += by_ms;
+  }
+}
+
+TEST(PeerDetectorTest, BadInputAccusesNobodyAndIsCounted) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const BadInput inputs[] = {
+      {"nan", [](MetricTable* t) { SpoilSome(t, kNan); }, [](const GridLosses& l) { return l.not_finite; }},
+      {"infinity", [](MetricTable* t) { SpoilSome(t, kInfinity); }, [](const GridLosses& l) { return l.not_finite; }},
+      {"blank", [](MetricTable* t) { SpoilSome(t, 9223372036854775794.0); },
+       [](const GridLosses& l) { return l.blank; }},
+      {"reset",
+       [](MetricTable* t) {
+         for (size_t i = 300; i < kSeconds; ++i) t->series[1].value[i] -= t->series[1].value[299];
+       },
+       [](const GridLosses& l) { return l.resets; }},
+      {"wrap",
+       [](MetricTable* t) {
+         for (double& value : t->series[1].value) value = std::fmod(value, 4294967296.0 * 16);
+       },
+       [](const GridLosses& l) { return l.resets; }},
+      {"a day off", [](MetricTable* t) { ShiftHost(t, 2, 86'400'000); },
+       [](const GridLosses& l) { return l.misclocked_hosts.size(); }},
+      {"duplicates",
+       [](MetricTable* t) {
+         for (size_t i = 1; i < kSeconds; i += 2) t->series[3].time_ms[i] = t->series[3].time_ms[i - 1];
+       },
+       [](const GridLosses& l) { return l.duplicate; }},
+  };
+  for (const int hosts : {4, 16}) {
+    for (const BadInput& input : inputs) {
+      MetricTable table = Job(hosts, 12);
+      input.spoil(&table);
+      EXPECT_TRUE(DetectMachines(table, {}).empty()) << input.name << " " << hosts;
+      EXPECT_GT(input.counted(JudgeHistory(table, {}).losses), 0u) << input.name;
+    }
+  }
+}
+
+TEST(PeerDetectorTest, NoneOneOrConstantMachinesAccuseNobody) {
+  EXPECT_TRUE(DetectMachines({}, {}).empty());
+  EXPECT_TRUE(DetectMachines(Job(1, 13, Scale(0, 1, Metric::kGpuPowerWatts, 0.2)), {}).empty());
+  const auto constant = [](int, int, Metric, double) { return 5.0; };
+  EXPECT_TRUE(DetectMachines(Job(16, 14, constant), {}).empty());
+  const auto zero = [](int, int, Metric, double) { return 0.0; };
+  EXPECT_TRUE(DetectMachines(Job(16, 15, zero), {}).empty());
+}
+
+TEST(PeerDetectorTest, UnitsAndMetricsAreBounded) {
+  PeerDetector detector({.max_units = 2, .max_metrics = 1});
+  const int32_t watch = detector.Watch("gpu_power_watts", Metric::kGpuPowerWatts, 1);
+  ASSERT_EQ(watch, 0);
+  EXPECT_EQ(detector.Watch("gpu_power_watts", Metric::kGpuPowerWatts, 1), 0);
+  EXPECT_EQ(detector.Watch("other", Metric::kUnspecified, 1), -1);
+  EXPECT_EQ(detector.AddUnit(watch, 0, "gpu0"), 0);
+  EXPECT_EQ(detector.AddUnit(watch, 1, "gpu0"), 1);
+  EXPECT_EQ(detector.AddUnit(watch, 2, "gpu0"), -1);
+  EXPECT_EQ(detector.refused_units(), 1u);
+}
+
+}  // namespace
+}  // namespace lockstep
