@@ -139,7 +139,7 @@ void NcclRing::StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t cha
     NcclContext& context = contexts[side.context];
     if (gpu_ns == 0) [[unlikely]] {
       side.lacks_gpu_time = true;
-    } else if (channel < kHistoryChannels) {
+    } else if (channel < kHistoryChannels) [[likely]] {
       const ChannelHistory& history = context.history[channel];
       if (history.ended_gpu_ns.load(std::memory_order_relaxed) > gpu_ns + kGpuTimerStepNs) [[unlikely]] {
         distrusted = history.ticket.load(std::memory_order_relaxed);
@@ -173,7 +173,9 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
   OperationSide& side = sides_.Of(ticket);
-  Overtaker finished = {nullptr, 0, ticket, 0, 0};
+  NcclContext* context = nullptr;
+  uint32_t group = 0;
+  int64_t finished_ns = 0;
   {
     SlotLock lock(slot, false);
     if (!lock.held() || slot.ticket != ticket || IsState(slot, OperationState::kEmpty)) [[unlikely]] {
@@ -185,27 +187,29 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
       return CountIgnored();
     bits.Stop();
     ++slot.channels_finished;
-    NcclContext& context = contexts[side.context];
+    context = &contexts[side.context];
     if (gpu_ns == 0) [[unlikely]] {
       side.lacks_gpu_time = true;
     } else {
       if (gpu_ns > side.gpu_stop_ns) side.gpu_stop_ns = gpu_ns;
-      if (channel < kHistoryChannels) {
-        context.history[channel].ended_gpu_ns.store(gpu_ns, std::memory_order_relaxed);
-        context.history[channel].ticket.store(ticket, std::memory_order_relaxed);
+      if (channel < kHistoryChannels) [[likely]] {
+        context->history[channel].ended_gpu_ns.store(gpu_ns, std::memory_order_relaxed);
+        context->history[channel].ticket.store(ticket, std::memory_order_relaxed);
       }
     }
     if (slot.channels_finished < slot.channels_started) return;
-    const bool counts = slot.channels != 0 && context.counts_all_channels.load(std::memory_order_relaxed);
+    const bool counts = slot.channels != 0 && context->counts_all_channels.load(std::memory_order_relaxed);
     if (counts && slot.channels_finished < slot.channels) return;
-    if (!EndKernel(header, context, slot, side, gpu_ns, clock, &finished)) return;
+    group = side.group;
+    finished_ns = EndKernel(header, *context, slot, side, gpu_ns, clock);
   }
-  CloseOvertaken(header, finished);
+  if (finished_ns == 0) return;
+  CloseOvertaken(header, {*context, context->communicator.load(std::memory_order_relaxed), ticket, group, finished_ns});
 }
 
-// The last kernel of an operation has ended, as far as one knows. Returns whether that was news, and who it was.
-bool NcclRing::EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side,
-                         uint64_t gpu_ns, CycleClock& clock, Overtaker* finished) {
+// The last kernel of an operation has ended, as far as one knows. Returns when; 0 = it was taken to be over before.
+int64_t NcclRing::EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side,
+                            uint64_t gpu_ns, CycleClock& clock) {
   const int64_t now_ns = clock.NowNs();
   const bool is_late = IsState(slot, OperationState::kFinished);
   side.host_stop_ns = now_ns;
@@ -213,11 +217,7 @@ bool NcclRing::EndKernel(RingHeader* header, NcclContext& context, OperationSlot
   if (gpu_ns != 0) context.gpu_clock.Observe(static_cast<int64_t>(gpu_ns), 0, now_ns);
   if (!is_late) Finish(header, slot, now_ns);
   PlaceTimes(context, slot, side, now_ns);
-  finished->context = &context;
-  finished->communicator = context.communicator.load(std::memory_order_relaxed);
-  finished->group = side.group;
-  finished->now_ns = now_ns;
-  return !is_late;
+  return is_late ? 0 : now_ns;
 }
 
 // What became of an operation that a later one has overtaken.
@@ -233,7 +233,7 @@ NcclRing::Overtaken NcclRing::CloseIfOvertaken(RingHeader* header, uint64_t tick
   if (slot.ticket != ticket || slot.communicator != by.communicator || !IsInFlight(slot)) return Overtaken::kNotOpen;
   const OperationSide& side = sides_.Of(ticket);
   if (by.ticket - ticket < kMinOvertakingDistance || side.group == by.group) return Overtaken::kTooYoung;
-  NcclContext& context = *by.context;
+  NcclContext& context = by.context;
   if (slot.channels_started > 0 && slot.channels_started == slot.channels_finished) {
     context.counts_all_channels.store(false, std::memory_order_relaxed);
   }
@@ -247,13 +247,13 @@ NcclRing::Overtaken NcclRing::CloseIfOvertaken(RingHeader* header, uint64_t tick
 }
 
 void NcclRing::CloseOvertaken(RingHeader* header, const Overtaker& by) {
-  uint64_t at = by.context->oldest_open.load(std::memory_order_relaxed);
+  uint64_t at = by.context.oldest_open.load(std::memory_order_relaxed);
   const uint64_t capacity = header->operation_capacity;
   if (at + capacity <= by.ticket) at = by.ticket + 1 - capacity;
   for (int i = 0; i < kMaxOvertakenPerEvent && at <= by.ticket; ++i, ++at) {
     if (at != by.ticket && CloseIfOvertaken(header, at, by) == Overtaken::kTooYoung) break;
   }
-  by.context->oldest_open.store(at, std::memory_order_relaxed);
+  by.context.oldest_open.store(at, std::memory_order_relaxed);
 }
 
 void NcclRing::EndHost(uint64_t ticket, int64_t now_ns) {

@@ -89,7 +89,7 @@ class NcclRing {
  private:
   // An operation that has just finished, and what it finds of those before it.
   struct Overtaker {
-    NcclContext* context;
+    NcclContext& context;
     uint32_t communicator;
     uint64_t ticket;
     uint32_t group;
@@ -104,8 +104,8 @@ class NcclRing {
   void NoteStart(RingHeader* header, OperationSlot& slot, int64_t now_ns);
   void BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
                    CycleClock& clock);
-  bool EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
-                 CycleClock& clock, Overtaker* finished);
+  int64_t EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
+                    CycleClock& clock);
   void PlaceTimes(NcclContext& context, OperationSlot& slot, OperationSide& side, int64_t now_ns);
   void Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns);
   void PlaceWindow(OperationSlot& slot, const OperationSide& side, int64_t now_ns);

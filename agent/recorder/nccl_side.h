@@ -63,7 +63,8 @@ class OperationSides {
 
   ChannelBits BitsOf(uint64_t ticket, uint32_t channel) {
     OperationSide& side = Of(ticket);
-    if (channel < kNarrowChannels) return {side.started_bits, side.stopped_bits, uint64_t{1} << channel};
+    if (channel < kNarrowChannels) [[likely]]
+      return {side.started_bits, side.stopped_bits, uint64_t{1} << channel};
     WideBits& wide = wide_bits_[ticket % kMaxSlots];
     const uint32_t word = (channel / 64 - 1) % 3;
     return {wide.started[word], wide.stopped[word], uint64_t{1} << (channel % 64)};
