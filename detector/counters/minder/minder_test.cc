@@ -64,7 +64,8 @@ const MinderModel& Model() {
     const std::string metrics[] = {"duty", "power"};
     MinderTrainingOptions options;
     options.network.epochs = 10;
-    options.max_windows = 1000;
+    options.network.batch = 8;
+    options.max_windows = 600;
     return new MinderModel(TrainMinder({&history, 1}, metrics, options));
   }();
   return *model;
