@@ -285,8 +285,8 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
   return slow;
 }
 
-std::vector<Verdict> FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                                   const StepTable& steps, double min_cost) {
+SlowLinks FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                        const StepTable& steps, double min_cost) {
   if (steps.steps < static_cast<int32_t>(kMinSteps)) return {};
   const TransferTable table = MeasureTransfers(trace, matched, roles, steps);
   const std::vector<SlowPath> slow = FindSlowPaths(table);
@@ -302,14 +302,21 @@ std::vector<Verdict> FindSlowLinks(const Trace& trace, const OperationInstances&
                      .slow = slow[path].slow});
   }
   const Writer writer(trace, steps, table, slow);
-  std::vector<Verdict> verdicts;
+  SlowLinks found;
   for (const PathCause& cause : VoteOnPaths(paths, host_of)) {
     Verdict verdict = writer.Write(cause);
-    if (verdict.cost.slowdown_fraction >= min_cost) verdicts.push_back(std::move(verdict));
+    if (verdict.cost.slowdown_fraction < min_cost) continue;
+    found.verdicts.push_back(std::move(verdict));
+    for (const int32_t path : cause.paths) {
+      const SlowPath& of_path = slow[static_cast<size_t>(path)];
+      found.channels.push_back({.channel = table.paths[static_cast<size_t>(path)].channel,
+                                .first_step = static_cast<int32_t>(of_path.first_step),
+                                .ratio = of_path.ratio});
+    }
   }
   const TransferStall stall = FindTransferStall(table, steps, host_of, min_cost);
-  if (stall.steps > 0) verdicts.push_back(OfStall(trace, steps, stall));
-  return verdicts;
+  if (stall.steps > 0) found.verdicts.push_back(OfStall(trace, steps, stall));
+  return found;
 }
 
 }  // namespace lockstep

@@ -14,6 +14,7 @@
 #include "detector/groups/roles.h"
 #include "detector/links/path_vote.h"
 #include "detector/links/transfer_table.h"
+#include "detector/localization/healing_gain.h"
 #include "detector/localization/step_finder.h"
 #include "detector/trace/operation_instances.h"
 #include "detector/trace/trace.h"
@@ -34,8 +35,13 @@ struct SlowPath {
 // By path of the table.
 std::vector<SlowPath> FindSlowPaths(const TransferTable& table);
 
-std::vector<Verdict> FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                                   const StepTable& steps, double min_cost);
+struct SlowLinks {
+  std::vector<Verdict> verdicts;
+  std::vector<SlowChannel> channels;  // what the verdicts are about
+};
+
+SlowLinks FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                        const StepTable& steps, double min_cost);
 
 }  // namespace lockstep
 

@@ -68,7 +68,7 @@ class Measurement {
   void AddPath(size_t channel_index) {
     const OperationChannel& channel = matched_.channels[channel_index];
     const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(channel.communicator)].members;
-    TransferPath path{.point_to_point = !channel.collective()};
+    TransferPath path{.channel = static_cast<int32_t>(channel_index), .point_to_point = !channel.collective()};
     if (path.point_to_point) {
       const auto known = [&](int32_t m) { return m >= 0 && static_cast<size_t>(m) < members.size(); };
       if (!known(channel.source) || !known(channel.destination)) return;

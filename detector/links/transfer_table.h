@@ -28,6 +28,7 @@ namespace lockstep {
 
 struct TransferPath {
   std::vector<int32_t> ranks;   // rank indices: members by communicator rank, or source and destination
+  int32_t channel = -1;         // OperationInstances::channels
   bool point_to_point = false;  // from ranks[0] to ranks[1]
   bool exchange = false;        // every member sends to every other (AllToAll): no ring
   bool crosses_hosts = false;

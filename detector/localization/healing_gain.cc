@@ -39,7 +39,8 @@ void AddHealing(const SlowCause& cause, Healing* healing) {
 
 class Gains {
  public:
-  Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes) : analysis_(analysis), causes_(causes) {}
+  Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes, const std::vector<SlowChannel>& channels)
+      : analysis_(analysis), causes_(causes), channels_(channels) {}
 
   std::vector<HealingGain> Run() {
     std::vector<HealingGain> gains(causes_.size());
@@ -80,6 +81,10 @@ class Gains {
         AddHealing(causes_[i], &healing);
       }
     }
+    for (const SlowChannel& slow : channels_) {
+      if (slow.first_step > step) continue;
+      healing.channels.push_back({.channel = slow.channel, .scale = static_cast<float>(1 / std::max(1.0, slow.ratio))});
+    }
     return healing;
   }
 
@@ -95,7 +100,7 @@ class Gains {
     gain->seconds_per_step = std::min(gain->seconds_per_step, prepared.recorded - prepared.all_healed);
     gain->path_share = PathShare(prepared.path, cause);
     const size_t needed = kRunsPerCause * prepared.replay->operations();
-    if (causes_.size() == 1) {
+    if (causes_.size() == 1 && channels_.empty()) {
       gain->replayed = true;
       gain->seconds_per_step = prepared.recorded - prepared.all_healed;
     } else if (spent_ + needed <= kMaxReplayedOperations) {
@@ -176,14 +181,16 @@ class Gains {
 
   const TraceAnalysis& analysis_;
   const std::vector<SlowCause>& causes_;
+  const std::vector<SlowChannel>& channels_;
   std::map<int32_t, Prepared> prepared_;
   size_t spent_ = 0;
 };
 
 }  // namespace
 
-std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes) {
-  return Gains(analysis, causes).Run();
+std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+                                 const std::vector<SlowChannel>& channels) {
+  return Gains(analysis, causes, channels).Run();
 }
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "detector/localization/slow_cause.h"
@@ -27,8 +28,16 @@ struct HealingGain {
   bool replayed = false;      // false: an estimate from the excess
 };
 
-// By cause.
-std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes);
+// A channel of which something else is accused.
+struct SlowChannel {
+  int32_t channel = -1;  // OperationInstances::channels
+  int32_t first_step = 0;
+  double ratio = 1;  // of its transfer times over the usual ones
+};
+
+// By cause. `channels` are healed together with the other causes: behind a slow link a slow rank costs nothing more.
+std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+                                 const std::vector<SlowChannel>& channels);
 
 }  // namespace lockstep
 

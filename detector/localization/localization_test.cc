@@ -216,7 +216,7 @@ TEST(HealingGainTest, IsWhatTheSlowRankCosts) {
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
   ASSERT_EQ(causes.size(), 1);
   EXPECT_EQ(causes.front().kind, SlowKind::kCompute);
-  const std::vector<HealingGain> gains = GainsOf(analysis, causes);
+  const std::vector<HealingGain> gains = GainsOf(analysis, causes, {});
   EXPECT_NEAR(gains.front().seconds_per_step, 0.02, 0.001);
   EXPECT_GT(gains.front().path_share, 0.9);
 }

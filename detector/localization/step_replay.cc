@@ -140,12 +140,12 @@ void StepReplay::Prepare(const Healing& healing) {
     }
     if (largest != kNone) own_[largest] = std::max(0.0F, own_[largest] - healed.largest_less);
   }
-  if (!healing.transfers.empty()) {
-    absl::flat_hash_map<uint32_t, float> healed;
-    for (const Healing::Transfer& transfer : healing.transfers) healed[transfer.instance] = transfer.seconds;
+  if (!healing.channels.empty()) {
+    absl::flat_hash_map<int32_t, float> scale_of;
+    for (const Healing::Channel& channel : healing.channels) scale_of[channel.channel] = channel.scale;
     for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
-      const auto found = healed.find(instance_[meeting]);
-      if (found != healed.end()) transfer_[meeting] = std::min(transfer_[meeting], found->second);
+      const auto found = scale_of.find(analysis_->matched.instances[instance_[meeting]].channel);
+      if (found != scale_of.end()) transfer_[meeting] *= found->second;
     }
   }
   arrival_.assign(operation_.size(), 0);

@@ -30,12 +30,12 @@ struct Healing {
     float scale = 1;         // of all own intervals of the rank
     float largest_less = 0;  // seconds taken off the largest one instead
   };
-  struct Transfer {
-    uint32_t instance = kNoInstance;  // OperationInstances::instances
-    float seconds = 0;
+  struct Channel {
+    int32_t channel = -1;  // OperationInstances::channels
+    float scale = 1;       // of all its transfers
   };
   std::vector<OwnTime> own;
-  std::vector<Transfer> transfers;
+  std::vector<Channel> channels;
 };
 
 class StepReplay {
