@@ -62,6 +62,15 @@ TEST(FindSlowPathsTest, APathThatWasAlwaysSlowIsComparedWithTheOthers) {
   EXPECT_EQ(slow[1].excess_before_seconds, 0);
 }
 
+TEST(FindSlowPathsTest, AllToAllsThatGetSlowerTogetherAreTheRoutings) {
+  for (const size_t slower : {size_t{8}, size_t{2}}) {
+    TransferTable table = Table(8, [&](size_t path, size_t step) { return path < slower && step >= 6 ? 2.0 : 1.0; });
+    for (TransferPath& path : table.paths) path.exchange = path.crosses_hosts = true;
+    const std::vector<SlowPath> slow = FindSlowPaths(table);
+    for (size_t path = 0; path < slow.size(); ++path) EXPECT_EQ(slow[path].slow, slower == 2 && path < 2) << path;
+  }
+}
+
 TEST(FindSlowPathsTest, AbstainsOnTooFewSteps) {
   TransferTable table = Table(2, [](size_t path, size_t) { return path == 0 ? 3.0 : 1.0; });
   for (size_t i = 0; i < table.ratio.size(); ++i) {

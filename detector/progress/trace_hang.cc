@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "detector/progress/strong_components.h"
+#include "detector/progress/wait_clocks.h"
 #include "detector/progress/wait_graph.h"
 
 namespace lockstep {
@@ -26,29 +27,12 @@ constexpr size_t kSomeHosts = 8;
 constexpr int64_t kLongWaitMultiple = 2;
 constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
 constexpr int32_t kMinorShare = 2;
-constexpr double kLossChance = 0.1;  // that records of a call were lost: more, and their absence proves nothing
-constexpr size_t kStartShare = 5;
-constexpr size_t kMaxCycleOperations = 64;              // beyond that, all ranks of the cycle are listed
+constexpr double kLossChance = 0.1;         // that records of a call were lost: more, and their absence proves nothing
+constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
 
 bool Gone(ProcessState state) {
   return state == ProcessState::kGone || state == ProcessState::kZombie || state == ProcessState::kStopped;
-}
-
-// The longest time inside one operation, after the start of the job, in which everybody compiles and connects.
-int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
-  int64_t longest_ns = 0;
-  for (const TraceOperation& operation : operations.subspan(operations.size() / kStartShare)) {
-    if (operation.finished() && operation.started()) longest_ns = std::max(longest_ns, operation.duration_ns());
-  }
-  return longest_ns;
-}
-
-int64_t Middle(std::vector<int64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 class Search {
@@ -59,7 +43,8 @@ class Search {
         trace_(frontier.trace()),
         ranks_(trace_.ranks.size()),
         graph_(BuildWaitGraph(frontier)),
-        components_(FindStrongComponents(graph_.edges)) {}
+        components_(FindStrongComponents(graph_.edges)),
+        clocks_(MeasureWaits(frontier)) {}
 
   TraceHangSearch Run() {
     waited_for_.resize(graph_.edges.size());
@@ -68,7 +53,6 @@ class Search {
         waited_for_[static_cast<size_t>(next)].push_back(static_cast<int32_t>(node));
       }
     }
-    MeasureClocks();
     CollectRankCauses();
     CollectOtherCauses();
     for (size_t s = 0; s < graph_.standings.size(); ++s) AddMismatch(s);
@@ -76,7 +60,7 @@ class Search {
     NoteStanding();
     for (TraceHang& hang : found_.hangs) Complete(&hang);
     if (frontier_.lost_share() > 0) DropMinorCauses();
-    if (looked_at_) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
+    if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const TraceHang& a, const TraceHang& b) { return a.victims > b.victims; });
@@ -322,11 +306,11 @@ class Search {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (reached[rank] == 0) continue;
       ++hang->victims;
-      hang->waited_ns = std::max(hang->waited_ns, waited_ns_[rank]);
+      hang->waited_ns = std::max(hang->waited_ns, clocks_.waited_ns[rank]);
     }
     if (hang->kind != TraceHangKind::kTransfer) return;
     for (const int32_t rank : hang->ranks) {
-      hang->waited_ns = std::max(hang->waited_ns, waited_ns_[static_cast<size_t>(rank)]);
+      hang->waited_ns = std::max(hang->waited_ns, clocks_.waited_ns[static_cast<size_t>(rank)]);
     }
   }
 
@@ -350,32 +334,6 @@ class Search {
         static_cast<double>(trace_.communicators[static_cast<size_t>(hang.communicator)].members.size());
     const double chance = std::pow(members * frontier_.lost_share(), static_cast<double>(hang.ranks.size()));
     return !unseen && chance > kLossChance;
-  }
-
-  void MeasureClocks() {
-    std::vector<int64_t> newest(trace_.hosts.size(), kNoTime);
-    std::vector<int64_t> longest;
-    waited_ns_.assign(ranks_, 0);
-    for (size_t rank = 0; rank < ranks_; ++rank) {
-      const TraceRank& who = trace_.ranks[rank];
-      looked_at_ = looked_at_ || who.last_seen_ns != kNoTime;
-      if (who.host < 0) continue;
-      int64_t& last = newest[static_cast<size_t>(who.host)];
-      last = std::max(last, who.last_seen_ns);
-      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
-        last = std::max({last, operation.enqueue_ns, operation.start_ns, operation.end_ns});
-      }
-      longest.push_back(LongestUsual(trace_.OperationsOf(rank)));
-    }
-    longest_usual_ns_ = Middle(std::move(longest));
-    for (size_t rank = 0; rank < ranks_; ++rank) {
-      const TraceRank& who = trace_.ranks[rank];
-      const absl::Span<const size_t> open = frontier_.OpenOf(rank);
-      if (who.host < 0 || open.empty()) continue;
-      const TraceOperation& first = trace_.operations[open.front()];
-      const int64_t since = first.started() ? first.start_ns : first.enqueue_ns;
-      if (since != kNoTime) waited_ns_[rank] = newest[static_cast<size_t>(who.host)] - since;
-    }
   }
 
   void NoteStanding() {
@@ -403,7 +361,7 @@ class Search {
   TraceEnd Judge() const {
     if (!frontier_.any_open()) return TraceEnd::kFinished;
     if (found_.hangs.empty()) return TraceEnd::kMoving;
-    if (looked_at_) return TraceEnd::kHung;  // only long waits were kept
+    if (clocks_.looked_at) return TraceEnd::kHung;  // only long waits were kept
     for (const TraceHang& hang : found_.hangs) {
       if (HasDead(hang) || IsLong(hang)) return TraceEnd::kHung;
     }
@@ -419,8 +377,9 @@ class Search {
   }
 
   bool IsLong(const TraceHang& hang) const {
-    return hang.waited_ns >
-           (longest_usual_ns_ > 0 ? kLongWaitFloorNs + kLongWaitMultiple * longest_usual_ns_ : kUnknownLongWaitNs);
+    return hang.waited_ns > (clocks_.longest_usual_ns > 0
+                                 ? kLongWaitFloorNs + kLongWaitMultiple * clocks_.longest_usual_ns
+                                 : kUnknownLongWaitNs);
   }
 
   // A place is a whole host, or a single rank: that some ranks of a host are all that the others wait for, and the rest
@@ -452,9 +411,7 @@ class Search {
   const WaitGraph graph_;
   const StrongComponents components_;
   std::vector<std::vector<int32_t>> waited_for_;  // the edges turned round
-  std::vector<int64_t> waited_ns_;                // by rank index: since it came to its first open operation
-  int64_t longest_usual_ns_ = 0;
-  bool looked_at_ = false;  // some rank's records say when it was last looked at
+  const WaitClocks clocks_;
   TraceHangSearch found_;
 };
 

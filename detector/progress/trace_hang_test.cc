@@ -237,6 +237,15 @@ TEST_F(FourRanks, ADeadProcessThatNobodyWaitsForIsNamedUnlessAllHaveEnded) {
   EXPECT_TRUE(Find().empty());
 }
 
+TEST_F(FourRanks, WhereStallsPassAWaitWithoutAgeIsOneOfThem) {
+  job_.host_stops_at[2] = 2;
+  Play();
+  EXPECT_EQ(Accused(FindTraceHangs(trace_, {}, false)), std::set<int32_t>{2});
+  EXPECT_TRUE(FindTraceHangs(trace_, {}, true).empty());
+  trace_.ranks[2].process_state = ProcessState::kGone;
+  EXPECT_EQ(Accused(FindTraceHangs(trace_, {}, true)), std::set<int32_t>{2});
+}
+
 TEST_F(FourRanks, AnAbsenceThatLossExplainsAccusesNobody) {
   job_.host_stops_at[2] = 2;
   Play();

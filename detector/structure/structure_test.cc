@@ -220,6 +220,16 @@ TEST(Structure, LevelShiftAgreesWithTryingEverySplit) {
   }
 }
 
+TEST(Structure, AStageOfWhichNothingIsKnownIsLeftOut) {
+  StepProfile profile =
+      Profile({.stages = 3}, 1, [](const PlaceInJob& place, size_t) { return place.stage == 2 ? 1.5 : 1; });
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    if (profile.places[rank].stage != 0) continue;
+    for (size_t step = 0; step < profile.steps; ++step) profile.own_seconds[rank * profile.steps + step] = NAN;
+  }
+  EXPECT_EQ(Classes(profile), std::vector<VerdictClass>{VerdictClass::kStageImbalance});
+}
+
 TEST(Structure, UnknownOwnTimesAreNoEvidence) {
   StepProfile profile = Profile({}, 1, One);
   std::fill(profile.own_seconds.begin(), profile.own_seconds.end(), std::nanf(""));
