@@ -7,12 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "detector/collectives/collective_analysis.h"
 #include "detector/collectives/slow_verdict.h"
-#include "detector/counters/peer_distance.h"
+#include "detector/counters/counter_stream.h"
 #include "detector/events/event_judge.h"
 #include "detector/evidence_log.h"
 #include "detector/investigation.h"
@@ -79,7 +78,7 @@ class JobEngine::State {
   JobEngineOptions options_;
   Roster roster_;
   CollectiveAnalysis analysis_;
-  PeerDistance counters_;
+  CounterStream counters_;
   EvidenceLog log_;
   EventJudge events_;
   Investigation investigation_;
@@ -181,24 +180,25 @@ std::vector<Verdict> JobEngine::State::FindSlowRanks(int64_t watermark_ns, bool 
 
 std::vector<Verdict> JobEngine::State::FindCounterOutliers(int64_t watermark_ns) {
   std::vector<Verdict> verdicts;
-  for (const CounterOutlier& outlier : counters_.Evaluate(watermark_ns)) {
-    const std::string& host = roster_.hosts()[static_cast<size_t>(outlier.host_slot)].name;
-    const MetricInfo* const info = FindMetric(outlier.metric);
+  for (const MachineCase& found : counters_.Evaluate(watermark_ns)) {
+    const CounterSign& sign = found.signs.front();
+    const MetricWatch& watch = counters_.detector().watch(sign.watch);
+    const std::string& host = roster_.hosts()[static_cast<size_t>(found.host)].name;
     Verdict verdict;
     verdict.scope = VerdictScope::kUnknown;
     verdict.verdict_class = VerdictClass::kCounterOutlier;
     verdict.advice = Advice::kObserve;
-    const std::string name(info->name);
-    verdict.culprits = {{.host = host,
-                         .device = outlier.device.empty() ? name : absl::StrCat(outlier.device, "/", name),
-                         .confidence = 0.5}};
+    verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
+    // One cause per host: which of its metrics is the strongest changes from one look to the next.
+    verdict.culprits = {{.host = host, .confidence = 0.5}};
     verdict.evidence = {
         {EvidenceKind::kCounter,
-         absl::StrFormat("%s%s%s of host %s is %.4g%s; the median of %d hosts is %.4g, a distance of %.0f "
-                         "times the noise.",
-                         name, outlier.device.empty() ? "" : " of ", outlier.device, host, outlier.level,
-                         info->kind == MetricKind::kCounter ? " per second" : "", outlier.hosts, outlier.median,
-                         outlier.score)}};
+         absl::StrFormat(
+             "%s%s%s of host %s is %.4g%s; the median of %d peers is %.4g, and it stays %s its place by %.1f "
+             "times the noise.",
+             watch.name(), sign.device.empty() ? "" : " of ", sign.device, host, sign.excursion.level,
+             watch.traits().is_rate ? " per second" : "", sign.peers, sign.excursion.median,
+             sign.excursion.up ? "above" : "below", sign.excursion.sigmas)}};
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
@@ -349,7 +349,7 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
-                              counters_.not_finite() + log_.dropped() + events_.refused();
+                              counters_.not_usable() + log_.dropped() + events_.refused();
   return summary;
 }
 

@@ -7,7 +7,6 @@ namespace lockstep {
 namespace {
 
 constexpr double kSecondsPerDay = 86'400;
-constexpr double kMostCorrelation = 0.98;
 
 // Wallace's second approximation: z = (8 v + 1) / (8 v + 3) sqrt(v ln(1 + t^2 / v)).
 double Shrink(double freedom) { return (8 * freedom + 1) / (8 * freedom + 3); }
@@ -17,11 +16,6 @@ double Shrink(double freedom) { return (8 * freedom + 1) / (8 * freedom + 3); }
 double EvidenceNeeded(double series_per_machine, double tick_seconds, double false_alarms_per_machine_day) {
   const double looks = series_per_machine * kSecondsPerDay / tick_seconds;
   return std::max(kLeastEvidence, std::log(looks / false_alarms_per_machine_day));
-}
-
-double InflationOf(double correlation) {
-  const double r = std::clamp(correlation, 0.0, kMostCorrelation);
-  return std::sqrt((1 + r) / (1 - r));
 }
 
 double NormalOf(double t, double freedom) {

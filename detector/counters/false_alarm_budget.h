@@ -8,8 +8,8 @@
 // for 4 machines and for 10,000, since the budget is per machine: a fleet's budget is B times its machines.
 //
 // Three things break the assumption, and each has its answer:
-// - Noise remembers. The sum over n ticks of AR(1) noise with correlation r varies (1 + r) / (1 - r) times as much:
-//   InflationOf widens the scale by it (the usual effective sample size).
+// - Noise remembers. Sums over several ticks then vary more than with independent ticks: PeerGroup measures by how much
+//   and widens the scale by it (the effective sample size).
 // - The scale is itself estimated. A distance measured on few degrees of freedom has the tail of Student's t: NormalOf
 //   brings it back to that of a normal distribution (Wallace 1959), and StudentOf goes the other way: how far from N
 //   peers a machine may stand by its nature.
@@ -29,9 +29,6 @@ namespace lockstep {
 double EvidenceNeeded(double series_per_machine, double tick_seconds, double false_alarms_per_machine_day);
 
 inline constexpr double kLeastEvidence = 16;
-
-// Factor on the standard deviation for noise whose neighbours correlate by `correlation` (0 to 0.98).
-double InflationOf(double correlation);
 
 // The normal score of about the same tail probability as `t` of Student's distribution. `freedom` >= 1. Keeps the sign.
 double NormalOf(double t, double freedom);

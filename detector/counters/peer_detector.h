@@ -6,8 +6,8 @@
 //   management network) counting a quarter; an alarm needs 1, plus kPerMetric for each metric beyond the first.
 // - Witness. Soft metrics alone accuse nobody unless the job is hurt at the time (job_activity.h): a backup is no
 // fault.
-// - Many at once. When more than `most_at_once` of the machines go the same way in one metric, the cause is common, and
-//   their signs in that metric accuse nobody. FindSharedPlace then says whether they share a leaf, rack or image.
+// - Many at once. When more than `most_at_once` of the machines go the same way in one metric, the cause is common:
+//   nothing that began on them at the time accuses anybody, and after a minute their new places are the usual ones.
 // - Few machines. Of two or three machines the median cannot tell which one changed: then the one whose level left its
 //   own past, while the others' did not, is accused, or nobody. One machine is never accused.
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the

@@ -48,8 +48,8 @@ double MedianOf(std::vector<float>& values) {
 }  // namespace
 
 int32_t PeerGroup::AddUnit(int32_t host) {
-  const bool known =
-      std::any_of(units_.rbegin(), units_.rend(), [host](const Unit& unit) { return unit.host == host; });
+  // Units of a host mostly come together.
+  const bool known = (!units_.empty() && units_.back().host == host) || !host_known_.insert(host).second;
   hosts_ += known ? 0 : 1;
   units_.emplace_back();
   units_.back().host = host;

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -125,6 +126,7 @@ class PeerGroup {
   PeerGroupOptions options_;
   std::vector<Unit> units_;
   int32_t hosts_ = 0;
+  std::set<int32_t> host_known_;
   int32_t away_ = 0;
   int64_t ticks_ = 0;
   double last_spread_ = 1;

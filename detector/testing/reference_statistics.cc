@@ -87,25 +87,4 @@ std::map<int32_t, ReferenceConviction> ReferenceSlowRanks(const std::deque<Block
   return convictions;
 }
 
-std::vector<double> ReferencePeerScores(const std::vector<std::vector<ReferenceSample>>& hosts) {
-  std::vector<double> levels, deviations, distances, scores;
-  for (const std::vector<ReferenceSample>& samples : hosts) {
-    double level = samples.front().value, deviation = 0;
-    for (size_t i = 1; i < samples.size(); ++i) {
-      const double keep = std::exp(-(samples[i].seconds - samples[i - 1].seconds) / 5.0);
-      deviation = keep * deviation + (1 - keep) * std::abs(samples[i].value - level);
-      level = keep * level + (1 - keep) * samples[i].value;
-    }
-    levels.push_back(level);
-    deviations.push_back(deviation);
-  }
-  const double median = ReferenceMedian(levels);
-  for (const double level : levels) distances.push_back(std::abs(level - median));
-  const double mad = kMadToSigma * ReferenceMedian(distances);
-  for (size_t host = 0; host < levels.size(); ++host) {
-    scores.push_back(distances[host] / std::max({mad, deviations[host], 0.05 * std::abs(median), 1e-9}));
-  }
-  return scores;
-}
-
 }  // namespace lockstep

@@ -29,15 +29,6 @@ struct ReferenceConviction {
 std::map<int32_t, ReferenceConviction> ReferenceSlowRanks(const std::deque<BlockSummary>& blocks,
                                                           const SlowRankOptions& options);
 
-// A sample of a gauge; one series per host.
-struct ReferenceSample {
-  double seconds;
-  double value;
-};
-
-// Scores of PeerDistance for one gauge: |level - median| / scale by host, from the whole history.
-std::vector<double> ReferencePeerScores(const std::vector<std::vector<ReferenceSample>>& hosts);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_TESTING_REFERENCE_STATISTICS_H_
