@@ -24,7 +24,7 @@ constexpr int64_t kLookEveryMs = 60'000;  // at findings, which stay for much lo
 class Player {
  public:
   Player(const MetricGrid& grid, const PeerOptions& options, int32_t machines)
-      : grid_(grid), options_(WithBudget(options, grid, machines)), detector_(options_) {
+      : options_(WithBudget(options, grid, machines)), detector_(options_) {
     for (const MetricMatrix& matrix : grid.metrics) {
       const double tick_seconds = static_cast<double>(matrix.tick_ms) / 1000;
       const int32_t watch = detector_.Watch(matrix.name, matrix.metric, tick_seconds);
@@ -118,7 +118,6 @@ class Player {
     }
   }
 
-  const MetricGrid& grid_;
   PeerOptions options_;
   PeerDetector detector_;
   std::vector<Track> tracks_;
