@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/metric_catalog.h"
 #include "base/random.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 #include "formats/byte_source.h"
 #include "formats/csv_row.h"
 #include "formats/evidence_builder.h"
+#include "formats/exporter_names.h"
 #include "formats/file_writer.h"
 #include "formats/metrics_csv_reader.h"
 #include "formats/metrics_csv_writer.h"
@@ -205,6 +207,37 @@ TEST(CsvRowTest, SplitsAsASlowSplitterDoes) {
     ASSERT_EQ(row.size(), expected.size()) << line;
     for (size_t c = 0; c < expected.size(); ++c) EXPECT_EQ(row.cell(static_cast<int>(c)), expected[c]);
   }
+}
+
+TEST(MetricsCsvTest, KnowsWhatExportersCallTheMetrics) {
+  EvidenceBuilder builder;
+  const auto source = Source(
+      "time_ms,host,device,metric,value\n1,h,gpu0,DCGM_FI_DEV_GPU_UTIL,95\n2,h,gpu0,DCGM_FI_DEV_GPU_UTIL,2147483632\n"
+      "1,h,,node_load1,3\n1,h,,of_ours,4\n");
+  EXPECT_OK(ReadMetricsCsv(*source, "j", builder).status);
+  const MetricTable table = OnlyJob(builder).evidence.metrics;
+  ASSERT_EQ(table.series.size(), 3u);
+  for (const MetricSeries& series : table.series) {
+    if (series.metric == Metric::kGpuUtilizationRatio) {
+      EXPECT_THAT(series.value, ::testing::ElementsAre(::testing::DoubleEq(0.95), 2147483632));
+      EXPECT_EQ(series.name, "gpu_utilization_ratio");
+    }
+    if (series.metric == Metric::kUnspecified) {
+      EXPECT_EQ(series.name, "of_ours");
+    }
+  }
+}
+
+TEST(ExporterNamesTest, LeadToMetricsOfTheCatalogue) {
+  for (const char* theirs : {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK",
+                             "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "node_context_switches_total", "node_vmstat_pgmajfault",
+                             "node_infiniband_port_data_received_bytes_total"}) {
+    const ExporterName* name = FindExporterName(theirs);
+    ASSERT_NE(name, nullptr) << theirs;
+    EXPECT_NE(FindMetric(name->ours), nullptr) << name->ours;
+  }
+  EXPECT_EQ(FindExporterName("DCGM_FI_DEV_"), nullptr);
+  EXPECT_EQ(FindExporterName("zzz"), nullptr);
 }
 
 }  // namespace

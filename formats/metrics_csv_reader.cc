@@ -7,9 +7,11 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "detector/counters/metric_grid.h"
 #include "formats/csv_job_rows.h"
 #include "formats/csv_row.h"
 #include "formats/csv_table.h"
+#include "formats/exporter_names.h"
 
 namespace lockstep {
 namespace {
@@ -41,6 +43,10 @@ absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, SampleRow& pa
   parsed.metric = row.cell(at[kMetric]);
   if (parsed.host.empty()) return BadCell("host", "a name", "");
   if (parsed.metric.empty()) return BadCell("metric", "a name", "");
+  if (const ExporterName* known = FindExporterName(parsed.metric); known != nullptr) {
+    parsed.metric = known->ours;
+    if (!IsBlankSentinel(parsed.value)) parsed.value *= known->factor;  // else it would no longer be known as one
+  }
   return absl::OkStatus();
 }
 
