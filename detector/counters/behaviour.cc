@@ -10,7 +10,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kWideGap = 0.15;      // of the level
-constexpr double kGapOverScatter = 4;  // times the range that the middle half of either side spans
+constexpr double kGapOverScatter = 4;  // times the range of the units next to it
 
 // Places [begin, end) of the sorted order.
 struct Part {
@@ -48,10 +48,8 @@ class Splitter {
  private:
   double At(size_t place) const { return levels_[order_[place]]; }
 
-  double MiddleHalf(Part part) const {
-    const size_t quarter = (part.end - part.begin) / 4;
-    return At(part.end - 1 - quarter) - At(part.begin + quarter);
-  }
+  // The range of the units next to a cut, on one side of it: the other end of that side may belong to other duties.
+  double Scatter(Part nearby) const { return At(nearby.end - 1) - At(nearby.begin); }
 
   bool LargeEnough(Part part) const {
     if (static_cast<double>(part.end - part.begin) < kSmallestDuty * static_cast<double>(order_.size())) return false;
@@ -74,9 +72,10 @@ class Splitter {
     const Part low = {part.begin, cut};
     const Part high = {cut, part.end};
     const double level = std::max(std::abs(At(cut)), std::abs(At(cut - 1)));
-    const double scatter = std::max(MiddleHalf(low), MiddleHalf(high));
-    const bool wide = widest > kWideGap * level && widest > kGapOverScatter * scatter;
-    return wide && LargeEnough(low) && LargeEnough(high) ? cut : 0;
+    if (widest <= kWideGap * level || !LargeEnough(low) || !LargeEnough(high)) return 0;
+    const auto nearby = static_cast<size_t>(kSmallestDuty * static_cast<double>(order_.size()) / 2) + 1;
+    const double scatter = std::max(Scatter({cut - nearby, cut}), Scatter({cut, cut + nearby}));
+    return widest > kGapOverScatter * scatter ? cut : 0;
   }
 
   absl::Span<const float> levels_;

@@ -1,7 +1,7 @@
 // Units of equal duty, told by their levels where nobody says which they are: NICs that carry storage, stages of a
 // pipeline that compute longer.
 //
-// Splits at gaps that are wide against the scatter on either side, and only into parts that are large enough to be a
+// Splits at gaps that are wide against the scatter next to them, and only into parts that are large enough to be a
 // duty: a few deviating machines are suspects, not a group. Cost: O(n log n). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_BEHAVIOUR_H_
