@@ -100,8 +100,8 @@ class GridBuilder {
     const Period usual = {LowerMedian(firsts), LowerMedian(lasts)};
     period_ = usual;
     for (const auto& [host, period] : periods) {
-      const auto begin = static_cast<double>(period.first_ms - usual.first_ms);
-      const auto end = static_cast<double>(period.last_ms - usual.last_ms);
+      const auto begin = static_cast<double>(period.first_ms) - static_cast<double>(usual.first_ms);
+      const auto end = static_cast<double>(period.last_ms) - static_cast<double>(usual.last_ms);
       const auto limit = static_cast<double>(options_.max_clock_offset_ms);
       const bool elsewhere = period.last_ms < usual.first_ms - options_.max_clock_offset_ms ||
                              period.first_ms > usual.last_ms + options_.max_clock_offset_ms;
@@ -138,6 +138,7 @@ class GridBuilder {
     const double turn = 2 * M_PI / static_cast<double>(tick_ms);
     const size_t some = std::min(series.time_ms.size(), kIntervalsLookedAt);
     for (size_t i = 0; i < some; ++i) {
+      if (series.time_ms[i] < period_.first_ms - kFarOffMs || series.time_ms[i] > period_.last_ms + kFarOffMs) continue;
       const double angle = turn * static_cast<double>((series.time_ms[i] - period_.first_ms) % tick_ms);
       sine += std::sin(angle);
       cosine += std::cos(angle);
@@ -197,7 +198,7 @@ class GridBuilder {
       double value = series.value[i];
       if (matrix.is_rate) {
         const double growth = value - before;
-        const double seconds = static_cast<double>(time_ms - before_ms) / 1000;
+        const double seconds = first ? 0 : static_cast<double>(time_ms - before_ms) / 1000;
         before = value;
         before_ms = time_ms;
         if (first) continue;
