@@ -67,7 +67,8 @@ TEST(EvalCommandTest, WhatCannotBeMeantIsRefused) {
 }
 
 TEST(EvalCommandTest, CountersGiveTheSameBytesOnAnyNumberOfThreads) {
-  const std::vector<std::string> arguments = {"--suite", "gross", "--episodes", "3", "-o", "json", "--no-baselines", "--threads"};
+  const std::vector<std::string> arguments = {"--suite", "gross", "--episodes",     "3",
+                                              "-o",      "json",  "--no-baselines", "--threads"};
   std::vector<std::string> one = arguments, two = arguments;
   one.push_back("1");
   two.push_back("2");
