@@ -5,7 +5,8 @@
 // - standing: all of them far below their usual mean. While GPUs are at full utilisation nonetheless, they spin inside
 //   operations that do not end (stuck, kStuckMs); while they are idle it may be a checkpoint, and counts only after
 //   kPauseMs.
-// - slower: the mean of what GPUs do over kRecentSeconds is kSlower below its usual, for kSlowerMs: each step has become longer, and so
+// - slower: the mean of what GPUs do over kRecentSeconds is kSlower below its usual, for kSlowerMs: each step has
+// become longer, and so
 //   the share of it in which GPUs compute smaller.
 // Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. Not thread-safe.
 
