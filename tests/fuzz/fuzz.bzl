@@ -1,4 +1,4 @@
-"""lockstep_fuzzer: a libFuzzer target, built under clang with `./dev fuzz` (Bazel: --config=fuzz)."""
+"""lockstep_fuzzer: a libFuzzer target, built by `./dev fuzz` with --config=asan."""
 
 def lockstep_fuzzer(name, src, deps):
     """Declares one fuzz target; it is left out of wildcard builds, since the default compiler has no libFuzzer.

@@ -18,11 +18,11 @@ from demo.stack import Stack, StackError  # noqa: E402
 RANKS = 4
 LATE = ("compute_slow", "host_slow")
 HANG = ("hang_not_entered", "hang_in_communication")
-HEALTHY_SECONDS = 12
+HEALTHY_SECONDS = 9
 # A verdict comes within seconds on a machine of its own; on a shared one it may take longer.
 PATIENCE_SECONDS = 60
 # How long a fault that may stay unnamed is watched.
-WATCH_SECONDS = 15
+WATCH_SECONDS = 11
 
 
 class PlayedJob:
