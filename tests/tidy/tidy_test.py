@@ -114,13 +114,16 @@ class Documents(unittest.TestCase):
 
     def test_every_command_named_in_quality_exists(self):
         build = (ROOT / "tests/bench/BUILD.bazel").read_text(encoding="utf-8")
-        suites = (ROOT / "eval/suites/suite_table.cc").read_text(encoding="utf-8")
+        suites = {kind: (ROOT / table).read_text(encoding="utf-8")
+                  for kind, table in (("collectives", "eval/suites/suite_table.cc"),
+                                      ("counters", "eval/counters/counter_suite_table.cc"))}
         named = self.commands("docs/quality.md")
         self.assertTrue(named)
         for command in named:
-            evaluation = re.match(r"lockstep eval collectives (?:--suite (\S+) )?--(?:seeds|episode) ", command)
+            evaluation = re.match(r"lockstep eval (\w+) (?:--suite (\S+) )?--(?:seeds|episode) ", command)
             if evaluation:
-                self.assertIn(f'"{evaluation.group(1)}"' if evaluation.group(1) else "", suites)
+                kind, suite = evaluation.groups()
+                self.assertIn(f'"{suite}"' if suite else "", suites[kind])
                 continue
             match = re.fullmatch(r"\./dev bench (\w+) --json", command)
             self.assertTrue(match or command in ("./dev up --once", "./dev test"), command)
