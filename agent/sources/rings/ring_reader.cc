@@ -144,9 +144,14 @@ absl::Status RingReader::Poll(RingSnapshot* snapshot) {
   return absl::OkStatus();
 }
 
-uint64_t RingReader::Backlog() const {
+uint64_t RingReader::NextTicket() const {
   uint64_t next_ticket = 0;
   if (!ReadAt(file_.get(), offsetof(ring::RingHeader, next_ticket), sizeof(next_ticket), &next_ticket)) return 0;
+  return next_ticket;
+}
+
+uint64_t RingReader::Backlog() const {
+  const uint64_t next_ticket = NextTicket();
   return next_ticket > next_unseen_ ? next_ticket - next_unseen_ : 0;
 }
 
@@ -200,11 +205,9 @@ absl::Status RingReader::RequestEvents(const UniqueFd& writable, uint64_t mask, 
 absl::Status RingReader::PollOperations(uint64_t next_ticket, RingSnapshot* snapshot) {
   if (next_ticket < next_unseen_) return absl::DataLossError("next_ticket went backwards");
   const uint64_t capacity = header_.operation_capacity;
-  const uint64_t oldest_held = next_ticket > capacity ? next_ticket - capacity : 0;
-  const auto still_held = std::lower_bound(pending_.begin(), pending_.end(), oldest_held);
-  snapshot->overwritten += still_held - pending_.begin();
-  std::vector<uint64_t> tickets(still_held, pending_.end());
-  pending_.clear();
+  ForgetOverwritten(next_ticket, snapshot);
+  std::vector<uint64_t> tickets;
+  tickets.swap(pending_);
 
   const uint64_t window = std::min(capacity, kMaxNewPerPoll);
   const uint64_t first_new = std::max(next_unseen_, next_ticket > window ? next_ticket - window : 0);
@@ -220,12 +223,22 @@ absl::Status RingReader::PollOperations(uint64_t next_ticket, RingSnapshot* snap
     RETURN_IF_ERROR(ReadRun(tickets, begin, end, snapshot));
     begin = end;
   }
-  if (pending_.size() > kMaxPending) {
-    const size_t excess = pending_.size() - kMaxPending;
-    snapshot->overwritten += excess;
-    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(excess));
-  }
+  // What writers began to overwrite while we read looked as if it were still being filled.
+  ForgetOverwritten(NextTicket(), snapshot);
+  if (pending_.size() > kMaxPending) ForgetPending(pending_.size() - kMaxPending, snapshot);
   return absl::OkStatus();
+}
+
+void RingReader::ForgetOverwritten(uint64_t next_ticket, RingSnapshot* snapshot) {
+  if (next_ticket <= header_.operation_capacity) return;
+  const uint64_t oldest_held = next_ticket - header_.operation_capacity;
+  const auto held = std::lower_bound(pending_.begin(), pending_.end(), oldest_held);
+  ForgetPending(static_cast<size_t>(held - pending_.begin()), snapshot);
+}
+
+void RingReader::ForgetPending(size_t oldest, RingSnapshot* snapshot) {
+  snapshot->overwritten += oldest;
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(oldest));
 }
 
 absl::Status RingReader::ReadRun(const std::vector<uint64_t>& tickets, size_t begin, size_t end,

@@ -80,9 +80,13 @@ class RingReader {
   RingReader(UniqueFd file, int64_t since_ns, const ring::RingHeader& header)
       : file_(std::move(file)), since_ns_(since_ns), header_(header) {}
 
+  uint64_t NextTicket() const;  // as of now; 0 = unreadable
   absl::Status PollCommunicators(uint32_t count, RingSnapshot* snapshot);
   absl::Status PollTransfers(uint64_t active_mask, RingSnapshot* snapshot);
   absl::Status PollOperations(uint64_t next_ticket, RingSnapshot* snapshot);
+  // Of the pending operations, those that are gone once the ring is at `next_ticket`; the `oldest` so many.
+  void ForgetOverwritten(uint64_t next_ticket, RingSnapshot* snapshot);
+  void ForgetPending(size_t oldest, RingSnapshot* snapshot);
   absl::Status ReadRun(const std::vector<uint64_t>& tickets, size_t begin, size_t end, RingSnapshot* snapshot);
   void Classify(uint64_t ticket, const ring::OperationSlot& first, const ring::OperationSlot& second,
                 RingSnapshot* snapshot);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_writer.h"
@@ -125,6 +126,46 @@ TEST_F(RingReaderTest, ARingYoungerThanTheAgentIsReadFromItsFirstTicket) {
   ASSERT_OK(reader->Poll(&snapshot_));
   EXPECT_EQ(snapshot_.finished.size(), kCapacity);
   EXPECT_EQ(snapshot_.overwritten, 5u);
+}
+
+// While the first look reads the oldest slots, the recorder overwrites them: that is history of before the agent, and
+// must not turn up as a loss of the second look.
+TEST_F(RingReaderTest, WhatIsOverwrittenDuringTheFirstLookAtAnOldRingIsNoLoss) {
+  constexpr uint32_t kLarge = 8192;
+  static ring::RingWriter writer;
+  const TemporaryDirectory directory;
+  const std::string directory_text = directory.path().string();
+  ring::RingOptions options;
+  options.directory = directory_text.c_str();
+  options.kind = ring::RecorderKind::kMpi;
+  options.operation_capacity = kLarge;
+  options.communicator_capacity = 4;
+  options.rank = 1;
+  options.world_size = 2;
+  options.job = "job";
+  ASSERT_TRUE(writer.Open(options));
+  const uint32_t world = writer.FindOrAddCommunicator({.id = 7, .size = 2, .rank = 1, .name = "world"}, 100);
+  const auto complete = [world](uint32_t operations) {
+    for (uint32_t i = 0; i < operations; ++i) {
+      const int64_t now_ns = ring::MonotonicNs();
+      const ring::OperationHandle operation =
+          writer.Begin({.kind = ring::OperationKind::kAllReduce, .communicator = world, .bytes = 8}, now_ns);
+      writer.Finish(operation, {}, now_ns + 5);
+    }
+  };
+  complete(kLarge);
+  const std::string path = std::filesystem::directory_iterator(directory.path())->path().string();
+  for (int round = 0; round < 20; ++round) {
+    const auto reader =
+        RingReader::Open(UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), ring::MonotonicNs() + 1, &refusal_);
+    ASSERT_NE(reader, nullptr);
+    std::thread recorder(complete, kLarge / 2);
+    const absl::Status first = reader->Poll(&snapshot_);
+    recorder.join();
+    ASSERT_OK(first);
+    ASSERT_OK(reader->Poll(&snapshot_));
+    EXPECT_EQ(snapshot_.overwritten, 0u);
+  }
 }
 
 TEST_F(RingReaderTest, RefusesWithAReason) {
