@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/metric_catalog.h"
+#include "detector/tuning.h"
 
 namespace lockstep {
 
@@ -47,6 +48,7 @@ enum class ProcessState : uint8_t { kUnknown, kRunning, kUninterruptible, kStopp
 // A finished operation of one rank.
 struct Operation {
   OperationKind kind = OperationKind::kUnknown;
+  Tuning tuning;
   uint64_t sequence = 0;
   int64_t enqueue_ns = 0;  // host clock
   int64_t start_ns = 0;
@@ -59,6 +61,7 @@ struct Operation {
 // An operation that was enqueued and has not finished.
 struct InFlightOperation {
   OperationKind kind = OperationKind::kUnknown;
+  Tuning tuning;
   uint64_t sequence = 0;
   bool started = false;
   int64_t age_ns = 0;  // when the report was made

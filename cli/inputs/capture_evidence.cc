@@ -126,6 +126,7 @@ class CaptureEvidence {
       row.operation.bytes = operation.bytes;
       row.operation.peer = operation.peer;
       row.operation.quality = operation.quality;
+      row.operation.tuning = operation.tuning;
       builder_.AddOperation(job, row);
     }
     const StandingKey key = {job, rank.rank, view.id};
@@ -146,6 +147,7 @@ class CaptureEvidence {
     open.bytes = oldest.bytes;
     open.peer = oldest.peer;
     open.quality = TimingQuality::kHostCall;
+    open.tuning = oldest.tuning;
   }
 
   // The oldest operation in flight, and that the host has called further ones.

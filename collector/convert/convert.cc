@@ -61,6 +61,7 @@ std::optional<InFlightOperation> ToInFlight(const wire::CommunicatorReport& from
   to.timing_quality = ToTimingQuality(in_flight.timing_quality(), losses);
   to.channels_started = in_flight.channels_started();
   to.channels_finished = in_flight.channels_finished();
+  to.tuning = ToTuning(in_flight.algorithm(), in_flight.protocol(), in_flight.channels(), losses);
   return to;
 }
 

@@ -11,6 +11,7 @@
 #include "base/testing/status_matchers.h"
 #include "collector/convert/report_limits.h"
 #include "collector/testing/report_builder.h"
+#include "detector/tuning.h"
 
 namespace lockstep {
 namespace {
@@ -98,6 +99,27 @@ TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
   EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("transfers")));
 }
 
+TEST(ConvertTest, HowNcclCarriedOperationsOutArrivesWhereAnAgentTellsIt) {
+  wire::CaptureInput input = ValidInput();
+  wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);
+  wire::OperationBatch& batch = *from.mutable_operations();
+  for (const uint32_t algorithm : {2, 99, 0}) batch.add_algorithms(algorithm);
+  for (const uint32_t channels : {16, 2, 65'535}) batch.add_channels(channels);
+  from.mutable_oldest_in_flight()->set_protocol(3);
+  from.mutable_oldest_in_flight()->set_channels(70'000);
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  const CommunicatorView& to = report->ranks[0].communicators[0];
+  EXPECT_EQ(to.operations[0].tuning, (Tuning{CollectiveAlgorithm::kRing, CollectiveProtocol::kUnknown, 16}));
+  EXPECT_EQ(to.operations[1].tuning, (Tuning{CollectiveAlgorithm::kUnknown, CollectiveProtocol::kUnknown, 2}));
+  EXPECT_EQ(to.operations[2].tuning.channels, 65'535);
+  EXPECT_EQ(to.oldest_in_flight->tuning, (Tuning{CollectiveAlgorithm::kUnknown, CollectiveProtocol::kSimple, 0}));
+  EXPECT_EQ(losses.unknown_enums, 1u);
+  // An agent from before these columns.
+  EXPECT_EQ(report->ranks[1].communicators[0].operations[0].tuning, Tuning{});
+}
+
 TEST(ConvertTest, OperationsAreOrderedByEnqueueTime) {
   wire::CaptureInput input = ValidInput();
   wire::OperationBatch& batch =
@@ -168,6 +190,12 @@ const Malformed kMalformed[] = {
     {"short column", [](auto& i) { Batch(i).mutable_bytes()->RemoveLast(); },
      "processes[1].communicators[0].operations: column bytes has 2 rows, column kinds has 3"},
     {"long column", [](auto& i) { Batch(i).add_peers(1); }, "column peers has 4 rows"},
+    {"short optional column", [](auto& i) { Batch(i).add_protocols(1); }, "column protocols has 1 rows"},
+    {"channels",
+     [](auto& i) {
+       for (const uint32_t channels : {1, 65'536, 1}) Batch(i).add_channels(channels);
+     },
+     "channels out of range in row 1"},
     {"sequence below zero", [](auto& i) { Batch(i).set_sequence_deltas(1, -9); },
      "sequence_deltas out of range in row 1"},
     {"time overflows", [](auto& i) { Batch(i).set_enqueued_deltas_ns(2, std::numeric_limits<int64_t>::max()); },

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +23,27 @@ constexpr TimingQuality kTimingQualities[] = {
     TimingQuality::kProxyEnvelope, TimingQuality::kHostCall, TimingQuality::kHostEnqueue,
 };
 
+constexpr CollectiveAlgorithm kAlgorithms[] = {
+    CollectiveAlgorithm::kUnknown,       CollectiveAlgorithm::kTree,         CollectiveAlgorithm::kRing,
+    CollectiveAlgorithm::kCollnetDirect, CollectiveAlgorithm::kCollnetChain, CollectiveAlgorithm::kNvls,
+    CollectiveAlgorithm::kNvlsTree,      CollectiveAlgorithm::kPat,          CollectiveAlgorithm::kSymmetric,
+    CollectiveAlgorithm::kCopyEngine,
+};
+constexpr CollectiveProtocol kProtocols[] = {CollectiveProtocol::kUnknown, CollectiveProtocol::kLl,
+                                             CollectiveProtocol::kLl128, CollectiveProtocol::kSimple};
+
+constexpr uint32_t kMaxChannels = std::numeric_limits<uint16_t>::max();
+
+template <typename T, size_t kCount>
+T FromTable(const T (&table)[kCount], uint32_t number, ConvertLosses& losses) {
+  if (number < kCount) return table[number];
+  ++losses.unknown_enums;
+  return table[0];
+}
+
+// An optional column that is empty is as long as it has to be.
+int OptionalLength(int length, int rows) { return length == 0 ? rows : length; }
+
 absl::Status CheckLengths(const wire::OperationBatch& batch) {
   const int rows = batch.kinds_size();
   if (rows > kMaxOperationsPerBatch) {
@@ -36,6 +57,9 @@ absl::Status CheckLengths(const wire::OperationBatch& batch) {
       {"bytes", batch.bytes_size()},
       {"peers", batch.peers_size()},
       {"timing_qualities", batch.timing_qualities_size()},
+      {"algorithms", OptionalLength(batch.algorithms_size(), rows)},
+      {"protocols", OptionalLength(batch.protocols_size(), rows)},
+      {"channels", OptionalLength(batch.channels_size(), rows)},
   };
   for (const auto& [name, length] : columns) {
     if (length == rows) continue;
@@ -43,6 +67,10 @@ absl::Status CheckLengths(const wire::OperationBatch& batch) {
         absl::StrCat("operations: column ", name, " has ", length, " rows, column kinds has ", rows));
   }
   return absl::OkStatus();
+}
+
+uint32_t At(const google::protobuf::RepeatedField<uint32_t>& optional_column, int row) {
+  return optional_column.empty() ? 0 : optional_column.Get(row);
 }
 
 absl::Status OutOfRange(const char* column, int row) {
@@ -58,16 +86,15 @@ bool ByEnqueueTime(const Operation& a, const Operation& b) { return a.enqueue_ns
 
 }  // namespace
 
-OperationKind ToOperationKind(uint32_t kind, ConvertLosses& losses) {
-  if (kind < std::size(kOperationKinds)) return kOperationKinds[kind];
-  ++losses.unknown_enums;
-  return OperationKind::kUnknown;
-}
+OperationKind ToOperationKind(uint32_t kind, ConvertLosses& losses) { return FromTable(kOperationKinds, kind, losses); }
 
 TimingQuality ToTimingQuality(uint32_t quality, ConvertLosses& losses) {
-  if (quality < std::size(kTimingQualities)) return kTimingQualities[quality];
-  ++losses.unknown_enums;
-  return TimingQuality::kUnknown;
+  return FromTable(kTimingQualities, quality, losses);
+}
+
+Tuning ToTuning(uint32_t algorithm, uint32_t protocol, uint32_t channels, ConvertLosses& losses) {
+  return {FromTable(kAlgorithms, algorithm, losses), FromTable(kProtocols, protocol, losses),
+          static_cast<uint16_t>(channels <= kMaxChannels ? channels : 0)};
 }
 
 absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& batch, ConvertLosses& losses) {
@@ -85,6 +112,7 @@ absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& 
     if (offset_ns < -kMaxStartOffsetNanos || offset_ns > kMaxDurationNanos) return OutOfRange("start_offsets_ns", row);
     if (duration_ns < 0 || duration_ns > kMaxDurationNanos) return OutOfRange("duration_ns", row);
     if (batch.peers(row) < -1 || batch.peers(row) >= kMaxRanks) return OutOfRange("peers", row);
+    if (At(batch.channels(), row) > kMaxChannels) return OutOfRange("channels", row);
     const TimingQuality quality = ToTimingQuality(batch.timing_qualities(row), losses);
 
     Operation& operation = operations[row];
@@ -96,6 +124,8 @@ absl::StatusOr<std::vector<Operation>> ToOperations(const wire::OperationBatch& 
     operation.bytes = batch.bytes(row);
     operation.peer = batch.peers(row);
     operation.quality = quality;
+    operation.tuning =
+        ToTuning(At(batch.algorithms(), row), At(batch.protocols(), row), At(batch.channels(), row), losses);
   }
   if (!std::is_sorted(operations.begin(), operations.end(), ByEnqueueTime)) {
     std::stable_sort(operations.begin(), operations.end(), ByEnqueueTime);

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "collector/convert/convert_losses.h"
 #include "detector/input.h"
+#include "detector/tuning.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -18,6 +19,9 @@ OperationKind ToOperationKind(uint32_t kind, ConvertLosses& losses);
 
 // As above, of agent/recorder/ring_format.h. Pure.
 TimingQuality ToTimingQuality(uint32_t quality, ConvertLosses& losses);
+
+// As above, of the three numbers; channels that cannot be are unknown. Pure.
+Tuning ToTuning(uint32_t algorithm, uint32_t protocol, uint32_t channels, ConvertLosses& losses);
 
 // The operations of `batch` by rising enqueue time. INVALID_ARGUMENT, naming the column and the row, when columns
 // differ in length or a value is out of range. O(n); sorts only if the agent did not. Pure.

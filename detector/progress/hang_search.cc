@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -29,6 +30,11 @@ bool PointToPoint(OperationKind kind) { return kind == OperationKind::kSend || k
 bool SameBytesNeeded(OperationKind kind) {
   return kind == OperationKind::kAllReduce || kind == OperationKind::kBroadcast || kind == OperationKind::kReduce;
 }
+
+// Something to sort by.
+using TuningKey = std::tuple<CollectiveAlgorithm, CollectiveProtocol, uint16_t>;
+TuningKey KeyOf(const Tuning& tuning) { return {tuning.algorithm, tuning.protocol, tuning.channels}; }
+Tuning TuningOf(const TuningKey& key) { return std::make_from_tuple<Tuning>(key); }
 
 class Search {
  public:
@@ -226,6 +232,7 @@ class Search {
       hang.communicator_slot = wait.communicator_slot;
       hang.sequence = wait.operation.sequence;
       hang.operation = wait.operation.kind;
+      hang.tuning = wait.operation.tuning;
       hang.longest_wait_ns = wait.operation.age_ns;
     }
     hang.waiting += wait.ranks;
@@ -332,7 +339,7 @@ class Search {
       const uint64_t bytes = SameBytesNeeded(other.kind) ? other.bytes : 0;
       parties[{static_cast<int>(other.kind), bytes}].push_back(member.rank_slot);
     }
-    if (parties.size() < 2) return;
+    if (parties.size() < 2) return NoteTuningMismatch(noted);
     noted->mismatch = true;
     auto largest = parties.begin();
     for (auto it = parties.begin(); it != parties.end(); ++it) {
@@ -344,6 +351,42 @@ class Search {
     }
     std::sort(differing.begin(), differing.end());
     AddHang(HangKind::kMismatch, std::move(differing), wait);
+  }
+
+  // Members inside the same operation that carry it out differently (environments that differ between hosts): they
+  // never meet. What a recorder does not know differs from nothing; kernels on symmetric memory and copy engines choose
+  // their channels for themselves.
+  void NoteTuningMismatch(Wait* noted) {
+    const Wait& wait = *noted;
+    std::map<TuningKey, std::vector<int32_t>> parties;
+    for (const Member& member : At(wait.communicator_slot).members) {
+      if (member.rank_slot < 0 || !member.in_flight.has_value()) continue;
+      const InFlightOperation& other = *member.in_flight;
+      if (other.sequence != wait.operation.sequence || PointToPoint(other.kind)) continue;
+      if (other.tuning.algorithm >= CollectiveAlgorithm::kSymmetric) return;
+      if (other.tuning != Tuning{}) parties[KeyOf(other.tuning)].push_back(member.rank_slot);
+    }
+    if (parties.size() < 2) return;
+    const auto largest = std::max_element(
+        parties.begin(), parties.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    std::vector<int32_t> differing;
+    std::optional<Tuning> other_tuning;
+    bool certain = true;
+    for (const auto& [key, ranks] : parties) {
+      if (!Contradict(TuningOf(key), TuningOf(largest->first))) continue;
+      if (!other_tuning.has_value()) other_tuning = TuningOf(key);
+      differing.insert(differing.end(), ranks.begin(), ranks.end());
+      // Two parties of one size: nobody can say which of them is wrong.
+      certain = certain && ranks.size() < largest->second.size();
+    }
+    if (differing.empty()) return;
+    if (!certain) differing.insert(differing.end(), largest->second.begin(), largest->second.end());
+    std::sort(differing.begin(), differing.end());
+    noted->mismatch = true;
+    Hang& hang = AddHang(HangKind::kMismatch, std::move(differing), wait);
+    hang.tuning = TuningOf(largest->first);
+    hang.other_tuning = other_tuning;
+    hang.certain = certain;
   }
 
   const Roster& roster_;

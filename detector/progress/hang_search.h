@@ -10,10 +10,13 @@
 #define LOCKSTEP_DETECTOR_PROGRESS_HANG_SEARCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "detector/input.h"
 #include "detector/roster.h"
+#include "detector/tuning.h"
 
 namespace lockstep {
 
@@ -25,7 +28,7 @@ struct HangSearchOptions {
 enum class HangKind : uint8_t {
   kNotEntered,       // ranks that others wait for and that wait for nobody
   kInCommunication,  // all have entered; these do not get out
-  kMismatch,         // different operations at the same place
+  kMismatch,         // different operations, or differently carried out, at the same place
   kDeadlock,         // a cycle
 };
 
@@ -36,7 +39,9 @@ struct Hang {
   int32_t communicator_slot = -1;  // where the others wait for them
   uint64_t sequence = 0;           // of the operation that does not end
   OperationKind operation = OperationKind::kUnknown;
-  int32_t waiting = 0;  // ranks that are stuck in this communicator
+  Tuning tuning;                       // of the member that entered first
+  std::optional<Tuning> other_tuning;  // kMismatch: the culprits' call is the same, but for this
+  int32_t waiting = 0;                 // ranks that are stuck in this communicator
   int64_t longest_wait_ns = 0;
   std::vector<int32_t> victims;  // rank slots on the way from the waiting ones; at most kMaxVictims
 };

@@ -6,6 +6,7 @@
 #include "detector/evidence_log.h"
 #include "detector/progress/hang_verdict.h"
 #include "detector/progress/liveness.h"
+#include "detector/tuning.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -24,6 +25,7 @@ struct Standing {
   uint64_t bytes = 8;
   int32_t peer = -1;
   bool begun = true;
+  Tuning tuning = {};
 };
 
 class HangSearchTest : public ::testing::Test {
@@ -38,6 +40,7 @@ class HangSearchTest : public ::testing::Test {
       at.idle_ns = 6 * kSecond;
       if (place.age_ns > 0) {
         at.oldest_in_flight = InFlightOperation{.kind = place.kind,
+                                                .tuning = place.tuning,
                                                 .sequence = place.finished + 1,
                                                 .started = place.begun,
                                                 .age_ns = place.age_ns,
@@ -92,6 +95,55 @@ TEST_F(HangSearchTest, DifferentOperationsAtOnePlaceAreAMismatch) {
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch);
   ASSERT_EQ(verdicts[0].culprits.size(), 1u);
   EXPECT_EQ(verdicts[0].culprits[0].rank, 1);
+}
+
+constexpr Tuning kRing = {CollectiveAlgorithm::kRing, CollectiveProtocol::kLl128, 16};
+constexpr Tuning kTree = {CollectiveAlgorithm::kTree, CollectiveProtocol::kSimple, 16};
+
+Standing Carried(int32_t member, int32_t size, const Tuning& tuning) {
+  Standing standing{1, size, member, 5, 4, 5 * kSecond};
+  standing.tuning = tuning;
+  return standing;
+}
+
+TEST_F(HangSearchTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerParty) {
+  for (int rank = 0; rank < 4; ++rank) Rank(rank, {Carried(rank, 4, rank == 2 ? kTree : kRing)});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].rank, 2);
+  EXPECT_NE(verdicts[0].evidence[0].text.find("rank 2 as \"tree, Simple, 16 channels\""), std::string::npos);
+}
+
+TEST_F(HangSearchTest, TwoPartiesOfOneSizeAreBothListed) {
+  for (int rank = 0; rank < 2; ++rank) Rank(rank, {Carried(rank, 2, rank == 0 ? kTree : kRing)});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch);
+  EXPECT_EQ(verdicts[0].culprits.size(), 2u);
+}
+
+TEST_F(HangSearchTest, ARecorderThatDoesNotKnowTheWayDiffersFromNothing) {
+  for (int rank = 0; rank < 3; ++rank) Rank(rank, {Carried(rank, 3, rank == 0 ? Tuning{} : kRing)});
+  std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  // Once it is known, it describes what is stuck.
+  Rank(0, {Carried(0, 3, kRing)});
+  verdicts = Verdicts();
+  EXPECT_NE(verdicts[0].evidence[0].text.find("(ring, LL128, 16 channels)"), std::string::npos);
+}
+
+TEST_F(HangSearchTest, KernelsOnSymmetricMemoryChooseTheirChannelsAlone) {
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto channels = static_cast<uint16_t>(rank + 1);
+    Rank(rank, {Carried(rank, 3, {CollectiveAlgorithm::kSymmetric, CollectiveProtocol::kUnknown, channels})});
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
 }
 
 TEST_F(HangSearchTest, AllInsideAndRunningIsAQuestionForTheNetwork) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "detector/tuning.h"
 #include "detector/wording.h"
 
 namespace lockstep {
@@ -40,6 +41,12 @@ std::string StateSentence(const RankProcess& rank) {
       break;
   }
   return "";
+}
+
+// " (ring, LL128, 16 channels)"; empty when nothing is known.
+std::string InBrackets(const Tuning& tuning) {
+  const std::string text = Describe(tuning);
+  return text.empty() ? "" : absl::StrCat(" (", text, ")");
 }
 
 Verdict Begin(const HangContext& context) {
@@ -118,13 +125,15 @@ Verdict OfStuckOperation(const HangContext& context, const Hang& hang) {
   verdict.advice = !named ? Advice::kCheckLink : (state.empty() ? Advice::kCordonAndReplace : Advice::kCheckSoftware);
   if (named) {
     verdict.evidence.push_back(
-        {EvidenceKind::kProgress, absl::StrCat(FullRankName(roster, hang.culprits.front()), " entered ",
-                                               OperationName(context, hang), " and does not get out of it.")});
+        {EvidenceKind::kProgress,
+         absl::StrCat(FullRankName(roster, hang.culprits.front()), " entered ", OperationName(context, hang),
+                      InBrackets(hang.tuning), " and does not get out of it.")});
   } else {
     verdict.evidence.push_back(
-        {EvidenceKind::kProgress, absl::StrCat("All members have entered ", OperationName(context, hang),
-                                               " and run, but it does not end: what is stuck lies between ",
-                                               RankList(roster, hang.culprits), ".")});
+        {EvidenceKind::kProgress,
+         absl::StrCat("All members have entered ", OperationName(context, hang), InBrackets(hang.tuning),
+                      " and run, but it does not end: what is stuck lies between ", RankList(roster, hang.culprits),
+                      ".")});
   }
   if (!state.empty()) verdict.evidence.push_back({EvidenceKind::kProgress, state});
   AddWaiting(context, hang, &verdict);
@@ -139,7 +148,15 @@ Verdict OfSoftware(const HangContext& context, const Hang& hang) {
   for (const int32_t slot : hang.culprits) verdict.culprits.push_back(CulpritOf(roster, slot, kLikelyConfidence));
   const std::string ranks = RankList(roster, hang.culprits);
   const std::string subject = absl::StrCat("R", ranks.substr(1));
-  if (hang.kind == HangKind::kMismatch) {
+  if (hang.kind == HangKind::kMismatch && hang.other_tuning.has_value()) {
+    verdict.verdict_class = VerdictClass::kCollectiveMismatch;
+    verdict.evidence.push_back(
+        {EvidenceKind::kProgress,
+         absl::StrCat("Members carry out ", OperationName(context, hang), " in different ways, ",
+                      hang.certain ? ranks : "some", " as \"", Describe(*hang.other_tuning), "\", the others as \"",
+                      Describe(hang.tuning),
+                      "\", so that they never meet: NCCL's settings or releases are not the same everywhere.")});
+  } else if (hang.kind == HangKind::kMismatch) {
     verdict.verdict_class = VerdictClass::kCollectiveMismatch;
     verdict.evidence.push_back(
         {EvidenceKind::kProgress,

@@ -18,6 +18,7 @@
 
 #include "absl/types/span.h"
 #include "detector/input.h"
+#include "detector/tuning.h"
 
 namespace lockstep {
 
@@ -34,6 +35,7 @@ struct TraceOperation {
   int32_t peer = -1;  // communicator rank of the other side of a Send/Recv
   OperationKind kind = OperationKind::kUnknown;
   TimingQuality quality = TimingQuality::kUnknown;
+  Tuning tuning;
 
   bool started() const { return start_ns != kNoTime; }
   bool finished() const { return end_ns != kNoTime; }

@@ -16,6 +16,8 @@ constexpr wire::OperationKind kKinds[] = {
     wire::OPERATION_KIND_BARRIER,        wire::OPERATION_KIND_SEND,       wire::OPERATION_KIND_RECV,
 };
 constexpr uint32_t kTimingQualities = 6;  // 0 .. kHostEnqueue
+constexpr uint32_t kAlgorithms = 10;      // 0 .. kCopyEngine
+constexpr uint32_t kProtocols = 4;        // 0 .. kSimple
 
 // What a collector accepts; see also telemetry.proto.
 constexpr uint32_t kMaxStride = 1u << 20;
@@ -24,6 +26,11 @@ constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
 constexpr int64_t kClockSlackNs = kNanosPerSecond;  // a mapped GPU clock may run a little ahead
 constexpr int64_t kMaxEarlyStartNs = 3600 * kNanosPerSecond;
 constexpr int64_t kMaxDurationNs = 30LL * 86'400 * kNanosPerSecond;
+
+// The column, or nothing where nothing is known.
+void DropIfUnknown(google::protobuf::RepeatedField<uint32_t>& column) {
+  if (std::all_of(column.begin(), column.end(), [](uint32_t value) { return value == 0; })) column.Clear();
+}
 
 // The smallest stride that leaves at most `share` operations; kMaxStride if none does.
 uint32_t StrideFor(const std::vector<const ring::OperationSlot*>& operations, size_t share, uint32_t least) {
@@ -74,9 +81,15 @@ size_t AppendOperations(std::vector<const ring::OperationSlot*> operations, size
     batch.add_bytes(operation->bytes);
     batch.add_peers(std::max(operation->peer, -1));
     batch.add_timing_qualities(operation->timing_quality < kTimingQualities ? operation->timing_quality : 0);
+    batch.add_algorithms(operation->algorithm < kAlgorithms ? operation->algorithm : 0);
+    batch.add_protocols(operation->protocol < kProtocols ? operation->protocol : 0);
+    batch.add_channels(operation->channels);
     sequence = static_cast<int64_t>(operation->sequence);
     enqueued_ns = operation->enqueued_at_ns;
   }
+  DropIfUnknown(*batch.mutable_algorithms());
+  DropIfUnknown(*batch.mutable_protocols());
+  DropIfUnknown(*batch.mutable_channels());
   return kept;
 }
 

@@ -248,6 +248,9 @@ class Builder {
     to.set_timing_quality(operation.timing_quality);
     to.set_channels_started(operation.channels_started);
     to.set_channels_finished(operation.channels_finished);
+    to.set_algorithm(operation.algorithm);
+    to.set_protocol(operation.protocol);
+    to.set_channels(operation.channels);
   }
 
   const int64_t now_ns_;

@@ -58,6 +58,22 @@ TEST(OperationColumnsTest, WhatWasThinnedBeforeIsSaid) {
   EXPECT_EQ(batch.stride(), 8u);
 }
 
+TEST(OperationColumnsTest, HowNcclCarriedThemOutCostsNothingWhereNobodyKnows) {
+  ring::OperationSlot unknown = {}, known = {};
+  known.algorithm = static_cast<uint8_t>(ring::Algorithm::kRing);
+  known.channels = 16;
+  wire::OperationBatch nothing;
+  AppendOperations({&unknown}, 5, 1, nothing);
+  EXPECT_TRUE(nothing.algorithms().empty() && nothing.protocols().empty() && nothing.channels().empty());
+  wire::OperationBatch batch;
+  ring::OperationSlot newer = known;
+  newer.algorithm = 200;
+  AppendOperations({&unknown, &known, &newer}, 5, 1, batch);
+  EXPECT_THAT(batch.algorithms(), ElementsAre(0, 2, 0));
+  EXPECT_THAT(batch.channels(), ElementsAre(0, 16, 16));
+  EXPECT_TRUE(batch.protocols().empty());
+}
+
 TEST(OperationColumnsTest, ImplausibleTimesAndPeersAreSeen) {
   ring::OperationSlot slot = {};
   slot.enqueued_at_ns = slot.started_at_ns = 10;
