@@ -68,6 +68,7 @@ void Router::Count(const HostReport& report, const ConvertLosses& losses) {
   metrics_.CountDropped("unknown_metric", static_cast<double>(losses.unknown_metrics));
   metrics_.CountDropped("non_finite_value", static_cast<double>(losses.non_finite_values));
   metrics_.CountDropped("unranked_process", static_cast<double>(losses.unranked_processes));
+  metrics_.CountDropped("odd_ras_claim", static_cast<double>(losses.odd_ras_claims));
 }
 
 bool Router::Deliver(std::vector<JobSlice>& slices) {

@@ -12,33 +12,11 @@
 #include <vector>
 
 #include "base/metric_catalog.h"
+#include "detector/operation_kind.h"
+#include "detector/ras/ras_answer.h"
 #include "detector/tuning.h"
 
 namespace lockstep {
-
-using CommunicatorId = uint64_t;
-
-enum class OperationKind : uint8_t {
-  kUnknown = 0,
-  kAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kBarrier,
-  kSend,
-  kRecv,
-};
-
-// True when every member leaves the operation only after every member has entered it: then the member that spent the
-// least time inside was the last to arrive. Rooted operations and Send/Recv have one-sided waits.
-bool IsSynchronous(OperationKind kind);
-
-// "AllReduce", "Send", ...; "Unknown" for kUnknown.
-const char* Name(OperationKind kind);
 
 // How far start and end can be trusted as the time inside an operation, best first.
 enum class TimingQuality : uint8_t { kUnknown, kGpuTimer, kKernelWindow, kProxyEnvelope, kHostCall, kHostEnqueue };
@@ -170,6 +148,7 @@ struct HostReport {
   std::vector<MetricSample> samples;
   std::vector<KernelEvent> kernel_events;
   std::vector<PullAnswer> answers;
+  std::optional<RasAnswer> ras;  // this host has asked NCCL's RAS service since its last report, and got an answer
 };
 
 }  // namespace lockstep

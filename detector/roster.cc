@@ -17,6 +17,11 @@ int32_t Roster::SlotOfRank(int32_t rank) const {
   return slot_of_rank_[static_cast<size_t>(rank)];
 }
 
+int32_t Roster::SlotOfCommunicator(CommunicatorId id) const {
+  const auto found = slot_of_communicator_.find(id);
+  return found == slot_of_communicator_.end() ? -1 : found->second;
+}
+
 const std::string& Roster::HostName(int32_t rank_slot) const {
   return hosts_[static_cast<size_t>(ranks_[static_cast<size_t>(rank_slot)].host_slot)].name;
 }

@@ -119,6 +119,7 @@ class Roster {
   Communicator& communicator(int32_t slot) { return communicators_[static_cast<size_t>(slot)]; }
   int32_t world_size() const { return world_size_; }
   int32_t SlotOfRank(int32_t rank) const;
+  int32_t SlotOfCommunicator(CommunicatorId id) const;  // -1 = nobody has reported it
   const std::string& HostName(int32_t rank_slot) const;
   uint64_t refused() const { return refused_; }  // views that did not fit or contradicted
 

@@ -11,7 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "collector/convert/check_name.h"
 #include "collector/convert/operation_columns.h"
+#include "collector/convert/ras_answer.h"
 #include "collector/convert/report_limits.h"
 #include "proto/telemetry.pb.h"
 
@@ -219,17 +221,6 @@ absl::Status CheckHeader(const wire::CaptureInput& input) {
   return CheckCount("command_results", report.command_results_size(), kMaxCommandResultsPerReport);
 }
 
-absl::Status CheckRas(const wire::NcclRasReport& from) {
-  RETURN_IF_ERROR(CheckName("nccl_ras.nccl_version", from.nccl_version(), kMaxNameBytes));
-  RETURN_IF_ERROR(CheckCount("nccl_ras.findings", from.findings_size(), kMaxRasFindingsPerReport));
-  for (const wire::NcclRasCommunicator& finding : from.findings()) {
-    for (const wire::NcclRasMissingRank& missing : finding.missing()) {
-      RETURN_IF_ERROR(CheckName("nccl_ras.findings.missing.host", missing.host(), kMaxHostBytes));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // What the engine does not look at and history keeps all the same.
 absl::Status CheckBystanders(const wire::AgentReport& report) {
   for (int i = 0; i < report.sources_size(); ++i) {
@@ -318,14 +309,6 @@ absl::Status FillKernelEvents(const wire::AgentReport& report, HostReport& to, C
 
 }  // namespace
 
-absl::Status CheckName(absl::string_view field, absl::string_view text, size_t max_bytes) {
-  if (text.size() > max_bytes) {
-    return Invalid(field, absl::StrCat(text.size(), " bytes, at most ", max_bytes, " are allowed"));
-  }
-  const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-  return has_control ? Invalid(field, "contains a control character") : absl::OkStatus();
-}
-
 absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, ConvertLosses& losses) {
   RETURN_IF_ERROR(CheckHeader(input));
   const wire::AgentReport& report = input.report();
@@ -339,6 +322,7 @@ absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, Convert
   RETURN_IF_ERROR(FillSamples(report, to, losses));
   RETURN_IF_ERROR(FillKernelEvents(report, to, losses));
   RETURN_IF_ERROR(FillAnswers(input, to, losses));
+  if (report.has_nccl_ras()) to.ras = ToRasAnswer(report.nccl_ras(), losses);
   return to;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "collector/convert/convert.h"
+#include "collector/convert/check_name.h"
 #include "collector/convert/report_limits.h"
 
 namespace lockstep {

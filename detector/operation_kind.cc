@@ -1,4 +1,4 @@
-#include "detector/input.h"
+#include "detector/operation_kind.h"
 
 #include <iterator>
 
