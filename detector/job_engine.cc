@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "detector/collectives/collective_analysis.h"
@@ -19,6 +20,9 @@
 #include "detector/progress/hang_timeout.h"
 #include "detector/progress/hang_verdict.h"
 #include "detector/progress/liveness.h"
+#include "detector/ras/ras_evidence.h"
+#include "detector/ras/ras_memory.h"
+#include "detector/ras/ras_verdict.h"
 #include "detector/roster.h"
 #include "detector/wording.h"
 
@@ -66,6 +70,7 @@ class JobEngine::State {
   void ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report);
   void BeginIncarnation();
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
+  Conclusion ConcludeByRas(int64_t watermark_ns);
   std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
   std::vector<Verdict> FindCounterOutliers(int64_t watermark_ns);
   bool IsExplained() const;
@@ -82,6 +87,8 @@ class JobEngine::State {
   EvidenceLog log_;
   EventJudge events_;
   Investigation investigation_;
+  RasMemory ras_;
+  RasJudgement by_ras_;  // where records of operations do not tell
   HangSearch hang_search_;
   std::vector<SlowRank> slow_;
   std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
@@ -103,6 +110,8 @@ void JobEngine::State::BeginIncarnation() {
   discarded_before_ += analysis_.discarded();
   roster_.Retire();
   analysis_ = CollectiveAnalysis(AnalysisOptions(options_));
+  ras_.Clear();
+  by_ras_ = {};
   hang_search_ = {};
   slow_.clear();
   first_seen_ns_.clear();
@@ -132,6 +141,7 @@ void JobEngine::State::Observe(const HostReport& report) {
   newest_report_ns_ = std::max(newest_report_ns_, report.received_ns);
   records_lost_ += report.dropped_records;
   for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
+  if (report.ras.has_value()) ras_.Observe(report.host, *report.ras, report.received_ns, report.host_ns);
   for (const MetricSample& sample : report.samples) {
     counters_.Observe(host_slot, sample, report.received_ns);
     events_.Observe(report.host, sample, report.received_ns);
@@ -161,7 +171,25 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
                             .watermark_ns = watermark_ns,
                             .longest_usual_step_seconds = longest_step_seconds,
                             .step = analysis_.newest_step()};
-  return BuildHangVerdicts(context, hang_search_.hangs, dead, silent);
+  std::vector<Verdict> verdicts = BuildHangVerdicts(context, hang_search_.hangs, dead, silent);
+  AddRasEvidence(roster_, ras_, watermark_ns, &verdicts);
+  by_ras_ = {};
+  if (!verdicts.empty() || (hang_search_.stuck_ranks == 0 && !roster_.communicators().empty())) return verdicts;
+  by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, hang_search_.stuck_ranks > 0);
+  return by_ras_.verdicts;
+}
+
+// A job of which nothing is known but what NCCL says.
+JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
+  Conclusion conclusion;
+  conclusion.can_conclude = true;
+  by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
+  conclusion.verdicts = by_ras_.verdicts;
+  state_ = conclusion.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
+  note_ = absl::StrCat("No recorder tells of this job, NCCL's RAS service does.", by_ras_.why_none.empty() ? "" : " ",
+                       by_ras_.why_none);
+  Stamp(watermark_ns, &conclusion.verdicts);
+  return conclusion;
 }
 
 std::vector<Verdict> JobEngine::State::FindSlowRanks(int64_t watermark_ns, bool hung) {
@@ -277,8 +305,11 @@ void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& v
                             Duration(static_cast<double>(hang_search_.longest_wait_ns) / kNanosPerSecond));
   } else if (hang_search_.stuck_ranks > 0) {
     state_ = JobState::kHung;
-    note_ = absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.",
-                            hang_search_.stuck_ranks);
+    note_ = absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.%s%s",
+                            hang_search_.stuck_ranks, by_ras_.why_none.empty() ? "" : " ", by_ras_.why_none);
+  } else if (!by_ras_.verdicts.empty()) {
+    state_ = JobState::kHung;
+    note_ = "NCCL's RAS service names who holds the job up.";
   } else if (hang_search_.all_outside) {
     state_ = JobState::kIrregular;
     note_ = absl::StrFormat("Pause: every rank has been outside collectives for at least %s.",
@@ -288,7 +319,7 @@ void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& v
     note_ = absl::StrFormat("%d slow %s.", slow_.size(), slow_.size() == 1 ? "rank" : "ranks");
   } else if (median <= 0) {
     state_ = JobState::kUnknown;
-    note_ = "No steps seen yet.";
+    note_ = by_ras_.why_none.empty() ? "No steps seen yet." : by_ras_.why_none;
   } else if (analysis_.unusable_blocks() >= kTooManyUnusableBlocks) {
     state_ = JobState::kUnknown;
     note_ = "Steps go on, but operation records or times are missing: slow ranks cannot be found.";
@@ -317,6 +348,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   conclusion.can_conclude = !roster_.ranks().empty() && watermark_ns - newest_report_ns_ <= kFreshNs;
   if (!conclusion.can_conclude) {
     state_ = JobState::kUnknown;
+    if (roster_.ranks().empty() && ras_.Speaks(watermark_ns)) return ConcludeByRas(watermark_ns);
     note_ = roster_.ranks().empty() ? "No rank has reported yet." : "No host of the job reports any more.";
     return conclusion;
   }
@@ -349,7 +381,7 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
-                              counters_.not_usable() + log_.dropped() + events_.refused();
+                              counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused();
   return summary;
 }
 

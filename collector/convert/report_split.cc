@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "collector/convert/report_limits.h"
 
@@ -22,6 +23,18 @@ bool HasOneJob(const wire::AgentReport& report) {
     if (process.job() != report.processes(0).job()) return false;
   }
   return true;
+}
+
+// Whether a process of the report is a member of a communicator that RAS names.
+bool IsAboutItsJob(const wire::AgentReport& report) {
+  absl::flat_hash_set<uint64_t> named;
+  for (const wire::NcclRasCommunicator& finding : report.nccl_ras().findings()) named.insert(finding.id());
+  for (const wire::ProcessReport& process : report.processes()) {
+    for (const wire::CommunicatorReport& communicator : process.communicators()) {
+      if (named.contains(communicator.id())) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -49,6 +62,9 @@ absl::StatusOr<std::vector<wire::CaptureInput>> SplitReport(const std::string& h
       *inputs.back().mutable_report() = report;
     }
     *inputs[position->second].mutable_report()->add_processes() = std::move(process);
+  }
+  for (wire::CaptureInput& input : inputs) {
+    if (!IsAboutItsJob(input.report())) input.mutable_report()->clear_nccl_ras();
   }
   for (wire::CommandResult& result : results) {
     const auto position = index_of_job.find(result.job());

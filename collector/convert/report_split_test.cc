@@ -54,6 +54,17 @@ TEST(ReportSplitTest, EachJobGetsItsProcessesAndAllOfTheHost) {
   for (const wire::CaptureInput& input : *inputs) EXPECT_EQ(input.report().metrics_size(), 1);
 }
 
+TEST(ReportSplitTest, WhatRasSaysGoesToTheJobOfTheCommunicator) {
+  wire::AgentReport report = ReportOfJobs({"a", "b"});
+  report.mutable_processes(0)->add_communicators()->set_id(7);
+  report.mutable_processes(1)->add_communicators()->set_id(8);
+  report.mutable_nccl_ras()->add_findings()->set_id(8);
+  const auto inputs = SplitReport("node-1", 9, report);
+  ASSERT_OK(inputs);
+  EXPECT_FALSE((*inputs)[0].report().has_nccl_ras());
+  EXPECT_TRUE((*inputs)[1].report().has_nccl_ras());
+}
+
 TEST(ReportSplitTest, TooManyJobsAreRefused) {
   std::vector<std::string> jobs;
   for (int i = 0; i <= kMaxJobsPerReport; ++i) jobs.push_back("job-" + std::to_string(i));

@@ -195,6 +195,9 @@ TEST_F(RasTest, WhereRecordsShowTheStandstillTwoAnswersAreEnoughAndTheRankIsTheJ
 TEST_F(RasTest, WhatCannotBeToldApartIsNotNamedAndTheReasonIsSaid) {
   RasClaim elsewhere = Claim(RasClaimKind::kBehind, 1);
   elsewhere.communicator = 8;
+  RasClaim early = Claim(RasClaimKind::kBehind, 2);
+  early.highest = 1;
+  early.lowest = 0;
   struct {
     std::vector<RasClaim> claims;
     uint32_t left_out;
@@ -206,6 +209,7 @@ TEST_F(RasTest, WhatCannotBeToldApartIsNotNamedAndTheReasonIsSaid) {
         Claim(RasClaimKind::kDead, 3)},
        0,
        "misses most of the job"},
+      {{early}, 0, "in the first operations"},
       {{Claim(RasClaimKind::kDead, 0)}, 1, "names more ranks than an answer holds"},
   };
   for (const auto& [claims, left_out, reason] : cases) {

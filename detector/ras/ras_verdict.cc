@@ -17,6 +17,7 @@ constexpr double kRasConfidence = 0.5;  // of all that are named together
 constexpr int kAgreeing = 2;            // answers in a row
 // As a job's whose steps are not known: progress/hang_timeout.h.
 constexpr int64_t kStandsStillNs = 30 * kNanosPerSecond;
+constexpr uint64_t kStartUpOperations = 3;
 constexpr size_t kMaxNamed = 8;
 
 bool IsGone(const RasClaim& claim) {
@@ -95,6 +96,9 @@ class Judge {
                                " places, and does not tell which waits for which."));
     }
     const RasClaim& first = behind_.front()->claim;
+    if (first.highest < kStartUpOperations) {
+      return None("NCCL's RAS service finds ranks behind in the first operations of a job, where they often are.");
+    }
     if (first.ranks_behind != behind_.size() || 2 * behind_.size() > static_cast<size_t>(first.size)) {
       return None(absl::StrCat("NCCL's RAS service finds ", first.ranks_behind, " of ", first.size,
                                " members behind: too many to name one."));
