@@ -1,32 +1,16 @@
 #include "cli/commands/eval_command.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 #include "cli/commands/eval_arguments.h"
+#include "cli/commands/eval_collectives.h"
 #include "cli/commands/eval_counters.h"
-#include "cli/render/evaluation_text.h"
-#include "cli/render/json.h"
-#include "detector/diagnosis.h"
-#include "detector/job_evidence.h"
-#include "detector/job_report.h"
-#include "detector/verdict.h"
-#include "eval/report/measures.h"
-#include "eval/report/report_json.h"
-#include "eval/report/suite_summary.h"
-#include "eval/suites/episode_outcome.h"
-#include "eval/suites/episode_run.h"
-#include "eval/suites/suite.h"
-#include "eval/suites/suite_run.h"
-#include "nlohmann/json.hpp"
-#include "sim/episode.h"
 
 namespace lockstep {
 namespace {
@@ -51,23 +35,7 @@ class EvalCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     RETURN_IF_ERROR(CheckArguments());
-    if (what_ == "counters") return EvaluateCounters(arguments_, context);
-    RETURN_IF_ERROR(CheckSuite());
-    if (arguments_.episode != kNoEpisode) return ShowEpisode(context);
-    std::vector<SuiteSummary> summaries;
-    for (const Suite& suite : AllSuites()) {
-      if (!arguments_.suite.empty() && arguments_.suite != suite.name) continue;
-      const int32_t episodes = EpisodesOf(suite);
-      if (episodes > 0) summaries.push_back(Summarize(suite, RunOne(suite, episodes, context)));
-    }
-    const std::vector<Measure> measures = MeasuresOf(summaries);
-    if (context.format == OutputFormat::kJson) {
-      context.out << JsonText(ReportJson(arguments_.seeds, summaries, measures), /*indented=*/true) << "\n";
-      return ExitCode::kOk;
-    }
-    context.out << MeasuresText(measures, context.width);
-    for (const SuiteSummary& summary : summaries) context.out << "\n" << SuiteText(summary, context.width);
-    return ExitCode::kOk;
+    return what_ == "counters" ? EvaluateCounters(arguments_, context) : EvaluateCollectives(arguments_, context);
   }
 
  private:
@@ -83,59 +51,6 @@ class EvalCommand final : public Command {
     if (arguments_.suite.empty() && arguments_.episode != kNoEpisode)
       return absl::InvalidArgumentError("--episode needs --suite");
     return absl::OkStatus();
-  }
-
-  absl::Status CheckSuite() const {
-    if (arguments_.suite.empty() || FindSuite(arguments_.suite) != nullptr) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no suite '", arguments_.suite, "'; there are ",
-        absl::StrJoin(AllSuites(), ", ", [](std::string* out, const Suite& s) { absl::StrAppend(out, s.name); })));
-  }
-
-  int32_t EpisodesOf(const Suite& suite) const {
-    if (arguments_.episodes > 0) return static_cast<int32_t>(arguments_.episodes);
-    return arguments_.quick ? suite.quick_episodes : suite.episodes;
-  }
-
-  static JobReport Ask(const JobEvidence& evidence) { return Diagnose(evidence, DiagnosisOptions()); }
-
-  std::vector<EpisodeOutcome> RunOne(const Suite& suite, int32_t episodes, CommandContext& context) const {
-    RunOptions options;
-    options.baselines = !arguments_.no_baselines;
-    const auto progress = [&](int32_t done) {
-      if (context.progress) context.err << "\r" << suite.name << ": " << done << " of " << episodes << std::flush;
-    };
-    const uint64_t first = arguments_.seeds == "report" ? kFirstReportNumber : 0;
-    std::vector<EpisodeOutcome> outcomes = RunSuite(suite, first, episodes, static_cast<int32_t>(arguments_.threads),
-                                                    Ask, options, context.clock, progress);
-    if (context.progress) context.err << "\r\033[K" << std::flush;
-    return outcomes;
-  }
-
-  absl::StatusOr<ExitCode> ShowEpisode(CommandContext& context) const {
-    const EpisodePlan plan = PlanOf(*FindSuite(arguments_.suite), arguments_.episode);
-    const EpisodeOutcome outcome = RunEpisode(*FindSuite(arguments_.suite), arguments_.episode, Ask, {}, context.clock);
-    context.out << "simulated: " << outcome.description << "\n";
-    const Episode episode = SimulatePlan(plan);
-    for (const TrueCause& cause : episode.truth.causes) {
-      context.out << "truth: " << Name(cause.scope) << " " << Name(cause.verdict_class) << ", steps "
-                  << cause.first_step << " to " << cause.last_step << ", slowdown "
-                  << 100 * cause.cost.slowdown_fraction << " %:";
-      for (const Culprit& culprit : cause.culprits) {
-        context.out << " " << culprit.host << (culprit.peer_host.empty() ? "" : "->" + culprit.peer_host) << "/rank"
-                    << culprit.rank << (culprit.device.empty() ? "" : "/" + culprit.device);
-      }
-      context.out << "; not to be told from: " << absl::StrJoin(cause.indistinguishable_hosts, ",") << "\n";
-    }
-    context.out << "true state: " << Name(episode.truth.state) << "\n";
-    const JobReport report = Ask(episode.evidence);
-    context.out << "state: " << Name(report.state) << ", " << report.steps << " steps of " << report.step_seconds_median
-                << " s, diagnosed in " << static_cast<double>(outcome.diagnose_ns) / kNanosPerSecond << " s\n";
-    for (const Verdict& verdict : report.verdicts) context.out << ToJsonLine(verdict) << "\n";
-    context.out << "wrongly accused: " << absl::StrJoin(outcome.score.accused_wrongly, ",")
-                << "; steps to the verdict: " << outcome.steps_to_verdict
-                << "; seconds to the culprit set: " << outcome.hang_seconds << "\n";
-    return ExitCode::kOk;
   }
 
   std::string what_;

@@ -1,45 +1,32 @@
 #include "cli/commands/eval_counters.h"
 
 #include <cstdint>
-#include <string>
+#include <functional>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/clock.h"
-#include "cli/render/counter_evaluation_text.h"
-#include "cli/render/evaluation_text.h"
-#include "cli/render/json.h"
+#include "base/status_macros.h"
+#include "cli/commands/evaluation.h"
+#include "cli/render/counter_suite_text.h"
 #include "eval/counters/all_counter_methods.h"
 #include "eval/counters/counter_measures.h"
 #include "eval/counters/counter_method.h"
-#include "eval/counters/counter_report_json.h"
 #include "eval/counters/counter_run.h"
 #include "eval/counters/counter_suite.h"
+#include "eval/counters/counter_suite_json.h"
 #include "eval/counters/counter_summary.h"
-#include "eval/report/measures.h"
-#include "eval/suites/suite.h"
-#include "nlohmann/json.hpp"
 
 namespace lockstep {
 namespace {
 
-int32_t EpisodesOf(const CounterSuite& suite, const EvalArguments& arguments) {
-  if (arguments.episodes > 0) return static_cast<int32_t>(arguments.episodes);
-  return arguments.quick ? suite.quick_episodes : suite.episodes;
-}
-
 CounterSummary RunOne(const CounterSuite& suite, const EvalArguments& arguments,
                       const std::vector<CounterMethod>& methods, CommandContext& context) {
   const int32_t episodes = EpisodesOf(suite, arguments);
-  const auto progress = [&](int32_t done) {
-    if (context.progress) context.err << "\r" << suite.name << ": " << done << " of " << episodes << std::flush;
-  };
-  const uint64_t first = arguments.seeds == "report" ? kFirstReportNumber : 0;
-  const std::vector<CounterOutcome> outcomes = RunCounterSuite(
-      suite, first, episodes, static_cast<int32_t>(arguments.threads), methods, context.clock, progress);
-  if (context.progress) context.err << "\r\033[K" << std::flush;
+  std::vector<CounterOutcome> outcomes;
+  WithProgress(suite.name, episodes, context, [&](const std::function<void(int32_t)>& progress) {
+    outcomes = RunCounterSuite(suite, FirstNumber(arguments), episodes, static_cast<int32_t>(arguments.threads),
+                               methods, context.clock, progress);
+  });
   return SummarizeCounters(suite, methods, outcomes);
 }
 
@@ -61,27 +48,19 @@ ExitCode ShowEpisode(const EvalArguments& arguments, const std::vector<CounterMe
 }  // namespace
 
 absl::StatusOr<ExitCode> EvaluateCounters(const EvalArguments& arguments, CommandContext& context) {
-  if (!arguments.suite.empty() && FindCounterSuite(arguments.suite) == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no suite '", arguments.suite, "'; there are ",
-        absl::StrJoin(AllCounterSuites(), ", ",
-                      [](std::string* out, const CounterSuite& suite) { absl::StrAppend(out, suite.name); })));
-  }
+  ASSIGN_OR_RETURN(const std::vector<CounterSuite> suites, ChosenSuites(AllCounterSuites(), arguments));
   std::vector<CounterMethod> methods = AllCounterMethods();
   if (arguments.no_baselines) methods.resize(1);
   if (arguments.episode != EvalArguments::kNoEpisode) return ShowEpisode(arguments, methods, context);
+  Evaluation evaluation;
   std::vector<CounterSummary> summaries;
-  for (const CounterSuite& suite : AllCounterSuites()) {
-    if (!arguments.suite.empty() && arguments.suite != suite.name) continue;
-    if (EpisodesOf(suite, arguments) > 0) summaries.push_back(RunOne(suite, arguments, methods, context));
+  for (const CounterSuite& suite : suites) {
+    summaries.push_back(RunOne(suite, arguments, methods, context));
+    evaluation.suites.push_back(CounterSuiteJson(summaries.back()));
+    evaluation.suite_texts.push_back(CounterSuiteText(summaries.back(), context.width));
   }
-  const std::vector<Measure> measures = CounterMeasuresOf(summaries);
-  if (context.format == OutputFormat::kJson) {
-    context.out << JsonText(CounterReportJson(arguments.seeds, summaries, measures), /*indented=*/true) << "\n";
-    return ExitCode::kOk;
-  }
-  context.out << MeasuresText(measures, context.width);
-  for (const CounterSummary& summary : summaries) context.out << "\n" << CounterSuiteText(summary, context.width);
+  evaluation.measures = CounterMeasuresOf(summaries);
+  Print(evaluation, arguments.seeds, context);
   return ExitCode::kOk;
 }
 

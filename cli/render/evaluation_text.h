@@ -1,4 +1,4 @@
-// The evaluation for people: the table of quality, then one block per suite. Pure.
+// What every evaluation shows to people, whatever it evaluates. Pure.
 
 #ifndef LOCKSTEP_CLI_RENDER_EVALUATION_TEXT_H_
 #define LOCKSTEP_CLI_RENDER_EVALUATION_TEXT_H_
@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "eval/report/measures.h"
-#include "eval/report/suite_summary.h"
+#include "eval/report/failure_list.h"
+#include "eval/report/measure.h"
 
 namespace lockstep {
 
+// The rows of the table of quality.
 std::string MeasuresText(const std::vector<Measure>& measures, int width);
 
-// Rates by kind of fault, baselines, and the first failing episodes.
-std::string SuiteText(const SuiteSummary& summary, int width);
+// The first episodes that went wrong, and how many more there are; empty without any.
+std::string FailuresText(const FailureList& failures);
 
 }  // namespace lockstep
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
-#include "eval/report/suite_summary.h"
+#include "eval/report/figures.h"
 #include "eval/scoring/confidence_interval.h"
 
 namespace lockstep {
@@ -49,24 +47,23 @@ Measure Accusations(const CounterMethodSummary& method) {
 }
 
 struct CounterMeasureRow {
-  absl::string_view suite;
-  absl::string_view name;
-  absl::string_view published;
-  absl::string_view target;
+  Goal goal;
   Measure (*measure)(const CounterMethodSummary&);
-  bool at_least;  // met when the value is at least the bar; else at most
-  double bar;
 };
 
 constexpr CounterMeasureRow kRows[] = {
-    {"minder-mix", "precision, Minder's mix, 4 to 1,500 machines", "0.904 (Minder)", ">= 0.96", Precision, true, 0.96},
-    {"minder-mix", "recall, the same", "0.883 (Minder)", ">= 0.95", Recall, true, 0.95},
-    {"minder-mix", "F1, the same", "0.893 (Minder)", ">= 0.955", F1, true, 0.955},
-    {"gross", "onset to alarm, gross fault (p95)", "4 to 12 min (Minder)", "<= 20 s", Delay, false, 20},
-    {"subtle", "onset to alarm, 3 sigma (p95)", "4 to 12 min (Minder)", "<= 120 s", Delay, false, 120},
-    {"tenth-at-once", "10 % of machines at once, recall", "0.01 to 0.14 per window", ">= 0.9", Recall, true, 0.9},
-    {"healthy", "false accusations per 10,000 machine-days", "unreported", "<= 1", Accusations, false, 1},
-    {"not-faults", "the same where something else happens", "unreported", "<= 1", Accusations, false, 1},
+    {{"minder-mix", "precision, Minder's mix, 4 to 1,500 machines", "0.904 (Minder)", ">= 0.96", 0.96,
+      /*at_least=*/true},
+     Precision},
+    {{"minder-mix", "recall, the same", "0.883 (Minder)", ">= 0.95", 0.95, /*at_least=*/true}, Recall},
+    {{"minder-mix", "F1, the same", "0.893 (Minder)", ">= 0.955", 0.955, /*at_least=*/true}, F1},
+    {{"gross", "onset to alarm, gross fault (p95)", "4 to 12 min (Minder)", "<= 20 s", 20, /*at_least=*/false}, Delay},
+    {{"subtle", "onset to alarm, 3 sigma (p95)", "4 to 12 min (Minder)", "<= 120 s", 120, /*at_least=*/false}, Delay},
+    {{"tenth-at-once", "10 % of machines at once, recall", "0.01 to 0.14 per window", ">= 0.9", 0.9, /*at_least=*/true},
+     Recall},
+    {{"healthy", "false accusations per 10,000 machine-days", "unreported", "<= 1", 1, /*at_least=*/false},
+     Accusations},
+    {{"not-faults", "the same where something else happens", "unreported", "<= 1", 1, /*at_least=*/false}, Accusations},
 };
 
 // The best of the others, by the same measure.
@@ -76,7 +73,7 @@ std::string BestOfOthers(const CounterSummary& summary, const CounterMeasureRow&
   for (size_t i = 1; i < summary.methods.size(); ++i) {
     const Measure measure = row.measure(summary.methods[i]);
     if (measure.count == 0) continue;
-    if (best != nullptr && (row.at_least ? measure.value <= best_value : measure.value >= best_value)) continue;
+    if (best != nullptr && (row.goal.at_least ? measure.value <= best_value : measure.value >= best_value)) continue;
     best = &summary.methods[i];
     best_value = measure.value;
   }
@@ -88,17 +85,13 @@ std::string BestOfOthers(const CounterSummary& summary, const CounterMeasureRow&
 std::vector<Measure> CounterMeasuresOf(const std::vector<CounterSummary>& summaries) {
   std::vector<Measure> measures;
   for (const CounterMeasureRow& row : kRows) {
-    const auto summary = std::find_if(summaries.begin(), summaries.end(),
-                                      [&](const CounterSummary& candidate) { return candidate.name == row.suite; });
+    const auto summary = std::find_if(summaries.begin(), summaries.end(), [&](const CounterSummary& candidate) {
+      return candidate.name == row.goal.suite;
+    });
     if (summary == summaries.end() || summary->methods.empty()) continue;
-    Measure measure = row.measure(summary->methods.front());
+    const Measure measure = row.measure(summary->methods.front());
     if (measure.count == 0) continue;
-    measure.name = std::string(row.name);
-    measure.published = std::string(row.published);
-    measure.target = std::string(row.target);
-    measure.best_baseline = BestOfOthers(*summary, row);
-    measure.met = row.at_least ? measure.value >= row.bar : measure.value <= row.bar;
-    measures.push_back(std::move(measure));
+    measures.push_back(Judged(row.goal, measure, BestOfOthers(*summary, row)));
   }
   return measures;
 }

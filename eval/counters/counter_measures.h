@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "eval/counters/counter_summary.h"
-#include "eval/report/measures.h"
+#include "eval/report/measure.h"
 
 namespace lockstep {
 

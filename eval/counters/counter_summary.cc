@@ -131,11 +131,7 @@ CounterSummary SummarizeCounters(const CounterSuite& suite, absl::Span<const Cou
     if (outcome.methods.empty()) continue;
     const std::string why = WhyFailed(outcome.methods.front().score);
     if (why.empty()) continue;
-    if (summary.failures.size() == kMaxFailuresListed) {
-      ++summary.failures_not_listed;
-      continue;
-    }
-    summary.failures.push_back({outcome.number, why, outcome.description, outcome.methods.front().answer});
+    summary.failures.Add({outcome.number, why, outcome.description, outcome.methods.front().answer});
   }
   summary.simulate_seconds = SpreadOf(seconds);
   summary.samples = SpreadOf(samples);

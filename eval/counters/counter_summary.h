@@ -16,7 +16,8 @@
 #include "eval/counters/counter_method.h"
 #include "eval/counters/counter_run.h"
 #include "eval/counters/counter_suite.h"
-#include "eval/report/suite_summary.h"
+#include "eval/report/failure_list.h"
+#include "eval/report/figures.h"
 #include "eval/scoring/confidence_interval.h"
 
 namespace lockstep {
@@ -55,22 +56,14 @@ struct CounterMethodSummary {
 
 inline constexpr int32_t kSizeRows[] = {1, 4, 16, 64, 256, 1024};
 
-struct FailedCounterEpisode {
-  uint64_t number = 0;
-  std::string why;
-  std::string description;
-  std::string answer;
-};
-
 struct CounterSummary {
   std::string name;
   std::string what;
   int64_t episodes = 0;
   Spread simulate_seconds;
   Spread samples;
-  std::vector<CounterMethodSummary> methods;   // as given; the first is the one under test
-  std::vector<FailedCounterEpisode> failures;  // of the first; at most kMaxFailuresListed
-  int64_t failures_not_listed = 0;
+  std::vector<CounterMethodSummary> methods;  // as given; the first is the one under test
+  FailureList failures;                       // of the first
 };
 
 CounterSummary SummarizeCounters(const CounterSuite& suite, absl::Span<const CounterMethod> methods,

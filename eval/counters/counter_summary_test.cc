@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "eval/counters/counter_measures.h"
-#include "eval/counters/counter_report_json.h"
+#include "eval/counters/counter_suite_json.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -38,15 +38,15 @@ TEST(CounterSummaryTest, PrecisionRecallAndF1AreOfMachinesOverAllEpisodes) {
   EXPECT_DOUBLE_EQ(method.all.f1(), 2 * 0.75 * 0.6 / (0.75 + 0.6));
   EXPECT_LT(method.f1.low, method.all.f1());
   EXPECT_GT(method.f1.high, method.all.f1());
-  EXPECT_EQ(summary.failures.size(), 2u);
-  EXPECT_EQ(summary.failures[0].why, "accused 2 wrongly");
-  EXPECT_EQ(summary.failures[1].why, "missed 1 of 1");
+  EXPECT_EQ(summary.failures.listed.size(), 2u);
+  EXPECT_EQ(summary.failures.listed[0].why, "accused 2 wrongly");
+  EXPECT_EQ(summary.failures.listed[1].why, "missed 1 of 1");
 }
 
 TEST(CounterSummaryTest, AMethodThatWasNotAskedHasNoFigures) {
   const CounterSummary summary = Summary({Outcome(true, 5, 0)});
   EXPECT_EQ(summary.methods[1].all.episodes, 0);
-  EXPECT_EQ(CounterReportJson("tune", {summary}, {})["suites"][0]["methods"].size(), 1u);
+  EXPECT_EQ(CounterSuiteJson(summary)["methods"].size(), 1u);
 }
 
 TEST(CounterSummaryTest, SizesAreRowsByTheLargestSizeBelow) {
@@ -90,16 +90,15 @@ TEST(CounterMeasuresTest, OneFalseAccusationInFewDaysIsTooMany) {
   EXPECT_FALSE(measures[0].met);
 }
 
-TEST(CounterReportJsonTest, HasEveryFigureWithItsInterval) {
+TEST(CounterSuiteJsonTest, HasEveryFigureWithItsInterval) {
   const CounterSummary summary = Summary({Outcome(true, 5, 0)});
-  const nlohmann::ordered_json json = CounterReportJson("report", {summary}, CounterMeasuresOf({summary}));
-  EXPECT_EQ(json["seeds"], "report");
-  const auto& method = json["suites"][0]["methods"][0];
+  const nlohmann::ordered_json json = CounterSuiteJson(summary);
+  const auto& method = json["methods"][0];
   EXPECT_EQ(method["recall"]["trials"], 1);
   EXPECT_EQ(method["rows"]["gpu_lost"]["onset_to_alarm_s"]["p95"], 5);
   EXPECT_EQ(method["sizes"]["64"]["episodes"], 1);
   EXPECT_GT(method["false_accusations"]["upper_per_10000_machine_days"], 10'000);
-  EXPECT_EQ(json["measures"].size(), 3u);
+  EXPECT_EQ(CounterMeasuresOf({summary}).size(), 3u);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #ifndef LOCKSTEP_EVAL_REPORT_FIGURE_JSON_H_
 #define LOCKSTEP_EVAL_REPORT_FIGURE_JSON_H_
 
-#include "eval/report/measures.h"
-#include "eval/report/suite_summary.h"
+#include "eval/report/figures.h"
+#include "eval/report/measure.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace lockstep {

@@ -1,10 +1,11 @@
 #include "eval/report/measures.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
+#include "eval/report/figures.h"
 
 namespace lockstep {
 namespace {
@@ -72,39 +73,46 @@ double Recall(const BaselineRow& row) { return row.recall.value; }
 double Innocents(const BaselineRow& row) { return row.accuses_innocents.share(); }
 
 struct MeasureRow {
-  absl::string_view suite;
-  absl::string_view name;
-  absl::string_view published;
-  absl::string_view target;
+  Goal goal;
   Measure (*measure)(const SuiteSummary&);
-  bool at_least;  // met when the value is at least the bar; else at most
-  double bar;
   double (*baseline)(const BaselineRow&);  // nullptr = none is comparable
 };
 
 constexpr MeasureRow kRows[] = {
-    {"localize-2048", "top-1 localization, 2,048 GPUs", "97.2 % (Holmes)", ">= 98 %",
-     [](const SuiteSummary& s) { return FromRate(s.top1); }, true, 0.98, Top1},
-    {"localize-8192", "top-1 localization, 8,192 GPUs", "88.2 % (Holmes)", ">= 96 %",
-     [](const SuiteSummary& s) { return FromRate(s.top1); }, true, 0.96, Top1},
-    {"localize-8192", "records to verdict, 8,192 GPUs (p95)", "30.3 s (Holmes)", "<= 3 s",
-     [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); }, false, 3, nullptr},
-    {"localize-80000", "records to verdict, 80,000 GPUs (p95)", "none", "<= 10 s",
-     [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); }, false, 10, nullptr},
-    {"slow-compute", "compute >= 10 % slow: steps to verdict (p95)", "50 (EROICA)", "<= 5",
-     [](const SuiteSummary& s) { return FromSteps(s.steps_to_verdict); }, false, 5, nullptr},
-    {"hangs", "hang: culprit set within 10 s of the onset", "90 % within 15 s (Mycroft)", ">= 95 %",
-     [](const SuiteSummary& s) { return FromRate(s.soon_enough); }, true, 0.95, nullptr},
-    {"hangs", "hang: exact culprit set", "unreported", ">= 99 %",
-     [](const SuiteSummary& s) { return FromRate(s.exact_set); }, true, 0.99, nullptr},
-    {"innocent", "innocent machine or link accused", "unreported", "0 of 1,000",
-     [](const SuiteSummary& s) { return FromAccusations(s.accuses_innocents); }, false, 0, Innocents},
-    {"two-at-once", "two faults at once, both named", "unreported", ">= 95 %",
-     [](const SuiteSummary& s) { return FromRate(s.all_named); }, true, 0.95, nullptr},
-    {"tenth-at-once", "10 % of machines at once, recall", "about 0", ">= 90 %",
-     [](const SuiteSummary& s) { return FromMean(s.recall); }, true, 0.90, Recall},
-    {"classes", "class accuracy over the 24 rows, macro", "6 classes (CCL-D)", ">= 92 %",
-     [](const SuiteSummary& s) { return FromMean(s.macro_class); }, true, 0.92, nullptr},
+    {{"localize-2048", "top-1 localization, 2,048 GPUs", "97.2 % (Holmes)", ">= 98 %", 0.98, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromRate(s.top1); },
+     Top1},
+    {{"localize-8192", "top-1 localization, 8,192 GPUs", "88.2 % (Holmes)", ">= 96 %", 0.96, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromRate(s.top1); },
+     Top1},
+    {{"localize-8192", "records to verdict, 8,192 GPUs (p95)", "30.3 s (Holmes)", "<= 3 s", 3, /*at_least=*/false},
+     [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); },
+     nullptr},
+    {{"localize-80000", "records to verdict, 80,000 GPUs (p95)", "none", "<= 10 s", 10, /*at_least=*/false},
+     [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); },
+     nullptr},
+    {{"slow-compute", "compute >= 10 % slow: steps to verdict (p95)", "50 (EROICA)", "<= 5", 5, /*at_least=*/false},
+     [](const SuiteSummary& s) { return FromSteps(s.steps_to_verdict); },
+     nullptr},
+    {{"hangs", "hang: culprit set within 10 s of the onset", "90 % within 15 s (Mycroft)", ">= 95 %", 0.95,
+      /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromRate(s.soon_enough); },
+     nullptr},
+    {{"hangs", "hang: exact culprit set", "unreported", ">= 99 %", 0.99, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromRate(s.exact_set); },
+     nullptr},
+    {{"innocent", "innocent machine or link accused", "unreported", "0 of 1,000", 0, /*at_least=*/false},
+     [](const SuiteSummary& s) { return FromAccusations(s.accuses_innocents); },
+     Innocents},
+    {{"two-at-once", "two faults at once, both named", "unreported", ">= 95 %", 0.95, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromRate(s.all_named); },
+     nullptr},
+    {{"tenth-at-once", "10 % of machines at once, recall", "about 0", ">= 90 %", 0.90, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromMean(s.recall); },
+     Recall},
+    {{"classes", "class accuracy over the 24 rows, macro", "6 classes (CCL-D)", ">= 92 %", 0.92, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromMean(s.macro_class); },
+     nullptr},
 };
 
 }  // namespace
@@ -113,17 +121,13 @@ std::vector<Measure> MeasuresOf(const std::vector<SuiteSummary>& summaries) {
   std::vector<Measure> measures;
   for (const MeasureRow& row : kRows) {
     const auto summary = std::find_if(summaries.begin(), summaries.end(),
-                                      [&](const SuiteSummary& candidate) { return candidate.name == row.suite; });
+                                      [&](const SuiteSummary& candidate) { return candidate.name == row.goal.suite; });
     if (summary == summaries.end()) continue;
-    Measure measure = row.measure(*summary);
+    const Measure measure = row.measure(*summary);
     if (measure.count == 0) continue;
-    measure.name = std::string(row.name);
-    measure.published = std::string(row.published);
-    measure.target = std::string(row.target);
-    measure.met = row.at_least ? measure.value >= row.bar : measure.value <= row.bar;
-    if (row.baseline != nullptr)
-      measure.best_baseline = BestBaseline(*summary, row.baseline, row.baseline != Innocents);
-    measures.push_back(std::move(measure));
+    const std::string best =
+        row.baseline == nullptr ? "" : BestBaseline(*summary, row.baseline, row.baseline != Innocents);
+    measures.push_back(Judged(row.goal, measure, best));
   }
   return measures;
 }

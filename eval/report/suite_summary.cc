@@ -13,14 +13,6 @@
 namespace lockstep {
 namespace {
 
-Mean MeanOf(const std::vector<std::vector<double>>& groups) {
-  Mean mean;
-  mean.value = MeanOfGroupMeans(groups);
-  mean.interval = BootstrapInterval(groups);
-  for (const std::vector<double>& group : groups) mean.count += static_cast<int64_t>(group.size());
-  return mean;
-}
-
 // Why an episode counts as failed; empty if it does not.
 std::string Failure(const Suite& suite, const EpisodeOutcome& outcome) {
   if (!outcome.score.accused_wrongly.empty()) return "accuses " + outcome.score.accused_wrongly.front();
@@ -61,11 +53,7 @@ class Summarizer {
     AddTimes(outcome);
     AddBaselines(outcome);
     if (const std::string why = Failure(suite_, outcome); !why.empty()) {
-      if (summary_.failures.size() < kMaxFailuresListed) {
-        summary_.failures.push_back({outcome.number, why, outcome.description, outcome.answer});
-      } else {
-        ++summary_.failures_not_listed;
-      }
+      summary_.failures.Add({outcome.number, why, outcome.description, outcome.answer});
     }
   }
 
@@ -172,15 +160,6 @@ class Summarizer {
 };
 
 }  // namespace
-
-Spread SpreadOf(const std::vector<double>& values) {
-  Spread spread;
-  spread.count = static_cast<int64_t>(values.size());
-  spread.median = Percentile(values, 0.5);
-  spread.p95 = Percentile(values, 0.95);
-  spread.most = Percentile(values, 1);
-  return spread;
-}
 
 SuiteSummary Summarize(const Suite& suite, const std::vector<EpisodeOutcome>& outcomes) {
   Summarizer summarizer(suite);

@@ -8,43 +8,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "eval/scoring/confidence_interval.h"
+#include "eval/report/failure_list.h"
+#include "eval/report/figures.h"
 #include "eval/suites/episode_outcome.h"
 #include "eval/suites/suite.h"
 
 namespace lockstep {
-
-struct Rate {
-  int64_t successes = 0;
-  int64_t trials = 0;
-
-  void Add(bool success) {
-    successes += success ? 1 : 0;
-    ++trials;
-  }
-  double share() const { return trials == 0 ? 0 : static_cast<double>(successes) / static_cast<double>(trials); }
-  Interval interval() const { return WilsonInterval(successes, trials); }
-};
-
-// Median, 95th percentile and largest of something measured per episode.
-struct Spread {
-  int64_t count = 0;
-  double median = 0;
-  double p95 = 0;
-  double most = 0;
-};
-
-Spread SpreadOf(const std::vector<double>& values);
-
-// A mean over episodes or groups of them, with its bootstrap interval.
-struct Mean {
-  double value = 0;
-  Interval interval;
-  int64_t count = 0;  // of values
-};
 
 struct KindRow {
   int64_t episodes = 0;
@@ -67,15 +38,6 @@ struct BaselineRow {
   Mean recall;             // of as many suspects as there are culprits
   Rate accuses_innocents;  // episodes, of all; only where it has a threshold
 };
-
-struct FailedEpisode {
-  uint64_t number = 0;
-  std::string why;
-  std::string description;
-  std::string answer;
-};
-
-inline constexpr size_t kMaxFailuresListed = 40;
 
 struct SuiteSummary {
   std::string name;
@@ -101,8 +63,7 @@ struct SuiteSummary {
   Spread records;
   std::map<std::string, KindRow> kinds;  // by name of the fault; "healthy" without one
   std::vector<BaselineRow> baselines;
-  std::vector<FailedEpisode> failures;  // the first kMaxFailuresListed
-  int64_t failures_not_listed = 0;
+  FailureList failures;
 };
 
 // Within this many steps, or seconds after the onset of a hang, a verdict is soon enough.

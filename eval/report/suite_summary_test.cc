@@ -2,8 +2,9 @@
 
 #include <vector>
 
+#include "eval/report/evaluation_json.h"
 #include "eval/report/measures.h"
-#include "eval/report/report_json.h"
+#include "eval/report/suite_json.h"
 #include "eval/scoring/episode_score.h"
 #include "eval/suites/episode_outcome.h"
 #include "eval/suites/suite.h"
@@ -43,8 +44,8 @@ TEST(SuiteSummaryTest, RatesCountAccusableCausesOnly) {
   EXPECT_EQ(row.episodes, 3);
   EXPECT_EQ(row.too_cheap, 1);
   EXPECT_EQ(row.predicted.at("none"), 1);
-  ASSERT_EQ(summary.failures.size(), 1u);
-  EXPECT_EQ(summary.failures[0].why, "does not name compute_slow");
+  ASSERT_EQ(summary.failures.listed.size(), 1u);
+  EXPECT_EQ(summary.failures.listed[0].why, "does not name compute_slow");
 }
 
 TEST(SuiteSummaryTest, EveryRowOfTheTableWeighsTheSame) {
@@ -60,15 +61,15 @@ TEST(SuiteSummaryTest, AnAccusedInnocentIsAFailureEvenInAnOtherwiseRightEpisode)
   outcome.score.accused_wrongly = {"node-7"};
   const SuiteSummary summary = Summarize(*FindSuite("localize-2048"), {outcome});
   EXPECT_EQ(summary.accuses_innocents.successes, 1);
-  ASSERT_EQ(summary.failures.size(), 1u);
-  EXPECT_EQ(summary.failures[0].why, "accuses node-7");
+  ASSERT_EQ(summary.failures.listed.size(), 1u);
+  EXPECT_EQ(summary.failures.listed[0].why, "accuses node-7");
 }
 
 TEST(SuiteSummaryTest, FailuresAreListedUpToALimitAndThenCounted) {
-  const std::vector<EpisodeOutcome> outcomes(kMaxFailuresListed + 5, Outcome(FaultKind::kComputeSlow, false));
+  const std::vector<EpisodeOutcome> outcomes(FailureList::kMaxListed + 5, Outcome(FaultKind::kComputeSlow, false));
   const SuiteSummary summary = Summarize(*FindSuite("localize-2048"), outcomes);
-  EXPECT_EQ(summary.failures.size(), kMaxFailuresListed);
-  EXPECT_EQ(summary.failures_not_listed, 5);
+  EXPECT_EQ(summary.failures.listed.size(), FailureList::kMaxListed);
+  EXPECT_EQ(summary.failures.not_listed, 5);
 }
 
 TEST(MeasuresTest, ATargetIsMissedOrMet) {
@@ -102,10 +103,10 @@ TEST(MeasuresTest, OneAccusedInnocentIsTooMany) {
   EXPECT_FALSE(MeasuresOf({Summarize(*FindSuite("innocent"), outcomes)})[0].met);
 }
 
-TEST(ReportJsonTest, HasEveryRateWithItsInterval) {
+TEST(EvaluationJsonTest, HasEveryRateWithItsInterval) {
   const std::vector<SuiteSummary> summaries = {
       Summarize(*FindSuite("localize-2048"), {Outcome(FaultKind::kComputeSlow, true)})};
-  const nlohmann::ordered_json json = ReportJson("tune", summaries, MeasuresOf(summaries));
+  const nlohmann::ordered_json json = EvaluationJson("tune", MeasuresOf(summaries), {SuiteJson(summaries[0])});
   EXPECT_EQ(json["seeds"], "tune");
   EXPECT_EQ(json["suites"][0]["top1"]["trials"], 1);
   EXPECT_GT(json["suites"][0]["top1"]["low"], 0.2);

@@ -1,7 +1,6 @@
-#include "eval/report/report_json.h"
+#include "eval/report/suite_json.h"
 
-#include <string>
-
+#include "eval/report/evaluation_json.h"
 #include "eval/report/figure_json.h"
 #include "nlohmann/json.hpp"
 
@@ -32,7 +31,9 @@ Json ToJson(const BaselineRow& row) {
   return json;
 }
 
-Json ToJson(const SuiteSummary& summary) {
+}  // namespace
+
+nlohmann::ordered_json SuiteJson(const SuiteSummary& summary) {
   Json json = {{"suite", summary.name},
                {"what", summary.what},
                {"episodes", summary.episodes},
@@ -58,24 +59,7 @@ Json ToJson(const SuiteSummary& summary) {
   for (const auto& [name, row] : summary.kinds) json["kinds"][name] = ToJson(row);
   json["baselines"] = Json::array();
   for (const BaselineRow& row : summary.baselines) json["baselines"].push_back(ToJson(row));
-  json["failures"] = Json::array();
-  for (const FailedEpisode& failed : summary.failures) {
-    json["failures"].push_back({{"episode", failed.number},
-                                {"why", failed.why},
-                                {"simulated", failed.description},
-                                {"answer", failed.answer}});
-  }
-  json["failures_not_listed"] = summary.failures_not_listed;
-  return json;
-}
-
-}  // namespace
-
-nlohmann::ordered_json ReportJson(absl::string_view seeds, const std::vector<SuiteSummary>& summaries,
-                                  const std::vector<Measure>& measures) {
-  Json json = {{"seeds", std::string(seeds)}, {"measures", Json::array()}, {"suites", Json::array()}};
-  for (const Measure& measure : measures) json["measures"].push_back(FigureJson(measure));
-  for (const SuiteSummary& summary : summaries) json["suites"].push_back(ToJson(summary));
+  AddFailures(summary.failures, json);
   return json;
 }
 

@@ -1,7 +1,7 @@
 // One suite of the evaluation of counters for people: methods, kinds of fault, sizes, the first failing episodes. Pure.
 
-#ifndef LOCKSTEP_CLI_RENDER_COUNTER_EVALUATION_TEXT_H_
-#define LOCKSTEP_CLI_RENDER_COUNTER_EVALUATION_TEXT_H_
+#ifndef LOCKSTEP_CLI_RENDER_COUNTER_SUITE_TEXT_H_
+#define LOCKSTEP_CLI_RENDER_COUNTER_SUITE_TEXT_H_
 
 #include <string>
 
@@ -13,4 +13,4 @@ std::string CounterSuiteText(const CounterSummary& summary, int width);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_CLI_RENDER_COUNTER_EVALUATION_TEXT_H_
+#endif  // LOCKSTEP_CLI_RENDER_COUNTER_SUITE_TEXT_H_

@@ -1,8 +1,9 @@
-#include "eval/counters/counter_report_json.h"
+#include "eval/counters/counter_suite_json.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "eval/report/evaluation_json.h"
 #include "eval/report/figure_json.h"
 #include "nlohmann/json.hpp"
 
@@ -36,34 +37,19 @@ Json MethodJson(const CounterMethodSummary& method) {
   return json;
 }
 
-Json SummaryJson(const CounterSummary& summary) {
+}  // namespace
+
+nlohmann::ordered_json CounterSuiteJson(const CounterSummary& summary) {
   Json json = {{"suite", summary.name},
                {"what", summary.what},
                {"episodes", summary.episodes},
                {"samples", FigureJson(summary.samples)},
                {"simulate_seconds", FigureJson(summary.simulate_seconds)},
-               {"methods", Json::array()},
-               {"failures", Json::array()}};
+               {"methods", Json::array()}};
   for (const CounterMethodSummary& method : summary.methods) {
     if (method.all.episodes > 0) json["methods"].push_back(MethodJson(method));
   }
-  for (const FailedCounterEpisode& failed : summary.failures) {
-    json["failures"].push_back({{"episode", failed.number},
-                                {"why", failed.why},
-                                {"simulated", failed.description},
-                                {"answer", failed.answer}});
-  }
-  json["failures_not_listed"] = summary.failures_not_listed;
-  return json;
-}
-
-}  // namespace
-
-nlohmann::ordered_json CounterReportJson(absl::string_view seeds, const std::vector<CounterSummary>& summaries,
-                                         const std::vector<Measure>& measures) {
-  Json json = {{"seeds", std::string(seeds)}, {"measures", Json::array()}, {"suites", Json::array()}};
-  for (const Measure& measure : measures) json["measures"].push_back(FigureJson(measure));
-  for (const CounterSummary& summary : summaries) json["suites"].push_back(SummaryJson(summary));
+  AddFailures(summary.failures, json);
   return json;
 }
 

@@ -1,19 +1,17 @@
-#include "cli/render/counter_evaluation_text.h"
+#include "cli/render/counter_suite_text.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/render/evaluation_text.h"
 #include "cli/render/text_table.h"
-#include "eval/report/suite_summary.h"
+#include "eval/report/figures.h"
 
 namespace lockstep {
 namespace {
 
 constexpr TextTable::Align kRight = TextTable::Align::kRight;
-constexpr size_t kFailuresShown = 10;
 
 std::string RateText(const Rate& rate) {
   if (rate.trials == 0) return "-";
@@ -75,14 +73,7 @@ std::string CounterSuiteText(const CounterSummary& summary, int width) {
                         summary.simulate_seconds.median);
   absl::StrAppend(&text, MethodsText(summary, width));
   if (!summary.methods.empty()) absl::StrAppend(&text, "\n", RowsText(summary.methods.front(), width));
-  for (size_t i = 0; i < std::min(summary.failures.size(), kFailuresShown); ++i) {
-    const FailedCounterEpisode& failed = summary.failures[i];
-    absl::StrAppend(&text, i == 0 ? "\n" : "", "episode ", failed.number, ": ", failed.why,
-                    "\n  simulated: ", failed.description, "\n  answered: ", failed.answer, "\n");
-  }
-  const int64_t hidden = static_cast<int64_t>(summary.failures.size()) + summary.failures_not_listed -
-                         static_cast<int64_t>(std::min(summary.failures.size(), kFailuresShown));
-  if (hidden > 0) absl::StrAppend(&text, "and ", hidden, " more episodes that went wrong (-o json lists them)\n");
+  absl::StrAppend(&text, FailuresText(summary.failures));
   return text;
 }
 
