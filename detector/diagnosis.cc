@@ -13,12 +13,14 @@
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
+#include "detector/localization/even_work.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_rank_verdict.h"
 #include "detector/localization/trace_analysis.h"
 #include "detector/progress/trace_hang_verdict.h"
+#include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
 
 namespace lockstep {
@@ -116,7 +118,9 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   JobReport report;
   const TraceAnalysis analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign);
   Describe(evidence, analysis, &report);
-  std::vector<Verdict> structural = FindStructural(StructuralProfile(analysis), options.min_cost);
+  const StepProfile profile = StructuralProfile(analysis);
+  const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, profile.places, which); };
+  std::vector<Verdict> structural = FindStructural(profile, gain, options.min_cost);
   report.verdicts = FindTraceHangs(evidence.trace, evidence.events, HasPassingStalls(structural));
   const bool hung = !report.verdicts.empty();
   for (Verdict& verdict : structural) {

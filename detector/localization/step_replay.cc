@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/check.h"
 #include "detector/localization/order_statistics.h"
 
 namespace lockstep {
@@ -109,7 +110,10 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
   };
   for (uint32_t meeting = 0; meeting < instance_.size(); ++meeting) {
     const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
-    if (analysis.matched.Complete(instance, *analysis.trace)) {
+    // A member may be recorded and yet stand outside of the step, because its own step could not be made out.
+    const size_t members = first_member_[meeting + 1] - first_member_[meeting];
+    const OperationChannel& channel = analysis.matched.channels[static_cast<size_t>(instance.channel)];
+    if (members == OperationInstances::SizeOf(channel, *analysis.trace)) {
       complete[kind_of(meeting)].push_back(static_cast<double>(recorded_transfer_[meeting]));
     } else {
       incomplete.push_back(meeting);
@@ -129,7 +133,8 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
 }
 
 void StepReplay::Prepare(const Healing& healing) {
-  own_ = recorded_own_;
+  CHECK(healing.own_of_node.empty() || healing.own_of_node.size() == recorded_own_.size());
+  own_ = healing.own_of_node.empty() ? recorded_own_ : healing.own_of_node;
   transfer_ = recorded_transfer_;
   for (const Healing::OwnTime& healed : healing.own) {
     const auto rank = static_cast<size_t>(healed.rank);

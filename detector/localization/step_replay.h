@@ -36,6 +36,7 @@ struct Healing {
   };
   std::vector<OwnTime> own;
   std::vector<Channel> channels;
+  std::vector<float> own_of_node;  // instead of the recorded own times; empty = those
 };
 
 class StepReplay {
@@ -44,6 +45,9 @@ class StepReplay {
 
   int32_t step() const { return step_; }
   size_t operations() const { return operation_.size(); }
+  // By node: ranks one after the other, each by rising start. Indices into Trace::operations; seconds.
+  absl::Span<const uint32_t> operation_of_node() const { return operation_; }
+  absl::Span<const float> recorded_own() const { return recorded_own_; }
   // Share of the instances of which some member left no record: their waits cannot be told from transfers.
   double incomplete_share() const { return incomplete_share_; }
 

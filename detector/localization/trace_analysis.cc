@@ -101,15 +101,16 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   StepProfile profile;
   profile.steps = static_cast<size_t>(analysis.steps.steps);
   profile.own_seconds = analysis.profile.own;
+  const std::vector<int32_t>& experts = analysis.profile.expert_place;
+  const bool routed = std::any_of(experts.begin(), experts.end(), [](int32_t place) { return place != 0; });
+  if (routed) profile.unrouted_seconds = analysis.profile.shared;
   const std::vector<int32_t> replicas = PlacesIn(analysis, GroupRole::kData);
   const std::vector<int32_t> lanes = PlacesIn(analysis, GroupRole::kTensor);
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     const int32_t number = analysis.roles.class_of_rank[rank];
     const int32_t stage = analysis.roles.stage_of_class[static_cast<size_t>(number)];
-    profile.places.push_back({.stage = stage < 0 ? number : stage,
-                              .replica = replicas[rank],
-                              .lane = lanes[rank],
-                              .expert = analysis.profile.expert_place[rank]});
+    profile.places.push_back(
+        {.stage = stage < 0 ? number : stage, .replica = replicas[rank], .lane = lanes[rank], .expert = experts[rank]});
   }
   profile.step_seconds = analysis.steps.step_seconds;
   const double unknown = std::numeric_limits<double>::quiet_NaN();

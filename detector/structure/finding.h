@@ -3,8 +3,10 @@
 #ifndef LOCKSTEP_DETECTOR_STRUCTURE_FINDING_H_
 #define LOCKSTEP_DETECTOR_STRUCTURE_FINDING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "detector/verdict.h"
 
@@ -18,6 +20,15 @@ struct StructuralFinding {
   double steps_affected = 1;  // share of the steps from first_step to last_step
   std::string text;           // one sentence with numbers
 };
+
+// A finding about all steps of the records.
+inline StructuralFinding Throughout(VerdictClass verdict_class, size_t steps, double gain, std::string text) {
+  return {.verdict_class = verdict_class,
+          .first_step = 0,
+          .last_step = static_cast<int64_t>(steps) - 1,
+          .gain = gain,
+          .text = std::move(text)};
+}
 
 }  // namespace lockstep
 

@@ -21,13 +21,6 @@ namespace lockstep {
 // stage and a slow machine look alike. Returns at most one finding.
 std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, double min_gain);
 
-// Own time that varies from step to step on all ranks, each time most on others, and alike on ranks that share the
-// data: batches of different length. Needs four ranks per stage or two stages, and ten steps.
-std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile, double min_gain);
-
-// An expert index that is slow in all expert groups of a stage, in one step or throughout. Needs two expert groups.
-std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, double min_gain);
-
 // Single long stalls that hit another rank each time: the program's doing (garbage collection), no machine's.
 std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain);
 

@@ -24,14 +24,6 @@ constexpr double kMinPauseSteps = 1;  // a pause lasts at least as long as so ma
 constexpr double kPauseShared = 0.5;  // of which so much is idle on all ranks
 constexpr double kEqualPauses = 0.3;
 
-std::vector<double> Known(absl::Span<const double> values) {
-  std::vector<double> known;
-  for (const double value : values) {
-    if (!std::isnan(value)) known.push_back(value);
-  }
-  return known;
-}
-
 // A step further from both of its neighbours than the noise allows becomes their middle: a spike is neither a level nor
 // a curve. Other values stay as they are, so that the noise stays as independent as it was.
 std::vector<double> WithoutSpikes(const std::vector<double>& series) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -24,10 +25,15 @@ struct PlaceInJob {
   int32_t expert = 0;
 };
 
+// What can be dealt out unevenly: batches, the work on tokens that are routed to experts, batches but not that work.
+enum class UnevenWork : uint8_t { kBatches, kExperts, kUnroutedBatches };
+
 struct StepProfile {
   size_t steps = 0;
-  std::vector<PlaceInJob> places;     // by rank index
-  std::vector<float> own_seconds;     // places.size() * steps
+  std::vector<PlaceInJob> places;  // by rank index
+  std::vector<float> own_seconds;  // places.size() * steps
+  // The part of own_seconds that no routing of tokens decides, in the same layout; empty = nothing is routed.
+  std::vector<float> unrouted_seconds;
   std::vector<double> step_seconds;   // by step; NaN = not known
   std::vector<double> pause_seconds;  // before each step, idle on all ranks; empty = not known
   double lost_share = 0;              // of the records behind it; 0 to 1
@@ -43,6 +49,9 @@ struct StepProfile {
 // for the first microbatch and the slowest sets the pace of the others; lanes and experts of a stage wait for each
 // other. By step; NaN where nothing is known. `own_seconds` has the layout of profile.own_seconds.
 std::vector<double> ModelSteps(const StepProfile& profile, absl::Span<const float> own_seconds);
+
+// Share of the step time that would be saved if such work were dealt out evenly; negative = it cannot be said.
+using GainOfEvenWork = std::function<double(UnevenWork)>;
 
 // What the other own times would give back: (model with - model without) / model with, times the part of the steps that
 // the model explains. 0 to 1.

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <utility>
 
+#include "detector/structure/expert_load.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/robust.h"
+#include "detector/structure/sequence_imbalance.h"
 
 namespace lockstep {
 namespace {
@@ -46,13 +48,14 @@ Verdict ToVerdict(StructuralFinding finding, double step_seconds) {
 
 }  // namespace
 
-std::vector<Verdict> FindStructural(const StepProfile& profile, double min_gain) {
+std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, double min_gain) {
   std::vector<StructuralFinding> findings = FindStageImbalance(profile, min_gain);
   const auto add = [&](std::vector<StructuralFinding> more) {
     for (StructuralFinding& finding : more) findings.push_back(std::move(finding));
   };
-  add(FindSequenceImbalance(profile, min_gain));
-  add(FindExpertImbalance(profile, min_gain));
+  std::vector<StructuralFinding> experts = FindExpertImbalance(profile, gain, min_gain);
+  add(FindSequenceImbalance(profile, gain, !experts.empty(), min_gain));
+  add(std::move(experts));
   add(FindRotatingStalls(profile, min_gain));
   std::vector<StructuralFinding> regression = FindRegression(profile, min_gain);
   add(regression.empty() ? FindDrift(profile) : std::move(regression));

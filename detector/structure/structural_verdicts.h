@@ -10,9 +10,10 @@
 
 namespace lockstep {
 
+// `gain` is asked at most once per kind of uneven work; empty = the model of step_profile.h answers.
 // `min_gain`: share of the step time that a finding must cost (drift and pauses are named whatever they cost). They may
 // stand beside a fault: none of the tests is moved by single slow ranks.
-std::vector<Verdict> FindStructural(const StepProfile& profile, double min_gain);
+std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, double min_gain);
 
 }  // namespace lockstep
 

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
+#include "detector/structure/rotation.h"
 #include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
 #include "detector/verdict.h"
@@ -25,9 +26,13 @@ struct Shape {
   size_t steps = 24;
 };
 
-// Own time of 1 s with 1 % of noise and 0.6 % of binning, times what `factor` says for a place and step.
-StepProfile Profile(const Shape& shape, uint64_t seed,
-                    const std::function<double(const PlaceInJob&, size_t step)>& factor) {
+using Factor = std::function<double(const PlaceInJob&, size_t step)>;
+
+double One(const PlaceInJob& /*place*/, size_t /*step*/) { return 1; }
+
+// Own time of 1 s with 1 % of noise and 0.6 % of binning, times what `factor` says for a place and step. In jobs with
+// experts, 0.4 s of it are theirs, times what `routing` says.
+StepProfile Profile(const Shape& shape, uint64_t seed, const Factor& factor, const Factor& routing = One) {
   Random random(seed);
   StepProfile profile{.steps = shape.steps, .microbatches = 8};
   for (int32_t stage = 0; stage < shape.stages; ++stage) {
@@ -37,7 +42,10 @@ StepProfile Profile(const Shape& shape, uint64_t seed,
         const double bin = 1 + 0.006 * random.Gaussian();
         for (size_t step = 0; step < shape.steps; ++step) {
           const double own = bin * (1 + 0.01 * random.Gaussian()) * factor(profile.places.back(), step);
-          profile.own_seconds.push_back(static_cast<float>(own));
+          const double experts = shape.experts == 1 ? 0 : 0.4 * routing(profile.places.back(), step);
+          const double unrouted = shape.experts == 1 ? 1 : 0.6;
+          profile.own_seconds.push_back(static_cast<float>(own * (unrouted + experts)));
+          if (shape.experts > 1) profile.unrouted_seconds.push_back(static_cast<float>(own * unrouted));
         }
       }
     }
@@ -46,11 +54,9 @@ StepProfile Profile(const Shape& shape, uint64_t seed,
   return profile;
 }
 
-double One(const PlaceInJob& /*place*/, size_t /*step*/) { return 1; }
-
 std::vector<VerdictClass> Classes(const StepProfile& profile) {
   std::vector<VerdictClass> classes;
-  for (const Verdict& verdict : FindStructural(profile, kMinGain)) {
+  for (const Verdict& verdict : FindStructural(profile, nullptr, kMinGain)) {
     EXPECT_NE(verdict.scope, VerdictScope::kMachine);
     EXPECT_NE(verdict.scope, VerdictScope::kNetwork);
     EXPECT_TRUE(verdict.culprits.empty());
@@ -85,7 +91,7 @@ TEST(Structure, NothingIsFoundInHealthyJobs) {
 
 TEST(Structure, ALongStageIsNamedInEveryReplicaAndWithItsCost) {
   const StepProfile profile = Profile({}, 1, [](const PlaceInJob& p, size_t) { return p.stage == 1 ? 1.5 : 1.0; });
-  const std::vector<Verdict> verdicts = FindStructural(profile, kMinGain);
+  const std::vector<Verdict> verdicts = FindStructural(profile, nullptr, kMinGain);
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kStageImbalance);
   EXPECT_EQ(verdicts[0].advice, Advice::kRebalance);
@@ -124,7 +130,7 @@ TEST(Structure, StallsThatGoRoundAreTheProgramsAndNotTheBatches) {
   Random random(5);
   const StepProfile profile =
       Profile({.steps = 40}, 5, [&](const PlaceInJob&, size_t) { return random.Below(20) == 0 ? 1.5 : 1.0; });
-  const std::vector<Verdict> verdicts = FindStructural(profile, kMinGain);
+  const std::vector<Verdict> verdicts = FindStructural(profile, nullptr, kMinGain);
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHostSlow);
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
@@ -147,20 +153,30 @@ TEST(Structure, LanesOfOneReplicaAreNoExpertGroups) {
 
 TEST(Structure, HotExpertsShowInAllGroupsWhetherTheyRotateOrNot) {
   const Shape shape{.stages = 1, .replicas = 16, .experts = 4};
-  const auto stays = [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 1.5 : 1.0; };
-  EXPECT_EQ(Classes(Profile(shape, 1, stays)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
+  const auto stays = [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 2.0 : 1.0; };
+  EXPECT_EQ(Classes(Profile(shape, 1, One, stays)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
   const auto rotates = [](const PlaceInJob& p, size_t step) {
-    return p.expert == static_cast<int32_t>(step % 4) ? 1.5 : 1.0;
+    return p.expert == static_cast<int32_t>(step % 4) ? 2.0 : 1.0;
   };
-  EXPECT_EQ(Classes(Profile(shape, 1, rotates)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
-  const auto one_group = [](const PlaceInJob& p, size_t) { return p.replica == 6 ? 1.5 : 1.0; };
-  EXPECT_TRUE(Classes(Profile(shape, 1, one_group)).empty());
+  EXPECT_EQ(Classes(Profile(shape, 1, One, rotates)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
+  const auto one_group = [](const PlaceInJob& p, size_t) { return p.replica == 6 ? 2.0 : 1.0; };
+  EXPECT_TRUE(Classes(Profile(shape, 1, One, one_group)).empty());
+}
+
+TEST(Structure, OneExpertGroupRepeatsItselfOverTheSteps) {
+  const Shape shape{.stages = 2, .replicas = 4, .experts = 4};
+  const auto hot = [](const PlaceInJob& p, size_t) { return p.expert == 3 ? 2.0 : 1.0; };
+  EXPECT_EQ(Classes(Profile(shape, 1, One, hot)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
+  // A slow replica of machines is slow in all of its work.
+  const auto slow = [](const PlaceInJob& p, size_t) { return p.expert == 3 ? 1.6 : 1.0; };
+  EXPECT_TRUE(Classes(Profile(shape, 1, slow)).empty());
 }
 
 TEST(Structure, WhatRemainsBeyondThePlaceIsTheRankItself) {
   const Shape shape{.stages = 1, .replicas = 16, .lanes = 1, .experts = 4};
   const StepProfile profile = Profile(
-      shape, 1, [](const PlaceInJob& p, size_t) { return (p.expert == 2 ? 1.5 : 1.0) * (p.replica == 6 ? 1.4 : 1.0); });
+      shape, 1, [](const PlaceInJob& p, size_t) { return p.replica == 6 ? 1.4 : 1.0; },
+      [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 2.0 : 1.0; });
   const std::vector<float> beyond = ExcessBeyondPlace(profile);
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const double expected = profile.places[rank].replica == 6 ? 1.4 : 1.0;
@@ -168,9 +184,59 @@ TEST(Structure, WhatRemainsBeyondThePlaceIsTheRankItself) {
   }
 }
 
+TEST(Structure, RotationEntropyTellsAnOwnerFromATraveller) {
+  EXPECT_EQ(RotationEntropy({3, 3, 3, 3, 3, 3}, 8), 0);
+  EXPECT_NEAR(RotationEntropy({0, 1, 2, 3}, 4), 1, 1e-12);
+  EXPECT_NEAR(RotationEntropy({0, 1, 0, 1, 1, 0}, 2), 1, 1e-12);
+  EXPECT_EQ(RotationEntropy({}, 4), 0);
+  EXPECT_EQ(RotationEntropy({0, 0, 0}, 1), 0);
+  Random random(1);
+  int owned = 0, travelled = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<size_t> stays, goes;
+    const size_t places = 4 + random.Below(60);
+    for (int step = 0; step < 20; ++step) {
+      stays.push_back(random.Below(10) == 0 ? random.Below(places) : 1);
+      goes.push_back(random.Below(places));
+    }
+    owned += RotationEntropy(stays, places) < kGoesRound ? 1 : 0;
+    travelled += RotationEntropy(goes, places) >= kGoesRound ? 1 : 0;
+  }
+  EXPECT_EQ(owned, 200);
+  EXPECT_EQ(travelled, 200);
+}
+
+TEST(Structure, ReplicasThatStaySlowAreNotTheirBatches) {
+  const Shape shape{.stages = 1, .replicas = 4, .lanes = 8, .steps = 30};
+  const auto onset = [](const PlaceInJob& p, size_t step) { return p.replica == 2 && step >= 12 ? 1.5 : 1.0; };
+  EXPECT_TRUE(Classes(Profile(shape, 1, onset)).empty());
+  // Neither are batches of two replicas hidden by one that is slow as well.
+  const auto lengths = Lengths(7, 0.2, shape.steps);
+  const auto both = [&](const PlaceInJob& p, size_t step) { return lengths(p, step) * (p.replica == 2 ? 1.1 : 1.0); };
+  EXPECT_EQ(Classes(Profile(shape, 1, both)), std::vector<VerdictClass>{VerdictClass::kSequenceImbalance});
+}
+
+TEST(Structure, TheReplayHasTheLastWordOnWhatUnevenWorkCosts) {
+  const Shape shape{.stages = 2, .replicas = 8, .lanes = 2, .experts = 4, .steps = 24};
+  const auto hot = [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 2.0 : 1.0; };
+  const StepProfile profile = Profile(shape, 1, One, hot);
+  std::vector<UnevenWork> asked;
+  const auto answer = [&](double gain) {
+    return [&asked, gain](UnevenWork which) {
+      asked.push_back(which);
+      return gain;
+    };
+  };
+  EXPECT_TRUE(FindStructural(profile, answer(0.01), kMinGain).empty());
+  const std::vector<Verdict> verdicts = FindStructural(profile, answer(0.2), kMinGain);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_NEAR(verdicts[0].cost.slowdown_fraction, 0.2, 1e-9);
+  EXPECT_EQ(asked, std::vector<UnevenWork>(2, UnevenWork::kExperts));
+}
+
 TEST(Structure, ARegressionOfAllRanksIsTheJobsAndOfOneRankNot) {
   const auto all = [](const PlaceInJob&, size_t step) { return step >= 11 ? 1.15 : 1.0; };
-  const std::vector<Verdict> verdicts = FindStructural(Profile({}, 1, all), kMinGain);
+  const std::vector<Verdict> verdicts = FindStructural(Profile({}, 1, all), nullptr, kMinGain);
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kJobRegression);
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kJob);
@@ -191,12 +257,12 @@ TEST(Structure, APauseIsNamedUnlessItIsTheSchedule) {
   StepProfile profile = Profile({.steps = 40}, 1, One);
   profile.pause_seconds.assign(profile.steps, 0.0);
   profile.pause_seconds[17] = 20;
-  const std::vector<Verdict> verdicts = FindStructural(profile, kMinGain);
+  const std::vector<Verdict> verdicts = FindStructural(profile, nullptr, kMinGain);
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kPause);
   EXPECT_EQ(verdicts[0].first_step, 17);
   for (const size_t step : {7u, 27u, 37u}) profile.pause_seconds[step] = 20;
-  EXPECT_TRUE(FindStructural(profile, kMinGain).empty());
+  EXPECT_TRUE(FindStructural(profile, nullptr, kMinGain).empty());
 }
 
 TEST(Structure, LevelShiftAgreesWithTryingEverySplit) {
@@ -233,7 +299,7 @@ TEST(Structure, AStageOfWhichNothingIsKnownIsLeftOut) {
 TEST(Structure, UnknownOwnTimesAreNoEvidence) {
   StepProfile profile = Profile({}, 1, One);
   std::fill(profile.own_seconds.begin(), profile.own_seconds.end(), std::nanf(""));
-  EXPECT_TRUE(FindStructural(profile, kMinGain).empty());
+  EXPECT_TRUE(FindStructural(profile, nullptr, kMinGain).empty());
 }
 
 }  // namespace
