@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "detector/collectives/collective_analysis.h"
@@ -24,6 +23,7 @@
 #include "detector/ras/ras_memory.h"
 #include "detector/ras/ras_verdict.h"
 #include "detector/roster.h"
+#include "detector/size_inference.h"
 #include "detector/wording.h"
 
 namespace lockstep {
@@ -82,6 +82,7 @@ class JobEngine::State {
 
   JobEngineOptions options_;
   Roster roster_;
+  SizeInference sizes_;
   CollectiveAnalysis analysis_;
   CounterStream counters_;
   EvidenceLog log_;
@@ -110,6 +111,7 @@ void JobEngine::State::BeginIncarnation() {
   discarded_before_ += analysis_.discarded();
   roster_.Retire();
   analysis_ = CollectiveAnalysis(AnalysisOptions(options_));
+  sizes_.Clear();
   ras_.Clear();
   by_ras_ = {};
   hang_search_ = {};
@@ -128,11 +130,15 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
   const RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns);
   if (rank == nullptr) return;
   const int32_t slot = roster_.SlotOfRank(view.rank);
+  bool holes = report.dropped_records > 0 || view.operations_lost > lost_before;
+  if (holes) sizes_.NoteLoss();
   for (const CommunicatorView& communicator : view.communicators) {
-    const Roster::Place place = roster_.Join(slot, communicator);
+    const int32_t size = sizes_.Observe(view.rank, communicator, report.received_ns, &roster_);
+    holes = holes || (size == 0 && !communicator.operations.empty());
+    const Roster::Place place = size > 0 ? roster_.Join(slot, communicator, size) : Roster::Place();
     if (place.member >= 0) analysis_.Collect(place, communicator);
   }
-  analysis_.Finish(&roster_, slot, report.dropped_records > 0 || view.operations_lost > lost_before);
+  analysis_.Finish(&roster_, slot, holes);
 }
 
 void JobEngine::State::Observe(const HostReport& report) {
@@ -186,8 +192,7 @@ JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
   conclusion.verdicts = by_ras_.verdicts;
   state_ = conclusion.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
-  note_ = absl::StrCat("No recorder tells of this job, NCCL's RAS service does.", by_ras_.why_none.empty() ? "" : " ",
-                       by_ras_.why_none);
+  note_ = Sentences({"No recorder tells of this job, NCCL's RAS service does.", by_ras_.why_none});
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
 }
@@ -305,8 +310,9 @@ void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& v
                             Duration(static_cast<double>(hang_search_.longest_wait_ns) / kNanosPerSecond));
   } else if (hang_search_.stuck_ranks > 0) {
     state_ = JobState::kHung;
-    note_ = absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.%s%s",
-                            hang_search_.stuck_ranks, by_ras_.why_none.empty() ? "" : " ", by_ras_.why_none);
+    note_ = Sentences({absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.",
+                                       hang_search_.stuck_ranks),
+                       by_ras_.why_none});
   } else if (!by_ras_.verdicts.empty()) {
     state_ = JobState::kHung;
     note_ = "NCCL's RAS service names who holds the job up.";
@@ -319,7 +325,7 @@ void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& v
     note_ = absl::StrFormat("%d slow %s.", slow_.size(), slow_.size() == 1 ? "rank" : "ranks");
   } else if (median <= 0) {
     state_ = JobState::kUnknown;
-    note_ = by_ras_.why_none.empty() ? "No steps seen yet." : by_ras_.why_none;
+    note_ = Sentences({"No steps seen yet.", by_ras_.why_none, sizes_.why_unknown()});
   } else if (analysis_.unusable_blocks() >= kTooManyUnusableBlocks) {
     state_ = JobState::kUnknown;
     note_ = "Steps go on, but operation records or times are missing: slow ranks cannot be found.";
@@ -352,6 +358,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
     note_ = roster_.ranks().empty() ? "No rank has reported yet." : "No host of the job reports any more.";
     return conclusion;
   }
+  sizes_.Infer(roster_, watermark_ns);
   conclusion.verdicts = FindHangs(watermark_ns);
   const bool hung = !conclusion.verdicts.empty();
   if (hung) last_hang_ns_ = watermark_ns;
@@ -381,7 +388,8 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
-                              counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused();
+                              counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused() +
+                              sizes_.refused();
   return summary;
 }
 

@@ -95,28 +95,28 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   return &process;
 }
 
-Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view) {
-  if (view.size < 1 || view.communicator_rank < 0 || view.communicator_rank >= view.size) {
+Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view, int32_t size) {
+  if (size < 1 || view.communicator_rank < 0 || view.communicator_rank >= size) {
     ++refused_;
     return {};
   }
   auto it = slot_of_communicator_.find(view.id);
   if (it == slot_of_communicator_.end()) {
     if (communicators_.size() >= static_cast<size_t>(limits_.max_communicators) ||
-        memberships_ + view.size > limits_.max_memberships) {
+        memberships_ + size > limits_.max_memberships) {
       ++refused_;
       return {};
     }
-    memberships_ += view.size;
+    memberships_ += size;
     it = slot_of_communicator_.emplace(view.id, static_cast<int32_t>(communicators_.size())).first;
     Communicator& added = communicators_.emplace_back();
     added.id = view.id;
     added.name = view.name;
-    added.size = view.size;
-    added.members.resize(static_cast<size_t>(view.size));
+    added.size = size;
+    added.members.resize(static_cast<size_t>(size));
   }
   Communicator& communicator = communicators_[static_cast<size_t>(it->second)];
-  const bool contradicts = communicator.size != view.size;
+  const bool contradicts = communicator.size != size;
   Member* const member = contradicts ? nullptr : &communicator.members[static_cast<size_t>(view.communicator_rank)];
   if (member == nullptr || (member->rank_slot >= 0 && member->rank_slot != rank_slot)) {
     ++refused_;
@@ -135,6 +135,16 @@ Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view) {
   member->idle_ns = view.idle_ns;
   member->in_flight = view.oldest_in_flight;
   return {it->second, view.communicator_rank};
+}
+
+void Roster::Abandon(CommunicatorId id) {
+  const int32_t slot = SlotOfCommunicator(id);
+  if (slot < 0) return;
+  for (Member& member : communicator(slot).members) {
+    member.in_flight.reset();
+    member.idle_ns = 0;
+    member.freed = true;
+  }
 }
 
 void Roster::Retire() {

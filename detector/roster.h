@@ -105,7 +105,13 @@ class Roster {
     int32_t communicator_slot = -1;
     int32_t member = -1;
   };
-  Place Join(int32_t rank_slot, const CommunicatorView& view);
+  Place Join(int32_t rank_slot, const CommunicatorView& view) { return Join(rank_slot, view, view.size); }
+  // The same where the recorder does not know the size.
+  Place Join(int32_t rank_slot, const CommunicatorView& view, int32_t size);
+
+  // Its size was not what it was believed to be: from now on nothing is in flight there, and its members are held to
+  // move, so that nobody is accused by what was recorded.
+  void Abandon(CommunicatorId id);
 
   // Notes that `host` reported, and gives its slot.
   int32_t TouchHost(const std::string& host, int64_t received_ns);

@@ -40,6 +40,14 @@ std::string Duration(double seconds) {
   return absl::StrFormat("%.0f us", seconds * 1e6);
 }
 
+std::string Sentences(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) {
+    if (!sentence.empty()) absl::StrAppend(&text, text.empty() ? "" : " ", sentence);
+  }
+  return text;
+}
+
 Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence) {
   const RankProcess& rank = roster.ranks()[static_cast<size_t>(rank_slot)];
   return {.host = roster.HostName(rank_slot),

@@ -20,6 +20,8 @@ std::string RankList(const Roster& roster, const std::vector<int32_t>& rank_slot
 std::string CommunicatorName(const Communicator& communicator);
 // "43.1 ms", "5.2 s".
 std::string Duration(double seconds);
+// Those that are not empty, with blanks between them.
+std::string Sentences(const std::vector<std::string>& sentences);
 
 Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence);
 

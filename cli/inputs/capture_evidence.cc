@@ -114,6 +114,7 @@ class CaptureEvidence {
 
   void TakeCommunicator(JobIndex job, const HostReport& report, const RankView& rank, const CommunicatorView& view,
                         int64_t offset_ns) {
+    if (view.size < 1) return;  // who is missing from it cannot be known
     const std::string name = NameOf(view.id);
     if (!view.name.empty()) builder_.DescribeCommunicator(job, name, view.name, {});
     OperationRow row{rank.rank, report.host, rank.gpu, name, view.communicator_rank, view.size, {}};

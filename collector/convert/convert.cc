@@ -67,10 +67,13 @@ std::optional<InFlightOperation> ToInFlight(const wire::CommunicatorReport& from
   return to;
 }
 
+// How many members there can be: NCCL before 2.27 does not tell.
+int32_t PlacesOf(const wire::CommunicatorReport& from) { return from.size() > 0 ? from.size() : kMaxRanks; }
+
 absl::Status CheckCommunicator(const wire::CommunicatorReport& from) {
   RETURN_IF_ERROR(CheckName("name", from.name(), kMaxNameBytes));
   if (from.size() < 0 || from.size() > kMaxRanks) return Invalid("size", absl::StrCat(from.size(), " members"));
-  if (from.rank() < -1 || from.rank() >= std::max(from.size(), 1)) {
+  if (from.rank() < -1 || from.rank() >= PlacesOf(from)) {
     return Invalid("rank", absl::StrCat(from.rank(), " in a communicator of ", from.size()));
   }
   if (from.enqueued() > kMaxSequence || from.started() > kMaxSequence || from.finished() > kMaxSequence) {
@@ -88,7 +91,7 @@ absl::Status FillTransfers(const wire::CommunicatorReport& from, CommunicatorVie
   to.transfers.reserve(from.transfers_size());
   for (const wire::TransferWaits& transfer : from.transfers()) {
     TransferWaits& added = to.transfers.emplace_back();
-    const bool is_member = transfer.peer() >= 0 && transfer.peer() < std::max(from.size(), 1);
+    const bool is_member = transfer.peer() >= 0 && transfer.peer() < PlacesOf(from);
     if (!is_member || static_cast<size_t>(transfer.waits_ns_size()) != std::size(added.waits_ns)) {
       return Invalid("transfers", absl::StrCat("peer ", transfer.peer(), ", ", transfer.waits_ns_size(), " waits"));
     }

@@ -9,7 +9,9 @@ bool RankTimeline::Append(const Operation& operation, int32_t communicator_slot,
   const int64_t start_ns = operation.start_ns != 0 ? operation.start_ns : operation.enqueue_ns;
   const int64_t end_ns = operation.end_ns;
   if (end_ns < start_ns) return false;
-  const bool timed = operation.quality != TimingQuality::kHostEnqueue;
+  // A network proxy begins when the host has launched, whatever the GPU does before.
+  const bool timed =
+      operation.quality != TimingQuality::kHostEnqueue && operation.quality != TimingQuality::kProxyEnvelope;
   if (cursor_known_) {
     if (start_ns < cursor_ns_) own_known_ = false;  // overlaps: what is own work and what is not cannot be told apart
     own_ns_ += std::max<int64_t>(0, start_ns - cursor_ns_);

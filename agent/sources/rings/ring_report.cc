@@ -53,7 +53,8 @@ int64_t ToCpuNanos(uint64_t ticks) {
 }
 
 bool IsPlausible(const ring::CommunicatorEntry& entry) {
-  return entry.size >= 0 && entry.size <= kMaxMembers && entry.rank >= -1 && entry.rank < std::max(entry.size, 1) &&
+  const int32_t places = entry.size > 0 ? entry.size : kMaxMembers;  // NCCL before 2.27 does not tell the size
+  return entry.size >= 0 && entry.size <= kMaxMembers && entry.rank >= -1 && entry.rank < places &&
          entry.enqueued <= kMaxSequence && entry.started <= kMaxSequence && entry.finished <= kMaxSequence;
 }
 
@@ -139,7 +140,8 @@ class Builder {
       const auto at = position.find(transfer.communicator);
       if (at == position.end()) continue;
       CommunicatorPart& communicator = part.communicators[at->second];
-      if (transfer.peer >= 0 && transfer.peer < communicator.entry->size) communicator.transfers.push_back(&transfer);
+      const int32_t peers = communicator.entry->size > 0 ? communicator.entry->size : kMaxMembers;
+      if (transfer.peer >= 0 && transfer.peer < peers) communicator.transfers.push_back(&transfer);
     }
     return part;
   }
