@@ -127,13 +127,14 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
   if (admission == Roster::Admission::kNewIncarnation) BeginIncarnation();
   const int32_t known = roster_.SlotOfRank(view.rank);
   const uint64_t lost_before = known >= 0 ? roster_.ranks()[static_cast<size_t>(known)].lost : view.operations_lost;
-  const RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns);
+  RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns);
   if (rank == nullptr) return;
   const int32_t slot = roster_.SlotOfRank(view.rank);
   bool holes = report.dropped_records > 0 || view.operations_lost > lost_before;
   if (holes) sizes_.NoteLoss();
   for (const CommunicatorView& communicator : view.communicators) {
     const int32_t size = sizes_.Observe(view.rank, communicator, report.received_ns, &roster_);
+    rank->unsized = rank->unsized || (size == 0 && !communicator.freed);
     holes = holes || (size == 0 && !communicator.operations.empty());
     const Roster::Place place = size > 0 ? roster_.Join(slot, communicator, size) : Roster::Place();
     if (place.member >= 0) analysis_.Collect(place, communicator);

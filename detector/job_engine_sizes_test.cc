@@ -16,8 +16,16 @@ struct Outcome {
   JobSummary summary;
 };
 
+// Pairs whose operations count as over when the host has handed them over.
+void HandOver(CommunicatorView* pair) {
+  for (Operation& operation : pair->operations) operation.quality = TimingQuality::kHostEnqueue;
+  pair->oldest_in_flight.reset();
+  pair->started = pair->finished = pair->enqueued;
+}
+
 // `unheard` = a rank whose agent does not report; -1 = all do.
-Outcome PlayUnsized(const JobGeneratorOptions& options, double seconds, int32_t unheard = -1) {
+Outcome PlayUnsized(const JobGeneratorOptions& options, double seconds, int32_t unheard = -1,
+                    bool pairs_handed_over = false) {
   JobGenerator generator(options);
   JobEngine engine({});
   Outcome outcome;
@@ -25,7 +33,10 @@ Outcome PlayUnsized(const JobGeneratorOptions& options, double seconds, int32_t 
     for (HostReport report : generator.NextReports()) {
       std::erase_if(report.ranks, [unheard](const RankView& rank) { return rank.rank == unheard; });
       for (RankView& rank : report.ranks) {
-        for (CommunicatorView& communicator : rank.communicators) communicator.size = 0;
+        for (CommunicatorView& communicator : rank.communicators) {
+          if (pairs_handed_over && communicator.size == 2) HandOver(&communicator);
+          communicator.size = 0;
+        }
       }
       engine.Observe(report);
     }
@@ -57,7 +68,15 @@ TEST(JobEngineSizesTest, WithARankUnheardNobodyIsJudgedAndTheReasonIsSaid) {
   }
 }
 
-TEST(JobEngineSizesTest, AHangBeforeTheSizesAreBelievedAccusesNobody) {
+TEST(JobEngineSizesTest, WhoMayWaitWhereNobodySeesItIsNoCulprit) {
+  // Rank 3 waits in its pair for rank 2, and is late in the world because of that.
+  const JobGeneratorOptions options{.slow = {{2, 30, 60, 1.5}}, .standstills = {{2, 70, kForever}}};
+  const Outcome outcome = PlayUnsized(options, 100, -1, /*pairs_handed_over=*/true);
+  EXPECT_TRUE(outcome.causes.empty()) << *outcome.causes.begin();
+  EXPECT_TRUE(absl::StrContains(outcome.summary.note, "stuck inside collectives")) << outcome.summary.note;
+}
+
+TEST(JobEngineSizesTest, AHangBeforeTheSizesAreBelievedAccusesNobodyElse) {
   const Outcome outcome = PlayUnsized({.standstills = {{2, 4, kForever, ProcessState::kRunning}}}, 60);
   // By then everybody has long been seen, and the standstill is told.
   for (const std::string& cause : outcome.causes) EXPECT_EQ(cause, "hang:node-0/rank2");

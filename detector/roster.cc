@@ -78,6 +78,7 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.state = view.process_state;
   process.finalized = process.finalized || view.finalized;
   process.disabled = view.disabled;
+  process.unsized = false;
   process.lost = view.operations_lost;
   process.received_ns = received_ns;
   if (!process.dead()) process.gone_since_ns = 0;

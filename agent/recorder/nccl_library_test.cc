@@ -67,6 +67,18 @@ TEST(NcclLibraryTest, NeedsTheCLibraryAloneAndStaysLoaded) {
   EXPECT_NE(text.find("NODELETE"), std::string::npos) << text;
 }
 
+// NCCL and the program unload, fork and exit as they like: nothing of ours may run by then.
+TEST(NcclLibraryTest, CannotLeaveAThreadOrAnExitHandlerBehind) {
+  int status = -1;
+  const std::string text = Output(std::string("nm -D --undefined-only ") + kLibrary, &status);
+  ASSERT_EQ(status, 0) << text;
+  ASSERT_NE(text.find(" U getenv@"), std::string::npos) << "imports are not listed as expected";
+  for (const char* function : {"pthread_create", "thrd_create", "clone", "atexit", "__cxa_atexit", "on_exit",
+                               "at_quick_exit", "__cxa_thread_atexit_impl"}) {
+    EXPECT_EQ(text.find(std::string(" U ") + function + "@"), std::string::npos) << function;
+  }
+}
+
 TEST(NcclLibraryTest, OneLineBuildsIt) {
   const std::string page = ReadFile("docs/nccl.md");
   const size_t begin = page.find("    g++ ");

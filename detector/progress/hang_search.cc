@@ -70,7 +70,7 @@ class Search {
 
   const RankProcess& Rank(int32_t slot) const { return roster_.ranks()[static_cast<size_t>(slot)]; }
   const Communicator& At(int32_t slot) const { return roster_.communicators()[static_cast<size_t>(slot)]; }
-  bool Excused(int32_t slot) const { return Rank(slot).finalized || Rank(slot).disabled; }
+  bool Excused(int32_t slot) const { return Rank(slot).finalized || Rank(slot).disabled || Rank(slot).unsized; }
 
   void CollectWaits() {
     waits_.resize(roster_.ranks().size());
@@ -268,6 +268,7 @@ class Search {
       for (const int32_t slot : halted) AddHang(HangKind::kInCommunication, {slot}, wait);
       return;
     }
+    if (std::any_of(members.begin(), members.end(), [this](int32_t slot) { return Rank(slot).unsized; })) return;
     if (AddQueued(wait, members)) return;
     if (inside.empty()) return;  // progress counters and operations contradict each other: nobody is stuck for sure
     const bool some_left = inside.size() * 2 <= members.size();

@@ -4,7 +4,8 @@
 // these edges over all communicators ends at roots: ranks that have not entered and wait for nobody; an operation that
 // all have entered and that does not end; or a cycle. Progress is only as fresh as its report: a member is held to
 // have "not entered" only when its own report shows so long enough after the waiting one entered. Ranks whose recorder
-// ended or gave up are never accused. Pure: looks at a roster. Cost O(ranks + memberships of stuck communicators).
+// ended or gave up, or who may wait in a communicator of unknown size, are never accused. Pure: looks at a roster. Cost
+// O(ranks + memberships of stuck communicators).
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_HANG_SEARCH_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_HANG_SEARCH_H_

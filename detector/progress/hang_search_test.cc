@@ -31,7 +31,7 @@ struct Standing {
 class HangSearchTest : public ::testing::Test {
  protected:
   void Rank(int32_t rank, std::vector<Standing> places, ProcessState state = ProcessState::kRunning,
-            bool finalized = false, int64_t received_ns = kNow) {
+            bool finalized = false, int64_t received_ns = kNow, bool unsized = false) {
     RankView view{.rank = rank, .pid = 10 + rank, .process_state = state, .finalized = finalized};
     for (const Standing& place : places) {
       CommunicatorView at{.id = place.id, .size = place.size, .communicator_rank = place.member};
@@ -50,7 +50,7 @@ class HangSearchTest : public ::testing::Test {
       view.communicators.push_back(at);
     }
     const int32_t host = roster_.TouchHost("h" + std::to_string(rank), received_ns);
-    roster_.Update(host, view, received_ns, 0);
+    roster_.Update(host, view, received_ns, 0)->unsized = unsized;
     for (const CommunicatorView& at : view.communicators) roster_.Join(roster_.SlotOfRank(rank), at);
   }
 
@@ -189,6 +189,17 @@ TEST_F(HangSearchTest, ARecorderThatNeverSeesABeginTellsNoStuckGpu) {
   const std::vector<Verdict> verdicts = Verdicts();
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].culprits.size(), 3u);
+}
+
+TEST_F(HangSearchTest, WhoMayWaitInACommunicatorOfUnknownSizeIsNotAccused) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}});
+  Rank(2, {{1, 3, 2, 4, 4}}, ProcessState::kRunning, false, kNow, /*unsized=*/true);
+  EXPECT_TRUE(Verdicts().empty());
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}}, ProcessState::kRunning, false, kNow, /*unsized=*/true);
+  EXPECT_TRUE(Verdicts().empty());
+  Rank(2, {{1, 3, 2, 4, 4}});
+  EXPECT_EQ(Verdicts().size(), 1u);
 }
 
 TEST_F(HangSearchTest, StoppedInsideIsNamedAlone) {

@@ -1,8 +1,8 @@
 // The raw operations of this host's ranks, kept for a while so that a collector can ask for them.
 //
 // Reports are thinned under pressure and a collector looks closely only when it has to: what it then needs is here.
-// Kept as encoded batches, one per (rank, communicator, tick), the oldest thrown away first. About 15 bytes per
-// operation: 16 MiB are some 70 s of 8 ranks with 2,000 operations per second each. What was thrown away is part of
+// Kept as encoded batches, one per (rank, communicator, tick), the oldest thrown away first. About 18 bytes per
+// operation: 16 MiB are some 58 s of 8 ranks with 2,000 operations per second each. What was thrown away is part of
 // every answer. Not thread-safe.
 
 #ifndef LOCKSTEP_AGENT_SOURCES_RINGS_OPERATION_ARCHIVE_H_
