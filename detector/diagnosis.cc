@@ -61,7 +61,8 @@ void AddSlowRanks(const TraceAnalysis& analysis, const std::vector<SlowChannel>&
   const std::vector<HealingGain> gains = GainsOf(analysis, causes, slow_channels);
   for (size_t i = 0; i < causes.size(); ++i) {
     Verdict verdict = SlowRankVerdict(*analysis.trace, causes[i], gains[i]);
-    if (verdict.cost.slowdown_fraction >= options.min_cost) report->verdicts.push_back(std::move(verdict));
+    const double cost = std::max(verdict.cost.slowdown_fraction, gains[i].event_share);
+    if (cost >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kRunsPerCause = 2;
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxIncomplete = 0.01;  // of the instances
+constexpr int32_t kSameOnsetSteps = 1;
 
 // What a healthy rank would need less. Where collectives run beside the work, peers that wait in them seem to work less
 // than they do; but before the onset nobody waited, and the rank itself needed what it needs.
@@ -49,6 +51,10 @@ class Gains {
       if (step < 0) continue;
       Of(i, step, &gains[i]);
       gains[i].steps_affected = AffectedShare(causes_[i].suspects.front());
+    }
+    std::vector<char> told(causes_.size(), 0);
+    for (size_t i = 0; i < causes_.size(); ++i) {
+      if (told[i] == 0) TellEvent(i, &told, &gains);
     }
     return gains;
   }
@@ -109,7 +115,13 @@ class Gains {
       AddHealing(cause, &alone);
       const double first = prepared.recorded - prepared.replay->Run(alone);
       const double last = prepared.replay->Run(HealingOfAllBut(number, step)) - prepared.all_healed;
-      gain->seconds_per_step = std::max(first, last);
+      gain->seconds_per_step = first;
+      // What hides behind another cause counts against the step without that one: that is where it will be felt.
+      const double healed = prepared.all_healed + std::max(0.0, last);
+      if (last > 0 && healed > 0 && last / healed > first / prepared.recorded) {
+        gain->seconds_per_step = last;
+        gain->step_seconds = healed;
+      }
       gain->replayed = true;
     }
     // Lost records hide who waited for whom. Then the cause costs at least what it exceeds the next of its peers by.
@@ -119,6 +131,34 @@ class Gains {
       gain->seconds_per_step = std::max(gain->seconds_per_step, over_next);
     }
     gain->seconds_per_step = std::max(0.0, gain->seconds_per_step);
+  }
+
+  // The causes that are of one event with this one.
+  void TellEvent(size_t number, std::vector<char>* told, std::vector<HealingGain>* gains) {
+    const SlowCause& first = causes_[number];
+    std::vector<size_t> event;
+    for (size_t i = number; i < causes_.size(); ++i) {
+      const bool same_onset =
+          std::abs(causes_[i].suspects.front().first_step - first.suspects.front().first_step) <= kSameOnsetSteps;
+      if ((*told)[i] == 0 && causes_[i].kind == first.kind && same_onset) event.push_back(i);
+    }
+    const int32_t step = TypicalStep(first.suspects.front());
+    if (event.size() < kMinEventCauses || step < 0) return;
+    Prepared& prepared = At(step);
+    if (prepared.recorded <= 0) return;
+    double healed = prepared.all_healed;
+    if (event.size() < causes_.size() || !channels_.empty()) {
+      if (spent_ + prepared.replay->operations() > kMaxReplayedOperations) return;
+      spent_ += prepared.replay->operations();
+      Healing healing;
+      for (const size_t i : event) AddHealing(causes_[i], &healing);
+      healed = prepared.replay->Run(healing);
+    }
+    for (const size_t i : event) {
+      (*told)[i] = 1;
+      (*gains)[i].event_causes = event.size();
+      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - healed / prepared.recorded);
+    }
   }
 
   // The largest excess, over the same stretch, of a peer that no cause is about.

@@ -53,6 +53,39 @@ Usual UsualOfPeers(const JobRoles& roles, const OwnProfile& profile, const Suspe
   return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
 }
 
+// Medians over a stretch; excess 0 where nothing is known.
+Suspect MediansOf(const OwnProfile& profile, const Suspect& stretch, int32_t rank) {
+  Suspect other = stretch;
+  other.rank = rank;
+  std::vector<double> excess, own, before;
+  for (size_t step = 0; step <= static_cast<size_t>(stretch.last_step); ++step) {
+    const size_t at = static_cast<size_t>(rank) * profile.steps + step;
+    if (std::isnan(profile.excess[at])) continue;
+    const bool past = step < static_cast<size_t>(stretch.first_step);
+    (past ? before : own).push_back(static_cast<double>(profile.shared[at]));
+    if (!past) excess.push_back(static_cast<double>(profile.excess[at]));
+  }
+  other.steps = static_cast<int32_t>(excess.size());
+  other.excess_seconds = MedianInPlace(&excess);
+  other.own_seconds = MedianInPlace(&own);
+  other.before_seconds = before.size() < kMinPastSteps ? 0 : MedianInPlace(&before);
+  return other;
+}
+
+// The other ranks of a slow host that are as slow in the middle, though not in so many steps that they would be
+// suspects by themselves: where records are lost, what is slow may lie beside them. Healing the host heals them too.
+void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                   const std::vector<char>& suspected, SlowCause* cause) {
+  const Suspect strongest = cause->suspects.front();
+  const int32_t host = trace.ranks[static_cast<size_t>(strongest.rank)].host;
+  for (const int32_t peer : roles.PeersOf(static_cast<size_t>(strongest.rank))) {
+    const auto rank = static_cast<size_t>(peer);
+    if (trace.ranks[rank].host != host || suspected[rank] != 0) continue;
+    const Suspect other = MediansOf(profile, strongest, peer);
+    if (other.excess_seconds >= kComparable * strongest.excess_seconds) cause->suspects.push_back(other);
+  }
+}
+
 void Classify(const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected, SlowCause* cause) {
   const Suspect& strongest = cause->suspects.front();
   const Usual own = UsualOf(profile, strongest, static_cast<size_t>(strongest.rank));
@@ -100,6 +133,9 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
         alike.size() > 1 && alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
     if (whole) causes.push_back({.whole_host = true, .suspects = std::move(alike)});
     for (auto rest = whole ? weaker : own.begin(); rest != own.end(); ++rest) causes.push_back({.suspects = {*rest}});
+  }
+  for (SlowCause& cause : causes) {
+    if (cause.whole_host) AddRestOfHost(trace, roles, profile, suspected, &cause);
   }
   for (SlowCause& cause : causes) Classify(roles, profile, suspected, &cause);
   std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {

@@ -75,6 +75,13 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
        absl::StrFormat("%s with the own time of its peers, an affected step would take %.4g s less of %.4g s (%.1f%%).",
                        gain.replayed ? "Replayed" : "By its excess,", gain.seconds_per_step, gain.step_seconds,
                        share)});
+  if (gain.event_causes > 0) {
+    verdict.evidence.push_back(
+        {EvidenceKind::kWhatIf,
+         absl::StrFormat("One of %d that became slow in the same way at the same step: with all of them healed, steps "
+                         "would be %.1f%% shorter. What each costs hides behind the others.",
+                         gain.event_causes, 100 * gain.event_share)});
+  }
   return verdict;
 }
 

@@ -101,6 +101,7 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   StepProfile profile;
   profile.steps = static_cast<size_t>(analysis.steps.steps);
   profile.own_seconds = analysis.profile.own;
+  profile.longest_seconds = analysis.profile.largest;
   const std::vector<int32_t>& experts = analysis.profile.expert_place;
   const bool routed = std::any_of(experts.begin(), experts.end(), [](int32_t place) { return place != 0; });
   if (routed) profile.unrouted_seconds = analysis.profile.shared;

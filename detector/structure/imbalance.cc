@@ -21,6 +21,7 @@ constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 constexpr double kMinVariation = 0.05;
 constexpr double kStallDeviations = 6;  // of the usual, above the peers
 constexpr size_t kMinStalls = 4;
+constexpr double kMostOfStall = 0.5;  // of the excess, that lies in one piece of work
 
 using RankList = std::vector<size_t>;
 
@@ -136,8 +137,30 @@ std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, do
                       longest->first, longest->second / usual, slowest_lane.at(longest->first).size()))};
 }
 
+namespace {
+
+// Middle of the longest pieces of work of each rank over the steps; empty where they are not known.
+std::vector<double> UsualLongest(const StepProfile& profile) {
+  std::vector<double> usual;
+  if (profile.longest_seconds.empty()) return usual;
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    usual.push_back(Median(Known(RowOf(profile, profile.longest_seconds, rank))));
+  }
+  return usual;
+}
+
+// A stall is one long piece of work. Many pieces that are each a little longer are something else, and what lies beside
+// a lost record is no piece that is known.
+bool IsOnePiece(const StepProfile& profile, const std::vector<double>& usual_longest, size_t rank, size_t step,
+                double beyond) {
+  if (usual_longest.empty()) return profile.lost_share <= 0;
+  const auto longest = static_cast<double>(profile.longest_seconds[rank * profile.steps + step]);
+  return longest - usual_longest[rank] >= kMostOfStall * OwnAt(profile, rank, step) * (1 - 1 / beyond);
+}
+
+}  // namespace
+
 std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain) {
-  if (profile.lost_share > 0) return {};  // what lies beside a lost record looks like a stall
   const StepProfile others = WithoutSlowRanks(profile);
   const std::vector<float> beyond = ExcessBeyondPlace(others);
   std::vector<double> usual;
@@ -146,6 +169,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   }
   const double deviation = Median(std::move(usual));
   if (std::isnan(deviation) || deviation >= kMinVariation) return {};  // everything varies: no stalls stand out
+  const std::vector<double> usual_longest = UsualLongest(others);
   const auto limit = static_cast<float>(1 + std::max(kMinVariation, kStallDeviations * deviation));
   std::vector<float> healed = others.own_seconds;
   std::vector<size_t> steps, worst_of;  // those with a stall, and its rank
@@ -154,6 +178,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
     for (size_t rank = 0; rank < profile.ranks(); ++rank) {
       const size_t at = rank * profile.steps + step;
       if (std::isnan(beyond[at]) || beyond[at] < limit) continue;
+      if (!IsOnePiece(others, usual_longest, rank, step, static_cast<double>(beyond[at]))) continue;
       healed[at] /= beyond[at];
       if (worst == profile.ranks() || beyond[at] > beyond[worst * profile.steps + step]) worst = rank;
     }

@@ -17,8 +17,8 @@ constexpr size_t kMinSteps = 10;
 // Own time of equal work varies by 1 to 2 % from step to step, of batches of different length by 20 to 40 %.
 constexpr double kMinVariationAlone = 0.05;
 constexpr size_t kMinReplicasAlone = 4;
-// Variance of replicas over that of chance.
-constexpr double kMinAgreement = 3;
+// Variance of replicas over that of chance, which gives 1; noise that ranks of one replica share made up to 6.
+constexpr double kMinAgreement = 8;
 
 // Logarithms of what is compared, by rank and step; the middle of the stage in each step taken off.
 class Relative {
@@ -147,6 +147,13 @@ double RotationOf(const StepProfile& profile) {
   return RotationEntropy(std::move(worst), replicas.size());
 }
 
+// More than the longest of so many batches can cost, if each micro-batch waits for it: the largest of n normal values
+// is about sqrt(2 ln n) deviations out, and a micro-batch varies sqrt(m) times as much as the sum of m.
+double MostThatBatchesCost(const StepProfile& profile, const BatchVariation& variation) {
+  const double out = std::sqrt(2 * std::log(static_cast<double>(variation.replicas) + 1));
+  return variation.of_replicas * std::sqrt(std::max(1.0, profile.microbatches)) * out;
+}
+
 // With the middle of the peers' own time for everybody.
 double ModelledGain(const StepProfile& profile) {
   std::map<std::pair<int32_t, int32_t>, std::vector<size_t>> peers;
@@ -186,6 +193,7 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
   if (!fellows && (variation.of_replicas < kMinVariationAlone || variation.replicas < kMinReplicasAlone)) return {};
   double share = gain ? gain(hot_experts ? UnevenWork::kUnroutedBatches : UnevenWork::kBatches) : -1;
   if (share < 0) share = ModelledGain(profile);
+  share = std::min(share, MostThatBatchesCost(profile, variation));
   if (share < min_gain) return {};
   return {
       Throughout(VerdictClass::kSequenceImbalance, profile.steps, share,

@@ -2,7 +2,7 @@
 //
 // A batch that is longer makes all ranks that work on it slower, in all stages and lanes, for one step; the next step
 // has other batches. So what is looked for is the change from one step to the next, beyond what the whole stage has in
-// common: it must be shared by the ranks of a replica (robust variance of replicas over that within one, F >= 3; chance
+// common: it must be shared by the ranks of a replica (robust variance of replicas over that within one, F >= 8; chance
 // gives 1), be usual and not rare (medians of the changes, so that neither an onset nor single stalls count), and the
 // worst replica must be another one each time (rotation.h). Where no two ranks share their data, own time must vary by
 // more than equal work does. What the routing of tokens decides is left out. The tests are ours.

@@ -34,6 +34,8 @@ struct StepProfile {
   std::vector<float> own_seconds;  // places.size() * steps
   // The part of own_seconds that no routing of tokens decides, in the same layout; empty = nothing is routed.
   std::vector<float> unrouted_seconds;
+  // The longest single piece of own work that is surely known, in the same layout; empty = not known.
+  std::vector<float> longest_seconds;
   std::vector<double> step_seconds;   // by step; NaN = not known
   std::vector<double> pause_seconds;  // before each step, idle on all ranks; empty = not known
   double lost_share = 0;              // of the records behind it; 0 to 1
