@@ -250,6 +250,7 @@ class Inference {
 
   void GiveRole(size_t communicator) {
     CommunicatorRole& role = roles_.communicators[communicator];
+    if (Members(communicator).size() < 2) return;  // whatever it is called, it connects nobody
     const std::string hint = absl::AsciiStrToLower(trace_.communicators[communicator].hint);
     for (const HintWord& known : kHintWords) {
       if (hint.empty() || !absl::StrContains(hint, known.word)) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "detector/groups/place_in_group.h"
 #include "detector/localization/expert_work.h"
 #include "detector/localization/order_statistics.h"
 
@@ -153,19 +154,6 @@ void CompareExperts(const std::vector<int32_t>& peers, int32_t step, ExpertWork*
   for (size_t i = 0; i < peers.size(); ++i) profile->shared[at(peers[i])] += static_cast<float>(comparable[i]);
 }
 
-// By rank: its place in an expert group.
-std::vector<int32_t> ExpertPlaces(const Trace& trace, const JobRoles& roles) {
-  std::vector<int32_t> places(trace.ranks.size(), 0);
-  for (size_t i = 0; i < trace.communicators.size(); ++i) {
-    if (roles.communicators[i].role != GroupRole::kExpert) continue;
-    const std::vector<int32_t>& members = trace.communicators[i].members;
-    for (size_t place = 0; place < members.size(); ++place) {
-      if (members[place] >= 0) places[static_cast<size_t>(members[place])] = static_cast<int32_t>(place);
-    }
-  }
-  return places;
-}
-
 }  // namespace
 
 OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times) {
@@ -180,7 +168,7 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   profile.largest.assign(cells, kUnknown);
   profile.largest_before.assign(cells, kNoOperation);
   profile.guess_scale.assign(cells, 1);
-  profile.expert_place = ExpertPlaces(trace, roles);
+  profile.expert_place = PlacesIn(trace, roles, GroupRole::kExpert);
   for (size_t rank = 0; rank < profile.ranks; ++rank) {
     for (int32_t step = 0; step < steps.steps; ++step) {
       const StepRange& range = steps.Of(rank, step);

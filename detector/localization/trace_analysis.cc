@@ -7,21 +7,10 @@
 #include <limits>
 #include <vector>
 
+#include "detector/groups/place_in_group.h"
+
 namespace lockstep {
 namespace {
-
-// By rank: its place in a group of this role; 0 where it is in none.
-std::vector<int32_t> PlacesIn(const TraceAnalysis& analysis, GroupRole role) {
-  std::vector<int32_t> places(analysis.trace->ranks.size(), 0);
-  for (size_t i = 0; i < analysis.trace->communicators.size(); ++i) {
-    if (analysis.roles.communicators[i].role != role) continue;
-    const std::vector<int32_t>& members = analysis.trace->communicators[i].members;
-    for (size_t place = 0; place < members.size(); ++place) {
-      if (members[place] >= 0) places[static_cast<size_t>(members[place])] = static_cast<int32_t>(place);
-    }
-  }
-  return places;
-}
 
 // Forward and backward receptions per step of the rank with the most.
 double MicrobatchesOf(const TraceAnalysis& analysis) {
@@ -105,8 +94,8 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   const std::vector<int32_t>& experts = analysis.profile.expert_place;
   const bool routed = std::any_of(experts.begin(), experts.end(), [](int32_t place) { return place != 0; });
   if (routed) profile.unrouted_seconds = analysis.profile.shared;
-  const std::vector<int32_t> replicas = PlacesIn(analysis, GroupRole::kData);
-  const std::vector<int32_t> lanes = PlacesIn(analysis, GroupRole::kTensor);
+  const std::vector<int32_t> replicas = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kData);
+  const std::vector<int32_t> lanes = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kTensor);
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     const int32_t number = analysis.roles.class_of_rank[rank];
     const int32_t stage = analysis.roles.stage_of_class[static_cast<size_t>(number)];
