@@ -136,7 +136,7 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
     item.bytes = conclusion.ByteSizeLong() + kSmallEntryBytes;
     Append(job, std::move(item));
   }
-  SendRequests(name, outcome.conclusion.requests);
+  SendRequests(name, outcome.conclusion);
   const JobSummary summary = job.pipeline.summary();
   // A job that ended badly keeps its verdicts, which must still become incidents.
   const bool ended_well = summary.state == JobState::kEnded && outcome.lines.empty();
@@ -150,15 +150,26 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
 }
 
 // A request that cannot be sent has no answer: the engine waits for answers for a while only.
-void JobTable::SendRequests(const std::string& name, const std::vector<PullRequest>& requests) {
-  for (const PullRequest& request : requests) {
+void JobTable::SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion) {
+  for (const PullRequest& request : conclusion.requests) {
     wire::Command command;
     command.set_id(request.id);
     command.set_job(name);
-    command.mutable_pull_operations()->set_newest_ns(request.newest_ns);
-    command.mutable_pull_operations()->set_max_bytes(request.max_bytes);
+    wire::PullOperations& pull = *command.mutable_pull_operations();
+    pull.set_newest_ns(request.newest_ns);
+    pull.set_max_bytes(request.max_bytes);
+    pull.mutable_ranks()->Add(request.ranks.begin(), request.ranks.end());
+    pull.mutable_communicators()->Add(request.communicators.begin(), request.communicators.end());
     const bool sent = outlets_.command_agent(request.host, command);
     (sent ? outlets_.metrics.pulls.requested : outlets_.metrics.pulls.unsent).Increment();
+  }
+  for (const WatchRequest& request : conclusion.watches) {
+    wire::Command command;
+    command.set_id(request.id);
+    command.set_job(name);
+    command.mutable_watch_transfers()->set_duration_ns(request.duration_ns);
+    const bool sent = outlets_.command_agent(request.host, command);
+    (sent ? outlets_.metrics.watches.requested : outlets_.metrics.watches.unsent).Increment();
   }
 }
 

@@ -90,7 +90,7 @@ class JobTable {
   void LogReset(const std::string& name, Job& job, const std::string& why);
   void Append(Job& job, LogItem item);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
-  void SendRequests(const std::string& name, const std::vector<PullRequest>& requests);
+  void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
   void Publish(const std::vector<IncidentEvent>& events);
   void EndOrphans(int64_t now_ns);
   bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);

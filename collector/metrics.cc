@@ -51,6 +51,16 @@ PullMetrics::PullMetrics(prometheus::Registry& registry)
       operations_left_out(AddCounter(registry, "lockstep_collector_operations_left_out_total",
                                      "Operations asked for that did not fit into an agent's answer.")) {}
 
+WatchMetrics::WatchMetrics(prometheus::Registry& registry)
+    : requested(AddCounter(registry, "lockstep_collector_watches_requested_total",
+                           "Agents asked to have recorders watch what transfers wait for.")),
+      unsent(AddCounter(registry, "lockstep_collector_watches_unsent_total",
+                        "Requests to watch transfers to agents that were not connected or too busy.")),
+      answered(AddCounter(registry, "lockstep_collector_watches_answered_total",
+                          "Agents whose recorders watch transfers as asked.")),
+      refused(AddCounter(registry, "lockstep_collector_watches_refused_total",
+                         "Agents that could ask no recorder to watch transfers.")) {}
+
 CollectorMetrics::CollectorMetrics(const std::string& version)
     : registry_(std::make_shared<Registry>()),
       reports_received(
@@ -82,6 +92,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       incident_events(AddCounter(*registry_, "lockstep_collector_incident_events_total",
                                  "Incidents opened, updated, resolved or reopened.")),
       pulls(*registry_),
+      watches(*registry_),
       store_write_seconds(
           AddHistogram(*registry_, "lockstep_collector_store_write_duration_seconds", "Time of one write to history.")),
       store_write_failures(

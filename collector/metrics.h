@@ -39,6 +39,16 @@ struct PullMetrics {
   prometheus::Counter& operations_left_out;
 };
 
+// Hosts asked to watch what transfers wait for, and what they said. Thread-safe.
+struct WatchMetrics {
+  explicit WatchMetrics(prometheus::Registry& registry);
+
+  prometheus::Counter& requested;
+  prometheus::Counter& unsent;
+  prometheus::Counter& answered;
+  prometheus::Counter& refused;
+};
+
 class CollectorMetrics {
  private:
   std::shared_ptr<prometheus::Registry> registry_;  // shared because the exposer demands it
@@ -68,6 +78,7 @@ class CollectorMetrics {
   prometheus::Gauge& watermark_lag_seconds;
   prometheus::Counter& incident_events;
   PullMetrics pulls;
+  WatchMetrics watches;
 
   // Store.
   prometheus::Histogram& store_write_seconds;

@@ -57,6 +57,10 @@ void Router::Count(const HostReport& report, const ConvertLosses& losses) {
   }
   metrics_.operations_received.Increment(static_cast<double>(operations));
   for (const PullAnswer& answer : report.answers) {
+    if (answer.request >= kFirstWatchId) {
+      (answer.done ? metrics_.watches.answered : metrics_.watches.refused).Increment();
+      continue;
+    }
     metrics_.pulls.operations_left_out.Increment(static_cast<double>(answer.left_out));
     for (const PulledOperations& pulled : answer.pulled) {
       metrics_.pulls.operations.Increment(static_cast<double>(pulled.operations.size()));

@@ -87,8 +87,9 @@ struct RankView {
   uint64_t process_start_ticks = 0;
   int32_t gpu = -1;
   ProcessState process_state = ProcessState::kUnknown;
-  bool finalized = false;  // the program ended recording in order
-  bool disabled = false;   // the recorder gave up: silence of this rank means nothing
+  bool finalized = false;            // the program ended recording in order
+  bool disabled = false;             // the recorder gave up: silence of this rank means nothing
+  bool can_watch_transfers = false;  // the recorder adds up TransferWaits when asked
   int64_t cpu_ns = 0;
   uint64_t operations_enqueued = 0;
   uint64_t operations_finished = 0;
@@ -122,15 +123,27 @@ struct PulledOperations {
   std::vector<Operation> operations;  // by rising enqueue time
 };
 
-// A wish of the detector: the finished operations of one host, in full.
+// A wish of the detector: finished operations of one host, in full.
 struct PullRequest {
   std::string host;
-  uint64_t id = 0;         // comes back in the answer; counts from 1 in the life of an engine
-  int64_t newest_ns = 0;   // those that finished this long ago or later
-  uint64_t max_bytes = 0;  // of the answer
+  uint64_t id = 0;                            // comes back in the answer; counts from 1 in the life of an engine
+  int64_t newest_ns = 0;                      // those that finished this long ago or later
+  uint64_t max_bytes = 0;                     // of the answer
+  std::vector<int32_t> ranks;                 // rising; empty = all
+  std::vector<CommunicatorId> communicators;  // rising; empty = all
 };
 
-// A host's answer to a PullRequest.
+// A wish of the detector: have the recorders of one host add up what transfers wait for, for a while. What they find
+// comes as CommunicatorView::transfers of later reports; the answer says only whether anybody could be asked.
+struct WatchRequest {
+  std::string host;
+  uint64_t id = 0;  // as of pulls, but from kFirstWatchId on
+  int64_t duration_ns = 0;
+  std::string reason;  // one sentence, for people
+};
+inline constexpr uint64_t kFirstWatchId = uint64_t{1} << 63;
+
+// A host's answer to a PullRequest or WatchRequest.
 struct PullAnswer {
   uint64_t request = 0;
   bool done = false;      // false = the agent refused

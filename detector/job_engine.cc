@@ -14,7 +14,7 @@
 #include "detector/counters/counter_stream.h"
 #include "detector/events/event_judge.h"
 #include "detector/evidence_log.h"
-#include "detector/investigation.h"
+#include "detector/investigation/close_look.h"
 #include "detector/progress/hang_search.h"
 #include "detector/progress/hang_timeout.h"
 #include "detector/progress/hang_verdict.h"
@@ -59,7 +59,7 @@ class JobEngine::State {
         roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
         analysis_(AnalysisOptions(options)),
         counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}),
-        investigation_({.min_cost = options.min_step_cost}) {}
+        close_look_(options.min_step_cost) {}
 
   void Observe(const HostReport& report);
   Conclusion Evaluate(int64_t watermark_ns);
@@ -74,7 +74,7 @@ class JobEngine::State {
   std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
   std::vector<Verdict> FindCounterOutliers(int64_t watermark_ns);
   bool IsExplained() const;
-  std::vector<PullRequest> Investigate(int64_t watermark_ns, std::vector<Verdict>* verdicts);
+  void Investigate(int64_t watermark_ns, Conclusion* conclusion);
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
@@ -87,7 +87,7 @@ class JobEngine::State {
   CounterStream counters_;
   EvidenceLog log_;
   EventJudge events_;
-  Investigation investigation_;
+  CloseLook close_look_;
   RasMemory ras_;
   RasJudgement by_ras_;  // where records of operations do not tell
   HangSearch hang_search_;
@@ -118,7 +118,7 @@ void JobEngine::State::BeginIncarnation() {
   slow_.clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
-  investigation_.Clear();
+  close_look_.Clear();
 }
 
 void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report) {
@@ -137,7 +137,9 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
     rank->unsized = rank->unsized || (size == 0 && !communicator.freed);
     holes = holes || (size == 0 && !communicator.operations.empty());
     const Roster::Place place = size > 0 ? roster_.Join(slot, communicator, size) : Roster::Place();
-    if (place.member >= 0) analysis_.Collect(place, communicator);
+    if (place.member < 0) continue;
+    analysis_.Collect(place, communicator);
+    close_look_.ObserveTransfers(slot, place, communicator.transfers, report.received_ns);
   }
   analysis_.Finish(&roster_, slot, holes);
 }
@@ -158,7 +160,7 @@ void JobEngine::State::Observe(const HostReport& report) {
     events_.Observe(report.host, event, report.received_ns);
   }
   analysis_.Advance(roster_, report.received_ns);
-  investigation_.Observe(report);
+  close_look_.Observe(report);
 }
 
 std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
@@ -246,20 +248,31 @@ bool JobEngine::State::IsExplained() const {
   return all_compared && (state_ == JobState::kHealthy || !slow_.empty());
 }
 
-// What only all operations tell: jobs without one communicator over all ranks, links, structure.
-std::vector<PullRequest> JobEngine::State::Investigate(int64_t watermark_ns, std::vector<Verdict>* verdicts) {
-  std::vector<PullRequest> requests =
-      investigation_.Advance(roster_, watermark_ns, !IsExplained(), analysis_.clock().MedianStepSeconds());
+// What only all operations and transfers tell: jobs without one communicator over all ranks, links, structure.
+void JobEngine::State::Investigate(int64_t watermark_ns, Conclusion* conclusion) {
+  const StepClock& clock = analysis_.clock();
+  const JobView job = {.explained = IsExplained(),
+                       .irregular = state_ == JobState::kIrregular,
+                       .culprit_known = state_ == JobState::kHung || !slow_.empty(),
+                       .median_step_seconds = clock.MedianStepSeconds(),
+                       .recent_step_seconds = clock.RecentMedianStepSeconds(),
+                       .operations_per_step = clock.anchors_per_step()};
+  Wishes wishes = close_look_.Advance(roster_, watermark_ns, job);
+  conclusion->requests = std::move(wishes.pulls);
+  conclusion->watches = std::move(wishes.watches);
   std::set<std::string> accused;
-  for (const Verdict& verdict : *verdicts) {
+  for (const Verdict& verdict : conclusion->verdicts) {
     for (const Culprit& culprit : verdict.culprits) accused.insert(culprit.host);
   }
-  for (const Verdict& verdict : investigation_.verdicts()) {
+  for (const Verdict& verdict : close_look_.verdicts()) {
     const bool known = std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
                                    [&](const Culprit& culprit) { return accused.contains(culprit.host); });
-    if (!known) verdicts->push_back(verdict);
+    if (!known) conclusion->verdicts.push_back(verdict);
   }
-  return requests;
+  if (state_ == JobState::kHealthy && close_look_.accuses()) {
+    state_ = JobState::kSlow;
+    note_ = absl::StrFormat("Steps take %s: see the verdicts.", Duration(job.recent_step_seconds));
+  }
 }
 
 // What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence.
@@ -369,7 +382,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   for (Verdict& verdict : FindCounterOutliers(watermark_ns)) conclusion.verdicts.push_back(std::move(verdict));
   Judge(watermark_ns, conclusion.verdicts);
-  conclusion.requests = Investigate(watermark_ns, &conclusion.verdicts);
+  Investigate(watermark_ns, &conclusion);
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
 }
@@ -390,7 +403,7 @@ JobSummary JobEngine::State::Summary() const {
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
                               counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused() +
-                              sizes_.refused();
+                              sizes_.refused() + close_look_.discarded();
   return summary;
 }
 

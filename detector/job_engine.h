@@ -89,6 +89,7 @@ class JobEngine {
     std::vector<Verdict> verdicts;  // by cause key
     bool can_conclude = false;
     std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
+    std::vector<WatchRequest> watches;
   };
   Conclusion Evaluate(int64_t watermark_ns);
 

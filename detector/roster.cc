@@ -79,6 +79,7 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.finalized = process.finalized || view.finalized;
   process.disabled = view.disabled;
   process.unsized = false;
+  process.can_watch_transfers = view.can_watch_transfers;
   process.lost = view.operations_lost;
   process.received_ns = received_ns;
   if (!process.dead()) process.gone_since_ns = 0;

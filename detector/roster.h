@@ -66,6 +66,7 @@ struct RankProcess {
   bool finalized = false;
   bool disabled = false;
   bool unsized = false;  // uses a communicator whose size is not known: nobody can say what it waits for there
+  bool can_watch_transfers = false;
   uint64_t lost = 0;
   int64_t received_ns = 0;       // of the newest report about it
   int64_t gone_since_ns = 0;     // receive time of the first report that it is dead; 0 = it lives

@@ -152,6 +152,7 @@ absl::StatusOr<RankView> ToRank(const wire::ProcessReport& from, ConvertLosses& 
   to.process_state = FromTable(kProcessStates, from.state(), losses);
   to.finalized = from.recorder_state() == wire::RECORDER_STATE_FINALIZED;
   to.disabled = from.recorder_state() == wire::RECORDER_STATE_DISABLED;
+  to.can_watch_transfers = from.recorder() == wire::RECORDER_KIND_NCCL_PROFILER;
   to.cpu_ns = std::max<int64_t>(from.cpu_ns(), 0);
   to.operations_enqueued = from.operations_enqueued();
   to.operations_finished = from.operations_finished();

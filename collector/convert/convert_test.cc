@@ -92,6 +92,9 @@ TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
   ASSERT_EQ(to.transfers.size(), 1u);
   EXPECT_TRUE(to.transfers[0].is_send);
   EXPECT_EQ(to.transfers[0].waits_ns[2], 3u);
+  EXPECT_FALSE(report->ranks[0].can_watch_transfers);
+  input.mutable_report()->mutable_processes(0)->set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
+  EXPECT_TRUE(ToHostReport(input, losses)->ranks[0].can_watch_transfers);
   transfer.add_waits_ns(4);
   EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("transfers")));
   transfer.mutable_waits_ns()->RemoveLast();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "detector/links/path_words.h"
 #include "detector/links/transfer_stall.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/robust.h"
@@ -26,29 +27,6 @@ constexpr double kSure = 0.95;
 constexpr double kNearlyAll = 0.8;
 constexpr size_t kHostsShown = 8;
 
-struct ClassWord {
-  PathCauseKind kind;
-  VerdictClass verdict_class;
-  VerdictScope scope;
-  const char* what;
-};
-
-constexpr ClassWord kWords[] = {
-    {PathCauseKind::kSend, VerdictClass::kCommSlowTx, VerdictScope::kNetwork, "what %s sends"},
-    {PathCauseKind::kReceive, VerdictClass::kCommSlowRx, VerdictScope::kNetwork, "what %s receives"},
-    {PathCauseKind::kNic, VerdictClass::kCommSlowTx, VerdictScope::kNetwork, "what %s sends or receives"},
-    {PathCauseKind::kHost, VerdictClass::kCommSlowTx, VerdictScope::kNetwork, "what enters or leaves %s"},
-    {PathCauseKind::kLink, VerdictClass::kLinkSlow, VerdictScope::kNetwork, "what goes between %s"},
-    {PathCauseKind::kFabric, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s and the others"},
-    {PathCauseKind::kGroup, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s"},
-    {PathCauseKind::kHosts, VerdictClass::kGroupSlow, VerdictScope::kNetwork, "what goes between %s"},
-    {PathCauseKind::kInside, VerdictClass::kNvlinkSlow, VerdictScope::kMachine, "what goes between the GPUs of %s"},
-};
-
-const ClassWord& WordOf(PathCauseKind kind) {
-  return *std::find_if(std::begin(kWords), std::end(kWords), [&](const ClassWord& word) { return word.kind == kind; });
-}
-
 class Writer {
  public:
   Writer(const Trace& trace, const StepTable& steps, const TransferTable& table, const std::vector<SlowPath>& slow)
@@ -56,7 +34,7 @@ class Writer {
 
   // A verdict without its cost says nothing yet: `cost` is filled in first.
   Verdict Write(const PathCause& cause) const {
-    const ClassWord& word = WordOf(cause.kind);
+    const PathWords& word = WordsOf(cause.kind);
     Verdict verdict;
     verdict.scope = word.scope;
     verdict.verdict_class = word.verdict_class;

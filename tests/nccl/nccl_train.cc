@@ -7,8 +7,13 @@
 // an AllReduce of all. `network=0` = no proxy events, as between GPUs of one host.
 //
 // CONTROL_FILE, looked at once per step, breaks the job: "slow RANK FACTOR" = that rank computes FACTOR times as long;
-// "link RANK FACTOR" = transfers in the pair of that rank take FACTOR times as long; "hang RANK 1" = that rank's host
-// enqueues nothing more. Empty or missing = healthy.
+// "link RANK FACTOR" = transfers in the pair of that rank take FACTOR times as long; "wire RANK FACTOR" = whatever goes
+// between that rank, which is even, and the next takes FACTOR times as long, so that the rings of which it is part turn
+// slower; "hang RANK 1" = that rank's host enqueues nothing more. Empty or missing = healthy.
+//
+// The network, where somebody asks for its steps: an operation is one chunk to the next rank of the ring and one from
+// the rank before. A chunk sent waits for the own GPU to begin, then on the wire; a chunk received waits for data, then
+// for the own GPU to begin.
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,6 +46,7 @@ constexpr int64_t kComputeNanos = 15 * kNanosPerMilli;  // before each of the tw
 constexpr int64_t kPairTransferNanos = 2 * kNanosPerMilli;
 constexpr int64_t kWorldTransferNanos = 3 * kNanosPerMilli;
 constexpr int64_t kPollNanos = kNanosPerMilli / 5;
+constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr double kNoise = 0.01;  // of a computation, standard deviation
 constexpr int kChannels = 2;
 constexpr int kReleases[] = {0, 22304, 22501, 22606, 22706, 22809, 23007, 23102};
@@ -84,6 +90,17 @@ struct Arguments {
   bool has_network = true;
 };
 
+// One direction of the network's part in an operation.
+struct Flow {
+  bool is_send = false;
+  int peer = 0;         // rank of the job
+  int64_t wire_ns = 0;  // that a chunk is under way
+  void* operation = nullptr;
+  void* step = nullptr;
+  bool has_arrived = false;  // a chunk received lies in the buffer
+  int64_t sent_ns = 0;       // 0 = not yet
+};
+
 // An operation on its way through the GPU.
 struct Task {
   PlayedRank* rank = nullptr;
@@ -93,7 +110,7 @@ struct Task {
   int last = 0;
   int64_t compute_ns = 0;
   int64_t transfer_ns = 0;
-  void* proxies[2] = {};
+  Flow flows[2];
 };
 
 class TrainingRank {
@@ -136,8 +153,18 @@ class TrainingRank {
     task->compute_ns = static_cast<int64_t>(factor * static_cast<double>(kComputeNanos));
     const bool is_pair = &rank == &pair_;
     const bool is_weak = is_pair && fault.kind == "link" && fault.rank / 2 * 2 == pair_first_;
-    task->transfer_ns = static_cast<int64_t>((is_weak ? fault.factor : 1) *
-                                             static_cast<double>(is_pair ? kPairTransferNanos : kWorldTransferNanos));
+    // A ring turns at the speed of its slowest link.
+    const bool has_weak = fault.kind == "wire" && first <= fault.rank && fault.rank < last;
+    const auto healthy_ns = static_cast<double>(is_pair ? kPairTransferNanos : kWorldTransferNanos);
+    task->transfer_ns = static_cast<int64_t>((is_weak || has_weak ? fault.factor : 1) * healthy_ns);
+    for (Flow& flow : task->flows) {
+      const int members = last - first + 1;
+      flow.is_send = &flow == &task->flows[0];
+      flow.peer = first + (arguments_.rank - first + (flow.is_send ? 1 : members - 1)) % members;
+      const bool is_between =
+          std::min(flow.peer, arguments_.rank) == fault.rank && std::max(flow.peer, arguments_.rank) == fault.rank + 1;
+      flow.wire_ns = static_cast<int64_t>((has_weak && is_between ? fault.factor : 1) * healthy_ns);
+    }
     Operation& operation = task->played.operation;
     operation.function = &kAllReduce;
     operation.datatype = &kBfloat16;
@@ -166,16 +193,24 @@ class TrainingRank {
   }
 
   void Run(Task& task) {
-    SleepUntil(std::max(free_at_ns_, task.played.launched_ns) + task.compute_ns);
+    // Where steps are told, their waits begin when the host has enqueued the operation.
+    const bool tells_steps = task.rank->Wants(task.played, kProxyStep);
+    if (tells_steps) StartProxies(task);
+    const int64_t begin_ns = std::max(free_at_ns_, task.played.launched_ns) + task.compute_ns;
+    WatchNetwork(task, [begin_ns] { return Now() >= begin_ns; });
+    SleepUntil(begin_ns);
     const int64_t began_ns = Now();
     board_.Arrive(task.number, arguments_.rank, began_ns);
     for (int channel = 0; channel < kChannels; ++channel) {
       task.rank->BeginKernel(task.played, channel, GpuTime(began_ns));
     }
-    StartProxies(task);
+    if (!tells_steps) StartProxies(task);
+    SendChunk(task, began_ns);
     int64_t last_ns = 0;
+    WatchNetwork(task, [&] { return board_.LastArrival(task.number, task.first, task.last) != 0; });
     while ((last_ns = board_.LastArrival(task.number, task.first, task.last)) == 0) SleepUntil(Now() + kPollNanos);
     free_at_ns_ = last_ns + task.transfer_ns;
+    WatchNetwork(task, [this] { return Now() >= free_at_ns_; });
     SleepUntil(free_at_ns_);
     StopProxies(task);
     for (int channel = 0; channel < kChannels; ++channel) {
@@ -185,20 +220,70 @@ class TrainingRank {
 
   void StartProxies(Task& task) {
     if (!arguments_.has_network || !task.rank->Wants(task.played, kProxyOp | kProxyStep)) return;
-    for (const bool is_send : {true, false}) {
-      const Communicator& communicator = task.rank->communicator();
-      const Event event = {.type = kProxyOp,
-                           .parent = task.played.task_handle,
-                           .communicator = &communicator,
-                           .pid = getpid(),
-                           .peer = (communicator.rank + (is_send ? 1 : communicator.ranks - 1)) % communicator.ranks,
-                           .step = 1,
-                           .is_send = is_send};
-      task.proxies[is_send ? 1 : 0] = task.rank->caller().Start(task.rank->context(), event);
+    const Communicator& communicator = task.rank->communicator();
+    EventCaller& caller = task.rank->caller();
+    for (Flow& flow : task.flows) {
+      const Event operation = {.type = kProxyOp,
+                               .parent = task.played.task_handle,
+                               .communicator = &communicator,
+                               .pid = getpid(),
+                               .peer = flow.peer - task.first,
+                               .step = 1,
+                               .is_send = flow.is_send};
+      flow.operation = caller.Start(task.rank->context(), operation);
+      if (!task.rank->Wants(task.played, kProxyStep)) continue;
+      const Event step = {.type = kProxyStep, .parent = flow.operation, .communicator = &communicator, .step = 0};
+      flow.step = caller.Start(task.rank->context(), step);
+      caller.Record(flow.step, flow.is_send ? kProxyStepSendGpuWait : kProxyStepRecvWait, kChunkBytes);
     }
   }
-  void StopProxies(Task& task) {
-    for (void* const proxy : task.proxies) task.rank->caller().Stop(proxy);
+
+  // The own GPU has begun: it fills the buffer, and the peer has room.
+  static void SendChunk(Task& task, int64_t now_ns) {
+    Flow& flow = task.flows[0];
+    flow.sent_ns = now_ns;
+    if (flow.step == nullptr) return;
+    task.rank->caller().Record(flow.step, kProxyStepSendPeerWait, kChunkBytes);
+    task.rank->caller().Record(flow.step, kProxyStepSendWait, kChunkBytes);
+  }
+
+  // Tells what becomes of the chunks until `is_over`; at once where nobody asks for them.
+  template <typename IsOver>
+  void WatchNetwork(Task& task, const IsOver& is_over) {
+    while ((task.flows[0].step != nullptr || task.flows[1].step != nullptr) && !is_over()) {
+      for (Flow& flow : task.flows) MoveChunk(task, flow);
+      SleepUntil(Now() + kPollNanos);
+    }
+  }
+
+  void MoveChunk(Task& task, Flow& flow) {
+    if (flow.step == nullptr) return;
+    EventCaller& caller = task.rank->caller();
+    const bool own_gpu_runs = task.flows[0].sent_ns != 0;
+    if (flow.is_send) {
+      if (own_gpu_runs && Now() >= flow.sent_ns + flow.wire_ns) StopStep(caller, flow);
+      return;
+    }
+    const int64_t sent_ns = board_.LastArrival(task.number, flow.peer, flow.peer);
+    if (!flow.has_arrived && sent_ns != 0 && Now() >= sent_ns + flow.wire_ns) {
+      flow.has_arrived = true;
+      caller.Record(flow.step, kProxyStepRecvFlushWait, kChunkBytes);
+      caller.Record(flow.step, kProxyStepRecvGpuWait, kChunkBytes);
+    }
+    if (flow.has_arrived && own_gpu_runs) StopStep(caller, flow);
+  }
+
+  static void StopStep(EventCaller& caller, Flow& flow) {
+    caller.Stop(flow.step);
+    flow.step = nullptr;
+  }
+
+  static void StopProxies(Task& task) {
+    EventCaller& caller = task.rank->caller();
+    for (Flow& flow : task.flows) {
+      if (flow.step != nullptr) StopStep(caller, flow);
+      if (flow.operation != nullptr) caller.Stop(flow.operation);
+    }
   }
 
   const Arguments arguments_;

@@ -1,4 +1,4 @@
-#include "detector/investigation.h"
+#include "detector/investigation/investigation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,195 @@
+#include "detector/investigation/search_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "detector/input.h"
+#include "detector/investigation/investigation.h"
+#include "detector/roster.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kSecond = kNanosPerSecond;
+constexpr int64_t kMs = kNanosPerMilli;
+
+// `replicas` of two stages with four tensor ranks each, a stage per host. Rank = 8 * replica + 4 * stage + tensor
+// index.
+struct Job {
+  int32_t replicas;
+
+  int32_t ranks() const { return 8 * replicas; }
+  static CommunicatorId Tensor(int32_t rank) { return 1000 + static_cast<CommunicatorId>(rank / 4); }
+  static CommunicatorId Pipeline(int32_t rank) { return 2000 + static_cast<CommunicatorId>(rank / 8 * 4 + rank % 4); }
+  static CommunicatorId Data(int32_t rank) { return 3000 + static_cast<CommunicatorId>(rank % 8); }
+
+  Roster MakeRoster(uint64_t operations_per_second = 100) const {
+    Roster roster({});
+    for (int32_t rank = 0; rank < ranks(); ++rank) {
+      RankView view;
+      view.rank = rank;
+      view.world_size = ranks();
+      view.process_start_ticks = 5;
+      const int32_t host = roster.TouchHost(absl::StrCat("node-", rank / 4), kSecond);
+      roster.Update(host, view, kSecond, kSecond);
+      view.operations_finished = operations_per_second;
+      roster.Update(host, view, 2 * kSecond, 2 * kSecond);
+      const int32_t slot = roster.SlotOfRank(rank);
+      const auto join = [&](CommunicatorId id, int32_t size, int32_t place, uint64_t calls) {
+        roster.Join(slot, {.id = id,
+                           .size = size,
+                           .communicator_rank = place,
+                           .enqueued = calls,
+                           .started = calls,
+                           .finished = calls});
+      };
+      join(Tensor(rank), 4, rank % 4, 640);
+      join(Pipeline(rank), 2, rank / 4 % 2, 0);  // Send and Recv
+      join(Data(rank), replicas, rank / 8, 10);
+    }
+    return roster;
+  }
+
+  // Ten steps of the data groups, in which `late` keeps the others of its groups waiting for 50 ms.
+  std::vector<PulledOperations> Scouted(int32_t late, uint64_t seed, int64_t noise_ns = kMs) const {
+    Random random(seed);
+    std::vector<PulledOperations> scouted;
+    for (int32_t rank = 0; rank < ranks(); ++rank) {
+      PulledOperations& batch = scouted.emplace_back(PulledOperations{rank, 5, Data(rank), {}});
+      for (uint64_t step = 1; step <= 10; ++step) {
+        const int64_t inside = (rank / 8 == late ? 10 : 60) * kMs + static_cast<int64_t>(random.Below(noise_ns));
+        Operation operation;
+        operation.kind = OperationKind::kAllReduce;
+        operation.sequence = step;
+        operation.enqueue_ns = operation.start_ns = static_cast<int64_t>(step) * kSecond;
+        operation.end_ns = operation.start_ns + inside;
+        operation.bytes = 1 << 24;
+        operation.quality = TimingQuality::kGpuTimer;
+        batch.operations.push_back(operation);
+      }
+    }
+    return scouted;
+  }
+};
+
+TEST(SearchPlanTest, ReplicasAreUnitsAndDataGroupsAreScouted) {
+  const Job job = {.replicas = 16};
+  const SearchPlan plan = PlanSearch(job.MakeRoster(), {});
+  EXPECT_EQ(plan.units, 16);
+  for (int32_t rank = 0; rank < job.ranks(); ++rank) EXPECT_EQ(plan.unit_of[static_cast<size_t>(rank)], rank / 8);
+  EXPECT_THAT(plan.scouted, ElementsAre(3000, 3001, 3002, 3003, 3004, 3005, 3006, 3007));
+}
+
+TEST(SearchPlanTest, AJobOfOneGroupHasNothingToScout) {
+  Roster roster({});
+  for (int32_t rank = 0; rank < 64; ++rank) {
+    RankView view;
+    view.rank = rank;
+    view.world_size = 64;
+    view.process_start_ticks = 5;
+    roster.Update(roster.TouchHost("node", kSecond), view, kSecond, 0);
+    roster.Join(rank, {.id = 1, .size = 64, .communicator_rank = rank, .finished = 10});
+  }
+  EXPECT_THAT(PlanSearch(roster, {}).scouted, IsEmpty());
+}
+
+TEST(SearchPlanTest, TheUnitThatKeepsOthersWaitingIsChosenWithPeers) {
+  const Job job = {.replicas = 16};
+  const Roster roster = job.MakeRoster();
+  const SearchPlan plan = PlanSearch(roster, {});
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const auto late = static_cast<int32_t>(seed % 16);
+    const std::vector<int32_t> order = OrderUnits(roster, plan, job.Scouted(late, seed, 30 * kMs));
+    EXPECT_THAT(LatestUnit(plan, order), SizeIs(8));
+    EXPECT_EQ(plan.unit_of[static_cast<size_t>(LatestUnit(plan, order)[0])], late);
+    const std::vector<int32_t> chosen = SuspectsAndPeers(plan, order);
+    EXPECT_THAT(chosen, SizeIs(5 * 8));
+    for (int32_t rank = 8 * late; rank < 8 * (late + 1); ++rank) {
+      EXPECT_TRUE(std::binary_search(chosen.begin(), chosen.end(), rank)) << seed;
+    }
+  }
+}
+
+// Inside four replicas of a job, a replica is still a unit and the others are not in question.
+TEST(SearchPlanTest, APlanInsideAScopeKnowsOnlyItsRanks) {
+  const Job job = {.replicas = 16};
+  const Roster roster = job.MakeRoster();
+  std::vector<int32_t> scope(32);
+  std::iota(scope.begin(), scope.end(), 64);
+  const SearchPlan plan = PlanSearch(roster, scope);
+  EXPECT_EQ(plan.units, 4);
+  EXPECT_EQ(plan.unit_of[63], -1);
+  EXPECT_GE(plan.unit_of[64], 0);
+  EXPECT_THAT(plan.scouted, SizeIs(8));
+  EXPECT_NEAR(OperationsPerSecond(job.MakeRoster(300), scope), 300 * 32, 1);
+  const std::vector<int32_t> order = OrderUnits(roster, plan, job.Scouted(10, 1));
+  EXPECT_EQ(LatestUnit(plan, order).front(), 80);
+}
+
+TEST(SearchPlanTest, WithoutOperationsNothingIsChosen) {
+  const Job job = {.replicas = 16};
+  const Roster roster = job.MakeRoster();
+  const SearchPlan plan = PlanSearch(roster, {});
+  EXPECT_THAT(OrderUnits(roster, plan, {}), IsEmpty());
+  EXPECT_THAT(SuspectsAndPeers(plan, {0, 1}), IsEmpty());  // two units: nobody is a peer
+  // Of each operation only a few members are known.
+  std::vector<PulledOperations> few = job.Scouted(3, 1);
+  few.resize(few.size() / 4);
+  EXPECT_THAT(OrderUnits(roster, plan, few), IsEmpty());
+}
+
+TEST(SearchPlanTest, ABusyJobIsAskedInTwoPartsAQuietOneAtOnce) {
+  const Job job = {.replicas = 16};
+  EXPECT_NEAR(OperationsPerSecond(job.MakeRoster(300), {}), 300 * 128, 1);
+  Investigation quiet({});
+  const std::vector<PullRequest> all = quiet.Advance(job.MakeRoster(100), 100 * kSecond, true, 1);
+  ASSERT_THAT(all, SizeIs(32));
+  EXPECT_THAT(all, Each(Field(&PullRequest::communicators, IsEmpty())));
+
+  const Roster roster = job.MakeRoster(2'000);
+  Investigation busy({});
+  const std::vector<PullRequest> scout = busy.Advance(roster, 100 * kSecond, true, 1);
+  ASSERT_THAT(scout, SizeIs(32));
+  EXPECT_THAT(scout, Each(Field(&PullRequest::communicators, SizeIs(4))));  // its own
+  uint64_t bytes = 0;
+  const std::vector<PulledOperations> scouted = job.Scouted(7, 1);
+  for (const PullRequest& request : scout) {
+    bytes += request.max_bytes;
+    HostReport report{.host = request.host};
+    PullAnswer& answer = report.answers.emplace_back(PullAnswer{.request = request.id, .done = true});
+    for (const PulledOperations& batch : scouted) {
+      if (absl::StrCat("node-", batch.rank / 4) == request.host) answer.pulled.push_back(batch);
+    }
+    busy.Observe(report);
+  }
+  const std::vector<PullRequest> chosen = busy.Advance(roster, 101 * kSecond, true, 1);
+  ASSERT_THAT(chosen, SizeIs(10));
+  EXPECT_THAT(chosen, Each(Field(&PullRequest::communicators, IsEmpty())));
+  EXPECT_THAT(chosen, Each(Field(&PullRequest::ranks, SizeIs(4))));
+  const auto has = [&](const std::string& host) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](const PullRequest& request) { return request.host == host; });
+  };
+  EXPECT_TRUE(has("node-14"));
+  EXPECT_TRUE(has("node-15"));
+  for (const PullRequest& request : chosen) bytes += request.max_bytes;
+  EXPECT_LE(bytes, InvestigationOptions().max_bytes);
+  EXPECT_EQ(busy.rounds(), 0u);
+}
+
+}  // namespace
+}  // namespace lockstep
