@@ -26,20 +26,29 @@ WATCH_SECONDS = 11
 
 
 class PlayedJob:
-    """RANKS processes of nccl_train on a stack."""
+    """RANKS processes of nccl_train on a stack; with `own_hosts` each under an agent of its own, as on a machine each."""
 
-    def __init__(self, stack, version, network):
+    def __init__(self, stack, version, network, own_hosts=False):
         self.stack, self.board, self.control = stack, stack.rings / "board", stack.rings / "control"
+        self.agents = [f"agent{rank}" for rank in range(RANKS)] if own_hosts else []
         for rank in range(RANKS):
+            rings = stack.rings / f"host{rank}" if own_hosts else stack.rings
+            rings.mkdir(exist_ok=True)
+            if own_hosts:
+                stack.start(self.agents[rank], [
+                    stack.binaries / "agent/lockstep-agent", f"--collector-address=127.0.0.1:{stack.grpc_port}",
+                    f"--ring-directory={rings}", "--listen-address=127.0.0.1:0", f"--host-name=node-{rank}"])
             stack.start(f"rank{rank}", [
                 stack.binaries / "tests/nccl/nccl_train", stack.binaries / "agent/recorder/libnccl-profiler-lockstep.so",
                 version, rank, RANKS, self.board, self.control, f"network={int(network)}"],
-                LOCKSTEP_RING_DIR=str(stack.rings), LOCKSTEP_JOB_ID=stack.job, RANK=str(rank), WORLD_SIZE=str(RANKS),
+                LOCKSTEP_RING_DIR=str(rings), LOCKSTEP_JOB_ID=stack.job, RANK=str(rank), WORLD_SIZE=str(RANKS),
                 LOCAL_RANK=str(rank))
 
     def close(self):
         for rank in range(RANKS):
             self.stack.stop(f"rank{rank}", patience_seconds=1)
+        for agent in self.agents:
+            self.stack.stop(agent)
 
     def break_it(self, fault):
         print(f">>> {fault or 'healed'}", flush=True)
@@ -54,13 +63,13 @@ class PlayedJob:
                 for i in sorted(self.stack.incidents(), key=lambda incident: int(incident["id"]))
                 if i["verdict"]["scope"] in ACCUSING_SCOPES]
 
-    def watch(self, seconds, allowed_ranks=(), known=0):
-        """Nobody but `allowed_ranks` may be accused meanwhile."""
+    def watch(self, seconds, allowed_ranks=(), known=0, allowed_kinds=()):
+        """Nobody but `allowed_ranks` may be accused meanwhile, and of nothing but `allowed_kinds` anybody."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.stack.check_alive()
             for _, kind, ranks, who in self.accusations()[known:]:
-                if not ranks or not set(ranks) <= set(allowed_ranks):
+                if kind not in allowed_kinds and (not ranks or not set(ranks) <= set(allowed_ranks)):
                     raise Verdict(f"{kind} accuses {who}")
             time.sleep(0.5)
 
@@ -101,10 +110,31 @@ def named(job):
 
 
 def link(job):
-    """A slow link between two ranks may be called the fault of either or of their link, but of nobody else."""
+    """A slow link between two ranks may be called the fault of either, or of the links inside of their host."""
     job.discover()
     job.break_it("link 2 8")
-    job.watch(WATCH_SECONDS, allowed_ranks=(2, 3))
+    job.watch(WATCH_SECONDS, allowed_ranks=(2, 3), allowed_kinds=("nvlink_slow",))
+
+
+def watched_link(job):
+    """Every step is longer since a link is slow: the collector has transfers watched, and their waits name the link."""
+    job.discover()
+    job.break_it("wire 2 4")
+    ends = {"node-2", "node-3"}
+    begin = time.monotonic()
+    while time.monotonic() - begin < PATIENCE_SECONDS:
+        job.stack.check_alive()
+        for verdict in [i["verdict"] for i in job.stack.incidents() if i["verdict"]["scope"] in ACCUSING_SCOPES]:
+            named = {host for c in verdict["culprits"] for host in (c.get("host"), c.get("peer_host")) if host}
+            if not named <= ends or verdict["scope"] != "network":
+                raise Verdict(f"{verdict['class']} accuses {', '.join(sorted(named))}")
+            said = [e["text"] for e in verdict["evidence"] if "recorders watched" in e["text"]]
+            if named == ends and said:
+                print(f"{verdict['class']} of {', '.join(sorted(named))} after {time.monotonic() - begin:.1f} s: {said[0]}",
+                      flush=True)
+                return
+        time.sleep(0.5)
+    raise Verdict(f"the link was not named by watched transfers within {PATIENCE_SECONDS} s")
 
 
 def not_wrong(job):
@@ -122,6 +152,7 @@ def not_wrong(job):
 CASES = {
     "gpu_timer": (5, False, named),
     "gpu_timer_link": (7, False, link),
+    "watched_link": (7, True, watched_link),
     "kernel_window": (3, False, not_wrong),
     "proxy_envelope": (2, True, not_wrong),
     "host_enqueue": (1, False, not_wrong),
@@ -133,8 +164,10 @@ def run(name, binaries, state):
     print(f"--- {name}: interface version {version}", flush=True)
     with Stack(state / name, binaries) as stack:
         stack.start_collector()
-        stack.start_agent()
-        job = PlayedJob(stack, version, network)
+        own_hosts = act is watched_link
+        if not own_hosts:
+            stack.start_agent()
+        job = PlayedJob(stack, version, network, own_hosts)
         try:
             act(job)
         finally:
