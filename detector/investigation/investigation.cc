@@ -35,6 +35,22 @@ bool IsHang(VerdictClass verdict_class) {
   return std::find(std::begin(kHangs), std::end(kHangs), verdict_class) != std::end(kHangs);
 }
 
+// Whether most operations have times that tell waiting from working: not that of being handed over by the host, nor the
+// envelope of a network proxy, which begins before the GPU does (NCCL before 2.26).
+bool TellWaitingFromWorking(const std::vector<PulledOperations>& pulled) {
+  size_t all = 0;
+  size_t blind = 0;
+  for (const PulledOperations& batch : pulled) {
+    all += batch.operations.size();
+    for (const Operation& operation : batch.operations) {
+      const bool is_blind =
+          operation.quality == TimingQuality::kHostEnqueue || operation.quality == TimingQuality::kProxyEnvelope;
+      blind += is_blind ? 1 : 0;
+    }
+  }
+  return 2 * blind < all;
+}
+
 // The ranks `chosen` (all when empty) as a job: communicators have the members that are chosen, numbered anew.
 class TraceOfRanks {
  public:
@@ -243,7 +259,7 @@ void Investigation::Conclude(const Roster& roster, int64_t watermark_ns) {
   ++rounds_;
   told_.clear();
   candidates_.clear();
-  if (pulled_.empty()) return found_before_.clear();
+  if (!TellWaitingFromWorking(pulled_)) return found_before_.clear();
   looked_ = true;
   JobEvidence evidence;
   evidence.trace = TraceOfRanks(roster, scope_).Build(pulled_, missing_);

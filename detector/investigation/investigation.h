@@ -38,6 +38,7 @@ struct InvestigationOptions {
   double operation_bytes = 20;      // of one operation in an answer, about
   double enough_share = 0.4;  // of the steps: if that many fit, all operations of the ranks in question are asked for
   int max_scouts = 3;         // parts of a round that scout
+  size_t min_scope = 256;     // ranks of a unit inside which it pays to go on searching
   size_t max_operations = 8'000'000;
 };
 

@@ -39,7 +39,8 @@ Roster MakeRoster() {
 }
 
 // What the agent of `rank` holds: `steps` AllReduces, before each of which `slow_rank` works half as long again.
-PullAnswer MakeAnswer(uint64_t request, int32_t rank, int32_t slow_rank, int steps, uint64_t seed) {
+PullAnswer MakeAnswer(uint64_t request, int32_t rank, int32_t slow_rank, int steps, uint64_t seed,
+                      TimingQuality quality = TimingQuality::kGpuTimer) {
   PullAnswer answer{.request = request, .done = true};
   PulledOperations& pulled = answer.pulled.emplace_back(PulledOperations{rank, 5, kWorld, {}});
   Random random(seed);
@@ -58,7 +59,7 @@ PullAnswer MakeAnswer(uint64_t request, int32_t rank, int32_t slow_rank, int ste
     operation.enqueue_ns = operation.start_ns = now + own;
     operation.end_ns = now + latest + 5 * kMs;
     operation.bytes = 1 << 20;
-    operation.quality = TimingQuality::kGpuTimer;
+    operation.quality = quality;
     now = operation.end_ns;
     pulled.operations.push_back(operation);
   }
@@ -74,12 +75,12 @@ HostReport Report(int32_t rank, PullAnswer answer) {
 
 // Plays one whole round from `now_ns` on, in which `answering` hosts answer; the time of its end.
 int64_t PlayRound(Investigation& investigation, const Roster& roster, int64_t now_ns, int32_t slow_rank,
-                  int32_t answering = kRanks) {
+                  int32_t answering = kRanks, TimingQuality quality = TimingQuality::kGpuTimer) {
   const std::vector<PullRequest> requests = investigation.Advance(roster, now_ns, true, 0.15);
   EXPECT_THAT(requests, SizeIs(kRanks));
   for (int32_t rank = 0; rank < answering; ++rank) {
     const uint64_t id = requests[static_cast<size_t>(rank)].id;
-    investigation.Observe(Report(rank, MakeAnswer(id, rank, slow_rank, 24, static_cast<uint64_t>(now_ns))));
+    investigation.Observe(Report(rank, MakeAnswer(id, rank, slow_rank, 24, static_cast<uint64_t>(now_ns), quality)));
   }
   now_ns += answering == kRanks ? kSecond : InvestigationOptions().patience_ns;
   EXPECT_THAT(investigation.Advance(roster, now_ns, true, 0.15), IsEmpty());
@@ -100,6 +101,18 @@ TEST(InvestigationTest, ACauseIsToldWhenTwoRoundsFindIt) {
   // Explained by something else, or healthy again: forgotten.
   EXPECT_THAT(investigation.Advance(roster, now + kSecond, false, 0.15), IsEmpty());
   EXPECT_THAT(investigation.verdicts(), IsEmpty());
+}
+
+TEST(InvestigationTest, TimesThatDoNotTellWaitingFromWorkingAccuseNobody) {
+  for (const TimingQuality quality : {TimingQuality::kProxyEnvelope, TimingQuality::kHostEnqueue}) {
+    const Roster roster = MakeRoster();
+    Investigation investigation({});
+    int64_t now = 100 * kSecond;
+    for (int round = 0; round < 3; ++round) {
+      now = PlayRound(investigation, roster, now + InvestigationOptions().pause_ns, 5, kRanks, quality);
+      EXPECT_THAT(investigation.verdicts(), IsEmpty());
+    }
+  }
 }
 
 TEST(InvestigationTest, AHealthyJobIsAccusedOfNothing) {

@@ -18,7 +18,6 @@ constexpr size_t kLargestShare = 4;  // a unit is at most one in so many of the 
 constexpr size_t kSuspects = 2;
 constexpr size_t kPeers = 3;
 constexpr size_t kLeastUnits = 3;
-constexpr double kLateShare = 0.75;
 constexpr double kMostKnown = 0.8;  // of the members of an operation that has to be known
 
 class Units {
@@ -115,7 +114,13 @@ std::vector<double> LatenessOf(const Roster& roster, const SearchPlan& plan,
   }
   std::vector<double> lateness;
   lateness.reserve(excess.size());
-  for (std::vector<double>& of_unit : excess) lateness.push_back(Quantile(std::move(of_unit), kLateShare));
+  for (const std::vector<double>& of_unit : excess) {
+    if (of_unit.empty()) {
+      lateness.push_back(std::numeric_limits<double>::quiet_NaN());
+      continue;
+    }
+    lateness.push_back(std::accumulate(of_unit.begin(), of_unit.end(), 0.0) / static_cast<double>(of_unit.size()));
+  }
   return lateness;
 }
 
