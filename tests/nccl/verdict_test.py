@@ -23,6 +23,8 @@ HEALTHY_SECONDS = 9
 PATIENCE_SECONDS = 60
 # How long a fault that may stay unnamed is watched.
 WATCH_SECONDS = 11
+# NCCL before 2.27 does not tell how large a communicator is: that is believed once all ranks have been followed for 10 s.
+SIZING_SECONDS = 13
 
 
 class PlayedJob:
@@ -100,6 +102,10 @@ class PlayedJob:
 def named(job):
     """Times good enough to name the late rank, and later the rank that hangs."""
     job.discover()
+    name_both(job)
+
+
+def name_both(job):
     job.break_it("slow 2 1.6")
     known = job.expect(2, LATE)
     job.break_it("")
@@ -107,6 +113,13 @@ def named(job):
                          lambda: all(i["state"].upper().endswith("RESOLVED") for i in job.stack.incidents()), PATIENCE_SECONDS)
     job.break_it("hang 1 1")
     job.expect(1, HANG, known)
+
+
+def named_once_sized(job):
+    """The same where the sizes of communicators have to be inferred first."""
+    job.discover()
+    job.watch(SIZING_SECONDS)
+    name_both(job)
 
 
 def link(job):
@@ -138,8 +151,19 @@ def watched_link(job):
 
 
 def not_wrong(job):
-    """These versions do not tell how large a communicator is: who is late may stay unnamed, but nobody else be named."""
+    """Times too weak to tell waiting from working: who is late, or hangs, may stay unnamed, but nobody else be named."""
     job.discover()
+    break_both(job)
+
+
+def not_wrong_once_sized(job):
+    """The same where the sizes of communicators can be inferred."""
+    job.discover()
+    job.watch(SIZING_SECONDS)
+    break_both(job)
+
+
+def break_both(job):
     job.break_it("slow 2 1.6")
     job.watch(WATCH_SECONDS, allowed_ranks=(2,))
     known = len(job.accusations())
@@ -153,8 +177,8 @@ CASES = {
     "gpu_timer": (5, False, named),
     "gpu_timer_link": (7, False, link),
     "watched_link": (7, True, watched_link),
-    "kernel_window": (3, False, not_wrong),
-    "proxy_envelope": (2, True, not_wrong),
+    "kernel_window": (3, False, named_once_sized),
+    "proxy_envelope": (2, True, not_wrong_once_sized),
     "host_enqueue": (1, False, not_wrong),
 }
 
