@@ -18,6 +18,10 @@ double EvidenceNeeded(double series_per_machine, double tick_seconds, double fal
   return std::max(kLeastEvidence, std::log(looks / false_alarms_per_machine_day));
 }
 
+double EvidenceInHang(double series, double false_alarms_per_hang) {
+  return std::max(kLeastInHang, std::log(series / false_alarms_per_hang));
+}
+
 double NormalOf(double t, double freedom) {
   return std::copysign(Shrink(freedom) * std::sqrt(freedom * std::log1p(t * t / freedom)), t);
 }

@@ -30,6 +30,12 @@ double EvidenceNeeded(double series_per_machine, double tick_seconds, double fal
 
 inline constexpr double kLeastEvidence = 16;
 
+// The same for what begins at the very moment at which a job hangs. Something is at fault then, so that one look at all
+// `series` of the job is what chance has, and `false_alarms_per_hang` is what may go wrong. At least kLeastInHang.
+double EvidenceInHang(double series, double false_alarms_per_hang);
+
+inline constexpr double kLeastInHang = 10;
+
 // The normal score of about the same tail probability as `t` of Student's distribution. `freedom` >= 1. Keeps the sign.
 double NormalOf(double t, double freedom);
 // The inverse. At most kFurthest.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace lockstep {
 namespace {
@@ -20,25 +21,83 @@ bool Lasts(int64_t since_ms, int64_t now_ms, int64_t least_ms) {
   return since_ms != 0 && now_ms - since_ms >= least_ms;
 }
 
+constexpr double kSwingSeconds = 300;
+constexpr double kUsualSwing = 0.02;      // of the level, until it is known
+constexpr int64_t kRecoveredMs = 10'000;  // a job that is slower from time to time in less than this is slower
+
 }  // namespace
 
-void JobActivity::Observe(Metric metric, double median, int64_t time_ms, double tick_seconds) {
+void JobActivity::Level::Begin(double value) {
+  usual = value;
+  swing.fill(kUsualSwing * kUsualSwing);
+  Restart();
+}
+
+void JobActivity::Level::Restart() {
+  first.fill(usual);
+  recent.fill(usual);
+}
+
+// Twice over half of the time: that dampens the swing of steps more than once over all of it.
+void JobActivity::Level::Smooth(double tick_seconds) {
+  for (size_t i = 0; i < kSmoothings.size(); ++i) {
+    const double weight = std::min(1.0, 2 * tick_seconds / kSmoothings[i]);
+    first[i] += weight * (now - first[i]);
+    recent[i] += weight * (first[i] - recent[i]);
+  }
+}
+
+void JobActivity::Level::LearnSwing(double tick_seconds, double memory_seconds) {
+  if (usual <= 0) return;
+  const double weight = std::min(1.0, tick_seconds / memory_seconds);
+  for (size_t i = 0; i < kSmoothings.size(); ++i) {
+    const double above = std::max(0.0, recent[i] / usual - 1);
+    swing[i] += weight * (2 * above * above - swing[i]);
+  }
+}
+
+double JobActivity::Level::Loss() const { return usual <= 0 ? 0 : 1 - now / usual; }
+
+double JobActivity::Level::SlowerBy() const {
+  double most = 0;
+  if (usual <= 0) return 0;
+  for (size_t i = 0; i < kSmoothings.size(); ++i) {
+    const double off = 1 - recent[i] / usual;
+    if (off > std::max(kSlower, kRipples * std::sqrt(swing[i]))) most = std::max(most, off);
+  }
+  return most;
+}
+
+void JobActivity::Observe(Metric metric, double median, double mean, int64_t time_ms, double tick_seconds) {
   if (std::isnan(median) || tick_seconds > kLongestTickSeconds) return;
   if (metric == Metric::kGpuUtilizationRatio) {
     utilisation_ = median;
     return;
   }
   Activity& activity = series_[metric];
-  activity.now = median;
-  if (activity.seconds == 0) activity.usual = activity.recent = median;
+  activity.median.now = median;
+  activity.mean.now = mean;
+  if (activity.seconds == 0) {
+    activity.median.Begin(median);
+    activity.mean.Begin(mean);
+  }
   activity.seconds += tick_seconds;
   Conclude(time_ms);
   // A job that stands is not a slower one, and a pause of it no news about its usual pace.
   if (standing_since_ms_ != 0) return;
-  activity.recent += std::min(1.0, tick_seconds / kRecentSeconds) * (median - activity.recent);
-  if (slower_since_ms_ != 0) return;
-  const double memory = std::min(kUsualSeconds, activity.seconds);
-  activity.usual += std::min(1.0, tick_seconds / memory) * (median - activity.usual);
+  const bool known = activity.seconds >= kLearningSeconds;
+  for (Level* const level : {&activity.median, &activity.mean}) {
+    if (slower_since_ms_ == 0) {
+      const double memory = std::min(kUsualSeconds, activity.seconds);
+      level->usual += std::min(1.0, tick_seconds / memory) * (level->now - level->usual);
+    }
+    if (!known) {
+      level->Restart();
+      continue;
+    }
+    level->Smooth(tick_seconds);
+    level->LearnSwing(tick_seconds, std::min(kSwingSeconds, activity.seconds));
+  }
 }
 
 void JobActivity::Conclude(int64_t time_ms) {
@@ -47,18 +106,29 @@ void JobActivity::Conclude(int64_t time_ms) {
   loss_ = 0;
   double slowest = 0;
   for (const auto& [metric, activity] : series_) {
-    if (activity.seconds < kLearningSeconds || activity.usual <= 0) continue;
+    if (activity.seconds < kLearningSeconds || activity.median.usual <= 0) continue;
     ++known;
-    standing = standing && activity.now < kStanding * activity.usual;
-    loss_ = std::max(loss_, 1 - activity.now / activity.usual);
+    standing = standing && activity.median.now < kStanding * activity.median.usual;
+    loss_ = std::max(loss_, std::min(activity.median.Loss(), activity.mean.Loss()));
     // Traffic comes in bursts that are as long as steps: its mean over less than many of them says nothing.
-    if (metric >= Metric::kGpuUtilizationRatio) slowest = std::max(slowest, 1 - activity.recent / activity.usual);
+    if (metric < Metric::kGpuUtilizationRatio || activity.seconds < kPaceSeconds) continue;
+    slowest = std::max(slowest, std::min(activity.median.SlowerBy(), activity.mean.SlowerBy()));
   }
   standing = standing && known > 0;
   if (!standing) loss_ = slowest;
+  if (standing_since_ms_ != 0 && !standing) Resume();
   Hold(standing, time_ms, &standing_since_ms_);
   Hold(standing && utilisation_ >= kBusy, time_ms, &stuck_since_ms_);
-  if (!standing) Hold(known > 0 && slowest > kSlower, time_ms, &slower_since_ms_);
+  if (standing) return;
+  if (slowest > 0) slower_last_ms_ = time_ms;
+  Hold(slower_last_ms_ != 0 && time_ms - slower_last_ms_ <= kRecoveredMs, time_ms, &slower_since_ms_);
+}
+
+// The last ticks before a pause and the first after it hold part of it.
+void JobActivity::Resume() {
+  for (auto& [metric, activity] : series_) {
+    for (Level* const level : {&activity.median, &activity.mean}) level->Restart();
+  }
 }
 
 int64_t JobActivity::hurt_since_ms() const { return standing_since_ms_ != 0 ? standing_since_ms_ : slower_since_ms_; }

@@ -1,18 +1,23 @@
 // Whether the job as a whole is hurt, from counters alone: what all its machines do at once.
 //
-// A synchronous job stops or slows down everywhere when one machine does. So the medians over all machines of what GPUs
-// and NICs do (power, tensor activity, bytes) tell how the job fares, whoever is the cause:
-// - standing: all of them far below their usual mean. While GPUs are at full utilisation nonetheless, they spin inside
+// A synchronous job stops or slows down everywhere when one machine does. So what GPUs and NICs do on all machines
+// (power, tensor activity, bytes) tells how the job fares, whoever is the cause. Both the median and the mean over the
+// machines count, and the one that lost less: a few machines that do less do not move the median, and work that went
+// from some machines to others does not move the mean.
+// - standing: all of them far below their usual level. While GPUs are at full utilisation nonetheless, they spin inside
 //   operations that do not end (stuck, kStuckMs); while they are idle it may be a checkpoint, and counts only after
 //   kPauseMs.
-// - slower: the mean of what GPUs do over kRecentSeconds is kSlower below its usual, for kSlowerMs: each step has
-// become longer, and so
-//   the share of it in which GPUs compute smaller.
+// - slower: what GPUs do is below its usual level, averaged over some of kSmoothings, by more than kSlower and by more
+//   than kRipples times what this average usually swings by, for kSlowerMs: each step has become longer, and so the
+//   share of it in which GPUs compute smaller. Steps that are long against an average make it swing, so that a job of
+//   short steps is known to be slower within seconds and one of long steps later.
 // Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -23,17 +28,20 @@ namespace lockstep {
 class JobActivity {
  public:
   static constexpr double kLearningSeconds = 60;
-  static constexpr double kRecentSeconds = 40;
+  static constexpr std::array<double, 5> kSmoothings = {6, 12, 24, 48, 96};  // seconds
+  static constexpr double kPaceSeconds = 120;                                // before anything is called slower
   static constexpr double kUsualSeconds = 600;
   static constexpr double kStanding = 0.6;  // of the usual mean
-  static constexpr double kSlower = 0.03;
+  static constexpr double kSlower = 0.012;
+  static constexpr double kRipples = 3;
   static constexpr int64_t kStuckMs = 8000;
   static constexpr int64_t kPauseMs = 30'000;
-  static constexpr int64_t kSlowerMs = 25'000;
+  static constexpr int64_t kSlowerMs = 4'000;
   static constexpr double kLongestTickSeconds = 5;  // slower metrics come too late to tell
 
-  // The median over all machines of one activity metric or of GPU utilisation, for the tick that ended at `time_ms`.
-  void Observe(Metric metric, double median, int64_t time_ms, double tick_seconds);
+  // Median and mean over all machines of one activity metric or of GPU utilisation, for the tick that ended at
+  // `time_ms`.
+  void Observe(Metric metric, double median, double mean, int64_t time_ms, double tick_seconds);
 
   // Since when everything stands while GPUs are busy; 0 = it does not.
   int64_t stuck_since_ms() const { return stuck_since_ms_; }
@@ -50,20 +58,38 @@ class JobActivity {
   double loss() const { return loss_; }
 
  private:
-  struct Activity {
+  // Of the median or the mean over machines.
+  struct Level {
     double usual = 0;
-    double recent = 0;
     double now = 0;
+    std::array<double, kSmoothings.size()> first = {};  // smoothed once
+    std::array<double, kSmoothings.size()> recent = {};
+    // Mean square of recent / usual - 1, told by what is above 0 alone: a job that slows down must not hide in it.
+    std::array<double, kSmoothings.size()> swing = {};
+
+    void Begin(double value);
+    void Restart();
+    void Smooth(double tick_seconds);
+    void LearnSwing(double tick_seconds, double memory_seconds);
+    double Loss() const;  // of the last tick
+    // What it does less than usual, as far as that is more than it swings by.
+    double SlowerBy() const;
+  };
+  struct Activity {
+    Level median;
+    Level mean;
     double seconds = 0;  // observed
   };
 
   void Conclude(int64_t time_ms);
+  void Resume();
 
   std::map<Metric, Activity> series_;
   double utilisation_ = -1;  // -1 = unknown
   int64_t stuck_since_ms_ = 0;
   int64_t standing_since_ms_ = 0;
   int64_t slower_since_ms_ = 0;
+  int64_t slower_last_ms_ = 0;
   double loss_ = 0;
 };
 

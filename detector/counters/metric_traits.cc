@@ -34,6 +34,22 @@ constexpr Metric kActivityMetrics[] = {
     kGpuPowerWatts, kGpuEnergyJoulesTotal, kGpuTensorActiveRatio, kIbReceiveBytesTotal, kIbTransmitBytesTotal,
 };
 
+// What a machine without work or strangled does less of. Not energy alone: clocks and utilisation rise while it
+// waits.
+constexpr Metric kWorkMetrics[] = {
+    kGpuPowerWatts,       kGpuEnergyJoulesTotal, kGpuTensorActiveRatio,    kGpuGraphicsActiveRatio,
+    kIbReceiveBytesTotal, kIbTransmitBytesTotal, kGpuNvlinkBytesPerSecond,
+};
+
+// Of kernel counters that are read once a second: what they can tell apart on dozens of cores.
+constexpr Metric kFineMetrics[] = {
+    kHostCpuIowaitRatio,
+    kHostPressureCpuSomeRatio,
+    kHostPressureIoSomeRatio,
+    kHostPressureIoFullRatio,
+};
+constexpr double kFineResolution = 0.001;
+
 // Full most of the time, so that small differences say more about the ceiling than about the machine.
 constexpr Metric kSaturatingMetrics[] = {kGpuUtilizationRatio, kGpuGraphicsActiveRatio};
 constexpr double kSaturatingResolution = 0.06;
@@ -76,6 +92,7 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
     if (absl::EndsWith(name, unit.suffix)) traits.absolute_resolution = unit.absolute_resolution;
   }
   if (In(kSaturatingMetrics, metric)) traits.absolute_resolution = kSaturatingResolution;
+  if (In(kFineMetrics, metric)) traits.absolute_resolution = kFineResolution;
   if (metric == kGpuSmClockHertz) traits.relative_resolution = kClockResolution;
   if (In(kIgnoredMetrics, metric)) {
     traits.family = MetricFamily::kIgnored;
@@ -83,6 +100,7 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
     traits.family = MetricFamily::kDevice;
   }
   traits.is_activity = In(kActivityMetrics, metric);
+  traits.is_work = In(kWorkMetrics, metric);
   return traits;
 }
 

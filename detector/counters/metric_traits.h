@@ -30,6 +30,8 @@ struct MetricTraits {
   bool is_rate = false;
   // Of the job: a job in trouble shows in the median of it over all machines.
   bool is_activity = false;
+  // Work done: more of it than the peers do is an uneven load and no fault; less is.
+  bool is_work = false;
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this
   double absolute_resolution = 0;     // in the metric's unit; of a rate: see ResolutionOf
 };

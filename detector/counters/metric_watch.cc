@@ -75,10 +75,20 @@ void MetricWatch::AppendSigns(int32_t watch, std::vector<CounterSign>* signs) co
   }
 }
 
-double MetricWatch::median() const {
+const PeerGroup* MetricWatch::Largest() const {
   const auto largest = std::max_element(groups_.begin(), groups_.end(),
                                         [](const Group& a, const Group& b) { return a.rows.size() < b.rows.size(); });
-  return largest == groups_.end() ? std::numeric_limits<double>::quiet_NaN() : largest->peers->median();
+  return largest == groups_.end() ? nullptr : largest->peers.get();
+}
+
+double MetricWatch::median() const {
+  const PeerGroup* const largest = Largest();
+  return largest == nullptr ? std::numeric_limits<double>::quiet_NaN() : largest->median();
+}
+
+double MetricWatch::mean() const {
+  const PeerGroup* const largest = Largest();
+  return largest == nullptr ? std::numeric_limits<double>::quiet_NaN() : largest->mean();
 }
 
 }  // namespace lockstep

@@ -53,8 +53,9 @@ class MetricWatch {
   int32_t units() const { return static_cast<int32_t>(units_.size()); }
   int32_t HostOf(int32_t row) const { return units_[static_cast<size_t>(row)].host; }
   const std::string& DeviceOf(int32_t row) const { return units_[static_cast<size_t>(row)].device; }
-  // Of the largest group; NaN = unknown.
+  // Of the largest group; NaN = unknown. The mean counts units that are away, too.
   double median() const;
+  double mean() const;
 
  private:
   struct Unit {
@@ -73,6 +74,7 @@ class MetricWatch {
 
   void Place(int32_t row, int32_t duty);
   void SortByBehaviour();
+  const PeerGroup* Largest() const;
 
   std::string name_;
   Metric metric_;

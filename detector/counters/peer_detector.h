@@ -40,7 +40,8 @@ namespace lockstep {
 struct PeerOptions {
   double false_alarms_per_machine_day = 1e-4;  // one per day of a fleet of 10,000 machines
   double series_per_machine = 128;             // for the budget; DetectMachines counts them
-  int64_t min_persistence_ms = 15'000;         // of one metric alone
+  int64_t min_persistence_ms = 12'000;         // of one metric of a device alone
+  int64_t min_soft_ms = 15'000;                // of load of the host
   int64_t min_pooled_ms = 10'000;              // of several together
   int64_t silent_ms = 45'000;
   int64_t silent_when_stuck_ms = 12'000;
@@ -111,6 +112,10 @@ class PeerDetector {
   void SetCommonAside(int64_t now_ms);
   void SetAmbiguousAside(const std::map<int32_t, std::vector<size_t>>& of_metric);
   std::vector<int32_t> OwnChange(const std::vector<size_t>& signs) const;
+  bool IsHard(const CounterSign& sign) const;
+  bool IsIdle(const CounterSign& sign) const;
+  bool IsTimely(const CounterSign& sign) const;
+  double Weighted(const CounterSign& sign) const;
   void JudgeHost(int32_t host, int64_t now_ms);
   void JudgeSilence(int64_t now_ms);
   void Open(int32_t host, CaseKind kind, double score, int64_t now_ms);
@@ -124,7 +129,9 @@ class PeerDetector {
   uint64_t refused_units_ = 0;
   int common_signs_ = 0;
   std::map<std::pair<int32_t, bool>, int64_t> common_since_ms_;  // by metric and direction; 0 = not now
-  uint64_t gaps_ = 0;                                            // silences that ended
+  double fastest_tick_seconds_ = 1e9;
+  double stuck_factor_ = 1;  // what a sign that began with a hang counts more
+  uint64_t gaps_ = 0;        // silences that ended
   std::vector<CounterSign> signs_;
   std::vector<bool> common_;  // per sign
   std::vector<MachineCase> cases_;

@@ -23,7 +23,7 @@ constexpr double kWildest = 4;        // residuals count no more than so many si
 constexpr double kYoungReach = 3;     // spreads that a baseline may move while its phase is new
 constexpr uint16_t kYoungTicks = 20;
 constexpr uint16_t kResettledTicks = 10;
-constexpr uint16_t kEstablishedTicks = 120;
+constexpr double kEstablishedSeconds = 120;
 constexpr int64_t kWarmUpTicks = 20;
 constexpr uint16_t kMostSeen = 60'000;
 // A healthy machine's normal score among its peers, at most: 1e-7 of them stand further out.
@@ -35,8 +35,20 @@ constexpr double kNoiseFloor = 0.25;     // of the resolution: noise that is 0 w
 // Small shifts for a long time are what imperfectly known noise looks like, too.
 constexpr double kSubtleWeight = 0.65;
 constexpr double kPriorBlocks = 80;
+constexpr double kMemorySeconds = 3;    // how long noise remembers itself, until that is known
+constexpr double kLeastWander = 1.5;    // of what is not known
+constexpr double kNetSeconds = 20;      // over which work is added up
+constexpr double kNetTicks = 3;         // at least
+constexpr double kSampledApart = 0.35;  // of a tick: machines sample so far apart
+constexpr double kDoubtful = 0.15;      // of the evidence: from here on a new phase is learnt with care
 constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
 constexpr double kSmallest = 1e-30;
+
+// How much more sums of noise vary that remembers itself for kMemorySeconds than independent ticks would.
+double UsualWander(double tick_seconds) {
+  const double memory = std::exp(-tick_seconds / kMemorySeconds);
+  return std::max(kLeastWander, (1 + memory) / (1 - memory));
+}
 
 double MedianOf(std::vector<float>& values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
@@ -79,20 +91,27 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const bool without_away = 2 * away_ <= units() && units() - away_ >= static_cast<int32_t>(kFewestValues);
   scratch_.clear();
   double magnitude = 0;
+  double sum = 0;
+  double known = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i]) || (without_away && units_[i].away)) continue;
+    if (std::isnan(values[i])) continue;
+    sum += values[i];
+    ++known;
+    if (without_away && units_[i].away) continue;
     scratch_.push_back(values[i]);
     magnitude += std::abs(values[i]);
   }
   if (scratch_.size() < kFewestValues) return false;
   const auto count = static_cast<double>(scratch_.size());
   const bool first = std::isnan(median_);
+  if (first) wander_ = UsualWander(tick_seconds);
   tick.median = MedianOf(scratch_);
   for (float& value : scratch_) value = std::abs(value - static_cast<float>(tick.median));
   const double spread = kMadToSigma * MedianOf(scratch_) * count / (count - 0.8);
   tick.gain = std::min(0.5, tick_seconds / options_.memory_seconds);
   magnitude_ += (first ? 1 : tick.gain) * (magnitude / count - magnitude_);
   median_ = tick.median;
+  mean_ = sum / known;
 
   const int main_phase = phases_.main_phase();
   const PhaseTable::Match match =
@@ -118,6 +137,9 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   tick.farthest = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
   const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
   tick.cap = options_.evidence * std::min(kLargestStep, share);
+  tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
+  tick.regime = regime;
+  tick.established = std::max<double>(kYoungTicks, kEstablishedSeconds / tick_seconds);
   return true;
 }
 
@@ -128,7 +150,7 @@ double PeerGroup::Residual(Unit& unit, double value, const Tick& tick) const {
   const float usual = unit.baseline[tick.inherited_from];
   if (unit.seen[tick.phase] == 0) unit.baseline[tick.phase] = usual;
   const float here = unit.baseline[tick.phase];
-  if (unit.seen[tick.phase] >= kEstablishedTicks) return distance - here;
+  if (unit.seen[tick.phase] >= tick.established) return distance - here;
   return distance - std::clamp<double>(distance, std::min(here, usual), std::max(here, usual));
 }
 
@@ -145,7 +167,7 @@ void PeerGroup::Sum(Unit& unit, double score, const Tick& tick) const {
   }
 }
 
-void PeerGroup::Learn(Unit& unit, double sigma, double value, const Tick& tick) {
+void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick) {
   const double residual = (value - tick.median) / tick.spread - unit.baseline[tick.phase];
   noise_sum_ += std::min(std::abs(residual), kWildest * tick.noise);
   ++learnt_;
@@ -157,13 +179,15 @@ void PeerGroup::Learn(Unit& unit, double sigma, double value, const Tick& tick) 
     unit.block_sum = 0;
     unit.block_ticks = 0;
   }
-  const double own = std::abs(residual) / tick.noise;
+  // Around where it was lately: a unit that has moved has become no noisier.
+  const double own = std::abs(residual - unit.excess / tick.spread) / tick.noise;
   unit.own_noise += static_cast<float>(2 * tick.gain * (kMeanToSigma * std::min(own, kWildest) - unit.own_noise));
 
   uint16_t& seen = unit.seen[tick.phase];
   float& baseline = unit.baseline[tick.phase];
   const double weight = std::max(tick.gain, 1.0 / (1 + seen));
-  const double reach = seen < kYoungTicks ? kYoungReach * tick.between / tick.spread : kWildest * tick.noise;
+  const double young = doubtful ? tick.noise : kYoungReach * tick.between / tick.spread;
+  const double reach = seen < kYoungTicks ? young : kWildest * tick.noise;
   const double learnt = baseline + weight * std::clamp(residual, -reach, reach);
   baseline = static_cast<float>(std::clamp(learnt, -tick.farthest, tick.farthest));
   if (seen < kMostSeen) ++seen;
@@ -176,6 +200,26 @@ void PeerGroup::Learn(Unit& unit, double sigma, double value, const Tick& tick) 
   unit.usual += static_cast<float>(tick.gain * (value - unit.usual));
 }
 
+// Adds up work and usual work, so that what one machine only samples earlier than another cancels.
+void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) const {
+  if (!traits_.is_work || tick.regime != 0 || tick.median <= 0) return;
+  const bool first = unit.net_median == 0;
+  unit.net_value += static_cast<float>((first ? 1 : tick.net_gain) * (value - unit.net_value));
+  unit.net_median += static_cast<float>((first ? 1 : tick.net_gain) * (tick.median - unit.net_median));
+  const double ratio = unit.net_value / unit.net_median;
+  const double weight = first ? 1 : calm ? std::max(tick.gain, 1.0 / (1 + unit.net_ticks)) : 0;
+  unit.net_usual += static_cast<float>(weight * (ratio - unit.net_usual));
+  if (calm && unit.net_ticks < kMostSeen) ++unit.net_ticks;
+}
+
+// False while what looks like less work may be work seen at another moment.
+bool PeerGroup::IsNet(const Unit& unit, bool up, const Tick& tick) const {
+  if (!traits_.is_work || tick.regime != 0 || unit.net_median <= 0) return true;
+  const double change = unit.net_value / unit.net_median - unit.net_usual;
+  const double apart = kSampledApart * tick.net_gain * phases_.Range(tick.regime) / unit.net_median;
+  return (up ? change : -change) > apart;
+}
+
 void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick) {
   const Unit& unit = units_[static_cast<size_t>(index)];
   for (int side = 0; side < kSides; ++side) {
@@ -184,6 +228,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
     const double own = std::max<double>(kMeanToSigma * unit.usual_noise, tick.resolution);
     excursions_.push_back({.unit = index,
                            .up = side == 0,
+                           .net = IsNet(unit, side == 0, tick),
                            .share = share,
                            .level = value,
                            .median = tick.median,
@@ -218,12 +263,13 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     const double raw = residual * tick.spread / sigma;
     const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
     if (ticks_ > kWarmUpTicks) Sum(unit, score, tick);
-    unit.excess += static_cast<float>(kRecentWeight * (residual * tick.spread - unit.excess));
-    unit.recent += static_cast<float>(kRecentWeight * (value - unit.recent));
     const double evidence = std::max(Evidence(unit, 0), Evidence(unit, 1));
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
-    if (calm || settling) Learn(unit, noise, value, tick);
+    if (calm || settling) Learn(unit, noise, value, evidence > kDoubtful * options_.evidence, tick);
+    AddUp(unit, value, calm, tick);
+    unit.excess += static_cast<float>(kRecentWeight * (residual * tick.spread - unit.excess));
+    unit.recent += static_cast<float>(kRecentWeight * (value - unit.recent));
     unit.away = evidence > kAwayShare * options_.evidence;
     away_ += unit.away ? 1 : 0;
     if (evidence >= kWorthMention * options_.evidence) List(static_cast<int32_t>(i), value, sigma, tick);

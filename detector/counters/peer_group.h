@@ -41,6 +41,7 @@ struct PeerGroupOptions {
 struct Excursion {
   int32_t unit = -1;
   bool up = false;
+  bool net = true;       // false while it may be work that the unit only sampled at another moment than its peers
   double share = 0;      // of the evidence that an alarm needs; 1 = enough
   double level = 0;      // of the unit, newest
   double median = 0;     // of its peers
@@ -73,12 +74,13 @@ class PeerGroup {
   int32_t hosts() const { return hosts_; }
   // NaN before the first judged tick.
   double median() const { return median_; }
+  // Of all units, those that are away included; NaN before the first judged tick.
+  double mean() const { return mean_; }
   double UsualLevel(int32_t unit) const { return units_[static_cast<size_t>(unit)].usual; }
 
  private:
   static constexpr int kSides = 2;  // up, down
   static constexpr int kBlockTicks = 16;
-  static constexpr double kUsualWander = 6;  // until it is known
 
   struct Unit {
     int32_t host = -1;
@@ -95,6 +97,10 @@ class PeerGroup {
     float usual = 0;        // level, slow mean
     float usual_noise = 0;  // mean distance to it
     float recent = 0;       // level, fast mean
+    float net_value = 0;    // of work: mean over tens of seconds of the unit
+    float net_median = 0;   // and of the medians of the same ticks
+    float net_usual = 0;    // their usual ratio
+    uint16_t net_ticks = 0;
     int64_t onset_ms[kSides] = {};
   };
 
@@ -110,6 +116,9 @@ class PeerGroup {
     double farthest = 0;  // a baseline's limit
     double gain = 0;
     double cap = 0;
+    double net_gain = 0;
+    int regime = 0;
+    double established = 0;  // ticks after which a baseline is trusted
     int phase = 0;
     int inherited_from = 0;
     int64_t time_ms = 0;
@@ -118,7 +127,9 @@ class PeerGroup {
   bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
   double Residual(Unit& unit, double value, const Tick& tick) const;
   void Sum(Unit& unit, double score, const Tick& tick) const;
-  void Learn(Unit& unit, double sigma, double value, const Tick& tick);
+  void Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick);
+  void AddUp(Unit& unit, double value, bool calm, const Tick& tick) const;
+  bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
   double Evidence(const Unit& unit, int side) const;
 
@@ -131,10 +142,11 @@ class PeerGroup {
   int64_t ticks_ = 0;
   double last_spread_ = 1;
   PhaseTable phases_;
-  double magnitude_ = 0;          // slow mean of |value|
-  double wander_ = kUsualWander;  // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
+  double magnitude_ = 0;  // slow mean of |value|
+  double wander_ = 1;     // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
   double blocks_ = 0;
   double median_ = std::numeric_limits<double>::quiet_NaN();
+  double mean_ = std::numeric_limits<double>::quiet_NaN();
   std::vector<float> scratch_;
   std::vector<Excursion> excursions_;
   // Of the current tick.

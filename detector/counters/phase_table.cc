@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace lockstep {
@@ -21,6 +22,17 @@ int PhaseTable::main_phase() const {
   const auto most = std::max_element(phases_.begin(), phases_.end(),
                                      [&](const LevelPhase& a, const LevelPhase& b) { return rank(a) < rank(b); });
   return static_cast<int>(most - phases_.begin());
+}
+
+double PhaseTable::Range(int regime) const {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  for (const LevelPhase& phase : phases_) {
+    if (phase.ticks == 0 || phase.regime != regime) continue;
+    low = std::min(low, phase.center);
+    high = std::max(high, phase.center);
+  }
+  return std::max(0.0, high - low);
 }
 
 PhaseTable::Match PhaseTable::Enter(int regime, double median, double spread, int64_t values, double gain) {

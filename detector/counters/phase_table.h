@@ -42,6 +42,8 @@ class PhaseTable {
   const LevelPhase& at(int phase) const { return phases_[static_cast<size_t>(phase)]; }
   // The one that was seen most.
   int main_phase() const;
+  // From the lowest to the highest center of a regime.
+  double Range(int regime) const;
 
  private:
   std::array<LevelPhase, kPhases> phases_;
