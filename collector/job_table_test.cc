@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -114,6 +115,75 @@ TEST_F(JobTableTest, TheLogBeginsWithAResetAndRisesStrictlyUpToConclusions) {
     EXPECT_GT(now, last);
     last = now;
   }
+}
+
+// Steps of the whole job become twice as long from `from_ns` of the hosts' clocks on.
+void StretchFrom(int64_t from_ns, wire::AgentReport& report) {
+  report.set_monotonic_ns(from_ns + 2 * (report.monotonic_ns() - from_ns));
+  for (wire::ProcessReport& process : *report.mutable_processes()) {
+    process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
+    wire::OperationBatch& batch = *process.mutable_communicators(0)->mutable_operations();
+    for (int i = 0; i < batch.kinds_size(); ++i) {
+      const int64_t delta_ns = batch.enqueued_deltas_ns(i);
+      batch.set_enqueued_deltas_ns(i, i == 0 ? from_ns + 2 * (delta_ns - from_ns) : 2 * delta_ns);
+      batch.set_duration_ns(i, 2 * batch.duration_ns(i));
+    }
+  }
+}
+
+// What the agent of `host` answers: its newest operations, or that recorders watch.
+void Answer(const std::string& host, const std::vector<std::pair<std::string, wire::Command>>& commands,
+            wire::AgentReport& report) {
+  for (const auto& [to, command] : commands) {
+    if (to != host) continue;
+    wire::CommandResult& result = *report.add_command_results();
+    result.set_id(command.id());
+    result.set_job(command.job());
+    result.set_outcome(wire::CommandResult::OUTCOME_DONE);
+    if (!command.has_pull_operations()) continue;
+    for (const wire::ProcessReport& process : report.processes()) {
+      wire::PulledOperations& pulled = *result.add_pulled();
+      pulled.set_rank(process.rank());
+      pulled.set_process_start_ticks(process.process_start_ticks());
+      pulled.set_communicator(process.communicators(0).id());
+      *pulled.mutable_operations() = process.communicators(0).operations();
+    }
+  }
+}
+
+TEST_F(JobTableTest, TransfersAreWatchedWhenEveryStepIsLongerAndNoRankIsToBlame) {
+  JobTable table = MakeTable();
+  for (int second = 0; second < 10; ++second) RunSecond(table, second);
+  const int64_t slow_from_ns = MakeTestReport(10, {.first_step = 91}).monotonic_ns();
+  std::vector<std::pair<std::string, wire::Command>> unanswered;
+  for (int round = 10; round < 30; ++round) {
+    for (int host = 0; host < 2; ++host) {
+      const std::string name = "node-" + std::to_string(host);
+      wire::AgentReport report = MakeTestReport(
+          static_cast<uint64_t>(round) + 1, {.first_rank = 2 * host, .ranks = 2, .first_step = 1 + 10 * round});
+      StretchFrom(slow_from_ns, report);
+      Answer(name, unanswered, report);
+      table.Observe(Slice(name, std::move(report)));
+    }
+    commands_.clear();
+    for (int i = 0; i < 4; ++i) {
+      clock_.Advance(kNanosPerSecond / 2);
+      table.Evaluate();
+    }
+    unanswered = commands_;
+    const auto watch = std::find_if(commands_.begin(), commands_.end(),
+                                    [](const auto& command) { return command.second.has_watch_transfers(); });
+    if (watch == commands_.end()) continue;
+    EXPECT_EQ(watch->second.job(), "train");
+    EXPECT_EQ(watch->second.watch_transfers().duration_ns(), 10 * kNanosPerSecond);
+    EXPECT_EQ(metrics_.watches.requested.Value(), 2);
+    EXPECT_EQ(metrics_.watches.unsent.Value(), 0);
+    EXPECT_GE(round, 11);  // not before somebody looked at the operations
+    std::vector<std::string> lines;
+    EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+    return;
+  }
+  FAIL() << "nobody asked for transfers; " << metrics_.pulls.requested.Value() << " pulls";
 }
 
 TEST_F(JobTableTest, ReplayOfTheLogGivesTheSameConclusionsByteForByte) {

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/types/span.h"
 #include "base/check.h"
+#include "sim/capture/operation_batch.h"
 
 namespace lockstep {
 namespace {
@@ -16,25 +17,6 @@ constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kProcessStartTicks = 360'000;
 constexpr size_t kMaxPulledBytes = 2 << 20;   // of one answer; as an agent's
 constexpr size_t kPulledOperationBytes = 24;  // on the wire, about
-
-void AppendOperations(const std::vector<const TraceOperation*>& operations, wire::OperationBatch& batch) {
-  batch.set_stride(1);
-  int64_t sequence = 0;
-  int64_t enqueue_ns = 0;
-  for (const TraceOperation* op : operations) {
-    const int64_t enqueued_ns = op->enqueue_ns + kBootNanos;
-    batch.add_kinds(static_cast<uint32_t>(op->kind));
-    batch.add_sequence_deltas(static_cast<int64_t>(op->sequence) - sequence);
-    batch.add_enqueued_deltas_ns(enqueued_ns - enqueue_ns);
-    batch.add_start_offsets_ns(op->start_ns - op->enqueue_ns);
-    batch.add_duration_ns(op->duration_ns());
-    batch.add_bytes(op->bytes);
-    batch.add_peers(op->peer);
-    batch.add_timing_qualities(static_cast<uint32_t>(op->quality));
-    sequence = static_cast<int64_t>(op->sequence);
-    enqueue_ns = enqueued_ns;
-  }
-}
 
 }  // namespace
 
@@ -166,7 +148,7 @@ void AgentReports::AppendCommunicator(int32_t communicator, const Progress& prog
     in_flight.set_bytes(op.bytes);
     in_flight.set_peer(op.peer);
   }
-  if (!progress.finished_now.empty()) AppendOperations(progress.finished_now, *to.mutable_operations());
+  if (!progress.finished_now.empty()) AppendToBatch(progress.finished_now, *to.mutable_operations());
 }
 
 void AgentReports::Answer(size_t host, const wire::Command& command, int32_t tick, wire::CommandResult& result) const {
@@ -210,7 +192,7 @@ void AgentReports::PullRank(size_t rank_index, const wire::PullOperations& pull,
     pulled.set_rank(trace_.ranks[rank_index].rank);
     pulled.set_process_start_ticks(kProcessStartTicks + trace_.ranks[rank_index].gpu);
     pulled.set_communicator(communicator_ids_[communicator]);
-    AppendOperations(operations, *pulled.mutable_operations());
+    AppendToBatch(operations, *pulled.mutable_operations());
   }
 }
 

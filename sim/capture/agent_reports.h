@@ -16,13 +16,12 @@
 #include "detector/trace/trace.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
+#include "sim/capture/operation_batch.h"
 #include "sim/episode.h"
 
 namespace lockstep {
 
 inline constexpr int64_t kReportIntervalNanos = 1'000'000'000;
-// The simulated hosts were booted so long before the job began.
-inline constexpr int64_t kBootNanos = 3'600'000'000'000;
 
 class AgentReports {
  public:
