@@ -159,8 +159,8 @@ TEST_F(JobTableTest, TransfersAreWatchedWhenEveryStepIsLongerAndNoRankIsToBlame)
   for (int round = 10; round < 30; ++round) {
     for (int host = 0; host < 2; ++host) {
       const std::string name = "node-" + std::to_string(host);
-      wire::AgentReport report = MakeTestReport(
-          static_cast<uint64_t>(round) + 1, {.first_rank = 2 * host, .ranks = 2, .first_step = 1 + 10 * round});
+      wire::AgentReport report = MakeTestReport(static_cast<uint64_t>(round) + 1,
+                                                {.first_rank = 2 * host, .ranks = 2, .first_step = 1 + 10 * round});
       StretchFrom(slow_from_ns, report);
       Answer(name, unanswered, report);
       table.Observe(Slice(name, std::move(report)));
