@@ -161,7 +161,7 @@ struct HostReport {
   std::vector<MetricSample> samples;
   std::vector<KernelEvent> kernel_events;
   std::vector<PullAnswer> answers;
-  std::optional<RasAnswer> ras;  // this host has asked NCCL's RAS service since its last report, and got an answer
+  std::optional<RasStatement> ras;  // this host has asked NCCL's RAS service since its last report, and got an answer
 };
 
 }  // namespace lockstep

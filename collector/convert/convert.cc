@@ -326,7 +326,7 @@ absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, Convert
   RETURN_IF_ERROR(FillSamples(report, to, losses));
   RETURN_IF_ERROR(FillKernelEvents(report, to, losses));
   RETURN_IF_ERROR(FillAnswers(input, to, losses));
-  if (report.has_nccl_ras()) to.ras = ToRasAnswer(report.nccl_ras(), losses);
+  if (report.has_nccl_ras()) to.ras = ToRasStatement(report.nccl_ras(), losses);
   return to;
 }
 

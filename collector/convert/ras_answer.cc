@@ -28,7 +28,7 @@ RasClaimKind KindOf(const wire::NcclRasMissingRank& missing) {
   return missing.unresponsive() ? RasClaimKind::kUnresponsive : RasClaimKind::kMissing;
 }
 
-void Add(RasClaim claim, RasAnswer& to, ConvertLosses& losses) {
+void Add(RasClaim claim, RasStatement& to, ConvertLosses& losses) {
   if (claim.rank < 0 || claim.rank >= claim.size) {
     ++losses.odd_ras_claims;
   } else {
@@ -36,7 +36,7 @@ void Add(RasClaim claim, RasAnswer& to, ConvertLosses& losses) {
   }
 }
 
-void Append(const wire::NcclRasCommunicator& finding, RasAnswer& to, ConvertLosses& losses) {
+void Append(const wire::NcclRasCommunicator& finding, RasStatement& to, ConvertLosses& losses) {
   const RasClaim any = {.communicator = finding.id(), .size = finding.size()};
   for (const wire::NcclRasMissingRank& missing : finding.missing()) {
     RasClaim claim = any;
@@ -79,8 +79,8 @@ absl::Status CheckRas(const wire::NcclRasReport& from) {
   return absl::OkStatus();
 }
 
-RasAnswer ToRasAnswer(const wire::NcclRasReport& from, ConvertLosses& losses) {
-  RasAnswer to;
+RasStatement ToRasStatement(const wire::NcclRasReport& from, ConvertLosses& losses) {
+  RasStatement to;
   to.asked_host_ns = std::clamp<int64_t>(from.asked_monotonic_ns(), 0, kMaxMonotonicNanos);
   to.communicators = from.communicators();
   to.left_out = from.findings_left_out();

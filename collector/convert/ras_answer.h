@@ -15,7 +15,7 @@ absl::Status CheckRas(const wire::NcclRasReport& from);
 
 // One claim for each rank that a finding names, but for ranks that cannot be members, which are counted. REQUIRES:
 // CheckRas is OK. Pure.
-RasAnswer ToRasAnswer(const wire::NcclRasReport& from, ConvertLosses& losses);
+RasStatement ToRasStatement(const wire::NcclRasReport& from, ConvertLosses& losses);
 
 }  // namespace lockstep
 

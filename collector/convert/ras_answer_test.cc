@@ -46,7 +46,7 @@ JobEngine::Conclusion Tell(JobEngine& engine, wire::AgentReport report, int64_t 
   return engine.Evaluate(received_ns);
 }
 
-TEST(RasAnswerTest, EachNamedRankIsAClaimAndImpossibleOnesAreCounted) {
+TEST(RasStatementTest, EachNamedRankIsAClaimAndImpossibleOnesAreCounted) {
   wire::NcclRasReport report;
   AddBehind(2, report);
   wire::NcclRasCommunicator& finding = *report.mutable_findings(0);
@@ -61,7 +61,7 @@ TEST(RasAnswerTest, EachNamedRankIsAClaimAndImpossibleOnesAreCounted) {
   finding.set_missing_left_out(5);
   ASSERT_OK(CheckRas(report));
   ConvertLosses losses;
-  const RasAnswer answer = ToRasAnswer(report, losses);
+  const RasStatement answer = ToRasStatement(report, losses);
   EXPECT_EQ(losses.odd_ras_claims, 2u);
   EXPECT_EQ(answer.left_out, 5u);
   ASSERT_EQ(answer.claims.size(), 2u);
@@ -74,7 +74,7 @@ TEST(RasAnswerTest, EachNamedRankIsAClaimAndImpossibleOnesAreCounted) {
   EXPECT_EQ(answer.claims[1].highest, 31u);
 }
 
-TEST(RasAnswerTest, AJobWithoutRecordersIsJudgedByRasOnceNothingHasMovedForLong) {
+TEST(RasStatementTest, AJobWithoutRecordersIsJudgedByRasOnceNothingHasMovedForLong) {
   JobEngine engine({});
   JobEngine::Conclusion conclusion;
   for (int i = 0; i < 3; ++i) {
@@ -123,7 +123,7 @@ wire::AgentReport Stuck(uint64_t sequence, int64_t steps, int64_t age_ns) {
   return report;
 }
 
-TEST(RasAnswerTest, WhatRasSaysOfTheRankThatOthersWaitForIsQuoted) {
+TEST(RasStatementTest, WhatRasSaysOfTheRankThatOthersWaitForIsQuoted) {
   JobEngine engine({});
   uint64_t sequence = 1;
   for (; sequence <= 6; ++sequence) {

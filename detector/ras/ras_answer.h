@@ -39,7 +39,7 @@ struct RasClaim {
   bool operator==(const RasClaim&) const = default;
 };
 
-struct RasAnswer {
+struct RasStatement {
   int64_t asked_host_ns = 0;  // clock of the host that asked
   uint32_t communicators = 0;
   uint32_t left_out = 0;  // claims that NCCL makes and the agent had no room for

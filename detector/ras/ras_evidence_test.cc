@@ -47,7 +47,7 @@ class RasTest : public ::testing::Test {
   // The same answer to `times` questions, 20 s apart; the last one just now.
   void Say(const std::vector<RasClaim>& claims, int times, uint32_t left_out = 0) {
     for (int i = times - 1; i >= 0; --i) {
-      const RasAnswer answer{.asked_host_ns = 0, .communicators = 2, .left_out = left_out, .claims = claims};
+      const RasStatement answer{.asked_host_ns = 0, .communicators = 2, .left_out = left_out, .claims = claims};
       memory_.Observe("h0", answer, kNow - i * 20 * kSecond, 0);
     }
   }

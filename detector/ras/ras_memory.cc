@@ -32,7 +32,7 @@ bool RasMemory::MakeRoom(int64_t asked_ns) {
   return true;
 }
 
-void RasMemory::Observe(const std::string& host, const RasAnswer& answer, int64_t received_ns, int64_t host_ns) {
+void RasMemory::Observe(const std::string& host, const RasStatement& answer, int64_t received_ns, int64_t host_ns) {
   const int64_t asked_ns = received_ns - std::max<int64_t>(0, host_ns - answer.asked_host_ns);
   if (!askers_.contains(host) && !MakeRoom(asked_ns)) {
     ++refused_;

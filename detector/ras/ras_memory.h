@@ -34,7 +34,7 @@ class RasMemory {
   static constexpr int64_t kFreshNs = 45 * kNanosPerSecond;
 
   // Takes in an answer that came with a report received at `received_ns` and made at `host_ns` of the host's clock.
-  void Observe(const std::string& host, const RasAnswer& answer, int64_t received_ns, int64_t host_ns);
+  void Observe(const std::string& host, const RasStatement& answer, int64_t received_ns, int64_t host_ns);
 
   // All fresh claims, by communicator, rank, kind and operation; of equal ones that which has stood the longest.
   std::vector<RasStanding> Fresh(int64_t watermark_ns) const;

@@ -20,7 +20,7 @@ RasClaim Behind(int32_t rank, uint64_t highest) {
           .ranks_behind = 1};
 }
 
-RasAnswer Answer(std::vector<RasClaim> claims) {
+RasStatement Answer(std::vector<RasClaim> claims) {
   return {.asked_host_ns = 0, .communicators = 1, .left_out = 0, .claims = std::move(claims)};
 }
 
