@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRunsPerCause = 2;
 constexpr size_t kMaxComparedPeers = 64;
-constexpr double kMaxIncomplete = 0.01;  // of the instances
+constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr int32_t kSameOnsetSteps = 1;
 
 // What a healthy rank would need less. Where collectives run beside the work, peers that wait in them seem to work less
@@ -116,8 +116,9 @@ class Gains {
       const double first = prepared.recorded - prepared.replay->Run(alone);
       const double last = prepared.replay->Run(HealingOfAllBut(number, step)) - prepared.all_healed;
       gain->seconds_per_step = first;
-      // What hides behind another cause counts against the step without that one: that is where it will be felt.
-      const double healed = prepared.all_healed + std::max(0.0, last);
+      // What hides behind another cause counts against the step without that one: that is where it will be felt. Beside
+      // a slow path it does not: who waits for that path beside its work seems to work longer.
+      const double healed = channels_.empty() ? prepared.all_healed + std::max(0.0, last) : prepared.recorded;
       if (last > 0 && healed > 0 && last / healed > first / prepared.recorded) {
         gain->seconds_per_step = last;
         gain->step_seconds = healed;
@@ -125,7 +126,7 @@ class Gains {
       gain->replayed = true;
     }
     // Lost records hide who waited for whom. Then the cause costs at least what it exceeds the next of its peers by.
-    if (prepared.replay->incomplete_share() > kMaxIncomplete) {
+    if (prepared.replay->hidden_share() > kMaxHidden) {
       const double over_next = ExcessOf(cause.suspects.front()) - NextExcess(cause.suspects.front());
       gain->replayed &= over_next <= gain->seconds_per_step;
       gain->seconds_per_step = std::max(gain->seconds_per_step, over_next);
@@ -143,11 +144,12 @@ class Gains {
       if ((*told)[i] == 0 && causes_[i].kind == first.kind && same_onset) event.push_back(i);
     }
     const int32_t step = TypicalStep(first.suspects.front());
-    if (event.size() < kMinEventCauses || step < 0) return;
+    // Beside a slow path many seem to work longer, because they wait for it beside their work.
+    if (event.size() < kMinEventCauses || step < 0 || !channels_.empty()) return;
     Prepared& prepared = At(step);
     if (prepared.recorded <= 0) return;
     double healed = prepared.all_healed;
-    if (event.size() < causes_.size() || !channels_.empty()) {
+    if (event.size() < causes_.size()) {
       if (spent_ + prepared.replay->operations() > kMaxReplayedOperations) return;
       spent_ += prepared.replay->operations();
       Healing healing;

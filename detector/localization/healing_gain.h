@@ -3,7 +3,8 @@
 // For each cause two gains are taken and the larger counts: healing it alone, and healing it when all other causes are
 // healed already. With several equally slow ranks healing one alone gives nothing back, and yet each of them has to go.
 // Three causes or more of one kind with one onset are one event: a driver, a room, a rack. What each costs hides behind
-// the others wherever ranks wait for several of them, so that what counts is what healing all of them gives back.
+// the others wherever ranks wait for several of them, so that what counts is what healing all of them gives back
+// (not beside a slow path, for which others wait beside their work and so seem to work longer).
 // The typical step is the one of median length among the usual steps of the stretch. Replays are bounded by
 // kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
 // what healing all together gives back. Pure.

@@ -98,6 +98,17 @@ void StepReplay::Connect(const TraceAnalysis& analysis) {
   }
 }
 
+// Neighbours disagree by an operation or two on where a step ends: a member that is merely in the next step is known.
+bool StepReplay::HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const {
+  const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
+  if (!analysis.matched.Complete(instance, *analysis.trace)) return true;
+  const absl::Span<const uint32_t> members = analysis.matched.MembersOf(instance);
+  return std::any_of(members.begin(), members.end(), [&](uint32_t operation) {
+    const StepRange& range = analysis.steps.Of(static_cast<size_t>(analysis.matched.rank_of[operation]), step_);
+    return !range.complete && (operation < range.begin || operation >= range.end);
+  });
+}
+
 // Whoever left no record may be the one that the others waited for: then the shortest known time inside is a wait. What
 // complete instances of the same kind took is the better guess.
 void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
@@ -120,7 +131,9 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
     }
   }
   if (incomplete.empty()) return;
-  incomplete_share_ = static_cast<double>(incomplete.size()) / static_cast<double>(instance_.size());
+  const auto hidden = std::count_if(incomplete.begin(), incomplete.end(),
+                                    [&](uint32_t meeting) { return HidesMember(analysis, meeting); });
+  hidden_share_ = static_cast<double>(hidden) / static_cast<double>(instance_.size());
   std::vector<float> usual(kinds, -1);
   for (size_t kind = 0; kind < kinds; ++kind) {
     if (!complete[kind].empty()) usual[kind] = static_cast<float>(MedianInPlace(&complete[kind]));

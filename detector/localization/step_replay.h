@@ -48,8 +48,9 @@ class StepReplay {
   // By node: ranks one after the other, each by rising start. Indices into Trace::operations; seconds.
   absl::Span<const uint32_t> operation_of_node() const { return operation_; }
   absl::Span<const float> recorded_own() const { return recorded_own_; }
-  // Share of the instances of which some member left no record: their waits cannot be told from transfers.
-  double incomplete_share() const { return incomplete_share_; }
+  // Share of the instances of which some member left no record, or none that could be placed: their waits cannot be
+  // told from transfers.
+  double hidden_share() const { return hidden_share_; }
 
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
   double Run(const Healing& healing);
@@ -71,6 +72,7 @@ class StepReplay {
   void Collect(const TraceAnalysis& analysis);
   void GuessUnknownOwn(size_t first);
   void Connect(const TraceAnalysis& analysis);
+  bool HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const;
   void TrustIncompleteLess(const TraceAnalysis& analysis);
   void Prepare(const Healing& healing);
   void Advance(uint32_t rank);
@@ -79,7 +81,7 @@ class StepReplay {
 
   const TraceAnalysis* analysis_;
   int32_t step_;
-  double incomplete_share_ = 0;
+  double hidden_share_ = 0;
   // By node: an operation of the step; nodes of one rank follow one another by rising start.
   std::vector<uint32_t> operation_;
   std::vector<uint32_t> after_;  // node; kNone = the beginning of the step
