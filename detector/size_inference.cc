@@ -22,6 +22,10 @@ bool ProvesEntering(const Operation& operation) {
 
 int32_t SizeInference::Observe(int32_t rank, const CommunicatorView& view, int64_t received_ns, Roster* roster) {
   if (view.size > 0 || view.communicator_rank < 0) return view.size;
+  if (members_ == kMaxMembers && !communicators_.contains(view.id)) {
+    ++refused_;
+    return 0;
+  }
   Unsized& communicator = communicators_[view.id];
   const bool believed = communicator.size > 0;
   Note(rank, view, received_ns, &communicator);

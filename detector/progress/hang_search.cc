@@ -34,7 +34,7 @@ bool SameBytesNeeded(OperationKind kind) {
 // Something to sort by.
 using TuningKey = std::tuple<CollectiveAlgorithm, CollectiveProtocol, uint16_t>;
 TuningKey KeyOf(const Tuning& tuning) { return {tuning.algorithm, tuning.protocol, tuning.channels}; }
-Tuning TuningOf(const TuningKey& key) { return std::make_from_tuple<Tuning>(key); }
+Tuning TuningOf(const TuningKey& key) { return {std::get<0>(key), std::get<1>(key), std::get<2>(key)}; }
 
 class Search {
  public:
