@@ -2,17 +2,21 @@
 //
 // Every metric is watched by itself (metric_watch.h, peer_group.h); this puts together what the metrics of one machine
 // say and asks whether it is a machine's fault at all:
-// - Pooling. The three metrics of a machine with the most evidence add up, a soft one (load of the host, traffic of its
-//   management network) counting a quarter; an alarm needs 1, plus kPerMetric for each metric beyond the first.
-// - Witness. Soft metrics alone accuse nobody unless the job is hurt at the time (job_activity.h): a backup is no
-// fault.
-// - Many at once. When more than `most_at_once` of the machines go the same way in one metric, the cause is common:
-//   nothing that began on them at the time accuses anybody, and after a minute their new places are the usual ones.
+// - Pooling. The three metrics of a machine with the most evidence add up; an alarm needs 1, plus kPerMetric for each
+//   metric beyond the first. Load of the host (CPU, pressure, disk, management network) is one sign however many metrics
+//   show it, and counts a quarter.
+// - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did; then it
+//   counts in full: a backup is no fault. More work than the peers do is no sign of a fault either.
+// - Hangs. What stopped working at the very moment at which the job did needs only the evidence of one look at all
+//   machines (EvidenceInHang): something is at fault then.
+// - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
+//   work, the cause is common: nothing that began on them at the time accuses anybody, and after a minute their new
+//   places are the usual ones.
 // - Few machines. Of two or three machines the median cannot tell which one changed: then the one whose level left its
 //   own past, while the others' did not, is accused, or nobody. One machine is never accused.
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the
-//   job got stuck at the same moment, provided that a chance gap of some machine at that moment is unlikely among so
-//   many machines.
+//   job got stuck at the same moment and nothing else explains that: neither another machine that fell silent nor one
+//   that stopped working.
 //
 // Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 200 bytes
 // per unit, at most max_units units and max_metrics metrics; the rest is refused and counted. Not thread-safe.

@@ -111,6 +111,22 @@ TEST(PeerDetectorTest, WhatMovesManyMachinesIsNoMachinesFault) {
   EXPECT_TRUE(DetectMachines(Job(60, 5, Scale(0, 60, Metric::kGpuPowerWatts, 0.6)), {}).empty());
 }
 
+TEST(PeerDetectorTest, MoreWorkThanThePeersDoIsNoFault) {
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 8, Scale(3, 1, Metric::kIbTransmitBytesTotal, 1.3)), {})),
+            std::vector<int32_t>());
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 8, Scale(3, 1, Metric::kIbTransmitBytesTotal, 0.7)), {})),
+            std::vector<int32_t>({3}));
+}
+
+TEST(PeerDetectorTest, WorkSampledAtAnotherMomentIsNoLessWork) {
+  // One machine sees a fifth of each burst one second later.
+  const Twist late = [](int host, int second, Metric metric, double value) {
+    if (host != 5 || metric != Metric::kIbTransmitBytesTotal || second < kOnset) return value;
+    return value + (second % 10 == 7 ? -0.2 : second % 10 == 0 ? 0.2 : 0) * 27e9;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(24, 9, late), {})), std::vector<int32_t>());
+}
+
 TEST(PeerDetectorTest, LoadOfAHostAccusesItOnlyIfTheJobSuffers) {
   const auto backup = Scale(3, 1, Metric::kHostCpuBusyRatio, 4);
   EXPECT_TRUE(DetectMachines(Job(16, 6, backup), {}).empty());

@@ -12,10 +12,12 @@
 //    independent (the effective sample size, measured); and wider still while the phase is new to the unit.
 // 4. Two CUSUM sums (false_alarm_budget.h) in either direction: for gross changes (kGross sigma) and subtle ones
 //    (1 sigma). No tick adds more than its share, so that an alarm needs min_persistence at least.
+// 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
+//    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net).
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
-// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 120 bytes per
+// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 140 bytes per
 // unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
