@@ -3,9 +3,10 @@
 // Every metric is watched by itself (metric_watch.h, peer_group.h); this puts together what the metrics of one machine
 // say and asks whether it is a machine's fault at all:
 // - Pooling. The three metrics of a machine with the most evidence add up; an alarm needs 1, plus kPerMetric for each
-//   metric beyond the first. Load of the host (CPU, pressure, disk, management network) is one sign however many metrics
-//   show it, and counts a quarter.
-// - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did; then it
+//   metric beyond the first. Load of the host (CPU, pressure, disk, management network) is one sign however many
+//   metrics show it, and counts a quarter.
+// - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did; then
+// it
 //   counts in full: a backup is no fault. More work than the peers do is no sign of a fault either.
 // - Hangs. What stopped working at the very moment at which the job did needs only the evidence of one look at all
 //   machines (EvidenceInHang): something is at fault then.
