@@ -41,6 +41,9 @@ constexpr Metric kWorkMetrics[] = {
     kIbReceiveBytesTotal, kIbTransmitBytesTotal, kGpuNvlinkBytesPerSecond,
 };
 
+// Comes in bursts that sampling cuts anywhere.
+constexpr Metric kTrafficMetrics[] = {kIbReceiveBytesTotal, kIbTransmitBytesTotal};
+
 // Of kernel counters that are read once a second: what they can tell apart on dozens of cores.
 constexpr Metric kFineMetrics[] = {
     kHostCpuIowaitRatio,
@@ -101,6 +104,7 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
   }
   traits.is_activity = In(kActivityMetrics, metric);
   traits.is_work = In(kWorkMetrics, metric);
+  traits.is_traffic = In(kTrafficMetrics, metric);
   return traits;
 }
 

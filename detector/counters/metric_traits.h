@@ -32,6 +32,7 @@ struct MetricTraits {
   bool is_activity = false;
   // Work done: more of it than the peers do is an uneven load and no fault; less is.
   bool is_work = false;
+  bool is_traffic = false;            // work that comes in bursts
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this
   double absolute_resolution = 0;     // in the metric's unit; of a rate: see ResolutionOf
 };

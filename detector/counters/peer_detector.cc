@@ -33,7 +33,9 @@ constexpr double kStillAway = 2;           // deviations from the peers, of a so
 // A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
 // machines, some 40 times in 10,000 machine-days, so that one hang in 40 may accuse wrongly for a budget of 1e-4.
 constexpr double kHangsPerMachineDay = 0.004;
-constexpr double kFreshHosts = 0.7;  // of all must report while one is called silent
+constexpr double kMostBeat = 0.1;        // of the work of a machine, over some 20 s of a new pace
+constexpr int64_t kNewPaceMs = 600'000;  // so long a pace is new
+constexpr double kFreshHosts = 0.7;      // of all must report while one is called silent
 
 }  // namespace
 
@@ -203,10 +205,33 @@ bool PeerDetector::IsTimely(const CounterSign& sign) const {
   return hurt_ && before_ms >= -kTogetherMs && before_ms <= kLongBeforeMs;
 }
 
+// Steps of another length beat with the sampling in another way, on each machine differently. Whoever takes part in
+// them sends as much in each, so that traffic which is hardly less in sum says nothing.
+bool PeerDetector::IsBeat(const CounterSign& sign, int64_t now_ms) const {
+  if (!sign.excursion.net) return true;
+  const bool moved = moved_ms_ != 0 && now_ms - moved_ms_ < kNewPaceMs && activity_.regime() == 0;
+  return moved && watch(sign.watch).traits().is_traffic && std::abs(sign.excursion.net_change) < kMostBeat;
+}
+
+// True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
+// has its cause, and load that comes later is chance.
+bool PeerDetector::IsExplained(const CounterSign& sign) const {
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    const Host& other = hosts_[i];
+    if (static_cast<int32_t>(i) == sign.host || other.broken_ms == 0) continue;
+    const bool is_cause = other.broken_ms >= activity_.hurt_since_ms() - kLongBeforeMs;
+    if (is_cause && std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs) return true;
+  }
+  return false;
+}
+
+// True when the sign, which is no device's, may be what makes the job suffer.
+bool PeerDetector::MayHarm(const CounterSign& sign) const { return IsTimely(sign) && !IsExplained(sign); }
+
 // What a sign counts, in alarms.
 double PeerDetector::Weighted(const CounterSign& sign) const {
   const double share = std::min(sign.excursion.share, kMostOfOne);
-  if (!IsHard(sign)) return share * (IsTimely(sign) ? 1 : kSoftWeight);
+  if (!IsHard(sign)) return share * (MayHarm(sign) ? 1 : kSoftWeight);
   if (!hurt_ || activity_.stuck_since_ms() == 0) return share;
   // Clocks rise to their ceiling while GPUs spin, each to its own.
   if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
@@ -228,7 +253,7 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
     const double weighted = Weighted(sign);
     const bool deviates = weighted >= kDeviating;
     hard = hard || (deviates && IsHard(sign));
-    witness = witness || (deviates && (IsHard(sign) || (IsTimely(sign) && sign.excursion.sigmas >= kStillAway)));
+    witness = witness || (deviates && (IsHard(sign) || (MayHarm(sign) && sign.excursion.sigmas >= kStillAway)));
     if (counted == kPooledMetrics || weighted < kCounted) continue;
     onset_ms = std::min(onset_ms, sign.excursion.onset_ms);
     // One foreign process loads several of a host's resources at once: those are one sign.
@@ -244,6 +269,10 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
     // A case ends when little of it is left, so that it does not flicker.
     if (score < kCounted) host.case_since_ms = 0;
     return;
+  }
+  if (hard) {
+    host.broken_ms = now_ms;
+    host.broken_onset_ms = onset_ms;
   }
   Open(index, witness ? CaseKind::kAlarm : CaseKind::kSoft, score, now_ms);
 }
@@ -286,6 +315,7 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
 const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
   cases_.clear();
   hurt_ = activity_.IsHurt(now_ms);
+  if (hurt_ || activity_.regime() != 0) moved_ms_ = now_ms;
   stuck_factor_ = EvidenceNeeded(options_.series_per_machine, 1, options_.false_alarms_per_machine_day) /
                   EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()),
                                  options_.false_alarms_per_machine_day / kHangsPerMachineDay);
@@ -299,7 +329,7 @@ const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
     if (!host.has_signs) host.common_ms = 0;
   }
   for (size_t i = 0; i < signs_.size(); ++i) {
-    if (common_[i] || !signs_[i].excursion.net) continue;
+    if (common_[i] || IsBeat(signs_[i], now_ms)) continue;
     std::vector<size_t>& best = hosts_[static_cast<size_t>(signs_[i].host)].best;
     const auto same =
         std::find_if(best.begin(), best.end(), [&](size_t j) { return signs_[j].watch == signs_[i].watch; });

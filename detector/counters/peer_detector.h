@@ -110,7 +110,9 @@ class PeerDetector {
     int64_t case_since_ms = 0;  // 0 = no case
     int64_t common_ms = 0;      // when it last went where too many went; 0 = since it last had no signs, never
     bool has_signs = false;
-    std::vector<size_t> best;  // into signs_, of the current Conclude
+    int64_t broken_ms = 0;        // when a device of it was last enough to accuse it; 0 = never
+    int64_t broken_onset_ms = 0;  // when that began
+    std::vector<size_t> best;     // into signs_, of the current Conclude
   };
 
   void CollectSigns();
@@ -120,6 +122,9 @@ class PeerDetector {
   bool IsHard(const CounterSign& sign) const;
   bool IsIdle(const CounterSign& sign) const;
   bool IsTimely(const CounterSign& sign) const;
+  bool IsBeat(const CounterSign& sign, int64_t now_ms) const;
+  bool IsExplained(const CounterSign& sign) const;
+  bool MayHarm(const CounterSign& sign) const;
   double Weighted(const CounterSign& sign) const;
   void JudgeHost(int32_t host, int64_t now_ms);
   void JudgeSilence(int64_t now_ms);
@@ -130,6 +135,7 @@ class PeerDetector {
   std::vector<Host> hosts_;
   JobActivity activity_;
   bool hurt_ = false;
+  int64_t moved_ms_ = 0;  // when the job was last not at its usual pace; 0 = never
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;
   int common_signs_ = 0;

@@ -138,6 +138,37 @@ TEST(PeerDetectorTest, LoadOfAHostAccusesItOnlyIfTheJobSuffers) {
   EXPECT_EQ(Accused(DetectMachines(Job(16, 6, harmful), {})), std::vector<int32_t>{3});
 }
 
+// The whole job works less from kOnset on, beside what `twist` does.
+Twist Slower(const Twist& twist) {
+  return [twist](int host, int second, Metric metric, double value) {
+    if (metric == Metric::kGpuPowerWatts && second >= kOnset) value *= 0.85;
+    return twist(host, second, metric, value);
+  };
+}
+
+TEST(PeerDetectorTest, LoadThatComesLaterThanABrokenDeviceIsChance) {
+  const auto load = [](int host, int second, Metric metric, double value) {
+    return host == 3 && metric == Metric::kHostCpuBusyRatio && second >= kOnset + 25 ? 4 * value : value;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, Slower(load)), {})), std::vector<int32_t>{3});
+  const auto device_too = [load](int host, int second, Metric metric, double value) {
+    value = load(host, second, metric, value);
+    return host == 7 && metric == Metric::kGpuPowerWatts && second >= kOnset ? 0.5 * value : value;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, Slower(device_too)), {})), std::vector<int32_t>{7});
+}
+
+TEST(PeerDetectorTest, InStepsOfAnotherLengthHardlyLessTrafficIsNoSign) {
+  const auto less = [](double factor) {
+    return [factor](int host, int second, Metric metric, double value) {
+      return host == 5 && metric == Metric::kIbTransmitBytesTotal && second >= kOnset + 30 ? factor * value : value;
+    };
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(60, 9, less(0.92)), {})), std::vector<int32_t>{5});
+  EXPECT_EQ(Accused(DetectMachines(Job(60, 9, Slower(less(0.92))), {})), std::vector<int32_t>());
+  EXPECT_EQ(Accused(DetectMachines(Job(60, 9, Slower(less(0.7))), {})), std::vector<int32_t>{5});
+}
+
 TEST(PeerDetectorTest, OfTwoMachinesOnlyTheOneThatLeftItsOwnPastIsNamed) {
   EXPECT_EQ(Accused(DetectMachines(Job(3, 7, Scale(1, 1, Metric::kGpuPowerWatts, 0.3)), {})), std::vector<int32_t>{1});
 }

@@ -200,9 +200,12 @@ void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, con
   unit.usual += static_cast<float>(tick.gain * (value - unit.usual));
 }
 
+// A stopped job works nothing that could be added up.
+bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work && tick.regime == 0; }
+
 // Adds up work and usual work, so that what one machine only samples earlier than another cancels.
 void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) const {
-  if (!traits_.is_work || tick.regime != 0 || tick.median <= 0) return;
+  if (!AddsUp(tick) || tick.median <= 0) return;
   const bool first = unit.net_median == 0;
   unit.net_value += static_cast<float>((first ? 1 : tick.net_gain) * (value - unit.net_value));
   unit.net_median += static_cast<float>((first ? 1 : tick.net_gain) * (tick.median - unit.net_median));
@@ -212,10 +215,14 @@ void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) con
   if (calm && unit.net_ticks < kMostSeen) ++unit.net_ticks;
 }
 
+double PeerGroup::NetChange(const Unit& unit) const {
+  return unit.net_median <= 0 ? 0 : unit.net_value / unit.net_median - unit.net_usual;
+}
+
 // False while what looks like less work may be work seen at another moment.
 bool PeerGroup::IsNet(const Unit& unit, bool up, const Tick& tick) const {
-  if (!traits_.is_work || tick.regime != 0 || unit.net_median <= 0) return true;
-  const double change = unit.net_value / unit.net_median - unit.net_usual;
+  if (!AddsUp(tick) || unit.net_median <= 0) return true;
+  const double change = NetChange(unit);
   const double apart = kSampledApart * tick.net_gain * phases_.Range(tick.regime) / unit.net_median;
   return (up ? change : -change) > apart;
 }
@@ -229,6 +236,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
     excursions_.push_back({.unit = index,
                            .up = side == 0,
                            .net = IsNet(unit, side == 0, tick),
+                           .net_change = AddsUp(tick) ? NetChange(unit) : 0,
                            .share = share,
                            .level = value,
                            .median = tick.median,

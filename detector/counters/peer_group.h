@@ -43,14 +43,15 @@ struct PeerGroupOptions {
 struct Excursion {
   int32_t unit = -1;
   bool up = false;
-  bool net = true;       // false while it may be work that the unit only sampled at another moment than its peers
-  double share = 0;      // of the evidence that an alarm needs; 1 = enough
-  double level = 0;      // of the unit, newest
-  double median = 0;     // of its peers
-  double excess = 0;     // recent mean distance to where the unit should be, in the metric's unit
-  double sigmas = 0;     // the same over the noise
-  double own_shift = 0;  // of its level against its own past, in deviations of that past
-  int64_t onset_ms = 0;  // when the sum last left 0
+  bool net = true;        // false while it may be work that the unit only sampled at another moment than its peers
+  double net_change = 0;  // of work: what the unit does more than its usual part of what its peers do, as a share of it
+  double share = 0;       // of the evidence that an alarm needs; 1 = enough
+  double level = 0;       // of the unit, newest
+  double median = 0;      // of its peers
+  double excess = 0;      // recent mean distance to where the unit should be, in the metric's unit
+  double sigmas = 0;      // the same over the noise
+  double own_shift = 0;   // of its level against its own past, in deviations of that past
+  int64_t onset_ms = 0;   // when the sum last left 0
 };
 
 class PeerGroup {
@@ -131,6 +132,8 @@ class PeerGroup {
   void Sum(Unit& unit, double score, const Tick& tick) const;
   void Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick);
   void AddUp(Unit& unit, double value, bool calm, const Tick& tick) const;
+  bool AddsUp(const Tick& tick) const;
+  double NetChange(const Unit& unit) const;
   bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
   double Evidence(const Unit& unit, int side) const;
