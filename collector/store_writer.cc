@@ -172,8 +172,9 @@ bool StoreWriter::TryWriteBatch() {
   if (!status.ok()) return false;
   metrics_.store_entries_written.Increment(static_cast<double>(batch_.log.size()));
   metrics_.store_points_written.Increment(static_cast<double>(batch_.points.size()));
-  for (const auto& [ledger, ticket] : acknowledge_) ledger->PublishStored(ticket.sequence);
+  // Before the acknowledgement: whoever has that may ask at once.
   reports_stored_ += std::exchange(batch_reports_, 0);
+  for (const auto& [ledger, ticket] : acknowledge_) ledger->PublishStored(ticket.sequence);
   acknowledge_.clear();
   batch_ = StoreBatch();
   if (recovered) on_recovered_();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,9 +26,8 @@ using ::testing::HasSubstr;
 class RingReaderTest : public ::testing::Test {
  protected:
   RingReaderTest() : directory_text_(directory_.path().string()) {
-    static ring::RingWriter writers[8];
-    static int used = 0;
-    writer_ = &writers[used++];
+    static std::deque<ring::RingWriter>* const writers = new std::deque<ring::RingWriter>;
+    writer_ = &writers->emplace_back();
     ring::RingOptions options;
     options.directory = directory_text_.c_str();
     options.kind = ring::RecorderKind::kMpi;
