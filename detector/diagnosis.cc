@@ -13,12 +13,15 @@
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
+#include "detector/links/transfer_table.h"
 #include "detector/localization/even_work.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_rank_verdict.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/trace_analysis.h"
+#include "detector/localization/wait_echo.h"
 #include "detector/progress/trace_hang_verdict.h"
 #include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
@@ -51,17 +54,31 @@ void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobRep
   report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
 }
 
-void AddSlowRanks(const TraceAnalysis& analysis, const std::vector<SlowChannel>& slow_channels,
-                  const DiagnosisOptions& options, JobReport* report) {
+// Slow ranks and slow transfers, each at what healing it gives back.
+void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, JobReport* report) {
+  const Trace& trace = *analysis.trace;
+  const TransferTable table = MeasureTransfers(trace, analysis.matched, analysis.roles, analysis.steps);
+  std::vector<SlowLink> links = FindSlowLinks(trace, table, analysis.steps);
+  std::vector<SlowTransfers> transfers;
+  for (const SlowLink& link : links) transfers.push_back(link.transfers);
   PersistenceOptions persistence;
   persistence.min_cost = options.min_cost;
-  const std::vector<Suspect> suspects =
-      FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
-  const std::vector<SlowCause> causes = GroupSuspects(*analysis.trace, analysis.roles, analysis.profile, suspects);
-  const std::vector<HealingGain> gains = GainsOf(analysis, causes, slow_channels);
+  std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+  DropWaitEchoes(trace, analysis.matched, transfers, &suspects);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
+  const HealingGains gains = GainsOf(analysis, causes, transfers);
+  for (size_t i = 0; i < links.size(); ++i) {
+    TellCost(gains.of_transfers[i], &links[i].verdict);
+    if (links[i].verdict.cost.slowdown_fraction >= options.min_cost) {
+      report->verdicts.push_back(std::move(links[i].verdict));
+    }
+  }
+  for (Verdict& verdict : FindStalls(trace, table, analysis.steps, options.min_cost)) {
+    report->verdicts.push_back(std::move(verdict));
+  }
   for (size_t i = 0; i < causes.size(); ++i) {
-    Verdict verdict = SlowRankVerdict(*analysis.trace, causes[i], gains[i]);
-    const double cost = std::max(verdict.cost.slowdown_fraction, gains[i].event_share);
+    Verdict verdict = SlowRankVerdict(trace, causes[i], gains.of_ranks[i]);
+    const double cost = std::max(verdict.cost.slowdown_fraction, gains.of_ranks[i].event_share);
     if (cost >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
 }
@@ -128,9 +145,7 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }
-  SlowLinks links = FindSlowLinks(evidence.trace, analysis.matched, analysis.roles, analysis.steps, options.min_cost);
-  for (Verdict& verdict : links.verdicts) report.verdicts.push_back(std::move(verdict));
-  AddSlowRanks(analysis, links.channels, options, &report);
+  AddSlowness(analysis, options, &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a) != IsHang(b)) return IsHang(a);

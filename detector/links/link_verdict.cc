@@ -32,7 +32,7 @@ class Writer {
   Writer(const Trace& trace, const StepTable& steps, const TransferTable& table, const std::vector<SlowPath>& slow)
       : trace_(trace), steps_(steps), table_(table), slow_(slow) {}
 
-  // A verdict without its cost says nothing yet: `cost` is filled in first.
+  // The cost is a first estimate, by the excess.
   Verdict Write(const PathCause& cause) const {
     const PathWords& word = WordsOf(cause.kind);
     Verdict verdict;
@@ -61,10 +61,6 @@ class Writer {
                          subject, Median(std::move(ratios)),
                          2 * against_past > cause.paths.size() ? "before" : "the same transfers elsewhere",
                          verdict.first_step, cause.paths.size(), cause.predicted, table_.paths.size())});
-    verdict.evidence.push_back(
-        {EvidenceKind::kWhatIf,
-         absl::StrFormat("At the usual transfer time a step would be %.1f ms (%.1f %%) shorter.",
-                         1e3 * verdict.cost.seconds_per_step, 100 * verdict.cost.slowdown_fraction)});
     return verdict;
   }
 
@@ -194,6 +190,26 @@ void ForgetSharedExchanges(const TransferTable& table, std::vector<SlowPath>* sl
   }
 }
 
+// Chance makes a transfer longer, never shorter: fewer steps than kMinSteps before the onset tell a level too, if all
+// that follow are far above it. How much levels vary is then known from the other paths and steps.
+bool IsEarlyOnset(absl::Span<const double> logs, size_t at, double noise) {
+  const double before = *std::max_element(logs.begin(), logs.begin() + static_cast<std::ptrdiff_t>(at));
+  const std::vector<double> after(logs.begin() + static_cast<std::ptrdiff_t>(at), logs.end());
+  const double jump = Median(after) - before;
+  return jump >= std::max(std::log(kMinRatio), kMinDeviations * noise) &&
+         *std::min_element(after.begin(), after.end()) >= before + jump / 2;
+}
+
+// Where the ratio jumps up for good; 0 = it does not.
+size_t OnsetOf(absl::Span<const double> logs, double noise) {
+  const LevelShift shift = FindLevelShift(logs, kMinSteps);
+  if (shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations) return shift.at;
+  for (size_t at = 1; at < kMinSteps && at + kMinSteps <= logs.size(); ++at) {
+    if (IsEarlyOnset(logs, at, noise)) return at;
+  }
+  return 0;
+}
+
 // Median over the steps before `step`.
 double ExcessBefore(const TransferTable& table, size_t path, size_t step) {
   std::vector<double> known;
@@ -201,6 +217,12 @@ double ExcessBefore(const TransferTable& table, size_t path, size_t step) {
     if (!std::isnan(excess)) known.push_back(static_cast<double>(excess));
   }
   return known.empty() ? 0 : Median(std::move(known));
+}
+
+// By rank; false where some are not known.
+bool HostsOfRanks(const Trace& trace, std::vector<int32_t>* hosts) {
+  for (const TraceRank& rank : trace.ranks) hosts->push_back(rank.host);
+  return std::none_of(hosts->begin(), hosts->end(), [](int32_t host) { return host < 0; });
 }
 
 Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall& stall) {
@@ -246,9 +268,7 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
       step_of.push_back(step);
     }
     if (logs.size() < kMinSteps) continue;
-    const LevelShift shift = FindLevelShift(logs, kMinSteps);
-    size_t from = 0;
-    if (shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations) from = shift.at;
+    const size_t from = OnsetOf(logs, table.noise);
     const auto at = logs.begin() + static_cast<std::ptrdiff_t>(from);
     const double ratio = std::exp(Median({at, logs.end()}));
     // Where most paths of one duty are slow they are no reference; the path's own past is.
@@ -263,15 +283,11 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
   return slow;
 }
 
-SlowLinks FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                        const StepTable& steps, double min_cost) {
+std::vector<SlowLink> FindSlowLinks(const Trace& trace, const TransferTable& table, const StepTable& steps) {
   if (steps.steps < static_cast<int32_t>(kMinSteps)) return {};
-  const TransferTable table = MeasureTransfers(trace, matched, roles, steps);
-  const std::vector<SlowPath> slow = FindSlowPaths(table);
   std::vector<int32_t> host_of;
-  for (const TraceRank& rank : trace.ranks) host_of.push_back(rank.host);
-  const bool hosts_known = std::none_of(host_of.begin(), host_of.end(), [](int32_t host) { return host < 0; });
-  if (!hosts_known) return {};
+  if (!HostsOfRanks(trace, &host_of)) return {};
+  const std::vector<SlowPath> slow = FindSlowPaths(table);
   std::vector<VotePath> paths;
   for (size_t path = 0; path < table.paths.size(); ++path) {
     paths.push_back({.ranks = table.paths[path].ranks,
@@ -280,21 +296,42 @@ SlowLinks FindSlowLinks(const Trace& trace, const OperationInstances& matched, c
                      .slow = slow[path].slow});
   }
   const Writer writer(trace, steps, table, slow);
-  SlowLinks found;
+  std::vector<SlowLink> links;
   for (const PathCause& cause : VoteOnPaths(paths, host_of)) {
-    Verdict verdict = writer.Write(cause);
-    if (verdict.cost.slowdown_fraction < min_cost) continue;
-    found.verdicts.push_back(std::move(verdict));
+    SlowLink link{.verdict = writer.Write(cause)};
+    link.transfers.first_step = static_cast<int32_t>(link.verdict.first_step);
+    link.transfers.excess_seconds = link.verdict.cost.seconds_per_step;
+    if (cause.kind != PathCauseKind::kInside) link.transfers.ranks = cause.ranks;
     for (const int32_t path : cause.paths) {
       const SlowPath& of_path = slow[static_cast<size_t>(path)];
-      found.channels.push_back({.channel = table.paths[static_cast<size_t>(path)].channel,
-                                .first_step = static_cast<int32_t>(of_path.first_step),
-                                .ratio = of_path.ratio});
+      link.transfers.channels.push_back({.channel = table.paths[static_cast<size_t>(path)].channel,
+                                         .first_step = static_cast<int32_t>(of_path.first_step),
+                                         .ratio = of_path.ratio});
     }
+    links.push_back(std::move(link));
   }
+  return links;
+}
+
+void TellCost(const HealingGain& gain, Verdict* verdict) {
+  if (gain.step_seconds > 0) {
+    verdict->cost.slowdown_fraction = gain.slowdown();
+    verdict->cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
+  }
+  verdict->evidence.push_back(
+      {EvidenceKind::kWhatIf,
+       absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
+                       gain.replayed ? "Replayed" : "By its excess,", 1e3 * verdict->cost.seconds_per_step,
+                       100 * verdict->cost.slowdown_fraction)});
+}
+
+std::vector<Verdict> FindStalls(const Trace& trace, const TransferTable& table, const StepTable& steps,
+                                double min_cost) {
+  std::vector<int32_t> host_of;
+  if (steps.steps < static_cast<int32_t>(kMinSteps) || !HostsOfRanks(trace, &host_of)) return {};
   const TransferStall stall = FindTransferStall(table, steps, host_of, min_cost);
-  if (stall.steps > 0) found.verdicts.push_back(OfStall(trace, steps, stall));
-  return found;
+  if (stall.steps == 0) return {};
+  return {OfStall(trace, steps, stall)};
 }
 
 }  // namespace lockstep

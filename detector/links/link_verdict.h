@@ -1,9 +1,11 @@
 // Slow links, NICs, NVLinks and parts of the network, from transfer times.
 //
 // A path is slow from the step on at which its ratio (transfer_table.h) makes a significant jump, or throughout when it
-// lies above its like from the beginning: by a quarter and by six deviations of the noise of all paths. What the slow
-// paths share is voted on (path_vote.h). Accused is only what costs: the excess of the transfers that nothing overlaps,
-// on the rank with most of it, over the step; and where steps before the onset are recorded, no more than what the step
+// lies above its like from the beginning: by a quarter and by six deviations of the noise of all paths. One or two
+// steps before a jump are enough of a past if all after it are far above them: chance makes transfers longer, never
+// shorter. What the slow paths share is voted on (path_vote.h). What it costs is told by a replay together with
+// whatever else is slow (healing_gain.h). The first estimate is the excess of the transfers that nothing overlaps, on
+// the rank with most of it, over the step; and where steps before the onset are recorded, no more than what the step
 // got longer by. Pure. Cost O(operations).
 
 #ifndef LOCKSTEP_DETECTOR_LINKS_LINK_VERDICT_H_
@@ -11,12 +13,11 @@
 
 #include <vector>
 
-#include "detector/groups/roles.h"
 #include "detector/links/path_vote.h"
 #include "detector/links/transfer_table.h"
 #include "detector/localization/healing_gain.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/step_finder.h"
-#include "detector/trace/operation_instances.h"
 #include "detector/trace/trace.h"
 #include "detector/verdict.h"
 
@@ -35,13 +36,20 @@ struct SlowPath {
 // By path of the table.
 std::vector<SlowPath> FindSlowPaths(const TransferTable& table);
 
-struct SlowLinks {
-  std::vector<Verdict> verdicts;
-  std::vector<SlowChannel> channels;  // what the verdicts are about
+// What the slow paths share. The verdict says all but the cost, which depends on what else is slow.
+struct SlowLink {
+  Verdict verdict;
+  SlowTransfers transfers;
 };
 
-SlowLinks FindSlowLinks(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                        const StepTable& steps, double min_cost);
+std::vector<SlowLink> FindSlowLinks(const Trace& trace, const TransferTable& table, const StepTable& steps);
+
+// Fills in the cost.
+void TellCost(const HealingGain& gain, Verdict* verdict);
+
+// Transfers that stood still in single steps (transfer_stall.h); at most one.
+std::vector<Verdict> FindStalls(const Trace& trace, const TransferTable& table, const StepTable& steps,
+                                double min_cost);
 
 }  // namespace lockstep
 

@@ -55,6 +55,27 @@ TEST(FindSlowPathsTest, PathsThatBecomeSlowTogetherAreComparedWithTheirPast) {
   }
 }
 
+TEST(FindSlowPathsTest, OneQuickStepIsAPastBecauseChanceMakesNothingQuicker) {
+  const std::vector<SlowPath> slow = FindSlowPaths(Table(8, [](size_t, size_t step) { return step == 0 ? 0.2 : 1.0; }));
+  for (const SlowPath& path : slow) {
+    EXPECT_TRUE(path.slow);
+    EXPECT_EQ(path.first_step, 1u);
+    EXPECT_NEAR(path.ratio, 5, 0.5);
+    EXPECT_TRUE(path.against_past);
+  }
+}
+
+TEST(FindSlowPathsTest, AQuickFirstStepIsNoPastWhereLaterOnesAreAsQuick) {
+  const auto level = [](size_t, size_t step) { return step == 0 || step == 9 ? 0.2 : 1.0; };
+  for (const SlowPath& path : FindSlowPaths(Table(8, level))) EXPECT_FALSE(path.slow);
+}
+
+TEST(FindSlowPathsTest, ASlowFirstStepIsNobodysFault) {
+  for (const SlowPath& path : FindSlowPaths(Table(8, [](size_t, size_t step) { return step == 0 ? 5.0 : 1.0; }))) {
+    EXPECT_FALSE(path.slow);
+  }
+}
+
 TEST(FindSlowPathsTest, APathThatWasAlwaysSlowIsComparedWithTheOthers) {
   const std::vector<SlowPath> slow = FindSlowPaths(Table(4, [](size_t path, size_t) { return path == 1 ? 2.0 : 1.0; }));
   EXPECT_TRUE(slow[1].slow);

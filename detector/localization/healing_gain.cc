@@ -14,10 +14,12 @@
 namespace lockstep {
 namespace {
 
+constexpr size_t kRunsPerStep = 3;  // building it, as recorded, all healed
 constexpr size_t kRunsPerCause = 2;
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr int32_t kSameOnsetSteps = 1;
+constexpr size_t kMinTypicalSteps = 3;
 
 // What a healthy rank would need less. Where collectives run beside the work, peers that wait in them seem to work less
 // than they do; but before the onset nobody waited, and the rank itself needed what it needs.
@@ -39,24 +41,61 @@ void AddHealing(const SlowCause& cause, Healing* healing) {
   }
 }
 
+// What is healed together: a cause among the ranks, slow transfers, or one of either that are the same.
+struct Ailment {
+  const SlowCause* cause = nullptr;
+  std::vector<const SlowTransfers*> transfers;
+  int32_t first_step = 0;
+  int32_t last_step = 0;
+  double excess_seconds = 0;
+
+  const Suspect* strongest() const { return cause == nullptr ? nullptr : &cause->suspects.front(); }
+};
+
+void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
+  if (step < ailment.first_step || step > ailment.last_step) return;
+  if (ailment.cause != nullptr) AddHealing(*ailment.cause, healing);
+  for (const SlowTransfers* transfers : ailment.transfers) {
+    for (const SlowChannel& slow : transfers->channels) {
+      if (slow.first_step > step) continue;
+      healing->channels.push_back(
+          {.channel = slow.channel, .scale = static_cast<float>(1 / std::max(1.0, slow.ratio))});
+    }
+  }
+}
+
 class Gains {
  public:
-  Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes, const std::vector<SlowChannel>& channels)
-      : analysis_(analysis), causes_(causes), channels_(channels) {}
+  Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+        const std::vector<SlowTransfers>& transfers)
+      : analysis_(analysis), causes_(causes) {
+    for (const SlowCause& cause : causes) {
+      const Suspect& strongest = cause.suspects.front();
+      ailments_.push_back({.cause = &cause,
+                           .first_step = strongest.first_step,
+                           .last_step = strongest.last_step,
+                           .excess_seconds = ExcessOf(strongest)});
+    }
+    for (const SlowTransfers& slow : transfers) Admit(slow);
+  }
 
-  std::vector<HealingGain> Run() {
-    std::vector<HealingGain> gains(causes_.size());
-    for (size_t i = 0; i < causes_.size(); ++i) {
-      const int32_t step = TypicalStep(causes_[i].suspects.front());
-      if (step < 0) continue;
-      Of(i, step, &gains[i]);
-      gains[i].steps_affected = AffectedShare(causes_[i].suspects.front());
+  HealingGains Run() {
+    std::vector<HealingGain> gains(ailments_.size());
+    for (size_t i = 0; i < ailments_.size(); ++i) {
+      const std::vector<int32_t> steps = TypicalSteps(ailments_[i]);
+      if (steps.empty()) continue;
+      gains[i] = MiddleOf(i, steps);
+      gains[i].steps_affected = AffectedShare(ailments_[i]);
     }
     std::vector<char> told(causes_.size(), 0);
     for (size_t i = 0; i < causes_.size(); ++i) {
       if (told[i] == 0) TellEvent(i, &told, &gains);
     }
-    return gains;
+    HealingGains result;
+    for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
+    gains.resize(causes_.size());
+    result.of_ranks = std::move(gains);
+    return result;
   }
 
  private:
@@ -67,69 +106,97 @@ class Gains {
     std::vector<StepReplay::Link> path;
   };
 
+  // With the slow rank to whose NIC they belong, or by themselves.
+  void Admit(const SlowTransfers& slow) {
+    size_t at = 0;
+    while (at < causes_.size() && !AreOne(causes_[at], slow)) ++at;
+    if (at == causes_.size()) {
+      at = ailments_.size();
+      ailments_.push_back({.first_step = slow.first_step,
+                           .last_step = analysis_.steps.steps - 1,
+                           .excess_seconds = slow.excess_seconds});
+    }
+    ailments_[at].transfers.push_back(&slow);
+    ailment_of_transfers_.push_back(at);
+  }
+
+  static bool AreOne(const SlowCause& cause, const SlowTransfers& slow) {
+    const Suspect& rank = cause.suspects.front();
+    return cause.kind == SlowKind::kCompute && !cause.whole_host &&
+           std::abs(rank.first_step - slow.first_step) <= kSameOnsetSteps &&
+           std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
+  }
+
   Prepared& At(int32_t step) {
     Prepared& prepared = prepared_[step];
     if (prepared.replay != nullptr) return prepared;
     prepared.replay = std::make_unique<StepReplay>(analysis_, step);
     prepared.recorded = prepared.replay->Run({});
     prepared.path = prepared.replay->CriticalPath();
-    prepared.all_healed = prepared.replay->Run(HealingOfAllBut(causes_.size(), step));
-    spent_ += 3 * prepared.replay->operations();
+    prepared.all_healed = prepared.replay->Run(HealingOfAllBut(ailments_.size(), step));
+    spent_ += kRunsPerStep * prepared.replay->operations();
     return prepared;
   }
 
   // Of the causes that are there in this step.
   Healing HealingOfAllBut(size_t left_out, int32_t step) const {
     Healing healing;
-    for (size_t i = 0; i < causes_.size(); ++i) {
-      const Suspect& strongest = causes_[i].suspects.front();
-      if (i != left_out && strongest.first_step <= step && step <= strongest.last_step) {
-        AddHealing(causes_[i], &healing);
-      }
-    }
-    for (const SlowChannel& slow : channels_) {
-      if (slow.first_step > step) continue;
-      healing.channels.push_back({.channel = slow.channel, .scale = static_cast<float>(1 / std::max(1.0, slow.ratio))});
+    for (size_t i = 0; i < ailments_.size(); ++i) {
+      if (i != left_out) AddHealing(ailments_[i], step, &healing);
     }
     return healing;
   }
 
+  // In any one step something else may have hit somebody, and what waits for that costs nothing there.
+  HealingGain MiddleOf(size_t number, const std::vector<int32_t>& steps) {
+    std::vector<HealingGain> gains;
+    for (const int32_t step : steps) {
+      const size_t operations = gains.empty() ? 0 : prepared_.begin()->second.replay->operations();
+      if (spent_ + (kRunsPerStep + kRunsPerCause) * operations > kMaxRepeatedOperations && !gains.empty()) break;
+      Of(number, step, &gains.emplace_back());
+    }
+    std::sort(gains.begin(), gains.end(), [](const HealingGain& a, const HealingGain& b) {
+      return a.seconds_per_step * b.step_seconds < b.seconds_per_step * a.step_seconds;
+    });
+    return gains[(gains.size() - 1) / 2];
+  }
+
   void Of(size_t number, int32_t step, HealingGain* gain) {
-    const SlowCause& cause = causes_[number];
+    const Ailment& ailment = ailments_[number];
     Prepared& prepared = At(step);
     gain->step_seconds = prepared.recorded;
-    gain->seconds_per_step = ExcessOf(cause.suspects.front());
+    gain->seconds_per_step = ailment.excess_seconds;
     if (prepared.recorded <= 0) {
       gain->step_seconds = analysis_.steps.usual_seconds;
       return;
     }
     gain->seconds_per_step = std::min(gain->seconds_per_step, prepared.recorded - prepared.all_healed);
-    gain->path_share = PathShare(prepared.path, cause);
+    if (ailment.cause != nullptr) gain->path_share = PathShare(prepared.path, *ailment.cause);
     const size_t needed = kRunsPerCause * prepared.replay->operations();
-    if (causes_.size() == 1 && channels_.empty()) {
+    if (ailments_.size() == 1) {
       gain->replayed = true;
       gain->seconds_per_step = prepared.recorded - prepared.all_healed;
     } else if (spent_ + needed <= kMaxReplayedOperations) {
       spent_ += needed;
       Healing alone;
-      AddHealing(cause, &alone);
+      AddHealing(ailment, step, &alone);
       const double first = prepared.recorded - prepared.replay->Run(alone);
       const double last = prepared.replay->Run(HealingOfAllBut(number, step)) - prepared.all_healed;
       gain->seconds_per_step = first;
-      // What hides behind another cause counts against the step without that one: that is where it will be felt. Beside
-      // a slow path it does not: who waits for that path beside its work seems to work longer.
-      const double healed = channels_.empty() ? prepared.all_healed + std::max(0.0, last) : prepared.recorded;
+      const double healed = prepared.all_healed + std::max(0.0, last);
       if (last > 0 && healed > 0 && last / healed > first / prepared.recorded) {
         gain->seconds_per_step = last;
         gain->step_seconds = healed;
       }
       gain->replayed = true;
     }
-    // Lost records hide who waited for whom. Then the cause costs at least what it exceeds the next of its peers by.
+    // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, and
+    // transfers what they take longer.
     if (prepared.replay->hidden_share() > kMaxHidden) {
-      const double over_next = ExcessOf(cause.suspects.front()) - NextExcess(cause.suspects.front());
-      gain->replayed &= over_next <= gain->seconds_per_step;
-      gain->seconds_per_step = std::max(gain->seconds_per_step, over_next);
+      const Suspect* const strongest = ailment.strongest();
+      const double least = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
+      gain->replayed &= least <= gain->seconds_per_step;
+      gain->seconds_per_step = std::max(gain->seconds_per_step, least);
     }
     gain->seconds_per_step = std::max(0.0, gain->seconds_per_step);
   }
@@ -143,17 +210,17 @@ class Gains {
           std::abs(causes_[i].suspects.front().first_step - first.suspects.front().first_step) <= kSameOnsetSteps;
       if ((*told)[i] == 0 && causes_[i].kind == first.kind && same_onset) event.push_back(i);
     }
-    const int32_t step = TypicalStep(first.suspects.front());
-    // Beside a slow path many seem to work longer, because they wait for it beside their work.
-    if (event.size() < kMinEventCauses || step < 0 || !channels_.empty()) return;
+    const std::vector<int32_t> steps = TypicalSteps(ailments_[number]);
+    if (event.size() < kMinEventCauses || steps.empty()) return;
+    const int32_t step = steps.front();
     Prepared& prepared = At(step);
     if (prepared.recorded <= 0) return;
     double healed = prepared.all_healed;
-    if (event.size() < causes_.size()) {
+    if (event.size() < ailments_.size()) {
       if (spent_ + prepared.replay->operations() > kMaxReplayedOperations) return;
       spent_ += prepared.replay->operations();
       Healing healing;
-      for (const size_t i : event) AddHealing(causes_[i], &healing);
+      for (const size_t i : event) AddHealing(ailments_[i], step, &healing);
       healed = prepared.replay->Run(healing);
     }
     for (const size_t i : event) {
@@ -198,41 +265,66 @@ class Gains {
     return all > 0 ? own / all : 0;
   }
 
-  int32_t TypicalStep(const Suspect& suspect) const {
-    std::vector<std::pair<double, int32_t>> lengths;
-    for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
-      const size_t at = static_cast<size_t>(suspect.rank) * analysis_.profile.steps + static_cast<size_t>(step);
-      if (!std::isnan(analysis_.profile.own[at])) {
-        lengths.emplace_back(analysis_.steps.step_seconds[static_cast<size_t>(step)], step);
-      }
+  // The one of middle length, then those next to it. Where other causes are there for a part of the time only, without
+  // them: what is recorded beats what is replayed.
+  std::vector<int32_t> TypicalSteps(const Ailment& ailment) const {
+    std::map<size_t, std::vector<std::pair<double, int32_t>>> by_others;
+    for (int32_t step = ailment.first_step; step <= ailment.last_step; ++step) {
+      if (!Known(ailment, step)) continue;
+      by_others[OthersIn(ailment, step)].emplace_back(analysis_.steps.step_seconds[static_cast<size_t>(step)], step);
     }
-    if (lengths.empty()) return -1;
+    std::vector<std::pair<double, int32_t>> lengths;
+    for (const auto& [others, steps] : by_others) {
+      if (lengths.size() >= kMinTypicalSteps) break;
+      lengths.insert(lengths.end(), steps.begin(), steps.end());
+    }
     std::sort(lengths.begin(), lengths.end());
-    return lengths[lengths.size() / 2].second;
+    std::vector<int32_t> typical;
+    const size_t middle = lengths.size() / 2;
+    for (const size_t at : {middle, middle - 1, middle + 1}) {
+      if (at < lengths.size()) typical.push_back(lengths[at].second);
+    }
+    return typical;
   }
 
-  double AffectedShare(const Suspect& suspect) const {
+  size_t OthersIn(const Ailment& ailment, int32_t step) const {
+    return static_cast<size_t>(std::count_if(ailments_.begin(), ailments_.end(), [&](const Ailment& other) {
+      return &other != &ailment && other.first_step <= step && step <= other.last_step;
+    }));
+  }
+
+  bool Known(const Ailment& ailment, int32_t step) const {
+    const auto at = static_cast<size_t>(step);
+    const Suspect* const strongest = ailment.strongest();
+    if (strongest == nullptr) return analysis_.steps.usual[at] != 0 && analysis_.steps.step_seconds[at] > 0;
+    return !std::isnan(analysis_.profile.own[static_cast<size_t>(strongest->rank) * analysis_.profile.steps + at]);
+  }
+
+  // Of the usual steps since the onset. Transfers stay slow until the end.
+  double AffectedShare(const Ailment& ailment) const {
+    if (ailment.cause == nullptr) return 1;
     int32_t since = 0, within = 0;
-    for (int32_t step = suspect.first_step; step < analysis_.steps.steps; ++step) {
+    for (int32_t step = ailment.first_step; step < analysis_.steps.steps; ++step) {
       if (analysis_.steps.usual[static_cast<size_t>(step)] == 0) continue;
       ++since;
-      within += step <= suspect.last_step;
+      within += step <= ailment.last_step;
     }
-    return since == 0 ? 0 : suspect.share_of_steps * within / since;
+    return since == 0 ? 0 : ailment.strongest()->share_of_steps * within / since;
   }
 
   const TraceAnalysis& analysis_;
   const std::vector<SlowCause>& causes_;
-  const std::vector<SlowChannel>& channels_;
+  std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
+  std::vector<size_t> ailment_of_transfers_;
   std::map<int32_t, Prepared> prepared_;
   size_t spent_ = 0;
 };
 
 }  // namespace
 
-std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                                 const std::vector<SlowChannel>& channels) {
-  return Gains(analysis, causes, channels).Run();
+HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+                     const std::vector<SlowTransfers>& transfers) {
+  return Gains(analysis, causes, transfers).Run();
 }
 
 }  // namespace lockstep

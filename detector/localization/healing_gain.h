@@ -1,13 +1,18 @@
-// What healing each cause would give back, by replaying a typical step of its stretch.
+// What healing each cause would give back, by replaying a typical step of its stretch: slow ranks and slow transfers
+// alike, together, because either may hide behind the other.
 //
-// For each cause two gains are taken and the larger counts: healing it alone, and healing it when all other causes are
-// healed already. With several equally slow ranks healing one alone gives nothing back, and yet each of them has to go.
-// Three causes or more of one kind with one onset are one event: a driver, a room, a rack. What each costs hides behind
-// the others wherever ranks wait for several of them, so that what counts is what healing all of them gives back
-// (not beside a slow path, for which others wait beside their work and so seem to work longer).
-// The typical step is the one of median length among the usual steps of the stretch. Replays are bounded by
-// kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
-// what healing all together gives back. Pure.
+// For each cause two gains are taken and the dearer counts: healing it alone, and healing it when all other causes are
+// healed already, against the step that is then left. With several equally slow ranks healing one alone gives nothing
+// back, and yet each of them has to go; what hides behind a dearer cause will be felt when that one is gone.
+// A rank and transfers of its that became slow at the same step are healed together: what both pass is the way between
+// the GPU and its host.
+// Three ranks or more that are slow in one way since one onset are one event: a driver, a room, a rack. What each costs
+// hides behind the others wherever ranks wait for several of them, so that what counts is what healing all of them
+// gives back.
+// The typical steps are the three of middle length among those usual steps of the stretch in which fewest other causes
+// are there; the middle of the three gains counts, because in any one step something else may have hit somebody. Beyond
+// kMaxRepeatedOperations one step has to do. Replays are bounded by kMaxReplayedOperations in all: beyond it (a tenth
+// of a large fleet is slow) a cause's gain is its own excess, at most what healing all together gives back. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
@@ -17,11 +22,13 @@
 #include <vector>
 
 #include "detector/localization/slow_cause.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/trace_analysis.h"
 
 namespace lockstep {
 
 inline constexpr size_t kMaxReplayedOperations = 24'000'000;
+inline constexpr size_t kMaxRepeatedOperations = 6'000'000;
 inline constexpr size_t kMinEventCauses = 3;
 
 struct HealingGain {
@@ -32,18 +39,18 @@ struct HealingGain {
   bool replayed = false;      // false: an estimate from the excess
   size_t event_causes = 0;    // of the event that it is part of; 0 = none
   double event_share = 0;     // of the step time, that healing the whole event gives back
+
+  // Of the step time, over all steps since the onset.
+  double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / step_seconds : 0; }
 };
 
-// A channel of which something else is accused.
-struct SlowChannel {
-  int32_t channel = -1;  // OperationInstances::channels
-  int32_t first_step = 0;
-  double ratio = 1;  // of its transfer times over the usual ones
+struct HealingGains {
+  std::vector<HealingGain> of_ranks;      // by cause
+  std::vector<HealingGain> of_transfers;  // by slow transfers
 };
 
-// By cause. `channels` are healed together with the other causes: behind a slow link a slow rank costs nothing more.
-std::vector<HealingGain> GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                                 const std::vector<SlowChannel>& channels);
+HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+                     const std::vector<SlowTransfers>& transfers);
 
 }  // namespace lockstep
 

@@ -71,7 +71,7 @@ TEST(HealingGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
   EXPECT_EQ(suspects[0].rank, kSlowRank);
   EXPECT_EQ(suspects[0].first_step, kOnset);
   const std::vector<HealingGain> gains =
-      GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {});
+      GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {}).of_ranks;
   const double healthy = kForward + kBuckets * kBucket;
   EXPECT_NEAR(gains[0].seconds_per_step, (kSlowFactor - 1) * healthy, 0.1 * (kSlowFactor - 1) * healthy);
 }

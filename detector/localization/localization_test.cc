@@ -12,6 +12,7 @@
 #include "detector/localization/own_time.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/localization/slow_cause.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/step_anchor.h"
 #include "detector/localization/step_finder.h"
 #include "detector/localization/step_replay.h"
@@ -24,6 +25,7 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kMicro = 1'000;
+constexpr double kTransfer = 0.0002;
 
 // Tensor pairs on one host, data groups over the hosts: per step four blocks of work, each before an AllReduce of the
 // pair, then an AllReduce of the data group. Every host has its own clock.
@@ -36,6 +38,9 @@ struct Job {
   double noise = 0.01;
   uint64_t seed = 1;
   uint64_t lose_every = 0;  // records; 0 = none
+  int32_t slow_pair = -1;   // host whose tensor pair transfers slowly
+  double transfer_factor = 1;
+  int32_t transfer_onset = 0;
 };
 
 class Player {
@@ -53,13 +58,15 @@ class Player {
       for (int32_t block = 0; block < 4; ++block) {
         for (int32_t rank = 0; rank < ranks; ++rank) now[static_cast<size_t>(rank)] += Work(rank, step);
         for (int32_t host = 0; host < job_.hosts; ++host) {
-          Meet(absl::StrCat("tp", host), {2 * host, 2 * host + 1}, static_cast<uint64_t>(4 * step + block), 1024, &now);
+          const bool slow = host == job_.slow_pair && step >= job_.transfer_onset;
+          Meet(absl::StrCat("tp", host), {2 * host, 2 * host + 1}, static_cast<uint64_t>(4 * step + block), 1024,
+               kTransfer * (slow ? job_.transfer_factor : 1), &now);
         }
       }
       for (int32_t place = 0; place < 2; ++place) {
         std::vector<int32_t> members;
         for (int32_t host = 0; host < job_.hosts; ++host) members.push_back(2 * host + place);
-        Meet(absl::StrCat("dp", place), members, static_cast<uint64_t>(step), 4096, &now);
+        Meet(absl::StrCat("dp", place), members, static_cast<uint64_t>(step), 4096, kTransfer, &now);
       }
     }
     return builder_.Build();
@@ -73,11 +80,11 @@ class Player {
   }
 
   void Meet(const std::string& name, const std::vector<int32_t>& members, uint64_t sequence, uint64_t bytes,
-            std::vector<int64_t>* now) {
+            double transfer_seconds, std::vector<int64_t>* now) {
     const int32_t communicator = builder_.AddCommunicator(name, "", static_cast<int32_t>(members.size()));
     int64_t end = 0;
     for (const int32_t member : members) end = std::max(end, (*now)[static_cast<size_t>(member)]);
-    end += 200 * kMicro;
+    end += static_cast<int64_t>(transfer_seconds * 1e9);
     for (size_t place = 0; place < members.size(); ++place) {
       const auto rank = static_cast<size_t>(members[place]);
       builder_.AddMember(communicator, static_cast<int32_t>(place), handles_[rank]);
@@ -216,9 +223,77 @@ TEST(HealingGainTest, IsWhatTheSlowRankCosts) {
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
   ASSERT_EQ(causes.size(), 1);
   EXPECT_EQ(causes.front().kind, SlowKind::kCompute);
-  const std::vector<HealingGain> gains = GainsOf(analysis, causes, {});
+  const std::vector<HealingGain> gains = GainsOf(analysis, causes, {}).of_ranks;
   EXPECT_NEAR(gains.front().seconds_per_step, 0.02, 0.001);
   EXPECT_GT(gains.front().path_share, 0.9);
+}
+
+// What the transfers of host 4's pair and the slow rank on host 0 cost, both found by hand.
+HealingGains GainsOfBoth(const Job& job) {
+  const Trace trace = Player(job).Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
+  EXPECT_EQ(causes.size(), 1);
+  SlowTransfers transfers{.first_step = job.transfer_onset};
+  for (size_t i = 0; i < analysis.matched.channels.size(); ++i) {
+    const auto communicator = static_cast<size_t>(analysis.matched.channels[i].communicator);
+    if (trace.communicators[communicator].name != absl::StrCat("tp", job.slow_pair)) continue;
+    transfers.channels.push_back(
+        {.channel = static_cast<int32_t>(i), .first_step = job.transfer_onset, .ratio = job.transfer_factor});
+  }
+  return GainsOf(analysis, causes, {transfers});
+}
+
+TEST(HealingGainTest, WhatHidesBehindADearerCauseIsPricedWithoutIt) {
+  // 40 ms more work per step on one rank, 4 x 5 ms longer transfers elsewhere: what all wait for is the rank alone.
+  const HealingGains gains = GainsOfBoth({.slow_rank = 1,
+                                          .slow_factor = 2,
+                                          .onset = 3,
+                                          .noise = 0.001,
+                                          .slow_pair = 4,
+                                          .transfer_factor = 26,
+                                          .transfer_onset = 3});
+  EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
+  EXPECT_NEAR(gains.of_ranks[0].step_seconds, 0.081, 0.001);
+  EXPECT_NEAR(gains.of_transfers[0].seconds_per_step, 0.02, 0.001);
+  EXPECT_NEAR(gains.of_transfers[0].step_seconds, 0.061, 0.001);
+  EXPECT_TRUE(gains.of_transfers[0].replayed);
+}
+
+TEST(HealingGainTest, StepsBeforeTheOtherCauseTellMore) {
+  const HealingGains gains = GainsOfBoth({.slow_rank = 1,
+                                          .slow_factor = 2,
+                                          .onset = 6,
+                                          .noise = 0.001,
+                                          .slow_pair = 4,
+                                          .transfer_factor = 26,
+                                          .transfer_onset = 2});
+  EXPECT_NEAR(gains.of_transfers[0].seconds_per_step, 0.02, 0.001);
+  EXPECT_NEAR(gains.of_transfers[0].step_seconds, 0.061, 0.001) << "as recorded in steps 2 to 5";
+}
+
+TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
+  const Job job = {.slow_rank = 8,
+                   .slow_factor = 1.5,
+                   .onset = 3,
+                   .noise = 0.001,
+                   .slow_pair = 4,
+                   .transfer_factor = 26,
+                   .transfer_onset = 3};
+  const Trace trace = Player(job).Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
+  ASSERT_EQ(causes.size(), 1);
+  SlowTransfers transfers{.first_step = 3, .ranks = {8, 9}};
+  for (size_t i = 0; i < analysis.matched.channels.size(); ++i) {
+    const auto communicator = static_cast<size_t>(analysis.matched.channels[i].communicator);
+    if (trace.communicators[communicator].name == "tp4") {
+      transfers.channels = {{.channel = static_cast<int32_t>(i), .first_step = 3, .ratio = 26}};
+    }
+  }
+  const HealingGains gains = GainsOf(analysis, causes, {transfers});
+  EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
+  EXPECT_EQ(gains.of_transfers[0].seconds_per_step, gains.of_ranks[0].seconds_per_step);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
   }
   verdict.first_step = strongest.first_step;
   verdict.last_step = strongest.last_step;
-  verdict.cost.slowdown_fraction = gain.steps_affected * gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
+  verdict.cost.slowdown_fraction = gain.slowdown();
   verdict.cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
   verdict.cost.steps_affected_fraction = gain.steps_affected;
   const std::string subject = host_alone ? absl::StrCat("Host ", host, ": ", cause.suspects.size(), " of its ranks, ")

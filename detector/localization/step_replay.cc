@@ -1,6 +1,7 @@
 #include "detector/localization/step_replay.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,6 +13,12 @@ namespace {
 
 constexpr float kWaited = 1.5F;        // a Send this much longer than its Recv waited for the receiver
 constexpr double kMinFinished = 0.95;  // of the operations, that a replay must reach
+constexpr int64_t kTogether = 20;      // moments that differ by less than 1/20 of an operation's length are one
+
+bool IssuedTogether(const TraceOperation& a, const TraceOperation& b) {
+  const auto same = [&](int64_t x, int64_t y) { return std::abs(x - y) * kTogether <= a.duration_ns(); };
+  return IsSendOrRecv(a.kind) && IsSendOrRecv(b.kind) && same(a.start_ns, b.start_ns) && same(a.end_ns, b.end_ns);
+}
 
 }  // namespace
 
@@ -48,6 +55,7 @@ void StepReplay::Collect(const TraceAnalysis& analysis) {
       rank_of_node_.push_back(static_cast<uint32_t>(rank));
     }
     GuessUnknownOwn(first);
+    FindGroups(trace, first);
   }
   first_node_.push_back(static_cast<uint32_t>(operation_.size()));
 }
@@ -64,6 +72,14 @@ void StepReplay::GuessUnknownOwn(size_t first) {
   const float guess = known == 0 ? 0 : static_cast<float>(sum / static_cast<double>(known));
   for (size_t node = first; node < recorded_own_.size(); ++node) {
     if (recorded_own_[node] < 0) recorded_own_[node] = guess;
+  }
+}
+
+void StepReplay::FindGroups(const Trace& trace, size_t first) {
+  for (size_t node = first; node < operation_.size(); ++node) {
+    const bool joins =
+        node > first && IssuedTogether(trace.operations[operation_[group_.back()]], trace.operations[operation_[node]]);
+    group_.push_back(joins ? group_.back() : static_cast<uint32_t>(node));
   }
 }
 
@@ -91,9 +107,10 @@ void StepReplay::Connect(const TraceAnalysis& analysis) {
     if (transfer < 0 || duration_[node] < transfer) transfer = duration_[node];
   }
   TrustIncompleteLess(analysis);
+  TrustGroupsLess(analysis);
   eager_.assign(operation_.size(), 0);
   for (size_t node = 0; node < operation_.size(); ++node) {
-    eager_[node] = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend &&
+    eager_[node] = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend && !Grouped(node) &&
                    duration_[node] <= kWaited * recorded_transfer_[meeting_[node]];
   }
 }
@@ -145,6 +162,22 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
   }
 }
 
+// A transfer that ends with a longer one of its group says nothing of itself: then the quickest of its channel does.
+void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
+  absl::flat_hash_map<int32_t, float> quickest;
+  const auto channel_of = [&](size_t meeting) { return analysis.matched.instances[instance_[meeting]].channel; };
+  for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
+    const auto [found, fresh] = quickest.try_emplace(channel_of(meeting), recorded_transfer_[meeting]);
+    if (!fresh) found->second = std::min(found->second, recorded_transfer_[meeting]);
+  }
+  for (size_t node = 0; node < operation_.size(); ++node) {
+    if (!Grouped(node)) continue;
+    float& transfer = recorded_transfer_[meeting_[node]];
+    const float alone = quickest.at(channel_of(meeting_[node]));
+    if (transfer > kWaited * alone) transfer = alone;
+  }
+}
+
 void StepReplay::Prepare(const Healing& healing) {
   CHECK(healing.own_of_node.empty() || healing.own_of_node.size() == recorded_own_.size());
   own_ = healing.own_of_node.empty() ? recorded_own_ : healing.own_of_node;
@@ -169,7 +202,11 @@ void StepReplay::Prepare(const Healing& healing) {
   arrival_.assign(operation_.size(), 0);
   end_.assign(operation_.size(), 0);
   arrived_.assign(operation_.size(), 0);
+  moved_.assign(operation_.size(), 0);
   finished_.assign(operation_.size(), 0);
+  unmoved_.assign(operation_.size(), 0);
+  for (const uint32_t group : group_) ++unmoved_[group];
+  decisive_ = group_;
   missing_.resize(instance_.size());
   last_arriver_.assign(instance_.size(), kNone);
   for (size_t i = 0; i < instance_.size(); ++i) missing_[i] = first_member_[i + 1] - first_member_[i];
@@ -213,23 +250,30 @@ void StepReplay::Arrive(uint32_t node) {
   arrived_[node] = 1;
   uint32_t& last = last_arriver_[meeting];
   if (last == kNone || arrival_[node] > arrival_[last]) last = node;
-  if (eager_[node] != 0) {
-    end_[node] = arrival_[node] + static_cast<double>(transfer_[meeting]);
-    finished_[node] = 1;
-  }
+  if (eager_[node] != 0) Move(node, arrival_[node] + static_cast<double>(transfer_[meeting]));
   if (--missing_[meeting] == 0) Finish(meeting);
 }
 
 void StepReplay::Finish(uint32_t meeting) {
   const double end = arrival_[last_arriver_[meeting]] + static_cast<double>(transfer_[meeting]);
   for (uint32_t i = first_member_[meeting]; i < first_member_[meeting + 1]; ++i) {
-    const uint32_t node = member_[i];
-    if (finished_[node] != 0) continue;
-    end_[node] = end;
-    finished_[node] = 1;
-    const uint32_t rank = rank_of_node_[node];
+    if (moved_[member_[i]] == 0) Move(member_[i], end);
+  }
+}
+
+void StepReplay::Move(uint32_t node, double end) {
+  moved_[node] = 1;
+  end_[node] = end;
+  const uint32_t group = group_[node];
+  if (end > end_[decisive_[group]]) decisive_[group] = node;
+  if (--unmoved_[group] > 0) return;
+  const double last = end_[decisive_[group]];
+  const uint32_t rank = rank_of_node_[node];
+  for (uint32_t mate = group; mate < group_.size() && group_[mate] == group; ++mate) {
+    end_[mate] = last;
+    finished_[mate] = 1;
     // Whoever stands right behind it, or further on, may go on now.
-    if (cursor_[rank] < first_node_[rank + 1] && after_[cursor_[rank]] == node) open_.push_back(rank);
+    if (cursor_[rank] < first_node_[rank + 1] && after_[cursor_[rank]] == mate) open_.push_back(rank);
   }
 }
 
@@ -242,6 +286,7 @@ std::vector<StepReplay::Link> StepReplay::CriticalPath() const {
   bool through_end = true;
   while (node != kNone && path.size() < operation_.size()) {
     // From an end to the member that arrived last; from an arrival on along the rank's own history.
+    if (through_end) node = decisive_[group_[node]];
     const uint32_t meeting = meeting_[node];
     const uint32_t arriver = through_end && eager_[node] == 0 ? last_arriver_[meeting] : node;
     Link link;

@@ -4,8 +4,10 @@
 // operations, edges the order within a rank (own_time.h) and membership. A rank arrives at an operation when it has
 // gone on from the one before and done its own work; a collective ends when its last member has arrived and the
 // transfer is done, the transfer being the shortest time inside of any member; a Recv ends when both sides have arrived
-// and the data have moved; a Send that did not wait for its receiver in the records does not in the replay either. No
-// clock of two hosts is compared. Healing replaces own times of some ranks, and lengths of some transfers.
+// and the data have moved; a Send by itself that did not wait for its receiver in the records does not in the replay
+// either. Send and Recv of one rank that begin and end together were issued as one group: they end when the last of
+// them does, and how long the others took is known from where they went alone. No clock of two hosts is compared.
+// Healing replaces own times of some ranks, and lengths of some transfers.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
 // after the first). Not thread-safe: a replay reuses its buffers. The analysis must outlive it.
@@ -71,13 +73,19 @@ class StepReplay {
 
   void Collect(const TraceAnalysis& analysis);
   void GuessUnknownOwn(size_t first);
+  void FindGroups(const Trace& trace, size_t first);
+  bool Grouped(size_t node) const {
+    return group_[node] != node || (node + 1 < group_.size() && group_[node + 1] == node);
+  }
   void Connect(const TraceAnalysis& analysis);
   bool HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const;
   void TrustIncompleteLess(const TraceAnalysis& analysis);
+  void TrustGroupsLess(const TraceAnalysis& analysis);
   void Prepare(const Healing& healing);
   void Advance(uint32_t rank);
   void Arrive(uint32_t node);
   void Finish(uint32_t meeting);
+  void Move(uint32_t node, double end);
 
   const TraceAnalysis* analysis_;
   int32_t step_;
@@ -89,6 +97,7 @@ class StepReplay {
   std::vector<float> recorded_own_;
   std::vector<uint32_t> meeting_;  // which meeting it belongs to
   std::vector<char> eager_;        // a Send that did not wait
+  std::vector<uint32_t> group_;    // its first node; itself when it was issued alone
   std::vector<float> duration_;
   std::vector<uint32_t> first_node_;  // by rank, one past the last at the end
   std::vector<uint32_t> rank_of_node_;
@@ -104,7 +113,11 @@ class StepReplay {
   std::vector<uint32_t> last_arriver_;  // by meeting: node
   std::vector<uint32_t> cursor_;        // by rank: next node
   std::vector<uint32_t> open_;          // ranks that may go on
-  std::vector<char> arrived_, finished_;
+  std::vector<char> arrived_;
+  std::vector<char> moved_;         // its own transfer is done
+  std::vector<char> finished_;      // and those of its group
+  std::vector<uint32_t> unmoved_;   // by first node of a group
+  std::vector<uint32_t> decisive_;  // by first node of a group: whose transfer ends last, of those that ended
 };
 
 }  // namespace lockstep
