@@ -1,7 +1,7 @@
 // One agent report, cut into the part of each job: the processes of that job, and everything about the host.
 //
-// What NCCL's RAS service of the machine said is about one of its jobs: of several, the one that has a communicator that
-// RAS names. An answer that finds nothing, or nothing of any of them, goes to no job of several.
+// What NCCL's RAS service of the machine said is about one of its jobs: of several, the one that has a communicator
+// that RAS names. An answer that finds nothing, or nothing of any of them, goes to no job of several.
 //
 // A host that runs no recorded process belongs to the job "", so that its counters are still seen. The common case of
 // one job moves the report and copies nothing. Pure.

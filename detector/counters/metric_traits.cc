@@ -36,13 +36,23 @@ constexpr Metric kActivityMetrics[] = {
 
 // What a machine without work or strangled does less of. Not energy alone: clocks and utilisation rise while it
 // waits.
-constexpr Metric kWorkMetrics[] = {
-    kGpuPowerWatts,       kGpuEnergyJoulesTotal, kGpuTensorActiveRatio,    kGpuGraphicsActiveRatio,
-    kIbReceiveBytesTotal, kIbTransmitBytesTotal, kGpuNvlinkBytesPerSecond,
+struct WorkMetric {
+  Metric metric;
+  WorkKind kind;
+};
+constexpr WorkMetric kWorkMetrics[] = {
+    {kGpuPowerWatts, WorkKind::kEffort},           {kGpuEnergyJoulesTotal, WorkKind::kEffort},
+    {kGpuGraphicsActiveRatio, WorkKind::kEffort},  {kGpuTensorActiveRatio, WorkKind::kAmount},
+    {kGpuNvlinkBytesPerSecond, WorkKind::kAmount}, {kIbReceiveBytesTotal, WorkKind::kTraffic},
+    {kIbTransmitBytesTotal, WorkKind::kTraffic},
 };
 
-// Comes in bursts that sampling cuts anywhere.
-constexpr Metric kTrafficMetrics[] = {kIbReceiveBytesTotal, kIbTransmitBytesTotal};
+WorkKind WorkOf(Metric metric) {
+  for (const WorkMetric& row : kWorkMetrics) {
+    if (row.metric == metric) return row.kind;
+  }
+  return WorkKind::kNone;
+}
 
 // Of kernel counters that are read once a second: what they can tell apart on dozens of cores.
 constexpr Metric kFineMetrics[] = {
@@ -103,8 +113,7 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
     traits.family = MetricFamily::kDevice;
   }
   traits.is_activity = In(kActivityMetrics, metric);
-  traits.is_work = In(kWorkMetrics, metric);
-  traits.is_traffic = In(kTrafficMetrics, metric);
+  traits.work = WorkOf(metric);
   return traits;
 }
 

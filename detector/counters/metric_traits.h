@@ -25,14 +25,20 @@ enum class MetricFamily : uint8_t {
   kIgnored,
 };
 
+// What a metric says about the work of its unit. More than the peers have is an uneven load and no fault.
+enum class WorkKind : uint8_t {
+  kNone,
+  kEffort,   // what the work takes: a strangled unit puts less into as much of it
+  kAmount,   // how much is done in a step: less is less to do, unless the job suffers from it
+  kTraffic,  // an amount that comes in bursts, which sampling cuts anywhere
+};
+
 struct MetricTraits {
   MetricFamily family = MetricFamily::kSoft;
   bool is_rate = false;
   // Of the job: a job in trouble shows in the median of it over all machines.
   bool is_activity = false;
-  // Work done: more of it than the peers do is an uneven load and no fault; less is.
-  bool is_work = false;
-  bool is_traffic = false;            // work that comes in bursts
+  WorkKind work = WorkKind::kNone;
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this
   double absolute_resolution = 0;     // in the metric's unit; of a rate: see ResolutionOf
 };

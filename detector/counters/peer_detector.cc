@@ -33,9 +33,8 @@ constexpr double kStillAway = 2;           // deviations from the peers, of a so
 // A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
 // machines, some 40 times in 10,000 machine-days, so that one hang in 40 may accuse wrongly for a budget of 1e-4.
 constexpr double kHangsPerMachineDay = 0.004;
-constexpr double kMostBeat = 0.1;        // of the work of a machine, over some 20 s of a new pace
-constexpr int64_t kNewPaceMs = 600'000;  // so long a pace is new
-constexpr double kFreshHosts = 0.7;      // of all must report while one is called silent
+constexpr double kMostShifted = 0.25;  // of the work of a machine: by more no balancing moves it
+constexpr double kFreshHosts = 0.7;    // of all must report while one is called silent
 
 }  // namespace
 
@@ -125,7 +124,7 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     const bool up = signs_[i].excursion.up;
     same_way[{signs_[i].watch, up}].insert(signs_[i].host);
     // Work that moves from machine to machine shows here in one metric and there in another.
-    if (watch(signs_[i].watch).traits().is_work) same_way[{kAllWork, up}].insert(signs_[i].host);
+    if (watch(signs_[i].watch).traits().work != WorkKind::kNone) same_way[{kAllWork, up}].insert(signs_[i].host);
     of_metric[signs_[i].watch].push_back(i);
   }
   for (const auto& [way, hosts] : same_way) {
@@ -138,7 +137,7 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     for (const int32_t host : hosts) hosts_[static_cast<size_t>(host)].common_ms = now_ms;
     if (now_ms - since_ms >= kResettleMs) {
       for (size_t i = 0; i < watches_.size(); ++i) {
-        const bool work = way.first == kAllWork && watches_[i].traits().is_work;
+        const bool work = way.first == kAllWork && watches_[i].traits().work != WorkKind::kNone;
         if (work || static_cast<int32_t>(i) == way.first) watches_[i].Resettle();
       }
       since_ms = 0;
@@ -187,30 +186,28 @@ void PeerDetector::Open(int32_t index, CaseKind kind, double score, int64_t now_
   }
 }
 
-// Of a device and in the direction that faults have.
+// Of a device and in the direction that faults have. A machine that did a little less of the work of a step had less to
+// do, as far as the job does not suffer; its traffic, which the rest of the job decides, never accuses it by a little.
 bool PeerDetector::IsHard(const CounterSign& sign) const {
   const MetricTraits& traits = watch(sign.watch).traits();
-  return traits.family == MetricFamily::kDevice && !(traits.is_work && sign.excursion.up);
+  if (traits.family != MetricFamily::kDevice) return false;
+  if (traits.work == WorkKind::kNone) return true;
+  if (sign.excursion.up) return false;
+  if (traits.work == WorkKind::kEffort || sign.excursion.net_change <= -kMostShifted) return true;
+  return traits.work == WorkKind::kAmount && MayHarm(sign);
 }
 
 // Of work that a unit does not do even while it waits. Errors and waits around a hang are everybody's.
 bool PeerDetector::IsIdle(const CounterSign& sign) const {
   const MetricWatch& metric = watch(sign.watch);
-  return !sign.excursion.up && (metric.traits().is_work || metric.metric() == Metric::kGpuUtilizationRatio);
+  return !sign.excursion.up &&
+         (metric.traits().work != WorkKind::kNone || metric.metric() == Metric::kGpuUtilizationRatio);
 }
 
 // True when the sign began about when the job began to suffer.
 bool PeerDetector::IsTimely(const CounterSign& sign) const {
   const int64_t before_ms = activity_.hurt_since_ms() - sign.excursion.onset_ms;
   return hurt_ && before_ms >= -kTogetherMs && before_ms <= kLongBeforeMs;
-}
-
-// Steps of another length beat with the sampling in another way, on each machine differently. Whoever takes part in
-// them sends as much in each, so that traffic which is hardly less in sum says nothing.
-bool PeerDetector::IsBeat(const CounterSign& sign, int64_t now_ms) const {
-  if (!sign.excursion.net) return true;
-  const bool moved = moved_ms_ != 0 && now_ms - moved_ms_ < kNewPaceMs && activity_.regime() == 0;
-  return moved && watch(sign.watch).traits().is_traffic && std::abs(sign.excursion.net_change) < kMostBeat;
 }
 
 // True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
@@ -315,7 +312,6 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
 const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
   cases_.clear();
   hurt_ = activity_.IsHurt(now_ms);
-  if (hurt_ || activity_.regime() != 0) moved_ms_ = now_ms;
   stuck_factor_ = EvidenceNeeded(options_.series_per_machine, 1, options_.false_alarms_per_machine_day) /
                   EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()),
                                  options_.false_alarms_per_machine_day / kHangsPerMachineDay);
@@ -329,7 +325,7 @@ const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
     if (!host.has_signs) host.common_ms = 0;
   }
   for (size_t i = 0; i < signs_.size(); ++i) {
-    if (common_[i] || IsBeat(signs_[i], now_ms)) continue;
+    if (common_[i] || !signs_[i].excursion.net) continue;
     std::vector<size_t>& best = hosts_[static_cast<size_t>(signs_[i].host)].best;
     const auto same =
         std::find_if(best.begin(), best.end(), [&](size_t j) { return signs_[j].watch == signs_[i].watch; });

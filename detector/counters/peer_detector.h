@@ -5,9 +5,9 @@
 // - Pooling. The three metrics of a machine with the most evidence add up; an alarm needs 1, plus kPerMetric for each
 //   metric beyond the first. Load of the host (CPU, pressure, disk, management network) is one sign however many
 //   metrics show it, and counts a quarter.
-// - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did; then
-// it
-//   counts in full: a backup is no fault. More work than the peers do is no sign of a fault either.
+// - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did, and
+//   counts in full then: a backup is no fault. More work than the peers do is no sign of a fault either, nor is a
+//   little less of it (bytes, tensor activity) while the job fares well: that is a smaller share of the data.
 // - Hangs. What stopped working at the very moment at which the job did needs only the evidence of one look at all
 //   machines (EvidenceInHang): something is at fault then.
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
@@ -122,7 +122,6 @@ class PeerDetector {
   bool IsHard(const CounterSign& sign) const;
   bool IsIdle(const CounterSign& sign) const;
   bool IsTimely(const CounterSign& sign) const;
-  bool IsBeat(const CounterSign& sign, int64_t now_ms) const;
   bool IsExplained(const CounterSign& sign) const;
   bool MayHarm(const CounterSign& sign) const;
   double Weighted(const CounterSign& sign) const;
@@ -135,7 +134,6 @@ class PeerDetector {
   std::vector<Host> hosts_;
   JobActivity activity_;
   bool hurt_ = false;
-  int64_t moved_ms_ = 0;  // when the job was last not at its usual pace; 0 = never
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;
   int common_signs_ = 0;

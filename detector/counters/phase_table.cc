@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kSameLevel = 0.08;     // of the center: medians this near are one phase
 constexpr double kMedianErrors = 4;     // or within so many standard errors of the median
+constexpr double kSpreads = 1;          // or within the distances between machines, which are what is measured
 constexpr double kInheritedTicks = 10;  // weight of what a new phase inherits
 
 }  // namespace
@@ -44,7 +45,7 @@ PhaseTable::Match PhaseTable::Enter(int regime, double median, double spread, in
     if (phase.ticks == 0 || phase.regime != regime) continue;
     const double distance = std::abs(median - phase.center);
     const double error = kMedianErrors * phase.spread / std::sqrt(static_cast<double>(values));
-    if (distance > std::max(kSameLevel * std::abs(phase.center), error)) continue;
+    if (distance > std::max({kSameLevel * std::abs(phase.center), error, kSpreads * phase.spread})) continue;
     if (nearest < 0 || distance < least) {
       nearest = i;
       least = distance;

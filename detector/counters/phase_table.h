@@ -2,10 +2,11 @@
 //
 // Everybody moves together, so the median over the machines tells the phase. How far machines differ from each other
 // and how much one machine scatters depends on it (power differs by tens of watts at full load and by little when
-// idle), hence each phase has its own scales. A level that fits no known phase opens a new one; the one that was not
-// seen for the longest time is forgotten. A metric that saturates (utilisation, clocks) hardly moves from one phase to
-// another while the order of the machines changes: so what the whole job does (its regime) is told from outside, and no
-// phase belongs to two regimes. Bounded by kPhases. Cost: O(kPhases). Not thread-safe.
+// idle), hence each phase has its own scales. A level that fits no known phase opens a new one; a few per cent, or less
+// than machines differ anyway, is no new level. The one that was not seen for the longest time is forgotten. A metric
+// that saturates (utilisation, clocks) hardly moves from one phase to another while the order of the machines changes:
+// so what the whole job does (its regime) is told from outside, and no phase belongs to two regimes. Bounded by
+// kPhases. Cost: O(kPhases). Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PHASE_TABLE_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_PHASE_TABLE_H_
