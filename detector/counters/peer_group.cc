@@ -15,10 +15,8 @@ constexpr double kMeanToSigma = 1.2533;  // of a normal: mean absolute deviation
 constexpr size_t kFewestValues = 3;
 constexpr double kCalmShare = 1.0 / 3;  // of the evidence: from here on nothing is learnt from a unit
 constexpr double kAwayShare = 0.5;
-constexpr double kMostShares = 5;     // a sum stops growing here, so that it can come back
+constexpr double kMostShares = 5;     // of the evidence, at which sums stop growing
 constexpr double kLargestStep = 0.4;  // of the evidence, however long a tick is
-constexpr double kSubtleStep = 0.75;  // of what a tick may add to the gross sum
-constexpr double kRecovery = 2;       // most that a tick takes from the subtle sum
 constexpr double kWildest = 4;        // residuals count no more than so many sigma when noise is learnt
 constexpr double kYoungReach = 3;     // spreads that a baseline may move while its phase is new
 constexpr uint16_t kYoungTicks = 20;
@@ -32,8 +30,6 @@ constexpr double kMostFreedom = 500;
 constexpr double kRecentWeight = 0.2;
 constexpr double kMagnitudeFloor = 0.1;  // where the median is 0, differences below this share of the mean are none
 constexpr double kNoiseFloor = 0.25;     // of the resolution: noise that is 0 would never be learnt again
-// Small shifts for a long time are what imperfectly known noise looks like, too.
-constexpr double kSubtleWeight = 0.65;
 constexpr double kPriorBlocks = 80;
 constexpr double kMemorySeconds = 3;    // how long noise remembers itself, until that is known
 constexpr double kLeastWander = 1.5;    // of what is not known
@@ -68,17 +64,13 @@ int32_t PeerGroup::AddUnit(int32_t host) {
   return units() - 1;
 }
 
-double PeerGroup::Evidence(const Unit& unit, int side) const {
-  return std::max<double>(unit.gross[side], kSubtleWeight * unit.subtle[side]);
-}
-
 void PeerGroup::Resettle() {
   for (Unit& unit : units_) {
     for (int phase = 0; phase < PhaseTable::kPhases; ++phase) {
       unit.baseline[phase] += static_cast<float>(unit.excess / last_spread_);
       unit.seen[phase] = std::min(unit.seen[phase], kResettledTicks);
     }
-    for (int side = 0; side < kSides; ++side) unit.gross[side] = unit.subtle[side] = 0;
+    unit.evidence.Clear();
     unit.excess = 0;
     unit.away = false;
   }
@@ -136,7 +128,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
       kMostFreedom, std::max(2.0, (count - 1) * static_cast<double>(phase.ticks) / (tick.inflation * tick.inflation)));
   tick.farthest = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
   const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
-  tick.cap = options_.evidence * std::min(kLargestStep, share);
+  tick.limits = {.tick = options_.evidence * std::min(kLargestStep, share), .total = kMostShares * options_.evidence};
   tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
   tick.regime = regime;
   tick.established = std::max<double>(kYoungTicks, kEstablishedSeconds / tick_seconds);
@@ -152,19 +144,6 @@ double PeerGroup::Residual(Unit& unit, double value, const Tick& tick) const {
   const float here = unit.baseline[tick.phase];
   if (unit.seen[tick.phase] >= tick.established) return distance - here;
   return distance - std::clamp<double>(distance, std::min(here, usual), std::max(here, usual));
-}
-
-void PeerGroup::Sum(Unit& unit, double score, const Tick& tick) const {
-  const double most = kMostShares * options_.evidence;
-  for (int side = 0; side < kSides; ++side) {
-    const double toward = side == 0 ? score : -score;
-    // Log likelihood ratio of a shift by kGross, and of one by 1.
-    const double gross = std::clamp(kGross * toward - kGross * kGross / 2, -kGross * kGross / 2, tick.cap);
-    const double subtle = std::clamp(toward - 0.5, -kRecovery, kSubtleStep * tick.cap);
-    if (unit.gross[side] <= 0 && unit.subtle[side] <= 0) unit.onset_ms[side] = tick.time_ms;
-    unit.gross[side] = static_cast<float>(std::clamp(unit.gross[side] + gross, 0.0, most));
-    unit.subtle[side] = static_cast<float>(std::clamp(unit.subtle[side] + subtle, 0.0, most));
-  }
 }
 
 void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick) {
@@ -229,8 +208,8 @@ bool PeerGroup::IsNet(const Unit& unit, bool up, const Tick& tick) const {
 
 void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick) {
   const Unit& unit = units_[static_cast<size_t>(index)];
-  for (int side = 0; side < kSides; ++side) {
-    const double share = Evidence(unit, side) / options_.evidence;
+  for (int side = 0; side < ChangeEvidence::kSides; ++side) {
+    const double share = unit.evidence.Of(side) / options_.evidence;
     if (share < kWorthMention) continue;
     const double own = std::max<double>(kMeanToSigma * unit.usual_noise, tick.resolution);
     excursions_.push_back({.unit = index,
@@ -243,7 +222,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
                            .excess = unit.excess,
                            .sigmas = std::abs(unit.excess) / sigma,
                            .own_shift = (unit.recent - unit.usual) / own,
-                           .onset_ms = unit.onset_ms[side]});
+                           .onset_ms = unit.evidence.onset_ms(side)});
   }
 }
 
@@ -270,8 +249,8 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     const double sigma = std::hypot(std::max(noise * tick.inflation, tick.resolution), young);
     const double raw = residual * tick.spread / sigma;
     const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
-    if (ticks_ > kWarmUpTicks) Sum(unit, score, tick);
-    const double evidence = std::max(Evidence(unit, 0), Evidence(unit, 1));
+    if (ticks_ > kWarmUpTicks) unit.evidence.Add(score, time_ms, tick.limits);
+    const double evidence = unit.evidence.Most();
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
     if (calm || settling) Learn(unit, noise, value, evidence > kDoubtful * options_.evidence, tick);

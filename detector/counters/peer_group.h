@@ -10,8 +10,9 @@
 // 3. The residual is measured on max(noise of the group, noise of the unit's own past, resolution of the metric),
 //    widened for noise that remembers: by how much more sums over kBlockTicks vary than they would if ticks were
 //    independent (the effective sample size, measured); and wider still while the phase is new to the unit.
-// 4. Two CUSUM sums (false_alarm_budget.h) in either direction: for gross changes (kGross sigma) and subtle ones
-//    (1 sigma). No tick adds more than its share, so that an alarm needs min_persistence at least.
+// 4. Evidence adds up in either direction, for gross changes and subtle ones (change_evidence.h). No tick adds more
+// than
+//    its share, so that an alarm needs min_persistence at least.
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
 //    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net).
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "detector/counters/change_evidence.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
 
@@ -56,7 +58,6 @@ struct Excursion {
 
 class PeerGroup {
  public:
-  static constexpr double kGross = 3;           // sigma
   static constexpr double kWorthMention = 0.3;  // share of the evidence from which an excursion is listed
 
   PeerGroup(const MetricTraits& traits, const PeerGroupOptions& options) : traits_(traits), options_(options) {}
@@ -82,7 +83,6 @@ class PeerGroup {
   double UsualLevel(int32_t unit) const { return units_[static_cast<size_t>(unit)].usual; }
 
  private:
-  static constexpr int kSides = 2;  // up, down
   static constexpr int kBlockTicks = 16;
 
   struct Unit {
@@ -91,8 +91,7 @@ class PeerGroup {
     bool has_usual = false;
     uint16_t seen[PhaseTable::kPhases] = {};  // ticks, saturating
     float baseline[PhaseTable::kPhases] = {};
-    float gross[kSides] = {};
-    float subtle[kSides] = {};
+    ChangeEvidence evidence;
     float own_noise = 1;  // over the noise of the group
     float block_sum = 0;  // of residuals, in noise
     uint8_t block_ticks = 0;
@@ -104,7 +103,6 @@ class PeerGroup {
     float net_median = 0;   // and of the medians of the same ticks
     float net_usual = 0;    // their usual ratio
     uint16_t net_ticks = 0;
-    int64_t onset_ms[kSides] = {};
   };
 
   // What all units share in one tick.
@@ -118,7 +116,7 @@ class PeerGroup {
     double freedom = 1;
     double farthest = 0;  // a baseline's limit
     double gain = 0;
-    double cap = 0;
+    EvidenceLimits limits;
     double net_gain = 0;
     int regime = 0;
     double established = 0;  // ticks after which a baseline is trusted
@@ -129,14 +127,12 @@ class PeerGroup {
 
   bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
   double Residual(Unit& unit, double value, const Tick& tick) const;
-  void Sum(Unit& unit, double score, const Tick& tick) const;
   void Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick);
   void AddUp(Unit& unit, double value, bool calm, const Tick& tick) const;
   bool AddsUp(const Tick& tick) const;
   double NetChange(const Unit& unit) const;
   bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
-  double Evidence(const Unit& unit, int side) const;
 
   MetricTraits traits_;
   PeerGroupOptions options_;

@@ -1,0 +1,49 @@
+// Evidence that one series went away from where it should be, in nats and in either direction (false_alarm_budget.h).
+//
+// Two CUSUM sums per direction (Page 1954; Moustakides 1986: nothing is quicker for a known shift) add up log
+// likelihood ratios, for a shift by kGross deviations and for one by a single deviation; each starts anew where it
+// falls below 0. Being the largest sum over any last ticks, they need no window and adapt to the size of the effect by
+// themselves. The subtle one counts kSubtleWeight: small shifts for a long time are what imperfectly known noise looks
+// like, too.
+//
+// 32 bytes and O(1) per tick. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_CHANGE_EVIDENCE_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_CHANGE_EVIDENCE_H_
+
+#include <cstdint>
+
+namespace lockstep {
+
+// What one tick may do to the sums, in nats.
+struct EvidenceLimits {
+  double tick = 0;   // most that it adds to the gross sum; kSubtleStep of that to the subtle one
+  double total = 0;  // sums stop growing here, so that they can come back
+};
+
+class ChangeEvidence {
+ public:
+  static constexpr int kSides = 2;  // up, down
+  static constexpr double kGross = 3;
+  static constexpr double kSubtleStep = 0.75;
+  static constexpr double kRecovery = 2;  // most that a tick takes from the subtle sum
+  static constexpr double kSubtleWeight = 0.65;
+
+  // `score`: distance in deviations, a standard normal while nothing has changed; finite.
+  void Add(double score, int64_t time_ms, const EvidenceLimits& limits);
+  void Clear();
+
+  double Of(int side) const;
+  double Most() const;
+  // When the sums of this side last left 0; 0 = they never did.
+  int64_t onset_ms(int side) const { return onset_ms_[side]; }
+
+ private:
+  float gross_[kSides] = {};
+  float subtle_[kSides] = {};
+  int64_t onset_ms_[kSides] = {};
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_CHANGE_EVIDENCE_H_

@@ -1,0 +1,110 @@
+#include "detector/counters/job_activity.h"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+#include "base/metric_catalog.h"
+#include "base/random.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kSettledSeconds = 400;
+
+// Power of a job in steps of two seconds, as the median and the mean over its machines; `share` says how much of the
+// usual each is at a second.
+class JobActivityTest : public ::testing::Test {
+ protected:
+  using Share = std::function<double(int64_t second)>;
+
+  static double Usual(int64_t) { return 1; }
+
+  void Run(int64_t begin, int64_t end, const Share& median, const Share& mean, double utilisation = 0.98) {
+    for (int64_t second = begin; second < end; ++second) {
+      const double power = (second % 2 == 0 ? 640 : 560) * (1 + 0.003 * random_.Gaussian());
+      activity_.Observe(Metric::kGpuUtilizationRatio, utilisation, utilisation, 1000 * second, 1);
+      activity_.Observe(Metric::kGpuPowerWatts, power * median(second), power * mean(second), 1000 * second, 1);
+      if (hurt_at_ < 0 && activity_.IsHurt(1000 * second)) hurt_at_ = second;
+    }
+  }
+  void RunBoth(int64_t begin, int64_t end, double share, double utilisation = 0.98) {
+    const auto both = [share](int64_t) { return share; };
+    Run(begin, end, both, both, utilisation);
+  }
+
+  Random random_{1};
+  JobActivity activity_;
+  int64_t hurt_at_ = -1;  // second
+};
+
+TEST_F(JobActivityTest, AHealthyJobIsNotHurt) {
+  EXPECT_FALSE(activity_.IsKnown());
+  RunBoth(0, 3000, 1);
+  EXPECT_TRUE(activity_.IsKnown());
+  EXPECT_EQ(hurt_at_, -1);
+  EXPECT_EQ(activity_.regime(), 0);
+}
+
+TEST_F(JobActivityTest, StandingWithBusyGpusIsAHangAfterSeconds) {
+  RunBoth(0, kSettledSeconds, 1);
+  RunBoth(kSettledSeconds, kSettledSeconds + 60, 0.4, 1.0);
+  EXPECT_EQ(hurt_at_, kSettledSeconds + JobActivity::kStuckMs / 1000);
+  EXPECT_EQ(activity_.stuck_since_ms(), 1000 * kSettledSeconds);
+  EXPECT_EQ(activity_.hurt_since_ms(), 1000 * kSettledSeconds);
+  EXPECT_EQ(activity_.regime(), 2);
+  EXPECT_NEAR(activity_.loss(), 0.6, 0.1);
+}
+
+TEST_F(JobActivityTest, StandingWithIdleGpusMayBeACheckpointAndCountsLater) {
+  RunBoth(0, kSettledSeconds, 1);
+  RunBoth(kSettledSeconds, kSettledSeconds + 20, 0.2, 0.02);
+  EXPECT_EQ(hurt_at_, -1);
+  EXPECT_EQ(activity_.regime(), 1);
+  RunBoth(kSettledSeconds + 20, kSettledSeconds + 200, 1);
+  EXPECT_EQ(hurt_at_, -1) << "a pause is no news about the pace after it";
+  RunBoth(kSettledSeconds + 200, kSettledSeconds + 260, 0.2, 0.02);
+  EXPECT_EQ(hurt_at_, kSettledSeconds + 200 + JobActivity::kPauseMs / 1000);
+}
+
+TEST_F(JobActivityTest, ASlowerJobIsKnownWithinSecondsAndAgainWell) {
+  RunBoth(0, kSettledSeconds, 1);
+  RunBoth(kSettledSeconds, kSettledSeconds + 120, 0.9);
+  EXPECT_GE(hurt_at_, kSettledSeconds + JobActivity::kSlowerMs / 1000);
+  EXPECT_LE(hurt_at_, kSettledSeconds + 20);
+  EXPECT_EQ(activity_.stuck_since_ms(), 0);
+  EXPECT_EQ(activity_.regime(), 0);
+  RunBoth(kSettledSeconds + 120, kSettledSeconds + 400, 1);
+  EXPECT_FALSE(activity_.IsHurt(1000 * (kSettledSeconds + 400)));
+}
+
+TEST_F(JobActivityTest, OneMachineThatDoesLessOrWorkThatMovesHurtsNobody) {
+  RunBoth(0, kSettledSeconds, 1);
+  const auto lower = [](int64_t) { return 0.9; };
+  Run(kSettledSeconds, kSettledSeconds + 100, Usual, lower);
+  EXPECT_EQ(hurt_at_, -1) << "the mean alone";
+  RunBoth(kSettledSeconds + 100, kSettledSeconds + 700, 1);
+  Run(kSettledSeconds + 700, kSettledSeconds + 800, lower, Usual);
+  EXPECT_EQ(hurt_at_, -1) << "the median alone";
+}
+
+TEST_F(JobActivityTest, NothingIsConcludedBeforeItHasLearnt) {
+  const auto last = static_cast<int64_t>(JobActivity::kLearningSeconds);
+  RunBoth(0, last - 15, 1);
+  RunBoth(last - 15, last, 0.3, 1.0);
+  EXPECT_EQ(hurt_at_, -1);
+}
+
+TEST_F(JobActivityTest, WhatComesTooSeldomOrNotAtAllTellsNothing) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (int64_t second = 0; second < 3000; second += 15) {
+    activity_.Observe(Metric::kGpuPowerWatts, second < 2000 ? 600 : 60, second < 2000 ? 600 : 60, 1000 * second, 15);
+    activity_.Observe(Metric::kGpuTensorActiveRatio, nan, nan, 1000 * second, 1);
+  }
+  EXPECT_FALSE(activity_.IsKnown());
+  EXPECT_FALSE(activity_.IsHurt(3'000'000));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,135 @@
+#include "detector/counters/metric_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/metric_catalog.h"
+#include "base/random.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kHosts = 16;
+
+MetricWatch Power() { return {"gpu_power_watts", Metric::kGpuPowerWatts, PeerGroupOptions()}; }
+
+// Levels of units around `level`, one after the other, drawn anew each tick.
+class Levels {
+ public:
+  std::vector<float> Draw(const std::vector<double>& levels) {
+    std::vector<float> values;
+    for (const double level : levels) values.push_back(static_cast<float>(level * (1 + 0.01 * random_.Gaussian())));
+    return values;
+  }
+
+ private:
+  Random random_{1};
+};
+
+double SlowMedian(std::vector<float> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (static_cast<double>(values[half - 1]) + values[half]) / 2;
+}
+
+TEST(MetricWatchTest, MedianAndMeanAreThoseOfASortAndASum) {
+  Random random(2);
+  for (const int hosts : {3, 4, 15, 64}) {
+    MetricWatch watch = Power();
+    for (int host = 0; host < hosts; ++host) watch.AddUnit(host, "gpu0", -1);
+    for (int tick = 0; tick < 40; ++tick) {
+      std::vector<float> values, known;
+      double sum = 0;
+      for (int host = 0; host < hosts; ++host) {
+        const bool missing = hosts > 4 && random.Unit() < 0.1;
+        values.push_back(missing ? std::numeric_limits<float>::quiet_NaN()
+                                 : static_cast<float>(600 + 10 * random.Gaussian()));
+        if (missing) continue;
+        known.push_back(values.back());
+        sum += values.back();
+      }
+      watch.Step(values, 1000 * tick, 1, 0);
+      ASSERT_FALSE(watch.HasSigns());
+      ASSERT_NEAR(watch.median(), SlowMedian(known), 1e-3);
+      ASSERT_NEAR(watch.mean(), sum / static_cast<double>(known.size()), 1e-3);
+    }
+  }
+}
+
+TEST(MetricWatchTest, AUnitIsComparedWithThoseOfItsDutyOnly) {
+  MetricWatch watch = Power();
+  Levels draw;
+  std::vector<double> levels;
+  for (int host = 0; host < kHosts; ++host) {
+    watch.AddUnit(host, "gpu0", host % 2);
+    levels.push_back(host % 2 == 0 ? 600 : 400);
+  }
+  for (int tick = 0; tick < 100; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  EXPECT_FALSE(watch.HasSigns());
+  // The level of the other duty, to the unit.
+  levels[4] = 400;
+  for (int tick = 100; tick < 130; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  std::vector<CounterSign> signs;
+  watch.AppendSigns(7, &signs);
+  ASSERT_EQ(signs.size(), 1u);
+  EXPECT_EQ(signs[0].host, 4);
+  EXPECT_EQ(signs[0].device, "gpu0");
+  EXPECT_EQ(signs[0].watch, 7);
+  EXPECT_EQ(signs[0].peers, kHosts / 2);
+  EXPECT_EQ(signs[0].excursion.unit, 4);
+  EXPECT_FALSE(signs[0].excursion.up);
+  EXPECT_GE(signs[0].excursion.share, 1);
+  EXPECT_NEAR(signs[0].excursion.median, 600, 10);
+}
+
+TEST(MetricWatchTest, DutiesThatNobodyNamedAreToldByTheirLevels) {
+  MetricWatch watch = Power();
+  Levels draw;
+  std::vector<double> levels;
+  for (int host = 0; host < kHosts; ++host) {
+    watch.AddUnit(host, "gpu0", -1);
+    levels.push_back(host < 5 ? 400 : 600);
+  }
+  for (int tick = 0; tick < MetricWatch::kLearningTicks + 100; ++tick) {
+    watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  }
+  EXPECT_FALSE(watch.HasSigns());
+  EXPECT_NEAR(watch.median(), 600, 5) << "of the larger group";
+  levels[2] = 600;
+  for (int tick = MetricWatch::kLearningTicks + 100; tick < MetricWatch::kLearningTicks + 130; ++tick) {
+    watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  }
+  std::vector<CounterSign> signs;
+  watch.AppendSigns(0, &signs);
+  ASSERT_EQ(signs.size(), 1u);
+  EXPECT_EQ(signs[0].host, 2);
+  EXPECT_EQ(signs[0].peers, 5);
+}
+
+TEST(MetricWatchTest, ResettledItTakesTheNewPlacesForUsual) {
+  MetricWatch watch = Power();
+  Levels draw;
+  std::vector<double> levels(kHosts, 600);
+  for (int host = 0; host < kHosts; ++host) watch.AddUnit(host, "gpu0", -1);
+  for (int tick = 0; tick < 100; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  levels[3] = levels[9] = 500;
+  for (int tick = 100; tick < 140; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  EXPECT_TRUE(watch.HasSigns());
+  watch.Resettle();
+  for (int tick = 140; tick < 240; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
+  EXPECT_FALSE(watch.HasSigns());
+}
+
+TEST(MetricWatchTest, WithoutUnitsItKnowsNothing) {
+  const MetricWatch watch = Power();
+  EXPECT_TRUE(std::isnan(watch.median()));
+  EXPECT_TRUE(std::isnan(watch.mean()));
+  EXPECT_FALSE(watch.HasSigns());
+}
+
+}  // namespace
+}  // namespace lockstep
