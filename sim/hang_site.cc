@@ -1,6 +1,8 @@
 #include "sim/hang_site.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace lockstep {
@@ -45,6 +47,12 @@ std::vector<int32_t> Sites(FaultKind kind, int32_t rank, const Layout& layout, c
   return sites;
 }
 
+int32_t LastOperation(const StageProgram& program) {
+  auto last = static_cast<int32_t>(program.instructions.size()) - 1;
+  while (last > 0 && !IsOperation(program.instructions[static_cast<size_t>(last)])) --last;
+  return last;
+}
+
 }  // namespace
 
 int32_t HangSite(FaultKind kind, int32_t rank, const Layout& layout, const StageProgram& program, double when) {
@@ -52,7 +60,9 @@ int32_t HangSite(FaultKind kind, int32_t rank, const Layout& layout, const Stage
   if (sites.empty()) sites = Sites(kind, rank, layout, program, false);
   if (sites.empty()) return -1;
   if (kind == FaultKind::kDeadlock) return sites.back();
-  return sites[static_cast<size_t>(when * static_cast<double>(sites.size()))];
+  const int32_t site = sites[static_cast<size_t>(when * static_cast<double>(sites.size()))];
+  // Nothing is simulated after the step that hangs: what gets stuck behind its last operation would leave no mark.
+  return std::min(site, LastOperation(program));
 }
 
 }  // namespace lockstep

@@ -41,6 +41,7 @@ TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
   for (size_t rank = 0; rank < ranks; ++rank) InferFinished(rank);
   unseen_.assign(ranks, 0);
   for (size_t rank = 0; rank < ranks; ++rank) unseen_[rank] = WentFurther(rank) ? 1 : 0;
+  ForgetHostsNotLookedAt();
   first_open_.assign(ranks + 1, 0);
   for (size_t rank = 0; rank < ranks; ++rank) {
     first_open_[rank] = open_.size();
@@ -131,6 +132,23 @@ bool TraceFrontier::WentFurther(size_t rank_index) const {
   return std::any_of(places.begin(), places.end(), [&](const Membership& place) {
     return EnteredByAll(place.communicator) > Of(place.communicator, place.member).entered + 1;
   });
+}
+
+// Where most ranks were looked at, the records of a host of which none was are of an earlier time.
+void TraceFrontier::ForgetHostsNotLookedAt() {
+  const std::vector<TraceRank>& ranks = trace_->ranks;
+  std::vector<char> looked_at(trace_->hosts.size(), 0);
+  size_t count = 0;
+  for (const TraceRank& rank : ranks) {
+    if (rank.last_seen_ns == kNoTime) continue;
+    ++count;
+    if (rank.host >= 0) looked_at[static_cast<size_t>(rank.host)] = 1;
+  }
+  if (2 * count <= ranks.size()) return;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const bool silent = ranks[rank].host >= 0 && looked_at[static_cast<size_t>(ranks[rank].host)] == 0;
+    if (silent && !trace_->OperationsOf(rank).empty()) unseen_[rank] = 1;
+  }
 }
 
 bool TraceFrontier::StillOpen(size_t rank_index, const TraceOperation& operation) const {

@@ -78,7 +78,8 @@ class TraceFrontier {
   // the less. 0 to 1.
   double lost_share() const { return lost_share_; }
 
-  // The rank's records end before what others prove that it entered: where it stands now is not known.
+  // Where the rank stands now is not known: its records end before what others prove that it entered, or nobody looked
+  // at its host while most ranks were looked at.
   bool Unseen(size_t rank_index) const { return unseen_[rank_index] != 0; }
 
   // Whether the rank's records tell the moment at which its GPU began an operation from the call that enqueued it.
@@ -93,6 +94,7 @@ class TraceFrontier {
   void IndexMembers();
   void InferFinished(size_t rank_index);
   bool WentFurther(size_t rank_index) const;
+  void ForgetHostsNotLookedAt();
   void Note(size_t rank_index, const TraceOperation& operation);
   bool StillOpen(size_t rank_index, const TraceOperation& operation) const;
 

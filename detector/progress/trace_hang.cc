@@ -31,6 +31,12 @@ constexpr double kLossChance = 0.1;         // that records of a call were lost:
 constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
 
+// Whoever stalls keeps the others waiting, and when he comes at last they wait for the transfer. But no stall makes
+// ranks wait for each other in a circle, or call different operations.
+bool MayBeStall(const TraceHang& hang) {
+  return hang.kind != TraceHangKind::kDeadlock && hang.kind != TraceHangKind::kMismatch;
+}
+
 bool Gone(ProcessState state) {
   return state == ProcessState::kGone || state == ProcessState::kZombie || state == ProcessState::kStopped;
 }
@@ -58,7 +64,10 @@ class Search {
     for (size_t s = 0; s < graph_.standings.size(); ++s) AddMismatch(s);
     MergeTransfers();
     NoteStanding();
-    for (TraceHang& hang : found_.hangs) Complete(&hang);
+    for (TraceHang& hang : found_.hangs) {
+      LeaveTheDead(&hang);
+      Complete(&hang);
+    }
     if (frontier_.lost_share() > 0) DropMinorCauses();
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
     CountFree();
@@ -300,6 +309,11 @@ class Search {
     return reached;
   }
 
+  // A dead process is a cause for certain. Who is missing at the same place may be on its way.
+  void LeaveTheDead(TraceHang* hang) const {
+    if (HasDead(*hang)) std::erase_if(hang->ranks, [&](int32_t rank) { return !IsGone(rank); });
+  }
+
   // Who waits for the cause, and for how long.
   void Complete(TraceHang* hang) const {
     const std::vector<char> reached = VictimsOf(*hang);
@@ -365,15 +379,16 @@ class Search {
     for (const TraceHang& hang : found_.hangs) {
       if (HasDead(hang) || IsLong(hang)) return TraceEnd::kHung;
     }
-    if (stalls_pass_) return TraceEnd::kMoving;
+    if (stalls_pass_ && std::any_of(found_.hangs.begin(), found_.hangs.end(), MayBeStall)) return TraceEnd::kMoving;
     const double unexplained = static_cast<double>(found_.free_ranks) / static_cast<double>(ranks_);
     const double most = frontier_.lost_share() > 0 ? kMaxUnexplainedWithLosses : kMaxUnexplained;
     return unexplained <= most && CausesAreFew() ? TraceEnd::kHung : TraceEnd::kMoving;
   }
 
+  bool IsGone(int32_t rank) const { return Gone(trace_.ranks[static_cast<size_t>(rank)].process_state); }
+
   bool HasDead(const TraceHang& hang) const {
-    return std::any_of(hang.ranks.begin(), hang.ranks.end(),
-                       [&](int32_t rank) { return Gone(trace_.ranks[static_cast<size_t>(rank)].process_state); });
+    return std::any_of(hang.ranks.begin(), hang.ranks.end(), [&](int32_t rank) { return IsGone(rank); });
   }
 
   bool IsLong(const TraceHang& hang) const {

@@ -59,8 +59,8 @@ struct TraceHangSearch {
   int32_t free_ranks = 0;               // no cause, and wait for none of the causes
 };
 
-// `stalls_pass`: the job is known to wait now and then for single ranks that stall and go on. Then only death and a
-// wait that some clock shows to be long tell a hang.
+// `stalls_pass`: the job is known to wait now and then for single ranks that stall and go on. Then only death, a wait
+// that some clock shows to be long, and what no stall looks like (a cycle, calls that differ) tell a hang.
 TraceHangSearch SearchTraceHangs(const TraceFrontier& frontier, bool stalls_pass);
 
 }  // namespace lockstep

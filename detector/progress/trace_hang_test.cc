@@ -152,6 +152,7 @@ TEST(TraceHang, TwoGroupsEnteredInAnotherOrderAreADeadlock) {
     const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
     ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
     EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock) << "seed " << seed << Told(verdicts);
+    EXPECT_EQ(Told(FindTraceHangs(run.trace, {}, true)), Told(verdicts)) << "no stall looks like that";
     EXPECT_TRUE(Accused(verdicts).contains(static_cast<int32_t>(rank))) << "seed " << seed << "\n" << Told(verdicts);
   }
   EXPECT_GT(deadlocks, 15);
@@ -237,6 +238,13 @@ TEST_F(FourRanks, ADeadProcessThatNobodyWaitsForIsNamedUnlessAllHaveEnded) {
   EXPECT_TRUE(Find().empty());
 }
 
+TEST_F(FourRanks, WhoIsMissingBesideADeadProcessIsNotNamed) {
+  job_.host_stops_at[1] = job_.host_stops_at[2] = 2;
+  Play();
+  trace_.ranks[2].process_state = ProcessState::kGone;
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{2});
+}
+
 TEST_F(FourRanks, WhereStallsPassAWaitWithoutAgeIsOneOfThem) {
   job_.host_stops_at[2] = 2;
   Play();
@@ -274,6 +282,34 @@ TEST_F(FourRanks, AFatalXidMakesItAFaultOfTheGpu) {
   ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kGpuFault);
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{1});
+}
+
+TEST_F(FourRanks, ASecondBrokenGpuIsNamedThoughNobodyWaitsForItYet) {
+  job_.gpu_stops_at[1] = 2;
+  Play();
+  const int64_t broken_ns = trace_.OperationsOf(3)[1].end_ns;
+  for (size_t rank = 0; rank < 4; ++rank) trace_.ranks[rank].gpu = static_cast<int32_t>(rank % 2);
+  const KernelEvent of_first = {.kind = KernelEventKind::kXid, .code = 79, .device = "gpu1", .host_ns = broken_ns};
+  events_ = {{"h0", of_first}, {"h1", of_first}};
+  EXPECT_EQ(Accused(Find()), (std::set<int32_t>{1, 3}));
+  for (const Verdict& verdict : Find()) EXPECT_EQ(verdict.verdict_class, VerdictClass::kGpuFault) << Told(Find());
+  events_[1].event.host_ns -= 10'000'000'000;
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{1}) << "it has finished operations long after that";
+  events_[1].event = {.kind = KernelEventKind::kXid, .code = 79, .device = "gpu7", .host_ns = broken_ns};
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{1}) << "the job has no such GPU";
+}
+
+TEST_F(FourRanks, AHostThatNobodyCouldLookAtIsUnreachableThoughItStoodInsideBefore) {
+  job_.gpus_per_host = 1;
+  job_.programs[3][2].never_ends = true;
+  Play();
+  EXPECT_EQ(Find()[0].verdict_class, VerdictClass::kHangInCommunication);
+  for (size_t rank = 0; rank < 3; ++rank) trace_.ranks[rank].last_seen_ns = 3'600'000'000'000;
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kMachineUnreachable);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].host, "h3");
 }
 
 TEST_F(FourRanks, AHostOfWhichNothingStandsAnywhereIsUnreachable) {

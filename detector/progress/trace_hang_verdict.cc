@@ -21,6 +21,7 @@ constexpr double kSureConfidence = 0.97;
 constexpr double kLikelyConfidence = 0.8;
 constexpr double kUnseenConfidence = 0.6;  // of a rank about which there is no record at all
 constexpr size_t kMaxQuotedEvents = 3;
+constexpr int64_t kEventSlackNs = kNanosPerSecond;  // between the clock of the log and that of the recorder
 
 class Writer {
  public:
@@ -268,6 +269,54 @@ void AddSilentlyDead(const Trace& trace, std::vector<Verdict>* verdicts) {
   verdicts->push_back(std::move(verdict));
 }
 
+// The only rank that an event can be about; -1 = none, or several.
+int32_t RankOf(const Trace& trace, const HostEvent& event) {
+  int32_t found = -1;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const TraceRank& who = trace.ranks[rank];
+    if (HostNameOf(trace, static_cast<int32_t>(rank)) != event.host) continue;
+    const bool by_pid = event.event.pid != 0 && who.pid != 0;
+    const bool same =
+        by_pid ? event.event.pid == who.pid : who.gpu >= 0 && event.event.device == absl::StrCat("gpu", who.gpu);
+    if (!same) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int32_t>(rank);
+  }
+  return found;
+}
+
+bool FinishedLater(const Trace& trace, int32_t rank, int64_t host_ns) {
+  const absl::Span<const TraceOperation> operations = trace.OperationsOf(static_cast<size_t>(rank));
+  return std::any_of(operations.begin(), operations.end(), [host_ns](const TraceOperation& operation) {
+    return operation.finished() && operation.end_ns > host_ns + kEventSlackNs;
+  });
+}
+
+// In a hang, GPUs that the kernel calls broken, that finished nothing since, and whom nobody waits for yet: behind a
+// first one a second does not show.
+void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, std::vector<Verdict>* verdicts) {
+  std::set<std::string> hosts_named;
+  for (const Verdict& verdict : *verdicts) {
+    for (const Culprit& culprit : verdict.culprits) hosts_named.insert(culprit.host);
+  }
+  for (const HostEvent& event : events) {
+    if (!MeansBrokenGpu(event.event) || hosts_named.contains(event.host)) continue;
+    const int32_t rank = RankOf(trace, event);
+    if (rank < 0 || FinishedLater(trace, rank, event.event.host_ns)) continue;
+    hosts_named.insert(event.host);
+    Verdict verdict{.scope = VerdictScope::kMachine,
+                    .verdict_class = VerdictClass::kGpuFault,
+                    .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
+                    .advice = Advice::kCordonAndReplace};
+    verdict.culprits.push_back(TraceCulprit(trace, rank, kLikelyConfidence));
+    verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event.host, " reported ",
+                                                                 Describe(event.event), ".")});
+    verdict.evidence.push_back(
+        {EvidenceKind::kProgress, "The job stands still, and this GPU has finished nothing since."});
+    verdicts->push_back(std::move(verdict));
+  }
+}
+
 }  // namespace
 
 std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
@@ -279,7 +328,10 @@ std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEve
   const TraceFrontier frontier(trace);
   const TraceHangSearch search = SearchTraceHangs(frontier, stalls_pass);
   std::vector<Verdict> verdicts;
-  if (search.end == TraceEnd::kHung) verdicts = TraceHangVerdicts(trace, search, events);
+  if (search.end == TraceEnd::kHung) {
+    verdicts = TraceHangVerdicts(trace, search, events);
+    AddSilentlyBroken(trace, events, &verdicts);
+  }
   AddSilentlyDead(trace, &verdicts);
   return verdicts;
 }

@@ -193,7 +193,7 @@ class Builder {
     const auto sequence = static_cast<int64_t>(standing.sequence);
     if (progress.finished >= sequence) return;
     const bool entered = progress.entered >= sequence;
-    if (rank >= 0 && Dead(rank)) {
+    if (rank >= 0 && (Dead(rank) || frontier_.Unseen(static_cast<size_t>(rank)))) {
       graph_.edges[trace_.ranks.size() + s].push_back(rank);
       graph_.member_states[s].push_back(MemberState::kNotCalled);
       return;
