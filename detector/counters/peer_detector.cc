@@ -188,13 +188,13 @@ void PeerDetector::Open(int32_t index, CaseKind kind, double score, int64_t now_
 
 // Of a device and in the direction that faults have. A machine that did a little less of the work of a step had less to
 // do, as far as the job does not suffer; its traffic, which the rest of the job decides, never accuses it by a little.
-bool PeerDetector::IsHard(const CounterSign& sign) const {
+bool PeerDetector::IsHard(const CounterSign& sign, bool may_harm) const {
   const MetricTraits& traits = watch(sign.watch).traits();
   if (traits.family != MetricFamily::kDevice) return false;
   if (traits.work == WorkKind::kNone) return true;
   if (sign.excursion.up) return false;
   if (traits.work == WorkKind::kEffort || sign.excursion.net_change <= -kMostShifted) return true;
-  return traits.work == WorkKind::kAmount && MayHarm(sign);
+  return traits.work == WorkKind::kAmount && may_harm;
 }
 
 // Of work that a unit does not do even while it waits. Errors and waits around a hang are everybody's.
@@ -211,34 +211,43 @@ bool PeerDetector::IsTimely(const CounterSign& sign) const {
 }
 
 // True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
-// has its cause, and load that comes later is chance.
+// has its cause, and load that comes later is chance. What another machine shows as well is none.
 bool PeerDetector::IsExplained(const CounterSign& sign) const {
-  for (size_t i = 0; i < hosts_.size(); ++i) {
-    const Host& other = hosts_[i];
-    if (static_cast<int32_t>(i) == sign.host || other.broken_ms == 0) continue;
-    const bool is_cause = other.broken_ms >= activity_.hurt_since_ms() - kLongBeforeMs;
-    if (is_cause && std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs) return true;
-  }
-  return false;
+  const bool has_cause = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& other) {
+    return &other != &hosts_[static_cast<size_t>(sign.host)] && other.broken_ms != 0 &&
+           other.broken_ms >= activity_.hurt_since_ms() - kLongBeforeMs &&
+           std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs;
+  });
+  return has_cause && std::none_of(signs_.begin(), signs_.end(), [&](const CounterSign& other) {
+           return other.host != sign.host && other.watch == sign.watch && other.excursion.up == sign.excursion.up &&
+                  std::abs(sign.excursion.onset_ms - other.excursion.onset_ms) <= kTogetherMs;
+         });
 }
 
-// True when the sign, which is no device's, may be what makes the job suffer.
-bool PeerDetector::MayHarm(const CounterSign& sign) const { return IsTimely(sign) && !IsExplained(sign); }
-
 // What a sign counts, in alarms.
-double PeerDetector::Weighted(const CounterSign& sign) const {
+double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) const {
   const double share = std::min(sign.excursion.share, kMostOfOne);
-  if (!IsHard(sign)) return share * (MayHarm(sign) ? 1 : kSoftWeight);
+  if (!meaning.hard) return share * (meaning.may_harm ? 1 : kSoftWeight);
   if (!hurt_ || activity_.stuck_since_ms() == 0) return share;
   // Clocks rise to their ceiling while GPUs spin, each to its own.
   if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
   return IsTimely(sign) && IsIdle(sign) ? std::min(share * stuck_factor_, kMostOfOne) : share;
 }
 
+void PeerDetector::Interpret() {
+  meanings_.clear();
+  for (const CounterSign& sign : signs_) {
+    Meaning& meaning = meanings_.emplace_back();
+    meaning.may_harm = IsTimely(sign) && !IsExplained(sign);
+    meaning.hard = IsHard(sign, meaning.may_harm);
+    meaning.weight = WeightOf(sign, meaning);
+  }
+}
+
 void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
   Host& host = hosts_[static_cast<size_t>(index)];
   std::stable_sort(host.best.begin(), host.best.end(),
-                   [&](size_t a, size_t b) { return Weighted(signs_[a]) > Weighted(signs_[b]); });
+                   [&](size_t a, size_t b) { return meanings_[a].weight > meanings_[b].weight; });
   double pooled = 0;
   double soft = 0;
   bool witness = false;
@@ -247,17 +256,17 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
   int64_t onset_ms = now_ms;
   for (const size_t i : host.best) {
     const CounterSign& sign = signs_[i];
-    const double weighted = Weighted(sign);
-    const bool deviates = weighted >= kDeviating;
-    hard = hard || (deviates && IsHard(sign));
-    witness = witness || (deviates && (IsHard(sign) || (MayHarm(sign) && sign.excursion.sigmas >= kStillAway)));
-    if (counted == kPooledMetrics || weighted < kCounted) continue;
+    const Meaning& meaning = meanings_[i];
+    const bool deviates = meaning.weight >= kDeviating;
+    hard = hard || (deviates && meaning.hard);
+    witness = witness || (deviates && (meaning.hard || (meaning.may_harm && sign.excursion.sigmas >= kStillAway)));
+    if (counted == kPooledMetrics || meaning.weight < kCounted) continue;
     onset_ms = std::min(onset_ms, sign.excursion.onset_ms);
     // One foreign process loads several of a host's resources at once: those are one sign.
-    if (!IsHard(sign) && soft >= weighted) continue;
+    if (!meaning.hard && soft >= meaning.weight) continue;
     ++counted;
-    pooled += weighted - (IsHard(sign) ? 0 : soft);
-    if (!IsHard(sign)) soft = weighted;
+    pooled += meaning.weight - (meaning.hard ? 0 : soft);
+    if (!meaning.hard) soft = meaning.weight;
   }
   const double needed = 1 + kPerMetric * static_cast<double>(counted == 0 ? 0 : counted - 1);
   const double score = pooled / needed;
@@ -293,9 +302,10 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
   };
   const auto coincide = std::count_if(hosts_.begin(), hosts_.end(), together);
   // Whoever stands out by other signs explains the hang already, and a gap at the time is chance.
-  const bool explained = !cases_.empty() || std::any_of(signs_.begin(), signs_.end(), [&](const CounterSign& sign) {
-    return IsIdle(sign) && IsTimely(sign) && Weighted(sign) >= kDeviating;
-  });
+  bool explained = !cases_.empty();
+  for (size_t i = 0; i < signs_.size() && !explained; ++i) {
+    explained = IsIdle(signs_[i]) && IsTimely(signs_[i]) && meanings_[i].weight >= kDeviating;
+  }
   const double gap_rate = static_cast<double>(gaps_ + 2) / static_cast<double>(std::max<int64_t>(1, seconds));
   const double chance = gap_rate * static_cast<double>(known * kCoincidenceMs) / 1000;
   for (size_t i = 0; i < hosts_.size(); ++i) {
@@ -317,7 +327,7 @@ const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
                                  options_.false_alarms_per_machine_day / kHangsPerMachineDay);
   CollectSigns();
   SetCommonAside(now_ms);
-  std::set<int32_t> touched;
+  Interpret();
   for (Host& host : hosts_) host.best.clear();
   for (Host& host : hosts_) host.has_signs = false;
   for (const CounterSign& sign : signs_) hosts_[static_cast<size_t>(sign.host)].has_signs = true;

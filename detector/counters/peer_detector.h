@@ -115,16 +115,23 @@ class PeerDetector {
     std::vector<size_t> best;     // into signs_, of the current Conclude
   };
 
+  // Of a sign, for its machine.
+  struct Meaning {
+    bool may_harm = false;  // it may be what makes the job suffer
+    bool hard = false;      // of a device, in the direction that faults have
+    double weight = 0;      // what it counts, in alarms
+  };
+
   void CollectSigns();
   void SetCommonAside(int64_t now_ms);
   void SetAmbiguousAside(const std::map<int32_t, std::vector<size_t>>& of_metric);
   std::vector<int32_t> OwnChange(const std::vector<size_t>& signs) const;
-  bool IsHard(const CounterSign& sign) const;
+  bool IsHard(const CounterSign& sign, bool may_harm) const;
   bool IsIdle(const CounterSign& sign) const;
   bool IsTimely(const CounterSign& sign) const;
   bool IsExplained(const CounterSign& sign) const;
-  bool MayHarm(const CounterSign& sign) const;
-  double Weighted(const CounterSign& sign) const;
+  double WeightOf(const CounterSign& sign, const Meaning& meaning) const;
+  void Interpret();
   void JudgeHost(int32_t host, int64_t now_ms);
   void JudgeSilence(int64_t now_ms);
   void Open(int32_t host, CaseKind kind, double score, int64_t now_ms);
@@ -142,7 +149,8 @@ class PeerDetector {
   double stuck_factor_ = 1;  // what a sign that began with a hang counts more
   uint64_t gaps_ = 0;        // silences that ended
   std::vector<CounterSign> signs_;
-  std::vector<bool> common_;  // per sign
+  std::vector<bool> common_;       // per sign
+  std::vector<Meaning> meanings_;  // per sign
   std::vector<MachineCase> cases_;
 };
 

@@ -156,6 +156,12 @@ TEST(PeerDetectorTest, LoadThatComesLaterThanABrokenDeviceIsChance) {
     return host == 7 && metric == Metric::kGpuPowerWatts && second >= kOnset ? 0.5 * value : value;
   };
   EXPECT_EQ(Accused(DetectMachines(Job(16, 6, Slower(device_too)), {})), std::vector<int32_t>{7});
+  // Two machines with the same load are no chance.
+  const auto both_loaded = [device_too](int host, int second, Metric metric, double value) {
+    value = device_too(host, second, metric, value);
+    return host == 4 && metric == Metric::kHostCpuBusyRatio && second >= kOnset + 20 ? 4 * value : value;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, Slower(both_loaded)), {})), (std::vector<int32_t>{3, 4, 7}));
 }
 
 // In a synchronous job a machine cannot do less of the work of a step than was given to it.
