@@ -208,6 +208,8 @@ class Gains {
     for (size_t i = number; i < causes_.size(); ++i) {
       const bool same_onset =
           std::abs(causes_[i].suspects.front().first_step - first.suspects.front().first_step) <= kSameOnsetSteps;
+      // With slow transfers of its own it is another kind of fault, and healing those is no gain of the event.
+      if (!ailments_[i].transfers.empty()) continue;
       if ((*told)[i] == 0 && causes_[i].kind == first.kind && same_onset) event.push_back(i);
     }
     const std::vector<int32_t> steps = TypicalSteps(ailments_[number]);

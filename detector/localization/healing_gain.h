@@ -6,13 +6,13 @@
 // back, and yet each of them has to go; what hides behind a dearer cause will be felt when that one is gone.
 // A rank and transfers of its that became slow at the same step are healed together: what both pass is the way between
 // the GPU and its host.
-// Three ranks or more that are slow in one way since one onset are one event: a driver, a room, a rack. What each costs
-// hides behind the others wherever ranks wait for several of them, so that what counts is what healing all of them
-// gives back.
-// The typical steps are the three of middle length among those usual steps of the stretch in which fewest other causes
-// are there; the middle of the three gains counts, because in any one step something else may have hit somebody. Beyond
-// kMaxRepeatedOperations one step has to do. Replays are bounded by kMaxReplayedOperations in all: beyond it (a tenth
-// of a large fleet is slow) a cause's gain is its own excess, at most what healing all together gives back. Pure.
+// Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
+// driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that what
+// counts is what healing all of them gives back. The typical steps are the three of middle length among those usual
+// steps of the stretch in which fewest other causes are there; the middle of the three gains counts, because in any one
+// step something else may have hit somebody. Beyond kMaxRepeatedOperations one step has to do. Replays are bounded by
+// kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
+// what healing all together gives back. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_

@@ -294,6 +294,12 @@ TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
   const HealingGains gains = GainsOf(analysis, causes, {transfers});
   EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
   EXPECT_EQ(gains.of_transfers[0].seconds_per_step, gains.of_ranks[0].seconds_per_step);
+  // What the transfers cost is no gain of an event of slow ranks.
+  std::vector<SlowCause> three = causes;
+  for (const int32_t rank : {1, 3}) {
+    three.push_back({.suspects = {{.rank = rank, .first_step = 3, .last_step = 9, .own_seconds = 0.04}}});
+  }
+  for (const HealingGain& gain : GainsOf(analysis, three, {transfers}).of_ranks) EXPECT_EQ(gain.event_causes, 0);
 }
 
 }  // namespace
