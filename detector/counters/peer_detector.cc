@@ -211,17 +211,19 @@ bool PeerDetector::IsTimely(const CounterSign& sign) const {
 }
 
 // True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
-// has its cause, and load that comes later is chance. What another machine shows as well is none.
+// has its cause, and load that comes later is chance. Load that another machine surely shows as well is none;
+// traffic, which the harm changes everywhere, is.
 bool PeerDetector::IsExplained(const CounterSign& sign) const {
   const bool has_cause = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& other) {
     return &other != &hosts_[static_cast<size_t>(sign.host)] && other.broken_ms != 0 &&
            other.broken_ms >= activity_.hurt_since_ms() - kLongBeforeMs &&
            std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs;
   });
-  return has_cause && std::none_of(signs_.begin(), signs_.end(), [&](const CounterSign& other) {
-           return other.host != sign.host && other.watch == sign.watch && other.excursion.up == sign.excursion.up &&
-                  std::abs(sign.excursion.onset_ms - other.excursion.onset_ms) <= kTogetherMs;
-         });
+  if (!has_cause || watch(sign.watch).traits().work != WorkKind::kNone) return has_cause;
+  return std::none_of(signs_.begin(), signs_.end(), [&](const CounterSign& other) {
+    return other.host != sign.host && other.watch == sign.watch && other.excursion.up == sign.excursion.up &&
+           other.excursion.share >= 1 && std::abs(sign.excursion.onset_ms - other.excursion.onset_ms) <= kTogetherMs;
+  });
 }
 
 // What a sign counts, in alarms.
