@@ -58,14 +58,16 @@ void JobActivity::Level::LearnSwing(double tick_seconds, double memory_seconds) 
 
 double JobActivity::Level::Loss() const { return usual <= 0 ? 0 : 1 - now / usual; }
 
-double JobActivity::Level::SlowerBy() const {
-  double most = 0;
-  if (usual <= 0) return 0;
+JobActivity::Slowness JobActivity::Level::SlowerBy() const {
+  Slowness slowness;
+  if (usual <= 0) return slowness;
   for (size_t i = 0; i < kSmoothings.size(); ++i) {
     const double off = 1 - recent[i] / usual;
-    if (off > std::max(kSlower, kRipples * std::sqrt(swing[i]))) most = std::max(most, off);
+    if (off <= std::max(kSlower, kRipples * std::sqrt(swing[i]))) continue;
+    if (slowness.share == 0) slowness.seconds = kSmoothings[i];
+    slowness.share = std::max(slowness.share, off);
   }
-  return most;
+  return slowness;
 }
 
 void JobActivity::Observe(Metric metric, double median, double mean, int64_t time_ms, double tick_seconds) {
@@ -105,6 +107,7 @@ void JobActivity::Conclude(int64_t time_ms) {
   int known = 0;
   loss_ = 0;
   double slowest = 0;
+  double lag_seconds = kSmoothings.back();
   for (const auto& [metric, activity] : series_) {
     if (activity.seconds < kLearningSeconds || activity.median.usual <= 0) continue;
     ++known;
@@ -112,7 +115,11 @@ void JobActivity::Conclude(int64_t time_ms) {
     loss_ = std::max(loss_, std::min(activity.median.Loss(), activity.mean.Loss()));
     // Traffic comes in bursts that are as long as steps: its mean over less than many of them says nothing.
     if (metric < Metric::kGpuUtilizationRatio || activity.seconds < kPaceSeconds) continue;
-    slowest = std::max(slowest, std::min(activity.median.SlowerBy(), activity.mean.SlowerBy()));
+    const Slowness median = activity.median.SlowerBy();
+    const Slowness mean = activity.mean.SlowerBy();
+    if (median.share == 0 || mean.share == 0) continue;
+    slowest = std::max(slowest, std::min(median.share, mean.share));
+    lag_seconds = std::min(lag_seconds, std::max(median.seconds, mean.seconds));
   }
   standing = standing && known > 0;
   if (!standing) loss_ = slowest;
@@ -121,6 +128,7 @@ void JobActivity::Conclude(int64_t time_ms) {
   Hold(standing && utilisation_ >= kBusy, time_ms, &stuck_since_ms_);
   if (standing) return;
   if (slowest > 0) slower_last_ms_ = time_ms;
+  if (slower_since_ms_ == 0) slower_lag_ms_ = static_cast<int64_t>(1000 * lag_seconds);
   Hold(slower_last_ms_ != 0 && time_ms - slower_last_ms_ <= kRecoveredMs, time_ms, &slower_since_ms_);
 }
 

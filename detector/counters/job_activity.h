@@ -49,6 +49,8 @@ class JobActivity {
   bool IsHurt(int64_t now_ms) const;
   // Since when it is hurt, whatever the kind; 0 = it is not.
   int64_t hurt_since_ms() const;
+  // By how much the harm may have begun earlier: an average over a minute and a half shows it that late.
+  int64_t hurt_lag_ms() const { return standing_since_ms_ != 0 ? 0 : slower_lag_ms_; }
   // 0 = works, 1 = stands and GPUs idle, 2 = stands and GPUs are busy.
   int regime() const { return standing_since_ms_ == 0 ? 0 : (stuck_since_ms_ == 0 ? 1 : 2); }
   // False when no metric tells: then hurt is not known, and not false.
@@ -58,6 +60,13 @@ class JobActivity {
   double loss() const { return loss_; }
 
  private:
+  // What a level does less than usual, as far as that is more than it swings by, and the shortest smoothing that says
+  // so.
+  struct Slowness {
+    double share = 0;
+    double seconds = 0;
+  };
+
   // Of the median or the mean over machines.
   struct Level {
     double usual = 0;
@@ -72,8 +81,7 @@ class JobActivity {
     void Smooth(double tick_seconds);
     void LearnSwing(double tick_seconds, double memory_seconds);
     double Loss() const;  // of the last tick
-    // What it does less than usual, as far as that is more than it swings by.
-    double SlowerBy() const;
+    Slowness SlowerBy() const;
   };
   struct Activity {
     Level median;
@@ -90,6 +98,7 @@ class JobActivity {
   int64_t standing_since_ms_ = 0;
   int64_t slower_since_ms_ = 0;
   int64_t slower_last_ms_ = 0;
+  int64_t slower_lag_ms_ = 0;
   double loss_ = 0;
 };
 

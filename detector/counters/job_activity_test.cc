@@ -79,6 +79,24 @@ TEST_F(JobActivityTest, ASlowerJobIsKnownWithinSecondsAndAgainWell) {
   EXPECT_FALSE(activity_.IsHurt(1000 * (kSettledSeconds + 400)));
 }
 
+// Only a long average shows that a job of long steps has become slower: late, and it says by how much.
+TEST_F(JobActivityTest, OfAJobOfLongStepsItSaysHowMuchEarlierTheHarmMayHaveBegun) {
+  const auto run = [this](int64_t begin, int64_t end, double share) {
+    for (int64_t second = begin; second < end; ++second) {
+      const double power = (second % 20 < 14 ? 640 : 420) * share;
+      activity_.Observe(Metric::kGpuPowerWatts, power, power, 1000 * second, 1);
+      if (hurt_at_ < 0 && activity_.IsHurt(1000 * second)) hurt_at_ = second;
+    }
+  };
+  run(0, 600, 1);
+  ASSERT_FALSE(activity_.IsHurt(600'000));
+  hurt_at_ = -1;
+  run(600, 720, 0.95);
+  ASSERT_GT(hurt_at_, 610);
+  EXPECT_GE(activity_.hurt_lag_ms(), 24'000);
+  EXPECT_LE(activity_.hurt_since_ms() - activity_.hurt_lag_ms(), 600'000);
+}
+
 TEST_F(JobActivityTest, OneMachineThatDoesLessOrWorkThatMovesHurtsNobody) {
   RunBoth(0, kSettledSeconds, 1);
   const auto lower = [](int64_t) { return 0.9; };

@@ -207,7 +207,7 @@ bool PeerDetector::IsIdle(const CounterSign& sign) const {
 // True when the sign began about when the job began to suffer.
 bool PeerDetector::IsTimely(const CounterSign& sign) const {
   const int64_t before_ms = activity_.hurt_since_ms() - sign.excursion.onset_ms;
-  return hurt_ && before_ms >= -kTogetherMs && before_ms <= kLongBeforeMs;
+  return hurt_ && before_ms >= -kTogetherMs && before_ms <= kLongBeforeMs + activity_.hurt_lag_ms();
 }
 
 // True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
@@ -216,7 +216,7 @@ bool PeerDetector::IsTimely(const CounterSign& sign) const {
 bool PeerDetector::IsExplained(const CounterSign& sign) const {
   const bool has_cause = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& other) {
     return &other != &hosts_[static_cast<size_t>(sign.host)] && other.broken_ms != 0 &&
-           other.broken_ms >= activity_.hurt_since_ms() - kLongBeforeMs &&
+           other.broken_ms >= activity_.hurt_since_ms() - activity_.hurt_lag_ms() - kLongBeforeMs &&
            std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs;
   });
   if (!has_cause || watch(sign.watch).traits().work != WorkKind::kNone) return has_cause;
