@@ -42,6 +42,15 @@ Measure FromSeconds(const Spread& spread) {
   return measure;
 }
 
+// The most, since that is what has to fit.
+Measure FromBytes(const Spread& spread) {
+  Measure measure;
+  measure.value = measure.low = measure.high = spread.most;
+  measure.count = spread.count;
+  measure.measured = absl::StrFormat("median %.1f MB, most %.1f MB", spread.median / 1e6, spread.most / 1e6);
+  return measure;
+}
+
 Measure FromSteps(const Spread& spread) {
   Measure measure;
   measure.value = measure.low = measure.high = spread.p95;
@@ -87,6 +96,13 @@ constexpr MeasureRow kRows[] = {
      Top1},
     {{"localize-8192", "records to verdict, 8,192 GPUs (p95)", "30.3 s (Holmes)", "<= 3 s", 3, /*at_least=*/false},
      [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); },
+     nullptr},
+    {{"pulls-8192", "bytes pulled per localization, 8,192 GPUs (most)", "0.84 GB (Holmes)", "<= 50 MB", 50e6,
+      /*at_least=*/false},
+     [](const SuiteSummary& s) { return FromBytes(s.pulled_bytes); },
+     nullptr},
+    {{"pulls-8192", "the same: top-1 localization", "88.2 % (Holmes)", ">= 96 %", 0.96, /*at_least=*/true},
+     [](const SuiteSummary& s) { return FromRate(s.top1); },
      nullptr},
     {{"localize-80000", "records to verdict, 80,000 GPUs (p95)", "none", "<= 10 s", 10, /*at_least=*/false},
      [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); },

@@ -54,7 +54,8 @@ nlohmann::ordered_json SuiteJson(const SuiteSummary& summary) {
                {"hang_to_culprits_seconds", FigureJson(summary.hang_seconds)},
                {"diagnose_seconds", FigureJson(summary.diagnose_seconds)},
                {"simulate_seconds", FigureJson(summary.simulate_seconds)},
-               {"records", FigureJson(summary.records)}};
+               {"records", FigureJson(summary.records)},
+               {"pulled_bytes", FigureJson(summary.pulled_bytes)}};
   json["kinds"] = Json::object();
   for (const auto& [name, row] : summary.kinds) json["kinds"][name] = ToJson(row);
   json["baselines"] = Json::array();

@@ -47,6 +47,7 @@ class Summarizer {
     diagnose_seconds_.push_back(static_cast<double>(outcome.diagnose_ns) / kNanosPerSecond);
     simulate_seconds_.push_back(static_cast<double>(outcome.simulate_ns) / kNanosPerSecond);
     records_.push_back(static_cast<double>(outcome.records));
+    if (suite_.procedure == Procedure::kPulls) pulled_bytes_.push_back(static_cast<double>(outcome.pulled_bytes));
     if (score.causes.empty()) AddHealthy(outcome);
     for (const CauseScore& cause : score.causes) AddCause(cause, outcome);
     AddTogether(score);
@@ -61,6 +62,7 @@ class Summarizer {
     summary_.diagnose_seconds = SpreadOf(diagnose_seconds_);
     summary_.simulate_seconds = SpreadOf(simulate_seconds_);
     summary_.records = SpreadOf(records_);
+    summary_.pulled_bytes = SpreadOf(pulled_bytes_);
     summary_.steps_to_verdict = SpreadOf(steps_);
     summary_.hang_seconds = SpreadOf(hang_seconds_);
     summary_.recall = MeanOf({recalls_});
@@ -154,7 +156,8 @@ class Summarizer {
 
   const Suite& suite_;
   SuiteSummary summary_;
-  std::vector<double> diagnose_seconds_, simulate_seconds_, records_, steps_, hang_seconds_, recalls_, cost_errors_;
+  std::vector<double> diagnose_seconds_, simulate_seconds_, records_, steps_, hang_seconds_, recalls_, cost_errors_,
+      pulled_bytes_;
   std::map<int32_t, std::vector<double>> class_by_row_;
   std::vector<std::vector<double>> baseline_recalls_;
 };

@@ -61,6 +61,7 @@ struct SuiteSummary {
   Spread diagnose_seconds;
   Spread simulate_seconds;
   Spread records;
+  Spread pulled_bytes;                   // of suites of pulls
   std::map<std::string, KindRow> kinds;  // by name of the fault; "healthy" without one
   std::vector<BaselineRow> baselines;
   FailureList failures;

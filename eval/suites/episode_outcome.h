@@ -28,6 +28,8 @@ struct EpisodeOutcome {
   int64_t simulate_ns = 0;
   int64_t diagnose_ns = 0;  // of the whole recording
 
+  // Procedure::kPulls: of all answers of agents.
+  uint64_t pulled_bytes = 0;
   // Procedure::kPrefixes: steps with the fault until the engine's first suspect was a culprit; 0 = not within
   // kMostStepsToVerdict. Wrong accusations on the way are in `score`.
   int64_t steps_to_verdict = 0;

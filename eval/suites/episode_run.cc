@@ -4,15 +4,24 @@
 #include <cstddef>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "eval/baselines/baseline.h"
 #include "eval/baselines/joined_trace.h"
+#include "eval/pulls/pulling_engine.h"
 #include "eval/suites/trace_cut.h"
 
 namespace lockstep {
 namespace {
+
+double MedianSeconds(std::vector<int64_t> lengths_ns) {
+  if (lengths_ns.empty()) return 0;
+  const auto middle = lengths_ns.begin() + static_cast<ptrdiff_t>(lengths_ns.size() / 2);
+  std::nth_element(lengths_ns.begin(), middle, lengths_ns.end());
+  return static_cast<double>(*middle) / kNanosPerSecond;
+}
 
 // When the records are looked at after the onset of a hang.
 constexpr double kHangLooksSeconds[] = {1, 2, 3, 4, 5, 6, 8, 10};
@@ -115,6 +124,14 @@ void LookAfterTheHang(const Episode& episode, const Engine& engine, const RunOpt
   }
 }
 
+// What the collector makes of it with what it pulls; how long a step takes it knows from the reports of the agents.
+JobReport DiagnoseByPulls(const Episode& episode, EpisodeOutcome* outcome) {
+  PullingEngine engine{InvestigationOptions()};
+  JobReport report = engine.Diagnose(episode.evidence, MedianSeconds(episode.truth.step_ns));
+  outcome->pulled_bytes = engine.counts().bytes;
+  return report;
+}
+
 }  // namespace
 
 Episode SimulatePlan(const EpisodePlan& plan) {
@@ -136,7 +153,8 @@ EpisodeOutcome RunPlan(const EpisodePlan& plan, const Suite& suite, const Engine
   const int64_t start_ns = clock.MonotonicNanos();
   const Episode episode = SimulatePlan(plan);
   const int64_t simulated_ns = clock.MonotonicNanos();
-  const JobReport report = engine(episode.evidence);
+  const JobReport report =
+      suite.procedure == Procedure::kPulls ? DiagnoseByPulls(episode, &outcome) : engine(episode.evidence);
   outcome.diagnose_ns = clock.MonotonicNanos() - simulated_ns;
   outcome.simulate_ns = simulated_ns - start_ns;
   outcome.negative = episode.truth.is_negative;

@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// What is evaluated; `Diagnose` in all but tests.
+// What is evaluated; `Diagnose` in all but tests. Suites of pulls bring their own: what it asks for is evaluated there.
 using Engine = std::function<JobReport(const JobEvidence& evidence)>;
 
 struct RunOptions {

@@ -26,6 +26,7 @@ enum class Procedure : uint8_t {
   kWhole,     // once, about the whole recording
   kPrefixes,  // after every step from the onset on, until it names the culprit
   kHangCuts,  // about the whole recording, and about what was there 1, 2, ... seconds after the onset
+  kPulls,     // as the collector asks: it sees only what it pulls from agents (eval/pulls)
 };
 
 struct EpisodePlan {

@@ -83,6 +83,19 @@ TEST(SuiteTest, EveryPlanIsValidAndSeedsAreApart) {
   EXPECT_EQ(FindSuite("no such suite"), nullptr);
 }
 
+TEST(SuiteRunTest, SuitesOfPullsCountWhatWasPulledAndAskNobodyElse) {
+  const SimClock clock;
+  const EpisodeOutcome outcome = RunPlan(
+      PlanOf(*FindSuite("slow-compute"), 1), *FindSuite("pulls-8192"),
+      [](const JobEvidence&) {
+        ADD_FAILURE() << "the engine that sees everything was asked";
+        return JobReport();
+      },
+      {.baselines = false}, clock);
+  EXPECT_GT(outcome.pulled_bytes, 0u);
+  EXPECT_GT(outcome.records, 0u);
+}
+
 TEST(SuiteRunTest, ThePerfectAnswerScoresPerfectlyInEverySmallSuite) {
   constexpr uint64_t kNumber = 1;
   const SimClock clock;

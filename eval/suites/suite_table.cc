@@ -179,6 +179,8 @@ EpisodePlan EveryClass(uint64_t number, Random& random) {
 constexpr Suite kSuites[] = {
     {"localize-2048", "one slow device at 2,048 GPUs", Procedure::kWhole, 160, 6, false, 4, true, Localize2048},
     {"localize-8192", "one slow device at 8,192 GPUs", Procedure::kWhole, 80, 2, false, 4, true, Localize8192},
+    {"pulls-8192", "one slow device at 8,192 GPUs, with what the collector pulls from agents", Procedure::kPulls, 40, 0,
+     false, 0, true, Localize8192},
     {"localize-80000", "one slow device at 80,000 GPUs", Procedure::kWhole, 4, 0, false, 0, true, Localize80000},
     {"slow-compute", "one rank at least 10 % slower in compute, step by step", Procedure::kPrefixes, 200, 12, false, 0,
      false, SlowCompute},
