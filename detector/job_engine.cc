@@ -269,7 +269,7 @@ void JobEngine::State::Investigate(int64_t watermark_ns, Conclusion* conclusion)
                                    [&](const Culprit& culprit) { return accused.contains(culprit.host); });
     if (!known) conclusion->verdicts.push_back(verdict);
   }
-  if (state_ == JobState::kHealthy && close_look_.accuses()) {
+  if (state_ != JobState::kHung && state_ != JobState::kSlow && close_look_.accuses()) {
     state_ = JobState::kSlow;
     note_ = absl::StrFormat("Steps take %s: see the verdicts.", Duration(job.recent_step_seconds));
   }
