@@ -272,7 +272,9 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
   }
   const double needed = 1 + kPerMetric * static_cast<double>(counted == 0 ? 0 : counted - 1);
   const double score = pooled / needed;
-  const bool lasts = now_ms - onset_ms >= (hard ? options_.min_pooled_ms : options_.min_soft_ms);
+  // Load that made the job slower for as long as an average over minutes needs has lasted that long itself.
+  const int64_t soft_ms = options_.min_soft_ms + (hurt_ ? activity_.hurt_lag_ms() : 0);
+  const bool lasts = now_ms - onset_ms >= (hard ? options_.min_pooled_ms : soft_ms);
   if (score < 1 || !lasts || hosts_.size() < 2) {
     // A case ends when little of it is left, so that it does not flicker.
     if (score < kCounted) host.case_since_ms = 0;
