@@ -2,10 +2,14 @@
 //
 // A training step makes the same calls again and again. Among the kinds of calls of a rank (group family, operation,
 // size) the one whose recurrences cut its history into stretches that hold nearly all kinds of calls, and into as many
-// such stretches as possible, happens once per step: the anchor. How many micro-batches lie between, or an evaluation
-// that repeats calls of the step, does not matter; a checkpoint's own calls are too few. Since all members of a group
-// meet in each instance of the anchor, the instances number the steps of the group; Send/Recv and larger groups connect
-// the numberings of groups that never meet (the most frequent difference decides).
+// such stretches as possible, happens once per step: the anchor. How many micro-batches lie between does not matter; a
+// checkpoint's own calls are too few. An evaluation belongs to the step after it, unless it makes the anchor's call as
+// well: then it is a step of its own. Since all members of a group meet in each instance of the anchor, the instances
+// number the steps of the group; Send/Recv and larger groups connect the numberings of groups that never meet (the most
+// frequent difference decides).
+//
+// What misleads it: lost records where a call comes exactly twice per step, micro-batches that hold three quarters of
+// the kinds of calls of the step, and checkpoints of their own call beside steps of fewer than three kinds.
 //
 // A step of a rank reaches from behind one anchor through the next one. Steps are numbered from 0, the first that the
 // records hold. Beginnings and ends of the records that most ranks have only in part are left out. Cost O(records x
@@ -30,7 +34,7 @@ inline constexpr int32_t kMaxSteps = 1 << 20;
 struct StepRange {
   uint32_t begin = 0;
   uint32_t end = 0;
-  bool complete = false;  // both ends are known and the step holds what the rank's steps hold
+  bool complete = false;  // both ends are known; of a rank's first, it has as many records as the rank's usual step
 
   bool empty() const { return begin == end; }
 };
@@ -40,7 +44,7 @@ struct StepTable {
   size_t ranks = 0;
   std::vector<StepRange> ranges;     // by rank, then step
   std::vector<double> step_seconds;  // by step: median over ranks; 0 = unknown (its beginning is not recorded)
-  std::vector<char> usual;           // by step: 1 = the typical calls in usual time, 0 = with a pause, an evaluation
+  std::vector<char> usual;           // by step: 1 = in usual time or less, 0 = unknown, or with a pause, an evaluation
                                      // or another program in it
   double usual_seconds = 0;          // median over usual steps; 0 = unknown
   double usual_spread_seconds = 0;   // robust standard deviation of usual steps
