@@ -32,7 +32,7 @@ JobSpec RandomSmallJob(Random& random) {
   p.virtual_stages = p.pipeline > 1 ? Pick(random, {1, 2}) : 1;
   p.sequence_parallel = random.Below(2) == 0;
   p.sharded_optimizer = random.Below(3) != 0;
-  job.gpus_per_host = Pick(random, {4, 8});  // of 8, only some groups of a kind may lie on one host
+  job.gpus_per_host = Pick(random, {4, 8});
   job.hosts_per_leaf = 2;
   job.workload.microbatches = p.pipeline * Pick(random, {1, 2});
   // One call of an unsharded data group marks the step, several do not.

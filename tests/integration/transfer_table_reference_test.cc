@@ -249,10 +249,11 @@ std::vector<FaultSpec> SlowNetwork(Random& random, const JobSpec& job) {
 }
 
 TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
-  size_t sends = 0, groups = 0, exchanges = 0, alone = 0, slow = 0;
+  size_t sends = 0, groups = 0, exchanges = 0, alone = 0, slow = 0, mixed = 0;
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     Random random(seed);
-    const JobSpec job = RandomSmallJob(random);
+    JobSpec job = RandomSmallJob(random);
+    job.gpus_per_host = 8;  // so that some groups of a kind lie on one host and others do not
     SimulatedRecording recording = RecordJob(job, SlowNetwork(random, job), true, seed);
     SCOPED_TRACE(recording.Describe());
     Roughen(random, &recording.trace);
@@ -265,6 +266,7 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
     ASSERT_EQ(table.paths.size(), reference.size());
     ASSERT_EQ(table.steps, static_cast<size_t>(steps.steps));
     std::vector<double> logs;
+    std::map<std::pair<int32_t, bool>, std::set<bool>> crossings;  // of the paths of a family
     for (size_t i = 0; i < table.paths.size(); ++i) {
       const TransferPath& path = table.paths[i];
       const OperationChannel& channel = matched.channels[static_cast<size_t>(path.channel)];
@@ -284,9 +286,12 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
         slow += ratio > 1.5 ? 1 : 0;
       }
       (path.point_to_point ? sends : groups) += 1;
+      const int32_t family = roles.communicators[static_cast<size_t>(channel.communicator)].family;
+      crossings[{family, path.point_to_point}].insert(path.crosses_hosts);
       exchanges += path.exchange ? 1 : 0;
       alone += path.alone ? 1 : 0;
     }
+    for (const auto& [family, sides] : crossings) mixed += sides.size() > 1 ? 1 : 0;
     const double middle = SortedAt(logs, 0.5);
     for (double& log : logs) log = std::abs(log - middle);
     EXPECT_NEAR(table.noise, 1.4826 * SortedAt(logs, 0.5), 1e-6);
@@ -296,6 +301,7 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
   EXPECT_GT(groups, 100u);
   EXPECT_GT(exchanges, 20u);
   EXPECT_GT(alone, 0u);
+  EXPECT_GT(mixed, 0u) << "families with paths on one host and others between hosts";
   EXPECT_GT(slow, 50u);
 }
 
