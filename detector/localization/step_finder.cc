@@ -99,16 +99,38 @@ class StepFinder {
     number_of_instance_.assign(matched_.instances.size(), kNoStep);
     for (const OperationChannel& channel : matched_.channels) {
       if (!channel.collective()) continue;
+      const AnchorCall* anchor = AnchorOfChannel(channel);
+      if (anchor == nullptr) continue;
       int32_t number = 0;
       for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
-        const OperationInstance& instance = matched_.instances[i];
-        const uint32_t member = matched_.members[instance.first_member];
-        const auto rank = static_cast<size_t>(matched_.rank_of[member]);
-        const AnchorCall& anchor = anchors_[static_cast<size_t>(roles_.class_of_rank[rank])];
-        if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
+        const uint32_t member = matched_.members[matched_.instances[i].first_member];
+        if (!Matches(trace_.operations[member], *anchor) || number >= kMaxSteps) continue;
         number_of_instance_[i] = number++;
       }
     }
+  }
+
+  // Of the anchors of the members' classes that occur in the channel, that of most members.
+  const AnchorCall* AnchorOfChannel(const OperationChannel& channel) const {
+    std::map<size_t, int> classes;
+    for (const int32_t rank : trace_.communicators[static_cast<size_t>(channel.communicator)].members) {
+      if (rank >= 0) ++classes[static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(rank)])];
+    }
+    const AnchorCall* best = nullptr;
+    int most = 0;
+    for (const auto& [candidate, unused] : classes) {
+      int members = 0;
+      for (const auto& [other, count] : classes) members += anchors_[other] == anchors_[candidate] ? count : 0;
+      if (members <= most) continue;
+      for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+        const uint32_t member = matched_.members[matched_.instances[i].first_member];
+        if (!Matches(trace_.operations[member], anchors_[candidate])) continue;
+        best = &anchors_[candidate];
+        most = members;
+        break;
+      }
+    }
+    return best;
   }
 
   // A step ends with its anchor. Between two anchors that are not neighbours a record is lost: no step is known there.

@@ -190,6 +190,18 @@ TEST(StepFinderTest, CountsTheStepsOfGroupsThatNeverMeetAlike) {
   }
 }
 
+// Here the peers of rank 0 lost the call of all ranks so often that they are cut elsewhere: the others' steps stay.
+TEST(StepFinderTest, AClassThatLostItsMarksTakesNobodyElsesSteps) {
+  Random random(37);
+  JobSpec job = MarkedJob(random, true);
+  job.recording.lost_share = 0.01;
+  job.recording.gap_share = random.Below(2) == 0 ? 0.03 : 0;
+  const SimulatedRecording recording = RecordJob(job, {}, true, 37);
+  const OperationInstances matched = MatchOperations(recording.trace);
+  const StepTable found = FindSteps(recording.trace, matched, InferRoles(recording.trace, matched));
+  EXPECT_EQ(found.steps, static_cast<int32_t>(CutAtMarks(recording).phases.size()));
+}
+
 // When peers lost the mark more often than another call of theirs that comes once per step, they are cut there.
 TEST(StepFinderTest, FindsTheStepsInNearlyAllJobsThatLostRecords) {
   int found = 0;
