@@ -113,8 +113,9 @@ class Reference {
         const TraceOperation& operation = trace_.operations[record.index];
         measured = measured && operation.finished() && operation.started() &&
                    operation.quality != TimingQuality::kHostCall && operation.quality != TimingQuality::kHostEnqueue;
+        if (!measured) break;
         const double seconds = static_cast<double>(operation.end_ns - operation.start_ns) * 1e-9;
-        if (!measured || seconds >= transfer.seconds) continue;
+        if (seconds >= transfer.seconds) continue;
         transfer.seconds = seconds;
         transfer.last_to_arrive = record;
       }
