@@ -11,17 +11,11 @@
 #include "eval/baselines/baseline.h"
 #include "eval/baselines/joined_trace.h"
 #include "eval/pulls/pulling_engine.h"
+#include "eval/scoring/confidence_interval.h"
 #include "eval/suites/trace_cut.h"
 
 namespace lockstep {
 namespace {
-
-double MedianSeconds(std::vector<int64_t> lengths_ns) {
-  if (lengths_ns.empty()) return 0;
-  const auto middle = lengths_ns.begin() + static_cast<ptrdiff_t>(lengths_ns.size() / 2);
-  std::nth_element(lengths_ns.begin(), middle, lengths_ns.end());
-  return static_cast<double>(*middle) / kNanosPerSecond;
-}
 
 // When the records are looked at after the onset of a hang.
 constexpr double kHangLooksSeconds[] = {1, 2, 3, 4, 5, 6, 8, 10};
@@ -127,7 +121,9 @@ void LookAfterTheHang(const Episode& episode, const Engine& engine, const RunOpt
 // What the collector makes of it with what it pulls; how long a step takes it knows from the reports of the agents.
 JobReport DiagnoseByPulls(const Episode& episode, EpisodeOutcome* outcome) {
   PullingEngine engine{InvestigationOptions()};
-  JobReport report = engine.Diagnose(episode.evidence, MedianSeconds(episode.truth.step_ns));
+  const std::vector<int64_t>& step_ns = episode.truth.step_ns;
+  const double step_seconds = Percentile({step_ns.begin(), step_ns.end()}, 0.5) / kNanosPerSecond;
+  JobReport report = engine.Diagnose(episode.evidence, step_seconds);
   outcome->pulled_bytes = engine.counts().bytes;
   return report;
 }
