@@ -39,6 +39,7 @@ struct MetricTraits {
   // Of the job: a job in trouble shows in the median of it over all machines.
   bool is_activity = false;
   WorkKind work = WorkKind::kNone;
+  bool is_work() const { return work != WorkKind::kNone; }
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this
   double absolute_resolution = 0;     // in the metric's unit; of a rate: see ResolutionOf
 };

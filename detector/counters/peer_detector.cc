@@ -124,7 +124,7 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     const bool up = signs_[i].excursion.up;
     same_way[{signs_[i].watch, up}].insert(signs_[i].host);
     // Work that moves from machine to machine shows here in one metric and there in another.
-    if (watch(signs_[i].watch).traits().work != WorkKind::kNone) same_way[{kAllWork, up}].insert(signs_[i].host);
+    if (watch(signs_[i].watch).traits().is_work()) same_way[{kAllWork, up}].insert(signs_[i].host);
     of_metric[signs_[i].watch].push_back(i);
   }
   for (const auto& [way, hosts] : same_way) {
@@ -137,7 +137,7 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     for (const int32_t host : hosts) hosts_[static_cast<size_t>(host)].common_ms = now_ms;
     if (now_ms - since_ms >= kResettleMs) {
       for (size_t i = 0; i < watches_.size(); ++i) {
-        const bool work = way.first == kAllWork && watches_[i].traits().work != WorkKind::kNone;
+        const bool work = way.first == kAllWork && watches_[i].traits().is_work();
         if (work || static_cast<int32_t>(i) == way.first) watches_[i].Resettle();
       }
       since_ms = 0;
@@ -191,7 +191,7 @@ void PeerDetector::Open(int32_t index, CaseKind kind, double score, int64_t now_
 bool PeerDetector::IsHard(const CounterSign& sign, bool may_harm) const {
   const MetricTraits& traits = watch(sign.watch).traits();
   if (traits.family != MetricFamily::kDevice) return false;
-  if (traits.work == WorkKind::kNone) return true;
+  if (!traits.is_work()) return true;
   if (sign.excursion.up) return false;
   if (traits.work == WorkKind::kEffort || sign.excursion.net_change <= -kMostShifted) return true;
   return traits.work == WorkKind::kAmount && may_harm;
@@ -200,8 +200,7 @@ bool PeerDetector::IsHard(const CounterSign& sign, bool may_harm) const {
 // Of work that a unit does not do even while it waits. Errors and waits around a hang are everybody's.
 bool PeerDetector::IsIdle(const CounterSign& sign) const {
   const MetricWatch& metric = watch(sign.watch);
-  return !sign.excursion.up &&
-         (metric.traits().work != WorkKind::kNone || metric.metric() == Metric::kGpuUtilizationRatio);
+  return !sign.excursion.up && (metric.traits().is_work() || metric.metric() == Metric::kGpuUtilizationRatio);
 }
 
 // True when the sign began about when the job began to suffer.
@@ -219,7 +218,7 @@ bool PeerDetector::IsExplained(const CounterSign& sign) const {
            other.broken_ms >= activity_.hurt_since_ms() - activity_.hurt_lag_ms() - kLongBeforeMs &&
            std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs;
   });
-  if (!has_cause || watch(sign.watch).traits().work != WorkKind::kNone) return has_cause;
+  if (!has_cause || watch(sign.watch).traits().is_work()) return has_cause;
   return std::none_of(signs_.begin(), signs_.end(), [&](const CounterSign& other) {
     return other.host != sign.host && other.watch == sign.watch && other.excursion.up == sign.excursion.up &&
            other.excursion.share >= 1 && std::abs(sign.excursion.onset_ms - other.excursion.onset_ms) <= kTogetherMs;

@@ -180,7 +180,7 @@ void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, con
 }
 
 // A stopped job works nothing that could be added up.
-bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.work != WorkKind::kNone && tick.regime == 0; }
+bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work() && tick.regime == 0; }
 
 // Adds up work and usual work, so that what one machine only samples earlier than another cancels.
 void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) const {
