@@ -10,6 +10,7 @@
 
 #include "agent/recorder/nccl_abi.h"
 #include "agent/recorder/nccl_abi_descriptors.h"
+#include "agent/recorder/nccl_begin_lock.h"
 #include "agent/recorder/nccl_handle.h"
 #include "agent/recorder/nccl_init.h"
 #include "agent/recorder/nccl_recorder.h"
@@ -148,7 +149,7 @@ template <int kAbi, typename D, typename Event>
                                         bool may_have_kernel) {
   NcclRecorder& r = g_nccl;
   const int64_t now_ns = r.clock.NowNs();
-  BeginLock lock(r.begin_lock, BeginLock::kMaxSpins, BeginLock::kMaxYields);
+  BeginLock lock(r.ring.begin_lock(), BeginLock::kMaxSpins, BeginLock::kMaxYields);
   RingHeader* header = r.ring.header();
   if (header == nullptr) return {};
   if (!lock.held()) [[unlikely]] {
@@ -247,7 +248,7 @@ Handle StartChannel(const nccl_abi::KernelChannel& event, Handle parent) {
   const int64_t now_ns = g_nccl.clock.NowNs();
   {
     // Also where a job does nothing but transfer, the request ends in time.
-    BeginLock lock(g_nccl.begin_lock, 1);
+    BeginLock lock(g_nccl.ring.begin_lock(), 1);
     if (lock.held() && g_nccl_control.mask.IsStale(header, now_ns)) UpdateNcclMask(header, now_ns);
   }
   return g_nccl.transfers.StartStep(header, parent.detail(), now_ns);

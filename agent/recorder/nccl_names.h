@@ -50,7 +50,8 @@ class NameMemo {
 
   constexpr NameMemo() = default;
 
-  NameMeanings Find(const OperationNames& names) {
+  // Inlined: the four names would travel through memory.
+  [[gnu::always_inline]] NameMeanings Find(const OperationNames& names) {
     const uintptr_t mixed = Address(names.function) >> 3 ^ Address(names.datatype) >> 4 ^ Address(names.algorithm) >> 2;
     Entry& entry = entries_[mixed % kEntries];
     const bool is_readable = IsReadable(names.function) && IsReadable(names.datatype) && IsReadable(names.algorithm) &&

@@ -179,7 +179,7 @@ void FillContext(RingHeader* header, const NcclCommunicatorStart& start, NcclCon
 template <typename Function>
 void UnderBeginLock(Function function) {
   for (;;) {
-    BeginLock lock(g_nccl.begin_lock);
+    BeginLock lock(g_nccl.ring.begin_lock());
     if (lock.held()) return function();
     sched_yield();
   }

@@ -14,8 +14,6 @@
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_RECORDER_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_RECORDER_H_
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstdint>
 
@@ -59,9 +57,8 @@ struct NcclRecorder {
   PeerSequences sequences;
   NcclTransfers transfers;
   std::atomic<int32_t> pid{0};
-  std::atomic<uint32_t> begin_lock{0};  // held while an operation begins, and while a mask or a context changes
 
-  // Guarded by begin_lock.
+  // Guarded by the ring's begin lock, which is held while a mask or a context changes, too.
   NameMemo names;
   int64_t next_update_ns = 0;
   uint64_t channels_asked = 0;  // channels of operations with kernel events
@@ -74,52 +71,11 @@ extern NcclRecorder g_nccl;
 
 struct NcclControl {
   CallbackCosts costs;
-  // Guarded by g_nccl.begin_lock.
+  // Guarded by the ring's begin lock.
   NcclMask mask;
   OverheadGovernor governor;
 };
 extern NcclControl g_nccl_control;
-
-// Bounded: check held(). What it guards takes some twenty nanoseconds, unless the holder is descheduled: then the CPU
-// is offered to it a number of times, which costs next to nothing where CPUs are free, and is better than an operation
-// that nobody sees where they are not.
-class BeginLock {
- public:
-  static constexpr int kMaxSpins = 2048;
-  static constexpr int kMaxYields = 256;
-
-  explicit BeginLock(std::atomic<uint32_t>& word, int max_spins = kMaxSpins, int max_yields = 0)
-      : word_(word), held_(TryOnce(word)) {
-    if (!held_) [[unlikely]]
-      held_ = Wait(word, max_spins, max_yields);
-  }
-  ~BeginLock() {
-    if (held_) word_.store(0, std::memory_order_release);
-  }
-  BeginLock(const BeginLock&) = delete;
-  BeginLock& operator=(const BeginLock&) = delete;
-  bool held() const { return held_; }
-
- private:
-  static bool TryOnce(std::atomic<uint32_t>& word) {
-    uint32_t expected = 0;
-    return word.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
-  }
-  [[gnu::noinline, gnu::cold]] static bool Wait(std::atomic<uint32_t>& word, int max_spins, int max_yields) {
-    for (int spin = 0; spin < max_spins + max_yields; ++spin) {
-      if (word.load(std::memory_order_relaxed) == 0 && TryOnce(word)) return true;
-      if (spin < max_spins) {
-        CpuPause();
-      } else {
-        sched_yield();
-      }
-    }
-    return false;
-  }
-
-  std::atomic<uint32_t>& word_;
-  bool held_;
-};
 
 // init: the context to hand to NCCL; nullptr = nothing is recorded for this communicator, and the mask is 0.
 NcclContext* OpenNcclContext(const NcclCommunicatorStart& start);

@@ -125,10 +125,9 @@ void NcclRing::StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t cha
   OperationSide& side = sides_.Of(ticket);
   uint64_t distrusted = kNoTicket;
   {
-    SlotLock lock(slot, false);
-    if (!lock.held() || slot.ticket != ticket || IsState(slot, OperationState::kEmpty)) [[unlikely]] {
+    EventHold hold(header, slot, side, ticket, begin_lock_);
+    if (!hold.held()) [[unlikely]]
       return CountIgnored();
-    }
     if (channel >= OperationSides::kNarrowChannels && !side.uses_wide_bits) [[unlikely]]
       sides_.UseWideBits(ticket);
     const ChannelBits bits = sides_.BitsOf(ticket, channel);
@@ -160,10 +159,10 @@ void NcclRing::StartChannel(NcclContext* contexts, uint64_t ticket, uint32_t cha
 // The host was so late that NCCL's ring of GPU times had turned: the end of that operation is of a later one.
 void NcclRing::DistrustPrevious(RingHeader* header, uint64_t ticket) {
   OperationSlot& slot = SlotOf(header, ticket);
-  SlotLock lock(slot, false);
-  if (!lock.held() || slot.ticket != ticket || !IsState(slot, OperationState::kFinished)) return;
-  if (!IsGpuTimed(slot)) return;
-  PlaceWindow(slot, sides_.Of(ticket), sides_.Of(ticket).host_stop_ns);
+  OperationSide& side = sides_.Of(ticket);
+  EventHold hold(header, slot, side, ticket, begin_lock_);
+  if (!hold.held() || !IsState(slot, OperationState::kFinished) || !IsGpuTimed(slot)) return;
+  PlaceWindow(slot, side, side.host_stop_ns);
   Add(header->nccl.timer_conflicts, 1, false);
 }
 
@@ -177,10 +176,9 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
   uint32_t group = 0;
   int64_t finished_ns = 0;
   {
-    SlotLock lock(slot, false);
-    if (!lock.held() || slot.ticket != ticket || IsState(slot, OperationState::kEmpty)) [[unlikely]] {
+    EventHold hold(header, slot, side, ticket, begin_lock_);
+    if (!hold.held()) [[unlikely]]
       return CountIgnored();
-    }
     const ChannelBits bits = sides_.BitsOf(ticket, channel);
     const bool has_bits = channel < OperationSides::kNarrowChannels || side.uses_wide_bits;
     if (!has_bits || !bits.has_started() || bits.has_stopped()) [[unlikely]]
@@ -228,10 +226,10 @@ NcclRing::Overtaken NcclRing::CloseIfOvertaken(RingHeader* header, uint64_t tick
       Atomic(slot.communicator).load(std::memory_order_relaxed) != by.communicator) {
     return Overtaken::kNotOpen;
   }
-  SlotLock lock(slot, false);
-  if (!lock.held()) return Overtaken::kTooYoung;
-  if (slot.ticket != ticket || slot.communicator != by.communicator || !IsInFlight(slot)) return Overtaken::kNotOpen;
-  const OperationSide& side = sides_.Of(ticket);
+  OperationSide& side = sides_.Of(ticket);
+  EventHold hold(header, slot, side, ticket, begin_lock_);
+  if (!hold.held()) return Overtaken::kTooYoung;
+  if (slot.communicator != by.communicator || !IsInFlight(slot)) return Overtaken::kNotOpen;
   if (by.ticket - ticket < kMinOvertakingDistance || side.group == by.group) return Overtaken::kTooYoung;
   NcclContext& context = by.context;
   if (slot.channels_started > 0 && slot.channels_started == slot.channels_finished) {
@@ -260,9 +258,9 @@ void NcclRing::EndHost(uint64_t ticket, int64_t now_ns) {
   RingHeader* header = this->header();
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
-  SlotLock lock(slot, false);
-  if (!lock.held() || slot.ticket != ticket || !IsInFlight(slot)) return CountIgnored();
   OperationSide& side = sides_.Of(ticket);
+  EventHold hold(header, slot, side, ticket, begin_lock_);
+  if (!hold.held() || !IsInFlight(slot)) return CountIgnored();
   side.host_has_ended = true;
   if (side.has_kernel || side.proxies_started != side.proxies_stopped) return;
   PlaceEnvelope(slot, side, now_ns);
@@ -280,9 +278,9 @@ void NcclRing::StartProxy(uint64_t ticket, int64_t now_ns) {
   RingHeader* header = this->header();
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
-  SlotLock lock(slot, false);
-  if (!lock.held() || slot.ticket != ticket || IsState(slot, OperationState::kEmpty)) return CountIgnored();
   OperationSide& side = sides_.Of(ticket);
+  EventHold hold(header, slot, side, ticket, begin_lock_);
+  if (!hold.held()) return CountIgnored();
   if (side.has_kernel) return;  // it will tell better
   if (side.proxies_started++ > 0) return;
   side.host_start_ns = now_ns;
@@ -295,9 +293,9 @@ void NcclRing::StopProxy(uint64_t ticket, int64_t now_ns) {
   RingHeader* header = this->header();
   if (header == nullptr) return;
   OperationSlot& slot = SlotOf(header, ticket);
-  SlotLock lock(slot, false);
-  if (!lock.held() || slot.ticket != ticket || IsState(slot, OperationState::kEmpty)) return CountIgnored();
   OperationSide& side = sides_.Of(ticket);
+  EventHold hold(header, slot, side, ticket, begin_lock_);
+  if (!hold.held()) return CountIgnored();
   if (side.has_kernel) return;
   if (side.proxies_stopped == side.proxies_started) return CountIgnored();
   if (++side.proxies_stopped < side.proxies_started || !side.host_has_ended) return;

@@ -14,7 +14,8 @@
 // Events carry tickets; one whose operation was overwritten, or never was, is counted and ignored. Times come from the
 // GPU when it gave any for all channels, and from the moments of the callbacks otherwise; timing_quality says which.
 //
-// Thread-safe; Begin only under the caller's begin lock. Never blocks, allocates or makes a system call.
+// Thread-safe; Begin only under begin_lock(), which the caller takes because it has more to guard. Never blocks,
+// allocates or makes a system call.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_RING_H_
 #define LOCKSTEP_AGENT_RECORDER_NCCL_RING_H_
@@ -25,6 +26,7 @@
 
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
+#include "agent/recorder/nccl_event_hold.h"
 #include "agent/recorder/nccl_side.h"
 #include "agent/recorder/ring_access.h"
 #include "agent/recorder/ring_format.h"
@@ -55,11 +57,15 @@ class NcclRing {
   NcclRing(const NcclRing&) = delete;
   NcclRing& operator=(const NcclRing&) = delete;
 
-  // `header` is of a ring with at most kMaxSlots; nullptr = inert from now on.
-  void Use(RingHeader* header) { header_.store(header, std::memory_order_release); }
+  // `header` is of a ring with at most kMaxSlots; nullptr = inert from now on. Not while operations begin elsewhere.
+  void Use(RingHeader* header) {
+    if (header != nullptr) sides_.set_capacity(header->operation_capacity);
+    header_.store(header, std::memory_order_release);
+  }
   RingHeader* header() const { return header_.load(std::memory_order_acquire); }
+  std::atomic<uint32_t>& begin_lock() { return begin_lock_; }
 
-  // The ticket; kNoTicket = its slot is held, it counts as lost.
+  // The ticket; kNoTicket = an event holds its slot, it counts as lost. Under begin_lock().
   uint64_t Begin(NcclContext& context, uint16_t context_index, const NcclOperationStart& start, int64_t now_ns);
 
   // `contexts` is the table that the index of Begin points into. `gpu_ns` 0 = the GPU gave no time. `clock` is read
@@ -116,6 +122,7 @@ class NcclRing {
 
   std::atomic<RingHeader*> header_{nullptr};
   OperationSides sides_;
+  std::atomic<uint32_t> begin_lock_{0};  // far from header_, which every event reads
 };
 
 inline void NcclRing::FillStart(const NcclOperationStart& start, uint64_t ticket, uint64_t sequence, int64_t now_ns,
@@ -179,18 +186,16 @@ inline void NcclRing::FillSide(const NcclOperationStart& start, uint16_t context
   __builtin_prefetch(&SlotOf(header, ticket + 4), 1);
   __builtin_prefetch(&SlotOf(header, ticket + 4).datatype_bytes, 1);
   __builtin_prefetch(&sides_.Of(ticket + 4), 1);
-  bool placed = false;
-  {
-    SlotLock lock(slot, false);
-    if (lock.held()) [[likely]] {
-      if (IsInFlight(slot)) Increment(header->counters.lost);
-      FillStart(start, ticket, sequence, now_ns, &slot);
-      FillSide(start, context_index, &sides_.Of(ticket));
-      placed = true;
-    }
-  }
-  if (!placed) [[unlikely]]
+  OperationSide& side = sides_.Of(ticket);
+  const bool placed = IsFreeOfEvents(side);
+  if (placed) [[likely]] {
+    SlotLock lock(slot, true);
+    if (IsInFlight(slot)) Increment(header->counters.lost);
+    FillStart(start, ticket, sequence, now_ns, &slot);
+    FillSide(start, context_index, &side);
+  } else {
     Increment(header->counters.lost);
+  }
   Increment(header->counters.enqueued);
   Atomic(header->next_ticket).store(ticket + 1, std::memory_order_release);
   return placed ? ticket : kNoTicket;

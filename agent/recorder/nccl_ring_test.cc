@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "agent/recorder/nccl_begin_lock.h"
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
 #include "agent/recorder/ring_access.h"
@@ -47,6 +49,8 @@ class NcclRingTest : public ::testing::Test {
     start.channels = channels;
     start.has_kernel = has_kernel;
     start.group = group != 0 ? group : ++groups_;
+    BeginLock lock(ring_->begin_lock(), BeginLock::kMaxSpins, BeginLock::kMaxYields);
+    if (!lock.held()) return kNoTicket;
     return ring_->Begin(context_, 0, start, MonotonicNs());
   }
   void Start(uint64_t ticket, uint32_t channel) { StartAt(ticket, channel, MonotonicNs()); }
@@ -262,6 +266,69 @@ TEST_F(NcclRingTest, OverwrittenOperationsAreLostAndProgressHeals) {
   EXPECT_EQ(header_->counters.events_ignored, 4u);
   EXPECT_EQ(World().enqueued, 65u);
   EXPECT_EQ(World().finished, 65u);
+  ExpectExactAccounting();
+}
+
+// Its slot is the next to be used: an event has to be alone with whatever begins there.
+TEST_F(NcclRingTest, TheOldestOfAFullRingStillFinishes) {
+  const uint64_t oldest = Begin();
+  for (int i = 0; i < 63; ++i) Begin();
+  Run(oldest);
+  EXPECT_EQ(State(oldest), OperationState::kFinished);
+  EXPECT_EQ(header_->counters.events_ignored, 0u);
+  Begin();
+  EXPECT_EQ(header_->counters.lost, 0u);
+  ExpectExactAccounting();
+}
+
+TEST_F(NcclRingTest, AnEventLeavesTheBeginLockFree) {
+  const uint64_t oldest = Begin();
+  for (int i = 0; i < 63; ++i) Begin();
+  Run(oldest);
+  Start(oldest + 1000, 0);  // of no operation
+  BeginLock lock(ring_->begin_lock(), 1);
+  EXPECT_TRUE(lock.held());
+}
+
+TEST_F(NcclRingTest, WhileTheBeginLockIsTakenTheOldestIsLeftAlone) {
+  const uint64_t oldest = Begin();
+  for (int i = 0; i < 63; ++i) Begin();
+  {
+    BeginLock lock(ring_->begin_lock(), 1);
+    Run(oldest);
+    Run(oldest + 1);
+  }
+  EXPECT_EQ(State(oldest), OperationState::kEnqueued);
+  EXPECT_EQ(State(oldest + 1), OperationState::kFinished);
+  EXPECT_EQ(header_->counters.events_ignored, 4u);
+}
+
+// Both ends of a full ring at once: what begins takes the slot of which an event of another thread may just come.
+TEST_F(NcclRingTest, EventsAndBeginsNeverShareASlot) {
+  constexpr uint64_t kOperations = 50'000;
+  constexpr uint64_t kSlots = 64;
+  constexpr int kThreads = 2;
+  std::atomic<uint64_t> begun{0};
+  std::vector<std::thread> kernels;
+  for (int i = 0; i < kThreads; ++i) {
+    kernels.emplace_back([&, i] {
+      for (uint64_t ticket = static_cast<uint64_t>(i); ticket < kOperations; ticket += kThreads) {
+        while (begun.load(std::memory_order_acquire) <= ticket) std::this_thread::yield();
+        // Mostly as old as the ring allows, sometimes older.
+        const uint64_t until = std::min(ticket + kSlots - ticket % 3, kOperations);
+        while (begun.load(std::memory_order_acquire) < until) std::this_thread::yield();
+        Run(ticket, 1);
+      }
+    });
+  }
+  for (uint64_t ticket = 0; ticket < kOperations; ++ticket) {
+    EXPECT_NE(Begin(true, 1), kNoTicket);
+    begun.store(ticket + 1, std::memory_order_release);
+    if (ticket % 16 == 0) std::this_thread::yield();
+  }
+  for (std::thread& kernel : kernels) kernel.join();
+  EXPECT_EQ(header_->counters.enqueued, kOperations);
+  EXPECT_GT(header_->counters.finished, kSlots / 2);
   ExpectExactAccounting();
 }
 

@@ -1,6 +1,6 @@
 // What the recorder alone knows of an operation in the ring, beside its slot.
 //
-// Thread-compatible: guarded by the lock of the slot, but for the bits, which are atomic. Zeroed memory until
+// Thread-compatible: guarded by the hold of an event (nccl_event_hold.h), but for what is atomic. Zeroed memory until
 // an operation begins. Nothing here allocates.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_NCCL_SIDE_H_
@@ -30,6 +30,7 @@ struct alignas(64) OperationSide {
   bool lacks_gpu_time;  // of at least one channel
   bool host_has_ended;
   bool uses_wide_bits;
+  uint8_t held;  // atomic; 1 = by an event (nccl_event_hold.h)
 };
 static_assert(sizeof(OperationSide) == 64);
 
@@ -59,20 +60,23 @@ class OperationSides {
   OperationSides(const OperationSides&) = delete;
   OperationSides& operator=(const OperationSides&) = delete;
 
-  OperationSide& Of(uint64_t ticket) { return sides_[ticket % kMaxSlots]; }
+  // As many as the ring has slots, a power of two: operations that share a slot share a side.
+  void set_capacity(uint32_t slots) { last_ = slots - 1; }
+
+  OperationSide& Of(uint64_t ticket) { return sides_[ticket & last_]; }
 
   ChannelBits BitsOf(uint64_t ticket, uint32_t channel) {
     OperationSide& side = Of(ticket);
     if (channel < kNarrowChannels) [[likely]]
       return {side.started_bits, side.stopped_bits, uint64_t{1} << channel};
-    WideBits& wide = wide_bits_[ticket % kMaxSlots];
+    WideBits& wide = wide_bits_[ticket & last_];
     const uint32_t word = (channel / 64 - 1) % 3;
     return {wide.started[word], wide.stopped[word], uint64_t{1} << (channel % 64)};
   }
 
   // Makes room for channels from 64 on, of the operation that `ticket` is now.
   void UseWideBits(uint64_t ticket) {
-    WideBits& wide = wide_bits_[ticket % kMaxSlots];
+    WideBits& wide = wide_bits_[ticket & last_];
     for (uint64_t& word : wide.started) Atomic(word).store(0, std::memory_order_relaxed);
     for (uint64_t& word : wide.stopped) Atomic(word).store(0, std::memory_order_relaxed);
     Of(ticket).uses_wide_bits = true;
@@ -85,6 +89,7 @@ class OperationSides {
     uint64_t stopped[3];
   };
 
+  uint64_t last_ = 0;
   OperationSide sides_[kMaxSlots] = {};
   WideBits wide_bits_[kMaxSlots] = {};
 };
