@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "detector/counters/counter_diagnosis.h"
+#include "detector/counters/host_duties.h"
 #include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
 #include "detector/links/transfer_table.h"
@@ -153,7 +154,11 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   });
   std::string not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, not_judged.empty());
-  AddCounters(evidence.metrics, /*has_records=*/!evidence.trace.operations.empty(), &report);
+  AddCounters(evidence.metrics,
+              {.has_records = !evidence.trace.operations.empty(),
+               .duty_of_host = DutiesOfHosts(evidence.trace, analysis.roles, evidence.metrics.hosts),
+               .places = &options.places},
+              &report);
   if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
   return report;
 }

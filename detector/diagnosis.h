@@ -8,12 +8,15 @@
 
 #include "detector/job_evidence.h"
 #include "detector/job_report.h"
+#include "detector/places/place_table.h"
 
 namespace lockstep {
 
 struct DiagnosisOptions {
   // A slow machine or link is accused only when healing it gives back at least this share of the step time.
   double min_cost = 0.03;
+  // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
+  PlaceTable places;
   // Breaks the engine: the earliest rank counts as the latest. For tests of the evaluation, which has to notice.
   bool sabotage_lateness_sign = false;
 };

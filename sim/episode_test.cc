@@ -282,6 +282,34 @@ TEST(RecordingTest, CountersRunAlongWithTheJob) {
   EXPECT_LT(before_and_after[1], 0.9 * before_and_after[0]);
 }
 
+// Healthy machines do the same work in a longer step, and wait for the rest of it.
+TEST(RecordingTest, CountersOfTheOthersShowThatTheyWait) {
+  JobSpec job = SmallJob();
+  job.schedule.steps = 40;
+  job.recording.counters = true;
+  job.recording.counter_interval_ms = 200;
+  const Episode episode = Simulate(job, std::vector<FaultSpec>{FaultAt(FaultKind::kComputeSlow, {19}, 20)}, 4);
+  double sum[2] = {0, 0};
+  double count[2] = {0, 0};
+  for (const MetricSeries& series : episode.evidence.metrics.series) {
+    if (series.host == 2 || series.metric != Metric::kGpuTensorActiveRatio) continue;
+    for (size_t i = 0; i < series.value.size(); ++i) {
+      const double value = series.value[i];
+      if (!(value >= 0 && value <= 1)) continue;
+      const int64_t time_ns = series.time_ms[i] * 1'000'000;
+      if (time_ns < episode.truth.causes[0].onset_ns / 2) continue;  // the job starts up
+      const size_t after = time_ns > episode.truth.causes[0].onset_ns ? 1 : 0;
+      sum[after] += value;
+      ++count[after];
+    }
+  }
+  ASSERT_GT(count[0], 100);
+  ASSERT_GT(count[1], 100);
+  const double before = sum[0] / count[0];
+  EXPECT_LT(sum[1] / count[1], 0.97 * before);
+  EXPECT_GT(sum[1] / count[1], 0.7 * before);
+}
+
 TEST(SizeTest, ALargeJobFitsItsGroups) {
   JobSpec job = TypicalJob(2048, 5);
   ASSERT_TRUE(Validate(job).ok());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/inputs/input_files.h"
 #include "cli/inputs/input_format.h"
 #include "cli/render/json.h"
@@ -20,7 +22,11 @@
 #include "daemon/version.h"
 #include "detector/diagnosis.h"
 #include "detector/job_report.h"
+#include "detector/places/place_table.h"
 #include "detector/verdict.h"
+#include "formats/byte_source.h"
+#include "formats/places_reader.h"
+#include "formats/read_result.h"
 #include "formats/trace_collection.h"
 #include "nlohmann/json.hpp"
 
@@ -66,7 +72,9 @@ class DiagnoseCommand final : public Command {
         {"--format", "of all files: ops-csv, metrics-csv, kineto, flight-recorder, nccl-inspector, capture", &format_},
         {"--fail-on-fault", "exit with 1 if a machine, the network or the software is to blame", &fail_on_fault_},
         {"--min-cost", "share of the step time that healing must give back before a slow machine or link is accused",
-         &min_cost_}};
+         &min_cost_},
+        {"--places", "CSV with host,rack,leaf,power,image: machines that go astray together in one place are its fault",
+         &places_}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
@@ -82,6 +90,7 @@ class DiagnoseCommand final : public Command {
     if (!absl::SimpleAtod(min_cost_, &options.min_cost) || !(options.min_cost >= 0 && options.min_cost <= 1)) {
       return absl::InvalidArgumentError(absl::StrCat("--min-cost: expected 0 to 1, found '", min_cost_, "'"));
     }
+    RETURN_IF_ERROR(ReadPlacesInto(&options.places));
     InputFiles inputs = ReadInputFiles(paths_, format, [&](const ReadProgress& now) { ShowProgress(context, now); });
     if (context.progress && shown_bytes_ > 0) context.err << kEraseLine << std::flush;
     for (const UnreadableInput& input : inputs.unreadable) {
@@ -94,6 +103,14 @@ class DiagnoseCommand final : public Command {
   }
 
  private:
+  absl::Status ReadPlacesInto(PlaceTable* places) const {
+    if (places_.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(places_));
+    const ReadResult result = ReadPlaces(*source, *places);
+    if (result.status.ok()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(places_, ": ", result.status.message()));
+  }
+
   void ShowProgress(CommandContext& context, const ReadProgress& now) {
     if (!context.progress || now.bytes < shown_bytes_ + kBytesPerProgressLine) return;
     shown_bytes_ = now.bytes;
@@ -139,6 +156,7 @@ class DiagnoseCommand final : public Command {
   std::vector<std::string> paths_;
   std::string format_ = "auto";
   std::string min_cost_ = "0.03";
+  std::string places_;
   bool fail_on_fault_ = false;
   uint64_t shown_bytes_ = 0;
 };

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "base/metric_catalog.h"
 #include "detector/counters/peer_detector.h"
+#include "detector/counters/place_diagnosis.h"
 
 namespace lockstep {
 namespace {
@@ -202,6 +203,29 @@ std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
   return cases;
 }
 
+// Of machines whose case no place explains, and of places.
+void AddCases(const CounterHistory& history, const MetricTable& table, const CounterContext& context,
+              JobReport* report) {
+  const std::vector<const HistoryCase*> cases = BestOfEachHost(history);
+  const std::vector<PlaceFinding> places = context.places == nullptr
+                                               ? std::vector<PlaceFinding>()
+                                               : FindPlaces(cases, history.shifts, table.hosts, *context.places);
+  size_t observations = 0;
+  for (const HistoryCase* const found : cases) {
+    if (Agree(*found, table.hosts[static_cast<size_t>(found->host)], report)) continue;
+    if (std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); }))
+      continue;
+    Verdict verdict = VerdictOf(*found, history, table, !context.has_records);
+    if (verdict.scope == VerdictScope::kUnknown && ++observations > kMostCounterObservations) continue;
+    report->verdicts.push_back(std::move(verdict));
+  }
+  for (const PlaceFinding& place : places) {
+    Verdict verdict = VerdictOf(place.example, history, table, !context.has_records);
+    BlamePlace(place, table.hosts, &verdict);
+    report->verdicts.push_back(std::move(verdict));
+  }
+}
+
 void AddFindings(const CounterHistory& history, bool has_records, JobReport* report) {
   std::vector<HardwareFinding> findings;
   for (const HistoryFinding& found : history.findings) findings.push_back(found.finding);
@@ -267,18 +291,14 @@ std::string SentenceOf(const NamedSign& sign, const std::string& host) {
       static_cast<double>(excursion.onset_ms) / kMillisPerSecond);
 }
 
-void AddCounters(const MetricTable& table, bool has_records, JobReport* report) {
+void AddCounters(const MetricTable& table, const CounterContext& context, JobReport* report) {
   if (table.series.empty()) return;
-  const CounterHistory history = JudgeHistory(table, PeerOptions());
-  size_t observations = 0;
-  for (const HistoryCase* const found : BestOfEachHost(history)) {
-    if (Agree(*found, table.hosts[static_cast<size_t>(found->host)], report)) continue;
-    Verdict verdict = VerdictOf(*found, history, table, !has_records);
-    if (verdict.scope == VerdictScope::kUnknown && ++observations > kMostCounterObservations) continue;
-    report->verdicts.push_back(std::move(verdict));
-  }
-  AddFindings(history, has_records, report);
-  if (has_records) return;
+  PeerOptions options;
+  options.duty_of_host = context.duty_of_host;
+  const CounterHistory history = JudgeHistory(table, options);
+  AddCases(history, table, context, report);
+  AddFindings(history, context.has_records, report);
+  if (context.has_records) return;
   std::stable_sort(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& a, const Verdict& b) {
     return std::pair(a.scope != VerdictScope::kUnknown, a.cost.slowdown_fraction) >
            std::pair(b.scope != VerdictScope::kUnknown, b.cost.slowdown_fraction);

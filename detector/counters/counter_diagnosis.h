@@ -12,19 +12,30 @@
 #define LOCKSTEP_DETECTOR_COUNTERS_COUNTER_DIAGNOSIS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "detector/counters/counter_history.h"
 #include "detector/counters/metric_table.h"
 #include "detector/job_report.h"
+#include "detector/places/place_table.h"
 #include "detector/verdict.h"
 
 namespace lockstep {
 
 inline constexpr size_t kMostCounterObservations = 16;
 
-// `has_records`: the report was made from operation records, and its state is theirs. Cost: that of JudgeHistory.
-void AddCounters(const MetricTable& table, bool has_records, JobReport* report);
+// What is known of the job besides its counters.
+struct CounterContext {
+  bool has_records = false;           // the report was made from operation records, and its state is theirs
+  std::vector<int32_t> duty_of_host;  // by host of the table, as in PeerOptions
+  // Machines that deviate together in one of them are a finding about the place. Borrowed; nullptr = none known.
+  const PlaceTable* places = nullptr;
+};
+
+// Pure. Cost: that of JudgeHistory.
+void AddCounters(const MetricTable& table, const CounterContext& context, JobReport* report);
 
 // The class that the signs of a case speak for: the most specific of them wins.
 VerdictClass ClassOf(const HistoryCase& found);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "detector/counters/metric_table.h"
 #include "detector/job_report.h"
+#include "detector/places/place_table.h"
 #include "detector/verdict.h"
 #include "gtest/gtest.h"
 
@@ -24,17 +25,20 @@ struct Trouble {
   double job = 1;             // of all hosts
   double clock = 1;           // of the odd host
   double ecc_per_second = 0;  // of the odd host
+  int hosts = kHosts;
+  int first_odd = 3;  // the odd hosts, one past the last
+  int last_odd = 4;
 };
 
 MetricSeries Series(int32_t host, Metric metric, const std::string& device) {
   return {.host = host, .device = device, .name = std::string(FindMetric(metric)->name), .metric = metric};
 }
 
-// Machine 3 gets into trouble in the middle.
+// The odd machines get into trouble in the middle.
 MetricTable Job(const Trouble& trouble) {
   Random random(1);
   MetricTable table{.job = "j"};
-  for (int32_t host = 0; host < kHosts; ++host) {
+  for (int32_t host = 0; host < trouble.hosts; ++host) {
     table.hosts.push_back("node-" + std::to_string(host));
     MetricSeries power = Series(host, Metric::kGpuPowerWatts, "gpu2");
     MetricSeries clock = Series(host, Metric::kGpuSmClockHertz, "gpu2");
@@ -42,7 +46,7 @@ MetricTable Job(const Trouble& trouble) {
     double errors = 0;
     for (int second = 0; second < kSeconds; ++second) {
       const bool late = second >= kOnset;
-      const bool odd = late && host == 3;
+      const bool odd = late && host >= trouble.first_odd && host < trouble.last_odd;
       const double noise = 1 + 0.02 * random.Gaussian();
       power.value.push_back(500 * noise * (odd ? trouble.power : 1) * (late ? trouble.job : 1));
       clock.value.push_back(1.8e9 * (odd ? trouble.clock : 1));
@@ -63,14 +67,14 @@ std::string TextOf(const Verdict& verdict) {
 
 TEST(CounterDiagnosisTest, AQuietJobIsHealthy) {
   JobReport report;
-  AddCounters(Job({}), /*has_records=*/false, &report);
+  AddCounters(Job({}), {}, &report);
   EXPECT_EQ(report.state, JobState::kHealthy);
   EXPECT_TRUE(report.verdicts.empty());
 }
 
 TEST(CounterDiagnosisTest, AMachineIsAccusedWhenTheJobSuffersWithIt) {
   JobReport report;
-  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), /*has_records=*/false, &report);
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), {}, &report);
   EXPECT_EQ(report.state, JobState::kSlow);
   ASSERT_EQ(report.verdicts.size(), 1u);
   const Verdict& verdict = report.verdicts[0];
@@ -86,7 +90,7 @@ TEST(CounterDiagnosisTest, AMachineIsAccusedWhenTheJobSuffersWithIt) {
 
 TEST(CounterDiagnosisTest, WithoutHarmItIsAnObservation) {
   JobReport report;
-  AddCounters(Job({.power = 0.5}), /*has_records=*/false, &report);
+  AddCounters(Job({.power = 0.5}), {}, &report);
   EXPECT_EQ(report.state, JobState::kHealthy);
   ASSERT_EQ(report.verdicts.size(), 1u);
   EXPECT_EQ(report.verdicts[0].scope, VerdictScope::kUnknown);
@@ -96,7 +100,7 @@ TEST(CounterDiagnosisTest, WithoutHarmItIsAnObservation) {
 
 TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoHarm) {
   JobReport report;
-  AddCounters(Job({.ecc_per_second = 0.2}), /*has_records=*/false, &report);
+  AddCounters(Job({.ecc_per_second = 0.2}), {}, &report);
   const auto accused = std::find_if(report.verdicts.begin(), report.verdicts.end(),
                                     [](const Verdict& verdict) { return verdict.scope == VerdictScope::kMachine; });
   ASSERT_NE(accused, report.verdicts.end());
@@ -115,7 +119,7 @@ JobReport OfRecords(const std::string& host) {
 
 TEST(CounterDiagnosisTest, CountersThatAgreeWithTheRecordsNameTheCause) {
   JobReport report = OfRecords("node-3");
-  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), /*has_records=*/true, &report);
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), {.has_records = true}, &report);
   ASSERT_EQ(report.verdicts.size(), 1u);
   EXPECT_EQ(report.verdicts[0].verdict_class, VerdictClass::kClockThrottled);
   EXPECT_DOUBLE_EQ(report.verdicts[0].culprits[0].confidence, 0.9);
@@ -124,18 +128,116 @@ TEST(CounterDiagnosisTest, CountersThatAgreeWithTheRecordsNameTheCause) {
 
 TEST(CounterDiagnosisTest, CountersAccuseNobodyAgainstTheRecords) {
   JobReport report = OfRecords("node-7");
-  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6, .ecc_per_second = 0.2}), /*has_records=*/true, &report);
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6, .ecc_per_second = 0.2}), {.has_records = true}, &report);
   ASSERT_GE(report.verdicts.size(), 2u);
   EXPECT_EQ(report.verdicts[0].verdict_class, VerdictClass::kComputeSlow);
   EXPECT_DOUBLE_EQ(report.verdicts[0].culprits[0].confidence, 0.8);
   for (size_t i = 1; i < report.verdicts.size(); ++i) EXPECT_EQ(report.verdicts[i].scope, VerdictScope::kUnknown);
 }
 
+// Racks of four, a leaf for two racks.
+PlaceTable Racks(int hosts) {
+  PlaceTable places;
+  for (int host = 0; host < hosts; ++host) {
+    Places& of_host = places.of_host["node-" + std::to_string(host)];
+    of_host[static_cast<size_t>(PlaceKind::kRack)] = "r" + std::to_string(host / 4);
+    of_host[static_cast<size_t>(PlaceKind::kLeaf)] = "l" + std::to_string(host / 8);
+  }
+  return places;
+}
+
+std::vector<std::string> HostsOf(const Verdict& verdict) {
+  std::vector<std::string> hosts;
+  for (const Culprit& culprit : verdict.culprits) hosts.push_back(culprit.host);
+  return hosts;
+}
+
+TEST(CounterDiagnosisTest, MachinesOfOneRackAreTheRacksFault) {
+  constexpr int kMany = 64;
+  const MetricTable table =
+      Job({.power = 0.5, .job = 0.9, .clock = 0.6, .hosts = kMany, .first_odd = 8, .last_odd = 12});
+  const PlaceTable places = Racks(kMany);
+  JobReport report;
+  AddCounters(table, {.places = &places}, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  const Verdict& verdict = report.verdicts[0];
+  EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
+  EXPECT_EQ(verdict.verdict_class, VerdictClass::kClockThrottled);
+  EXPECT_EQ(HostsOf(verdict), (std::vector<std::string>{"node-8", "node-9", "node-10", "node-11"}));
+  EXPECT_NE(TextOf(verdict).find("4 of the 4 machines of rack r2 stand out together, 0 of the other 60"),
+            std::string::npos)
+      << TextOf(verdict);
+  JobReport without;
+  AddCounters(table, {}, &without);
+  EXPECT_EQ(without.verdicts.size(), 4u);
+}
+
+// Too many for machines that fail independently: without a table of places nobody is accused.
+TEST(CounterDiagnosisTest, ManyMachinesOfOneLeafAreTheLeafsFault) {
+  constexpr int kMany = 32;
+  const MetricTable table =
+      Job({.power = 0.5, .job = 0.9, .clock = 0.6, .hosts = kMany, .first_odd = 8, .last_odd = 16});
+  const PlaceTable places = Racks(kMany);
+  JobReport report;
+  AddCounters(table, {.places = &places}, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].scope, VerdictScope::kMachine);
+  EXPECT_EQ(report.verdicts[0].culprits.size(), 8u);
+  EXPECT_NE(TextOf(report.verdicts[0]).find("leaf l1"), std::string::npos);
+  JobReport without;
+  AddCounters(table, {}, &without);
+  for (const Verdict& verdict : without.verdicts) EXPECT_EQ(verdict.scope, VerdictScope::kUnknown);
+}
+
+TEST(CounterDiagnosisTest, AnImageIsTheSoftwaresFault) {
+  constexpr int kMany = 64;
+  PlaceTable places;
+  for (int host = 0; host < kMany; ++host) {
+    const bool is_new = host % 16 == 5;
+    places.of_host["node-" + std::to_string(host)][static_cast<size_t>(PlaceKind::kImage)] = is_new ? "v8" : "v7";
+  }
+  JobReport report;
+  MetricTable table = Job({.job = 0.9, .hosts = kMany});
+  const MetricTable slow =
+      Job({.power = 0.5, .job = 0.9, .clock = 0.6, .hosts = kMany, .first_odd = 0, .last_odd = kMany});
+  for (size_t i = 0; i < table.series.size(); ++i) {
+    if (table.series[i].host % 16 == 5) table.series[i] = slow.series[i];
+  }
+  AddCounters(table, {.places = &places}, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].scope, VerdictScope::kSoftware);
+  EXPECT_EQ(report.verdicts[0].advice, Advice::kCheckSoftware);
+  EXPECT_NE(TextOf(report.verdicts[0]).find("4 of the 4 machines of image v8"), std::string::npos);
+}
+
+TEST(CounterDiagnosisTest, APlaceIsBlamedOnlyWhenTheJobSuffers) {
+  constexpr int kMany = 64;
+  const PlaceTable places = Racks(kMany);
+  JobReport report;
+  AddCounters(Job({.power = 0.5, .hosts = kMany, .first_odd = 8, .last_odd = 12}), {.places = &places}, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].scope, VerdictScope::kUnknown);
+  EXPECT_EQ(report.verdicts[0].advice, Advice::kObserve);
+  EXPECT_EQ(report.verdicts[0].culprits.size(), 4u);
+}
+
+TEST(CounterDiagnosisTest, MachinesOfDifferentRacksStayMachines) {
+  constexpr int kMany = 64;
+  PlaceTable places = Racks(kMany);
+  for (int host = 8; host < 12; ++host) {
+    places.of_host["node-" + std::to_string(host)] = places.of_host["node-" + std::to_string(12 * (host - 7))];
+  }
+  JobReport report;
+  AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6, .hosts = kMany, .first_odd = 8, .last_odd = 12}),
+              {.places = &places}, &report);
+  EXPECT_EQ(report.verdicts.size(), 4u);
+}
+
 TEST(CounterDiagnosisTest, TooLittleToJudgeIsSaid) {
   MetricTable table = Job({});
   table.series.resize(3);  // one machine
   JobReport report;
-  AddCounters(table, /*has_records=*/false, &report);
+  AddCounters(table, {}, &report);
   EXPECT_EQ(report.state, JobState::kUnknown);
   ASSERT_EQ(report.verdicts.size(), 1u);
   EXPECT_EQ(report.verdicts[0].evidence.at(0).kind, EvidenceKind::kAbstained);

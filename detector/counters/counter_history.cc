@@ -51,6 +51,7 @@ class Player {
       StepAll(now_ms);
       Note(detector_.Conclude(now_ms), now_ms, history);
       history->common_cause = history->common_cause || detector_.common_signs() > 0;
+      NoteShifts(now_ms, history);
       NoteJob(now_ms, history);
     }
   }
@@ -80,13 +81,20 @@ class Player {
     }
   }
 
+  NamedSign Named(const CounterSign& sign) const {
+    const MetricWatch& watch = detector_.watch(sign.watch);
+    return {watch.name(),
+            watch.metric(),
+            watch.traits().is_rate,
+            watch.traits().family != MetricFamily::kDevice,
+            sign.device,
+            sign.excursion,
+            sign.peers};
+  }
+
   std::vector<NamedSign> Named(const MachineCase& found) const {
     std::vector<NamedSign> signs;
-    for (const CounterSign& sign : found.signs) {
-      const MetricWatch& watch = detector_.watch(sign.watch);
-      signs.push_back({watch.name(), watch.metric(), watch.traits().is_rate,
-                       watch.traits().family != MetricFamily::kDevice, sign.device, sign.excursion, sign.peers});
-    }
+    for (const CounterSign& sign : found.signs) signs.push_back(Named(sign));
     return signs;
   }
 
@@ -118,9 +126,28 @@ class Player {
     }
   }
 
+  void NoteShifts(int64_t now_ms, CounterHistory* history) {
+    for (const CommonShift& shift : detector_.common_shifts()) {
+      const auto [at, fresh] = shift_of_way_.emplace(std::pair(shift.watch, shift.up), history->shifts.size());
+      if (!fresh && now_ms - history->shifts[at->second].last_ms > kTogetherMs) at->second = history->shifts.size();
+      if (at->second == history->shifts.size()) history->shifts.push_back({.onset_ms = shift.onset_ms});
+      HistoryShift& noted = history->shifts[at->second];
+      noted.last_ms = now_ms;
+      if (detector_.JobIsHurt()) {
+        noted.job_hurt = true;
+        noted.job_loss = std::max(noted.job_loss, detector_.activity().loss());
+      }
+      if (shift.hosts.size() >= noted.hosts.size()) noted.hosts = shift.hosts;
+      if (shift.strongest.excursion.share <= noted.strongest.excursion.share) continue;
+      noted.strongest = Named(shift.strongest);
+      noted.strongest_host = shift.strongest.host;
+    }
+  }
+
   PeerOptions options_;
   PeerDetector detector_;
   std::vector<Track> tracks_;
+  std::map<std::pair<int32_t, bool>, size_t> shift_of_way_;  // the newest of each way
   std::map<std::tuple<int32_t, CaseKind, int64_t>, size_t> known_;
 };
 

@@ -40,6 +40,17 @@ struct HistoryCase {
   std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
 };
 
+// So many machines went the same way that they have a common cause; none of them is among the cases for it.
+struct HistoryShift {
+  std::vector<int32_t> hosts;  // when they were the most
+  NamedSign strongest;
+  int32_t strongest_host = -1;
+  int64_t onset_ms = 0;
+  int64_t last_ms = 0;
+  bool job_hurt = false;
+  double job_loss = 0;
+};
+
 struct HistoryFinding {
   HardwareFinding finding;
   int32_t host = -1;
@@ -49,6 +60,7 @@ struct HistoryFinding {
 
 struct CounterHistory {
   std::vector<HistoryCase> cases;        // by alarm_ms, then host
+  std::vector<HistoryShift> shifts;      // in the order in which they were seen
   std::vector<HistoryFinding> findings;  // of rules, by first_ms
   GridLosses losses;
   std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name

@@ -17,7 +17,6 @@ constexpr double kDeviating = 0.5;  // share of the evidence from which a machin
 constexpr double kCounted = 0.3;    // from which a metric adds to the pool
 constexpr double kMostOfOne = 4;    // what one metric can add, in alarms
 constexpr int32_t kFewHosts = 3;
-constexpr int32_t kAllWork = -1;           // in place of one metric
 constexpr int32_t kSomeHosts = 8;          // from here on two may fail at once
 constexpr double kOwnShift = 5;            // deviations of its own past
 constexpr double kOwnShiftRatio = 3;       // over the next
@@ -27,7 +26,6 @@ constexpr int64_t kCoincidenceMs = 9000;   // around the moment at which the job
 constexpr double kChanceGaps = 0.05;       // expected in that time; with more, other signs are waited for
 constexpr int64_t kCautionMs = 5000;       // so long
 constexpr int64_t kResettleMs = 60'000;    // after so long, what moved many at once is how things are
-constexpr int64_t kTogetherMs = 45'000;    // between a sign and what it has to do with
 constexpr int64_t kLongBeforeMs = 60'000;  // the harm of a sign shows late in a job of long steps
 constexpr double kStillAway = 2;           // deviations from the peers, of a soft sign that accuses
 // A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
@@ -118,6 +116,8 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
   const auto machines = static_cast<int32_t>(hosts_.size());
   const int32_t least = machines < kSomeHosts ? 1 : 2;
   const int32_t most = std::max(least, static_cast<int32_t>(options_.most_at_once * machines));
+  common_shifts_.clear();
+  constexpr int32_t kAllWork = CommonShift::kAllWork;
   std::map<std::pair<int32_t, bool>, std::set<int32_t>> same_way;
   std::map<int32_t, std::vector<size_t>> of_metric;
   for (size_t i = 0; i < signs_.size(); ++i) {
@@ -135,6 +135,7 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     }
     if (since_ms == 0) since_ms = now_ms;
     for (const int32_t host : hosts) hosts_[static_cast<size_t>(host)].common_ms = now_ms;
+    NoteCommonShift(way.first, way.second, hosts);
     if (now_ms - since_ms >= kResettleMs) {
       for (size_t i = 0; i < watches_.size(); ++i) {
         const bool work = way.first == kAllWork && watches_[i].traits().is_work();
@@ -150,6 +151,20 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
   }
   if (machines <= kFewHosts) SetAmbiguousAside(of_metric);
   common_signs_ = static_cast<int>(std::count(common_.begin(), common_.end(), true));
+}
+
+void PeerDetector::NoteCommonShift(int32_t watch_index, bool up, const std::set<int32_t>& hosts) {
+  CommonShift& shift = common_shifts_.emplace_back();
+  shift.watch = watch_index;
+  shift.up = up;
+  shift.hosts.assign(hosts.begin(), hosts.end());
+  for (const CounterSign& sign : signs_) {
+    const bool is_of_it =
+        watch_index == CommonShift::kAllWork ? watch(sign.watch).traits().is_work() : sign.watch == watch_index;
+    if (!is_of_it || sign.excursion.up != up) continue;
+    if (shift.onset_ms == 0 || sign.excursion.onset_ms < shift.onset_ms) shift.onset_ms = sign.excursion.onset_ms;
+    if (sign.excursion.share > shift.strongest.excursion.share) shift.strongest = sign;
+  }
 }
 
 // Of few machines that differ from each other, only the one that left its own past can be told.

@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,20 @@ struct PeerOptions {
   GridOptions grid;
   // Breaks the detector: accuses the machine next to the one it means. For tests of the evaluation, which must notice.
   bool sabotage_accuse_neighbour = false;
+};
+
+// Between a sign and what it has to do with.
+inline constexpr int64_t kTogetherMs = 45'000;
+
+// More machines went the same way than may be faulty independently.
+struct CommonShift {
+  static constexpr int32_t kAllWork = -1;  // in place of one metric
+
+  int32_t watch = kAllWork;
+  bool up = false;
+  int64_t onset_ms = 0;        // of the first
+  std::vector<int32_t> hosts;  // rising
+  CounterSign strongest;
 };
 
 // Why a machine stands out and is accused, or not.
@@ -101,6 +116,8 @@ class PeerDetector {
   uint64_t refused_units() const { return refused_units_; }
   // (machine, metric) signs that the newest Conclude set aside because too many machines showed them.
   int common_signs() const { return common_signs_; }
+  // As of the newest Conclude.
+  const std::vector<CommonShift>& common_shifts() const { return common_shifts_; }
 
  private:
   struct Host {
@@ -124,6 +141,7 @@ class PeerDetector {
 
   void CollectSigns();
   void SetCommonAside(int64_t now_ms);
+  void NoteCommonShift(int32_t watch_index, bool up, const std::set<int32_t>& hosts);
   void SetAmbiguousAside(const std::map<int32_t, std::vector<size_t>>& of_metric);
   std::vector<int32_t> OwnChange(const std::vector<size_t>& signs) const;
   bool IsHard(const CounterSign& sign, bool may_harm) const;
@@ -144,6 +162,7 @@ class PeerDetector {
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;
   int common_signs_ = 0;
+  std::vector<CommonShift> common_shifts_;
   std::map<std::pair<int32_t, bool>, int64_t> common_since_ms_;  // by metric and direction; 0 = not now
   double fastest_tick_seconds_ = 1e9;
   double stuck_factor_ = 1;  // what a sign that began with a hang counts more

@@ -12,9 +12,29 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
+constexpr double kMostComputeShare = 0.95;
 
-// Steps of one length make one window; what lies between steps is a pause.
-std::vector<ActivityWindow> ActivityOf(const ReplayResult& replay) {
+double StepSeconds(const ReplayResult& replay, size_t step) {
+  return static_cast<double>(replay.step_end_ns[step] - replay.step_begin_ns[step]) * 1e-9;
+}
+
+// Of the steps before anything goes wrong, or of all when it begins with the first.
+double UsualStepSeconds(const ReplayResult& replay, absl::Span<const FaultSpec> faults) {
+  size_t healthy = replay.step_end_ns.size();
+  for (const FaultSpec& fault : faults) healthy = std::min(healthy, static_cast<size_t>(fault.onset_step));
+  if (healthy == 0) healthy = replay.step_end_ns.size();
+  std::vector<double> seconds;
+  for (size_t step = 0; step < healthy; ++step) seconds.push_back(StepSeconds(replay, step));
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+// One window per step; what lies between steps is a pause. A step takes longer than usual because somebody is waited
+// for: nearly all machines do the same work in it, and wait for the rest.
+std::vector<ActivityWindow> ActivityOf(const ReplayResult& replay, absl::Span<const FaultSpec> faults) {
+  const double usual_seconds = UsualStepSeconds(replay, faults);
   std::vector<ActivityWindow> windows;
   int64_t end_ms = 0;
   for (size_t i = 0; i < replay.step_end_ns.size(); ++i) {
@@ -23,9 +43,12 @@ std::vector<ActivityWindow> ActivityOf(const ReplayResult& replay) {
       windows.push_back({.activity = Activity::kPause, .begin_ms = end_ms, .end_ms = begin_ms});
     }
     end_ms = replay.step_end_ns[i] / kNanosPerMilli;
-    const double seconds = static_cast<double>(replay.step_end_ns[i] - replay.step_begin_ns[i]) * 1e-9;
-    windows.push_back(
-        {.activity = Activity::kTraining, .begin_ms = begin_ms, .end_ms = end_ms, .step_seconds = seconds});
+    ActivityWindow step = {.activity = Activity::kTraining,
+                           .begin_ms = begin_ms,
+                           .end_ms = end_ms,
+                           .step_seconds = StepSeconds(replay, i)};
+    step.compute_share = std::min(kMostComputeShare, step.compute_share * usual_seconds / step.step_seconds);
+    windows.push_back(step);
   }
   if (!replay.hung) return windows;
   const int64_t hang_ms = std::max(end_ms, replay.hang_ns / kNanosPerMilli);
@@ -54,7 +77,7 @@ MetricTable EpisodeCounters(const JobSpec& job, const Layout& layout, uint64_t s
                             const ReplayResult& replay) {
   CounterSpec spec{.job = job.name, .hosts = layout.hosts(), .devices_per_host = job.gpus_per_host};
   spec.interval_ms = job.recording.counter_interval_ms;
-  spec.activity = ActivityOf(replay);
+  spec.activity = ActivityOf(replay, faults);
   if (spec.activity.empty()) spec.activity.push_back({.activity = Activity::kPause, .end_ms = 0});
   const int64_t end_ms = spec.activity.back().end_ms;
   std::vector<CounterFault> counter_faults;
