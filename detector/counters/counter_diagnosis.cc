@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/metric_catalog.h"
+#include "detector/counters/group_member.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
 
@@ -203,6 +204,25 @@ std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
   return cases;
 }
 
+// Where a machine has signs of a slow network of its own. A PCIe link that is too slow for the NIC shows as pause
+// frames, and so does whatever else makes a machine receive slowly: of a group, no more than that is known.
+std::vector<MemberSign> MemberSigns(const CounterHistory& history, const MetricTable& table) {
+  std::vector<MemberSign> signs;
+  const auto name = [&table](int32_t host) { return table.hosts[static_cast<size_t>(host)]; };
+  for (const HistoryCase& found : history.cases) {
+    const bool pauses = !found.signs.empty() && (found.signs.front().metric == kNetTransmitPauseFramesTotal ||
+                                                 found.signs.front().metric == kNetTransmitPauseMicrosecondsTotal);
+    const VerdictClass cause = pauses ? VerdictClass::kCommSlowRx : ClassOf(found);
+    if (found.kind != CaseKind::kAlarm || !IsNetwork(cause)) continue;
+    signs.push_back({name(found.host), DeviceOf(found), cause, found.onset_ms});
+  }
+  for (const HistoryFinding& found : history.findings) {
+    if (found.host < 0 || !IsNetwork(found.finding.verdict_class)) continue;
+    signs.push_back({name(found.host), found.finding.device, found.finding.verdict_class, found.first_ms});
+  }
+  return signs;
+}
+
 // Of machines whose case no place explains, and of places.
 void AddCases(const CounterHistory& history, const MetricTable& table, const CounterContext& context,
               JobReport* report) {
@@ -296,6 +316,9 @@ void AddCounters(const MetricTable& table, const CounterContext& context, JobRep
   PeerOptions options;
   options.duty_of_host = context.duty_of_host;
   const CounterHistory history = JudgeHistory(table, options);
+  if (context.has_records) {
+    NarrowGroups(MemberSigns(history, table), {history.start_ms, history.end_ms}, &report->verdicts);
+  }
   AddCases(history, table, context, report);
   AddFindings(history, context.has_records, report);
   if (context.has_records) return;

@@ -5,8 +5,9 @@
 // when a rule calls a device broken, is a machine accused; everything else that stands out is an observation. Together
 // with operation records counters accuse nobody: a machine that the records blame and that its counters show to be
 // different gains confidence and, where they say why it is slow (a lowered clock, a degraded PCIe link, stalled
-// storage), the class of that cause; machines that the records do not blame are observations. What was not looked at,
-// because no counters of it exist, is said with every verdict from counters.
+// storage), the class of that cause; of a group that the records blame as a whole the one member with network counters
+// that stand out is named (group_member.h); machines that the records do not blame are observations. What was not
+// looked at, because no counters of it exist, is said with every verdict from counters.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_COUNTER_DIAGNOSIS_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_COUNTER_DIAGNOSIS_H_

@@ -1,0 +1,69 @@
+#include "detector/counters/group_member.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <set>
+
+#include "absl/strings/str_format.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
+// Between the onset that the records tell and that of the counters, of which some are read every 15 s.
+constexpr int64_t kMostApartMs = 60'000;
+constexpr double kConfidence = 0.8;
+
+bool IsGroup(const Verdict& verdict, const std::set<std::string>& hosts) {
+  const bool may_be_one =
+      verdict.verdict_class == VerdictClass::kGroupSlow || verdict.verdict_class == VerdictClass::kLinkSlow;
+  return verdict.scope == VerdictScope::kNetwork && may_be_one && hosts.size() > 1;
+}
+
+bool BeganTogether(const Verdict& verdict, const MemberSign& sign, const CounterSpan& span) {
+  const int64_t onset_ms = verdict.first_seen_ns / kNanosPerMilli;
+  const bool is_on_one_clock = onset_ms >= span.begin_ms && onset_ms <= span.end_ms;
+  return !is_on_one_clock || std::abs(onset_ms - sign.onset_ms) <= kMostApartMs;
+}
+
+// The only machine among `hosts` with signs, as its first sign; nullptr = none or several.
+const MemberSign* OnlyMember(absl::Span<const MemberSign> signs, const CounterSpan& span, const Verdict& verdict,
+                             const std::set<std::string>& hosts) {
+  const MemberSign* only = nullptr;
+  for (const MemberSign& sign : signs) {
+    if (!hosts.contains(sign.host) || !BeganTogether(verdict, sign, span)) continue;
+    if (only == nullptr) {
+      only = &sign;
+    } else if (only->host != sign.host) {
+      return nullptr;
+    }
+  }
+  return only;
+}
+
+void Narrow(const MemberSign& member, size_t hosts, Verdict* verdict) {
+  verdict->verdict_class = member.verdict_class;
+  verdict->culprits = {{.host = member.host, .device = member.device, .confidence = kConfidence}};
+  verdict->evidence.push_back(
+      {EvidenceKind::kCounter,
+       absl::StrFormat("Of the %d hosts of this group only %s has network counters that stand out.", hosts,
+                       member.host)});
+}
+
+}  // namespace
+
+void NarrowGroups(absl::Span<const MemberSign> signs, const CounterSpan& span, std::vector<Verdict>* verdicts) {
+  for (Verdict& verdict : *verdicts) {
+    std::set<std::string> hosts;
+    for (const Culprit& culprit : verdict.culprits) {
+      hosts.insert(culprit.host);
+      if (!culprit.peer_host.empty()) hosts.insert(culprit.peer_host);
+    }
+    if (!IsGroup(verdict, hosts)) continue;
+    const MemberSign* const member = OnlyMember(signs, span, verdict, hosts);
+    if (member != nullptr) Narrow(*member, hosts.size(), &verdict);
+  }
+}
+
+}  // namespace lockstep
