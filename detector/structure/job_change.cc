@@ -17,9 +17,11 @@ constexpr double kRanksAgree = 0.8;
 constexpr double kWarmUp = 1.2;  // a first step longer than so many typical ones
 constexpr double kSpike = 4;     // deviations of the change from step to step
 constexpr size_t kMinDriftSteps = 16;
-constexpr double kMaxDrift = 0.3;     // beyond it something happened
-constexpr double kMinDrift = 0.01;    // from the lowest to the highest point of the curve
-constexpr double kMinDriftF = 10;     // F statistic of the curve against a constant
+constexpr double kMaxDrift = 0.3;   // beyond it something happened
+constexpr double kMinDrift = 0.01;  // from the lowest to the highest point of the curve
+constexpr double kMinDriftF = 10;   // F statistic of the curve against a constant
+// Before and in its first step a job compiles and warms up, and a recording may begin inside of that step.
+constexpr size_t kFirstPauseStep = 2;
 constexpr double kMinPauseSteps = 1;  // a pause lasts at least as long as so many typical steps
 constexpr double kPauseShared = 0.5;  // of which so much is idle on all ranks
 constexpr double kEqualPauses = 0.3;
@@ -239,7 +241,7 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
     const double inside = std::isnan(length) ? 0 : length - typical;
     const double shared = std::isnan(common[step]) ? 0 : (common[step] - 1) * typical_own;
     const double pause = (std::isnan(before) ? 0 : before) + (shared >= kPauseShared * inside ? inside : 0);
-    if (step == 0 || pause < kMinPauseSteps * typical) continue;  // before the first step a job compiles and warms up
+    if (step < kFirstPauseStep || pause < kMinPauseSteps * typical) continue;
     at.push_back(step);
     seconds.push_back(pause);
   }
@@ -250,7 +252,7 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
            .first_step = static_cast<int64_t>(at.front()),
            .last_step = static_cast<int64_t>(at.back()),
            .gain = lost / total,
-           .steps_affected = static_cast<double>(at.size()) / static_cast<double>(at.back() - at.front() + 1),
+           .steps_affected = static_cast<double>(at.size()) / static_cast<double>(profile.steps - at.front()),
            .text = absl::StrFormat("All ranks were idle together for %.1f s before step %d%s: a pause of the job "
                                    "(checkpoint, evaluation, compilation), nobody's fault.",
                                    seconds[0], at[0],

@@ -261,7 +261,16 @@ TEST(Structure, APauseIsNamedUnlessItIsTheSchedule) {
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kPause);
   EXPECT_EQ(verdicts[0].first_step, 17);
+  EXPECT_NEAR(verdicts[0].cost.steps_affected_fraction, 1.0 / 23, 1e-9) << "the steps after it are as they were";
   for (const size_t step : {7u, 27u, 37u}) profile.pause_seconds[step] = 20;
+  EXPECT_TRUE(FindStructural(profile, nullptr, kMinGain).empty());
+}
+
+TEST(Structure, StartingUpIsNoPause) {
+  StepProfile profile = Profile({.steps = 40}, 1, One);
+  profile.pause_seconds.assign(profile.steps, 0.0);
+  profile.pause_seconds[0] = 60;
+  profile.pause_seconds[1] = 20;
   EXPECT_TRUE(FindStructural(profile, nullptr, kMinGain).empty());
 }
 
