@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -11,7 +10,9 @@
 #include "base/clock.h"
 #include "detector/collectives/collective_analysis.h"
 #include "detector/collectives/slow_verdict.h"
+#include "detector/counter_outliers.h"
 #include "detector/counters/counter_stream.h"
+#include "detector/counters/group_member.h"
 #include "detector/events/event_judge.h"
 #include "detector/evidence_log.h"
 #include "detector/investigation/close_look.h"
@@ -24,6 +25,7 @@
 #include "detector/ras/ras_verdict.h"
 #include "detector/roster.h"
 #include "detector/size_inference.h"
+#include "detector/verdict_merge.h"
 #include "detector/wording.h"
 
 namespace lockstep {
@@ -72,9 +74,8 @@ class JobEngine::State {
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
   Conclusion ConcludeByRas(int64_t watermark_ns);
   std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
-  std::vector<Verdict> FindCounterOutliers(int64_t watermark_ns);
   bool IsExplained() const;
-  void Investigate(int64_t watermark_ns, Conclusion* conclusion);
+  void Investigate(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion);
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
@@ -92,6 +93,8 @@ class JobEngine::State {
   RasJudgement by_ras_;  // where records of operations do not tell
   HangSearch hang_search_;
   std::vector<SlowRank> slow_;
+  CounterOutliers outliers_;
+  NarrowedGroups narrowed_;
   std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
   int64_t newest_report_ns_ = 0;
   int64_t last_hang_ns_ = 0;
@@ -116,6 +119,7 @@ void JobEngine::State::BeginIncarnation() {
   by_ras_ = {};
   hang_search_ = {};
   slow_.clear();
+  narrowed_.Clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
   close_look_.Clear();
@@ -214,32 +218,6 @@ std::vector<Verdict> JobEngine::State::FindSlowRanks(int64_t watermark_ns, bool 
   return verdicts;
 }
 
-std::vector<Verdict> JobEngine::State::FindCounterOutliers(int64_t watermark_ns) {
-  std::vector<Verdict> verdicts;
-  for (const MachineCase& found : counters_.Evaluate(watermark_ns)) {
-    const CounterSign& sign = found.signs.front();
-    const MetricWatch& watch = counters_.detector().watch(sign.watch);
-    const std::string& host = roster_.hosts()[static_cast<size_t>(found.host)].name;
-    Verdict verdict;
-    verdict.scope = VerdictScope::kUnknown;
-    verdict.verdict_class = VerdictClass::kCounterOutlier;
-    verdict.advice = Advice::kObserve;
-    verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
-    // One cause per host: which of its metrics is the strongest changes from one look to the next.
-    verdict.culprits = {{.host = host, .confidence = 0.5}};
-    verdict.evidence = {
-        {EvidenceKind::kCounter,
-         absl::StrFormat(
-             "%s%s%s of host %s is %.4g%s; the median of %d peers is %.4g, and it stays %s its place by %.1f "
-             "times the noise.",
-             watch.name(), sign.device.empty() ? "" : " of ", sign.device, host, sign.excursion.level,
-             watch.traits().is_rate ? " per second" : "", sign.peers, sign.excursion.median,
-             sign.excursion.up ? "above" : "below", sign.excursion.sigmas)}};
-    verdicts.push_back(std::move(verdict));
-  }
-  return verdicts;
-}
-
 bool JobEngine::State::IsExplained() const {
   if (state_ == JobState::kHung) return true;  // progress tells
   const int32_t anchor = analysis_.anchor_slot();
@@ -249,7 +227,7 @@ bool JobEngine::State::IsExplained() const {
 }
 
 // What only all operations and transfers tell: jobs without one communicator over all ranks, links, structure.
-void JobEngine::State::Investigate(int64_t watermark_ns, Conclusion* conclusion) {
+void JobEngine::State::Investigate(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion) {
   const StepClock& clock = analysis_.clock();
   const JobView job = {.explained = IsExplained(),
                        .irregular = state_ == JobState::kIrregular,
@@ -260,15 +238,9 @@ void JobEngine::State::Investigate(int64_t watermark_ns, Conclusion* conclusion)
   Wishes wishes = close_look_.Advance(roster_, watermark_ns, job);
   conclusion->requests = std::move(wishes.pulls);
   conclusion->watches = std::move(wishes.watches);
-  std::set<std::string> accused;
-  for (const Verdict& verdict : conclusion->verdicts) {
-    for (const Culprit& culprit : verdict.culprits) accused.insert(culprit.host);
-  }
-  for (const Verdict& verdict : close_look_.verdicts()) {
-    const bool known = std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
-                                   [&](const Culprit& culprit) { return accused.contains(culprit.host); });
-    if (!known) conclusion->verdicts.push_back(verdict);
-  }
+  std::vector<Verdict> close = close_look_.verdicts();
+  narrowed_.Apply(signs, {.begin_ms = 0, .end_ms = watermark_ns / kNanosPerMilli}, &close);
+  MergeVerdicts(close, &conclusion->verdicts);
   if (state_ != JobState::kHung && state_ != JobState::kSlow && close_look_.accuses()) {
     state_ = JobState::kSlow;
     note_ = absl::StrFormat("Steps take %s: see the verdicts.", Duration(job.recent_step_seconds));
@@ -380,9 +352,10 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   const std::vector<HardwareFinding> findings = events_.Findings(watermark_ns);
   for (Verdict& verdict : conclusion.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
-  for (Verdict& verdict : FindCounterOutliers(watermark_ns)) conclusion.verdicts.push_back(std::move(verdict));
   Judge(watermark_ns, conclusion.verdicts);
-  Investigate(watermark_ns, &conclusion);
+  outliers_.Find(counters_, roster_, watermark_ns);
+  Investigate(watermark_ns, outliers_.NetworkSigns(findings), &conclusion);
+  outliers_.AddTo(&conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
 }

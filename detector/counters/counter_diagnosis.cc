@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/metric_catalog.h"
+#include "detector/counters/counter_class.h"
 #include "detector/counters/group_member.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
@@ -27,89 +28,11 @@ using enum Metric;
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr double kMillisPerSecond = 1000;
 constexpr size_t kMostSentences = 3;
-constexpr double kStrong = 0.5;             // share of the evidence from which a sign may name the cause
-constexpr double kCollapsed = 0.5;          // of the peers' level
 constexpr int64_t kLongEnoughMs = 120'000;  // of history, to call a job healthy
-
-enum class Way : uint8_t { kUp, kDown, kCollapsed };
-
-// What a sign speaks for; the more specific first.
-struct ClassRow {
-  Metric metric;
-  Way way;
-  VerdictClass verdict_class;
-};
-
-constexpr ClassRow kClasses[] = {
-    {kGpuEccUncorrectedTotal, Way::kUp, VerdictClass::kGpuFault},
-    {kGpuPcieLinkWidth, Way::kDown, VerdictClass::kPcieDegraded},
-    {kGpuPcieReplaysTotal, Way::kUp, VerdictClass::kPcieDegraded},
-    {kGpuNvlinkCrcErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
-    {kGpuNvlinkReplayErrorsTotal, Way::kUp, VerdictClass::kNvlinkSlow},
-    {kGpuUtilizationRatio, Way::kCollapsed, VerdictClass::kGpuFault},
-    {kGpuGraphicsActiveRatio, Way::kCollapsed, VerdictClass::kGpuFault},
-    {kGpuSmClockHertz, Way::kDown, VerdictClass::kClockThrottled},
-    {kGpuPowerWatts, Way::kCollapsed, VerdictClass::kGpuFault},
-    {kIbLinkUp, Way::kDown, VerdictClass::kLinkSlow},
-    {kIbLinkDownedTotal, Way::kUp, VerdictClass::kLinkSlow},
-    {kNetTransmitPauseFramesTotal, Way::kUp, VerdictClass::kPcieDegraded},
-    {kNetTransmitPauseMicrosecondsTotal, Way::kUp, VerdictClass::kPcieDegraded},
-    {kIbSymbolErrorsTotal, Way::kUp, VerdictClass::kLinkSlow},
-    {kIbOutOfSequenceTotal, Way::kUp, VerdictClass::kLinkSlow},
-    {kIbTransmitWaitTotal, Way::kUp, VerdictClass::kCommSlowTx},
-    {kIbTransmitBytesTotal, Way::kDown, VerdictClass::kCommSlowTx},
-    {kIbReceiveBytesTotal, Way::kDown, VerdictClass::kCommSlowRx},
-    {kGpuNvlinkBytesPerSecond, Way::kDown, VerdictClass::kNvlinkSlow},
-    {kHostCpuIowaitRatio, Way::kUp, VerdictClass::kStorageStall},
-    {kHostPressureIoSomeRatio, Way::kUp, VerdictClass::kStorageStall},
-    {kHostPressureIoFullRatio, Way::kUp, VerdictClass::kStorageStall},
-    {kHostCpuBusyRatio, Way::kUp, VerdictClass::kHostSlow},
-    {kHostPressureCpuSomeRatio, Way::kUp, VerdictClass::kHostSlow},
-    {kGpuPowerWatts, Way::kDown, VerdictClass::kComputeSlow},
-    {kGpuTensorActiveRatio, Way::kDown, VerdictClass::kComputeSlow},
-};
-
-// Classes of the operation records that the cause found in counters makes more precise.
-struct Refinement {
-  VerdictClass from;
-  VerdictClass to;
-};
-constexpr Refinement kRefinements[] = {
-    {VerdictClass::kComputeSlow, VerdictClass::kClockThrottled},
-    {VerdictClass::kComputeSlow, VerdictClass::kPcieDegraded},
-    {VerdictClass::kHostSlow, VerdictClass::kStorageStall},
-};
-
-bool Goes(const NamedSign& sign, Way way) {
-  switch (way) {
-    case Way::kUp:
-      return sign.excursion.up;
-    case Way::kDown:
-      return !sign.excursion.up;
-    case Way::kCollapsed:
-      return !sign.excursion.up && sign.excursion.level < kCollapsed * sign.excursion.median;
-  }
-  return false;
-}
-
-bool IsNetwork(VerdictClass verdict_class) {
-  constexpr VerdictClass kNetwork[] = {VerdictClass::kLinkSlow, VerdictClass::kCommSlowTx, VerdictClass::kCommSlowRx};
-  return std::find(std::begin(kNetwork), std::end(kNetwork), verdict_class) != std::end(kNetwork);
-}
-
-// A device names the culprit when the strongest sign and those beside it are of the same one.
-std::string DeviceOf(const HistoryCase& found) {
-  if (found.signs.empty()) return "";
-  const std::string& device = found.signs.front().device;
-  const bool all = std::all_of(found.signs.begin(), found.signs.end(), [&](const NamedSign& sign) {
-    return sign.excursion.share < kStrong || sign.device == device;
-  });
-  return all ? device : "";
-}
 
 void PlaceCulprit(const HistoryCase& found, const MetricTable& table, double confidence, Verdict* verdict) {
   Culprit culprit{.host = table.hosts[static_cast<size_t>(found.host)], .confidence = confidence};
-  const std::string device = DeviceOf(found);
+  const std::string device = DeviceOf(found.signs);
   if (absl::StartsWith(device, "gpu")) {
     int gpu = -1;
     if (absl::SimpleAtoi(device.substr(3), &gpu)) culprit.gpu = gpu;
@@ -176,12 +99,7 @@ bool Agree(const HistoryCase& found, const std::string& host, JobReport* report)
       if (culprit.host != host) continue;
       blamed = true;
       culprit.confidence = 1 - (1 - culprit.confidence) / 2;
-      const VerdictClass cause = ClassOf(found);
-      for (const Refinement& refinement : kRefinements) {
-        if (verdict.verdict_class != refinement.from || cause != refinement.to) continue;
-        verdict.verdict_class = cause;
-        break;
-      }
+      verdict.verdict_class = Refined(verdict.verdict_class, ClassOf(found));
       AddSentences(found, host, &verdict);
       break;
     }
@@ -204,17 +122,14 @@ std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
   return cases;
 }
 
-// Where a machine has signs of a slow network of its own. A PCIe link that is too slow for the NIC shows as pause
-// frames, and so does whatever else makes a machine receive slowly: of a group, no more than that is known.
+// Where a machine has signs of a slow network of its own.
 std::vector<MemberSign> MemberSigns(const CounterHistory& history, const MetricTable& table) {
   std::vector<MemberSign> signs;
   const auto name = [&table](int32_t host) { return table.hosts[static_cast<size_t>(host)]; };
   for (const HistoryCase& found : history.cases) {
-    const bool pauses = !found.signs.empty() && (found.signs.front().metric == kNetTransmitPauseFramesTotal ||
-                                                 found.signs.front().metric == kNetTransmitPauseMicrosecondsTotal);
-    const VerdictClass cause = pauses ? VerdictClass::kCommSlowRx : ClassOf(found);
+    const VerdictClass cause = NetworkClassOf(found.signs);
     if (found.kind != CaseKind::kAlarm || !IsNetwork(cause)) continue;
-    signs.push_back({name(found.host), DeviceOf(found), cause, found.onset_ms});
+    signs.push_back({name(found.host), DeviceOf(found.signs), cause, found.onset_ms});
   }
   for (const HistoryFinding& found : history.findings) {
     if (found.host < 0 || !IsNetwork(found.finding.verdict_class)) continue;
@@ -292,13 +207,7 @@ void SayState(const CounterHistory& history, JobReport* report) {
 }  // namespace
 
 VerdictClass ClassOf(const HistoryCase& found) {
-  if (found.kind == CaseKind::kSilence) return VerdictClass::kMachineUnreachable;
-  for (const ClassRow& row : kClasses) {
-    for (const NamedSign& sign : found.signs) {
-      if (sign.metric == row.metric && sign.excursion.share >= kStrong && Goes(sign, row.way)) return row.verdict_class;
-    }
-  }
-  return VerdictClass::kCounterOutlier;
+  return found.kind == CaseKind::kSilence ? VerdictClass::kMachineUnreachable : ClassOf(found.signs);
 }
 
 std::string SentenceOf(const NamedSign& sign, const std::string& host) {

@@ -81,16 +81,7 @@ class Player {
     }
   }
 
-  NamedSign Named(const CounterSign& sign) const {
-    const MetricWatch& watch = detector_.watch(sign.watch);
-    return {watch.name(),
-            watch.metric(),
-            watch.traits().is_rate,
-            watch.traits().family != MetricFamily::kDevice,
-            sign.device,
-            sign.excursion,
-            sign.peers};
-  }
+  NamedSign Named(const CounterSign& sign) const { return NameSign(sign, detector_.watch(sign.watch)); }
 
   std::vector<NamedSign> Named(const MachineCase& found) const {
     std::vector<NamedSign> signs;

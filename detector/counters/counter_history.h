@@ -12,21 +12,11 @@
 #include "detector/counters/machine_alarm.h"
 #include "detector/counters/metric_grid.h"
 #include "detector/counters/metric_table.h"
+#include "detector/counters/named_sign.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/events/event_judge.h"
 
 namespace lockstep {
-
-// A sign with the names that a reader needs.
-struct NamedSign {
-  std::string metric_name;
-  Metric metric = Metric::kUnspecified;
-  bool is_rate = false;
-  bool is_soft = false;
-  std::string device;
-  Excursion excursion;
-  int32_t peers = 0;
-};
 
 struct HistoryCase {
   int32_t host = -1;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 
@@ -64,6 +66,25 @@ void NarrowGroups(absl::Span<const MemberSign> signs, const CounterSpan& span, s
     const MemberSign* const member = OnlyMember(signs, span, verdict, hosts);
     if (member != nullptr) Narrow(*member, hosts.size(), &verdict);
   }
+}
+
+void NarrowedGroups::Apply(absl::Span<const MemberSign> signs, const CounterSpan& span,
+                           std::vector<Verdict>* verdicts) {
+  std::vector<std::string> groups;
+  for (const Verdict& verdict : *verdicts) groups.push_back(CauseKey(verdict));
+  NarrowGroups(signs, span, verdicts);
+  std::map<std::string, Verdict> told;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    Verdict& verdict = (*verdicts)[i];
+    const auto known = told_.find(groups[i]);
+    if (CauseKey(verdict) == groups[i] && known == told_.end()) continue;
+    if (known != told_.end()) {
+      verdict.verdict_class = known->second.verdict_class;
+      verdict.culprits = known->second.culprits;
+    }
+    told.emplace(groups[i], verdict);
+  }
+  told_ = std::move(told);
 }
 
 }  // namespace lockstep

@@ -5,12 +5,13 @@
 // one machine of the blamed group shows signs of a slow network, began to when the group did, the verdict is narrowed
 // to that machine and its device. When several do, nothing is narrowed: they may be victims of each other.
 //
-// Pure. Cost O(verdicts x (culprits + signs)).
+// Pure; NarrowedGroups is not thread-safe. Cost O(verdicts x (culprits + signs)).
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_GROUP_MEMBER_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_GROUP_MEMBER_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,17 @@ struct CounterSpan {
 };
 
 void NarrowGroups(absl::Span<const MemberSign> signs, const CounterSpan& span, std::vector<Verdict>* verdicts);
+
+// The same again and again while a job runs: who was told once stays told as long as the records blame the group, so
+// that one cause does not become two when its signs come and go. Holds one verdict per narrowed group.
+class NarrowedGroups {
+ public:
+  void Apply(absl::Span<const MemberSign> signs, const CounterSpan& span, std::vector<Verdict>* verdicts);
+  void Clear() { told_.clear(); }
+
+ private:
+  std::map<std::string, Verdict> told_;  // by the cause key of the group
+};
 
 }  // namespace lockstep
 

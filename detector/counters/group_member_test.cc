@@ -71,6 +71,23 @@ TEST(GroupMemberTest, MachinesAndLinksThatAreKnownStayAsTheyAre) {
   EXPECT_EQ(verdicts, machines);
 }
 
+TEST(GroupMemberTest, WhoWasToldStaysToldWhileTheGroupIsBlamed) {
+  NarrowedGroups groups;
+  std::vector<Verdict> verdicts = Group(300'000);
+  groups.Apply({Sign("h2", 310'000)}, kSpan, &verdicts);
+  const std::vector<Culprit> told = verdicts[0].culprits;
+  EXPECT_EQ(told.size(), 1u);
+  verdicts = Group(300'000);
+  groups.Apply({}, kSpan, &verdicts);
+  EXPECT_EQ(verdicts[0].culprits, told);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCommSlowTx);
+  verdicts.clear();
+  groups.Apply({}, kSpan, &verdicts);
+  verdicts = Group(300'000);
+  groups.Apply({}, kSpan, &verdicts);
+  EXPECT_EQ(verdicts, Group(300'000)) << "another time";
+}
+
 // Either end of a link may be why it is slow.
 TEST(GroupMemberTest, TheEndOfALinkWithSignsIsNamed) {
   Verdict link;
