@@ -1,10 +1,17 @@
 #include "base/metric_catalog.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace lockstep {
 namespace {
+
+// What DCGM gives instead of a value.
+constexpr double kInt32Blank = 2147483632;           // 0x7ffffff0, and up to 0x7fffffff
+constexpr double kInt64Blank = 9223372036854774784;  // as a double, all of 0x7ffffffffffffff0 and up are beyond this
+constexpr double kFp64Blank = 140737488355328;       // 2^47, and a few above
+constexpr double kBlanks = 16;
 
 // Sorted by number.
 constexpr MetricInfo kCatalog[] = {
@@ -215,6 +222,12 @@ const MetricInfo* FindMetric(absl::string_view name) {
   const MetricInfo* const found = std::find_if(std::begin(kCatalog), std::end(kCatalog),
                                                [name](const MetricInfo& info) { return info.name == name; });
   return found != std::end(kCatalog) ? found : nullptr;
+}
+
+bool IsBlankSentinel(double value) {
+  if (value >= kInt64Blank) return true;
+  return (value >= kInt32Blank && value < kInt32Blank + kBlanks && value == std::floor(value)) ||
+         (value >= kFp64Blank && value < kFp64Blank + kBlanks && value == std::floor(value));
 }
 
 }  // namespace lockstep

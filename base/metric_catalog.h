@@ -167,6 +167,10 @@ const MetricInfo* FindMetric(Metric metric);
 // The entry called `name`, or nullptr. O(n).
 const MetricInfo* FindMetric(absl::string_view name);
 
+// True for the values by which DCGM says "blank", "not found", "not supported" and "no permission" in its 32-bit, its
+// 64-bit and its floating-point fields.
+bool IsBlankSentinel(double value);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_BASE_METRIC_CATALOG_H_

@@ -15,10 +15,6 @@ namespace lockstep {
 namespace {
 
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
-constexpr double kInt32Blank = 2147483632;           // 0x7ffffff0, and up to 0x7fffffff
-constexpr double kInt64Blank = 9223372036854774784;  // as a double, all of 0x7ffffffffffffff0 and up are beyond this
-constexpr double kFp64Blank = 140737488355328;       // 2^47, and a few above
-constexpr double kBlanks = 16;
 // A single sample may be this much outside of the time in which the hosts sampled.
 constexpr int64_t kFarOffMs = 3'600'000;
 // Histories that are this much longer at one end than at the other are longer, not shifted.
@@ -244,12 +240,6 @@ const MetricMatrix* MetricGrid::Find(absl::string_view name) const {
 
 MetricGrid BuildGrid(const MetricTable& table, const GridOptions& options) {
   return GridBuilder(table, options).Build();
-}
-
-bool IsBlankSentinel(double value) {
-  if (value >= kInt64Blank) return true;
-  return (value >= kInt32Blank && value < kInt32Blank + kBlanks && value == std::floor(value)) ||
-         (value >= kFp64Blank && value < kFp64Blank + kBlanks && value == std::floor(value));
 }
 
 std::string DescribeLosses(const GridLosses& losses, const std::vector<std::string>& hosts) {

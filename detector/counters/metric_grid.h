@@ -78,10 +78,6 @@ struct MetricGrid {
 
 MetricGrid BuildGrid(const MetricTable& table, const GridOptions& options);
 
-// True for the values by which DCGM says "blank", "not found", "not supported" and "no permission" in its 32-bit, its
-// 64-bit and its floating-point fields.
-bool IsBlankSentinel(double value);
-
 // What was lost, as one sentence for a reader; "" when nothing was.
 std::string DescribeLosses(const GridLosses& losses, const std::vector<std::string>& hosts);
 

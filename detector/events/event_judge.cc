@@ -1,6 +1,7 @@
 #include "detector/events/event_judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -123,6 +124,8 @@ void EventJudge::Observe(const std::string& host, const KernelEvent& event, int6
 }
 
 void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {
+  // A counter that is blank for a moment did not grow by 2^63.
+  if (!std::isfinite(sample.value) || IsBlankSentinel(sample.value)) return;
   const absl::Span<const CounterRule> rules = CounterRules();
   for (size_t row = 0; row < rules.size(); ++row) {
     if (rules[row].metric == sample.metric) Judge(host, sample, row, now_ns);

@@ -49,6 +49,7 @@ class EventJudge {
   static constexpr int64_t kStormNs = 60'000'000'000;
 
   void Observe(const std::string& host, const KernelEvent& event, int64_t now_ns);
+  // Values that are not finite, or DCGM's sentinels, say nothing.
   void Observe(const std::string& host, const MetricSample& sample, int64_t now_ns);
 
   // What holds, hard ones first, then by host, device and reason.

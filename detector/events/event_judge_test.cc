@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -105,6 +106,22 @@ TEST(EventJudgeTest, AFlapBetweenTwoLooksIsSeenAndStaysForAWhile) {
   EXPECT_EQ(findings[0].count, 1u);
   EXPECT_EQ(FindingVerdicts(findings, 100 * kSecond)[0].scope, VerdictScope::kNetwork);
   EXPECT_THAT(judge.Findings(kSecond + EventJudge::kStickyNs + 1), IsEmpty());
+}
+
+TEST(EventJudgeTest, BlankValuesAreNoGrowth) {
+  EventJudge judge;
+  const double blanks[] = {9223372036854775792.0, 2147483632.0, 140737488355328.0, std::nan(""), HUGE_VAL};
+  int64_t now_ns = kSecond;
+  for (const double blank : blanks) {
+    for (const double value : {5.0, blank, 5.0}) {
+      for (const CounterRule& rule : CounterRules()) {
+        judge.Observe("node-1", Sample(rule.metric, value == blank || std::isnan(value) ? value : 0), now_ns);
+      }
+      for (const CeilingRule& rule : CeilingRules()) judge.Observe("node-1", Sample(rule.metric, value), now_ns);
+      now_ns += 15 * kSecond;
+    }
+  }
+  EXPECT_TRUE(judge.Findings(now_ns).empty());
 }
 
 TEST(EventJudgeTest, AResetOrRestartedCounterStartsAnew) {
