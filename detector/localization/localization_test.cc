@@ -141,6 +141,74 @@ TEST(OwnTimeTest, IsTheWorkAndNotTheWaiting) {
   }
 }
 
+// Two pairs of ranks. Per step a pair exchanges something, which takes 1 ms in the first pair and 16 ms in the second;
+// then three times 10 ms of work, each before an AllReduce of the pair and a bucket of gradients, which all four reduce
+// beside the work of what follows: in 4 ms, once all have issued it and the one before is done. At last all meet.
+class Buckets {
+ public:
+  Trace Play() {
+    for (int32_t r = 0; r < kRanks; ++r) {
+      ranks_[r] = builder_.AddRank({.rank = r, .host = builder_.AddHost(absl::StrCat("h", r))});
+    }
+    double begin = 1;
+    for (uint64_t step = 0; step < 12; ++step) begin = Step(step, begin);
+    return builder_.Build();
+  }
+
+ private:
+  static constexpr int kRanks = 4;
+  static constexpr double kNow = 1e-5;
+
+  double Step(uint64_t step, double begin) {
+    double ready[2] = {begin + 0.001, begin + 0.016};
+    for (const int pair : {0, 1}) Add(pair, "pair", OperationKind::kAllGather, step, begin, ready[pair]);
+    double free = 0;  // when the last bucket was done
+    for (uint64_t bucket = 0; bucket < 3; ++bucket) {
+      for (const int pair : {0, 1}) {
+        ready[pair] += 0.01 + kNow;
+        Add(pair, "pair", OperationKind::kAllReduce, 3 * step + bucket, ready[pair] - kNow, ready[pair]);
+      }
+      const double end = std::max(free, std::max(ready[0], ready[1])) + 0.004;
+      for (const int pair : {0, 1}) {
+        Add(pair, "data", OperationKind::kReduceScatter, 3 * step + bucket, std::max(free, ready[pair]), end);
+      }
+      free = end;
+    }
+    for (const int pair : {0, 1}) Add(pair, "world", OperationKind::kAllReduce, step, free, free + 0.001);
+    return free + 0.001;
+  }
+
+  void Add(int pair, const std::string& group, OperationKind kind, uint64_t sequence, double start, double end) {
+    const bool of_pair = group == "pair";
+    // Every kind of call of a pair counts by itself.
+    const std::string name = of_pair ? absl::StrCat(group, pair, " ", static_cast<int>(kind)) : group;
+    const int32_t communicator = builder_.AddCommunicator(name, "", of_pair ? 2 : kRanks);
+    for (const int32_t r : {2 * pair, 2 * pair + 1}) {
+      builder_.AddMember(communicator, of_pair ? r % 2 : r, ranks_[r]);
+      const auto at = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
+      builder_.Add(ranks_[r], {.enqueue_ns = at(start),
+                               .start_ns = at(start),
+                               .end_ns = at(end),
+                               .sequence = sequence,
+                               .bytes = 4096,
+                               .communicator = communicator,
+                               .kind = kind});
+    }
+  }
+
+  TraceBuilder builder_{"job"};
+  int32_t ranks_[kRanks] = {};
+};
+
+TEST(OwnTimeTest, IsNotCutByWhatRunsBesideTheWorkOfWhoComesLate) {
+  const Trace trace = Buckets().Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  ASSERT_GE(analysis.steps.steps, 10);
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    EXPECT_NEAR(static_cast<double>(analysis.profile.Row(analysis.profile.own, rank)[5]), 0.03, 1e-4) << rank;
+  }
+}
+
 TEST(PersistentExcessTest, NamesTheSlowRankOfATensorPairAndItsOnset) {
   const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.2, .onset = 4}).Play();
   const std::vector<Suspect> suspects = SuspectsOf(AnalyseTrace(trace, false));

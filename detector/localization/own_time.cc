@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/types/span.h"
@@ -20,6 +21,8 @@ constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
 constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
 constexpr size_t kMinSamples = 4;      // steps
 
+using KindPairs = std::set<std::pair<size_t, size_t>>;
+
 // The operations of one rank in order of their starts, swept once.
 class Sweep {
  public:
@@ -28,8 +31,9 @@ class Sweep {
     uint64_t beside = 0;
   };
 
-  Sweep(const Trace& trace, const JobRoles& roles, const std::vector<char>& awaited)
-      : trace_(trace), roles_(roles), awaited_(awaited), counts_(awaited.size()) {}
+  // With `began_during`, kinds of operations that ran and kinds that began meanwhile are added to it.
+  Sweep(const Trace& trace, const JobRoles& roles, const WorkOrder& order, KindPairs* began_during = nullptr)
+      : trace_(trace), roles_(roles), work_order_(order), began_during_(began_during), counts_(order.awaited.size()) {}
 
   // By KindOf: how many operations ended, and how many of them ran beside the work.
   const std::vector<Counts>& counts() const { return counts_; }
@@ -38,9 +42,8 @@ class Sweep {
   void Run(size_t begin, size_t end, OwnInterval* before) {
     begin_ = begin;
     before_ = before;
-    latest_ns_ = kNoTime;
-    latest_ = kNoOperation;
-    latest_is_end_ = false;
+    latest_ = {};
+    ends_apart_.clear();
     in_flight_.clear();
     order_.clear();
     bool sorted = true;
@@ -63,26 +66,58 @@ class Sweep {
     uint32_t operation;
     bool beside;  // others began while it ran
   };
+  // At which the work may have gone on.
+  struct Moment {
+    int64_t at_ns = kNoTime;
+    uint32_t operation = kNoOperation;
+    bool is_end = false;
 
-  void GoOn(int64_t at_ns, uint32_t operation, bool is_end) {
-    if (latest_ != kNoOperation && at_ns < latest_ns_) return;
-    latest_ns_ = at_ns;
-    latest_ = operation;
-    latest_is_end_ = is_end;
+    bool Before(const Moment& other) const { return operation == kNoOperation || at_ns <= other.at_ns; }
+  };
+
+  static void GoOn(const Moment& moment, Moment* latest) {
+    if (latest->Before(moment)) *latest = moment;
   }
 
   void Start(uint32_t i) {
     const TraceOperation& operation = trace_.operations[i];
     EndUntil(operation);
+    const Moment from = WentOnBefore(operation);
     OwnInterval& interval = before_[i - begin_];
-    if (latest_ != kNoOperation) {
-      interval.after = latest_;
-      interval.after_end = latest_is_end_;
-      interval.seconds = static_cast<float>(ToSeconds(std::max<int64_t>(0, operation.start_ns - latest_ns_)));
+    if (from.operation != kNoOperation) {
+      interval.after = from.operation;
+      interval.after_end = from.is_end;
+      interval.seconds = static_cast<float>(ToSeconds(std::max<int64_t>(0, operation.start_ns - from.at_ns)));
     }
-    for (InFlight& other : in_flight_) other.beside |= !StartedTogether(trace_.operations[other.operation], operation);
-    GoOn(operation.start_ns, i, false);
+    for (InFlight& other : in_flight_) {
+      const TraceOperation& running = trace_.operations[other.operation];
+      if (StartedTogether(running, operation)) continue;
+      other.beside = true;
+      if (began_during_ != nullptr) began_during_->emplace(KindOf(roles_, running), KindOf(roles_, operation));
+    }
+    if (!StoodInLine(operation)) GoOn({operation.start_ns, i, false}, &latest_);
     in_flight_.push_back({i, false});
+  }
+
+  Moment WentOnBefore(const TraceOperation& operation) const {
+    Moment from = latest_;
+    for (const auto& [kind, end] : ends_apart_) {
+      const bool apart = work_order_.apart.contains({kind, KindOf(roles_, operation)});
+      if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
+    }
+    return from;
+  }
+
+  bool StoodInLine(const TraceOperation& operation) const {
+    return std::any_of(ends_apart_.begin(), ends_apart_.end(), [&](const std::pair<size_t, Moment>& entry) {
+      return StoodBehind(trace_.operations[entry.second.operation], operation);
+    });
+  }
+
+  // It began as soon as the one before it in its communicator had ended.
+  static bool StoodBehind(const TraceOperation& ended, const TraceOperation& operation) {
+    return ended.communicator == operation.communicator &&
+           (operation.start_ns - ended.end_ns) * kEndTolerance <= ended.duration_ns();
   }
 
   // Send/Recv that are issued as one group, and what two streams begin when one piece of work is done: nothing was done
@@ -100,117 +135,167 @@ class Sweep {
         ++k;
         continue;
       }
-      Counts& counts = counts_[KindOf(roles_, operation)];
-      ++counts.ended;
-      counts.beside += in_flight_[k].beside;
-      if (!in_flight_[k].beside || awaited_[KindOf(roles_, operation)] != 0) {
-        GoOn(std::min(operation.end_ns, next.start_ns), in_flight_[k].operation, true);
-      }
+      End(in_flight_[k], std::min(operation.end_ns, next.start_ns));
       in_flight_[k] = in_flight_.back();
       in_flight_.pop_back();
     }
   }
 
+  void End(const InFlight& ended, int64_t at_ns) {
+    const size_t kind = KindOf(roles_, trace_.operations[ended.operation]);
+    ++counts_[kind].ended;
+    counts_[kind].beside += ended.beside;
+    if (ended.beside && work_order_.awaited[kind] == 0) return;
+    const Moment end{at_ns, ended.operation, true};
+    if (work_order_.any_apart[kind] == 0) return GoOn(end, &latest_);
+    const auto known = std::find_if(ends_apart_.begin(), ends_apart_.end(),
+                                    [kind](const std::pair<size_t, Moment>& entry) { return entry.first == kind; });
+    if (known == ends_apart_.end()) {
+      ends_apart_.emplace_back(kind, end);
+    } else {
+      GoOn(end, &known->second);
+    }
+  }
+
   const Trace& trace_;
   const JobRoles& roles_;
-  const std::vector<char>& awaited_;
+  const WorkOrder& work_order_;
+  KindPairs* const began_during_;
   size_t begin_ = 0;
   OwnInterval* before_ = nullptr;
-  int64_t latest_ns_ = kNoTime;
-  uint32_t latest_ = kNoOperation;
-  bool latest_is_end_ = false;
+  Moment latest_;  // that counts for whatever comes next
+  // By kind, its latest end: of kinds whose ends count for some only.
+  std::vector<std::pair<size_t, Moment>> ends_apart_;
   std::vector<InFlight> in_flight_;
   std::vector<uint32_t> order_;
   std::vector<Counts> counts_;
 };
 
-// Decides which kinds of operations that run beside the work are awaited by it.
+// Decides which kinds of operations that run beside the work are awaited by it, and by which kinds they are not.
 class DependencyLearner {
  public:
   DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps)
-      : trace_(trace), roles_(roles), steps_(steps) {}
+      : trace_(trace), roles_(roles), steps_(steps) {
+    const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
+    order_.awaited.assign(kinds, 0);
+    order_.any_apart.assign(kinds, 0);
+  }
 
-  std::vector<char> Run() {
-    std::vector<char> awaited(static_cast<size_t>(roles_.families) * kOperationKinds, 0);
+  WorkOrder Run() {
     ChooseSamples();
-    Deviations(awaited);
+    KindPairs began_during;
+    Measure(&began_during);
     const std::vector<Sweep::Counts> counts = counts_;
-    for (size_t kind = 0; kind < awaited.size(); ++kind) awaited[kind] = counts[kind].beside * 2 < counts[kind].ended;
-    std::vector<double> best = Deviations(awaited);
-    for (size_t kind = 0; kind < awaited.size(); ++kind) {
-      if (counts[kind].beside == 0) continue;
-      awaited[kind] ^= 1;
-      std::vector<double> changed = Deviations(awaited);
-      if (MoreRegular(changed, best)) {
-        best = std::move(changed);
-      } else {
-        awaited[kind] ^= 1;
-      }
+    for (size_t kind = 0; kind < counts.size(); ++kind) {
+      order_.awaited[kind] = counts[kind].beside * 2 < counts[kind].ended;
     }
-    return awaited;
+    best_ = Measure();
+    for (size_t kind = 0; kind < counts.size(); ++kind) {
+      if (counts[kind].beside == 0) continue;
+      order_.awaited[kind] ^= 1;
+      if (!Adopt()) order_.awaited[kind] ^= 1;
+    }
+    for (auto pair = began_during.begin(); pair != began_during.end();) {
+      const WorkOrder before = order_;
+      const size_t kind = pair->first;
+      order_.any_apart[kind] = 1;
+      order_.apart.emplace(kind, kind);
+      for (; pair != began_during.end() && pair->first == kind; ++pair) order_.apart.insert(*pair);
+      if (!Adopt()) order_ = before;
+    }
+    return std::move(order_);
   }
 
  private:
+  // Steps with equal numbers of calls, of ranks of one class: own times by step, then call; 0 = unknown.
+  struct Sample {
+    size_t calls = 0;
+    std::vector<float> own;
+
+    size_t steps() const { return own.size() / calls; }
+  };
+
   void ChooseSamples() {
     const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
     for (size_t number = 0; number < roles_.classes.size(); number += stride) {
       const std::vector<int32_t>& peers = roles_.classes[number];
       const size_t count = std::min(peers.size(), kSampledRanks);
-      for (size_t i = 0; i < count; ++i) samples_.push_back(static_cast<size_t>(peers[i * peers.size() / count]));
+      std::vector<size_t>& ranks = sampled_.emplace_back();
+      for (size_t i = 0; i < count; ++i) ranks.push_back(static_cast<size_t>(peers[i * peers.size() / count]));
     }
   }
 
-  // Where it makes a difference at all.
-  static bool MoreRegular(const std::vector<double>& changed, const std::vector<double>& best) {
+  // Whether own times are more regular with the order as it is now than with the best so far.
+  bool Adopt() {
+    std::vector<Sample> changed = Measure();
     double with = 0, without = 0;
-    for (size_t place = 0; place < best.size(); ++place) {
-      if (changed[place] == best[place]) continue;
-      with += changed[place];
-      without += best[place];
+    for (size_t i = 0; i < best_.size(); ++i) {
+      const std::vector<size_t> places = ChangedPlaces(best_[i], changed[i]);
+      if (places.empty()) continue;
+      with += Deviation(changed[i], places);
+      without += Deviation(best_[i], places);
     }
-    return with < (1 - kMinGain) * without;
+    if (with >= (1 - kMinGain) * without) return false;
+    best_ = std::move(changed);
+    return true;
   }
 
-  // Mean deviation of own times from their median at the same place of the step, place by place: the mean, so that the
-  // few steps in which something is late count.
-  std::vector<double> Deviations(const std::vector<char>& awaited) {
-    std::vector<double> deviations;
-    Sweep sweep(trace_, roles_, awaited);
-    for (const size_t rank : samples_) {
-      std::map<uint32_t, std::vector<std::vector<double>>> places;  // calls per step -> place -> own times
-      const int32_t last = std::min(steps_.steps, kSampledSteps);
-      for (int32_t step = 0; step < last; ++step) {
-        const StepRange& range = steps_.Of(rank, step);
-        if (!range.complete || range.empty() || steps_.usual[static_cast<size_t>(step)] == 0) continue;
-        const uint32_t calls = range.end - range.begin;
-        before_.assign(calls, {});
-        sweep.Run(range.begin, range.end, before_.data());
-        std::vector<std::vector<double>>& known = places[calls];
-        known.resize(calls);
-        for (uint32_t i = 0; i < calls; ++i) {
-          if (before_[i].seconds >= 0) known[i].push_back(static_cast<double>(before_[i].seconds));
-        }
-      }
-      for (auto& [calls, known] : places) {
-        for (std::vector<double>& values : known) deviations.push_back(Deviation(&values));
-      }
+  static std::vector<size_t> ChangedPlaces(const Sample& a, const Sample& b) {
+    std::vector<size_t> places;
+    for (size_t call = 0; call < a.calls; ++call) {
+      bool changed = false;
+      for (size_t at = call; at < a.own.size(); at += a.calls) changed |= a.own[at] != b.own[at];
+      if (changed) places.push_back(call);
+    }
+    return places;
+  }
+
+  // Mean deviation from the median, over steps and peers, of the own times at these places together: what one place
+  // gains because another loses it changes nothing. The mean, so that the few steps in which something is late count.
+  static double Deviation(const Sample& sample, const std::vector<size_t>& places) {
+    if (sample.steps() < kMinSamples) return 0;
+    std::vector<double> sums;
+    for (size_t step = 0; step < sample.steps(); ++step) {
+      double& sum = sums.emplace_back(0);
+      for (const size_t place : places) sum += static_cast<double>(sample.own[step * sample.calls + place]);
+    }
+    const double center = MedianInPlace(&sums);
+    double deviation = 0;
+    for (const double sum : sums) deviation += std::abs(sum - center);
+    return deviation / static_cast<double>(sums.size());
+  }
+
+  std::vector<Sample> Measure(KindPairs* began_during = nullptr) {
+    std::vector<Sample> samples;
+    Sweep sweep(trace_, roles_, order_, began_during);
+    for (const std::vector<size_t>& peers : sampled_) {
+      std::map<size_t, Sample> by_calls;
+      for (const size_t rank : peers) Collect(rank, &sweep, &by_calls);
+      for (auto& [calls, sample] : by_calls) samples.push_back(std::move(sample));
     }
     counts_ = sweep.counts();
-    return deviations;
+    return samples;
   }
 
-  static double Deviation(std::vector<double>* values) {
-    if (values->size() < kMinSamples) return 0;
-    const double center = MedianInPlace(values);
-    double sum = 0;
-    for (const double value : *values) sum += std::abs(value - center);
-    return sum / static_cast<double>(values->size());
+  void Collect(size_t rank, Sweep* sweep, std::map<size_t, Sample>* by_calls) {
+    const int32_t last = std::min(steps_.steps, kSampledSteps);
+    for (int32_t step = 0; step < last; ++step) {
+      const StepRange& range = steps_.Of(rank, step);
+      if (!range.complete || range.empty() || steps_.usual[static_cast<size_t>(step)] == 0) continue;
+      before_.assign(range.end - range.begin, {});
+      sweep->Run(range.begin, range.end, before_.data());
+      Sample& sample = (*by_calls)[before_.size()];
+      sample.calls = before_.size();
+      for (const OwnInterval& interval : before_) sample.own.push_back(std::max(0.0F, interval.seconds));
+    }
   }
 
   const Trace& trace_;
   const JobRoles& roles_;
   const StepTable& steps_;
-  std::vector<size_t> samples_;
+  WorkOrder order_;
+  std::vector<std::vector<size_t>> sampled_;  // ranks, by class
+  std::vector<Sample> best_;
   std::vector<OwnInterval> before_;
   std::vector<Sweep::Counts> counts_;  // of the latest sweep
 };
@@ -260,9 +345,9 @@ class LostRecords {
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
                          const StepTable& steps) {
   OwnTimes times;
-  times.awaited = DependencyLearner(trace, roles, steps).Run();
+  times.order = DependencyLearner(trace, roles, steps).Run();
   times.before.assign(trace.operations.size(), {});
-  Sweep sweep(trace, roles, times.awaited);
+  Sweep sweep(trace, roles, times.order);
   LostRecords lost(trace, matched);
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     sweep.Run(trace.first_operation[rank], trace.first_operation[rank + 1],

@@ -3,9 +3,13 @@
 // Before every operation, the own time reaches back to the latest moment at which the rank is known to have gone on
 // with its work: the start of an earlier operation, or its end. The end counts where the work waited for it. Where
 // streams overlap it need not: an operation during which others of the same rank began ran beside the work, and its end
-// is no sign of anything - unless the own times of the rank become more regular over the steps when it is taken for
+// is no sign of anything - unless own times become more regular over the steps and among the peers when it is taken for
 // one, in which case the work did wait for it. That is learned from a few ranks of every class, kind by kind (group
 // family and operation). So an operation that always begins right after the end of another depends on it.
+// A kind that began while another ran, on whatever rank, can do without its end. On a rank that comes late the other is
+// short, and ends before: its end still is no sign of anything, though nothing began during it. So the end counts only
+// for what stood in line behind it, in the same communicator, and began as it came; whose start then is no sign of the
+// work either. Regularity decides for each such pair of kinds, too.
 //
 // Where sequence numbers show that a record is lost, the interval that most likely holds it is unknown.
 //
@@ -18,8 +22,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "detector/groups/roles.h"
 #include "detector/localization/step_finder.h"
 #include "detector/trace/operation_instances.h"
@@ -37,10 +43,18 @@ struct OwnInterval {
   bool after_end = false;         // true: after its end, false: after its start
 };
 
-struct OwnTimes {
-  std::vector<OwnInterval> before;  // by operation
+// Which ends of operations the work goes on from.
+struct WorkOrder {
   // Kinds of operations that run beside the work and that the work waits for all the same.
   std::vector<char> awaited;  // by KindOf
+  // Pairs of kinds of which the second goes on from the end of the first only if it stood in line behind it.
+  absl::flat_hash_set<std::pair<size_t, size_t>> apart;
+  std::vector<char> any_apart;  // by KindOf the first
+};
+
+struct OwnTimes {
+  std::vector<OwnInterval> before;  // by operation
+  WorkOrder order;
 };
 
 // Number of (group family, operation) below roles.families * kOperationKinds.

@@ -125,66 +125,128 @@ bool BeganTogether(const TraceOperation& operation, const TraceOperation& later)
   return 20 * (later.start_ns - operation.start_ns) <= operation.duration_ns();
 }
 
-// Seconds before each operation of a rank without losses, by looking at all earlier ones.
-std::vector<double> ReferenceOwn(absl::Span<const TraceOperation> operations, const JobRoles& roles,
-                                 const std::vector<char>& awaited) {
-  std::vector<size_t> order(operations.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return operations[a].start_ns < operations[b].start_ns; });
-  std::vector<double> own(operations.size(), -1);
-  for (size_t k = 1; k < order.size(); ++k) {
+// What the first `count` operations of a rank, in order of their starts, say about how far its work has come.
+class ReferencePast {
+ public:
+  ReferencePast(const std::vector<const TraceOperation*>& order, const JobRoles& roles, const WorkOrder& work_order)
+      : order_(order), roles_(roles), work_order_(work_order) {}
+
+  // When the work went on at the latest, as far as `operation`, at place `count`, can tell.
+  int64_t WentOnNs(size_t count) const {
+    const TraceOperation& operation = *order_[count];
     int64_t went_on_ns = std::numeric_limits<int64_t>::min();
-    for (size_t j = 0; j < k; ++j) {
-      const TraceOperation& before = operations[order[j]];
-      went_on_ns = std::max(went_on_ns, before.start_ns);
-      bool beside = false;
-      for (size_t m = j + 1; m <= k; ++m) {
-        const TraceOperation& later = operations[order[m]];
-        if (HasEnded(before, later)) {
-          if (!beside || awaited[KindOf(roles, before)] != 0) {
-            went_on_ns = std::max(went_on_ns, std::min(before.end_ns, later.start_ns));
-          }
-          break;
-        }
-        beside |= !BeganTogether(before, later);
+    for (size_t j = 0; j < count; ++j) {
+      if (!StoodInLine(j)) went_on_ns = std::max(went_on_ns, order_[j]->start_ns);
+      const int64_t end_ns = CountedEndNs(j, count);
+      const bool apart = work_order_.apart.contains({KindOf(roles_, *order_[j]), KindOf(roles_, operation)});
+      const bool last = end_ns == LatestEndNs(KindOf(roles_, *order_[j]), count);
+      if (!apart || (last && StoodBehind(*order_[j], operation))) went_on_ns = std::max(went_on_ns, end_ns);
+    }
+    return went_on_ns;
+  }
+
+ private:
+  static bool StoodBehind(const TraceOperation& before, const TraceOperation& operation) {
+    return before.communicator == operation.communicator &&
+           20 * (operation.start_ns - before.end_ns) <= before.duration_ns();
+  }
+
+  // Of operation j, if it has ended by the start of that at place `count` and counts for anybody; else the beginning of
+  // time.
+  int64_t CountedEndNs(size_t j, size_t count) const {
+    bool beside = false;
+    for (size_t m = j + 1; m <= count; ++m) {
+      if (HasEnded(*order_[j], *order_[m])) {
+        if (beside && work_order_.awaited[KindOf(roles_, *order_[j])] == 0) break;
+        return std::min(order_[j]->end_ns, order_[m]->start_ns);
+      }
+      beside |= !BeganTogether(*order_[j], *order_[m]);
+    }
+    return std::numeric_limits<int64_t>::min();
+  }
+
+  int64_t LatestEndNs(size_t kind, size_t count) const {
+    int64_t latest_ns = std::numeric_limits<int64_t>::min();
+    for (size_t j = 0; j < count; ++j) {
+      if (KindOf(roles_, *order_[j]) == kind) latest_ns = std::max(latest_ns, CountedEndNs(j, count));
+    }
+    return latest_ns;
+  }
+
+  // Behind the latest of a kind whose ends count for some only.
+  bool StoodInLine(size_t count) const {
+    for (size_t j = 0; j < count; ++j) {
+      const size_t kind = KindOf(roles_, *order_[j]);
+      const int64_t end_ns = CountedEndNs(j, count);
+      const bool any = std::any_of(work_order_.apart.begin(), work_order_.apart.end(),
+                                   [kind](const std::pair<size_t, size_t>& pair) { return pair.first == kind; });
+      if (any && end_ns > std::numeric_limits<int64_t>::min() && end_ns == LatestEndNs(kind, count) &&
+          StoodBehind(*order_[j], *order_[count])) {
+        return true;
       }
     }
-    own[order[k]] = std::max(0.0, static_cast<double>(operations[order[k]].start_ns - went_on_ns) * 1e-9);
+    return false;
+  }
+
+  const std::vector<const TraceOperation*>& order_;
+  const JobRoles& roles_;
+  const WorkOrder& work_order_;
+};
+
+// Seconds before each operation of a rank without losses, by looking at all earlier ones.
+std::vector<double> ReferenceOwn(absl::Span<const TraceOperation> operations, const JobRoles& roles,
+                                 const WorkOrder& work_order) {
+  std::vector<const TraceOperation*> order;
+  for (const TraceOperation& operation : operations) order.push_back(&operation);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const TraceOperation* a, const TraceOperation* b) { return a->start_ns < b->start_ns; });
+  const ReferencePast past(order, roles, work_order);
+  std::vector<double> own(operations.size(), -1);
+  for (size_t k = 1; k < order.size(); ++k) {
+    own[static_cast<size_t>(order[k] - operations.data())] =
+        std::max(0.0, static_cast<double>(order[k]->start_ns - past.WentOnNs(k)) * 1e-9);
   }
   return own;
 }
 
-// Two ranks that meet in two communicators, one of which may run beside the work of the other.
+// Two ranks that meet in communicators of which the second may run beside the work of the first; or does so in a stream
+// of its own, beside work that is regular.
 Trace RandomStreams(Random& random) {
+  constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kAllGather, OperationKind::kBroadcast};
+  constexpr size_t kPlaces[] = {0, 1, 0, 1, 0, 0, 2};  // in the step, of the kinds
   TraceBuilder builder("job");
   std::vector<int32_t> ranks;
   for (int32_t rank = 0; rank < 2; ++rank) {
     ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank))}));
   }
   std::vector<int32_t> communicators;
-  for (int32_t c = 0; c < 2; ++c) {
+  for (int32_t c = 0; c < 3; ++c) {
     communicators.push_back(builder.AddCommunicator(absl::StrCat("c", c), "", 2));
     for (int32_t rank = 0; rank < 2; ++rank)
       builder.AddMember(communicators.back(), rank, ranks[static_cast<size_t>(rank)]);
   }
   const uint64_t overlap = random.Below(3);
+  const bool own_stream = random.Below(2) == 0;
   for (const int32_t rank : ranks) {
     int64_t now_ns = 1'000'000;
-    std::vector<uint64_t> sequence(2, 0);
+    int64_t free_ns = 0;  // when the stream of the second communicator is
+    std::vector<uint64_t> sequence(3, 0);
     for (int32_t step = 0; step < 12; ++step) {
-      for (int32_t call = 0; call < 6; ++call) {
-        const auto which = static_cast<size_t>(call % 3 == 2);
-        now_ns += static_cast<int64_t>(1'000 + random.Below(400'000));
-        const auto length_ns = static_cast<int64_t>(1'000 + random.Below(500'000));
+      for (const size_t which : kPlaces) {
+        now_ns += static_cast<int64_t>(own_stream ? 200'000 + random.Below(1'000) : 1'000 + random.Below(400'000));
+        const bool beside = own_stream && which == 1;
+        if (own_stream && which == 2) now_ns = std::max(now_ns, free_ns);
+        const auto length_ns = static_cast<int64_t>(1'000 + random.Below(own_stream && !beside ? 50'000 : 500'000));
+        const int64_t start_ns = beside ? std::max(now_ns, free_ns) : now_ns;
+        if (beside) free_ns = start_ns + length_ns;
         builder.Add(rank, {.enqueue_ns = now_ns,
-                           .start_ns = now_ns,
-                           .end_ns = now_ns + length_ns,
+                           .start_ns = start_ns,
+                           .end_ns = start_ns + length_ns,
                            .sequence = ++sequence[which],
                            .bytes = 64,
                            .communicator = communicators[which],
-                           .kind = which == 0 ? OperationKind::kAllReduce : OperationKind::kAllGather});
-        if (random.Below(3) >= overlap) now_ns += length_ns;
+                           .kind = kKinds[which]});
+        if (!beside && (own_stream || random.Below(3) >= overlap)) now_ns += length_ns;
       }
     }
   }
@@ -192,20 +254,23 @@ Trace RandomStreams(Random& random) {
 }
 
 TEST(ReferenceOwnTimeTest, AgreesOnRandomStreamsThatOverlap) {
+  int with_apart = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     Random random(seed);
     const Trace trace = RandomStreams(random);
     const OperationInstances matched = MatchOperations(trace);
     const JobRoles roles = InferRoles(trace, matched);
     const OwnTimes times = MeasureOwnTimes(trace, matched, roles, FindSteps(trace, matched, roles));
+    with_apart += times.order.apart.empty() ? 0 : 1;
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-      const std::vector<double> own = ReferenceOwn(trace.OperationsOf(rank), roles, times.awaited);
+      const std::vector<double> own = ReferenceOwn(trace.OperationsOf(rank), roles, times.order);
       for (size_t i = 0; i < own.size(); ++i) {
         const float measured = times.before[trace.first_operation[rank] + i].seconds;
         ASSERT_NEAR(static_cast<double>(measured), own[i], 1e-9) << "seed " << seed << " rank " << rank << " op " << i;
       }
     }
   }
+  EXPECT_GT(with_apart, 5);
 }
 
 // Persistence ------------------------------------------------------------------------------------------------------
