@@ -247,9 +247,20 @@ class Vote {
     }
     if (links.size() == 1) return OfLink(links[0], explained);
     if (!nics.empty()) return Between({nics.begin(), nics.end()});
+    if (links.size() > 1) return AmongHosts(links, hosts);
     if (hosts.size() == 1 && links.empty()) return {.kind = PathCauseKind::kHost, .hosts = std::move(hosts)};
     if (hosts.size() > 1) return {.kind = PathCauseKind::kHosts, .hosts = std::move(hosts)};
     return Between(paths_[static_cast<size_t>(explained.front())].ranks);
+  }
+
+  // Several links that would explain the same paths, such as those of a ring of which all groups on it are slow.
+  static PathCause AmongHosts(const std::vector<SuspectKey>& links, const std::vector<int32_t>& hosts) {
+    std::set<int32_t> ends(hosts.begin(), hosts.end());
+    for (const auto& [kind, a, b] : links) {
+      ends.insert(a);
+      ends.insert(b);
+    }
+    return {.kind = PathCauseKind::kHosts, .hosts = {ends.begin(), ends.end()}};
   }
 
   PathCause OfLink(const SuspectKey& link, const std::vector<int32_t>& explained) const {

@@ -5,9 +5,9 @@
 // groups that it is in, a link those between its two hosts, and so on. The suspect is taken whose prediction covers
 // most slow paths and holds (nearly all that it predicts are slow); what it explains is removed and the vote repeated,
 // so that two causes are two results. Suspects with the same slow paths and equally good predictions cannot be told
-// apart: then all are returned as one result. Where slow paths divide the hosts into parts that are fine inside, the
-// cause lies between the parts (a leaf switch). The rows, columns and points of C4's delay matrix are the special case
-// of a job that sends from each to each.
+// apart: then all are returned as one result; of links the hosts that they connect. Where slow paths divide the hosts
+// into parts that are fine inside, the cause lies between the parts (a leaf switch). The rows, columns and points of
+// C4's delay matrix are the special case of a job that sends from each to each.
 //
 // Pure. Cost O(rounds x total members of the paths); at most kMaxPathCauses rounds.
 

@@ -136,6 +136,21 @@ TEST(PathVote, HostsThatAllGroupsShareCannotBeTakenApart) {
   }
 }
 
+TEST(PathVote, OfEqualLinksTheHostsThatTheyConnect) {
+  // All rings of a stage, and the exchanges among three of its six hosts: one of the two links between these.
+  Net net = MakeNet({.gpus = 2, .replicas = 6, .stages = 2});
+  net.Slow([](const VotePath& p) { return !p.point_to_point && Has(p, p.ranks[0] % 2); });
+  for (int32_t gpu = 0; gpu < 2; ++gpu) {
+    net.paths.push_back(
+        {.ranks = {net.Rank(gpu, 2, 0), net.Rank(gpu, 3, 0), net.Rank(gpu, 4, 0)}, .exchange = true, .slow = true});
+    net.paths.push_back({.ranks = {net.Rank(gpu, 0, 0), net.Rank(gpu, 1, 0), net.Rank(gpu, 5, 0)}, .exchange = true});
+  }
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kHosts);
+  EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{2, 3, 4}));
+}
+
 TEST(PathVote, AllPathsOfAHostAreTheHost) {
   Net net = MakeNet({.gpus = 4, .replicas = 4, .stages = 3});
   net.Slow([&](const VotePath& p) {
