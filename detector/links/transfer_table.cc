@@ -36,10 +36,8 @@ class Measurement {
 
   TransferTable Run() {
     table_.steps = static_cast<size_t>(steps_.steps);
-    NumberSteps();
+    FindQuickest();
     duty_of_.assign(matched_.instances.size(), -1);
-    seconds_.assign(matched_.instances.size(), kUnknown);
-    quickest_.assign(matched_.instances.size(), 0);
     path_of_channel_.assign(matched_.channels.size(), -1);
     for (size_t channel = 0; channel < matched_.channels.size(); ++channel) AddPath(channel);
     FindUsual();
@@ -52,13 +50,46 @@ class Measurement {
   }
 
  private:
-  void NumberSteps() {
-    step_of_.assign(trace_.operations.size(), -1);
+  // Of an instance, the record of the last member to arrive.
+  struct Quickest {
+    int64_t duration_ns = std::numeric_limits<int64_t>::max();  // negative: some member's is not measured
+    uint64_t bytes = 0;
+    int32_t step = -1;
+    OperationKind kind = OperationKind::kAllReduce;
+    bool overlapped = false;
+
+    double seconds() const { return static_cast<double>(duration_ns) / kNanosPerSecond; }
+  };
+
+  // One pass over the records in their order: members of an instance are far apart.
+  void FindQuickest() {
+    quickest_.assign(matched_.instances.size(), {});
+    std::vector<int32_t> step_of;
     for (size_t rank = 0; rank < steps_.ranks; ++rank) {
+      const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
+      step_of.assign(end - begin, -1);
       for (int32_t step = 0; step < steps_.steps; ++step) {
         const StepRange& range = steps_.Of(rank, step);
-        std::fill(step_of_.begin() + range.begin, step_of_.begin() + range.end, step);
+        if (range.empty()) continue;
+        std::fill(step_of.begin() + static_cast<std::ptrdiff_t>(range.begin - begin),
+                  step_of.begin() + static_cast<std::ptrdiff_t>(range.end - begin), step);
       }
+      for (size_t i = begin; i < end; ++i) Note(i, end, step_of[i - begin]);
+    }
+  }
+
+  void Note(size_t index, size_t end, int32_t step) {
+    if (matched_.instance_of[index] == kNoInstance) return;
+    Quickest& quickest = quickest_[matched_.instance_of[index]];
+    const TraceOperation& operation = trace_.operations[index];
+    if (!Measured(operation)) {
+      quickest.duration_ns = -1;
+    } else if (operation.duration_ns() < quickest.duration_ns) {
+      quickest = {.duration_ns = operation.duration_ns(),
+                  .bytes = operation.bytes,
+                  .step = step,
+                  .kind = operation.kind,
+                  .overlapped = Overlapped(index, end)};
     }
   }
 
@@ -91,24 +122,21 @@ class Measurement {
 
   bool MeasureInstance(size_t index, int32_t family, TransferPath* path) {
     const OperationInstance& instance = matched_.instances[index];
-    if (instance.member_count != path->ranks.size()) return false;
-    const absl::Span<const uint32_t> members = matched_.MembersOf(instance);
-    const TraceOperation* quickest = nullptr;
-    for (const uint32_t member : members) {
-      const TraceOperation& operation = trace_.operations[member];
-      if (!Measured(operation)) return false;
-      if (quickest == nullptr || operation.duration_ns() < quickest->duration_ns()) {
-        quickest = &operation;
-        quickest_[index] = member;
-      }
+    const Quickest& quickest = quickest_[index];
+    if (instance.member_count != path->ranks.size() || quickest.duration_ns < 0) return false;
+    if (quickest.bytes > 0 && quickest.bytes < kMinBytes) return false;
+    path->exchange = path->exchange || quickest.kind == OperationKind::kAllToAll;
+    const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest.kind;
+    duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, quickest.bytes});
+    return quickest.duration_ns > 0;
+  }
+
+  int32_t NumberOf(const Duty& duty) {
+    if (latest_number_ < 0 || duty != latest_duty_) {
+      latest_duty_ = duty;
+      latest_number_ = duties_.try_emplace(duty, static_cast<int32_t>(duties_.size())).first->second;
     }
-    if (quickest->bytes > 0 && quickest->bytes < kMinBytes) return false;
-    path->exchange = path->exchange || quickest->kind == OperationKind::kAllToAll;
-    const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest->kind;
-    const Duty duty{family, path->point_to_point, path->crosses_hosts, kind, quickest->bytes};
-    duty_of_[index] = duties_.try_emplace(duty, static_cast<int32_t>(duties_.size())).first->second;
-    seconds_[index] = static_cast<float>(static_cast<double>(quickest->duration_ns()) / kNanosPerSecond);
-    return seconds_[index] > 0;
+    return latest_number_;
   }
 
   // The usual transfer time of each duty.
@@ -121,10 +149,13 @@ class Measurement {
       std::map<int32_t, std::vector<double>> by_duty;
       for (uint32_t i = 0; i < channel.instances; ++i) {
         const size_t index = channel.first_instance + i;
-        if (duty_of_[index] >= 0) by_duty[duty_of_[index]].push_back(static_cast<double>(seconds_[index]));
+        if (duty_of_[index] >= 0) by_duty[duty_of_[index]].push_back(quickest_[index].seconds());
       }
       for (auto& [duty, values] : by_duty) {
-        own_quickest[static_cast<size_t>(duty)] = Quantile(values, kHealthyQuantile);
+        // Asked for only when there is no other path.
+        if (of_paths[static_cast<size_t>(duty)].empty()) {
+          own_quickest[static_cast<size_t>(duty)] = Quantile(values, kHealthyQuantile);
+        }
         of_paths[static_cast<size_t>(duty)].push_back(Median(std::move(values)));
       }
     }
@@ -136,11 +167,11 @@ class Measurement {
     }
   }
 
-  // Whether the rank enters anything else while it is inside: then the time inside costs it nothing by itself.
-  bool Overlapped(uint32_t index) const {
+  // Whether the rank, whose records end at `end`, enters anything else while it is inside: then the time inside costs
+  // it nothing by itself.
+  bool Overlapped(size_t index, size_t end) const {
     const TraceOperation& operation = trace_.operations[index];
-    const size_t end = trace_.first_operation[static_cast<size_t>(matched_.rank_of[index]) + 1];
-    for (size_t i = index + 1; i < std::min<size_t>(end, index + 1 + kOverlapReach); ++i) {
+    for (size_t i = index + 1; i < std::min(end, index + 1 + kOverlapReach); ++i) {
       const TraceOperation& other = trace_.operations[i];
       if (other.started() && other.start_ns > operation.start_ns && other.start_ns < operation.end_ns &&
           (other.communicator != operation.communicator || IsSendOrRecv(other.kind))) {
@@ -162,10 +193,11 @@ class Measurement {
       const size_t index = channel.first_instance + i;
       if (duty_of_[index] < 0) continue;
       const auto duty = static_cast<size_t>(duty_of_[index]);
-      const int32_t step = step_of_[quickest_[index]];
+      const Quickest& quickest = quickest_[index];
+      const int32_t step = quickest.step;
       alone = alone && alone_[duty] != 0;
       if (step < 0) continue;
-      const auto seconds = static_cast<double>(seconds_[index]);
+      const double seconds = quickest.seconds();
       float& longest = table_.longest_seconds[static_cast<size_t>(path) * table_.steps + static_cast<size_t>(step)];
       longest = std::fmax(longest, static_cast<float>(seconds - usual_[duty]));
       if (!table_.paths[static_cast<size_t>(path)].point_to_point) {
@@ -176,7 +208,7 @@ class Measurement {
         took[static_cast<size_t>(step)] = seconds / usual_[duty];
         usual[static_cast<size_t>(step)] = 1;
       }
-      if (!Overlapped(quickest_[index])) excess[static_cast<size_t>(step)] += seconds - usual_[duty];
+      if (!quickest.overlapped) excess[static_cast<size_t>(step)] += seconds - usual_[duty];
     }
     table_.paths[static_cast<size_t>(path)].alone = alone;
     for (size_t step = 0; step < table_.steps; ++step) {
@@ -202,12 +234,12 @@ class Measurement {
   const JobRoles& roles_;
   const StepTable& steps_;
   TransferTable table_;
-  std::vector<int32_t> step_of_;    // by operation
+  std::vector<Quickest> quickest_;  // by instance
   std::vector<int32_t> duty_of_;    // by instance; -1 = not measured
-  std::vector<float> seconds_;      // by instance
-  std::vector<uint32_t> quickest_;  // by instance: the operation of the last member to arrive
   std::vector<int32_t> path_of_channel_;
   absl::flat_hash_map<Duty, int32_t> duties_;
+  Duty latest_duty_;  // mostly asked for again
+  int32_t latest_number_ = -1;
   std::vector<double> usual_;  // by duty
   std::vector<char> alone_;
 };

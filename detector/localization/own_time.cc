@@ -102,7 +102,7 @@ class Sweep {
   Moment WentOnBefore(const TraceOperation& operation) const {
     Moment from = latest_;
     for (const auto& [kind, end] : ends_apart_) {
-      const bool apart = work_order_.apart.contains({kind, KindOf(roles_, operation)});
+      const bool apart = work_order_.Apart(kind, KindOf(roles_, operation));
       if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
     }
     return from;
@@ -147,7 +147,7 @@ class Sweep {
     counts_[kind].beside += ended.beside;
     if (ended.beside && work_order_.awaited[kind] == 0) return;
     const Moment end{at_ns, ended.operation, true};
-    if (work_order_.any_apart[kind] == 0) return GoOn(end, &latest_);
+    if (work_order_.apart[kind].empty()) return GoOn(end, &latest_);
     const auto known = std::find_if(ends_apart_.begin(), ends_apart_.end(),
                                     [kind](const std::pair<size_t, Moment>& entry) { return entry.first == kind; });
     if (known == ends_apart_.end()) {
@@ -178,7 +178,7 @@ class DependencyLearner {
       : trace_(trace), roles_(roles), steps_(steps) {
     const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
     order_.awaited.assign(kinds, 0);
-    order_.any_apart.assign(kinds, 0);
+    order_.apart.resize(kinds);
   }
 
   WorkOrder Run() {
@@ -196,12 +196,13 @@ class DependencyLearner {
       if (!Adopt()) order_.awaited[kind] ^= 1;
     }
     for (auto pair = began_during.begin(); pair != began_during.end();) {
-      const WorkOrder before = order_;
-      const size_t kind = pair->first;
-      order_.any_apart[kind] = 1;
-      order_.apart.emplace(kind, kind);
-      for (; pair != began_during.end() && pair->first == kind; ++pair) order_.apart.insert(*pair);
-      if (!Adopt()) order_ = before;
+      std::vector<char>& apart = order_.apart[pair->first];
+      apart.assign(order_.apart.size(), 0);
+      apart[pair->first] = 1;
+      for (const size_t kind = pair->first; pair != began_during.end() && pair->first == kind; ++pair) {
+        apart[pair->second] = 1;
+      }
+      if (!Adopt()) apart.clear();
     }
     return std::move(order_);
   }

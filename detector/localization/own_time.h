@@ -22,10 +22,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "detector/groups/roles.h"
 #include "detector/localization/step_finder.h"
 #include "detector/trace/operation_instances.h"
@@ -47,9 +45,10 @@ struct OwnInterval {
 struct WorkOrder {
   // Kinds of operations that run beside the work and that the work waits for all the same.
   std::vector<char> awaited;  // by KindOf
-  // Pairs of kinds of which the second goes on from the end of the first only if it stood in line behind it.
-  absl::flat_hash_set<std::pair<size_t, size_t>> apart;
-  std::vector<char> any_apart;  // by KindOf the first
+  // By two of KindOf: the second goes on from the end of the first only if it stood in line behind it. Empty rows: no.
+  std::vector<std::vector<char>> apart;
+
+  bool Apart(size_t first, size_t second) const { return !apart[first].empty() && apart[first][second] != 0; }
 };
 
 struct OwnTimes {

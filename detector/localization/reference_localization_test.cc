@@ -138,9 +138,9 @@ class ReferencePast {
     for (size_t j = 0; j < count; ++j) {
       if (!StoodInLine(j)) went_on_ns = std::max(went_on_ns, order_[j]->start_ns);
       const int64_t end_ns = CountedEndNs(j, count);
-      const bool apart = work_order_.apart.contains({KindOf(roles_, *order_[j]), KindOf(roles_, operation)});
-      const bool last = end_ns == LatestEndNs(KindOf(roles_, *order_[j]), count);
-      if (!apart || (last && StoodBehind(*order_[j], operation))) went_on_ns = std::max(went_on_ns, end_ns);
+      const bool apart = work_order_.Apart(KindOf(roles_, *order_[j]), KindOf(roles_, operation));
+      const auto last = [&] { return end_ns == LatestEndNs(KindOf(roles_, *order_[j]), count); };
+      if (!apart || (StoodBehind(*order_[j], operation) && last())) went_on_ns = std::max(went_on_ns, end_ns);
     }
     return went_on_ns;
   }
@@ -177,11 +177,9 @@ class ReferencePast {
   bool StoodInLine(size_t count) const {
     for (size_t j = 0; j < count; ++j) {
       const size_t kind = KindOf(roles_, *order_[j]);
+      if (work_order_.apart[kind].empty() || !StoodBehind(*order_[j], *order_[count])) continue;
       const int64_t end_ns = CountedEndNs(j, count);
-      const bool any = std::any_of(work_order_.apart.begin(), work_order_.apart.end(),
-                                   [kind](const std::pair<size_t, size_t>& pair) { return pair.first == kind; });
-      if (any && end_ns > std::numeric_limits<int64_t>::min() && end_ns == LatestEndNs(kind, count) &&
-          StoodBehind(*order_[j], *order_[count])) {
+      if (end_ns > std::numeric_limits<int64_t>::min() && end_ns == LatestEndNs(kind, count)) {
         return true;
       }
     }
@@ -261,7 +259,8 @@ TEST(ReferenceOwnTimeTest, AgreesOnRandomStreamsThatOverlap) {
     const OperationInstances matched = MatchOperations(trace);
     const JobRoles roles = InferRoles(trace, matched);
     const OwnTimes times = MeasureOwnTimes(trace, matched, roles, FindSteps(trace, matched, roles));
-    with_apart += times.order.apart.empty() ? 0 : 1;
+    with_apart +=
+        std::any_of(times.order.apart.begin(), times.order.apart.end(), [](const auto& row) { return !row.empty(); });
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
       const std::vector<double> own = ReferenceOwn(trace.OperationsOf(rank), roles, times.order);
       for (size_t i = 0; i < own.size(); ++i) {
