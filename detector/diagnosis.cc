@@ -67,7 +67,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
   DropWaitEchoes(trace, analysis.matched, transfers, &suspects);
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
-  const HealingGains gains = GainsOf(analysis, causes, transfers);
+  const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost);
   for (size_t i = 0; i < links.size(); ++i) {
     TellCost(gains.of_transfers[i], &links[i].verdict);
     if (links[i].verdict.cost.slowdown_fraction >= options.min_cost) {

@@ -5,21 +5,23 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <memory>
+#include <set>
 #include <utility>
 
 #include "detector/localization/order_statistics.h"
+#include "detector/localization/sampled_mean.h"
 #include "detector/localization/step_replay.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kRunsPerStep = 3;  // building it, as recorded, all healed
-constexpr size_t kRunsPerCause = 2;
+constexpr size_t kRunsPerStep = 2;   // preparing it, then as recorded beside all healed
+constexpr size_t kRunsPerCause = 1;  // alone healed beside all others healed
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr int32_t kSameOnsetSteps = 1;
 constexpr size_t kMinTypicalSteps = 3;
+constexpr size_t kMaxReplayedSteps = 64;
 
 // What a healthy rank would need less. Where collectives run beside the work, peers that wait in them seem to work less
 // than they do; but before the onset nobody waited, and the rank itself needed what it needs.
@@ -67,8 +69,8 @@ void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
 class Gains {
  public:
   Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-        const std::vector<SlowTransfers>& transfers)
-      : analysis_(analysis), causes_(causes) {
+        const std::vector<SlowTransfers>& transfers, double min_cost)
+      : analysis_(analysis), causes_(causes), min_cost_(min_cost), replay_(analysis) {
     for (const SlowCause& cause : causes) {
       const Suspect& strongest = cause.suspects.front();
       ailments_.push_back({.cause = &cause,
@@ -80,16 +82,22 @@ class Gains {
   }
 
   HealingGains Run() {
-    std::vector<HealingGain> gains(ailments_.size());
-    for (size_t i = 0; i < ailments_.size(); ++i) {
-      const std::vector<int32_t> steps = TypicalSteps(ailments_[i]);
-      if (steps.empty()) continue;
-      gains[i] = MiddleOf(i, steps);
-      gains[i].steps_affected = AffectedShare(ailments_[i]);
+    FindEvents();
+    for (const Ailment& ailment : ailments_) {
+      const std::vector<int32_t> steps = StepsByLength(ailment);
+      Account& account = accounts_.emplace_back();
+      account.eligible = steps.size();
+      for (const size_t place : SpreadOrder(steps.size(), kMaxReplayedSteps)) account.steps.push_back(steps[place]);
     }
-    std::vector<char> told(causes_.size(), 0);
-    for (size_t i = 0; i < causes_.size(); ++i) {
-      if (told[i] == 0) TellEvent(i, &told, &gains);
+    for (int32_t step = NextStep(); step >= 0; step = NextStep()) Replay(step);
+    std::vector<HealingGain> gains;
+    for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i));
+    for (const Event& event : events_) {
+      for (const size_t i : event.causes) {
+        if (event.share <= 0) continue;
+        gains[i].event_causes = event.causes.size();
+        gains[i].event_share = gains[i].steps_affected * event.share;
+      }
     }
     HealingGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
@@ -99,11 +107,23 @@ class Gains {
   }
 
  private:
-  struct Prepared {
-    std::unique_ptr<StepReplay> replay;
-    double recorded = 0;
-    double all_healed = 0;
-    std::vector<StepReplay::Link> path;
+  // Sums over the steps in which an ailment was replayed, in seconds.
+  struct Account {
+    std::vector<int32_t> steps;  // in which it is to be replayed, in this order
+    size_t eligible = 0;         // as many would do
+    size_t tried = 0;
+    SampledMean shares;        // of the step that it costs; of those steps of which the records hang together
+    double recorded = 0;       // how long they took
+    double alone = 0;          // what healing it alone gives back
+    double others_healed = 0;  // how long they take with all others healed
+    double last = 0;           // what healing it gives back then
+    double path = 0;           // shares of the way back from the end
+    double most_hidden = 0;    // share of the meetings, in the worst of the steps
+    bool estimated = false;    // not replayed by itself
+  };
+  struct Event {
+    std::vector<size_t> causes;
+    double share = 0;  // of the step, that healing all of them gives back
   };
 
   // With the slow rank to whose NIC they belong, or by themselves.
@@ -127,17 +147,6 @@ class Gains {
            std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
   }
 
-  Prepared& At(int32_t step) {
-    Prepared& prepared = prepared_[step];
-    if (prepared.replay != nullptr) return prepared;
-    prepared.replay = std::make_unique<StepReplay>(analysis_, step);
-    prepared.recorded = prepared.replay->Run({});
-    prepared.path = prepared.replay->CriticalPath();
-    prepared.all_healed = prepared.replay->Run(HealingOfAllBut(ailments_.size(), step));
-    spent_ += kRunsPerStep * prepared.replay->operations();
-    return prepared;
-  }
-
   // Of the causes that are there in this step.
   Healing HealingOfAllBut(size_t left_out, int32_t step) const {
     Healing healing;
@@ -147,89 +156,127 @@ class Gains {
     return healing;
   }
 
-  // In any one step something else may have hit somebody, and what waits for that costs nothing there.
-  HealingGain MiddleOf(size_t number, const std::vector<int32_t>& steps) {
-    std::vector<HealingGain> gains;
-    for (const int32_t step : steps) {
-      const size_t operations = gains.empty() ? 0 : prepared_.begin()->second.replay->operations();
-      if (spent_ + (kRunsPerStep + kRunsPerCause) * operations > kMaxRepeatedOperations && !gains.empty()) break;
-      Of(number, step, &gains.emplace_back());
-    }
-    std::sort(gains.begin(), gains.end(), [](const HealingGain& a, const HealingGain& b) {
-      return a.seconds_per_step * b.step_seconds < b.seconds_per_step * a.step_seconds;
-    });
-    return gains[(gains.size() - 1) / 2];
+  bool Settled(size_t number) const {
+    const Account& account = accounts_[number];
+    const double affected = AffectedShare(ailments_[number]);
+    return account.tried == account.steps.size() ||
+           account.shares.Settled(affected > 0 ? min_cost_ / affected : 1, account.eligible);
   }
 
-  void Of(size_t number, int32_t step, HealingGain* gain) {
-    const Ailment& ailment = ailments_[number];
-    Prepared& prepared = At(step);
-    gain->step_seconds = prepared.recorded;
-    gain->seconds_per_step = ailment.excess_seconds;
-    if (prepared.recorded <= 0) {
-      gain->step_seconds = analysis_.steps.usual_seconds;
-      return;
+  // The next step of the ailment that was replayed least, of those that are not settled; -1 = all that can be afforded
+  // are done.
+  int32_t NextStep() const {
+    size_t least = accounts_.size();
+    for (size_t i = 0; i < accounts_.size(); ++i) {
+      if (!Settled(i) && (least == accounts_.size() || accounts_[i].tried < accounts_[least].tried)) least = i;
     }
-    gain->seconds_per_step = std::min(gain->seconds_per_step, prepared.recorded - prepared.all_healed);
-    if (ailment.cause != nullptr) gain->path_share = PathShare(prepared.path, *ailment.cause);
-    const size_t needed = kRunsPerCause * prepared.replay->operations();
-    if (ailments_.size() == 1) {
-      gain->replayed = true;
-      gain->seconds_per_step = prepared.recorded - prepared.all_healed;
-    } else if (spent_ + needed <= kMaxReplayedOperations) {
-      spent_ += needed;
-      Healing alone;
-      AddHealing(ailment, step, &alone);
-      const double first = prepared.recorded - prepared.replay->Run(alone);
-      const double last = prepared.replay->Run(HealingOfAllBut(number, step)) - prepared.all_healed;
-      gain->seconds_per_step = first;
-      const double healed = prepared.all_healed + std::max(0.0, last);
-      if (last > 0 && healed > 0 && last / healed > first / prepared.recorded) {
-        gain->seconds_per_step = last;
-        gain->step_seconds = healed;
+    if (least == accounts_.size()) return -1;
+    const size_t needed = (kRunsPerStep + (ailments_.size() > 1 ? kRunsPerCause : 0)) * replay_.operations();
+    if (accounts_[least].tried > 0 && spent_ + needed > kMaxRepeatedOperations) return -1;
+    const std::vector<int32_t>& steps = accounts_[least].steps;
+    return *std::find_if(steps.begin(), steps.end(), [&](int32_t step) { return !replayed_.contains(step); });
+  }
+
+  // With all ailments that are not settled and have it among their steps.
+  void Replay(int32_t step) {
+    replayed_.insert(step);
+    replay_.Load(step);
+    spent_ += kRunsPerStep * replay_.operations();
+    const auto [recorded, all_healed] = replay_.RunBoth({}, HealingOfAllBut(ailments_.size(), step));
+    const std::vector<StepReplay::Link> path = replay_.CriticalPath();
+    for (size_t i = 0; i < ailments_.size(); ++i) {
+      Account& account = accounts_[i];
+      if (std::find(account.steps.begin(), account.steps.end(), step) == account.steps.end()) continue;
+      const bool settled = Settled(i);
+      ++account.tried;
+      if (settled || recorded <= 0) continue;
+      if (ailments_[i].cause != nullptr) account.path += PathShare(path, *ailments_[i].cause);
+      account.most_hidden = std::max(account.most_hidden, replay_.hidden_share());
+      Heal(i, recorded, all_healed, &account);
+      for (Event& event : events_) {
+        if (event.causes.front() == i && account.shares.size() == 1) HealEvent(recorded, all_healed, &event);
       }
-      gain->replayed = true;
     }
+  }
+
+  void Heal(size_t number, double recorded, double all_healed, Account* account) {
+    const size_t needed = kRunsPerCause * replay_.operations();
+    double alone = recorded - all_healed, others_healed = recorded, last = 0;
+    if (ailments_.size() > 1 && spent_ + needed > kMaxReplayedOperations) {
+      account->estimated = true;
+      alone = std::min(ailments_[number].excess_seconds, alone);
+    } else if (ailments_.size() > 1) {
+      spent_ += needed;
+      Healing healing;
+      AddHealing(ailments_[number], replay_.step(), &healing);
+      const auto lengths = replay_.RunBoth(healing, HealingOfAllBut(number, replay_.step()));
+      alone = recorded - lengths.first;
+      others_healed = lengths.second;
+      last = others_healed - all_healed;
+    }
+    account->recorded += recorded;
+    account->alone += alone;
+    account->others_healed += others_healed;
+    account->last += last;
+    account->shares.Add(std::max(alone / recorded, others_healed > 0 ? last / others_healed : 0));
+  }
+
+  HealingGain GainOf(size_t number) const {
+    const Ailment& ailment = ailments_[number];
+    const Account& account = accounts_[number];
+    HealingGain gain;
+    if (account.eligible == 0) return gain;
+    gain.steps_affected = AffectedShare(ailment);
+    if (account.shares.size() == 0) {  // none hangs together
+      gain.step_seconds = analysis_.steps.usual_seconds;
+      gain.seconds_per_step = ailment.excess_seconds;
+      return gain;
+    }
+    const auto steps = static_cast<double>(account.shares.size());
+    const bool hides = account.last * account.recorded > account.alone * account.others_healed;
+    gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
+    gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
+    gain.path_share = account.path / steps;
+    gain.replayed = !account.estimated;
     // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, and
     // transfers what they take longer.
-    if (prepared.replay->hidden_share() > kMaxHidden) {
+    if (account.most_hidden > kMaxHidden) {
       const Suspect* const strongest = ailment.strongest();
       const double least = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
-      gain->replayed &= least <= gain->seconds_per_step;
-      gain->seconds_per_step = std::max(gain->seconds_per_step, least);
+      gain.replayed &= least <= gain.seconds_per_step;
+      gain.seconds_per_step = std::max(gain.seconds_per_step, least);
     }
-    gain->seconds_per_step = std::max(0.0, gain->seconds_per_step);
+    gain.seconds_per_step = std::max(0.0, gain.seconds_per_step);
+    return gain;
   }
 
-  // The causes that are of one event with this one.
-  void TellEvent(size_t number, std::vector<char>* told, std::vector<HealingGain>* gains) {
-    const SlowCause& first = causes_[number];
-    std::vector<size_t> event;
-    for (size_t i = number; i < causes_.size(); ++i) {
-      const bool same_onset =
-          std::abs(causes_[i].suspects.front().first_step - first.suspects.front().first_step) <= kSameOnsetSteps;
-      // With slow transfers of its own it is another kind of fault, and healing those is no gain of the event.
-      if (!ailments_[i].transfers.empty()) continue;
-      if ((*told)[i] == 0 && causes_[i].kind == first.kind && same_onset) event.push_back(i);
+  // Causes that are of one event with one another.
+  void FindEvents() {
+    std::vector<char> told(causes_.size(), 0);
+    for (size_t first = 0; first < causes_.size(); ++first) {
+      Event event;
+      for (size_t i = first; i < causes_.size(); ++i) {
+        const int32_t apart = causes_[i].suspects.front().first_step - causes_[first].suspects.front().first_step;
+        // With slow transfers of its own it is another kind of fault, and healing those is no gain of the event.
+        if (told[i] != 0 || !ailments_[i].transfers.empty()) continue;
+        if (causes_[i].kind == causes_[first].kind && std::abs(apart) <= kSameOnsetSteps) event.causes.push_back(i);
+      }
+      if (event.causes.size() < kMinEventCauses || event.causes.front() != first) continue;
+      for (const size_t i : event.causes) told[i] = 1;
+      events_.push_back(std::move(event));
     }
-    const std::vector<int32_t> steps = TypicalSteps(ailments_[number]);
-    if (event.size() < kMinEventCauses || steps.empty()) return;
-    const int32_t step = steps.front();
-    Prepared& prepared = At(step);
-    if (prepared.recorded <= 0) return;
-    double healed = prepared.all_healed;
-    if (event.size() < ailments_.size()) {
-      if (spent_ + prepared.replay->operations() > kMaxReplayedOperations) return;
-      spent_ += prepared.replay->operations();
+  }
+
+  void HealEvent(double recorded, double all_healed, Event* event) {
+    double healed = all_healed;
+    if (event->causes.size() < ailments_.size()) {
+      if (spent_ + replay_.operations() > kMaxReplayedOperations) return;
+      spent_ += replay_.operations();
       Healing healing;
-      for (const size_t i : event) AddHealing(ailments_[i], step, &healing);
-      healed = prepared.replay->Run(healing);
+      for (const size_t i : event->causes) AddHealing(ailments_[i], replay_.step(), &healing);
+      healed = replay_.Run(healing);
     }
-    for (const size_t i : event) {
-      (*told)[i] = 1;
-      (*gains)[i].event_causes = event.size();
-      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - healed / prepared.recorded);
-    }
+    event->share = std::max(0.0, 1 - healed / recorded);
   }
 
   // The largest excess, over the same stretch, of a peer that no cause is about.
@@ -267,9 +314,8 @@ class Gains {
     return all > 0 ? own / all : 0;
   }
 
-  // The one of middle length, then those next to it. Where other causes are there for a part of the time only, without
-  // them: what is recorded beats what is replayed.
-  std::vector<int32_t> TypicalSteps(const Ailment& ailment) const {
+  // Where other causes are there for a part of the time only, without them: what is recorded beats what is replayed.
+  std::vector<int32_t> StepsByLength(const Ailment& ailment) const {
     std::map<size_t, std::vector<std::pair<double, int32_t>>> by_others;
     for (int32_t step = ailment.first_step; step <= ailment.last_step; ++step) {
       if (!Known(ailment, step)) continue;
@@ -281,12 +327,9 @@ class Gains {
       lengths.insert(lengths.end(), steps.begin(), steps.end());
     }
     std::sort(lengths.begin(), lengths.end());
-    std::vector<int32_t> typical;
-    const size_t middle = lengths.size() / 2;
-    for (const size_t at : {middle, middle - 1, middle + 1}) {
-      if (at < lengths.size()) typical.push_back(lengths[at].second);
-    }
-    return typical;
+    std::vector<int32_t> sorted;
+    for (const auto& [length, step] : lengths) sorted.push_back(step);
+    return sorted;
   }
 
   size_t OthersIn(const Ailment& ailment, int32_t step) const {
@@ -316,17 +359,21 @@ class Gains {
 
   const TraceAnalysis& analysis_;
   const std::vector<SlowCause>& causes_;
+  const double min_cost_;
   std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
   std::vector<size_t> ailment_of_transfers_;
-  std::map<int32_t, Prepared> prepared_;
+  std::vector<Event> events_;
+  std::vector<Account> accounts_;
+  std::set<int32_t> replayed_;  // steps
+  StepReplay replay_;
   size_t spent_ = 0;
 };
 
 }  // namespace
 
 HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                     const std::vector<SlowTransfers>& transfers) {
-  return Gains(analysis, causes, transfers).Run();
+                     const std::vector<SlowTransfers>& transfers, double min_cost) {
+  return Gains(analysis, causes, transfers, min_cost).Run();
 }
 
 }  // namespace lockstep

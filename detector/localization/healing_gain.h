@@ -8,9 +8,11 @@
 // the GPU and its host.
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
 // driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that what
-// counts is what healing all of them gives back. The typical steps are the three of middle length among those usual
-// steps of the stretch in which fewest other causes are there; the middle of the three gains counts, because in any one
-// step something else may have hit somebody. Beyond kMaxRepeatedOperations one step has to do. Replays are bounded by
+// counts is what healing all of them gives back.
+// A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean over
+// the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
+// other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
+// lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Replays are bounded by
 // kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
 // what healing all together gives back. Pure.
 
@@ -28,7 +30,7 @@
 namespace lockstep {
 
 inline constexpr size_t kMaxReplayedOperations = 24'000'000;
-inline constexpr size_t kMaxRepeatedOperations = 6'000'000;
+inline constexpr size_t kMaxRepeatedOperations = 12'000'000;
 inline constexpr size_t kMinEventCauses = 3;
 
 struct HealingGain {
@@ -50,7 +52,7 @@ struct HealingGains {
 };
 
 HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                     const std::vector<SlowTransfers>& transfers);
+                     const std::vector<SlowTransfers>& transfers, double min_cost);
 
 }  // namespace lockstep
 

@@ -25,7 +25,7 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kMicro = 1'000;
-constexpr double kTransfer = 0.0002;
+constexpr double kTransfer = 0.0002, kMinCost = 0.03;
 
 // Tensor pairs on one host, data groups over the hosts: per step four blocks of work, each before an AllReduce of the
 // pair, then an AllReduce of the data group. Every host has its own clock.
@@ -291,7 +291,7 @@ TEST(HealingGainTest, IsWhatTheSlowRankCosts) {
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
   ASSERT_EQ(causes.size(), 1);
   EXPECT_EQ(causes.front().kind, SlowKind::kCompute);
-  const std::vector<HealingGain> gains = GainsOf(analysis, causes, {}).of_ranks;
+  const std::vector<HealingGain> gains = GainsOf(analysis, causes, {}, kMinCost).of_ranks;
   EXPECT_NEAR(gains.front().seconds_per_step, 0.02, 0.001);
   EXPECT_GT(gains.front().path_share, 0.9);
 }
@@ -309,7 +309,7 @@ HealingGains GainsOfBoth(const Job& job) {
     transfers.channels.push_back(
         {.channel = static_cast<int32_t>(i), .first_step = job.transfer_onset, .ratio = job.transfer_factor});
   }
-  return GainsOf(analysis, causes, {transfers});
+  return GainsOf(analysis, causes, {transfers}, kMinCost);
 }
 
 TEST(HealingGainTest, WhatHidesBehindADearerCauseIsPricedWithoutIt) {
@@ -359,7 +359,7 @@ TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
       transfers.channels = {{.channel = static_cast<int32_t>(i), .first_step = 3, .ratio = 26}};
     }
   }
-  const HealingGains gains = GainsOf(analysis, causes, {transfers});
+  const HealingGains gains = GainsOf(analysis, causes, {transfers}, kMinCost);
   EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
   EXPECT_EQ(gains.of_transfers[0].seconds_per_step, gains.of_ranks[0].seconds_per_step);
   // What the transfers cost is no gain of an event of slow ranks.
@@ -367,7 +367,8 @@ TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
   for (const int32_t rank : {1, 3}) {
     three.push_back({.suspects = {{.rank = rank, .first_step = 3, .last_step = 9, .own_seconds = 0.04}}});
   }
-  for (const HealingGain& gain : GainsOf(analysis, three, {transfers}).of_ranks) EXPECT_EQ(gain.event_causes, 0);
+  for (const HealingGain& gain : GainsOf(analysis, three, {transfers}, kMinCost).of_ranks)
+    EXPECT_EQ(gain.event_causes, 0);
 }
 
 }  // namespace

@@ -196,13 +196,16 @@ class DependencyLearner {
       if (!Adopt()) order_.awaited[kind] ^= 1;
     }
     for (auto pair = began_during.begin(); pair != began_during.end();) {
-      std::vector<char>& apart = order_.apart[pair->first];
+      const size_t kind = pair->first;
+      std::vector<char>& apart = order_.apart[kind];
       apart.assign(order_.apart.size(), 0);
-      apart[pair->first] = 1;
-      for (const size_t kind = pair->first; pair != began_during.end() && pair->first == kind; ++pair) {
-        apart[pair->second] = 1;
-      }
-      if (!Adopt()) apart.clear();
+      apart[kind] = 1;
+      for (; pair != began_during.end() && pair->first == kind; ++pair) apart[pair->second] = 1;
+      // Whatever else comes after it, and what stood in line, may well have waited.
+      const char awaited = std::exchange(order_.awaited[kind], 1);
+      if (Adopt()) continue;
+      apart.clear();
+      order_.awaited[kind] = awaited;
     }
     return std::move(order_);
   }

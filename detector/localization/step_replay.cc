@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/check.h"
 #include "detector/localization/order_statistics.h"
 
@@ -22,9 +22,18 @@ bool IssuedTogether(const TraceOperation& a, const TraceOperation& b) {
 
 }  // namespace
 
-StepReplay::StepReplay(const TraceAnalysis& analysis, int32_t step) : analysis_(&analysis), step_(step) {
-  Collect(analysis);
-  Connect(analysis);
+void StepReplay::Load(int32_t step) {
+  step_ = step;
+  hidden_share_ = 0;
+  for (const uint32_t instance : instance_) meeting_of_instance_[instance] = kNone;
+  instance_.clear();
+  nodes_.clear();
+  operation_.clear();
+  recorded_own_.clear();
+  duration_.clear();
+  first_node_.clear();
+  Collect(*analysis_);
+  Connect(*analysis_);
 }
 
 void StepReplay::Collect(const TraceAnalysis& analysis) {
@@ -48,11 +57,11 @@ void StepReplay::Collect(const TraceAnalysis& analysis) {
       const bool inside = interval.after >= range.begin && interval.after < range.end;
       node_of[i - range.begin] = static_cast<uint32_t>(operation_.size());
       operation_.push_back(i);
-      after_.push_back(inside ? node_of[interval.after - range.begin] : kNone);
-      after_end_.push_back(interval.after_end);
+      nodes_.push_back({.after = inside ? node_of[interval.after - range.begin] : kNone,
+                        .rank = static_cast<uint32_t>(rank),
+                        .after_end = interval.after_end});
       recorded_own_.push_back(interval.seconds);
       duration_.push_back(static_cast<float>(ToSeconds(trace.operations[i].duration_ns())));
-      rank_of_node_.push_back(static_cast<uint32_t>(rank));
     }
     GuessUnknownOwn(first);
     FindGroups(trace, first);
@@ -77,41 +86,44 @@ void StepReplay::GuessUnknownOwn(size_t first) {
 
 void StepReplay::FindGroups(const Trace& trace, size_t first) {
   for (size_t node = first; node < operation_.size(); ++node) {
-    const bool joins =
-        node > first && IssuedTogether(trace.operations[operation_[group_.back()]], trace.operations[operation_[node]]);
-    group_.push_back(joins ? group_.back() : static_cast<uint32_t>(node));
+    const bool joins = node > first && IssuedTogether(trace.operations[operation_[nodes_[node - 1].group]],
+                                                      trace.operations[operation_[node]]);
+    nodes_[node].group = joins ? nodes_[node - 1].group : static_cast<uint32_t>(node);
+  }
+}
+
+// Instances of the step get consecutive numbers, by the order in which nodes meet them.
+void StepReplay::NumberMeetings(const TraceAnalysis& analysis) {
+  meeting_of_instance_.resize(analysis.matched.instances.size(), kNone);
+  for (size_t node = 0; node < operation_.size(); ++node) {
+    const uint32_t instance = analysis.matched.instance_of[operation_[node]];
+    uint32_t& meeting = meeting_of_instance_[instance];
+    if (meeting == kNone) {
+      meeting = static_cast<uint32_t>(instance_.size());
+      instance_.push_back(instance);
+    }
+    nodes_[node].meeting = meeting;
   }
 }
 
 void StepReplay::Connect(const TraceAnalysis& analysis) {
-  // Instances of the step get consecutive numbers, by the order in which nodes meet them.
-  absl::flat_hash_map<uint32_t, uint32_t> number_of;
-  number_of.reserve(operation_.size() / 2);
-  meeting_.resize(operation_.size());
-  for (size_t node = 0; node < operation_.size(); ++node) {
-    const uint32_t instance = analysis.matched.instance_of[operation_[node]];
-    const auto [it, added] = number_of.try_emplace(instance, static_cast<uint32_t>(instance_.size()));
-    if (added) instance_.push_back(instance);
-    meeting_[node] = it->second;
-  }
-  first_member_.assign(instance_.size() + 1, 0);
-  for (const uint32_t meeting : meeting_) ++first_member_[meeting + 1];
-  for (size_t i = 0; i < instance_.size(); ++i) first_member_[i + 1] += first_member_[i];
-  member_.resize(operation_.size());
+  NumberMeetings(analysis);
+  meetings_.assign(instance_.size() + 1, {});
+  for (const Node& node : nodes_) ++meetings_[node.meeting + 1].first_member;
+  for (size_t i = 0; i < instance_.size(); ++i) meetings_[i + 1].first_member += meetings_[i].first_member;
+  member_.resize(nodes_.size());
   recorded_transfer_.assign(instance_.size(), -1);
-  std::vector<uint32_t> next(first_member_.begin(), first_member_.end() - 1);
-  for (size_t node = 0; node < operation_.size(); ++node) {
-    const uint32_t meeting = meeting_[node];
-    member_[next[meeting]++] = static_cast<uint32_t>(node);
-    float& transfer = recorded_transfer_[meeting];
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    Meeting& meeting = meetings_[nodes_[node].meeting];
+    member_[meeting.first_member + meeting.missing++] = static_cast<uint32_t>(node);
+    float& transfer = recorded_transfer_[nodes_[node].meeting];
     if (transfer < 0 || duration_[node] < transfer) transfer = duration_[node];
   }
   TrustIncompleteLess(analysis);
   TrustGroupsLess(analysis);
-  eager_.assign(operation_.size(), 0);
-  for (size_t node = 0; node < operation_.size(); ++node) {
-    eager_[node] = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend && !Grouped(node) &&
-                   duration_[node] <= kWaited * recorded_transfer_[meeting_[node]];
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    nodes_[node].eager = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend && !Grouped(node) &&
+                         duration_[node] <= kWaited * recorded_transfer_[nodes_[node].meeting];
   }
 }
 
@@ -129,25 +141,27 @@ bool StepReplay::HidesMember(const TraceAnalysis& analysis, uint32_t meeting) co
 // Whoever left no record may be the one that the others waited for: then the shortest known time inside is a wait. What
 // complete instances of the same kind took is the better guess.
 void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
+  // A member may be recorded and yet stand outside of the step, because its own step could not be made out.
+  const auto is_complete = [&](uint32_t meeting) {
+    const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
+    const OperationChannel& channel = analysis.matched.channels[static_cast<size_t>(instance.channel)];
+    return meetings_[meeting + 1].first_member - meetings_[meeting].first_member ==
+           OperationInstances::SizeOf(channel, *analysis.trace);
+  };
+  std::vector<uint32_t> incomplete;
+  for (uint32_t meeting = 0; meeting < instance_.size(); ++meeting) {
+    if (!is_complete(meeting)) incomplete.push_back(meeting);
+  }
+  if (incomplete.empty()) return;
   const size_t kinds = static_cast<size_t>(analysis.roles.families) * kOperationKinds;
   std::vector<std::vector<double>> complete(kinds);
-  std::vector<uint32_t> incomplete;
   const auto kind_of = [&](uint32_t meeting) {
-    const uint32_t node = member_[first_member_[meeting]];
+    const uint32_t node = member_[meetings_[meeting].first_member];
     return KindOf(analysis.roles, analysis.trace->operations[operation_[node]]);
   };
   for (uint32_t meeting = 0; meeting < instance_.size(); ++meeting) {
-    const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
-    // A member may be recorded and yet stand outside of the step, because its own step could not be made out.
-    const size_t members = first_member_[meeting + 1] - first_member_[meeting];
-    const OperationChannel& channel = analysis.matched.channels[static_cast<size_t>(instance.channel)];
-    if (members == OperationInstances::SizeOf(channel, *analysis.trace)) {
-      complete[kind_of(meeting)].push_back(static_cast<double>(recorded_transfer_[meeting]));
-    } else {
-      incomplete.push_back(meeting);
-    }
+    if (is_complete(meeting)) complete[kind_of(meeting)].push_back(static_cast<double>(recorded_transfer_[meeting]));
   }
-  if (incomplete.empty()) return;
   const auto hidden = std::count_if(incomplete.begin(), incomplete.end(),
                                     [&](uint32_t meeting) { return HidesMember(analysis, meeting); });
   hidden_share_ = static_cast<double>(hidden) / static_cast<double>(instance_.size());
@@ -164,140 +178,167 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
 
 // A transfer that ends with a longer one of its group says nothing of itself: then the quickest of its channel does.
 void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
-  absl::flat_hash_map<int32_t, float> quickest;
-  const auto channel_of = [&](size_t meeting) { return analysis.matched.instances[instance_[meeting]].channel; };
+  bool any = false;
+  for (size_t node = 0; node < nodes_.size() && !any; ++node) any = Grouped(node);
+  if (!any) return;
+  const auto channel_of = [&](size_t meeting) {
+    return static_cast<size_t>(analysis.matched.instances[instance_[meeting]].channel);
+  };
+  std::vector<float> quickest(analysis.matched.channels.size(), std::numeric_limits<float>::infinity());
   for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
-    const auto [found, fresh] = quickest.try_emplace(channel_of(meeting), recorded_transfer_[meeting]);
-    if (!fresh) found->second = std::min(found->second, recorded_transfer_[meeting]);
+    quickest[channel_of(meeting)] = std::min(quickest[channel_of(meeting)], recorded_transfer_[meeting]);
   }
-  for (size_t node = 0; node < operation_.size(); ++node) {
+  for (size_t node = 0; node < nodes_.size(); ++node) {
     if (!Grouped(node)) continue;
-    float& transfer = recorded_transfer_[meeting_[node]];
-    const float alone = quickest.at(channel_of(meeting_[node]));
+    float& transfer = recorded_transfer_[nodes_[node].meeting];
+    const float alone = quickest[channel_of(nodes_[node].meeting)];
     if (transfer > kWaited * alone) transfer = alone;
   }
 }
 
-void StepReplay::Prepare(const Healing& healing) {
+void StepReplay::Prepare(const Healing& healing, size_t lane) {
   CHECK(healing.own_of_node.empty() || healing.own_of_node.size() == recorded_own_.size());
-  own_ = healing.own_of_node.empty() ? recorded_own_ : healing.own_of_node;
-  transfer_ = recorded_transfer_;
+  const std::vector<float>& own = healing.own_of_node.empty() ? recorded_own_ : healing.own_of_node;
+  for (size_t node = 0; node < own.size(); ++node) own_[node][lane] = own[node];
+  for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
+    meetings_[meeting].transfer[lane] = recorded_transfer_[meeting];
+  }
   for (const Healing::OwnTime& healed : healing.own) {
     const auto rank = static_cast<size_t>(healed.rank);
     uint32_t largest = kNone;
     for (uint32_t node = first_node_[rank]; node < first_node_[rank + 1]; ++node) {
-      own_[node] *= healed.scale;
-      if (largest == kNone || own_[node] > own_[largest]) largest = node;
+      own_[node][lane] *= healed.scale;
+      if (largest == kNone || own_[node][lane] > own_[largest][lane]) largest = node;
     }
-    if (largest != kNone) own_[largest] = std::max(0.0F, own_[largest] - healed.largest_less);
+    if (largest != kNone) own_[largest][lane] = std::max(0.0F, own_[largest][lane] - healed.largest_less);
   }
-  if (!healing.channels.empty()) {
-    absl::flat_hash_map<int32_t, float> scale_of;
-    for (const Healing::Channel& channel : healing.channels) scale_of[channel.channel] = channel.scale;
-    for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
-      const auto found = scale_of.find(analysis_->matched.instances[instance_[meeting]].channel);
-      if (found != scale_of.end()) transfer_[meeting] *= found->second;
+  for (const Healing::Channel& healed : healing.channels) {
+    const OperationChannel& channel = analysis_->matched.channels[static_cast<size_t>(healed.channel)];
+    for (uint32_t i = 0; i < channel.instances; ++i) {
+      const uint32_t meeting = meeting_of_instance_[channel.first_instance + i];
+      if (meeting != kNone) meetings_[meeting].transfer[lane] = recorded_transfer_[meeting] * healed.scale;
     }
   }
-  arrival_.assign(operation_.size(), 0);
-  end_.assign(operation_.size(), 0);
-  arrived_.assign(operation_.size(), 0);
-  moved_.assign(operation_.size(), 0);
-  finished_.assign(operation_.size(), 0);
-  unmoved_.assign(operation_.size(), 0);
-  for (const uint32_t group : group_) ++unmoved_[group];
-  decisive_ = group_;
-  missing_.resize(instance_.size());
-  last_arriver_.assign(instance_.size(), kNone);
-  for (size_t i = 0; i < instance_.size(); ++i) missing_[i] = first_member_[i + 1] - first_member_[i];
+}
+
+void StepReplay::Restart() {
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    node.end = {};
+    node.arrived = node.moved = node.finished = false;
+    node.unmoved = 0;
+    node.decisive = node.group;
+    ++nodes_[node.group].unmoved;  // the first comes first
+  }
+  for (size_t i = 0; i < instance_.size(); ++i) {
+    Meeting& meeting = meetings_[i];
+    meeting.missing = meetings_[i + 1].first_member - meeting.first_member;
+    meeting.last_arriver = kNone;
+    meeting.last_arrival = {};
+  }
   cursor_.assign(first_node_.begin(), first_node_.end() - 1);
   open_.clear();
   for (size_t rank = cursor_.size(); rank > 0; --rank) open_.push_back(static_cast<uint32_t>(rank - 1));
 }
 
-double StepReplay::Run(const Healing& healing) {
-  Prepare(healing);
+std::pair<double, double> StepReplay::RunBoth(const Healing& first, const Healing& second) {
+  own_.resize(nodes_.size());
+  Prepare(first, 0);
+  Prepare(second, 1);
+  Restart();
   while (!open_.empty()) {
     const uint32_t rank = open_.back();
     open_.pop_back();
     Advance(rank);
   }
-  double last = 0;
+  Lanes last{};
   size_t finished = 0;
-  for (size_t node = 0; node < operation_.size(); ++node) {
-    finished += finished_[node] != 0;
-    last = std::max(last, end_[node]);
+  for (const Node& node : nodes_) {
+    finished += node.finished ? 1 : 0;
+    for (size_t lane = 0; lane < kLanes; ++lane) last[lane] = std::max(last[lane], node.end[lane]);
   }
-  return static_cast<double>(finished) < kMinFinished * static_cast<double>(operation_.size()) ? 0 : last;
+  if (static_cast<double>(finished) < kMinFinished * static_cast<double>(nodes_.size())) return {0, 0};
+  return {last[0], last[1]};
 }
 
 void StepReplay::Advance(uint32_t rank) {
   uint32_t& cursor = cursor_[rank];
   while (cursor < first_node_[rank + 1]) {
-    const uint32_t after = after_[cursor];
-    double ready = 0;
-    if (after != kNone) {
-      if ((after_end_[cursor] != 0 ? finished_[after] : arrived_[after]) == 0) return;
-      ready = after_end_[cursor] != 0 ? end_[after] : arrival_[after];
+    Node& node = nodes_[cursor];
+    Lanes ready{};
+    if (node.after != kNone) {
+      const Node& after = nodes_[node.after];
+      if (!(node.after_end ? after.finished : after.arrived)) return;
+      ready = node.after_end ? after.end : after.arrival;
     }
-    arrival_[cursor] = ready + static_cast<double>(own_[cursor]);
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      node.arrival[lane] = ready[lane] + static_cast<double>(own_[cursor][lane]);
+    }
     Arrive(cursor++);
   }
 }
 
-void StepReplay::Arrive(uint32_t node) {
-  const uint32_t meeting = meeting_[node];
-  arrived_[node] = 1;
-  uint32_t& last = last_arriver_[meeting];
-  if (last == kNone || arrival_[node] > arrival_[last]) last = node;
-  if (eager_[node] != 0) Move(node, arrival_[node] + static_cast<double>(transfer_[meeting]));
-  if (--missing_[meeting] == 0) Finish(meeting);
+void StepReplay::Arrive(uint32_t number) {
+  Node& node = nodes_[number];
+  Meeting& meeting = meetings_[node.meeting];
+  node.arrived = true;
+  if (meeting.last_arriver == kNone || node.arrival[0] > meeting.last_arrival[0]) meeting.last_arriver = number;
+  Lanes eager_end{};
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    meeting.last_arrival[lane] = std::max(meeting.last_arrival[lane], node.arrival[lane]);
+    eager_end[lane] = node.arrival[lane] + static_cast<double>(meeting.transfer[lane]);
+  }
+  if (node.eager) Move(number, eager_end);
+  if (--meeting.missing == 0) Finish(node.meeting);
 }
 
-void StepReplay::Finish(uint32_t meeting) {
-  const double end = arrival_[last_arriver_[meeting]] + static_cast<double>(transfer_[meeting]);
-  for (uint32_t i = first_member_[meeting]; i < first_member_[meeting + 1]; ++i) {
-    if (moved_[member_[i]] == 0) Move(member_[i], end);
+void StepReplay::Finish(uint32_t number) {
+  const Meeting& meeting = meetings_[number];
+  Lanes end = meeting.last_arrival;
+  for (size_t lane = 0; lane < kLanes; ++lane) end[lane] += static_cast<double>(meeting.transfer[lane]);
+  for (uint32_t i = meeting.first_member; i < meetings_[number + 1].first_member; ++i) {
+    if (!nodes_[member_[i]].moved) Move(member_[i], end);
   }
 }
 
-void StepReplay::Move(uint32_t node, double end) {
-  moved_[node] = 1;
-  end_[node] = end;
-  const uint32_t group = group_[node];
-  if (end > end_[decisive_[group]]) decisive_[group] = node;
-  if (--unmoved_[group] > 0) return;
-  const double last = end_[decisive_[group]];
-  const uint32_t rank = rank_of_node_[node];
-  for (uint32_t mate = group; mate < group_.size() && group_[mate] == group; ++mate) {
-    end_[mate] = last;
-    finished_[mate] = 1;
+void StepReplay::Move(uint32_t number, const Lanes& end) {
+  nodes_[number].moved = true;
+  const uint32_t group = nodes_[number].group;
+  Node& first = nodes_[group];
+  if (end[0] > first.end[0]) first.decisive = number;
+  for (size_t lane = 0; lane < kLanes; ++lane) first.end[lane] = std::max(first.end[lane], end[lane]);
+  if (--first.unmoved > 0) return;
+  const uint32_t next = cursor_[first.rank];
+  const uint32_t awaited = next < first_node_[first.rank + 1] ? nodes_[next].after : kNone;
+  for (uint32_t mate = group; mate < nodes_.size() && nodes_[mate].group == group; ++mate) {
+    nodes_[mate].end = first.end;
+    nodes_[mate].finished = true;
     // Whoever stands right behind it, or further on, may go on now.
-    if (cursor_[rank] < first_node_[rank + 1] && after_[cursor_[rank]] == mate) open_.push_back(rank);
+    if (awaited == mate) open_.push_back(first.rank);
   }
 }
 
 std::vector<StepReplay::Link> StepReplay::CriticalPath() const {
   std::vector<Link> path;
-  uint32_t node = kNone;
-  for (uint32_t i = 0; i < operation_.size(); ++i) {
-    if (finished_[i] != 0 && (node == kNone || end_[i] > end_[node])) node = i;
+  uint32_t number = kNone;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].finished && (number == kNone || nodes_[i].end[0] > nodes_[number].end[0])) number = i;
   }
   bool through_end = true;
-  while (node != kNone && path.size() < operation_.size()) {
+  while (number != kNone && path.size() < nodes_.size()) {
     // From an end to the member that arrived last; from an arrival on along the rank's own history.
-    if (through_end) node = decisive_[group_[node]];
-    const uint32_t meeting = meeting_[node];
-    const uint32_t arriver = through_end && eager_[node] == 0 ? last_arriver_[meeting] : node;
+    if (through_end) number = nodes_[nodes_[number].group].decisive;
+    const Node& node = nodes_[number];
+    const uint32_t arriver = through_end && !node.eager ? meetings_[node.meeting].last_arriver : number;
     Link link;
     link.operation = operation_[arriver];
-    link.rank = static_cast<int32_t>(rank_of_node_[arriver]);
-    link.own_seconds = own_[arriver];
-    link.transfer_seconds = through_end ? transfer_[meeting] : 0;
-    link.waited = arriver != node;
+    link.rank = static_cast<int32_t>(nodes_[arriver].rank);
+    link.own_seconds = own_[arriver][0];
+    link.transfer_seconds = through_end ? meetings_[node.meeting].transfer[0] : 0;
+    link.waited = arriver != number;
     path.push_back(link);
-    through_end = after_end_[arriver] != 0;
-    node = after_[arriver];
+    through_end = nodes_[arriver].after_end;
+    number = nodes_[arriver].after;
   }
   return path;
 }

@@ -10,13 +10,16 @@
 // Healing replaces own times of some ranks, and lengths of some transfers.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
-// after the first). Not thread-safe: a replay reuses its buffers. The analysis must outlive it.
+// after the first). Going through the graph is what costs: two healings are replayed for the price of one. Not
+// thread-safe: a replay reuses its buffers, for further steps as well. The analysis must outlive it.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_STEP_REPLAY_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_STEP_REPLAY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -43,7 +46,11 @@ struct Healing {
 
 class StepReplay {
  public:
-  StepReplay(const TraceAnalysis& analysis, int32_t step);
+  explicit StepReplay(const TraceAnalysis& analysis) : analysis_(&analysis) {}
+  StepReplay(const TraceAnalysis& analysis, int32_t step) : StepReplay(analysis) { Load(step); }
+
+  // Goes over to another step.
+  void Load(int32_t step);
 
   int32_t step() const { return step_; }
   size_t operations() const { return operation_.size(); }
@@ -55,7 +62,8 @@ class StepReplay {
   double hidden_share() const { return hidden_share_; }
 
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
-  double Run(const Healing& healing);
+  double Run(const Healing& healing) { return RunBoth(healing, healing).first; }
+  std::pair<double, double> RunBoth(const Healing& first, const Healing& second);
 
   // One link of the chain that the end of the step waited for.
   struct Link {
@@ -65,59 +73,76 @@ class StepReplay {
     float transfer_seconds = 0;  // of it
     bool waited = false;         // the link before this one is of another rank: that one arrived last
   };
-  // Of the latest Run, from the end of the step backwards.
+  // Of the first healing of the latest run, from the end of the step backwards.
   std::vector<Link> CriticalPath() const;
 
  private:
   static constexpr uint32_t kNone = kNoOperation;
+  // Of both healings.
+  static constexpr size_t kLanes = 2;
+  using Lanes = std::array<double, kLanes>;
+  using Lengths = std::array<float, kLanes>;
 
   void Collect(const TraceAnalysis& analysis);
   void GuessUnknownOwn(size_t first);
   void FindGroups(const Trace& trace, size_t first);
   bool Grouped(size_t node) const {
-    return group_[node] != node || (node + 1 < group_.size() && group_[node + 1] == node);
+    return nodes_[node].group != node || (node + 1 < nodes_.size() && nodes_[node + 1].group == node);
   }
   void Connect(const TraceAnalysis& analysis);
+  void NumberMeetings(const TraceAnalysis& analysis);
   bool HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const;
   void TrustIncompleteLess(const TraceAnalysis& analysis);
   void TrustGroupsLess(const TraceAnalysis& analysis);
-  void Prepare(const Healing& healing);
+  void Prepare(const Healing& healing, size_t lane);
+  void Restart();
   void Advance(uint32_t rank);
   void Arrive(uint32_t node);
   void Finish(uint32_t meeting);
-  void Move(uint32_t node, double end);
+  void Move(uint32_t node, const Lanes& end);
 
   const TraceAnalysis* analysis_;
-  int32_t step_;
+  int32_t step_ = -1;
   double hidden_share_ = 0;
-  // By node: an operation of the step; nodes of one rank follow one another by rising start.
-  std::vector<uint32_t> operation_;
-  std::vector<uint32_t> after_;  // node; kNone = the beginning of the step
-  std::vector<char> after_end_;
-  std::vector<float> recorded_own_;
-  std::vector<uint32_t> meeting_;  // which meeting it belongs to
-  std::vector<char> eager_;        // a Send that did not wait
-  std::vector<uint32_t> group_;    // its first node; itself when it was issued alone
-  std::vector<float> duration_;
-  std::vector<uint32_t> first_node_;  // by rank, one past the last at the end
-  std::vector<uint32_t> rank_of_node_;
-  // By meeting: an instance with the nodes of the step in it.
-  std::vector<uint32_t> first_member_;
-  std::vector<uint32_t> member_;
-  std::vector<float> recorded_transfer_;
-  std::vector<uint32_t> instance_;
-  // State of a run.
-  std::vector<float> own_, transfer_;
-  std::vector<double> arrival_, end_;
-  std::vector<uint32_t> missing_;       // by meeting: members that have not arrived
-  std::vector<uint32_t> last_arriver_;  // by meeting: node
-  std::vector<uint32_t> cursor_;        // by rank: next node
-  std::vector<uint32_t> open_;          // ranks that may go on
-  std::vector<char> arrived_;
-  std::vector<char> moved_;         // its own transfer is done
-  std::vector<char> finished_;      // and those of its group
-  std::vector<uint32_t> unmoved_;   // by first node of a group
-  std::vector<uint32_t> decisive_;  // by first node of a group: whose transfer ends last, of those that ended
+  // What a run touches of an operation lies in one cache line: members of a meeting are far apart.
+  struct Node {
+    Lanes arrival;
+    Lanes end;         // of the first of a group until all are done: of those that are
+    uint32_t after;    // node; kNone = the beginning of the step
+    uint32_t meeting;  // which meeting it belongs to
+    uint32_t group;    // its first node; itself when it was issued alone
+    uint32_t rank;
+    uint32_t unmoved;   // of the first of a group: how many are not done
+    uint32_t decisive;  // of the first of a group: whose transfer ends last, of those that are done
+    bool after_end;
+    bool eager;  // a Send that did not wait
+    bool arrived;
+    bool moved;     // its own transfer is done
+    bool finished;  // and those of its group
+  };
+  // An instance with the nodes of the step in it.
+  struct Meeting {
+    Lanes last_arrival;
+    Lengths transfer;
+    uint32_t first_member;
+    uint32_t missing;       // members that have not arrived
+    uint32_t last_arriver;  // node, of the first healing
+  };
+
+  // Nodes of one rank follow one another by rising start.
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> operation_;            // by node
+  std::vector<float> recorded_own_;            // by node
+  std::vector<float> duration_;                // by node
+  std::vector<Lengths> own_;                   // by node, of a run
+  std::vector<uint32_t> first_node_;           // by rank, one past the last at the end
+  std::vector<Meeting> meetings_;              // and one behind the last
+  std::vector<uint32_t> member_;               // nodes, by meeting
+  std::vector<float> recorded_transfer_;       // by meeting
+  std::vector<uint32_t> instance_;             // by meeting
+  std::vector<uint32_t> meeting_of_instance_;  // by instance of the trace; kNone = not in this step
+  std::vector<uint32_t> cursor_;               // by rank: next node
+  std::vector<uint32_t> open_;                 // ranks that may go on
 };
 
 }  // namespace lockstep
