@@ -142,13 +142,23 @@ class SequenceSlots {
       any_wild |= range.wild;
     }
     if (any_wild) CollectWild(trace, channel_of);
-    for (Range& range : ranges_) {
-      range.first_slot = slots_;
-      slots_ += range.wild ? range.sequences.size() : range.records == 0 ? 0 : range.last - range.first + 1;
+    for (size_t channel = 0; channel < ranges_.size(); ++channel) {
+      ranges_[channel].first_slot = slots_;
+      slots_ += SlotsOf(channel);
     }
   }
 
   size_t slots() const { return slots_; }
+
+  // Slots of a channel follow one another by rising sequence number, and channels by their number.
+  size_t SlotsOf(size_t channel) const {
+    const Range& range = ranges_[channel];
+    return range.wild ? range.sequences.size() : range.records == 0 ? 0 : range.last - range.first + 1;
+  }
+  uint64_t SequenceOf(size_t channel, size_t place) const {
+    const Range& range = ranges_[channel];
+    return range.wild ? range.sequences[place] : range.first + place;
+  }
 
   size_t Of(int32_t channel, uint64_t sequence) const {
     const Range& range = ranges_[static_cast<size_t>(channel)];
@@ -198,6 +208,8 @@ void FillInstances(const Trace& trace, const std::vector<int32_t>& channel_of, O
     matched->instance_of[i] = static_cast<uint32_t>(slot);
     ++first[slot + 1];
   }
+  matched->instances.reserve(
+      static_cast<size_t>(std::count_if(first.begin(), first.end(), [](uint32_t records) { return records > 0; })));
   for (size_t slot = 0; slot < slots.slots(); ++slot) first[slot + 1] += first[slot];
   matched->members.resize(first.back());
   std::vector<uint32_t> next(first.begin(), first.end() - 1);
@@ -205,15 +217,17 @@ void FillInstances(const Trace& trace, const std::vector<int32_t>& channel_of, O
     if (channel_of[i] >= 0) matched->members[next[matched->instance_of[i]]++] = static_cast<uint32_t>(i);
   }
   // `next` becomes the number of the slot's instance: slots without a record leave none.
-  for (size_t slot = 0; slot < slots.slots(); ++slot) {
-    const uint32_t count = first[slot + 1] - first[slot];
-    next[slot] = static_cast<uint32_t>(matched->instances.size());
-    if (count == 0) continue;
-    const uint32_t representative = matched->members[first[slot]];
-    const int32_t channel = channel_of[representative];
-    OperationChannel& owner = matched->channels[static_cast<size_t>(channel)];
-    if (owner.instances++ == 0) owner.first_instance = next[slot];
-    matched->instances.push_back({trace.operations[representative].sequence, channel, first[slot], count});
+  size_t slot = 0;
+  for (size_t channel = 0; channel < matched->channels.size(); ++channel) {
+    OperationChannel& owner = matched->channels[channel];
+    for (size_t place = 0; place < slots.SlotsOf(channel); ++place, ++slot) {
+      const uint32_t count = first[slot + 1] - first[slot];
+      next[slot] = static_cast<uint32_t>(matched->instances.size());
+      if (count == 0) continue;
+      if (owner.instances++ == 0) owner.first_instance = next[slot];
+      matched->instances.push_back(
+          {slots.SequenceOf(channel, place), static_cast<int32_t>(channel), first[slot], count});
+    }
   }
   for (uint32_t& instance : matched->instance_of) {
     if (instance != kNoInstance) instance = next[instance];
