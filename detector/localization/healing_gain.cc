@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -82,7 +83,6 @@ class Gains {
   }
 
   HealingGains Run() {
-    FindEvents();
     for (const Ailment& ailment : ailments_) {
       const std::vector<int32_t> steps = StepsByLength(ailment);
       Account& account = accounts_.emplace_back();
@@ -92,13 +92,7 @@ class Gains {
     for (int32_t step = NextStep(); step >= 0; step = NextStep()) Replay(step);
     std::vector<HealingGain> gains;
     for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i));
-    for (const Event& event : events_) {
-      for (const size_t i : event.causes) {
-        if (event.share <= 0) continue;
-        gains[i].event_causes = event.causes.size();
-        gains[i].event_share = gains[i].steps_affected * event.share;
-      }
-    }
+    for (const std::vector<size_t>& event : Events()) TellEvent(event, &gains);
     HealingGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
     gains.resize(causes_.size());
@@ -121,11 +115,6 @@ class Gains {
     double most_hidden = 0;    // share of the meetings, in the worst of the steps
     bool estimated = false;    // not replayed by itself
   };
-  struct Event {
-    std::vector<size_t> causes;
-    double share = 0;  // of the step, that healing all of them gives back
-  };
-
   // With the slow rank to whose NIC they belong, or by themselves.
   void Admit(const SlowTransfers& slow) {
     size_t at = 0;
@@ -147,11 +136,11 @@ class Gains {
            std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
   }
 
-  // Of the causes that are there in this step.
-  Healing HealingOfAllBut(size_t left_out, int32_t step) const {
+  // Of the causes that are there in this step. `left_out` rises.
+  Healing HealingOfAllBut(const std::vector<size_t>& left_out, int32_t step) const {
     Healing healing;
     for (size_t i = 0; i < ailments_.size(); ++i) {
-      if (i != left_out) AddHealing(ailments_[i], step, &healing);
+      if (!std::binary_search(left_out.begin(), left_out.end(), i)) AddHealing(ailments_[i], step, &healing);
     }
     return healing;
   }
@@ -182,7 +171,7 @@ class Gains {
     replayed_.insert(step);
     replay_.Load(step);
     spent_ += kRunsPerStep * replay_.operations();
-    const auto [recorded, all_healed] = replay_.RunBoth({}, HealingOfAllBut(ailments_.size(), step));
+    const auto [recorded, all_healed] = replay_.RunBoth({}, HealingOfAllBut({}, step));
     const std::vector<StepReplay::Link> path = replay_.CriticalPath();
     for (size_t i = 0; i < ailments_.size(); ++i) {
       Account& account = accounts_[i];
@@ -193,9 +182,6 @@ class Gains {
       if (ailments_[i].cause != nullptr) account.path += PathShare(path, *ailments_[i].cause);
       account.most_hidden = std::max(account.most_hidden, replay_.hidden_share());
       Heal(i, recorded, all_healed, &account);
-      for (Event& event : events_) {
-        if (event.causes.front() == i && account.shares.size() == 1) HealEvent(recorded, all_healed, &event);
-      }
     }
   }
 
@@ -209,7 +195,7 @@ class Gains {
       spent_ += needed;
       Healing healing;
       AddHealing(ailments_[number], replay_.step(), &healing);
-      const auto lengths = replay_.RunBoth(healing, HealingOfAllBut(number, replay_.step()));
+      const auto lengths = replay_.RunBoth(healing, HealingOfAllBut({number}, replay_.step()));
       alone = recorded - lengths.first;
       others_healed = lengths.second;
       last = others_healed - all_healed;
@@ -250,33 +236,43 @@ class Gains {
     return gain;
   }
 
-  // Causes that are of one event with one another.
-  void FindEvents() {
+  // Causes that are of one event with one another, rising.
+  std::vector<std::vector<size_t>> Events() const {
+    std::vector<std::vector<size_t>> events;
     std::vector<char> told(causes_.size(), 0);
     for (size_t first = 0; first < causes_.size(); ++first) {
-      Event event;
+      std::vector<size_t> event;
       for (size_t i = first; i < causes_.size(); ++i) {
         const int32_t apart = causes_[i].suspects.front().first_step - causes_[first].suspects.front().first_step;
         // With slow transfers of its own it is another kind of fault, and healing those is no gain of the event.
         if (told[i] != 0 || !ailments_[i].transfers.empty()) continue;
-        if (causes_[i].kind == causes_[first].kind && std::abs(apart) <= kSameOnsetSteps) event.causes.push_back(i);
+        if (causes_[i].kind == causes_[first].kind && std::abs(apart) <= kSameOnsetSteps) event.push_back(i);
       }
-      if (event.causes.size() < kMinEventCauses || event.causes.front() != first) continue;
-      for (const size_t i : event.causes) told[i] = 1;
-      events_.push_back(std::move(event));
+      if (event.size() < kMinEventCauses || event.front() != first) continue;
+      for (const size_t i : event) told[i] = 1;
+      events.push_back(std::move(event));
     }
+    return events;
   }
 
-  void HealEvent(double recorded, double all_healed, Event* event) {
-    double healed = all_healed;
-    if (event->causes.size() < ailments_.size()) {
-      if (spent_ + replay_.operations() > kMaxReplayedOperations) return;
-      spent_ += replay_.operations();
-      Healing healing;
-      for (const size_t i : event->causes) AddHealing(ailments_[i], replay_.step(), &healing);
-      healed = replay_.Run(healing);
+  // Those of an event that cost too little by themselves count by what healing all of them gives back when everything
+  // else is healed: not on the credit of one among them that is dear.
+  void TellEvent(const std::vector<size_t>& event, std::vector<HealingGain>* gains) {
+    std::vector<size_t> cheap;
+    std::copy_if(event.begin(), event.end(), std::back_inserter(cheap),
+                 [&](size_t i) { return (*gains)[i].slowdown() < min_cost_; });
+    const std::vector<int32_t>& steps = accounts_[event.front()].steps;
+    const size_t needed = kRunsPerStep * replay_.operations();
+    if (cheap.empty() || steps.empty() || spent_ + needed > kMaxReplayedOperations) return;
+    spent_ += needed;
+    if (replay_.step() != steps.front()) replay_.Load(steps.front());
+    const auto [with_them, all_healed] =
+        replay_.RunBoth(HealingOfAllBut(cheap, steps.front()), HealingOfAllBut({}, steps.front()));
+    if (with_them <= 0) return;
+    for (const size_t i : cheap) {
+      (*gains)[i].event_causes = event.size();
+      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - all_healed / with_them);
     }
-    event->share = std::max(0.0, 1 - healed / recorded);
   }
 
   // The largest excess, over the same stretch, of a peer that no cause is about.
@@ -362,7 +358,6 @@ class Gains {
   const double min_cost_;
   std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
   std::vector<size_t> ailment_of_transfers_;
-  std::vector<Event> events_;
   std::vector<Account> accounts_;
   std::set<int32_t> replayed_;  // steps
   StepReplay replay_;

@@ -7,8 +7,8 @@
 // A rank and transfers of its that became slow at the same step are healed together: what both pass is the way between
 // the GPU and its host.
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
-// driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that what
-// counts is what healing all of them gives back.
+// driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that for
+// those that are too cheap by themselves it counts what healing all such gives back, when everything else is healed.
 // A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean over
 // the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
 // other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
@@ -40,7 +40,7 @@ struct HealingGain {
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: an estimate from the excess
   size_t event_causes = 0;    // of the event that it is part of; 0 = none
-  double event_share = 0;     // of the step time, that healing the whole event gives back
+  double event_share = 0;     // of the step time, that healing all of the event that are as cheap gives back
 
   // Of the step time, over all steps since the onset.
   double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / step_seconds : 0; }

@@ -371,5 +371,38 @@ TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
     EXPECT_EQ(gain.event_causes, 0);
 }
 
+// Ranks that need `seconds` less since step 3 when healed, each a cause.
+std::vector<SlowCause> OneOnset(const std::vector<int32_t>& ranks, double seconds) {
+  std::vector<SlowCause> causes;
+  for (const int32_t rank : ranks) {
+    causes.push_back({.suspects = {{.rank = rank,
+                                    .first_step = 3,
+                                    .last_step = 9,
+                                    .excess_seconds = seconds,
+                                    .own_seconds = 0.04,
+                                    .share_of_steps = 1}}});
+  }
+  return causes;
+}
+
+TEST(HealingGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTheDear) {
+  const std::vector<int32_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.5, .onset = 3, .noise = 0.001}).Play();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  std::vector<SlowCause> one_dear = OneOnset({1, 3, 5}, 0.001);
+  one_dear[2].suspects[0].own_seconds = 0.06;
+  one_dear[2].suspects[0].excess_seconds = 0.02;
+  const std::vector<HealingGain> gains = GainsOf(analysis, one_dear, {}, kMinCost).of_ranks;
+  EXPECT_GT(gains[2].slowdown(), 0.25);
+  for (const size_t cheap : {0u, 1u}) EXPECT_LT(gains[cheap].event_share, 0.01);
+
+  const Trace healthy = Player({.noise = 0.001}).Play();
+  for (const HealingGain& gain : GainsOf(AnalyseTrace(healthy, false), OneOnset(all, 0.001), {}, kMinCost).of_ranks) {
+    EXPECT_LT(gain.slowdown(), kMinCost);
+    EXPECT_EQ(gain.event_causes, all.size());
+    EXPECT_NEAR(gain.event_share, 0.001 / 0.041, 0.002);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

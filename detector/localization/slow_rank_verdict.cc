@@ -78,9 +78,10 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
   if (gain.event_causes > 0) {
     verdict.evidence.push_back(
         {EvidenceKind::kWhatIf,
-         absl::StrFormat("One of %d that became slow in the same way at the same step: with all of them healed, steps "
-                         "would be %.1f%% shorter. What each costs hides behind the others.",
-                         gain.event_causes, 100 * gain.event_share)});
+         absl::StrFormat(
+             "One of %d that became slow in the same way at the same step. What each costs hides behind the "
+             "others: with all that seem cheap healed after all else, steps would be %.1f%% shorter.",
+             gain.event_causes, 100 * gain.event_share)});
   }
   return verdict;
 }
