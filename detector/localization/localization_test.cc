@@ -124,6 +124,17 @@ TEST(StepAnchorTest, IsTheCallThatRecursOncePerStepWhateverTheBatchCount) {
   EXPECT_EQ(FindAnchor({0, 1, 2}, {{2}, {2}, {2}}), -1);
 }
 
+TEST(StepAnchorTest, IsNoCallThatComesTwicePerStepThoughOneIsLost) {
+  std::vector<int32_t> calls;
+  for (int step = 0; step < 12; ++step) {
+    for (int i = 0; i < 4; ++i) calls.insert(calls.end(), {0, 1});
+    calls.push_back(4);
+    if (step != 5) calls.push_back(2);  // lost: as many long stretches between these as short ones
+    calls.insert(calls.end(), {0, 2, 3});
+  }
+  EXPECT_EQ(FindAnchor(calls, {{2}, {2}, {8}, {4}, {2}}), 3);
+}
+
 TEST(StepFinderTest, FindsEveryStepAndItsLength) {
   const Trace trace = Player({}).Play();
   const TraceAnalysis analysis = AnalyseTrace(trace, false);

@@ -73,7 +73,14 @@ int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<Cal
     cuts[kind] = ReferenceCut(calls, static_cast<int32_t>(kind));
     most_kinds = std::max(most_kinds, cuts[kind].kinds);
   }
-  const auto serves = [&](size_t kind) { return cuts[kind].kinds > 0 && 4 * cuts[kind].kinds >= 3 * most_kinds; };
+  const auto serves = [&](size_t kind) {
+    if (cuts[kind].kinds == 0 || 4 * cuts[kind].kinds < 3 * most_kinds) return false;
+    const std::vector<std::set<int32_t>> stretches = StretchesOf(calls, static_cast<int32_t>(kind));
+    const ptrdiff_t full = std::count_if(stretches.begin(), stretches.end(), [&](const std::set<int32_t>& stretch) {
+      return 4 * stretch.size() >= 3 * most_kinds;
+    });
+    return 3 * static_cast<size_t>(full) >= 2 * stretches.size();
+  };
   size_t most_stretches = 0;
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     if (serves(kind)) most_stretches = std::max(most_stretches, cuts[kind].stretches);

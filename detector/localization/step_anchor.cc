@@ -11,6 +11,9 @@ namespace {
 // a checkpoint's or an evaluation's own calls may be missing from an ordinary step.
 constexpr double kMinKinds = 0.75;
 constexpr double kMinTypicalShare = 0.5;  // of stretches that hold the same kinds
+// Of stretches that hold enough: half of those between calls that come twice per step do, and a few more where records
+// are lost.
+constexpr double kMinFullShare = 2.0 / 3;
 constexpr size_t kMinStretches = 2;
 constexpr double kEqualCounts = 0.05;  // lost records make counts of once-per-step calls differ
 
@@ -23,13 +26,15 @@ uint64_t Scatter(uint64_t z) {
 struct Candidate {
   int32_t kind = -1;
   size_t stretches = 0;
-  size_t kinds_held = 0;  // by the typical stretch
+  size_t kinds_held = 0;     // by the typical stretch
+  std::vector<size_t> held;  // by stretch
 };
 
 // Cuts the history at the calls of one kind.
 Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
   std::vector<size_t> seen_in(kinds, 0);                 // number of the stretch, from 1
   std::map<uint64_t, std::pair<size_t, size_t>> shapes;  // set of kinds -> stretches, kinds
+  Candidate cut{.kind = anchor};
   size_t stretch = 0, held = 0;
   uint64_t shape = 0;
   for (const int32_t call : calls) {
@@ -43,12 +48,13 @@ Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
       auto& known = shapes[shape];
       ++known.first;
       known.second = held;
+      cut.held.push_back(held);
     }
     ++stretch;
     shape = 0;
     held = 0;
   }
-  Candidate cut{anchor, stretch == 0 ? 0 : stretch - 1, 0};
+  cut.stretches = cut.held.size();
   size_t typical = 0;
   for (const auto& [set, count] : shapes) {
     if (count.first > typical || (count.first == typical && count.second > cut.kinds_held)) {
@@ -78,9 +84,13 @@ int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> k
     if (candidates.back().stretches >= kMinStretches) most_kinds = std::max(most_kinds, candidates.back().kinds_held);
   }
   size_t most_stretches = 0;
-  const auto holds_enough = [most_kinds](const Candidate& candidate) {
-    return candidate.kinds_held > 0 &&
-           static_cast<double>(candidate.kinds_held) >= kMinKinds * static_cast<double>(most_kinds);
+  const auto is_full = [most_kinds](size_t held) {
+    return held > 0 && static_cast<double>(held) >= kMinKinds * static_cast<double>(most_kinds);
+  };
+  const auto holds_enough = [is_full](const Candidate& candidate) {
+    const auto full = std::count_if(candidate.held.begin(), candidate.held.end(), is_full);
+    return is_full(candidate.kinds_held) &&
+           static_cast<double>(full) >= kMinFullShare * static_cast<double>(candidate.stretches);
   };
   for (const Candidate& candidate : candidates) {
     if (holds_enough(candidate)) most_stretches = std::max(most_stretches, candidate.stretches);

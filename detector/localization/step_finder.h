@@ -8,8 +8,8 @@
 // number the steps of the group; Send/Recv and larger groups connect the numberings of groups that never meet (the most
 // frequent difference decides).
 //
-// What misleads it: lost records where a call comes exactly twice per step, micro-batches that hold three quarters of
-// the kinds of calls of the step, and checkpoints of their own call beside steps of fewer than three kinds.
+// What misleads it: micro-batches that hold three quarters of the kinds of calls of the step, and checkpoints of their
+// own call beside steps of fewer than three kinds.
 //
 // A step of a rank reaches from behind one anchor through the next one. Steps are numbered from 0, the first that the
 // records hold. Beginnings and ends of the records that most ranks have only in part are left out. Cost O(records x
