@@ -155,8 +155,12 @@ TEST(OwnTimeTest, IsTheWorkAndNotTheWaiting) {
 // Two pairs of ranks. Per step a pair exchanges something, which takes 1 ms in the first pair and 16 ms in the second;
 // then three times 10 ms of work, each before an AllReduce of the pair and a bucket of gradients, which all four reduce
 // beside the work of what follows: in 4 ms, once all have issued it and the one before is done. At last all meet.
+// With `sends_last` there are two such pieces of work only, and instead of the AllReduce before the second bucket a
+// Broadcast of the pair goes with it.
 class Buckets {
  public:
+  explicit Buckets(bool sends_last) : sends_last_(sends_last) {}
+
   Trace Play() {
     for (int32_t r = 0; r < kRanks; ++r) {
       ranks_[r] = builder_.AddRank({.rank = r, .host = builder_.AddHost(absl::StrCat("h", r))});
@@ -174,14 +178,19 @@ class Buckets {
     double ready[2] = {begin + 0.001, begin + 0.016};
     for (const int pair : {0, 1}) Add(pair, "pair", OperationKind::kAllGather, step, begin, ready[pair]);
     double free = 0;  // when the last bucket was done
-    for (uint64_t bucket = 0; bucket < 3; ++bucket) {
+    const uint64_t buckets = sends_last_ ? 2 : 3;
+    for (uint64_t bucket = 0; bucket < buckets; ++bucket) {
+      const bool sends = sends_last_ && bucket == 1;
       for (const int pair : {0, 1}) {
         ready[pair] += 0.01 + kNow;
-        Add(pair, "pair", OperationKind::kAllReduce, 3 * step + bucket, ready[pair] - kNow, ready[pair]);
+        if (sends) continue;
+        Add(pair, "pair", OperationKind::kAllReduce, (sends_last_ ? 1 : 3) * step + bucket, ready[pair] - kNow,
+            ready[pair]);
       }
       const double end = std::max(free, std::max(ready[0], ready[1])) + 0.004;
       for (const int pair : {0, 1}) {
-        Add(pair, "data", OperationKind::kReduceScatter, 3 * step + bucket, std::max(free, ready[pair]), end);
+        Add(pair, "data", OperationKind::kReduceScatter, buckets * step + bucket, std::max(free, ready[pair]), end);
+        if (sends) Add(pair, "pair", OperationKind::kBroadcast, step, ready[pair], ready[pair] + kNow);
       }
       free = end;
     }
@@ -207,16 +216,21 @@ class Buckets {
     }
   }
 
+  const bool sends_last_;
   TraceBuilder builder_{"job"};
   int32_t ranks_[kRanks] = {};
 };
 
 TEST(OwnTimeTest, IsNotCutByWhatRunsBesideTheWorkOfWhoComesLate) {
-  const Trace trace = Buckets().Play();
-  const TraceAnalysis analysis = AnalyseTrace(trace, false);
-  ASSERT_GE(analysis.steps.steps, 10);
-  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    EXPECT_NEAR(static_cast<double>(analysis.profile.Row(analysis.profile.own, rank)[5]), 0.03, 1e-4) << rank;
+  for (const bool sends_last : {false, true}) {
+    const Trace trace = Buckets(sends_last).Play();
+    const TraceAnalysis analysis = AnalyseTrace(trace, false);
+    ASSERT_GE(analysis.steps.steps, 10);
+    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+      EXPECT_NEAR(static_cast<double>(analysis.profile.Row(analysis.profile.own, rank)[5]), sends_last ? 0.02 : 0.03,
+                  1e-4)
+          << rank << (sends_last ? " sends last" : "");
+    }
   }
 }
 

@@ -20,6 +20,7 @@ constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of 
 constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
 constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
 constexpr size_t kMinSamples = 4;      // steps
+constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
 
@@ -244,12 +245,15 @@ class DependencyLearner {
     return true;
   }
 
+  // And those right behind them, which the time may go to.
   static std::vector<size_t> ChangedPlaces(const Sample& a, const Sample& b) {
+    std::vector<char> changed(a.calls + kFollowers, 0);
+    for (size_t at = 0; at < a.own.size(); ++at) {
+      if (a.own[at] != b.own[at]) std::fill_n(changed.begin() + static_cast<int64_t>(at % a.calls), kFollowers + 1, 1);
+    }
     std::vector<size_t> places;
     for (size_t call = 0; call < a.calls; ++call) {
-      bool changed = false;
-      for (size_t at = call; at < a.own.size(); at += a.calls) changed |= a.own[at] != b.own[at];
-      if (changed) places.push_back(call);
+      if (changed[call] != 0) places.push_back(call);
     }
     return places;
   }
