@@ -204,7 +204,9 @@ class DependencyLearner {
       for (; pair != began_during.end() && pair->first == kind; ++pair) apart[pair->second] = 1;
       // Whatever else comes after it, and what stood in line, may well have waited.
       const char awaited = std::exchange(order_.awaited[kind], 1);
-      if (Adopt()) continue;
+      // That they began during it says that they do not wait for it. Where it makes no difference to the sampled ranks
+      // nothing speaks against that, and it may for those that come late.
+      if (Adopt(/*without_difference=*/true)) continue;
       apart.clear();
       order_.awaited[kind] = awaited;
     }
@@ -231,15 +233,18 @@ class DependencyLearner {
   }
 
   // Whether own times are more regular with the order as it is now than with the best so far.
-  bool Adopt() {
+  bool Adopt(bool without_difference = false) {
     std::vector<Sample> changed = Measure();
     double with = 0, without = 0;
+    bool differs = false;
     for (size_t i = 0; i < best_.size(); ++i) {
       const std::vector<size_t> places = ChangedPlaces(best_[i], changed[i]);
       if (places.empty()) continue;
+      differs = true;
       with += Deviation(changed[i], places);
       without += Deviation(best_[i], places);
     }
+    if (!differs) return without_difference;
     if (with >= (1 - kMinGain) * without) return false;
     best_ = std::move(changed);
     return true;
