@@ -20,6 +20,7 @@ constexpr size_t kRunsPerStep = 2;   // preparing it, then as recorded beside al
 constexpr size_t kRunsPerCause = 1;  // alone healed beside all others healed
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxHidden = 0.01;  // of the instances
+constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
 constexpr int32_t kSameOnsetSteps = 1;
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
@@ -114,6 +115,10 @@ class Gains {
     double path = 0;           // shares of the way back from the end
     double most_hidden = 0;    // share of the meetings, in the worst of the steps
     bool estimated = false;    // not replayed by itself
+    bool faithful = false;     // of steps that took as long in the replay as in the records: others only without such
+
+    // With the first faithful replay.
+    void Restart() { *this = {.steps = std::move(steps), .eligible = eligible, .tried = tried, .faithful = true}; }
   };
   // With the slow rank to whose NIC they belong, or by themselves.
   void Admit(const SlowTransfers& slow) {
@@ -172,13 +177,16 @@ class Gains {
     replay_.Load(step);
     spent_ += kRunsPerStep * replay_.operations();
     const auto [recorded, all_healed] = replay_.RunBoth({}, HealingOfAllBut({}, step));
+    const double length = analysis_.steps.step_seconds[static_cast<size_t>(step)];
+    const bool faithful = std::abs(recorded - length) <= kMaxUnlike * length;
     const std::vector<StepReplay::Link> path = replay_.CriticalPath();
     for (size_t i = 0; i < ailments_.size(); ++i) {
       Account& account = accounts_[i];
       if (std::find(account.steps.begin(), account.steps.end(), step) == account.steps.end()) continue;
       const bool settled = Settled(i);
       ++account.tried;
-      if (settled || recorded <= 0) continue;
+      if (settled || recorded <= 0 || (account.faithful && !faithful)) continue;
+      if (faithful && !account.faithful) account.Restart();
       if (ailments_[i].cause != nullptr) account.path += PathShare(path, *ailments_[i].cause);
       account.most_hidden = std::max(account.most_hidden, replay_.hidden_share());
       Heal(i, recorded, all_healed, &account);

@@ -12,9 +12,10 @@
 // A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean over
 // the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
 // other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
-// lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Replays are bounded by
-// kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
-// what healing all together gives back. Pure.
+// lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are lost the
+// replay of a step may take far longer than the step did, or far less: such are left out if others agree. Replays are
+// bounded by kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own
+// excess, at most what healing all together gives back. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_

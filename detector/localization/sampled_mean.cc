@@ -42,8 +42,7 @@ bool SampledMean::Settled(double limit, size_t population) const {
   if (size_ >= population) return true;
   if (size_ < kMinValues) return false;
   const auto n = static_cast<double>(size_);
-  const double left = 1 - n / static_cast<double>(population);
-  return std::abs(mean_ - limit) > kSurely * std::sqrt(squares_ / (n - 1) / n * left);
+  return std::abs(mean_ - limit) > kSurely * std::sqrt(squares_ / (n - 1) / n);
 }
 
 }  // namespace lockstep

@@ -1,9 +1,8 @@
 // The mean over a few of a limited number of values, and when these few are enough to say on which side of a limit the
 // mean over all lies.
 //
-// The values are drawn spread evenly over something that they go with (the length of a step), so that the standard
-// error from their spread is rather too large; without replacement, so that it vanishes when all are drawn (Cochran,
-// Sampling Techniques, section 2.6). Pure; thread-compatible.
+// The values are drawn spread evenly over something that they go with (the length of a step). Nothing is made of their
+// being drawn without replacement: one that is far from all others may be the last. Pure; thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_SAMPLED_MEAN_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_SAMPLED_MEAN_H_
