@@ -19,8 +19,9 @@ namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr int64_t kLookEveryMs = 60'000;  // at findings, which stay for much longer
+constexpr int64_t kMomentsPerTick = 4;    // of the fastest metric: so often it is asked what is new
 
-// Plays the columns of all metrics in the order in which they end.
+// Plays the columns of all metrics in the order in which they were known.
 class Player {
  public:
   Player(const MetricGrid& grid, const PeerOptions& options, int32_t machines)
@@ -35,6 +36,7 @@ class Player {
         ++track.rows;
       }
       tracks_.push_back(track);
+      moment_ms_ = std::min(moment_ms_, std::max<int64_t>(1, matrix.tick_ms / kMomentsPerTick));
     }
   }
 
@@ -42,8 +44,7 @@ class Player {
     while (true) {
       int64_t now_ms = std::numeric_limits<int64_t>::max();
       for (const Track& track : tracks_) {
-        if (track.column < track.matrix->values.cols())
-          now_ms = std::min(now_ms, track.matrix->TickEndMs(track.column));
+        if (track.column < track.matrix->values.cols()) now_ms = std::min(now_ms, KnownAtMs(track));
       }
       if (now_ms == std::numeric_limits<int64_t>::max()) return;
       if (history->start_ms == 0) history->start_ms = now_ms;
@@ -71,10 +72,16 @@ class Player {
     return options;
   }
 
+  // The moment at which all of the next column was known.
+  int64_t KnownAtMs(const Track& track) const {
+    const int64_t known_ms = track.matrix->known_ms[static_cast<size_t>(track.column)];
+    return (known_ms + moment_ms_ - 1) / moment_ms_ * moment_ms_;
+  }
+
   void StepAll(int64_t now_ms) {
     for (Track& track : tracks_) {
       const MetricMatrix& matrix = *track.matrix;
-      if (track.column >= matrix.values.cols() || matrix.TickEndMs(track.column) != now_ms) continue;
+      if (track.column >= matrix.values.cols() || KnownAtMs(track) > now_ms) continue;
       const float* const column = matrix.values.col(track.column).data();
       detector_.Step(track.watch, {column, track.rows}, now_ms, static_cast<double>(matrix.tick_ms) / 1000);
       ++track.column;
@@ -139,6 +146,7 @@ class Player {
   PeerDetector detector_;
   std::vector<Track> tracks_;
   std::map<std::pair<int32_t, bool>, size_t> shift_of_way_;  // the newest of each way
+  int64_t moment_ms_ = 250;
   std::map<std::tuple<int32_t, CaseKind, int64_t>, size_t> known_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "absl/strings/match.h"
@@ -154,10 +155,15 @@ class GridBuilder {
     const int64_t ticks = std::min(wanted, most_ticks_);
     matrix.start_ms = period_.first_ms + (wanted - ticks) * matrix.tick_ms;
     matrix.values.setConstant(static_cast<Eigen::Index>(all.size()), ticks, kUnknown);
+    for (int64_t column = 0; column < ticks; ++column) {
+      matrix.known_ms.push_back(matrix.start_ms + column * matrix.tick_ms);
+    }
     for (size_t row = 0; row < all.size(); ++row) {
       matrix.units.push_back({all[row]->host, all[row]->device});
       FillRow(*all[row], static_cast<Eigen::Index>(row), matrix);
     }
+    std::partial_sum(matrix.known_ms.begin(), matrix.known_ms.end(), matrix.known_ms.begin(),
+                     [](int64_t before_ms, int64_t now_ms) { return std::max(before_ms, now_ms); });
     return matrix;
   }
 
@@ -218,6 +224,8 @@ class GridBuilder {
       }
       sum += value;
       matrix.values(row, column) = static_cast<float>(sum / ++count);
+      int64_t& known_ms = matrix.known_ms[static_cast<size_t>(column)];
+      known_ms = std::max(known_ms, time_ms);
     }
   }
 

@@ -49,6 +49,9 @@ struct MetricMatrix {
   int64_t start_ms = 0;         // where column 0 begins
   int64_t tick_ms = 0;
   Eigen::MatrixXf values;  // column-major: the units of one tick lie side by side
+  // Per column, the newest sample in it and in those before: all of it was known then. Of slow metrics that is long
+  // before the tick ends. Rises; at least the beginning of the tick, where it holds nothing.
+  std::vector<int64_t> known_ms;
 
   // Nothing in columns up to `column` is newer than this.
   int64_t TickEndMs(int64_t column) const { return start_ms + (column + 1) * tick_ms; }

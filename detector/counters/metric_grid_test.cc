@@ -80,10 +80,37 @@ TEST(MetricGridTest, AColumnHoldsNothingNewerThanItsEnd) {
       for (Eigen::Index row = 0; row < 2; ++row) {
         if (std::isnan(matrix.values(row, column))) continue;
         EXPECT_LE(matrix.values(row, column), static_cast<float>(matrix.TickEndMs(column)));
+        EXPECT_LE(matrix.values(row, column), static_cast<float>(matrix.known_ms[static_cast<size_t>(column)]));
       }
     }
     EXPECT_EQ(Row(matrix, 0).size(), 30u);
     EXPECT_EQ(Row(matrix, 1).size(), 30u) << phase;
+  }
+}
+
+// A metric that is read every 15 s is known when it was read, and not when its tick is over.
+TEST(MetricGridTest, AColumnIsKnownWithItsNewestSample) {
+  MetricTable table{.job = "j", .hosts = {"a", "b"}};
+  for (int32_t host = 0; host < 2; ++host) {
+    MetricSeries series = Gauge(host, {}, {});
+    for (int64_t i = 0; i < 40; ++i) {
+      if (i == 20) continue;
+      series.time_ms.push_back(1'000'000 + 15'000 * i + 100 * host);
+      series.value.push_back(static_cast<double>(i));
+    }
+    table.series.push_back(series);
+  }
+  const MetricGrid grid = BuildGrid(table, {});
+  const MetricMatrix& matrix = grid.metrics.at(0);
+  ASSERT_EQ(matrix.known_ms.size(), static_cast<size_t>(matrix.values.cols()));
+  for (Eigen::Index column = 0; column < matrix.values.cols(); ++column) {
+    const int64_t known_ms = matrix.known_ms[static_cast<size_t>(column)];
+    EXPECT_LE(known_ms, matrix.TickEndMs(column));
+    if (column > 0) {
+      EXPECT_GE(known_ms, matrix.known_ms[static_cast<size_t>(column) - 1]);
+    }
+    if (std::isnan(matrix.values(1, column))) continue;
+    EXPECT_EQ(known_ms, 1'000'100 + 15'000 * static_cast<int64_t>(matrix.values(1, column)));
   }
 }
 

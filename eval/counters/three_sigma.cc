@@ -33,7 +33,7 @@ class Watch {
         if (std::isnan(smoothed_[unit])) continue;
         const double z = (smoothed_[unit] - mean) / deviation;
         int64_t& since_ms = since_ms_[static_cast<size_t>(unit)];
-        const int64_t now_ms = matrix_.TickEndMs(tick);
+        const int64_t now_ms = matrix_.known_ms[static_cast<size_t>(tick)];
         if (std::abs(z) <= kSigmas) {
           since_ms = kNotOut;
         } else if (since_ms == kNotOut) {
