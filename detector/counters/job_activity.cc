@@ -21,54 +21,11 @@ bool Lasts(int64_t since_ms, int64_t now_ms, int64_t least_ms) {
   return since_ms != 0 && now_ms - since_ms >= least_ms;
 }
 
-constexpr double kSwingSeconds = 300;
-constexpr double kUsualSwing = 0.02;      // of the level, until it is known
 constexpr int64_t kRecoveredMs = 10'000;  // a job that is slower from time to time in less than this is slower
 
 }  // namespace
 
-void JobActivity::Level::Begin(double value) {
-  usual = value;
-  swing.fill(kUsualSwing * kUsualSwing);
-  Restart();
-}
-
-void JobActivity::Level::Restart() {
-  first.fill(usual);
-  recent.fill(usual);
-}
-
-// Twice over half of the time: that dampens the swing of steps more than once over all of it.
-void JobActivity::Level::Smooth(double tick_seconds) {
-  for (size_t i = 0; i < kSmoothings.size(); ++i) {
-    const double weight = std::min(1.0, 2 * tick_seconds / kSmoothings[i]);
-    first[i] += weight * (now - first[i]);
-    recent[i] += weight * (first[i] - recent[i]);
-  }
-}
-
-void JobActivity::Level::LearnSwing(double tick_seconds, double memory_seconds) {
-  if (usual <= 0) return;
-  const double weight = std::min(1.0, tick_seconds / memory_seconds);
-  for (size_t i = 0; i < kSmoothings.size(); ++i) {
-    const double above = std::max(0.0, recent[i] / usual - 1);
-    swing[i] += weight * (2 * above * above - swing[i]);
-  }
-}
-
 double JobActivity::Level::Loss() const { return usual <= 0 ? 0 : 1 - now / usual; }
-
-JobActivity::Slowness JobActivity::Level::SlowerBy() const {
-  Slowness slowness;
-  if (usual <= 0) return slowness;
-  for (size_t i = 0; i < kSmoothings.size(); ++i) {
-    const double off = 1 - recent[i] / usual;
-    if (off <= std::max(kSlower, kRipples * std::sqrt(swing[i]))) continue;
-    if (slowness.share == 0) slowness.seconds = kSmoothings[i];
-    slowness.share = std::max(slowness.share, off);
-  }
-  return slowness;
-}
 
 void JobActivity::Observe(Metric metric, double median, double mean, int64_t time_ms, double tick_seconds) {
   if (std::isnan(median) || tick_seconds > kLongestTickSeconds) return;
@@ -80,25 +37,25 @@ void JobActivity::Observe(Metric metric, double median, double mean, int64_t tim
   activity.median.now = median;
   activity.mean.now = mean;
   if (activity.seconds == 0) {
-    activity.median.Begin(median);
-    activity.mean.Begin(mean);
+    activity.median.usual = median;
+    activity.mean.usual = mean;
   }
+  activity.tick_seconds = tick_seconds;
   activity.seconds += tick_seconds;
   Conclude(time_ms);
   // A job that stands is not a slower one, and a pause of it no news about its usual pace.
   if (standing_since_ms_ != 0) return;
+  if (activity.resumes) {
+    activity.resumes = false;
+    return;
+  }
   const bool known = activity.seconds >= kLearningSeconds;
+  const double weight = std::min(1.0, tick_seconds / std::min(kUsualSeconds, activity.seconds));
   for (Level* const level : {&activity.median, &activity.mean}) {
-    if (slower_since_ms_ == 0) {
-      const double memory = std::min(kUsualSeconds, activity.seconds);
-      level->usual += std::min(1.0, tick_seconds / memory) * (level->now - level->usual);
-    }
-    if (!known) {
-      level->Restart();
-      continue;
-    }
-    level->Smooth(tick_seconds);
-    level->LearnSwing(tick_seconds, std::min(kSwingSeconds, activity.seconds));
+    if (known) level->average.Add(level->now);
+    if (slower_since_ms_ != 0) continue;
+    level->usual += weight * (level->now - level->usual);
+    if (known) level->average.LearnSwing(level->usual, weight);
   }
 }
 
@@ -107,7 +64,7 @@ void JobActivity::Conclude(int64_t time_ms) {
   int known = 0;
   loss_ = 0;
   double slowest = 0;
-  double lag_seconds = kSmoothings.back();
+  double lag_seconds = PaceAverage::kLongest;
   for (const auto& [metric, activity] : series_) {
     if (activity.seconds < kLearningSeconds || activity.median.usual <= 0) continue;
     ++known;
@@ -115,8 +72,8 @@ void JobActivity::Conclude(int64_t time_ms) {
     loss_ = std::max(loss_, std::min(activity.median.Loss(), activity.mean.Loss()));
     // Traffic comes in bursts that are as long as steps: its mean over less than many of them says nothing.
     if (metric < Metric::kGpuUtilizationRatio || activity.seconds < kPaceSeconds) continue;
-    const Slowness median = activity.median.SlowerBy();
-    const Slowness mean = activity.mean.SlowerBy();
+    const Slowness median = activity.median.average.SlowerThan(activity.median.usual, activity.tick_seconds);
+    const Slowness mean = activity.mean.average.SlowerThan(activity.mean.usual, activity.tick_seconds);
     if (median.share == 0 || mean.share == 0) continue;
     slowest = std::max(slowest, std::min(median.share, mean.share));
     lag_seconds = std::min(lag_seconds, std::max(median.seconds, mean.seconds));
@@ -126,24 +83,30 @@ void JobActivity::Conclude(int64_t time_ms) {
   if (standing_since_ms_ != 0 && !standing) Resume();
   Hold(standing, time_ms, &standing_since_ms_);
   Hold(standing && utilisation_ >= kBusy, time_ms, &stuck_since_ms_);
-  if (standing) return;
+  if (standing) {
+    // What looked slower a moment ago was the beginning of the pause.
+    if (!IsSlower()) slower_since_ms_ = slower_last_ms_ = 0;
+    return;
+  }
   if (slowest > 0) slower_last_ms_ = time_ms;
   if (slower_since_ms_ == 0) slower_lag_ms_ = static_cast<int64_t>(1000 * lag_seconds);
   Hold(slower_last_ms_ != 0 && time_ms - slower_last_ms_ <= kRecoveredMs, time_ms, &slower_since_ms_);
 }
 
+bool JobActivity::IsSlower() const { return Lasts(slower_since_ms_, slower_last_ms_, kSlowerMs); }
+
 // The last ticks before a pause and the first after it hold part of it.
 void JobActivity::Resume() {
   for (auto& [metric, activity] : series_) {
-    for (Level* const level : {&activity.median, &activity.mean}) level->Restart();
+    for (Level* const level : {&activity.median, &activity.mean}) level->average.Restart();
+    activity.resumes = true;
   }
 }
 
 int64_t JobActivity::hurt_since_ms() const { return standing_since_ms_ != 0 ? standing_since_ms_ : slower_since_ms_; }
 
 bool JobActivity::IsHurt(int64_t now_ms) const {
-  return Lasts(stuck_since_ms_, now_ms, kStuckMs) || Lasts(standing_since_ms_, now_ms, kPauseMs) ||
-         Lasts(slower_since_ms_, now_ms, kSlowerMs);
+  return Lasts(stuck_since_ms_, now_ms, kStuckMs) || Lasts(standing_since_ms_, now_ms, kPauseMs) || IsSlower();
 }
 
 }  // namespace lockstep

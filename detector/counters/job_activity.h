@@ -7,33 +7,28 @@
 // - standing: all of them far below their usual level. While GPUs are at full utilisation nonetheless, they spin inside
 //   operations that do not end (stuck, kStuckMs); while they are idle it may be a checkpoint, and counts only after
 //   kPauseMs.
-// - slower: what GPUs do is below its usual level, averaged over some of kSmoothings, by more than kSlower and by more
-//   than kRipples times what this average usually swings by, for kSlowerMs: each step has become longer, and so the
-//   share of it in which GPUs compute smaller. Steps that are long against an average make it swing, so that a job of
-//   short steps is known to be slower within seconds and one of long steps later.
+// - slower: what GPUs do is below its usual level in averages that steps do not show in (pace_average.h), in looks that
+//   lie kSlowerMs apart: each step has become longer, and so the share of it in which GPUs compute smaller. The ticks
+//   in which a pause begins and ends are part of it, and make no job slower.
 // Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 
 #include "base/metric_catalog.h"
+#include "detector/counters/pace_average.h"
 
 namespace lockstep {
 
 class JobActivity {
  public:
   static constexpr double kLearningSeconds = 60;
-  static constexpr std::array<double, 5> kSmoothings = {6, 12, 24, 48, 96};  // seconds
-  static constexpr double kPaceSeconds = 120;                                // before anything is called slower
+  static constexpr double kPaceSeconds = 120;  // before anything is called slower
   static constexpr double kUsualSeconds = 600;
   static constexpr double kStanding = 0.6;  // of the usual mean
-  static constexpr double kSlower = 0.012;
-  static constexpr double kRipples = 3;
   static constexpr int64_t kStuckMs = 8000;
   static constexpr int64_t kPauseMs = 30'000;
   static constexpr int64_t kSlowerMs = 4'000;
@@ -60,37 +55,25 @@ class JobActivity {
   double loss() const { return loss_; }
 
  private:
-  // What a level does less than usual, as far as that is more than it swings by, and the shortest smoothing that says
-  // so.
-  struct Slowness {
-    double share = 0;
-    double seconds = 0;
-  };
-
   // Of the median or the mean over machines.
   struct Level {
     double usual = 0;
     double now = 0;
-    std::array<double, kSmoothings.size()> first = {};  // smoothed once
-    std::array<double, kSmoothings.size()> recent = {};
-    // Mean square of recent / usual - 1, told by what is above 0 alone: a job that slows down must not hide in it.
-    std::array<double, kSmoothings.size()> swing = {};
+    PaceAverage average;
 
-    void Begin(double value);
-    void Restart();
-    void Smooth(double tick_seconds);
-    void LearnSwing(double tick_seconds, double memory_seconds);
     double Loss() const;  // of the last tick
-    Slowness SlowerBy() const;
   };
   struct Activity {
     Level median;
     Level mean;
-    double seconds = 0;  // observed
+    double seconds = 0;       // observed
+    double tick_seconds = 1;  // the newest
+    bool resumes = false;     // after a pause: its next tick may hold part of it
   };
 
   void Conclude(int64_t time_ms);
   void Resume();
+  bool IsSlower() const;  // seen to be, over kSlowerMs
 
   std::map<Metric, Activity> series_;
   double utilisation_ = -1;  // -1 = unknown

@@ -1,0 +1,77 @@
+// What a job did lately, averaged so that its steps do not show, and whether that is less than usual.
+//
+// Within a step a job computes, communicates and waits, so that an average over a few seconds swings with the steps and
+// hides any change of pace that is smaller. An average over just one step, or several, does not swing at all. So the
+// averages over all lengths from kShortest to kLongest are kept with the swing that each has shown; of every octave of
+// lengths the one that swung least counts. Nobody has to know how long a step is, and whatever repeats is averaged out:
+// steps, steps with a longer one every so often, the beat of steps with the sampling.
+//
+// A job is slower when such an average lies below the usual level by more than kSlower, by more than kRipples times
+// its swing, and by clearly more than it ever did before: a job that hiccups now and then has a small swing and is no
+// slower. The last block of kBlockTicks and the one under way are no "before", so that a job that slows down does not
+// hide in it. An average counts only when all of it was sampled since the job last stood still.
+//
+// Cost: O(ticks in kLongest) per tick. Memory: 6 KB. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
+
+#include <array>
+#include <cstddef>
+
+namespace lockstep {
+
+// What a level is less than usual, 0 to 1, as far as that is more than it swings by, and the shortest average that says
+// so; 0 = it is not less.
+struct Slowness {
+  double share = 0;
+  double seconds = 0;
+};
+
+class PaceAverage {
+ public:
+  static constexpr double kShortest = 4;  // seconds
+  static constexpr double kLongest = 128;
+  static constexpr double kSlower = 0.012;
+  static constexpr double kRipples = 3;
+  static constexpr double kMoreThanEver = 1.25;
+  static constexpr int kBlockTicks = 64;
+
+  void Add(double value);
+  // Takes what the averages are now for swing around `usual`, of which the newest part counts `weight`.
+  void LearnSwing(double usual, double weight);
+
+  // After a pause: what was before counts no longer, but for the swing.
+  void Restart();
+
+  Slowness SlowerThan(double usual, double tick_seconds) const;
+
+ private:
+  static constexpr size_t kMostTicks = 128;
+
+  // How far an average was below the usual level at most, as a share of it.
+  struct Lows {
+    float block = 0;   // under way
+    float last = 0;    // the block before
+    float before = 0;  // in all others, slowly forgotten
+  };
+
+  void EndBlock(double weight);
+  double MeanOf(size_t ticks) const { return sums_[ticks] / static_cast<double>(ticks); }
+  // Lengths in ticks.
+  static size_t ShortestTicks(double tick_seconds);
+  static size_t LongestTicks(double tick_seconds);
+
+  std::array<double, kMostTicks> newest_ = {};    // a ring
+  std::array<double, kMostTicks + 1> sums_ = {};  // of the newest so many
+  // Mean square of average / usual - 1, by length; 0 = not known.
+  std::array<double, kMostTicks + 1> swing_ = {};
+  std::array<Lows, kMostTicks + 1> lows_ = {};
+  int block_ticks_ = 0;
+  size_t next_ = 0;
+  size_t full_ = 0;  // ticks since the last restart, at most kMostTicks
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
