@@ -48,6 +48,7 @@ void MetricWatch::SortByBehaviour() {
 
 void MetricWatch::Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime) {
   CHECK(values.size() == units_.size());
+  tick_seconds_ = tick_seconds;
   for (Group& group : groups_) {
     group.values.clear();
     for (const int32_t row : group.rows) group.values.push_back(values[static_cast<size_t>(row)]);
@@ -69,7 +70,7 @@ void MetricWatch::AppendSigns(int32_t watch, std::vector<CounterSign>* signs) co
   for (const Group& group : groups_) {
     for (const Excursion& excursion : group.peers->excursions()) {
       const int32_t row = group.rows[static_cast<size_t>(excursion.unit)];
-      signs->push_back({HostOf(row), DeviceOf(row), watch, excursion, group.peers->units()});
+      signs->push_back({HostOf(row), DeviceOf(row), watch, excursion, group.peers->units(), tick_seconds_});
       signs->back().excursion.unit = row;
     }
   }

@@ -26,6 +26,7 @@ struct CounterSign {
   int32_t watch = -1;   // which metric, of the caller's
   Excursion excursion;  // its unit is that of the watch
   int32_t peers = 0;    // units compared
+  double tick_seconds = 1;
 };
 
 class MetricWatch {
@@ -83,6 +84,7 @@ class MetricWatch {
   std::vector<Unit> units_;
   std::vector<Group> groups_;
   int64_t ticks_ = 0;
+  double tick_seconds_ = 1;  // the newest
 };
 
 }  // namespace lockstep

@@ -131,5 +131,33 @@ TEST(MetricWatchTest, WithoutUnitsItKnowsNothing) {
   EXPECT_FALSE(watch.HasSigns());
 }
 
+// A counter that is read every 15 s tells of both ticks after a missing reading, while its peers tell of one.
+TEST(MetricWatchTest, ASlowReadingOverAGapIsNotCompared) {
+  for (const bool gap : {true, false}) {
+    MetricWatch watch("ib_transmit_wait_total", Metric::kIbTransmitWaitTotal, PeerGroupOptions());
+    for (int host = 0; host < kHosts; ++host) watch.AddUnit(host, "mlx5_0/1", -1);
+    Levels levels;
+    int tick = 0;
+    const auto run = [&](int ticks, double level) {
+      const std::vector<double> all(kHosts, level);
+      for (const int end = tick + ticks; tick < end; ++tick) {
+        watch.Step(levels.Draw(all), 15'000 * tick, 15, level > 0 ? 0 : 1);
+      }
+    };
+    for (int i = 0; i < 5; ++i) {
+      run(30, 20'000);
+      run(30, 0);
+    }
+    run(30, 20'000);
+    std::vector<float> pause(kHosts, 0);
+    if (gap) pause[4] = std::numeric_limits<float>::quiet_NaN();
+    watch.Step(pause, 15'000 * tick++, 15, 1);
+    ASSERT_FALSE(watch.HasSigns());
+    pause[4] = 10'000;
+    watch.Step(pause, 15'000 * tick++, 15, 1);
+    EXPECT_EQ(watch.HasSigns(), !gap);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -24,6 +24,7 @@ constexpr size_t kMostSigns = 8;           // kept of a case
 constexpr int64_t kGapMs = 8000;           // a silence worth counting
 constexpr int64_t kCoincidenceMs = 9000;   // around the moment at which the job got stuck
 constexpr double kChanceGaps = 0.05;       // expected in that time; with more, other signs are waited for
+constexpr double kChanceLoads = 0.05;      // expected so near to the harm; with more, a load explains nothing
 constexpr int64_t kCautionMs = 5000;       // so long
 constexpr int64_t kResettleMs = 60'000;    // after so long, what moved many at once is how things are
 constexpr int64_t kLongBeforeMs = 60'000;  // the harm of a sign shows late in a job of long steps
@@ -85,6 +86,10 @@ void PeerDetector::CollectSigns() {
   signs_.clear();
   for (int32_t i = 0; i < watches(); ++i) watches_[static_cast<size_t>(i)].AppendSigns(i, &signs_);
   common_.assign(signs_.size(), false);
+  // What a slow metric shows may have begun right after the reading before.
+  for (CounterSign& sign : signs_) {
+    sign.excursion.onset_ms -= static_cast<int64_t>(1000 * (sign.tick_seconds - fastest_tick_seconds_));
+  }
 }
 
 // Of few machines that deviate from each other, those whose own level changed while the others' did not.
@@ -240,65 +245,109 @@ bool PeerDetector::IsExplained(const CounterSign& sign) const {
   });
 }
 
+// True when so strong a load of a host, so near to the harm, is hardly there by chance.
+bool PeerDetector::IsNoChance(const CounterSign& sign, int64_t now_ms) const {
+  if (watch(sign.watch).traits().family != MetricFamily::kSoft) return true;
+  const int64_t apart_ms = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) + kCoincidenceMs;
+  return loads_.Expected(sign, apart_ms, static_cast<double>(hosts_.size()), now_ms) <= kChanceLoads;
+}
+
+// What the most surprising reading of a slow metric counts near to harm: there chance has as many looks as there are
+// readings of all machines in that time, as at a hang.
+double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
+  const double apart_seconds = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) / 1000.0;
+  const double looks = 1 + apart_seconds / sign.tick_seconds;
+  return sign.excursion.surprise /
+         EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
+                        options_.false_alarms_per_machine_day / kHangsPerMachineDay);
+}
+
 // What a sign counts, in alarms.
 double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) const {
   const double share = std::min(sign.excursion.share, kMostOfOne);
   if (!meaning.hard) return share * (meaning.may_harm ? 1 : kSoftWeight);
-  if (!hurt_ || activity_.stuck_since_ms() == 0) return share;
+  if (!hurt_) return share;
+  if (activity_.stuck_since_ms() == 0) {
+    return meaning.may_harm ? std::max(share, std::min(ShareAtHarm(sign), kMostOfOne)) : share;
+  }
   // Clocks rise to their ceiling while GPUs spin, each to its own.
   if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
   return IsTimely(sign) && IsIdle(sign) ? std::min(share * stuck_factor_, kMostOfOne) : share;
 }
 
-void PeerDetector::Interpret() {
+void PeerDetector::NoteLoads(int64_t now_ms) {
+  for (const CounterSign& sign : signs_) {
+    if (watch(sign.watch).traits().family == MetricFamily::kSoft) loads_.Note(sign, now_ms);
+  }
+  loads_.EndLook(now_ms);
+}
+
+void PeerDetector::Interpret(int64_t now_ms) {
   meanings_.clear();
   for (const CounterSign& sign : signs_) {
     Meaning& meaning = meanings_.emplace_back();
-    meaning.may_harm = IsTimely(sign) && !IsExplained(sign);
+    meaning.may_harm = IsTimely(sign) && !IsExplained(sign) && IsNoChance(sign, now_ms);
     meaning.hard = IsHard(sign, meaning.may_harm);
     meaning.weight = WeightOf(sign, meaning);
   }
+}
+
+// Adds up what a host's signs count, the strongest first. `serious`: only those that may accuse it, and load that began
+// together with one of them.
+PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t now_ms) const {
+  const auto accuses = [&](size_t i) {
+    const bool stays = signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]);
+    return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_harm && stays));
+  };
+  const auto belongs = [&](size_t i) {
+    if (!serious || meanings_[i].hard || meanings_[i].may_harm) return true;
+    return std::any_of(host.best.begin(), host.best.end(), [&](size_t j) {
+      return accuses(j) && std::abs(signs_[i].excursion.onset_ms - signs_[j].excursion.onset_ms) <= kTogetherMs;
+    });
+  };
+  Pool pool{.onset_ms = now_ms};
+  double sum = 0;
+  double soft = 0;
+  size_t counted = 0;
+  for (const size_t i : host.best) {
+    const Meaning& meaning = meanings_[i];
+    pool.witness = pool.witness || accuses(i);
+    pool.hard = pool.hard || (meaning.hard && meaning.weight >= kDeviating);
+    if (counted == kPooledMetrics || meaning.weight < kCounted || !belongs(i)) continue;
+    pool.onset_ms = std::min(pool.onset_ms, signs_[i].excursion.onset_ms);
+    // One foreign process loads several of a host's resources at once: those are one sign.
+    if (!meaning.hard && soft >= meaning.weight) continue;
+    ++counted;
+    sum += meaning.weight - (meaning.hard ? 0 : soft);
+    if (!meaning.hard) soft = meaning.weight;
+  }
+  pool.score = sum / (1 + kPerMetric * static_cast<double>(counted == 0 ? 0 : counted - 1));
+  return pool;
 }
 
 void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
   Host& host = hosts_[static_cast<size_t>(index)];
   std::stable_sort(host.best.begin(), host.best.end(),
                    [&](size_t a, size_t b) { return meanings_[a].weight > meanings_[b].weight; });
-  double pooled = 0;
-  double soft = 0;
-  bool witness = false;
-  bool hard = false;
-  size_t counted = 0;
-  int64_t onset_ms = now_ms;
-  for (const size_t i : host.best) {
-    const CounterSign& sign = signs_[i];
-    const Meaning& meaning = meanings_[i];
-    const bool deviates = meaning.weight >= kDeviating;
-    hard = hard || (deviates && meaning.hard);
-    witness = witness || (deviates && (meaning.hard || (meaning.may_harm && sign.excursion.sigmas >= kStillAway)));
-    if (counted == kPooledMetrics || meaning.weight < kCounted) continue;
-    onset_ms = std::min(onset_ms, sign.excursion.onset_ms);
-    // One foreign process loads several of a host's resources at once: those are one sign.
-    if (!meaning.hard && soft >= meaning.weight) continue;
-    ++counted;
-    pooled += meaning.weight - (meaning.hard ? 0 : soft);
-    if (!meaning.hard) soft = meaning.weight;
-  }
-  const double needed = 1 + kPerMetric * static_cast<double>(counted == 0 ? 0 : counted - 1);
-  const double score = pooled / needed;
   // Load that made the job slower for as long as an average over minutes needs has lasted that long itself.
-  const int64_t soft_ms = options_.min_soft_ms + (hurt_ ? activity_.hurt_lag_ms() : 0);
-  const bool lasts = now_ms - onset_ms >= (hard ? options_.min_pooled_ms : soft_ms);
-  if (score < 1 || !lasts || hosts_.size() < 2) {
+  const int64_t soft_ms = std::max(options_.min_soft_ms, hurt_ ? activity_.hurt_lag_ms() : 0);
+  const auto suffices = [&](const Pool& pool) {
+    return pool.score >= 1 && now_ms - pool.onset_ms >= (pool.hard ? options_.min_pooled_ms : soft_ms);
+  };
+  const Pool serious = AddUp(host, true, now_ms);
+  const Pool all = AddUp(host, false, now_ms);
+  const bool accused = serious.witness && suffices(serious);
+  if (hosts_.size() < 2 || (!accused && !suffices(all))) {
     // A case ends when little of it is left, so that it does not flicker.
-    if (score < kCounted) host.case_since_ms = 0;
+    if (all.score < kCounted) host.case_since_ms = 0;
     return;
   }
-  if (hard) {
+  const Pool& pool = accused ? serious : all;
+  if (accused && pool.hard) {
     host.broken_ms = now_ms;
-    host.broken_onset_ms = onset_ms;
+    host.broken_onset_ms = pool.onset_ms;
   }
-  Open(index, witness ? CaseKind::kAlarm : CaseKind::kSoft, score, now_ms);
+  Open(index, accused ? CaseKind::kAlarm : CaseKind::kSoft, pool.score, now_ms);
 }
 
 void PeerDetector::JudgeSilence(int64_t now_ms) {
@@ -319,10 +368,12 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
            host.last_ms >= stuck_ms - kCoincidenceMs + 1000;
   };
   const auto coincide = std::count_if(hosts_.begin(), hosts_.end(), together);
-  // Whoever stands out by other signs explains the hang already, and a gap at the time is chance.
-  bool explained = !cases_.empty();
+  // Whoever stands out by other signs explains the hang already, and a gap at the time is chance. Loads explain none.
+  bool explained =
+      std::any_of(cases_.begin(), cases_.end(), [](const MachineCase& found) { return found.kind != CaseKind::kSoft; });
   for (size_t i = 0; i < signs_.size() && !explained; ++i) {
-    explained = IsIdle(signs_[i]) && IsTimely(signs_[i]) && meanings_[i].weight >= kDeviating;
+    const bool of_device = IsIdle(signs_[i]) || (meanings_[i].hard && !common_[i]);
+    explained = of_device && IsTimely(signs_[i]) && meanings_[i].weight >= kDeviating;
   }
   const double gap_rate = static_cast<double>(gaps_ + 2) / static_cast<double>(std::max<int64_t>(1, seconds));
   const double chance = gap_rate * static_cast<double>(known * kCoincidenceMs) / 1000;
@@ -345,7 +396,8 @@ const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
                                  options_.false_alarms_per_machine_day / kHangsPerMachineDay);
   CollectSigns();
   SetCommonAside(now_ms);
-  Interpret();
+  NoteLoads(now_ms);
+  Interpret(now_ms);
   for (Host& host : hosts_) host.best.clear();
   for (Host& host : hosts_) host.has_signs = false;
   for (const CounterSign& sign : signs_) hosts_[static_cast<size_t>(sign.host)].has_signs = true;

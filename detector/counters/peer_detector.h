@@ -6,8 +6,12 @@
 //   metric beyond the first. Load of the host (CPU, pressure, disk, management network) is one sign however many
 //   metrics show it, and counts a quarter.
 // - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did, and
-//   counts in full then: a backup is no fault. More work than the peers do is no sign of a fault either, nor is a
+//   counts in full then: a backup is no fault. It must be more than what chance puts there (load_chance.h), and must
+//   not have ended. More work than the peers do is no sign of a fault either, nor is a
 //   little less of it (bytes, tensor activity) while the job fares well: that is a smaller share of the data.
+// - Slow metrics. What one reading of a metric that is read every 15 s surprises by (tail_record.h) suffices when the
+// job
+//   became slower at the time: the arithmetic is that of a hang, with all readings between the two moments for looks.
 // - Hangs. What stopped working at the very moment at which the job did needs only the evidence of one look at all
 //   machines (EvidenceInHang): something is at fault then.
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
@@ -17,7 +21,7 @@
 //   own past, while the others' did not, is accused, or nobody. One machine is never accused.
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the
 //   job got stuck at the same moment and nothing else explains that: neither another machine that fell silent nor one
-//   that stopped working.
+//   with a device that stands out.
 //
 // Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 200 bytes
 // per unit, at most max_units units and max_metrics metrics; the rest is refused and counted. Not thread-safe.
@@ -36,6 +40,7 @@
 #include "absl/types/span.h"
 #include "base/metric_catalog.h"
 #include "detector/counters/job_activity.h"
+#include "detector/counters/load_chance.h"
 #include "detector/counters/machine_alarm.h"
 #include "detector/counters/metric_grid.h"
 #include "detector/counters/metric_table.h"
@@ -139,6 +144,14 @@ class PeerDetector {
     double weight = 0;      // what it counts, in alarms
   };
 
+  // What the signs of one host come to.
+  struct Pool {
+    double score = 0;      // in alarms
+    int64_t onset_ms = 0;  // of what counts
+    bool witness = false;  // something in it may accuse
+    bool hard = false;     // a device does
+  };
+
   void CollectSigns();
   void SetCommonAside(int64_t now_ms);
   void NoteCommonShift(int32_t watch_index, bool up, const std::set<int32_t>& hosts);
@@ -148,8 +161,12 @@ class PeerDetector {
   bool IsIdle(const CounterSign& sign) const;
   bool IsTimely(const CounterSign& sign) const;
   bool IsExplained(const CounterSign& sign) const;
+  bool IsNoChance(const CounterSign& sign, int64_t now_ms) const;
+  double ShareAtHarm(const CounterSign& sign) const;
   double WeightOf(const CounterSign& sign, const Meaning& meaning) const;
-  void Interpret();
+  void NoteLoads(int64_t now_ms);
+  void Interpret(int64_t now_ms);
+  Pool AddUp(const Host& host, bool serious, int64_t now_ms) const;
   void JudgeHost(int32_t host, int64_t now_ms);
   void JudgeSilence(int64_t now_ms);
   void Open(int32_t host, CaseKind kind, double score, int64_t now_ms);
@@ -158,6 +175,7 @@ class PeerDetector {
   std::vector<MetricWatch> watches_;
   std::vector<Host> hosts_;
   JobActivity activity_;
+  LoadChance loads_;
   bool hurt_ = false;
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;

@@ -191,6 +191,65 @@ TEST(PeerDetectorTest, AMachineThatFallsSilentIsNamed) {
   EXPECT_EQ(alarms[0].metric_name, kSilenceName);
 }
 
+// Errors that are counted at all times and read every 15 s, on NVLinks of all hosts; `count` says how many a second.
+void AddErrors(MetricTable* table, const std::function<double(int host, int second)>& count) {
+  const MetricInfo* const info = FindMetric(Metric::kGpuNvlinkCrcErrorsTotal);
+  for (int host = 0; host < static_cast<int>(table->hosts.size()); ++host) {
+    MetricSeries series{.host = host, .device = "gpu0", .name = std::string(info->name)};
+    series.metric = Metric::kGpuNvlinkCrcErrorsTotal;
+    double total = 1000;
+    for (int second = 0; second < kSeconds; ++second) {
+      total += count(host, second);
+      if (second % 15 != 5) continue;
+      series.time_ms.push_back(1'000'000 + 1000 * second);
+      series.value.push_back(std::floor(total));
+    }
+    table->series.push_back(std::move(series));
+  }
+}
+
+TEST(PeerDetectorTest, OneReadingOfManyErrorsSufficesWhereTheJobSuffers) {
+  const auto errors = [](int host, int second) { return host == 3 && second >= kOnset ? 40.0 : 0; };
+  MetricTable slower = Job(32, 16, Slower(Unchanged));
+  AddErrors(&slower, errors);
+  const std::vector<MachineAlarm> alarms = DetectMachines(slower, {});
+  ASSERT_EQ(Accused(alarms), std::vector<int32_t>{3});
+  EXPECT_LE(alarms[0].alarm_ms, 1'000'000 + 1000 * (kOnset + 20)) << "read 5 and 20 s after the onset";
+  // Where the job fares well, a second reading has to agree.
+  MetricTable well = Job(32, 16);
+  AddErrors(&well, errors);
+  const std::vector<MachineAlarm> later = DetectMachines(well, {});
+  ASSERT_EQ(Accused(later), std::vector<int32_t>{3});
+  EXPECT_GE(later[0].alarm_ms, 1'000'000 + 1000 * (kOnset + 20));
+  MetricTable once = Job(32, 16);
+  AddErrors(&once, [](int host, int second) { return host == 3 && second == kOnset ? 600.0 : 0; });
+  EXPECT_EQ(Accused(DetectMachines(once, {})), std::vector<int32_t>());
+}
+
+TEST(PeerDetectorTest, ErrorsThatComeOnManyReadingsAreNoSurpriseWhereTheJobSuffers) {
+  Random random(3);
+  MetricTable table = Job(32, 16, Slower(Unchanged));
+  AddErrors(&table, [&random](int, int) { return random.Unit() < 0.002 ? 600.0 : 0; });
+  EXPECT_EQ(Accused(DetectMachines(table, {})), std::vector<int32_t>());
+}
+
+// Hosts that are loaded for a quarter of a minute now and then; the job becomes slower at some moment.
+TEST(PeerDetectorTest, AmongHostsThatAreOftenLoadedALoadExplainsNothing) {
+  const auto loaded = [](int host, int second, Metric metric, double value) {
+    const bool now = (second + 37 * host) % 240 < 18 && second >= 100;
+    return metric == Metric::kHostCpuBusyRatio && now ? 4 * value : value;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(60, 17, Slower(loaded)), {})), std::vector<int32_t>());
+}
+
+TEST(PeerDetectorTest, ALoadThatEndedWhileTheJobStillSuffersExplainsNothing) {
+  const auto passing = [](int host, int second, Metric metric, double value) {
+    const bool now = second >= kOnset - 14 && second < kOnset + 4;
+    return host == 3 && metric == Metric::kHostCpuBusyRatio && now ? 4 * value : value;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 18, Slower(passing)), {})), std::vector<int32_t>());
+}
+
 TEST(PeerDetectorTest, BrokenOnPurposeItAccusesTheWrongMachine) {
   const MetricTable table = Job(16, 9, Scale(1, 1, Metric::kGpuPowerWatts, 0.5));
   EXPECT_EQ(Accused(DetectMachines(table, {.sabotage_accuse_neighbour = true})), std::vector<int32_t>{2});

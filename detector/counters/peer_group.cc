@@ -16,13 +16,14 @@ constexpr size_t kFewestValues = 3;
 constexpr double kCalmShare = 1.0 / 3;  // of the evidence: from here on nothing is learnt from a unit
 constexpr double kAwayShare = 0.5;
 constexpr double kMostShares = 5;     // of the evidence, at which sums stop growing
-constexpr double kLargestStep = 0.4;  // of the evidence, however long a tick is
+constexpr double kLargestStep = 0.4;  // of the evidence, however long a tick is, unless one reading is a surprise
 constexpr double kWildest = 4;        // residuals count no more than so many sigma when noise is learnt
 constexpr double kYoungReach = 3;     // spreads that a baseline may move while its phase is new
 constexpr uint16_t kYoungTicks = 20;
 constexpr uint16_t kResettledTicks = 10;
 constexpr double kEstablishedSeconds = 120;
-constexpr int64_t kWarmUpTicks = 20;
+constexpr double kWarmUpTicks = 20;  // or, of slow metrics, as many as kEstablishedSeconds hold
+constexpr double kFewestWarmUpTicks = 8;
 constexpr uint16_t kMostSeen = 60'000;
 // A healthy machine's normal score among its peers, at most: 1e-7 of them stand further out.
 constexpr double kNaturalScore = 5.2;
@@ -129,6 +130,8 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   tick.farthest = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
   const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
   tick.limits = {.tick = options_.evidence * std::min(kLargestStep, share), .total = kMostShares * options_.evidence};
+  tick.is_slow = share >= 1;
+  tick.warm_up = std::clamp(kEstablishedSeconds / tick_seconds, kFewestWarmUpTicks, kWarmUpTicks);
   tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
   tick.regime = regime;
   tick.established = std::max<double>(kYoungTicks, kEstablishedSeconds / tick_seconds);
@@ -217,6 +220,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
                            .net = IsNet(unit, side == 0, tick),
                            .net_change = AddsUp(tick) ? NetChange(unit) : 0,
                            .share = share,
+                           .surprise = unit.surprise[side],
                            .level = value,
                            .median = tick.median,
                            .excess = unit.excess,
@@ -224,6 +228,29 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
                            .own_shift = (unit.recent - unit.usual) / own,
                            .onset_ms = unit.evidence.onset_ms(side)});
   }
+}
+
+// Adds to the evidence what the newest value says. A value that covers as much time as an alarm has to last may say as
+// much as it surprises.
+void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
+  const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
+  EvidenceLimits limits = tick.limits;
+  double surprise = 0;
+  const int side = raw > 0 ? 0 : 1;
+  if (tick.is_slow) {
+    surprise = record_[side].SurpriseOf(std::abs(raw), 1 / (tick.inflation * tick.inflation));
+    limits.tick = std::max(limits.tick, surprise);
+    if (!unit.away) {
+      record_[side].Add(std::abs(raw));
+      record_[1 - side].Add(0);
+    }
+  }
+  if (static_cast<double>(ticks_) <= tick.warm_up) return;
+  unit.evidence.Add(score, tick.time_ms, limits);
+  for (int s = 0; s < ChangeEvidence::kSides; ++s) {
+    if (unit.evidence.Of(s) <= 0) unit.surprise[s] = 0;
+  }
+  unit.surprise[side] = std::max(unit.surprise[side], static_cast<float>(surprise));
 }
 
 void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime) {
@@ -238,7 +265,9 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   away_ = 0;
   for (size_t i = 0; i < units_.size(); ++i) {
     Unit& unit = units_[i];
-    if (std::isnan(values[i])) {
+    const bool comparable = unit.known || !tick.is_slow || !traits_.is_rate;
+    unit.known = !std::isnan(values[i]);
+    if (!unit.known || !comparable) {
       away_ += unit.away ? 1 : 0;
       continue;
     }
@@ -248,8 +277,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     const double young = tick.between / (1 + unit.seen[tick.phase]);
     const double sigma = std::hypot(std::max(noise * tick.inflation, tick.resolution), young);
     const double raw = residual * tick.spread / sigma;
-    const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
-    if (ticks_ > kWarmUpTicks) unit.evidence.Add(score, time_ms, tick.limits);
+    Judge(unit, raw, tick);
     const double evidence = unit.evidence.Most();
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;

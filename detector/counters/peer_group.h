@@ -12,13 +12,14 @@
 //    independent (the effective sample size, measured); and wider still while the phase is new to the unit.
 // 4. Evidence adds up in either direction, for gross changes and subtle ones (change_evidence.h). No tick adds more
 // than
-//    its share, so that an alarm needs min_persistence at least.
+//    its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds what one
+//    reading surprises by at most (tail_record.h); of counters it is compared only when the reading before is known.
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
 //    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net).
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
-// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 140 bytes per
+// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 150 bytes per
 // unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
@@ -33,6 +34,7 @@
 #include "detector/counters/change_evidence.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
+#include "detector/counters/tail_record.h"
 
 namespace lockstep {
 
@@ -48,6 +50,7 @@ struct Excursion {
   bool net = true;        // false while it may be work that the unit only sampled at another moment than its peers
   double net_change = 0;  // of work: what the unit does more than its usual part of what its peers do, as a share of it
   double share = 0;       // of the evidence that an alarm needs; 1 = enough
+  double surprise = 0;    // of one reading, in nats: the greatest since the onset (tail_record.h)
   double level = 0;       // of the unit, newest
   double median = 0;      // of its peers
   double excess = 0;      // recent mean distance to where the unit should be, in the metric's unit
@@ -88,10 +91,12 @@ class PeerGroup {
   struct Unit {
     int32_t host = -1;
     bool away = false;
+    bool known = false;  // had a value in the newest tick
     bool has_usual = false;
     uint16_t seen[PhaseTable::kPhases] = {};  // ticks, saturating
     float baseline[PhaseTable::kPhases] = {};
     ChangeEvidence evidence;
+    float surprise[ChangeEvidence::kSides] = {};
     float own_noise = 1;  // over the noise of the group
     float block_sum = 0;  // of residuals, in noise
     uint8_t block_ticks = 0;
@@ -123,6 +128,8 @@ class PeerGroup {
     int phase = 0;
     int inherited_from = 0;
     int64_t time_ms = 0;
+    bool is_slow = false;  // as long as an alarm has to last, or longer
+    double warm_up = 0;    // ticks before anything is judged
   };
 
   bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
@@ -130,6 +137,7 @@ class PeerGroup {
   void Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick);
   void AddUp(Unit& unit, double value, bool calm, const Tick& tick) const;
   bool AddsUp(const Tick& tick) const;
+  void Judge(Unit& unit, double raw, const Tick& tick);
   double NetChange(const Unit& unit) const;
   bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
@@ -146,6 +154,7 @@ class PeerGroup {
   double magnitude_ = 0;  // slow mean of |value|
   double wander_ = 1;     // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
   double blocks_ = 0;
+  TailRecord record_[ChangeEvidence::kSides];  // of what units deviated by, in slow metrics
   double median_ = std::numeric_limits<double>::quiet_NaN();
   double mean_ = std::numeric_limits<double>::quiet_NaN();
   std::vector<float> scratch_;

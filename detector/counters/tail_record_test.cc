@@ -1,0 +1,74 @@
+#include "detector/counters/tail_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "base/random.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+TEST(TailRecordTest, ACounterThatNeverMovedSurprisesByItsHistoryAndByHowFarItGoes) {
+  TailRecord record;
+  for (int i = 0; i < 9999; ++i) record.Add(0);
+  EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000) + std::log(1000 / std::sqrt(2)), 1e-3);
+  EXPECT_NEAR(record.SurpriseOf(0, 1), 0, 1e-9);
+  EXPECT_NEAR(record.SurpriseOf(1000, 0.5), std::log(5000) + std::log(1000 / std::sqrt(2)), 1e-3);
+}
+
+TEST(TailRecordTest, AnEarlierBrokenMachineCostsLittle) {
+  TailRecord record;
+  for (int i = 0; i < 9990; ++i) record.Add(0);
+  for (int i = 0; i < 9; ++i) record.Add(2000);
+  EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000 / 10.0), 1e-3);
+}
+
+TEST(TailRecordTest, KnowsNothingAtFirst) {
+  const TailRecord record;
+  EXPECT_LE(record.SurpriseOf(1, 1), 0);
+  EXPECT_LE(record.SurpriseOf(100, 1), std::log(100));
+}
+
+// The chance counted over all earlier readings, one by one.
+double SlowSurprise(const std::vector<double>& earlier, double size) {
+  const auto reached = std::count_if(earlier.begin(), earlier.end(), [size](double other) { return other >= size; });
+  const double most = std::max(1.0, *std::max_element(earlier.begin(), earlier.end()));
+  const double chance = (static_cast<double>(reached) + 1) / (static_cast<double>(earlier.size()) + 1);
+  return std::log(std::max(1.0, size / most)) - std::log(chance);
+}
+
+// Whatever the distribution, a surprise of x nats comes about e^-x times as often as there are readings, or less.
+TEST(TailRecordTest, IsAsRareAsItSaysForAnyDistribution) {
+  Random random(1);
+  const std::vector<std::function<double()>> draws = {
+      [&] { return std::abs(random.Gaussian()); },
+      [&] { return std::pow(random.Unit(), -1 / 1.5); },  // Pareto with a mean and no variance
+      [&] { return random.Unit() < 0.01 ? 50 * random.Unit() : 0; },
+  };
+  for (size_t kind = 0; kind < draws.size(); ++kind) {
+    TailRecord record;
+    std::vector<double> earlier;
+    int beyond[2] = {};
+    constexpr int kReadings = 40'000;
+    for (int i = 0; i < kReadings; ++i) {
+      const double size = draws[kind]();
+      const double surprise = record.SurpriseOf(size, 1);
+      if (i > 0 && i % 500 == 0) {
+        EXPECT_LE(surprise, SlowSurprise(earlier, size) + 1e-9) << "sorted too far out";
+      }
+      beyond[0] += surprise >= 4 ? 1 : 0;
+      beyond[1] += surprise >= 7 ? 1 : 0;
+      record.Add(size);
+      earlier.push_back(size);
+    }
+    EXPECT_LT(beyond[0], 1.3 * kReadings * std::exp(-4)) << kind;
+    EXPECT_LT(beyond[1], 2 * kReadings * std::exp(-7)) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
