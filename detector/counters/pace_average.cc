@@ -6,9 +6,12 @@
 namespace lockstep {
 namespace {
 
-constexpr double kUsualSwing = 0.02;  // of the level, until it is known
+constexpr double kUsualSwing = 0.02;    // of the level, until it is known
+constexpr double kPriorAverages = 0.5;  // what that counts: half an average that has nothing in common with others
 
 }  // namespace
+
+PaceAverage::PaceAverage() { swing_.fill(kUsualSwing * kUsualSwing); }
 
 size_t PaceAverage::ShortestTicks(double tick_seconds) {
   return static_cast<size_t>(std::max(1.0, std::ceil(kShortest / tick_seconds)));
@@ -30,9 +33,9 @@ void PaceAverage::Add(double value) {
 void PaceAverage::LearnSwing(double usual, double weight) {
   if (usual <= 0) return;
   for (size_t ticks = 1; ticks <= full_; ++ticks) {
-    if (swing_[ticks] == 0) swing_[ticks] = kUsualSwing * kUsualSwing;
     const double off = MeanOf(ticks) / usual - 1;
-    swing_[ticks] += weight * (off * off - swing_[ticks]);
+    const double all = static_cast<double>(++learnt_[ticks]) + kPriorAverages * static_cast<double>(ticks);
+    swing_[ticks] += std::max(weight, 1 / all) * (off * off - swing_[ticks]);
     lows_[ticks].block = std::max(lows_[ticks].block, static_cast<float>(-off));
   }
   if (++block_ticks_ == kBlockTicks) EndBlock(weight);

@@ -11,13 +11,14 @@
 // slower. The last block of kBlockTicks and the one under way are no "before", so that a job that slows down does not
 // hide in it. An average counts only when all of it was sampled since the job last stood still.
 //
-// Cost: O(ticks in kLongest) per tick. Memory: 6 KB. Not thread-safe.
+// Cost: O(ticks in kLongest) per tick. Memory: 7 KB. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace lockstep {
 
@@ -36,6 +37,8 @@ class PaceAverage {
   static constexpr double kRipples = 3;
   static constexpr double kMoreThanEver = 1.25;
   static constexpr int kBlockTicks = 64;
+
+  PaceAverage();
 
   void Add(double value);
   // Takes what the averages are now for swing around `usual`, of which the newest part counts `weight`.
@@ -64,8 +67,9 @@ class PaceAverage {
 
   std::array<double, kMostTicks> newest_ = {};    // a ring
   std::array<double, kMostTicks + 1> sums_ = {};  // of the newest so many
-  // Mean square of average / usual - 1, by length; 0 = not known.
+  // Mean square of average / usual - 1, by length, and from how many ticks it is known.
   std::array<double, kMostTicks + 1> swing_ = {};
+  std::array<uint64_t, kMostTicks + 1> learnt_ = {};
   std::array<Lows, kMostTicks + 1> lows_ = {};
   int block_ticks_ = 0;
   size_t next_ = 0;
