@@ -17,6 +17,8 @@ constexpr double kDeviating = 0.5;  // share of the evidence from which a machin
 constexpr double kCounted = 0.3;    // from which a metric adds to the pool
 constexpr double kMostOfOne = 4;    // what one metric can add, in alarms
 constexpr int32_t kFewHosts = 3;
+constexpr int32_t kAllWork = CommonShift::kAllWork;
+constexpr std::pair<int32_t, bool> kAnyWay = {-2, false};
 constexpr int32_t kSomeHosts = 8;          // from here on two may fail at once
 constexpr double kOwnShift = 5;            // deviations of its own past
 constexpr double kOwnShiftRatio = 3;       // over the next
@@ -115,14 +117,21 @@ std::vector<int32_t> PeerDetector::OwnChange(const std::vector<size_t>& signs) c
   return {first};
 }
 
+// Errors, waits and states of devices: that many show them, as everybody does around a hang, says nothing of the rest
+// of a machine. Work and load that moved on many machines have moved other things there as well.
+bool PeerDetector::IsOwnAffair(const std::pair<int32_t, bool>& way) const {
+  if (way.first == kAllWork) return false;
+  const MetricTraits& traits = watch(way.first).traits();
+  return traits.family == MetricFamily::kDevice && !traits.is_work();
+}
+
 // Signs that more machines show at once, in one metric and direction, than can be faulty independently; and whatever
-// else began on those machines at the time.
+// else began on those machines at the time, unless it is IsOwnAffair.
 void PeerDetector::SetCommonAside(int64_t now_ms) {
   const auto machines = static_cast<int32_t>(hosts_.size());
   const int32_t least = machines < kSomeHosts ? 1 : 2;
   const int32_t most = std::max(least, static_cast<int32_t>(options_.most_at_once * machines));
   common_shifts_.clear();
-  constexpr int32_t kAllWork = CommonShift::kAllWork;
   std::map<std::pair<int32_t, bool>, std::set<int32_t>> same_way;
   std::map<int32_t, std::vector<size_t>> of_metric;
   for (size_t i = 0; i < signs_.size(); ++i) {
@@ -139,7 +148,8 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
       continue;
     }
     if (since_ms == 0) since_ms = now_ms;
-    for (const int32_t host : hosts) hosts_[static_cast<size_t>(host)].common_ms = now_ms;
+    for (const int32_t host : hosts)
+      hosts_[static_cast<size_t>(host)].common_ms[IsOwnAffair(way) ? way : kAnyWay] = now_ms;
     NoteCommonShift(way.first, way.second, hosts);
     if (now_ms - since_ms >= kResettleMs) {
       for (size_t i = 0; i < watches_.size(); ++i) {
@@ -151,8 +161,10 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
   }
   for (size_t i = 0; i < signs_.size(); ++i) {
     const CounterSign& sign = signs_[i];
-    const int64_t common_ms = hosts_[static_cast<size_t>(sign.host)].common_ms;
-    common_[i] = common_ms != 0 && sign.excursion.onset_ms <= common_ms + kTogetherMs;
+    for (const auto& [way, common_ms] : hosts_[static_cast<size_t>(sign.host)].common_ms) {
+      const bool concerned = way == kAnyWay || way == std::pair(sign.watch, sign.excursion.up);
+      if (concerned && sign.excursion.onset_ms <= common_ms + kTogetherMs) common_[i] = true;
+    }
   }
   if (machines <= kFewHosts) SetAmbiguousAside(of_metric);
   common_signs_ = static_cast<int>(std::count(common_.begin(), common_.end(), true));
@@ -402,7 +414,7 @@ const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
   for (Host& host : hosts_) host.has_signs = false;
   for (const CounterSign& sign : signs_) hosts_[static_cast<size_t>(sign.host)].has_signs = true;
   for (Host& host : hosts_) {
-    if (!host.has_signs) host.common_ms = 0;
+    if (!host.has_signs) host.common_ms.clear();
   }
   for (size_t i = 0; i < signs_.size(); ++i) {
     if (common_[i] || !signs_[i].excursion.net) continue;

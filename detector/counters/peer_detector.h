@@ -15,8 +15,8 @@
 // - Hangs. What stopped working at the very moment at which the job did needs only the evidence of one look at all
 //   machines (EvidenceInHang): something is at fault then.
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
-//   work, the cause is common: nothing that began on them at the time accuses anybody, and after a minute their new
-//   places are the usual ones.
+//   work, the cause is common: it accuses nobody, nor does anything else that began on them at the time if it is work
+//   or load; and after a minute their new places are the usual ones.
 // - Few machines. Of two or three machines the median cannot tell which one changed: then the one whose level left its
 //   own past, while the others' did not, is accused, or nobody. One machine is never accused.
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the
@@ -130,7 +130,8 @@ class PeerDetector {
     int64_t last_ms = 0;  // newest sample of any metric; 0 = none yet
     CaseKind kind = CaseKind::kAlarm;
     int64_t case_since_ms = 0;  // 0 = no case
-    int64_t common_ms = 0;      // when it last went where too many went; 0 = since it last had no signs, never
+    // When it last went where too many went, by metric and direction; since it last had no signs.
+    std::map<std::pair<int32_t, bool>, int64_t> common_ms;
     bool has_signs = false;
     int64_t broken_ms = 0;        // when a device of it was last enough to accuse it; 0 = never
     int64_t broken_onset_ms = 0;  // when that began
@@ -153,6 +154,7 @@ class PeerDetector {
   };
 
   void CollectSigns();
+  bool IsOwnAffair(const std::pair<int32_t, bool>& way) const;
   void SetCommonAside(int64_t now_ms);
   void NoteCommonShift(int32_t watch_index, bool up, const std::set<int32_t>& hosts);
   void SetAmbiguousAside(const std::map<int32_t, std::vector<size_t>>& of_metric);

@@ -226,6 +226,13 @@ TEST(PeerDetectorTest, OneReadingOfManyErrorsSufficesWhereTheJobSuffers) {
   EXPECT_EQ(Accused(DetectMachines(once, {})), std::vector<int32_t>());
 }
 
+// Errors and waits are everybody's when a job gets into trouble; a GPU that works less is one machine's all the same.
+TEST(PeerDetectorTest, ErrorsOfManyMachinesHideNoBrokenDevice) {
+  MetricTable table = Job(32, 16, Scale(5, 1, Metric::kGpuPowerWatts, 0.5));
+  AddErrors(&table, [](int host, int second) { return host < 12 && second >= kOnset - 15 ? 40.0 : 0; });
+  EXPECT_EQ(Accused(DetectMachines(table, {})), std::vector<int32_t>{5});
+}
+
 TEST(PeerDetectorTest, ErrorsThatComeOnManyReadingsAreNoSurpriseWhereTheJobSuffers) {
   Random random(3);
   MetricTable table = Job(32, 16, Slower(Unchanged));
