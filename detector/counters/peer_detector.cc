@@ -298,7 +298,8 @@ void PeerDetector::Interpret(int64_t now_ms) {
   meanings_.clear();
   for (const CounterSign& sign : signs_) {
     Meaning& meaning = meanings_.emplace_back();
-    meaning.may_harm = IsTimely(sign) && !IsExplained(sign) && IsNoChance(sign, now_ms);
+    const bool more_work = sign.excursion.up && watch(sign.watch).traits().is_work();
+    meaning.may_harm = !more_work && IsTimely(sign) && !IsExplained(sign) && IsNoChance(sign, now_ms);
     meaning.hard = IsHard(sign, meaning.may_harm);
     meaning.weight = WeightOf(sign, meaning);
   }

@@ -178,6 +178,13 @@ TEST(PeerDetectorTest, ALittleLessTrafficAccusesOnlyWhereTheJobSuffersFromIt) {
   EXPECT_EQ(Accused(DetectMachines(Job(60, 9, less(0.6, kOnset)), {})), std::vector<int32_t>{5});
 }
 
+TEST(PeerDetectorTest, MoreWorkAccusesNotEvenWhereTheJobSuffers) {
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 8, Slower(Scale(3, 1, Metric::kIbTransmitBytesTotal, 1.3))), {})),
+            std::vector<int32_t>());
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 8, Slower(Scale(3, 1, Metric::kIbTransmitBytesTotal, 0.6))), {})),
+            std::vector<int32_t>({3}));
+}
+
 TEST(PeerDetectorTest, OfTwoMachinesOnlyTheOneThatLeftItsOwnPastIsNamed) {
   EXPECT_EQ(Accused(DetectMachines(Job(3, 7, Scale(1, 1, Metric::kGpuPowerWatts, 0.3)), {})), std::vector<int32_t>{1});
 }
