@@ -140,7 +140,8 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   const StepProfile profile = StructuralProfile(analysis);
   const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, profile.places, which); };
   std::vector<Verdict> structural = FindStructural(profile, gain, options.min_cost);
-  report.verdicts = FindTraceHangs(evidence.trace, evidence.events, HasPassingStalls(structural));
+  TraceHangFindings hangs = FindTraceHangs(evidence.trace, evidence.events, HasPassingStalls(structural));
+  report.verdicts = std::move(hangs.verdicts);
   const bool hung = !report.verdicts.empty();
   for (Verdict& verdict : structural) {
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
@@ -153,12 +154,13 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   std::string not_judged = WhyNotJudged(analysis);
-  report.state = StateOf(report, not_judged.empty());
+  report.state = StateOf(report, not_judged.empty() && hangs.open_question.empty());
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),
                .duty_of_host = DutiesOfHosts(evidence.trace, analysis.roles, evidence.metrics.hosts),
                .places = &options.places},
               &report);
+  if (!hangs.open_question.empty()) Abstain(std::move(hangs.open_question), &report);
   if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
   return report;
 }

@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "detector/progress/precedents.h"
 #include "detector/progress/strong_components.h"
+#include "detector/progress/unrecorded_ranks.h"
 #include "detector/progress/wait_clocks.h"
 #include "detector/progress/wait_graph.h"
 
@@ -171,7 +173,7 @@ class Search {
     for (const int32_t node : nodes) {
       if (!graph_.IsStanding(node)) continue;
       AddInside(graph_.At(node), &inside);
-      AddUnrecorded(graph_.At(node), &hang.unrecorded);
+      AddUnrecorded(trace_, graph_.At(node), &hang.unrecorded);
     }
     if (!hang.unrecorded.empty()) {
       hang.kind = TraceHangKind::kNotEntered;
@@ -193,35 +195,6 @@ class Search {
       }
       if (members[m] >= 0) inside->insert(members[m]);
     }
-  }
-
-  // The numbers of the ranks that left no record. Members of a group lie at a constant distance.
-  void AddUnrecorded(const Standing& standing, std::vector<int32_t>* numbers) const {
-    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(standing.communicator)].members;
-    for (const int32_t member : standing.unrecorded) {
-      const int32_t rank = members[static_cast<size_t>(member)];
-      const int32_t number = rank >= 0 ? trace_.ranks[static_cast<size_t>(rank)].rank : Interpolate(members, member);
-      if (number >= 0) numbers->push_back(number);
-    }
-    std::sort(numbers->begin(), numbers->end());
-    numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
-  }
-
-  int32_t Interpolate(const std::vector<int32_t>& members, int32_t member) const {
-    if (trace_.missing_ranks.size() == 1) return trace_.missing_ranks[0];
-    std::vector<std::pair<int32_t, int32_t>> known;  // communicator rank, rank
-    for (size_t m = 0; m < members.size(); ++m) {
-      if (members[m] >= 0) {
-        known.push_back({static_cast<int32_t>(m), trace_.ranks[static_cast<size_t>(members[m])].rank});
-      }
-    }
-    if (known.size() < 2) return -1;
-    const int32_t span = known.back().first - known.front().first;
-    const int32_t stride = (known.back().second - known.front().second) / span;
-    const bool regular = std::all_of(known.begin(), known.end(), [&](const auto& k) {
-      return k.second - known.front().second == stride * (k.first - known.front().first);
-    });
-    return regular ? known.front().second + stride * (member - known.front().first) : -1;
   }
 
   // The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
@@ -372,8 +345,7 @@ class Search {
     }
   }
 
-  TraceEnd Judge() const {
-    if (!frontier_.any_open()) return TraceEnd::kFinished;
+  TraceEnd Judge() {
     if (found_.hangs.empty()) return TraceEnd::kMoving;
     if (clocks_.looked_at) return TraceEnd::kHung;  // only long waits were kept
     for (const TraceHang& hang : found_.hangs) {
@@ -382,7 +354,36 @@ class Search {
     if (stalls_pass_ && std::any_of(found_.hangs.begin(), found_.hangs.end(), MayBeStall)) return TraceEnd::kMoving;
     const double unexplained = static_cast<double>(found_.free_ranks) / static_cast<double>(ranks_);
     const double most = frontier_.lost_share() > 0 ? kMaxUnexplainedWithLosses : kMaxUnexplained;
-    return unexplained <= most && CausesAreFew() ? TraceEnd::kHung : TraceEnd::kMoving;
+    if (unexplained > most || !CausesAreFew()) return TraceEnd::kMoving;
+    return KeepUnprecedented() ? TraceEnd::kHung : TraceEnd::kOpen;
+  }
+
+  // Drops causes that may be passing lateness, unless that leaves none: then all are kept, and nothing is known.
+  bool KeepUnprecedented() {
+    if (!HasPrecedents(frontier_)) return true;
+    const Precedents precedents(frontier_);
+    for (TraceHang& hang : found_.hangs) hang.longest_ever = !MayBeStall(hang) || LastsLongest(precedents, hang);
+    const auto passing = [](const TraceHang& hang) { return !hang.longest_ever; };
+    if (std::all_of(found_.hangs.begin(), found_.hangs.end(), passing)) return false;
+    std::erase_if(found_.hangs, passing);
+    return true;
+  }
+
+  bool LastsLongest(const Precedents& precedents, const TraceHang& hang) const {
+    std::vector<char> inside = VictimsOf(hang);
+    for (const int32_t rank : hang.ranks) inside[static_cast<size_t>(rank)] = 1;
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (inside[rank] != 0 && precedents.WaitsLongest(rank)) return true;
+    }
+    if (hang.kind == TraceHangKind::kTransfer) {
+      return std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
+        return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
+               precedents.TransfersLongest(standing);
+      });
+    }
+    return !hang.ranks.empty() && std::all_of(hang.ranks.begin(), hang.ranks.end(), [&](int32_t rank) {
+      return precedents.AbsentLongest(static_cast<size_t>(rank));
+    });
   }
 
   bool IsGone(int32_t rank) const { return Gone(trace_.ranks[static_cast<size_t>(rank)].process_state); }

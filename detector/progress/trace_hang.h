@@ -9,10 +9,11 @@
 //   - an operation that all members stand in: the transfer is stuck, or the calls differ;
 //   - a cycle: ranks that entered different operations and wait for each other.
 // Clock-free but for ages on one host. Records that merely stop are told from a hang by three facts: in a hang
-// (almost) every rank waits or is waited for, the causes are few, and where the recorder says when it last looked
-// (TraceRank::last_seen_ns), the wait is longer than anything usual, and nothing else counts. Our own composition of
-// rules A and B of the flight-recorder analyses, Mycroft's dependency states (SOSP'25 section 4) and the
-// cross-collective chains of NCCLX. Cost O(operations + members of stuck operations). Pure.
+// (almost) every rank waits or is waited for, the causes are few, and something lasts longer than ever before: where
+// the recorder says when it last looked (TraceRank::last_seen_ns), the wait, by far, and nothing else counts; elsewhere
+// a wait, a transfer or an absence (Precedents). Our own composition of rules A and B of the flight-recorder analyses,
+// Mycroft's dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX. Cost O(operations + members
+// of stuck operations). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_H_
@@ -40,14 +41,16 @@ struct TraceHang {
   int32_t communicator = -1;        // where the others wait, or stand
   uint64_t sequence = 0;
   OperationKind operation = OperationKind::kUnknown;
-  int32_t waiting = 0;    // ranks at that operation
-  int32_t victims = 0;    // ranks that wait, directly or over others
-  int64_t waited_ns = 0;  // the longest time inside that one host's clock shows; 0 = not known
+  int32_t waiting = 0;        // ranks at that operation
+  int32_t victims = 0;        // ranks that wait, directly or over others
+  int64_t waited_ns = 0;      // the longest time inside that one host's clock shows; 0 = not known
+  bool longest_ever = false;  // unlike anything before (Precedents); not looked at where other things tell a hang
 };
 
 enum class TraceEnd : uint8_t {
   kFinished,  // nothing is open
   kMoving,    // operations are open because the records end: the job was under way
+  kOpen,      // almost all wait for few, as in a hang or in a moment of a job under way: nothing tells which
   kHung,
 };
 

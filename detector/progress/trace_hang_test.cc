@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/random.h"
 #include "detector/input.h"
+#include "detector/progress/precedents.h"
+#include "detector/progress/trace_frontier.h"
 #include "detector/progress/trace_hang_verdict.h"
 #include "detector/testing/scripted_job.h"
 #include "detector/trace/trace.h"
@@ -43,6 +46,56 @@ std::set<int32_t> Accused(const std::vector<Verdict>& verdicts) {
   return ranks;
 }
 
+std::vector<Verdict> VerdictsOf(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
+  return FindTraceHangs(trace, events, stalls_pass).verdicts;
+}
+
+int64_t LastMoment(const Trace& trace, size_t rank) {
+  int64_t last_ns = 0;
+  for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+    last_ns = std::max({last_ns, operation.enqueue_ns, operation.start_ns, operation.end_ns});
+  }
+  return last_ns;
+}
+
+// Somebody looked at every rank so long after its last record.
+void LookAfter(int64_t after_ns, Trace* trace) {
+  for (size_t rank = 0; rank < trace->ranks.size(); ++rank) {
+    trace->ranks[rank].last_seen_ns = LastMoment(*trace, rank) + after_ns;
+  }
+}
+
+constexpr int64_t kLongAfterNs = 60'000'000'000;
+
+// The hosts of ranks that stand somewhere call one more operation so long after the last record of theirs.
+void CallOneMore(int64_t after_ns, Trace* trace) {
+  for (size_t rank = trace->ranks.size(); rank-- > 0;) {
+    const absl::Span<const TraceOperation> operations = trace->OperationsOf(rank);
+    if (operations.empty() || operations.back().finished()) continue;
+    TraceOperation next = operations.back();
+    ++next.sequence;
+    next.enqueue_ns = LastMoment(*trace, rank) + after_ns;
+    next.start_ns = kNoTime;
+    const auto end = static_cast<std::ptrdiff_t>(trace->first_operation[rank + 1]);
+    trace->operations.insert(trace->operations.begin() + end, next);
+    for (size_t r = rank + 1; r < trace->first_operation.size(); ++r) ++trace->first_operation[r];
+  }
+}
+
+// What records tell that were looked at long after everything came to rest. Without the look they tell no more, and
+// often nothing; a dump of active work tells the same without.
+std::vector<Verdict> FindLong(Trace trace, ScriptedRecords records) {
+  const std::vector<Verdict> without = VerdictsOf(trace, {}, false);
+  LookAfter(kLongAfterNs, &trace);
+  std::vector<Verdict> with = VerdictsOf(trace, {}, false);
+  const std::set<int32_t> accused = Accused(with), before = Accused(without);
+  EXPECT_TRUE(std::includes(accused.begin(), accused.end(), before.begin(), before.end())) << Told(without);
+  if (records == ScriptedRecords::kActiveOnly) {
+    EXPECT_EQ(accused, before);
+  }
+  return with;
+}
+
 TEST(TraceHang, NamesExactlyTheRanksWhoseProgramStopped) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
@@ -57,7 +110,7 @@ TEST(TraceHang, NamesExactlyTheRanksWhoseProgramStopped) {
     }
     for (const ScriptedRecords records : kAllRecords) {
       const ScriptedRun run = RunScript(job, records, random);
-      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
+      const std::vector<Verdict> verdicts = FindLong(run.trace, records);
       ASSERT_FALSE(verdicts.empty()) << "seed " << seed;
       // Of two that stop at different places, one may itself be kept from coming to its place by the other.
       const std::set<int32_t> accused = Accused(verdicts);
@@ -81,7 +134,7 @@ TEST(TraceHang, NamesTheGpuThatNeverBegan) {
     const size_t rank = random.Below(job.programs.size());
     job.gpu_stops_at[rank] = SomeCall(job, rank, random);
     const ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
-    const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
+    const std::vector<Verdict> verdicts = FindLong(run.trace, ScriptedRecords::kFull);
     ASSERT_EQ(Accused(verdicts), std::set<int32_t>{static_cast<int32_t>(rank)}) << "seed " << seed << "\n"
                                                                                 << Told(verdicts);
     EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
@@ -101,7 +154,7 @@ TEST(TraceHang, AStuckTransferListsItsMembersAndNobodyElse) {
     if (stuck.peer >= 0) truth = {static_cast<int32_t>(rank), members[static_cast<size_t>(stuck.peer)]};
     for (const ScriptedRecords records : kAllRecords) {
       const ScriptedRun run = RunScript(job, records, random);
-      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
+      const std::vector<Verdict> verdicts = FindLong(run.trace, records);
       ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
       ASSERT_EQ(Accused(verdicts), truth) << "seed " << seed << " records " << static_cast<int>(records) << "\n"
                                           << Told(verdicts);
@@ -126,7 +179,7 @@ TEST(TraceHang, AnotherCallAtTheSamePlaceIsSoftware) {
     }
     for (const ScriptedRecords records : kAllRecords) {
       const ScriptedRun run = RunScript(job, records, random);
-      const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
+      const std::vector<Verdict> verdicts = FindLong(run.trace, records);
       ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
       EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch) << Told(verdicts);
       EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
@@ -149,30 +202,32 @@ TEST(TraceHang, TwoGroupsEnteredInAnotherOrderAreADeadlock) {
     const ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
     if (run.finished) continue;
     ++deadlocks;
-    const std::vector<Verdict> verdicts = FindTraceHangs(run.trace, {}, false);
+    const std::vector<Verdict> verdicts = VerdictsOf(run.trace, {}, false);
     ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
     EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock) << "seed " << seed << Told(verdicts);
-    EXPECT_EQ(Told(FindTraceHangs(run.trace, {}, true)), Told(verdicts)) << "no stall looks like that";
+    EXPECT_EQ(Told(VerdictsOf(run.trace, {}, true)), Told(verdicts)) << "no stall looks like that";
     EXPECT_TRUE(Accused(verdicts).contains(static_cast<int32_t>(rank))) << "seed " << seed << "\n" << Told(verdicts);
   }
   EXPECT_GT(deadlocks, 15);
 }
 
-TEST(TraceHang, RecordsThatMerelyEndAreNoHang) {
-  int accused = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+TEST(TraceHang, RecordsThatMerelyEndAccuseNobody) {
+  int open_questions = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);
     const ScriptedJob job = JobFrom(random);
     const ScriptedRun whole = RunScript(job, ScriptedRecords::kFull, random);
     ASSERT_TRUE(whole.finished);
-    EXPECT_TRUE(FindTraceHangs(whole.trace, {}, false).empty());
+    EXPECT_TRUE(VerdictsOf(whole.trace, {}, false).empty());
     const auto cut_ns = static_cast<int64_t>(random.Below(static_cast<uint64_t>(whole.end_ns)));
     const ScriptedRun cut = RunScript(job, ScriptedRecords::kFull, random, cut_ns);
-    if (!FindTraceHangs(cut.trace, {}, false).empty()) ++accused;
+    // Before anything has ended nothing tells what is usual.
+    if (!HasPrecedents(TraceFrontier(cut.trace))) continue;
+    const TraceHangFindings found = FindTraceHangs(cut.trace, {}, false);
+    EXPECT_TRUE(found.verdicts.empty()) << "seed " << seed << "\n" << Told(found.verdicts);
+    if (!found.open_question.empty()) ++open_questions;
   }
-  // A snapshot in which all but the last one wait cannot be told from a hang without a clock; it must be rare (10
-  // here).
-  EXPECT_LE(accused, 10);
+  EXPECT_GT(open_questions, 5) << "moments in which all but the last one wait";
 }
 
 TEST(TraceHang, ALookThatIsFreshTellsAJobUnderWay) {
@@ -183,20 +238,10 @@ TEST(TraceHang, ALookThatIsFreshTellsAJobUnderWay) {
     job.host_stops_at[rank] = SomeCall(job, rank, random);
     ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
     Trace& trace = run.trace;
-    const auto look = [&](int64_t after_ns) {
-      for (size_t r = 0; r < trace.ranks.size(); ++r) {
-        int64_t newest = 0;
-        for (const TraceOperation& operation : trace.OperationsOf(r)) {
-          newest = std::max({newest, operation.enqueue_ns, operation.start_ns, operation.end_ns});
-        }
-        trace.ranks[r].last_seen_ns = newest + after_ns;
-      }
-    };
-    look(1'000'000);
-    EXPECT_TRUE(FindTraceHangs(trace, {}, false).empty()) << "seed " << seed;
-    look(60'000'000'000);
-    EXPECT_EQ(Accused(FindTraceHangs(trace, {}, false)), std::set<int32_t>{static_cast<int32_t>(rank)})
-        << "seed " << seed;
+    LookAfter(1'000'000, &trace);
+    EXPECT_TRUE(VerdictsOf(trace, {}, false).empty()) << "seed " << seed;
+    LookAfter(kLongAfterNs, &trace);
+    EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{static_cast<int32_t>(rank)}) << "seed " << seed;
   }
 }
 
@@ -207,8 +252,12 @@ class FourRanks : public ::testing::Test {
       for (auto& program : job_.programs) program.push_back({.communicator = 0});
     }
   }
-  std::vector<Verdict> Find() { return FindTraceHangs(trace_, events_, false); }
-  void Play() { trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace; }
+  std::vector<Verdict> Find() { return VerdictsOf(trace_, events_, false); }
+  // Operations take less than 2 ms. What hosts still call tells that the others wait for longer than that.
+  void Play() {
+    trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
+    CallOneMore(5'000'000, &trace_);
+  }
 
   Random random_{1};
   ScriptedJob job_{.gpus_per_host = 2,
@@ -248,10 +297,47 @@ TEST_F(FourRanks, WhoIsMissingBesideADeadProcessIsNotNamed) {
 TEST_F(FourRanks, WhereStallsPassAWaitWithoutAgeIsOneOfThem) {
   job_.host_stops_at[2] = 2;
   Play();
-  EXPECT_EQ(Accused(FindTraceHangs(trace_, {}, false)), std::set<int32_t>{2});
-  EXPECT_TRUE(FindTraceHangs(trace_, {}, true).empty());
+  EXPECT_EQ(Accused(VerdictsOf(trace_, {}, false)), std::set<int32_t>{2});
+  EXPECT_TRUE(VerdictsOf(trace_, {}, true).empty());
   trace_.ranks[2].process_state = ProcessState::kGone;
-  EXPECT_EQ(Accused(FindTraceHangs(trace_, {}, true)), std::set<int32_t>{2});
+  EXPECT_EQ(Accused(VerdictsOf(trace_, {}, true)), std::set<int32_t>{2});
+}
+
+TEST_F(FourRanks, AWaitLikeThoseBeforeIsAnOpenQuestion) {
+  job_.host_stops_at[2] = 2;
+  trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
+  const Trace played = trace_;
+  for (const int64_t after_ns : {0, 200'000}) {
+    trace_ = played;
+    CallOneMore(after_ns, &trace_);
+    const TraceHangFindings found = FindTraceHangs(trace_, {}, false);
+    EXPECT_TRUE(found.verdicts.empty()) << Told(found.verdicts);
+    EXPECT_NE(found.open_question.find("rank 2"), std::string::npos) << found.open_question;
+  }
+  CallOneMore(5'000'000, &trace_);
+  const TraceHangFindings found = FindTraceHangs(trace_, {}, false);
+  EXPECT_EQ(Accused(found.verdicts), std::set<int32_t>{2});
+  EXPECT_EQ(found.open_question, "");
+}
+
+TEST_F(FourRanks, ADumpOfCallsIsWrittenWhenAWatchdogHasWaitedLongEnough) {
+  job_.host_stops_at[2] = 2;
+  trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
+  EXPECT_TRUE(Find().empty());
+  for (TraceOperation& operation : trace_.operations) operation.quality = TimingQuality::kHostEnqueue;
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{2});
+}
+
+TEST_F(FourRanks, TheKernelAnswersAnOpenQuestion) {
+  job_.gpu_stops_at[1] = 2;
+  trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
+  trace_.ranks[1].pid = 41;
+  EXPECT_TRUE(Find().empty());
+  const int64_t broken_ns = trace_.OperationsOf(1)[1].end_ns;
+  events_ = {{"h0", {.kind = KernelEventKind::kXid, .code = 79, .pid = 41, .host_ns = broken_ns}}};
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{1});
+  events_[0].event.host_ns -= 10'000'000'000;
+  EXPECT_TRUE(Find().empty()) << "it has finished operations long after that";
 }
 
 TEST_F(FourRanks, AnAbsenceThatLossExplainsAccusesNobody) {
@@ -277,7 +363,8 @@ TEST_F(FourRanks, AFatalXidMakesItAFaultOfTheGpu) {
   Play();
   trace_.ranks[1].pid = 41;
   trace_.ranks[0].pid = 40;
-  events_ = {{"h0", {.kind = KernelEventKind::kXid, .code = 79, .pid = 41}}};
+  const int64_t broken_ns = trace_.OperationsOf(1)[1].end_ns;
+  events_ = {{"h0", {.kind = KernelEventKind::kXid, .code = 79, .pid = 41, .host_ns = broken_ns}}};
   const std::vector<Verdict> verdicts = Find();
   ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kGpuFault);
@@ -301,7 +388,8 @@ TEST_F(FourRanks, ASecondBrokenGpuIsNamedThoughNobodyWaitsForItYet) {
 
 TEST_F(FourRanks, AHostThatNobodyCouldLookAtIsUnreachableThoughItStoodInsideBefore) {
   job_.gpus_per_host = 1;
-  job_.programs[3][2].never_ends = true;
+  for (auto& program : job_.programs) program.resize(8, program.front());
+  job_.programs[3][6].never_ends = true;
   Play();
   EXPECT_EQ(Find()[0].verdict_class, VerdictClass::kHangInCommunication);
   for (size_t rank = 0; rank < 3; ++rank) trace_.ranks[rank].last_seen_ns = 3'600'000'000'000;
@@ -357,6 +445,7 @@ TEST_F(FourRanks, WhoAloneDoesNotFinishIsStuckItself) {
     trace_.operations.insert(trace_.operations.begin() + static_cast<std::ptrdiff_t>(end), next);
     for (size_t r = rank + 1; r < trace_.first_operation.size(); ++r) ++trace_.first_operation[r];
   }
+  CallOneMore(5'000'000, &trace_);
   const std::vector<Verdict> verdicts = Find();
   ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{1});

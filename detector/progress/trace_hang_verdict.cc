@@ -292,6 +292,30 @@ bool FinishedLater(const Trace& trace, int32_t rank, int64_t host_ns) {
   });
 }
 
+// By rank index: the kernel calls its GPU broken, and it has finished nothing since.
+std::vector<char> BrokenGpus(const Trace& trace, absl::Span<const HostEvent> events) {
+  std::vector<char> broken(trace.ranks.size(), 0);
+  for (const HostEvent& event : events) {
+    const int32_t rank = MeansBrokenGpu(event.event) ? RankOf(trace, event) : -1;
+    if (rank >= 0 && !FinishedLater(trace, rank, event.event.host_ns)) broken[static_cast<size_t>(rank)] = 1;
+  }
+  return broken;
+}
+
+// Where waits alone do not tell a hang, the kernel's word about who is waited for does.
+void BelieveTheKernel(const Trace& trace, absl::Span<const HostEvent> events, TraceHangSearch* search) {
+  if (search->end == TraceEnd::kHung) return;
+  const std::vector<char> broken = BrokenGpus(trace, events);
+  std::vector<TraceHang> hangs = search->hangs;
+  for (TraceHang& hang : hangs) {
+    std::erase_if(hang.ranks, [&](int32_t rank) { return broken[static_cast<size_t>(rank)] == 0; });
+  }
+  std::erase_if(hangs, [](const TraceHang& hang) { return hang.ranks.empty(); });
+  if (hangs.empty()) return;
+  search->hangs = std::move(hangs);
+  search->end = TraceEnd::kHung;
+}
+
 // In a hang, GPUs that the kernel calls broken, that finished nothing since, and whom nobody waits for yet: behind a
 // first one a second does not show.
 void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, std::vector<Verdict>* verdicts) {
@@ -317,6 +341,17 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
   }
 }
 
+// What everybody waits for, where nothing tells whether it will pass.
+std::string OpenQuestion(const Trace& trace, const TraceHangSearch& search) {
+  const TraceHang& first = search.hangs.front();
+  const std::string what =
+      first.ranks.empty() ? TraceCommunicatorName(trace, first.communicator) : TraceRankList(trace, first.ranks);
+  return absl::StrFormat(
+      "The records end while %d of %d ranks wait for %s, and nothing lasts much longer than the longest of its kind "
+      "before. Whether the job went on they do not tell: they would have to say when they were taken.",
+      first.victims, trace.ranks.size(), what);
+}
+
 }  // namespace
 
 std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
@@ -324,16 +359,18 @@ std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch
   return Writer(trace, search, events).Run();
 }
 
-std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
+TraceHangFindings FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
   const TraceFrontier frontier(trace);
-  const TraceHangSearch search = SearchTraceHangs(frontier, stalls_pass);
-  std::vector<Verdict> verdicts;
+  TraceHangSearch search = SearchTraceHangs(frontier, stalls_pass);
+  BelieveTheKernel(trace, events, &search);
+  TraceHangFindings findings;
   if (search.end == TraceEnd::kHung) {
-    verdicts = TraceHangVerdicts(trace, search, events);
-    AddSilentlyBroken(trace, events, &verdicts);
+    findings.verdicts = TraceHangVerdicts(trace, search, events);
+    AddSilentlyBroken(trace, events, &findings.verdicts);
   }
-  AddSilentlyDead(trace, &verdicts);
-  return verdicts;
+  AddSilentlyDead(trace, &findings.verdicts);
+  if (search.end == TraceEnd::kOpen && findings.verdicts.empty()) findings.open_question = OpenQuestion(trace, search);
+  return findings;
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_VERDICT_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_TRACE_HANG_VERDICT_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -20,8 +21,13 @@ namespace lockstep {
 std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch& search,
                                        absl::Span<const HostEvent> events);
 
-// The whole way: empty unless the trace ends in a hang. `stalls_pass`: see SearchTraceHangs.
-std::vector<Verdict> FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass);
+struct TraceHangFindings {
+  std::vector<Verdict> verdicts;  // empty unless the trace ends in a hang
+  std::string open_question;      // who may or may not hang; empty = the records tell
+};
+
+// The whole way. `stalls_pass`: see SearchTraceHangs.
+TraceHangFindings FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass);
 
 }  // namespace lockstep
 

@@ -1,0 +1,156 @@
+#include "detector/progress/precedents.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "absl/types/span.h"
+#include "detector/progress/host_offsets.h"
+
+namespace lockstep {
+namespace {
+
+// With the tail of an exponential, twice the longest of n moments comes once in n x n.
+constexpr int64_t kMultiple = 2;
+
+bool TellsTimes(const TraceOperation& operation) { return operation.quality != TimingQuality::kHostEnqueue; }
+
+bool Whole(const TraceOperation& operation) { return operation.started() && operation.finished(); }
+
+absl::Span<const TraceOperation> NewerHalf(absl::Span<const TraceOperation> operations) {
+  return operations.subspan(operations.size() / 2);
+}
+
+// When the rank last began or ended something; kNoTime = never.
+int64_t LastMove(absl::Span<const TraceOperation> operations) {
+  int64_t last_ns = kNoTime;
+  for (const TraceOperation& operation : operations) {
+    last_ns = std::max({last_ns, operation.start_ns, operation.end_ns});
+  }
+  return last_ns;
+}
+
+}  // namespace
+
+bool HasPrecedents(const TraceFrontier& frontier) {
+  const Trace& trace = frontier.trace();
+  bool open = false;
+  for (size_t rank = 0; rank < trace.ranks.size() && !open; ++rank) {
+    const absl::Span<const size_t> indices = frontier.OpenOf(rank);
+    open = std::any_of(indices.begin(), indices.end(), [&](size_t i) { return TellsTimes(trace.operations[i]); });
+  }
+  return open && std::any_of(trace.operations.begin(), trace.operations.end(),
+                             [](const TraceOperation& operation) { return Whole(operation) && TellsTimes(operation); });
+}
+
+Precedents::Precedents(const TraceFrontier& frontier) : frontier_(&frontier), trace_(&frontier.trace()) {
+  for (size_t rank = 0; rank < trace_->ranks.size(); ++rank) {
+    NoteWaits(rank);
+    NoteWork(rank);
+  }
+  NoteEnds();
+}
+
+void Precedents::NoteWaits(size_t rank_index) {
+  for (const TraceOperation& operation : NewerHalf(trace_->OperationsOf(rank_index))) {
+    if (!Whole(operation)) continue;
+    int64_t& here_ns = longest_here_ns_[{operation.communicator, operation.kind}];
+    here_ns = std::max(here_ns, operation.duration_ns());
+    int64_t& alike_ns = longest_alike_ns_[{SizeOf(operation), operation.kind}];
+    alike_ns = std::max(alike_ns, operation.duration_ns());
+    longest_stay_ns_ = std::max(longest_stay_ns_, operation.duration_ns());
+  }
+}
+
+void Precedents::NoteWork(size_t rank_index) {
+  int64_t free_ns = kNoTime;
+  for (const TraceOperation& operation : NewerHalf(trace_->OperationsOf(rank_index))) {
+    if (!operation.started()) continue;
+    if (free_ns != kNoTime) longest_work_ns_ = std::max(longest_work_ns_, operation.start_ns - free_ns);
+    free_ns = std::max({free_ns, operation.start_ns, operation.end_ns});
+  }
+}
+
+void Precedents::NoteEnds() {
+  const size_t hosts = trace_->hosts.size();
+  host_end_ns_.assign(hosts, kNoTime);
+  for (size_t rank = 0; rank < trace_->ranks.size(); ++rank) {
+    if (trace_->ranks[rank].host < 0) continue;
+    int64_t& end_ns = host_end_ns_[static_cast<size_t>(trace_->ranks[rank].host)];
+    for (const TraceOperation& operation : trace_->OperationsOf(rank)) {
+      end_ns = std::max({end_ns, operation.enqueue_ns, operation.start_ns, operation.end_ns});
+    }
+  }
+  const HostOffsets offsets = AlignHosts(*frontier_);
+  std::vector<int64_t> island_end_ns(hosts, kNoTime);
+  for (size_t host = 0; host < hosts; ++host) {
+    if (host_end_ns_[host] == kNoTime) continue;
+    int64_t& end_ns = island_end_ns[static_cast<size_t>(offsets.island[host])];
+    end_ns = std::max(end_ns, host_end_ns_[host] - offsets.offset_ns[host]);
+  }
+  all_end_ns_.assign(hosts, kNoTime);
+  for (size_t host = 0; host < hosts; ++host) {
+    const int64_t end_ns = island_end_ns[static_cast<size_t>(offsets.island[host])];
+    if (end_ns != kNoTime) all_end_ns_[host] = end_ns + offsets.offset_ns[host];
+  }
+}
+
+size_t Precedents::SizeOf(const TraceOperation& operation) const {
+  return trace_->communicators[static_cast<size_t>(operation.communicator)].members.size();
+}
+
+bool Precedents::WaitsLongest(size_t rank_index) const {
+  const absl::Span<const size_t> open = frontier_->OpenOf(rank_index);
+  const int32_t host = trace_->ranks[rank_index].host;
+  if (open.empty() || host < 0) return false;
+  const TraceOperation& first = trace_->operations[open.front()];
+  const auto here = longest_here_ns_.find({first.communicator, first.kind});
+  if (!first.started() || here == longest_here_ns_.end()) return false;
+  const int64_t waited_ns = host_end_ns_[static_cast<size_t>(host)] - first.start_ns;
+  return waited_ns > kMultiple * here->second && waited_ns > longest_alike_ns_.at({SizeOf(first), first.kind});
+}
+
+bool Precedents::AbsentLongest(size_t rank_index) const {
+  const int32_t host = trace_->ranks[rank_index].host;
+  const int64_t last_ns = LastMove(trace_->OperationsOf(rank_index));
+  if (host < 0 || last_ns == kNoTime || longest_work_ns_ == 0) return false;
+  const absl::Span<const size_t> open = frontier_->OpenOf(rank_index);
+  const bool inside = !open.empty() && trace_->operations[open.front()].started();
+  const int64_t since_ns = inside ? trace_->operations[open.front()].start_ns : last_ns;
+  const int64_t longest_ns = inside ? longest_stay_ns_ : longest_work_ns_;
+  return all_end_ns_[static_cast<size_t>(host)] - since_ns > kMultiple * longest_ns;
+}
+
+bool Precedents::TakesPart(const Standing& standing, const TraceOperation& operation, size_t rank_index) const {
+  if (operation.communicator != standing.communicator || !Whole(operation)) return false;
+  if (standing.collective()) return operation.kind == standing.kind;
+  const int32_t member = frontier_->MemberOf(rank_index, standing.communicator);
+  if (operation.kind == OperationKind::kSend) {
+    return member == standing.source && operation.peer == standing.destination;
+  }
+  return operation.kind == OperationKind::kRecv && member == standing.destination && operation.peer == standing.source;
+}
+
+// The last to come was inside for the shortest time, now and in each operation before.
+bool Precedents::TransfersLongest(const Standing& standing) const {
+  int64_t now_ns = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i < standing.at.size(); ++i) {
+    const TraceRank& rank = trace_->ranks[static_cast<size_t>(standing.at[i])];
+    const TraceOperation& operation = trace_->operations[standing.operations[i]];
+    if (rank.host < 0 || !operation.started()) return false;
+    now_ns = std::min(now_ns, host_end_ns_[static_cast<size_t>(rank.host)] - operation.start_ns);
+  }
+  std::map<uint64_t, int64_t> shortest_ns;  // by sequence
+  for (const int32_t rank : standing.at) {
+    for (const TraceOperation& operation : NewerHalf(trace_->OperationsOf(static_cast<size_t>(rank)))) {
+      if (!TakesPart(standing, operation, static_cast<size_t>(rank))) continue;
+      const auto [found, fresh] = shortest_ns.try_emplace(operation.sequence, operation.duration_ns());
+      if (!fresh) found->second = std::min(found->second, operation.duration_ns());
+    }
+  }
+  return !standing.at.empty() && !shortest_ns.empty() &&
+         std::all_of(shortest_ns.begin(), shortest_ns.end(),
+                     [now_ns](const auto& past) { return now_ns > kMultiple * past.second; });
+}
+
+}  // namespace lockstep
