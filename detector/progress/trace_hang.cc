@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "detector/progress/ghost_causes.h"
 #include "detector/progress/precedents.h"
 #include "detector/progress/strong_components.h"
 #include "detector/progress/unrecorded_ranks.h"
@@ -33,16 +34,6 @@ constexpr double kLossChance = 0.1;         // that records of a call were lost:
 constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
 
-// Whoever stalls keeps the others waiting, and when he comes at last they wait for the transfer. But no stall makes
-// ranks wait for each other in a circle, or call different operations.
-bool MayBeStall(const TraceHang& hang) {
-  return hang.kind != TraceHangKind::kDeadlock && hang.kind != TraceHangKind::kMismatch;
-}
-
-bool Gone(ProcessState state) {
-  return state == ProcessState::kGone || state == ProcessState::kZombie || state == ProcessState::kStopped;
-}
-
 class Search {
  public:
   Search(const TraceFrontier& frontier, bool stalls_pass)
@@ -50,6 +41,7 @@ class Search {
         stalls_pass_(stalls_pass),
         trace_(frontier.trace()),
         ranks_(trace_.ranks.size()),
+        ghosts_likely_(GhostsAreLikely(frontier)),
         graph_(BuildWaitGraph(frontier)),
         components_(FindStrongComponents(graph_.edges)),
         clocks_(MeasureWaits(frontier)) {}
@@ -71,6 +63,7 @@ class Search {
       Complete(&hang);
     }
     if (frontier_.lost_share() > 0) DropMinorCauses();
+    if (ghosts_likely_) DropGhosts(frontier_, waited_for_, &found_.hangs);
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const TraceHang& h) { return !IsLong(h) && !HasDead(h); });
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
@@ -80,6 +73,13 @@ class Search {
   }
 
  private:
+  // Whoever stalls keeps the others waiting, and when he comes at last they wait for the transfer. But no stall makes
+  // ranks call different operations, or wait for each other in a circle, if no lost record closes it.
+  bool MayBeStall(const TraceHang& hang) const {
+    if (hang.kind == TraceHangKind::kDeadlock) return ghosts_likely_;
+    return hang.kind != TraceHangKind::kMismatch;
+  }
+
   int32_t NodeOf(size_t standing) const { return static_cast<int32_t>(ranks_ + standing); }
 
   TraceHang At(TraceHangKind kind, const Standing& standing) const {
@@ -143,7 +143,10 @@ class Search {
   void CollectOtherCauses() {
     for (size_t component = 0; component < components_.nodes.size(); ++component) {
       const std::vector<int32_t>& nodes = components_.nodes[component];
-      if (components_.sink[component] == 0 || !graph_.IsStanding(nodes.back())) continue;
+      if (!graph_.IsStanding(nodes.back())) continue;
+      // A ghost in a cycle is a way out of it.
+      const bool sink = components_.sink[component] != 0;
+      if (!sink && (!ghosts_likely_ || nodes.size() == 1)) continue;
       bool differs = false;
       bool cycle = false;
       for (const int32_t node : nodes) {
@@ -156,7 +159,7 @@ class Search {
       if (differs) continue;
       if (cycle) {
         AddDeadlock(nodes);
-      } else {
+      } else if (sink) {
         AddStuck(nodes);
       }
     }
@@ -264,7 +267,6 @@ class Search {
 
   // By node: whether it waits for the cause, directly or over others; the cause's own ranks do not.
   std::vector<char> VictimsOf(const TraceHang& hang) const {
-    std::vector<char> reached(graph_.edges.size(), 0);
     std::vector<int32_t> unvisited = hang.kind == TraceHangKind::kTransfer ? std::vector<int32_t>{} : hang.ranks;
     for (size_t s = 0; s < graph_.standings.size(); ++s) {
       const Standing& standing = graph_.standings[s];
@@ -272,19 +274,15 @@ class Search {
         unvisited.push_back(NodeOf(s));
       }
     }
-    while (!unvisited.empty()) {
-      const auto node = static_cast<size_t>(unvisited.back());
-      unvisited.pop_back();
-      if (std::exchange(reached[node], 1) != 0) continue;
-      unvisited.insert(unvisited.end(), waited_for_[node].begin(), waited_for_[node].end());
-    }
+    std::vector<char> reached = ReachedFrom(std::move(unvisited), waited_for_);
     for (const int32_t rank : hang.ranks) reached[static_cast<size_t>(rank)] = 0;
     return reached;
   }
 
   // A dead process is a cause for certain. Who is missing at the same place may be on its way.
   void LeaveTheDead(TraceHang* hang) const {
-    if (HasDead(*hang)) std::erase_if(hang->ranks, [&](int32_t rank) { return !IsGone(rank); });
+    if (!HasDead(*hang)) return;
+    std::erase_if(hang->ranks, [&](int32_t rank) { return !IsGone(trace_.ranks[static_cast<size_t>(rank)]); });
   }
 
   // Who waits for the cause, and for how long.
@@ -351,7 +349,9 @@ class Search {
     for (const TraceHang& hang : found_.hangs) {
       if (HasDead(hang) || IsLong(hang)) return TraceEnd::kHung;
     }
-    if (stalls_pass_ && std::any_of(found_.hangs.begin(), found_.hangs.end(), MayBeStall)) return TraceEnd::kMoving;
+    if (stalls_pass_ && std::any_of(found_.hangs.begin(), found_.hangs.end(),
+                                    [this](const TraceHang& hang) { return MayBeStall(hang); }))
+      return TraceEnd::kMoving;
     const double unexplained = static_cast<double>(found_.free_ranks) / static_cast<double>(ranks_);
     const double most = frontier_.lost_share() > 0 ? kMaxUnexplainedWithLosses : kMaxUnexplained;
     if (unexplained > most || !CausesAreFew()) return TraceEnd::kMoving;
@@ -386,11 +386,7 @@ class Search {
     });
   }
 
-  bool IsGone(int32_t rank) const { return Gone(trace_.ranks[static_cast<size_t>(rank)].process_state); }
-
-  bool HasDead(const TraceHang& hang) const {
-    return std::any_of(hang.ranks.begin(), hang.ranks.end(), [&](int32_t rank) { return IsGone(rank); });
-  }
+  bool HasDead(const TraceHang& hang) const { return HasGone(trace_, hang); }
 
   bool IsLong(const TraceHang& hang) const {
     return hang.waited_ns > (clocks_.longest_usual_ns > 0
@@ -424,6 +420,7 @@ class Search {
   const bool stalls_pass_;
   const Trace& trace_;
   const size_t ranks_;
+  const bool ghosts_likely_;
   const WaitGraph graph_;
   const StrongComponents components_;
   std::vector<std::vector<int32_t>> waited_for_;  // the edges turned round

@@ -245,6 +245,44 @@ TEST(TraceHang, ALookThatIsFreshTellsAJobUnderWay) {
   }
 }
 
+// The same with every record lost with the same chance.
+Trace WithLosses(Trace trace, double share, Random& random) {
+  Trace left = trace;
+  left.operations.clear();
+  left.first_operation.clear();
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    left.first_operation.push_back(left.operations.size());
+    for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+      if (random.Unit() < share) {
+        ++left.lost_records;
+      } else {
+        left.operations.push_back(operation);
+      }
+    }
+  }
+  left.first_operation.push_back(left.operations.size());
+  return left;
+}
+
+TEST(TraceHang, LostRecordsSeldomAccuseInnocents) {
+  int wrong = 0, right = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    ScriptedJob job = RandomJob(4, 4, 4, 3, random);
+    job.host_lead = 1;
+    const size_t rank = random.Below(job.programs.size());
+    job.host_stops_at[rank] = SomeCall(job, rank, random);
+    Trace trace = RunScript(job, ScriptedRecords::kFull, random).trace;
+    LookAfter(kLongAfterNs, &trace);
+    const std::set<int32_t> accused = Accused(VerdictsOf(WithLosses(trace, 0.01, random), {}, false));
+    const bool named = accused.contains(static_cast<int32_t>(rank));
+    right += named ? 1 : 0;
+    wrong += accused.size() > (named ? 1u : 0u) ? 1 : 0;
+  }
+  EXPECT_GE(right, 190);
+  EXPECT_LE(wrong, 40) << "109 when all causes are believed, 23 here: of two that all wait for, both are named";
+}
+
 class FourRanks : public ::testing::Test {
  protected:
   void SetUp() override {

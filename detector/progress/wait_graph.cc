@@ -233,4 +233,15 @@ class Builder {
 
 WaitGraph BuildWaitGraph(const TraceFrontier& frontier) { return Builder(frontier).Run(); }
 
+std::vector<char> ReachedFrom(std::vector<int32_t> nodes, const std::vector<std::vector<int32_t>>& edges) {
+  std::vector<char> reached(edges.size(), 0);
+  while (!nodes.empty()) {
+    const auto node = static_cast<size_t>(nodes.back());
+    nodes.pop_back();
+    if (std::exchange(reached[node], 1) != 0) continue;
+    nodes.insert(nodes.end(), edges[node].begin(), edges[node].end());
+  }
+  return reached;
+}
+
 }  // namespace lockstep

@@ -41,6 +41,9 @@ struct WaitGraph {
 
 WaitGraph BuildWaitGraph(const TraceFrontier& frontier);
 
+// By node: whether a path of `edges` leads to it from one of `nodes`, or it is one of them.
+std::vector<char> ReachedFrom(std::vector<int32_t> nodes, const std::vector<std::vector<int32_t>>& edges);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_PROGRESS_WAIT_GRAPH_H_
