@@ -78,5 +78,15 @@ TEST(CoverageTest, LossesLeaveLittleToJudge) {
   EXPECT_THAT(Reason(Judge(trace)), HasSubstr("records are lost"));
 }
 
+TEST(CoverageTest, AnEndAtWhichAllWaitForOneIsAnOpenQuestionOfAHealthyJob) {
+  const Trace whole = Healthy(8, 20);
+  ASSERT_EQ(Judge(whole).state, JobState::kHealthy);
+  Trace cut = whole;
+  for (size_t rank = 0; rank < 8; ++rank) cut.operations[cut.first_operation[rank + 1] - 1].end_ns = kNoTime;
+  cut.operations.pop_back();
+  --cut.first_operation.back();
+  EXPECT_THAT(Reason(Judge(cut)), HasSubstr("7 of 8 ranks wait for rank 7"));
+}
+
 }  // namespace
 }  // namespace lockstep
