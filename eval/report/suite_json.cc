@@ -44,6 +44,7 @@ nlohmann::ordered_json SuiteJson(const SuiteSummary& summary) {
                {"class_right", FigureJson(summary.class_right)},
                {"macro_class", FigureJson(summary.macro_class)},
                {"exact_set", FigureJson(summary.exact_set)},
+               {"exact_when_looked", FigureJson(summary.exact_when_looked)},
                {"all_named", FigureJson(summary.all_named)},
                {"recall", FigureJson(summary.recall)},
                {"state_right", FigureJson(summary.state_right)},

@@ -127,6 +127,7 @@ class Summarizer {
     if (suite_.procedure == Procedure::kHangCuts) {
       const double thinking = static_cast<double>(outcome.diagnose_ns) / kNanosPerSecond;
       const bool found = outcome.hang_seconds >= 0;
+      summary_.exact_when_looked.Add(found);
       summary_.soon_enough.Add(found && outcome.hang_seconds + thinking <= kSoonHangSeconds);
       if (found) hang_seconds_.push_back(outcome.hang_seconds + thinking);
     }

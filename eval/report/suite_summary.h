@@ -56,6 +56,7 @@ struct SuiteSummary {
   Mean macro_class;        // class accuracy, every row of the table of 24 classes weighing the same
   Mean cost_error;         // |claimed - true| slowdown fraction of named causes that are no hangs
   Rate soon_enough;        // prefixes: within 5 steps; hangs: within 10 s
+  Rate exact_when_looked;  // hangs: the exact set at the last look; `exact_set` is of files that say no time
   Spread steps_to_verdict;
   Spread hang_seconds;
   Spread diagnose_seconds;
