@@ -36,9 +36,9 @@ void JobActivity::Observe(Metric metric, double median, double mean, int64_t tim
   Activity& activity = series_[metric];
   activity.median.now = median;
   activity.mean.now = mean;
-  if (activity.seconds == 0) {
-    activity.median.usual = median;
-    activity.mean.usual = mean;
+  if (activity.tick_seconds == 0) {
+    activity.median.usual = activity.median.lately = median;
+    activity.mean.usual = activity.mean.lately = mean;
   }
   activity.tick_seconds = tick_seconds;
   activity.seconds += tick_seconds;
@@ -50,12 +50,22 @@ void JobActivity::Observe(Metric metric, double median, double mean, int64_t tim
     return;
   }
   const bool known = activity.seconds >= kLearningSeconds;
-  const double weight = std::min(1.0, tick_seconds / std::min(kUsualSeconds, activity.seconds));
+  const double weight = std::min(1.0, tick_seconds / std::min(kUsualSeconds, kRemembered * activity.seconds));
   for (Level* const level : {&activity.median, &activity.mean}) {
+    level->lately += std::min(1.0, tick_seconds / kLatelySeconds) * (level->now - level->lately);
     if (known) level->average.Add(level->now);
     if (slower_since_ms_ != 0) continue;
     level->usual += weight * (level->now - level->usual);
     if (known) level->average.LearnSwing(level->usual, weight);
+  }
+  if (activity.median.HasWokenUp() && activity.mean.HasWokenUp()) Relearn(&activity);
+}
+
+void JobActivity::Relearn(Activity* activity) {
+  activity->seconds = 0;
+  for (Level* const level : {&activity->median, &activity->mean}) {
+    level->usual = level->lately;
+    level->average = PaceAverage();
   }
 }
 

@@ -10,7 +10,9 @@
 // - slower: what GPUs do is below its usual level in averages that steps do not show in (pace_average.h), in looks that
 //   lie kSlowerMs apart: each step has become longer, and so the share of it in which GPUs compute smaller. The ticks
 //   in which a pause begins and ends are part of it, and make no job slower.
-// Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. Not thread-safe.
+// Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. A job starts up: it
+// loads, compiles, warms up. So its first moments are forgotten soon (their weight falls with the square of the time),
+// and a level that makes all before it look like standing is learnt anew. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
@@ -28,6 +30,8 @@ class JobActivity {
   static constexpr double kLearningSeconds = 60;
   static constexpr double kPaceSeconds = 120;  // before anything is called slower
   static constexpr double kUsualSeconds = 600;
+  static constexpr double kRemembered = 0.5;  // of what was observed, while that is less than kUsualSeconds
+  static constexpr double kLatelySeconds = 24;
   static constexpr double kStanding = 0.6;  // of the usual mean
   static constexpr int64_t kStuckMs = 8000;
   static constexpr int64_t kPauseMs = 30'000;
@@ -59,20 +63,23 @@ class JobActivity {
   struct Level {
     double usual = 0;
     double now = 0;
+    double lately = 0;  // over some kLatelySeconds, also while the level is being learnt
     PaceAverage average;
 
     double Loss() const;  // of the last tick
+    bool HasWokenUp() const { return kStanding * lately > usual; }
   };
   struct Activity {
     Level median;
     Level mean;
     double seconds = 0;       // observed
-    double tick_seconds = 1;  // the newest
+    double tick_seconds = 0;  // the newest; 0 = none yet
     bool resumes = false;     // after a pause: its next tick may hold part of it
   };
 
   void Conclude(int64_t time_ms);
   void Resume();
+  static void Relearn(Activity* activity);
   bool IsSlower() const;  // seen to be, over kSlowerMs
 
   std::map<Metric, Activity> series_;

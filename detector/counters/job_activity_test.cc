@@ -47,6 +47,24 @@ TEST_F(JobActivityTest, AHealthyJobIsNotHurt) {
   EXPECT_EQ(activity_.regime(), 0);
 }
 
+// Ten idle seconds at the beginning are a tenth of what is known by then, and must not hide a tenth of slowness.
+TEST_F(JobActivityTest, StartingUpDoesNotHideThatTheJobBecomesSlower) {
+  RunBoth(0, 10, 0.2);
+  RunBoth(10, 180, 1);
+  RunBoth(180, 400, 0.9);
+  EXPECT_GE(hurt_at_, 180);
+  EXPECT_LE(hurt_at_, 220);
+}
+
+TEST_F(JobActivityTest, AJobThatWakesUpIsLearntAnew) {
+  RunBoth(0, 300, 0.2, 0.3);
+  RunBoth(300, 600, 1);
+  EXPECT_EQ(hurt_at_, -1);
+  RunBoth(600, 700, 0.9);
+  EXPECT_GE(hurt_at_, 600);
+  EXPECT_LE(hurt_at_, 640);
+}
+
 TEST_F(JobActivityTest, StandingWithBusyGpusIsAHangAfterSeconds) {
   RunBoth(0, kSettledSeconds, 1);
   RunBoth(kSettledSeconds, kSettledSeconds + 60, 0.4, 1.0);
