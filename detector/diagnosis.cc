@@ -79,8 +79,8 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   }
   for (size_t i = 0; i < causes.size(); ++i) {
     Verdict verdict = SlowRankVerdict(trace, causes[i], gains.of_ranks[i]);
-    const double cost = std::max(verdict.cost.slowdown_fraction, gains.of_ranks[i].event_share);
-    if (cost >= options.min_cost) report->verdicts.push_back(std::move(verdict));
+    const double worth = std::max(verdict.cost.slowdown_fraction, gains.of_ranks[i].Worth(trace.hosts.size()));
+    if (worth >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
 }
 

@@ -33,6 +33,8 @@ namespace lockstep {
 inline constexpr size_t kMaxReplayedOperations = 24'000'000;
 inline constexpr size_t kMaxRepeatedOperations = 12'000'000;
 inline constexpr size_t kMinEventCauses = 3;
+// Share of a job's machines that may become slow at one step and still be to blame; more have a common cause.
+inline constexpr double kMostAtOnce = 0.15;
 
 struct HealingGain {
   double seconds_per_step = 0;
@@ -45,6 +47,13 @@ struct HealingGain {
 
   // Of the step time, over all steps since the onset.
   double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / step_seconds : 0; }
+
+  // What an accusation is measured by: what healing the cause gives back, or its whole event, if that is of few enough
+  // of the job's `machines`.
+  double Worth(size_t machines) const {
+    const bool is_of_few = static_cast<double>(event_causes) <= kMostAtOnce * static_cast<double>(machines);
+    return is_of_few && event_share > slowdown() ? event_share : slowdown();
+  }
 };
 
 struct HealingGains {

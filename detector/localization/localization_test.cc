@@ -426,6 +426,8 @@ TEST(HealingGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTheDear) 
     EXPECT_LT(gain.slowdown(), kMinCost);
     EXPECT_EQ(gain.event_causes, all.size());
     EXPECT_NEAR(gain.event_share, 0.001 / 0.041, 0.002);
+    EXPECT_DOUBLE_EQ(gain.Worth(100), gain.event_share) << "12 of 100 machines";
+    EXPECT_DOUBLE_EQ(gain.Worth(60), gain.slowdown()) << "12 of 60 have a common cause";
   }
 }
 
