@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "detector/counters/counter_class.h"
+#include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/verdict_merge.h"
 
@@ -47,14 +48,8 @@ void CounterOutliers::Find(CounterStream& counters, const Roster& roster, int64_
 
 std::vector<MemberSign> CounterOutliers::NetworkSigns(const std::vector<HardwareFinding>& findings) const {
   std::vector<MemberSign> signs;
-  for (const Outlier& outlier : outliers_) {
-    const VerdictClass cause = NetworkClassOf(outlier.signs);
-    if (IsNetwork(cause)) signs.push_back({outlier.host, DeviceOf(outlier.signs), cause, outlier.onset_ms});
-  }
-  for (const HardwareFinding& finding : findings) {
-    if (finding.host.empty() || !IsNetwork(finding.verdict_class)) continue;
-    signs.push_back({finding.host, finding.device, finding.verdict_class, finding.first_ns / kNanosPerMilli});
-  }
+  for (const Outlier& outlier : outliers_) AddNetworkSign(outlier.host, outlier.signs, outlier.onset_ms, &signs);
+  for (const HardwareFinding& finding : findings) AddNetworkSign(finding, finding.first_ns / kNanosPerMilli, &signs);
   return signs;
 }
 

@@ -24,6 +24,7 @@
 #include "detector/job_report.h"
 #include "detector/places/place_table.h"
 #include "detector/verdict.h"
+#include "detector/verdict_merge.h"
 #include "formats/byte_source.h"
 #include "formats/places_reader.h"
 #include "formats/read_result.h"
@@ -35,12 +36,6 @@ namespace {
 
 constexpr uint64_t kBytesPerProgressLine = uint64_t{16} << 20;
 constexpr char kEraseLine[] = "\r\x1b[K";
-
-// A verdict that somebody must act on. Structural causes, changes of the whole job and mere observations are none.
-bool IsFault(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork ||
-         verdict.scope == VerdictScope::kSoftware;
-}
 
 // Hosts that no file named are nobody's names.
 void ForgetStandIns(JobReport& report, const Trace& trace) {
@@ -147,7 +142,7 @@ class DiagnoseCommand final : public Command {
   // A fault that was found is certain, whatever an unreadable file might add.
   ExitCode Conclusion(const std::vector<UnreadableInput>& unreadable, const std::vector<JobReport>& reports) const {
     const bool fault = std::any_of(reports.begin(), reports.end(), [](const JobReport& report) {
-      return std::any_of(report.verdicts.begin(), report.verdicts.end(), IsFault);
+      return std::any_of(report.verdicts.begin(), report.verdicts.end(), Blames);
     });
     if (fail_on_fault_ && fault) return ExitCode::kFindings;
     return unreadable.empty() ? ExitCode::kOk : ExitCode::kInputUnreadable;

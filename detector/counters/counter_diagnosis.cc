@@ -17,6 +17,7 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_class.h"
 #include "detector/counters/group_member.h"
+#include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
 
@@ -125,16 +126,11 @@ std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
 // Where a machine has signs of a slow network of its own.
 std::vector<MemberSign> MemberSigns(const CounterHistory& history, const MetricTable& table) {
   std::vector<MemberSign> signs;
-  const auto name = [&table](int32_t host) { return table.hosts[static_cast<size_t>(host)]; };
   for (const HistoryCase& found : history.cases) {
-    const VerdictClass cause = NetworkClassOf(found.signs);
-    if (found.kind != CaseKind::kAlarm || !IsNetwork(cause)) continue;
-    signs.push_back({name(found.host), DeviceOf(found.signs), cause, found.onset_ms});
+    if (found.kind != CaseKind::kAlarm) continue;
+    AddNetworkSign(table.hosts[static_cast<size_t>(found.host)], found.signs, found.onset_ms, &signs);
   }
-  for (const HistoryFinding& found : history.findings) {
-    if (found.host < 0 || !IsNetwork(found.finding.verdict_class)) continue;
-    signs.push_back({name(found.host), found.finding.device, found.finding.verdict_class, found.first_ms});
-  }
+  for (const HistoryFinding& found : history.findings) AddNetworkSign(found.finding, found.first_ms, &signs);
   return signs;
 }
 
