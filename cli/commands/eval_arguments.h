@@ -15,6 +15,7 @@ struct EvalArguments {
   std::string suite;           // "" = all
   std::string seeds = "tune";  // or "report"
   uint32_t episodes = 0;       // per suite; 0 = as many as the suite has
+  uint32_t skip = 0;           // leave out that many of each suite first
   uint32_t threads = 2;
   uint64_t episode = kNoEpisode;  // only this one, in full
   bool quick = false;

@@ -18,6 +18,8 @@ namespace {
 constexpr uint64_t kNoEpisode = EvalArguments::kNoEpisode;
 constexpr uint32_t kMostThreads = 64;
 constexpr uint32_t kMostEpisodes = 100'000;
+// Numbers of --seeds tune and of --seeds report must not meet.
+constexpr uint32_t kMostSkipped = 800'000;
 
 class EvalCommand final : public Command {
  public:
@@ -27,6 +29,7 @@ class EvalCommand final : public Command {
             {"--suite", "one suite instead of all", &arguments_.suite},
             {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
             {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
+            {"--skip", "leave out that many episodes of each suite first", &arguments_.skip},
             {"--quick", "few episodes of each suite", &arguments_.quick},
             {"--threads", "episodes at the same time; large suites run one at a time anyway", &arguments_.threads},
             {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
@@ -48,6 +51,7 @@ class EvalCommand final : public Command {
     if (arguments_.threads < 1 || arguments_.threads > kMostThreads)
       return absl::InvalidArgumentError("--threads is 1 to 64");
     if (arguments_.episodes > kMostEpisodes) return absl::InvalidArgumentError("--episodes is at most 100000");
+    if (arguments_.skip > kMostSkipped) return absl::InvalidArgumentError("--skip is at most 800000");
     if (arguments_.suite.empty() && arguments_.episode != kNoEpisode)
       return absl::InvalidArgumentError("--episode needs --suite");
     return absl::OkStatus();

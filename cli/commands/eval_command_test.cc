@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -49,6 +50,17 @@ TEST(EvalCommandTest, ReportingSeedsAreOthers) {
             nlohmann::json::parse(text("tune"))["suites"][0]["records"]);
 }
 
+TEST(EvalCommandTest, EpisodesCanBeLeftOut) {
+  const auto most_records = [](const std::string& skip, const std::string& episodes) {
+    const Result result =
+        Eval({"--suite", "hangs", "-o", "json", "--no-baselines", "--skip", skip, "--episodes", episodes});
+    return nlohmann::json::parse(result.out)["suites"][0]["records"]["most"].get<double>();
+  };
+  const double third = most_records("2", "1");
+  EXPECT_NE(third, most_records("0", "1"));
+  EXPECT_EQ(std::max(third, most_records("0", "2")), most_records("0", "3"));
+}
+
 TEST(EvalCommandTest, OneEpisodeIsShownWithItsTruth) {
   const Result result = Eval({"--suite", "hangs", "--episode", "3"});
   ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.err;
@@ -61,7 +73,8 @@ TEST(EvalCommandTest, WhatCannotBeMeantIsRefused) {
                                                     {"--seeds", "both"},
                                                     {"--threads", "0"},
                                                     {"--episode", "3"},
-                                                    {"--episodes", "1000000000"}}) {
+                                                    {"--episodes", "1000000000"},
+                                                    {"--skip", "1000000000"}}) {
     EXPECT_EQ(Eval(arguments).exit_code, ExitCode::kUsage) << arguments[0];
   }
 }

@@ -25,6 +25,8 @@ void WithProgress(absl::string_view suite, int32_t episodes, CommandContext& con
   if (context.progress) context.err << "\r\033[K" << std::flush;
 }
 
-uint64_t FirstNumber(const EvalArguments& arguments) { return arguments.seeds == "report" ? kFirstReportNumber : 0; }
+uint64_t FirstNumber(const EvalArguments& arguments) {
+  return (arguments.seeds == "report" ? kFirstReportNumber : 0) + arguments.skip;
+}
 
 }  // namespace lockstep
