@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/counters/host_duties.h"
 #include "detector/coverage.h"
@@ -18,6 +20,7 @@
 #include "detector/localization/even_work.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/persistent_excess.h"
+#include "detector/localization/shared_batch.h"
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_rank_verdict.h"
 #include "detector/localization/slow_transfers.h"
@@ -55,8 +58,56 @@ void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobRep
   report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
 }
 
+// Of a replica whose machines are slow together, at what healing all of them gives back; none if it has been told.
+void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& causes,
+                    const std::vector<HealingGain>& gains, double min_cost, JobReport* report) {
+  const bool told = std::any_of(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
+    return verdict.verdict_class == VerdictClass::kSequenceImbalance;
+  });
+  Verdict verdict;
+  verdict.verdict_class = VerdictClass::kSequenceImbalance;
+  verdict.scope = VerdictScope::kStructural;
+  verdict.advice = Advice::kRebalance;
+  const Suspect& first = causes[batch.causes.front()].suspects.front();
+  verdict.first_step = first.first_step;
+  verdict.last_step = first.last_step;
+  for (const size_t i : batch.causes) {
+    const HealingGain& gain = gains[i];
+    const double share = std::max(gain.slowdown(), gain.event_share);
+    if (share <= verdict.cost.slowdown_fraction) continue;
+    verdict.cost = {.slowdown_fraction = share,
+                    .seconds_per_step = share * gain.step_seconds,
+                    .steps_affected_fraction = gain.steps_affected};
+  }
+  if (told || verdict.cost.slowdown_fraction < min_cost) return;
+  verdict.evidence.push_back(
+      {EvidenceKind::kWhatIf,
+       absl::StrFormat(
+           "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, "
+           "and work on the same batches: these are longer than the others'.",
+           batch.causes.size(), verdict.first_step)});
+  report->verdicts.push_back(std::move(verdict));
+}
+
+// Slow ranks, each at what healing it gives back; those that share a slow batch as one.
+void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const std::vector<SlowCause>& causes,
+                  const std::vector<HealingGain>& gains, double min_cost, JobReport* report) {
+  std::vector<char> shared(causes.size(), 0);
+  for (const SharedBatch& batch : FindSharedBatches(trace, places, causes)) {
+    for (const size_t i : batch.causes) shared[i] = 1;
+    AddSharedBatch(batch, causes, gains, min_cost, report);
+  }
+  for (size_t i = 0; i < causes.size(); ++i) {
+    if (shared[i] != 0) continue;
+    Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
+    const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
+    if (worth >= min_cost) report->verdicts.push_back(std::move(verdict));
+  }
+}
+
 // Slow ranks and slow transfers, each at what healing it gives back.
-void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, JobReport* report) {
+void AddSlowness(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places, const DiagnosisOptions& options,
+                 JobReport* report) {
   const Trace& trace = *analysis.trace;
   const TransferTable table = MeasureTransfers(trace, analysis.matched, analysis.roles, analysis.steps);
   std::vector<SlowLink> links = FindSlowLinks(trace, table, analysis.steps);
@@ -77,11 +128,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   for (Verdict& verdict : FindStalls(trace, table, analysis.steps, options.min_cost)) {
     report->verdicts.push_back(std::move(verdict));
   }
-  for (size_t i = 0; i < causes.size(); ++i) {
-    Verdict verdict = SlowRankVerdict(trace, causes[i], gains.of_ranks[i]);
-    const double worth = std::max(verdict.cost.slowdown_fraction, gains.of_ranks[i].Worth(trace.hosts.size()));
-    if (worth >= options.min_cost) report->verdicts.push_back(std::move(verdict));
-  }
+  AddSlowRanks(trace, places, causes, gains.of_ranks, options.min_cost, report);
 }
 
 // `judged`: finding nothing means that nothing is wrong.
@@ -147,7 +194,7 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }
-  AddSlowness(analysis, options, &report);
+  AddSlowness(analysis, profile.places, options, &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a) != IsHang(b)) return IsHang(a);

@@ -135,6 +135,22 @@ TEST(StepAnchorTest, IsNoCallThatComesTwicePerStepThoughOneIsLost) {
   EXPECT_EQ(FindAnchor(calls, {{2}, {2}, {8}, {4}, {2}}), 3);
 }
 
+// Nothing tells two steps of four micro-batches from eight steps of which two have a checkpoint behind them.
+TEST(StepAnchorTest, OfTwoStepsOfMicrobatchesNothingIsSaid) {
+  std::vector<int32_t> calls;
+  const std::vector<int32_t> step = {0, 1, 1, 1, 1, 2};
+  for (int i = 0; i < 2; ++i) calls.insert(calls.end(), step.begin(), step.end());
+  EXPECT_EQ(FindAnchor(calls, {{8}, {8}, {8}}), -1);
+  calls.insert(calls.end(), step.begin(), step.end());
+  EXPECT_EQ(FindAnchor(calls, {{8}, {8}, {8}}), 0) << "the third step tells";
+  // Two checkpoints in a history of which they are no period.
+  calls.assign(12, 1);
+  calls.insert(calls.begin() + 3, {0, 2});
+  calls.insert(calls.begin() + 9, {0, 2});
+  calls.insert(calls.end(), 9, 1);
+  EXPECT_EQ(FindAnchor(calls, {{8}, {8}, {8}}), 1);
+}
+
 TEST(StepFinderTest, FindsEveryStepAndItsLength) {
   const Trace trace = Player({}).Play();
   const TraceAnalysis analysis = AnalyseTrace(trace, false);

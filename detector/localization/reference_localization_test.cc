@@ -63,6 +63,20 @@ Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
   return cut;
 }
 
+// Nine of ten calls are made again as many calls later as lie between the two calls of this kind, at most 64.
+bool MayBeTwoSteps(const std::vector<int32_t>& calls, int32_t kind) {
+  std::vector<size_t> at;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i] == kind) at.push_back(i);
+  }
+  const size_t period = at[1] - at[0];
+  const std::vector<int32_t> early(calls.begin(), calls.end() - static_cast<ptrdiff_t>(period));
+  const std::vector<int32_t> late(calls.begin() + static_cast<ptrdiff_t>(period), calls.end());
+  size_t alike = 0;
+  for (size_t i = 0; i < late.size(); ++i) alike += early[i] == late[i] ? 1 : 0;
+  return period <= 64 && 10 * alike >= 9 * late.size();
+}
+
 int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<CallKind>& kinds) {
   std::vector<Cut> cuts(kinds.size());
   size_t most_kinds = 0;
@@ -91,6 +105,12 @@ int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<Cal
     if (!serves(kind) || cuts[kind].stretches + 1 + most_stretches / 20 < most_stretches) continue;
     const auto rank = [&](size_t k) { return std::make_pair(kinds[k].weight, count[k]); };
     if (best < 0 || rank(kind) > rank(static_cast<size_t>(best))) best = static_cast<int32_t>(kind);
+  }
+  for (size_t kind = 0; best >= 0 && kind < kinds.size(); ++kind) {
+    if (count[kind] == 2 && kinds[kind].weight > 0 && MayBeTwoSteps(calls, static_cast<int32_t>(kind)) &&
+        3 * StretchesOf(calls, static_cast<int32_t>(kind))[0].size() > 4 * cuts[static_cast<size_t>(best)].kinds) {
+      return -1;
+    }
   }
   return best;
 }

@@ -16,6 +16,9 @@ constexpr double kMinTypicalShare = 0.5;  // of stretches that hold the same kin
 constexpr double kMinFullShare = 2.0 / 3;
 constexpr size_t kMinStretches = 2;
 constexpr double kEqualCounts = 0.05;  // lost records make counts of once-per-step calls differ
+// Checkpoints are further apart than this many calls, of histories that make hardly any other.
+constexpr size_t kMaxDoubtfulPeriod = 64;
+constexpr double kMinAlike = 0.9;  // of calls that are the same one period later, where records are lost
 
 uint64_t Scatter(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -66,6 +69,17 @@ Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
   return cut;
 }
 
+// Whether the history repeats itself from one of two calls of this kind to the other: as two steps would.
+bool RepeatsItself(absl::Span<const int32_t> calls, int32_t kind) {
+  const auto first = std::find(calls.begin(), calls.end(), kind);
+  const auto second = std::find(first + 1, calls.end(), kind);
+  const auto period = static_cast<size_t>(second - first);
+  if (period > kMaxDoubtfulPeriod) return false;
+  size_t alike = 0;
+  for (size_t i = 0; i + period < calls.size(); ++i) alike += calls[i] == calls[i + period] ? 1 : 0;
+  return static_cast<double>(alike) >= kMinAlike * static_cast<double>(calls.size() - period);
+}
+
 }  // namespace
 
 int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds) {
@@ -102,7 +116,15 @@ int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> k
     const int32_t weight = kinds[static_cast<size_t>(candidate.kind)].weight;
     if (best == nullptr || weight > kinds[static_cast<size_t>(best->kind)].weight) best = &candidate;
   }
-  return best == nullptr ? -1 : best->kind;
+  if (best == nullptr) return -1;
+  // Two steps of several micro-batches: what comes once per step has come twice, too seldom for an anchor, and what
+  // comes more often cuts them into micro-batches.
+  for (const auto& [count, kind] : counts) {
+    if (count != kMinStretches || kinds[static_cast<size_t>(kind)].weight == 0) continue;
+    const double held = static_cast<double>(Cut(calls, kinds.size(), kind).held.front());
+    if (kMinKinds * held > static_cast<double>(best->kinds_held) && RepeatsItself(calls, kind)) return -1;
+  }
+  return best->kind;
 }
 
 }  // namespace lockstep

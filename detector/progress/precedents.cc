@@ -1,8 +1,10 @@
 #include "detector/progress/precedents.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "absl/types/span.h"
 #include "detector/progress/host_offsets.h"
@@ -12,6 +14,8 @@ namespace {
 
 // With the tail of an exponential, twice the longest of n moments comes once in n x n.
 constexpr int64_t kMultiple = 2;
+// That one of all waits that are looked at is as long by chance.
+constexpr double kMostChance = 0.001;
 
 bool TellsTimes(const TraceOperation& operation) { return operation.quality != TimingQuality::kHostEnqueue; }
 
@@ -56,8 +60,9 @@ void Precedents::NoteWaits(size_t rank_index) {
     if (!Whole(operation)) continue;
     int64_t& here_ns = longest_here_ns_[{operation.communicator, operation.kind}];
     here_ns = std::max(here_ns, operation.duration_ns());
-    int64_t& alike_ns = longest_alike_ns_[{SizeOf(operation), operation.kind}];
-    alike_ns = std::max(alike_ns, operation.duration_ns());
+    Longest& alike = longest_alike_[{SizeOf(operation), operation.kind}];
+    alike.ns = std::max(alike.ns, operation.duration_ns());
+    ++alike.records;
     longest_stay_ns_ = std::max(longest_stay_ns_, operation.duration_ns());
   }
 }
@@ -99,15 +104,34 @@ size_t Precedents::SizeOf(const TraceOperation& operation) const {
   return trace_->communicators[static_cast<size_t>(operation.communicator)].members.size();
 }
 
-bool Precedents::WaitsLongest(size_t rank_index) const {
-  const absl::Span<const size_t> open = frontier_->OpenOf(rank_index);
-  const int32_t host = trace_->ranks[rank_index].host;
-  if (open.empty() || host < 0) return false;
-  const TraceOperation& first = trace_->operations[open.front()];
+// How likely a wait of this length is at a moment of a job under way; 1 where there was one as long.
+double Precedents::ChanceOfWait(const TraceOperation& first, int32_t host) const {
   const auto here = longest_here_ns_.find({first.communicator, first.kind});
-  if (!first.started() || here == longest_here_ns_.end()) return false;
+  if (!first.started() || here == longest_here_ns_.end()) return 1;
   const int64_t waited_ns = host_end_ns_[static_cast<size_t>(host)] - first.start_ns;
-  return waited_ns > kMultiple * here->second && waited_ns > longest_alike_ns_.at({SizeOf(first), first.kind});
+  const Longest& alike = longest_alike_.at({SizeOf(first), first.kind});
+  if (waited_ns <= kMultiple * here->second || waited_ns <= alike.ns) return 1;
+  // Each operation has left a record with each member. The longest of n moments has one chance in n + 1.
+  const double moments = std::ceil(static_cast<double>(alike.records) / static_cast<double>(SizeOf(first)));
+  return std::pow(moments + 1, -static_cast<double>(waited_ns) / static_cast<double>(std::max<int64_t>(alike.ns, 1)));
+}
+
+bool Precedents::WaitLongest(absl::Span<const size_t> rank_indices, double least_share) const {
+  std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, double> chance;  // by operation: of its longest wait
+  for (const size_t rank : rank_indices) {
+    const absl::Span<const size_t> open = frontier_->OpenOf(rank);
+    const int32_t host = trace_->ranks[rank].host;
+    if (open.empty() || host < 0) continue;
+    const TraceOperation& first = trace_->operations[open.front()];
+    const double wait_chance = ChanceOfWait(first, host);
+    const auto [found, fresh] =
+        chance.try_emplace({first.communicator, first.kind, first.sequence, first.peer}, wait_chance);
+    if (!fresh) found->second = std::min(found->second, wait_chance);
+  }
+  const auto all = static_cast<double>(chance.size());
+  const auto longest = static_cast<double>(std::count_if(
+      chance.begin(), chance.end(), [all](const auto& operation) { return operation.second * all <= kMostChance; }));
+  return longest > 0 && longest >= least_share * all;
 }
 
 bool Precedents::AbsentLongest(size_t rank_index) const {

@@ -6,7 +6,8 @@
 // asked for. The precedents are those of the newer half of each rank's records; the older one holds the first step, in
 // which everybody compiles and connects.
 //   - A wait is compared with those in operations of its kind in its communicator; and it is longer than any in all
-//     communicators of that size, since stalls go round. The clock is that of the rank's host.
+//     communicators of that size, since stalls go round. The clock is that of the rank's host. Of many waits that are
+//     looked at some are the longest ever by chance: the more there are, the less likely each must be.
 //   - A transfer (all stand in it) with the time that the last to come was inside before.
 //   - An absence (a rank does nothing that others can see) with the longest own work of any rank, or, inside of an
 //     operation, with the longest stay of any rank in any. It lasts to the last record of all hosts (HostOffsets).
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "detector/input.h"
 #include "detector/progress/standing.h"
 #include "detector/progress/trace_frontier.h"
@@ -38,8 +40,9 @@ class Precedents {
  public:
   explicit Precedents(const TraceFrontier& frontier);
 
-  // The rank has been inside its first open operation for longer than before.
-  bool WaitsLongest(size_t rank_index) const;
+  // Of the operations in which these ranks stand first, somebody has been inside of at least `least_share` (0 = of one)
+  // for longer than before.
+  bool WaitLongest(absl::Span<const size_t> rank_indices, double least_share) const;
 
   // All members stand in the operation, and have for longer than it ever took.
   bool TransfersLongest(const Standing& standing) const;
@@ -51,6 +54,12 @@ class Precedents {
   using Here = std::pair<int32_t, OperationKind>;  // communicator
   using Alike = std::pair<size_t, OperationKind>;  // members of the communicator
 
+  struct Longest {
+    int64_t ns = 0;
+    size_t records = 0;
+  };
+
+  double ChanceOfWait(const TraceOperation& first, int32_t host) const;
   void NoteWaits(size_t rank_index);
   void NoteWork(size_t rank_index);
   void NoteEnds();
@@ -60,7 +69,7 @@ class Precedents {
   const TraceFrontier* frontier_;
   const Trace* trace_;
   absl::flat_hash_map<Here, int64_t> longest_here_ns_;
-  absl::flat_hash_map<Alike, int64_t> longest_alike_ns_;
+  absl::flat_hash_map<Alike, Longest> longest_alike_;
   int64_t longest_stay_ns_ = 0;       // of those
   int64_t longest_work_ns_ = 0;       // from the end of one operation to the begin of the next
   std::vector<int64_t> host_end_ns_;  // by host: its last record, in its own clock

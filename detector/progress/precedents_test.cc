@@ -79,30 +79,55 @@ TEST_F(PrecedentsTest, AWaitIsWithoutPrecedentAtTwiceTheLongest) {
     Call(1, now_ms);
     const TraceFrontier frontier(Written());
     rows_[1].pop_back();
-    return Precedents(frontier).WaitsLongest(1);
+    return Precedents(frontier).WaitLongest({1}, 0);
   };
-  EXPECT_FALSE(waits(1050));
-  EXPECT_TRUE(waits(1051)) << "5 ms before";
+  EXPECT_FALSE(waits(1054));
+  EXPECT_TRUE(waits(1055)) << "5 ms before, ten times";
   // A stall in the other communicator of two members: such a wait is nothing new in the job.
   Add(2, 1, 960, 981);
   EXPECT_FALSE(waits(1060));
-  EXPECT_TRUE(waits(1062));
+  EXPECT_FALSE(waits(1095)) << "the longest of a dozen, but not by that much";
+  EXPECT_TRUE(waits(1105));
+}
+
+// Of two operations one has lasted for 15 ms where 5 ms were the longest, the other for as long as usual.
+TEST_F(PrecedentsTest, OfManyWaitsMoreIsAsked) {
+  Add(1, 0, 1040, -1);
+  Add(2, 1, 1050, -1);
+  for (const size_t rank : {1, 2}) Call(rank, 1055);
+  const TraceFrontier frontier(Written());
+  const Precedents precedents(frontier);
+  EXPECT_TRUE(precedents.WaitLongest({1}, 0)) << "once in 11^3 moments";
+  EXPECT_FALSE(precedents.WaitLongest({1}, 1.1));
+  EXPECT_FALSE(precedents.WaitLongest({2}, 0));
+  EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0)) << "once in 666 looks at two";
+  EXPECT_FALSE(precedents.WaitLongest({}, 0));
+}
+
+TEST_F(PrecedentsTest, TheLongestWaitsMustBeAShareOfAll) {
+  Add(1, 0, 1040, -1);
+  Add(2, 1, 1068, -1);
+  for (const size_t rank : {1, 2}) Call(rank, 1070);
+  const TraceFrontier frontier(Written());
+  const Precedents precedents(frontier);
+  EXPECT_TRUE(precedents.WaitLongest({1, 2}, 0.5));
+  EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0.6));
 }
 
 TEST_F(PrecedentsTest, WhatEndedInTheOlderHalfIsNoPrecedent) {
   rows_[1][4].end_ns += 30 * kMs;
   Add(1, 0, 1040, -1);
-  Call(1, 1060);
-  EXPECT_TRUE(Precedents(TraceFrontier(Written())).WaitsLongest(1));
+  Call(1, 1065);
+  EXPECT_TRUE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0));
   rows_[1][16].end_ns += 30 * kMs;
-  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitsLongest(1));
+  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0));
 }
 
 TEST_F(PrecedentsTest, AKindThatNeverEndedBeforeHasNone) {
   Add(1, 0, 1040, -1);
   rows_[1].back().kind = OperationKind::kBroadcast;
   Call(1, 9000);
-  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitsLongest(1));
+  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0));
 }
 
 TEST_F(PrecedentsTest, ATransferIsMeasuredFromTheLastToCome) {

@@ -33,6 +33,9 @@ constexpr int32_t kMinorShare = 2;
 constexpr double kLossChance = 0.1;         // that records of a call were lost: more, and their absence proves nothing
 constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
 constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
+// Of the operations that wait for ranks at work this share must last longer than ever: who is late for good keeps up
+// more than a few of them, while a stuck transfer may keep up none but itself.
+constexpr double kLongestShare = 0.05;
 
 class Search {
  public:
@@ -372,10 +375,13 @@ class Search {
   bool LastsLongest(const Precedents& precedents, const TraceHang& hang) const {
     std::vector<char> inside = VictimsOf(hang);
     for (const int32_t rank : hang.ranks) inside[static_cast<size_t>(rank)] = 1;
+    std::vector<size_t> waiting;
     for (size_t rank = 0; rank < ranks_; ++rank) {
-      if (inside[rank] != 0 && precedents.WaitsLongest(rank)) return true;
+      if (inside[rank] != 0) waiting.push_back(rank);
     }
-    if (hang.kind == TraceHangKind::kTransfer) {
+    const bool transfer = hang.kind == TraceHangKind::kTransfer;
+    if (precedents.WaitLongest(waiting, transfer ? 0 : kLongestShare)) return true;
+    if (transfer) {
       return std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
         return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
                precedents.TransfersLongest(standing);
