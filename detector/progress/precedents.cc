@@ -134,15 +134,16 @@ bool Precedents::WaitLongest(absl::Span<const size_t> rank_indices, double least
   return longest > 0 && longest >= least_share * all;
 }
 
-bool Precedents::AbsentLongest(size_t rank_index) const {
+std::optional<double> Precedents::AbsenceToLongest(size_t rank_index) const {
   const int32_t host = trace_->ranks[rank_index].host;
   const int64_t last_ns = LastMove(trace_->OperationsOf(rank_index));
-  if (host < 0 || last_ns == kNoTime || longest_work_ns_ == 0) return false;
+  if (host < 0 || last_ns == kNoTime) return std::nullopt;
   const absl::Span<const size_t> open = frontier_->OpenOf(rank_index);
   const bool inside = !open.empty() && trace_->operations[open.front()].started();
   const int64_t since_ns = inside ? trace_->operations[open.front()].start_ns : last_ns;
   const int64_t longest_ns = inside ? longest_stay_ns_ : longest_work_ns_;
-  return all_end_ns_[static_cast<size_t>(host)] - since_ns > kMultiple * longest_ns;
+  if (longest_ns <= 0) return std::nullopt;
+  return static_cast<double>(all_end_ns_[static_cast<size_t>(host)] - since_ns) / static_cast<double>(longest_ns);
 }
 
 bool Precedents::TakesPart(const Standing& standing, const TraceOperation& operation, size_t rank_index) const {

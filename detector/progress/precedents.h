@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -47,8 +48,8 @@ class Precedents {
   // All members stand in the operation, and have for longer than it ever took.
   bool TransfersLongest(const Standing& standing) const;
 
-  // There has been nothing of the rank for longer than ever of anybody.
-  bool AbsentLongest(size_t rank_index) const;
+  // For how long there has been nothing of the rank, over the longest that there ever was of anybody; none = not known.
+  std::optional<double> AbsenceToLongest(size_t rank_index) const;
 
  private:
   using Here = std::pair<int32_t, OperationKind>;  // communicator

@@ -156,7 +156,7 @@ TEST_F(PrecedentsTest, AnAbsenceIsMeasuredByTheLastRecordOfAnybody) {
     Call(2, now_ms);
     const TraceFrontier frontier(Written());
     rows_[2].pop_back();
-    return Precedents(frontier).AbsentLongest(3);
+    return Precedents(frontier).AbsenceToLongest(3).value_or(0) > 2;
   };
   EXPECT_FALSE(absent(1096));
   EXPECT_TRUE(absent(1097));

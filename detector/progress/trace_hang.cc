@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -36,6 +37,7 @@ constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has fin
 // Of the operations that wait for ranks at work this share must last longer than ever: who is late for good keeps up
 // more than a few of them, while a stuck transfer may keep up none but itself.
 constexpr double kLongestShare = 0.05;
+constexpr double kSureAbsence = 2;  // as many times the longest work: this alone will do; less, but more than it, helps
 
 class Search {
  public:
@@ -379,17 +381,20 @@ class Search {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (inside[rank] != 0) waiting.push_back(rank);
     }
-    const bool transfer = hang.kind == TraceHangKind::kTransfer;
-    if (precedents.WaitLongest(waiting, transfer ? 0 : kLongestShare)) return true;
-    if (transfer) {
-      return std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
-        return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
-               precedents.TransfersLongest(standing);
-      });
+    if (hang.kind == TraceHangKind::kTransfer) {
+      return precedents.WaitLongest(waiting, 0) ||
+             std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
+               return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
+                      precedents.TransfersLongest(standing);
+             });
     }
-    return !hang.ranks.empty() && std::all_of(hang.ranks.begin(), hang.ranks.end(), [&](int32_t rank) {
-      return precedents.AbsentLongest(static_cast<size_t>(rank));
-    });
+    double absence = std::numeric_limits<double>::infinity();  // the shortest that is known
+    for (const int32_t rank : hang.ranks) {
+      absence = std::min(absence, precedents.AbsenceToLongest(static_cast<size_t>(rank)).value_or(absence));
+    }
+    if (absence <= 1) return false;
+    const bool sure = std::isfinite(absence) && absence > kSureAbsence;
+    return sure || precedents.WaitLongest(waiting, kLongestShare);
   }
 
   bool HasDead(const TraceHang& hang) const { return HasGone(trace_, hang); }
