@@ -30,11 +30,40 @@ constexpr double kSpikeMost = 8;  // times the jitter, times a blow of mean 1 an
 constexpr int64_t kMsPerHour = 3'600'000;
 
 // Within [-1, 1]: a triangle, which needs no libm. `phase` is a share of the period.
-double Triangle(int64_t ms, int64_t period_ms, double phase) {
-  const int64_t shifted_ms = ms + static_cast<int64_t>(phase * static_cast<double>(period_ms));
-  const double turn = static_cast<double>(shifted_ms % period_ms) / static_cast<double>(period_ms);
-  return turn < 0.5 ? 4 * turn - 1 : 3 - 4 * turn;
-}
+template <int64_t kPeriodMs>
+class Triangle {
+ public:
+  explicit Triangle(double phase) : shift_ms_(static_cast<int64_t>(phase * static_cast<double>(kPeriodMs))) {}
+
+  double At(int64_t ms) const {
+    const double turn = static_cast<double>((ms + shift_ms_) % kPeriodMs) / static_cast<double>(kPeriodMs);
+    return turn < 0.5 ? 4 * turn - 1 : 3 - 4 * turn;
+  }
+
+ private:
+  const int64_t shift_ms_;
+};
+
+// What all series of a host that are sampled at this moment have in common.
+struct HostTick {
+  int64_t ms = 0;  // true time
+  Activity activity = Activity::kTraining;
+  bool in_burst = false;
+  bool in_gap = false;
+  bool in_restart = false;
+  double compute_share = 0;  // of the interval that ends here
+  double drift = 1;          // factor of the slow wave that all machines share
+};
+
+// True for a share of all bits, as Chance::UnitOf would tell.
+class Rarely {
+ public:
+  explicit Rarely(double share) : below_(static_cast<uint64_t>(std::ceil(share * 0x1.0p53))) {}
+  bool Of(uint64_t bits) const { return (bits >> 11) < below_; }
+
+ private:
+  const uint64_t below_;
+};
 
 class Simulation {
  public:
@@ -43,7 +72,11 @@ class Simulation {
         faults_(faults),
         seed_(seed),
         end_ms_(spec.activity.empty() ? 0 : spec.activity.back().end_ms),
-        day_phase_(Chance(seed, ChanceUse::kCounter, kHosts).Unit(~uint64_t{0})),
+        day_wave_(Chance(seed, ChanceUse::kCounter, kHosts).Unit(~uint64_t{0})),
+        missing_(spec.noise.missing_share),
+        sentinel_(spec.noise.sentinel_share),
+        nan_(spec.noise.nan_share),
+        duplicate_(spec.noise.duplicate_share),
         changes_(DrawChanges(spec, faults, seed)) {}
 
   MetricTable Run() {
@@ -107,17 +140,37 @@ class Simulation {
         skew_ms_ += static_cast<int64_t>(oddity.amount * 1000);
       }
     }
+    fast_ticks_ = TicksOf(spec_.interval_ms);
+    slow_ticks_ = TicksOf(static_cast<int64_t>(spec_.interval_ms) * kSlowFactor);
+  }
+
+  // Of the host being made.
+  std::vector<HostTick> TicksOf(int64_t interval_ms) const {
+    std::vector<HostTick> ticks;
+    ticks.reserve(static_cast<size_t>(end_ms_ / interval_ms + 1));
+    size_t window = 0;
+    for (int64_t ms = tick_offset_ms_; ms < end_ms_; ms += interval_ms) {
+      while (window + 1 < spec_.activity.size() && ms >= spec_.activity[window].end_ms) ++window;
+      const ActivityWindow& now = spec_.activity[window];
+      ticks.push_back({.ms = ms,
+                       .activity = now.activity,
+                       .in_burst = InAny(bursts_, ms),
+                       .in_gap = InAny(gaps_, ms),
+                       .in_restart = InAny(restarts_, ms),
+                       .compute_share = ComputeShare(now, ms, interval_ms),
+                       .drift = 1 + spec_.noise.common_drift * day_wave_.At(ms)});
+    }
+    return ticks;
   }
 
   static bool InAny(const std::vector<Window>& windows, int64_t ms) {
     return std::any_of(windows.begin(), windows.end(), [&](const Window& w) { return w.Contains(ms); });
   }
 
-  double Burst(Metric metric, int64_t ms) const {
-    const double height = metric == Metric::kHostCpuBusyRatio           ? kBurstCpu
-                          : metric == Metric::kHostPressureCpuSomeRatio ? kBurstPressure
-                                                                        : 0;
-    return height > 0 && InAny(bursts_, ms) ? height : 0;
+  // What a burst adds.
+  static double BurstOf(Metric metric) {
+    if (metric == Metric::kHostCpuBusyRatio) return kBurstCpu;
+    return metric == Metric::kHostPressureCpuSomeRatio ? kBurstPressure : 0;
   }
 
   // Jitter of one series: samples remember the one before, and a few are far off.
@@ -147,17 +200,38 @@ class Simulation {
     double state_ = 0;
   };
 
-  // What one sample of a metric is before anything happens to it on its way.
-  double LevelAt(const Waveform& waveform, double own, double own_phase, absl::Span<const LevelChange> changes,
-                 int64_t ms, int64_t interval_ms, size_t& window) const {
-    while (window + 1 < spec_.activity.size() && ms >= spec_.activity[window].end_ms) ++window;
-    double value = CommonLevel(waveform, spec_.activity[window], ms, interval_ms) * own;
-    if (waveform.jitter > 0) {
-      value *= 1 + spec_.noise.common_drift * Triangle(ms, kCommonDriftPeriodMs, day_phase_);
-      value *= 1 + spec_.noise.machine_drift * own_phase * Triangle(ms, kMachineDriftPeriodMs, own_phase);
+  // The level of one series without jitter.
+  class Level {
+   public:
+    Level(const Waveform& waveform, const CounterNoise& noise, const Chance& samples, std::vector<LevelChange> changes)
+        : waveform_(waveform),
+          is_exact_(waveform.jitter == 0),
+          burst_(BurstOf(waveform.metric)),
+          own_(is_exact_ ? 1 : 1 + noise.machine_offset * Chance::BellOf(samples.At(~uint64_t{0}))),
+          own_phase_(samples.Unit(~uint64_t{2})),
+          own_drift_(noise.machine_drift * own_phase_),
+          own_wave_(own_phase_),
+          changes_(std::move(changes)) {}
+
+    double At(const HostTick& tick) const {
+      double value = CommonLevel(waveform_, tick.activity, tick.compute_share) * own_;
+      if (!is_exact_) {
+        value *= tick.drift;
+        value *= 1 + own_drift_ * own_wave_.At(tick.ms);
+      }
+      return Changed(value + (tick.in_burst ? burst_ : 0), changes_, tick.ms);
     }
-    return Changed(value + Burst(waveform.metric, ms), changes, ms);
-  }
+
+   private:
+    const Waveform& waveform_;
+    const bool is_exact_;  // the same on all machines
+    const double burst_;
+    const double own_;
+    const double own_phase_;
+    const double own_drift_;
+    const Triangle<kMachineDriftPeriodMs> own_wave_;
+    const std::vector<LevelChange> changes_;
+  };
 
   MetricSeries Series(int32_t host, int32_t device, const Waveform& waveform) const {
     const MetricInfo* const info = FindMetric(waveform.metric);
@@ -166,49 +240,42 @@ class Simulation {
                         .device = CounterDeviceName(waveform.device, device),
                         .name = std::string(info->name),
                         .metric = waveform.metric};
-    const CounterNoise& noise = spec_.noise;
     const uint64_t place = (static_cast<uint64_t>(host) << 32) | (static_cast<uint64_t>(device) << 16) |
                            static_cast<uint64_t>(waveform.metric);
     const Chance samples(seed_, ChanceUse::kCounter, kSamples, place);
     const Chance accidents(seed_, ChanceUse::kCounter, kAccidents, place);
-    const bool exact = waveform.jitter == 0;
-    const double own = exact ? 1 : 1 + noise.machine_offset * Chance::BellOf(samples.At(~uint64_t{0}));
-    const double own_phase = samples.Unit(~uint64_t{2});
-    const std::vector<LevelChange> changes = ChangesOn(host_changes_, host, device, waveform.metric);
+    const Level level(waveform, spec_.noise, samples, ChangesOn(host_changes_, host, device, waveform.metric));
     const bool counter = info->kind == MetricKind::kCounter;
-    const int64_t interval_ms = static_cast<int64_t>(spec_.interval_ms) * (waveform.slow ? kSlowFactor : 1);
-    series.time_ms.reserve(static_cast<size_t>(end_ms_ / interval_ms + 1));
-    series.value.reserve(static_cast<size_t>(end_ms_ / interval_ms + 1));
-    Jitter jitter(noise, waveform);
+    const std::vector<HostTick>& ticks = waveform.slow ? slow_ticks_ : fast_ticks_;
+    const auto interval_ms = static_cast<double>(spec_.interval_ms * (waveform.slow ? kSlowFactor : 1));
+    series.time_ms.reserve(ticks.size() + 1);
+    series.value.reserve(ticks.size() + 1);
+    Jitter jitter(spec_.noise, waveform);
     double total = counter ? kInitialCount * samples.Unit(~uint64_t{1}) : 0;
-    size_t window = 0;
-    uint64_t index = 0;
-    for (int64_t ms = tick_offset_ms_; ms < end_ms_; ms += interval_ms, ++index) {
-      double value = LevelAt(waveform, own, own_phase, changes, ms, interval_ms, window);
-      if (!exact) value *= jitter.FactorOf(samples.At(index));
+    for (size_t i = 0; i < ticks.size(); ++i) {
+      const HostTick& tick = ticks[i];
+      double value = level.At(tick);
+      if (waveform.jitter > 0) value *= jitter.FactorOf(samples.At(i));
       if (waveform.most > 0) value = std::min(value, waveform.most);
-      if (counter && InAny(restarts_, ms)) total = 0;
-      total += value * static_cast<double>(interval_ms) / 1000;
-      Report(waveform, counter ? total : value, counter, ms, accidents.At(index), &series);
+      if (counter && tick.in_restart) total = 0;
+      total += value * interval_ms / 1000;
+      Report(waveform, counter ? total : value, counter, tick, accidents.At(i), &series);
     }
     return series;
   }
 
   // Appends the sample, or what becomes of it on its way.
-  void Report(const Waveform& waveform, double value, bool counter, int64_t ms, uint64_t accident,
+  void Report(const Waveform& waveform, double value, bool counter, const HostTick& tick, uint64_t accident,
               MetricSeries* series) const {
-    const CounterNoise& noise = spec_.noise;
-    if (Chance::UnitOf(accident) < noise.missing_share || InAny(gaps_, ms)) return;
+    if (missing_.Of(accident) || tick.in_gap) return;
     const uint64_t first = MixBits(accident), second = MixBits(accident + 1);
     // Counters count whole things.
     double shown = counter ? static_cast<double>(static_cast<int64_t>(value)) : value;
-    if (waveform.device == CounterDevice::kGpu && Chance::UnitOf(MixBits(first)) < noise.sentinel_share) {
-      shown = kBlankSentinel;
-    }
-    if (Chance::UnitOf(first) < noise.nan_share) shown = std::numeric_limits<double>::quiet_NaN();
-    const int copies = Chance::UnitOf(second) < noise.duplicate_share ? 2 : 1;
+    if (waveform.device == CounterDevice::kGpu && sentinel_.Of(MixBits(first))) shown = kBlankSentinel;
+    if (nan_.Of(first)) shown = std::numeric_limits<double>::quiet_NaN();
+    const int copies = duplicate_.Of(second) ? 2 : 1;
     for (int copy = 0; copy < copies; ++copy) {
-      series->time_ms.push_back(ms + skew_ms_);
+      series->time_ms.push_back(tick.ms + skew_ms_);
       series->value.push_back(shown);
     }
   }
@@ -217,7 +284,11 @@ class Simulation {
   const absl::Span<const CounterFault> faults_;
   const uint64_t seed_;
   const int64_t end_ms_;
-  const double day_phase_;
+  const Triangle<kCommonDriftPeriodMs> day_wave_;
+  const Rarely missing_;
+  const Rarely sentinel_;
+  const Rarely nan_;
+  const Rarely duplicate_;
   const std::vector<LevelChange> changes_;
   // Of the host being made.
   std::vector<LevelChange> host_changes_;
@@ -226,6 +297,8 @@ class Simulation {
   std::vector<Window> gaps_;
   int64_t skew_ms_ = 0;
   int64_t tick_offset_ms_ = 0;
+  std::vector<HostTick> fast_ticks_;
+  std::vector<HostTick> slow_ticks_;
 };
 
 }  // namespace

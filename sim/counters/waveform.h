@@ -36,8 +36,15 @@ const Waveform& WaveformOf(Metric metric);  // of a metric that the simulator ma
 // "", "gpu3", "mlx5_3/1", "eth3".
 std::string CounterDeviceName(CounterDevice device, int32_t index);
 
-// The level that all machines share: the mean over the interval that ends at `ms`, since that is what is sampled.
-double CommonLevel(const Waveform& waveform, const ActivityWindow& now, int64_t ms, int64_t interval_ms);
+// The share of the interval that ends at `ms` in which a job that trains computed: samples are means over intervals.
+double ComputeShare(const ActivityWindow& now, int64_t ms, int64_t interval_ms);
+
+// The level that all machines share.
+inline double CommonLevel(const Waveform& waveform, Activity now, double compute_share) {
+  if (now == Activity::kPause) return waveform.pause;
+  if (now == Activity::kStuck) return waveform.stuck;
+  return compute_share * waveform.compute + (1 - compute_share) * waveform.communication;
+}
 
 }  // namespace lockstep
 
