@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +22,9 @@ constexpr int64_t kFarOffMs = 3'600'000;
 // Histories that are this much longer at one end than at the other are longer, not shifted.
 constexpr double kShiftTolerance = 0.2;
 constexpr size_t kIntervalsLookedAt = 4096;
+constexpr Eigen::Index kRowsAtOnce = 16;  // of a column-major matrix of floats: a cache line
+
+using RowMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 struct Period {
   int64_t first_ms = 0;
@@ -29,6 +33,10 @@ struct Period {
 
 int64_t LowerMedian(std::vector<int64_t> values) {
   if (values.empty()) return 0;
+  // Mostly all are the same, which needs no sorting.
+  if (std::count(values.begin(), values.end(), values.front()) * 2 > static_cast<ptrdiff_t>(values.size())) {
+    return values.front();
+  }
   const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -48,6 +56,34 @@ std::map<int32_t, Period> HostPeriods(const MetricTable& table) {
   for (auto& [host, pair] : ends) periods[host] = {LowerMedian(pair.first), LowerMedian(pair.second)};
   return periods;
 }
+
+// Where a time lies in a raster that begins at 0, as / and % would say. Times mostly rise from one tick to the next,
+// and then nothing is divided.
+class RasterPlace {
+ public:
+  explicit RasterPlace(int64_t tick_ms) : tick_ms_(tick_ms) {}
+
+  void MoveTo(int64_t ms) {
+    const int64_t further_ms = ms - begin_ms_;
+    if (begin_ms_ < 0 || further_ms < 0 || further_ms >= 2 * tick_ms_) {
+      tick_ = ms / tick_ms_;
+      begin_ms_ = tick_ * tick_ms_;
+    } else if (further_ms >= tick_ms_) {
+      ++tick_;
+      begin_ms_ += tick_ms_;
+    }
+    of_tick_ms_ = ms - begin_ms_;
+  }
+
+  int64_t tick() const { return tick_; }
+  int64_t of_tick_ms() const { return of_tick_ms_; }
+
+ private:
+  const int64_t tick_ms_;
+  int64_t tick_ = 0;
+  int64_t begin_ms_ = 0;  // of the tick
+  int64_t of_tick_ms_ = 0;
+};
 
 class GridBuilder {
  public:
@@ -119,6 +155,7 @@ class GridBuilder {
     std::vector<int64_t> medians;
     for (const MetricSeries* series : all) {
       std::vector<int64_t> intervals;
+      intervals.reserve(std::min(series->time_ms.size(), kIntervalsLookedAt));
       for (size_t i = 1; i < series->time_ms.size() && intervals.size() < kIntervalsLookedAt; ++i) {
         const int64_t interval = series->time_ms[i] - series->time_ms[i - 1];
         if (interval > 0) intervals.push_back(interval);
@@ -134,11 +171,22 @@ class GridBuilder {
     double cosine = 0;
     const double turn = 2 * M_PI / static_cast<double>(tick_ms);
     const size_t some = std::min(series.time_ms.size(), kIntervalsLookedAt);
+    RasterPlace place(tick_ms);
+    int64_t of_tick = 0;
+    double sine_there = 0;
+    double cosine_there = 1;
     for (size_t i = 0; i < some; ++i) {
       if (series.time_ms[i] < period_.first_ms - kFarOffMs || series.time_ms[i] > period_.last_ms + kFarOffMs) continue;
-      const double angle = turn * static_cast<double>((series.time_ms[i] - period_.first_ms) % tick_ms);
-      sine += std::sin(angle);
-      cosine += std::cos(angle);
+      // Mostly the same again, which needs no trigonometry.
+      place.MoveTo(series.time_ms[i] - period_.first_ms);
+      if (place.of_tick_ms() != of_tick) {
+        of_tick = place.of_tick_ms();
+        const double angle = turn * static_cast<double>(of_tick);
+        sine_there = std::sin(angle);
+        cosine_there = std::cos(angle);
+      }
+      sine += sine_there;
+      cosine += cosine_there;
     }
     const double phase = std::atan2(sine, cosine) / turn;  // of the beginnings of the ticks
     return std::clamp(static_cast<int64_t>(std::floor(phase)), -(tick_ms / 2), tick_ms / 2);
@@ -154,13 +202,19 @@ class GridBuilder {
     const int64_t wanted = (period_.last_ms - period_.first_ms) / matrix.tick_ms + 2;
     const int64_t ticks = std::min(wanted, most_ticks_);
     matrix.start_ms = period_.first_ms + (wanted - ticks) * matrix.tick_ms;
-    matrix.values.setConstant(static_cast<Eigen::Index>(all.size()), ticks, kUnknown);
+    matrix.values.resize(static_cast<Eigen::Index>(all.size()), ticks);
     for (int64_t column = 0; column < ticks; ++column) {
       matrix.known_ms.push_back(matrix.start_ms + column * matrix.tick_ms);
     }
-    for (size_t row = 0; row < all.size(); ++row) {
-      matrix.units.push_back({all[row]->host, all[row]->device});
-      FillRow(*all[row], static_cast<Eigen::Index>(row), matrix);
+    for (const MetricSeries* series : all) matrix.units.push_back({series->host, series->device});
+    RowMatrix some(std::min(kRowsAtOnce, matrix.values.rows()), ticks);
+    for (Eigen::Index first = 0; first < matrix.values.rows(); first += kRowsAtOnce) {
+      const Eigen::Index rows = std::min(kRowsAtOnce, matrix.values.rows() - first);
+      some.setConstant(kUnknown);
+      for (Eigen::Index row = 0; row < rows; ++row) {
+        FillRow(*all[static_cast<size_t>(first + row)], {some.row(row).data(), static_cast<size_t>(ticks)}, matrix);
+      }
+      matrix.values.middleRows(first, rows) = some.topRows(rows);
     }
     std::partial_sum(matrix.known_ms.begin(), matrix.known_ms.end(), matrix.known_ms.begin(),
                      [](int64_t before_ms, int64_t now_ms) { return std::max(before_ms, now_ms); });
@@ -186,11 +240,13 @@ class GridBuilder {
     return false;
   }
 
-  void FillRow(const MetricSeries& series, Eigen::Index row, MetricMatrix& matrix) {
+  // Fills in the values of one unit, and when those of a column were known.
+  void FillRow(const MetricSeries& series, absl::Span<float> row, MetricMatrix& matrix) {
     const int64_t phase_ms = PhaseOf(series, matrix.tick_ms);
+    RasterPlace place(matrix.tick_ms);
     int64_t before_ms = std::numeric_limits<int64_t>::min();
     double before = 0;
-    int64_t filled = -1;  // column of the values in `sum`
+    size_t filled = row.size();  // column of the values in `sum`
     double sum = 0;
     int count = 0;
     for (size_t i = 0; i < series.time_ms.size(); ++i) {
@@ -212,8 +268,9 @@ class GridBuilder {
       }
       before_ms = time_ms;
       const int64_t middle_ms = time_ms - matrix.start_ms - phase_ms + matrix.tick_ms / 2;
-      const int64_t column = middle_ms < 0 ? -1 : middle_ms / matrix.tick_ms;
-      if (column < 0 || column >= matrix.values.cols()) {
+      if (middle_ms >= 0) place.MoveTo(middle_ms);
+      const auto column = static_cast<size_t>(place.tick());
+      if (middle_ms < 0 || column >= row.size()) {
         ++grid_.losses.over_limit;
         continue;
       }
@@ -223,8 +280,8 @@ class GridBuilder {
         count = 0;
       }
       sum += value;
-      matrix.values(row, column) = static_cast<float>(sum / ++count);
-      int64_t& known_ms = matrix.known_ms[static_cast<size_t>(column)];
+      row[column] = static_cast<float>(sum / ++count);
+      int64_t& known_ms = matrix.known_ms[column];
       known_ms = std::max(known_ms, time_ms);
     }
   }
