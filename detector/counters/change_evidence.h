@@ -11,6 +11,7 @@
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_CHANGE_EVIDENCE_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_CHANGE_EVIDENCE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lockstep {
@@ -30,15 +31,32 @@ class ChangeEvidence {
   static constexpr double kSubtleWeight = 0.65;
 
   // `score`: distance in deviations, a standard normal while nothing has changed; finite.
-  void Add(double score, int64_t time_ms, const EvidenceLimits& limits);
-  void Clear();
+  void Add(double score, int64_t time_ms, const EvidenceLimits& limits) {
+    AddTo(0, score, time_ms, limits);
+    AddTo(1, -score, time_ms, limits);
+  }
+  void Clear() {
+    for (int side = 0; side < kSides; ++side) gross_[side] = subtle_[side] = 0;
+  }
 
-  double Of(int side) const;
-  double Most() const;
+  double Of(int side) const { return std::max<double>(gross_[side], kSubtleWeight * subtle_[side]); }
+  double Most() const { return std::max(Of(0), Of(1)); }
   // When the sums of this side last left 0; 0 = they never did.
   int64_t onset_ms(int side) const { return onset_ms_[side]; }
 
  private:
+  void AddTo(int side, double toward, int64_t time_ms, const EvidenceLimits& limits) {
+    constexpr double kOwing = -kGross * kGross / 2;
+    if (gross_[side] <= 0 && subtle_[side] <= 0) onset_ms_[side] = time_ms;
+    gross_[side] = Sum(gross_[side], kGross * toward + kOwing, kOwing, limits.tick, limits.total);
+    subtle_[side] = Sum(subtle_[side], toward - 0.5, -kRecovery, kSubtleStep * limits.tick, limits.total);
+  }
+
+  // `sum` and what is added to it, which is at least `least` and at most `most`.
+  static float Sum(double sum, double added, double least, double most, double total) {
+    return static_cast<float>(std::min(std::max(sum + std::min(std::max(added, least), most), 0.0), total));
+  }
+
   float gross_[kSides] = {};
   float subtle_[kSides] = {};
   int64_t onset_ms_[kSides] = {};

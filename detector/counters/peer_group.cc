@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "detector/counters/false_alarm_budget.h"
+#include "detector/counters/median.h"
 
 namespace lockstep {
 namespace {
@@ -47,13 +48,6 @@ double UsualWander(double tick_seconds) {
   return std::max(kLeastWander, (1 + memory) / (1 - memory));
 }
 
-double MedianOf(std::vector<float>& values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (static_cast<double>(*middle) + *std::max_element(values.begin(), middle)) / 2;
-}
-
 }  // namespace
 
 int32_t PeerGroup::AddUnit(int32_t host) {
@@ -81,7 +75,7 @@ void PeerGroup::Resettle() {
 
 // Where everybody is, and on which scales to measure. False when there are too few to say so.
 bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick) {
-  const bool without_away = 2 * away_ <= units() && units() - away_ >= static_cast<int32_t>(kFewestValues);
+  const bool without_away = away_ > 0 && 2 * away_ <= units() && units() - away_ >= static_cast<int32_t>(kFewestValues);
   scratch_.clear();
   double magnitude = 0;
   double sum = 0;
@@ -98,10 +92,11 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const auto count = static_cast<double>(scratch_.size());
   const bool first = std::isnan(median_);
   if (first) wander_ = UsualWander(tick_seconds);
-  tick.median = MedianOf(scratch_);
+  tick.median = MedianOf(absl::MakeSpan(scratch_));
   for (float& value : scratch_) value = std::abs(value - static_cast<float>(tick.median));
-  const double spread = kMadToSigma * MedianOf(scratch_) * count / (count - 0.8);
+  const double spread = kMadToSigma * MedianOf(absl::MakeSpan(scratch_)) * count / (count - 0.8);
   tick.gain = std::min(0.5, tick_seconds / options_.memory_seconds);
+  tick.gain_from = 1 / tick.gain + 1;
   magnitude_ += (first ? 1 : tick.gain) * (magnitude / count - magnitude_);
   median_ = tick.median;
   mean_ = sum / known;
@@ -123,6 +118,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   tick.spread = std::max(phase.spread, tick.resolution);
   last_spread_ = tick.spread;
   tick.between = std::max(usual, tick.spread);
+  tick.young_reach = kYoungReach * tick.between / tick.spread;
   tick.noise = std::max(phase.noise, kNoiseFloor * tick.resolution / tick.spread);
   tick.inflation = std::sqrt(std::max(1.0, wander_));
   tick.freedom = std::min(
@@ -138,10 +134,16 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   return true;
 }
 
+// The work of a tick on one unit is inline: a library that may be linked dynamically calls functions otherwise.
+
+// Of a new value after `seen` others: their mean at first, later a slow one.
+inline double PeerGroup::WeightOf(uint16_t seen, const Tick& tick) {
+  return seen >= tick.gain_from ? tick.gain : std::max(tick.gain, 1.0 / (1 + seen));
+}
+
 // Distance to where the unit should be, in spreads. While the phase is new to it, that is anywhere between what it is
 // here so far, which a passing trouble may have moved, and what it usually is.
-double PeerGroup::Residual(Unit& unit, double value, const Tick& tick) const {
-  const double distance = (value - tick.median) / tick.spread;
+inline double PeerGroup::Residual(Unit& unit, double distance, const Tick& tick) {
   const float usual = unit.baseline[tick.inherited_from];
   if (unit.seen[tick.phase] == 0) unit.baseline[tick.phase] = usual;
   const float here = unit.baseline[tick.phase];
@@ -149,8 +151,9 @@ double PeerGroup::Residual(Unit& unit, double value, const Tick& tick) const {
   return distance - std::clamp<double>(distance, std::min(here, usual), std::max(here, usual));
 }
 
-void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick) {
-  const double residual = (value - tick.median) / tick.spread - unit.baseline[tick.phase];
+// `distance`: of the value to the median, in spreads.
+inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double distance, bool doubtful, const Tick& tick) {
+  const double residual = distance - unit.baseline[tick.phase];
   noise_sum_ += std::min(std::abs(residual), kWildest * tick.noise);
   ++learnt_;
   unit.block_sum += static_cast<float>(std::clamp(residual * tick.spread / sigma, -kWildest, kWildest));
@@ -167,8 +170,8 @@ void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, con
 
   uint16_t& seen = unit.seen[tick.phase];
   float& baseline = unit.baseline[tick.phase];
-  const double weight = std::max(tick.gain, 1.0 / (1 + seen));
-  const double young = doubtful ? tick.noise : kYoungReach * tick.between / tick.spread;
+  const double weight = WeightOf(seen, tick);
+  const double young = doubtful ? tick.noise : tick.young_reach;
   const double reach = seen < kYoungTicks ? young : kWildest * tick.noise;
   const double learnt = baseline + weight * std::clamp(residual, -reach, reach);
   baseline = static_cast<float>(std::clamp(learnt, -tick.farthest, tick.farthest));
@@ -183,16 +186,16 @@ void PeerGroup::Learn(Unit& unit, double sigma, double value, bool doubtful, con
 }
 
 // A stopped job works nothing that could be added up.
-bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work() && tick.regime == 0; }
+inline bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work() && tick.regime == 0; }
 
 // Adds up work and usual work, so that what one machine only samples earlier than another cancels.
-void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) const {
+inline void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) const {
   if (!AddsUp(tick) || tick.median <= 0) return;
   const bool first = unit.net_median == 0;
   unit.net_value += static_cast<float>((first ? 1 : tick.net_gain) * (value - unit.net_value));
   unit.net_median += static_cast<float>((first ? 1 : tick.net_gain) * (tick.median - unit.net_median));
   const double ratio = unit.net_value / unit.net_median;
-  const double weight = first ? 1 : calm ? std::max(tick.gain, 1.0 / (1 + unit.net_ticks)) : 0;
+  const double weight = first ? 1 : calm ? WeightOf(unit.net_ticks, tick) : 0;
   unit.net_usual += static_cast<float>(weight * (ratio - unit.net_usual));
   if (calm && unit.net_ticks < kMostSeen) ++unit.net_ticks;
 }
@@ -232,7 +235,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
 
 // Adds to the evidence what the newest value says. A value that covers as much time as an alarm has to last may say as
 // much as it surprises.
-void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
+inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
   EvidenceLimits limits = tick.limits;
   double surprise = 0;
@@ -247,6 +250,7 @@ void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   }
   if (static_cast<double>(ticks_) <= tick.warm_up) return;
   unit.evidence.Add(score, tick.time_ms, limits);
+  if (surprise == 0 && unit.surprise[0] == 0 && unit.surprise[1] == 0) return;
   for (int s = 0; s < ChangeEvidence::kSides; ++s) {
     if (unit.evidence.Of(s) <= 0) unit.surprise[s] = 0;
   }
@@ -272,16 +276,18 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
       continue;
     }
     const double value = values[i];
-    const double residual = Residual(unit, value, tick);
+    const double distance = (value - tick.median) / tick.spread;
+    const double residual = Residual(unit, distance, tick);
     const double noise = tick.noise * tick.spread * std::max(1.0f, unit.own_noise);
     const double young = tick.between / (1 + unit.seen[tick.phase]);
-    const double sigma = std::hypot(std::max(noise * tick.inflation, tick.resolution), young);
+    const double old = std::max(noise * tick.inflation, tick.resolution);
+    const double sigma = std::sqrt(old * old + young * young);
     const double raw = residual * tick.spread / sigma;
     Judge(unit, raw, tick);
     const double evidence = unit.evidence.Most();
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
-    if (calm || settling) Learn(unit, noise, value, evidence > kDoubtful * options_.evidence, tick);
+    if (calm || settling) Learn(unit, noise, value, distance, evidence > kDoubtful * options_.evidence, tick);
     AddUp(unit, value, calm, tick);
     unit.excess += static_cast<float>(kRecentWeight * (residual * tick.spread - unit.excess));
     unit.recent += static_cast<float>(kRecentWeight * (value - unit.recent));

@@ -121,6 +121,8 @@ class PeerGroup {
     double freedom = 1;
     double farthest = 0;  // a baseline's limit
     double gain = 0;
+    double gain_from = 0;    // values seen, after which the gain is their weight
+    double young_reach = 0;  // spreads that a baseline may move while its phase is new
     EvidenceLimits limits;
     double net_gain = 0;
     int regime = 0;
@@ -133,8 +135,9 @@ class PeerGroup {
   };
 
   bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
-  double Residual(Unit& unit, double value, const Tick& tick) const;
-  void Learn(Unit& unit, double sigma, double value, bool doubtful, const Tick& tick);
+  static double WeightOf(uint16_t seen, const Tick& tick);
+  static double Residual(Unit& unit, double distance, const Tick& tick);
+  void Learn(Unit& unit, double sigma, double value, double distance, bool doubtful, const Tick& tick);
   void AddUp(Unit& unit, double value, bool calm, const Tick& tick) const;
   bool AddsUp(const Tick& tick) const;
   void Judge(Unit& unit, double raw, const Tick& tick);
