@@ -178,6 +178,13 @@ void Abstain(std::string reason, JobReport* report) {
   report->verdicts.push_back(std::move(verdict));
 }
 
+// What the caller knows counts more than what agents said.
+PlaceTable AllPlaces(const JobEvidence& evidence, const DiagnosisOptions& options) {
+  PlaceTable places = options.places;
+  places.of_host.insert(evidence.places.of_host.begin(), evidence.places.of_host.end());
+  return places;
+}
+
 }  // namespace
 
 JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options) {
@@ -202,10 +209,11 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
   });
   std::string not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, not_judged.empty() && hangs.open_question.empty());
+  const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),
                .duty_of_host = DutiesOfHosts(evidence.trace, analysis.roles, evidence.metrics.hosts),
-               .places = &options.places},
+               .places = &places},
               &report);
   if (!hangs.open_question.empty()) Abstain(std::move(hangs.open_question), &report);
   if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);

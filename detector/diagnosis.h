@@ -16,6 +16,7 @@ struct DiagnosisOptions {
   // A slow machine or link is accused only when healing it gives back at least this share of the step time.
   double min_cost = 0.03;
   // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
+  // Counts more than the places in the evidence.
   PlaceTable places;
   // Breaks the engine: the earliest rank counts as the latest. For tests of the evaluation, which has to notice.
   bool sabotage_lateness_sign = false;

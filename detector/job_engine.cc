@@ -16,6 +16,7 @@
 #include "detector/events/event_judge.h"
 #include "detector/evidence_log.h"
 #include "detector/investigation/close_look.h"
+#include "detector/places/place_table.h"
 #include "detector/progress/hang_search.h"
 #include "detector/progress/hang_timeout.h"
 #include "detector/progress/hang_verdict.h"
@@ -64,6 +65,7 @@ class JobEngine::State {
         close_look_(options.min_step_cost) {}
 
   void Observe(const HostReport& report);
+  void ObservePlaces(const std::string& host, const Places& places);
   Conclusion Evaluate(int64_t watermark_ns);
   JobSummary Summary() const;
   std::vector<RankSummary> Ranks() const;
@@ -94,6 +96,7 @@ class JobEngine::State {
   HangSearch hang_search_;
   std::vector<SlowRank> slow_;
   CounterOutliers outliers_;
+  PlaceTable places_;
   NarrowedGroups narrowed_;
   std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
   int64_t newest_report_ns_ = 0;
@@ -103,6 +106,7 @@ class JobEngine::State {
   uint64_t records_lost_before_ = 0;  // by recorders of earlier incarnations
   uint64_t discarded_before_ = 0;
   uint64_t records_before_ = 0;
+  uint64_t places_refused_ = 0;
   bool ended_ = false;
   JobState state_ = JobState::kUnknown;
   std::string note_ = "No report yet.";
@@ -165,6 +169,19 @@ void JobEngine::State::Observe(const HostReport& report) {
   }
   analysis_.Advance(roster_, report.received_ns);
   close_look_.Observe(report);
+}
+
+void JobEngine::State::ObservePlaces(const std::string& host, const Places& places) {
+  const auto known = places_.of_host.find(host);
+  if (!AnyKnown(places)) {
+    places_.of_host.erase(host);
+  } else if (known != places_.of_host.end()) {
+    known->second = places;
+  } else if (places_.of_host.size() < kMaxPlacedHosts) {
+    places_.of_host.emplace(host, places);
+  } else {
+    ++places_refused_;
+  }
 }
 
 std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
@@ -353,7 +370,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   for (Verdict& verdict : conclusion.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   Judge(watermark_ns, conclusion.verdicts);
-  outliers_.Find(counters_, roster_, watermark_ns);
+  outliers_.Find(counters_, roster_, places_, watermark_ns);
   Investigate(watermark_ns, outliers_.NetworkSigns(findings), &conclusion);
   outliers_.AddTo(&conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
@@ -376,7 +393,7 @@ JobSummary JobEngine::State::Summary() const {
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
                               counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused() +
-                              sizes_.refused() + close_look_.discarded();
+                              sizes_.refused() + close_look_.discarded() + places_refused_;
   return summary;
 }
 
@@ -416,6 +433,7 @@ std::vector<RankSummary> JobEngine::State::Ranks() const {
 JobEngine::JobEngine(const JobEngineOptions& options) : state_(std::make_unique<State>(options)) {}
 JobEngine::~JobEngine() = default;
 void JobEngine::Observe(const HostReport& report) { state_->Observe(report); }
+void JobEngine::ObservePlaces(const std::string& host, const Places& places) { state_->ObservePlaces(host, places); }
 JobEngine::Conclusion JobEngine::Evaluate(int64_t watermark_ns) { return state_->Evaluate(watermark_ns); }
 JobSummary JobEngine::summary() const { return state_->Summary(); }
 std::vector<RankSummary> JobEngine::ranks() const { return state_->Ranks(); }

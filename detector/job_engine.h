@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "detector/input.h"
+#include "detector/places/place_table.h"
 #include "detector/verdict.h"
 
 namespace lockstep {
@@ -81,6 +82,10 @@ class JobEngine {
 
   // Takes in one report. `report.received_ns` must not decrease. Never fails: what contradicts itself is counted.
   void Observe(const HostReport& report);
+
+  // Where a host stands, and what runs on it, as its agent says: the newest counts, and none forgets. Hosts beyond
+  // kMaxPlacedHosts are counted as discarded.
+  void ObservePlaces(const std::string& host, const Places& places);
 
   // Concludes from everything observed so far. `watermark_ns` (collector's clock) must not decrease and everything
   // received before it must have been observed. Returns all verdicts that hold now; one that is no longer returned no

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "detector/places/place_table.h"
 #include "detector/testing/job_generator.h"
 #include "detector/testing/job_player.h"
 #include "gtest/gtest.h"
@@ -45,6 +46,19 @@ TEST(JobEngineTest, NamesTheSlowRankAndNoVictim) {
   EXPECT_NE(run.log.find("Without the delay a step would take"), std::string::npos);
   EXPECT_EQ(run.states[29], JobState::kSlow);
   EXPECT_EQ(run.states[58], JobState::kHealthy);
+}
+
+TEST(JobEngineTest, PlacesOfTooManyHostsAreCountedAndThoseThatAreForgottenMakeRoom) {
+  JobEngine engine({});
+  const Places somewhere = {"r1", "", "", ""};
+  for (size_t host = 0; host < kMaxPlacedHosts; ++host) engine.ObservePlaces("node-" + std::to_string(host), somewhere);
+  engine.ObservePlaces("node-0", {"r2", "", "", ""});
+  EXPECT_EQ(engine.summary().records_discarded, 0u);
+  engine.ObservePlaces("one-more", somewhere);
+  EXPECT_EQ(engine.summary().records_discarded, 1u);
+  engine.ObservePlaces("node-0", {});
+  engine.ObservePlaces("one-more", somewhere);
+  EXPECT_EQ(engine.summary().records_discarded, 1u);
 }
 
 TEST(JobEngineTest, CostIsWhatHealingGivesBack) {

@@ -10,6 +10,7 @@
 
 #include "detector/counters/metric_table.h"
 #include "detector/input.h"
+#include "detector/places/place_table.h"
 #include "detector/trace/trace.h"
 
 namespace lockstep {
@@ -25,6 +26,7 @@ struct JobEvidence {
   Trace trace;
   MetricTable metrics;
   std::vector<HostEvent> events;
+  PlaceTable places;  // of the hosts, as their agents said
 };
 
 }  // namespace lockstep

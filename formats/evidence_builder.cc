@@ -94,6 +94,7 @@ struct EvidenceBuilder::JobParts {
   TraceCollection trace;
   SampleCollection samples;
   std::vector<HostEvent> events;
+  PlaceTable places;
   std::vector<std::string> notes;
 };
 
@@ -152,6 +153,16 @@ void EvidenceBuilder::AddEvent(JobIndex job, const HostEvent& event) {
   }
 }
 
+void EvidenceBuilder::PlaceHost(JobIndex job, absl::string_view host, const Places& places) {
+  PlaceTable& table = jobs_[static_cast<size_t>(job)]->places;
+  const std::string name(host);
+  if (!AnyKnown(places)) {
+    table.of_host.erase(name);
+  } else if (table.of_host.contains(name) || table.of_host.size() < kMaxPlacedHosts) {
+    table.of_host[name] = places;
+  }
+}
+
 void EvidenceBuilder::AddLost(JobIndex job, uint64_t records) {
   jobs_[static_cast<size_t>(job)]->trace.AddLost(records);
 }
@@ -172,6 +183,7 @@ std::vector<JobInput> EvidenceBuilder::Finish() {
     input.evidence.metrics = parts->samples.Finish();
     input.evidence.metrics.job = parts->name;
     input.evidence.events = std::move(parts->events);
+    input.evidence.places = std::move(parts->places);
     input.notes = std::move(parts->notes);
     parts.reset();
   }

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "detector/job_evidence.h"
+#include "detector/places/place_table.h"
 #include "formats/trace_collection.h"
 
 namespace lockstep {
@@ -67,6 +68,9 @@ class EvidenceBuilder {
 
   void AddSample(JobIndex job, const SampleRow& row);
   void AddEvent(JobIndex job, const HostEvent& event);
+
+  // Where a host stands; the newest counts. Hosts beyond kMaxPlacedHosts are left out.
+  void PlaceHost(JobIndex job, absl::string_view host, const Places& places);
 
   // Records that a recorder or a reader threw away.
   void AddLost(JobIndex job, uint64_t records);

@@ -7,15 +7,11 @@
 #ifndef LOCKSTEP_FORMATS_PLACES_READER_H_
 #define LOCKSTEP_FORMATS_PLACES_READER_H_
 
-#include <cstddef>
-
 #include "detector/places/place_table.h"
 #include "formats/byte_source.h"
 #include "formats/read_result.h"
 
 namespace lockstep {
-
-inline constexpr size_t kMaxPlacedHosts = 200'000;
 
 // Adds to `places`, up to kMaxPlacedHosts in all; more are malformed rows.
 ReadResult ReadPlaces(ByteSource& source, PlaceTable& places);

@@ -102,12 +102,6 @@ std::vector<MachineCase> CounterStream::Evaluate(int64_t watermark_ns) {
   }
   std::vector<MachineCase> cases = detector_.Conclude(watermark_ns / kNanosPerMilli);
   if (static_cast<int>(hosts.size()) < options_.min_peer_hosts) cases.clear();
-  if (cases.size() <= kMaxCases) return cases;
-  std::stable_sort(cases.begin(), cases.end(),
-                   [](const MachineCase& a, const MachineCase& b) { return a.score > b.score; });
-  cases.resize(kMaxCases);
-  std::stable_sort(cases.begin(), cases.end(),
-                   [](const MachineCase& a, const MachineCase& b) { return a.host < b.host; });
   return cases;
 }
 

@@ -28,9 +28,6 @@ struct CounterStreamOptions {
 
 class CounterStream {
  public:
-  // At most so many cases at a time, those with the most evidence.
-  static constexpr size_t kMaxCases = 16;
-
   explicit CounterStream(const CounterStreamOptions& options);
 
   void Observe(int32_t host_slot, const MetricSample& sample, int64_t received_ns);

@@ -28,6 +28,11 @@ const char* Name(PlaceKind kind);
 // Names of the places of one machine, by kind; "" = not known.
 using Places = std::array<std::string, kPlaceKinds>;
 
+// False when no place of the machine is known.
+bool AnyKnown(const Places& places);
+
+inline constexpr size_t kMaxPlacedHosts = 200'000;  // of one table; whoever fills it refuses more
+
 struct PlaceTable {
   std::map<std::string, Places> of_host;  // a machine that is not here has no known place
 
