@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
@@ -25,6 +28,26 @@ Settings::Validator NotEmpty(const std::string& value) {
   return [&value] { return value.empty() ? absl::InvalidArgumentError("must not be empty") : absl::OkStatus(); };
 }
 
+// Names of places stand in reports, logs and verdicts.
+Settings::Validator PlaceName(const std::string& value) {
+  return [&value] {
+    if (value.size() > kMaxPlaceNameBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("is longer than ", kMaxPlaceNameBytes, " bytes"));
+    }
+    const bool has_control = std::any_of(value.begin(), value.end(), absl::ascii_iscntrl);
+    return has_control ? absl::InvalidArgumentError("contains a control character") : absl::OkStatus();
+  };
+}
+
+void AddPlaces(HostPlaces& places, Settings& settings) {
+  settings.Add("places.rack", &places.rack, "rack that this machine stands in; empty = not known",
+               PlaceName(places.rack));
+  settings.Add("places.leaf", &places.leaf, "switch next to this machine; empty = not known", PlaceName(places.leaf));
+  settings.Add("places.power", &places.power, "power feed of this machine; empty = not known", PlaceName(places.power));
+  settings.Add("places.image", &places.image, "image of the software on this machine; empty = not known",
+               PlaceName(places.image));
+}
+
 }  // namespace
 
 void AddAgentSettings(AgentOptions& options, Settings& settings) {
@@ -36,6 +59,7 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
     return options.host_name.size() <= kMaxHostNameBytes ? absl::OkStatus()
                                                          : absl::InvalidArgumentError("is longer than 253 bytes");
   });
+  AddPlaces(options.places, settings);
   settings.Add("ring_directory", &options.ring_directory, "where recorders keep their rings",
                NotEmpty(options.ring_directory));
   settings.Add("root", &options.root, "where /proc and /sys of the watched machine are mounted",

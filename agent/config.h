@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "agent/host_places.h"
 #include "agent/recorder/ring_format.h"
 #include "daemon/settings.h"
 
@@ -17,6 +18,7 @@ struct AgentOptions {
   std::string listen_address = "127.0.0.1:7072";  // of /metrics, /healthz, /readyz; empty = none
   std::string ports_file;                         // where the port that is listened on is written; empty = nowhere
   std::string host_name;                          // empty = the machine's
+  HostPlaces places;
   std::string ring_directory = ring::kDefaultDirectory;
   std::string root = "/";
   std::string nvml_library = "libnvidia-ml.so.1";

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/host_places.h"
 #include "base/testing/temporary_directory.h"
 #include "daemon/exit_codes.h"
 
@@ -55,6 +56,19 @@ TEST_F(AgentConfigTest, FlagsOverrideTheEnvironmentWhichOverridesTheFile) {
   EXPECT_EQ(options_.outbox_age, absl::Minutes(3));
   EXPECT_EQ(options_.tick, absl::Seconds(4));
   EXPECT_EQ(options_.host_name, "flag");
+}
+
+TEST_F(AgentConfigTest, AMachineKnowsItsPlaces) {
+  environment_ = {{"LOCKSTEP_AGENT_PLACES_LEAF", "leaf-3"}};
+  const SettingsOutcome outcome = Load({Config("places: {rack: r12, image: ubuntu}\n"), "--places-power=busway 2"});
+  ASSERT_FALSE(outcome.exit_code.has_value()) << outcome.text;
+  EXPECT_EQ(options_.places.rack, "r12");
+  EXPECT_EQ(options_.places.leaf, "leaf-3");
+  EXPECT_EQ(options_.places.power, "busway 2");
+  EXPECT_EQ(options_.places.image, "ubuntu");
+  for (const std::string& name : {std::string(kMaxPlaceNameBytes + 1, 'r'), std::string("r\\n1")}) {
+    EXPECT_EQ(Load({Config("places: {rack: \"" + name + "\"}\n")}).exit_code, kExitBadConfig) << name;
+  }
 }
 
 TEST_F(AgentConfigTest, EveryValueHasItsBounds) {

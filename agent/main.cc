@@ -53,7 +53,7 @@ int Run(const AgentOptions& options) {
   OutboxLimits limits;
   limits.max_bytes = static_cast<size_t>(options.outbox_bytes);
   limits.max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age);
-  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random);
+  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
   Uplink uplink(connector, hello, limits, RealClock(), random);
   const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
   if (!agent.ok()) return Fail(agent.status(), kExitBadConfig);
