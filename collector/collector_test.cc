@@ -6,6 +6,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
+#include <prometheus/client_metric.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/registry.h>
 
 #include <map>
 #include <memory>
@@ -17,6 +20,7 @@
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
+#include "proto/place.pb.h"
 #include "proto/query.grpc.pb.h"
 
 namespace lockstep {
@@ -47,6 +51,16 @@ class CollectorTest : public testing::Test {
     channel_ =
         grpc::CreateChannel(absl::StrCat("127.0.0.1:", collector_->grpc_port()), grpc::InsecureChannelCredentials());
     query_ = wire::Query::NewStub(channel_);
+  }
+
+  double Dropped(const std::string& reason) {
+    for (const prometheus::MetricFamily& family : metrics_->registry()->Collect()) {
+      if (family.name != "lockstep_collector_dropped_total") continue;
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        if (metric.label.at(0).value == reason) return metric.counter.value;
+      }
+    }
+    return 0;
   }
 
   MemoryStore store_;
@@ -87,6 +101,33 @@ TEST_F(CollectorTest, AReportOfTwoJobsIsStoredOncePerJobAndItsSamplesOnce) {
   ASSERT_EQ(status.agents_size(), 1);
   EXPECT_TRUE(status.agents(0).connected());
   EXPECT_EQ(status.agents(0).last_sequence(), 1u);
+}
+
+TEST_F(CollectorTest, PlacesOfAHostAreInAllItsInputsAndOddOnesAreCounted) {
+  wire::AgentMessage hello = MakeTestHello("node-1", 7);
+  const auto add = [&hello](wire::PlaceKind kind, const std::string& name) {
+    hello.mutable_hello()->add_places()->set_kind(kind);
+    hello.mutable_hello()->mutable_places()->rbegin()->set_name(name);
+  };
+  add(wire::PLACE_KIND_RACK, "r12");
+  add(wire::PLACE_KIND_RACK, "r13");
+  add(wire::PLACE_KIND_UNSPECIFIED, "nowhere");
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello(hello), 0);
+  for (const uint64_t sequence : {1, 2}) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  ASSERT_TRUE(agent.AwaitAck(2));
+  int inputs = 0;
+  for (const wire::CaptureEntry& entry : store_.log()) {
+    if (!entry.has_input()) continue;
+    ++inputs;
+    ASSERT_EQ(entry.input().places_size(), 1);
+    EXPECT_EQ(entry.input().places(0).kind(), wire::PLACE_KIND_RACK);
+    EXPECT_EQ(entry.input().places(0).name(), "r12");
+  }
+  EXPECT_EQ(inputs, 2);
+  EXPECT_EQ(Dropped("odd_place"), 2);
 }
 
 TEST_F(CollectorTest, AHalfClosedStreamEndsWellAfterItsLastAcknowledgement) {

@@ -14,6 +14,8 @@ void JobPipeline::Reset(const JobEngineOptions& options) {
 
 void JobPipeline::Observe(const HostReport& report) { engine_->Observe(report); }
 
+void JobPipeline::ObservePlaces(const std::string& host, const Places& places) { engine_->ObservePlaces(host, places); }
+
 JobPipeline::Outcome JobPipeline::Evaluate(int64_t watermark_ns) {
   Outcome outcome;
   outcome.conclusion = engine_->Evaluate(watermark_ns);

@@ -13,6 +13,7 @@
 
 #include "detector/input.h"
 #include "detector/job_engine.h"
+#include "detector/places/place_table.h"
 
 namespace lockstep {
 
@@ -32,6 +33,8 @@ class JobPipeline {
 
   // `report.received_ns` must not decrease and must not exceed the next watermark.
   void Observe(const HostReport& report);
+  // Where the host of a report stands; before that report.
+  void ObservePlaces(const std::string& host, const Places& places);
 
   // Everything received before `watermark_ns` must have been observed.
   Outcome Evaluate(int64_t watermark_ns);

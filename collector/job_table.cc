@@ -73,6 +73,7 @@ void JobTable::Observe(JobSlice slice) {
     if (job->hosts.size() < options_.max_hosts_per_job || job->hosts.contains(slice.report.host)) {
       job->hosts[slice.report.host] = stamp_ns;
     }
+    job->pipeline.ObservePlaces(slice.report.host, slice.places);
     job->pipeline.Observe(slice.report);
   } else {
     outlets_.metrics.CountDropped("too_many_jobs");

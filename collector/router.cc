@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
+#include "collector/convert/places.h"
 #include "collector/convert/report_split.h"
 
 namespace lockstep {
@@ -19,14 +20,16 @@ Router::Router(AgentRegistry& agents, StoreWriter& writer, CollectorMetrics& met
     : agents_(agents), writer_(writer), metrics_(metrics), clock_(clock) {}
 
 void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
+  ConvertLosses losses;
   const auto connect = [this, host = hello.host(), incarnation = hello.incarnation(), version = hello.version(),
-                        weak = std::weak_ptr<AgentStream>(stream),
+                        places = ToPlaces(hello.places(), losses), weak = std::weak_ptr<AgentStream>(stream),
                         admitted = std::move(admitted)](absl::StatusOr<uint64_t> stored) {
     const std::shared_ptr<AgentStream> connecting = weak.lock();
     if (connecting == nullptr) return;
     if (!stored.ok()) return admitted(absl::UnavailableError(stored.status().message()));
-    admitted(agents_.Connect(host, incarnation, version, *stored, connecting));
+    admitted(agents_.Connect(host, incarnation, version, *stored, connecting, places));
   };
+  metrics_.CountDropped("odd_place", static_cast<double>(losses.odd_places));
   if (const std::shared_ptr<AgentLedger> known = agents_.Find(hello.host(), hello.incarnation())) {
     connect(known->stored_sequence());
   } else {
@@ -43,6 +46,8 @@ absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, 
     ConvertLosses losses;
     ASSIGN_OR_RETURN(slice.report, ToHostReport(inputs[i], losses));
     slice.input = std::move(inputs[i]);
+    slice.places = agent.places();
+    *slice.input.mutable_places() = ToWire(slice.places);
     slice.carries_points = i == 0;
     slice.bytes = slice.input.ByteSizeLong();
     Count(slice.report, losses);

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
 #include "collector/convert/convert_losses.h"
+#include "collector/convert/places.h"
 #include "detector/input.h"
 #include "detector/trace/trace.h"
 #include "formats/capture_file.h"
@@ -54,6 +55,7 @@ class CaptureEvidence {
     const JobIndex job = builder_.Job(entry.input().job());
     const auto offset = offsets_.emplace(report->host, report->received_ns - report->host_ns).first;
     if (offsets_.size() > kMaxHosts) return absl::DataLossError(absl::StrCat("expected at most ", kMaxHosts, " hosts"));
+    builder_.PlaceHost(job, report->host, ToPlaces(entry.input().places(), losses_));
     TakeReport(job, *report, offset->second);
     ++records_;
     return absl::OkStatus();

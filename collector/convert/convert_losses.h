@@ -15,6 +15,7 @@ struct ConvertLosses {
   uint64_t non_finite_values = 0;   // samples that are NaN or infinite
   uint64_t unranked_processes = 0;  // processes without a global rank: nothing can be said about them
   uint64_t odd_ras_claims = 0;      // about ranks that cannot be members of the communicator
+  uint64_t odd_places = 0;          // of hosts: unknown or repeated kinds, names that may not be, too many
 };
 
 }  // namespace lockstep

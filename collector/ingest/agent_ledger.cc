@@ -5,9 +5,10 @@
 
 namespace lockstep {
 
-AgentLedger::AgentLedger(std::string host, uint64_t incarnation, uint64_t stored_sequence)
+AgentLedger::AgentLedger(std::string host, uint64_t incarnation, uint64_t stored_sequence, Places places)
     : host_(std::move(host)),
       incarnation_(incarnation),
+      places_(std::move(places)),
       accepted_(stored_sequence),
       completed_(stored_sequence),
       stored_(stored_sequence) {}

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "detector/places/place_table.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {
@@ -46,9 +47,10 @@ class AgentLedger {
     uint32_t epoch = 0;
   };
 
-  AgentLedger(std::string host, uint64_t incarnation, uint64_t stored_sequence);
+  AgentLedger(std::string host, uint64_t incarnation, uint64_t stored_sequence, Places places = {});
 
   const std::string& host() const { return host_; }
+  const Places& places() const { return places_; }  // of the host, as the agent said hello
   uint64_t incarnation() const { return incarnation_; }
 
   // Enters a report of `slices` slices, received at `wall_ns`; the epoch of its tickets, or nullopt for a report that
@@ -99,6 +101,7 @@ class AgentLedger {
 
   const std::string host_;
   const uint64_t incarnation_;
+  const Places places_;
   mutable Mutex mutex_;
   uint64_t accepted_ ABSL_GUARDED_BY(mutex_);
   uint64_t completed_ ABSL_GUARDED_BY(mutex_);

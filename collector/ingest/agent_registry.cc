@@ -20,7 +20,8 @@ std::shared_ptr<AgentLedger> AgentRegistry::Find(const std::string& host, uint64
 absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const std::string& host, uint64_t incarnation,
                                                                     const std::string& version,
                                                                     uint64_t stored_sequence,
-                                                                    const std::shared_ptr<AgentStream>& stream) {
+                                                                    const std::shared_ptr<AgentStream>& stream,
+                                                                    const Places& places) {
   std::shared_ptr<AgentLedger> before;
   std::shared_ptr<AgentLedger> ledger;
   {
@@ -31,7 +32,7 @@ absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const std::s
     Agent& agent = agents_[host];
     before = agent.ledger;
     if (before == nullptr || before->incarnation() != incarnation) {
-      agent.ledger = std::make_shared<AgentLedger>(host, incarnation, stored_sequence);
+      agent.ledger = std::make_shared<AgentLedger>(host, incarnation, stored_sequence, places);
     }
     agent.version = version;
     agent.connected_wall_ns = clock_.WallNanos();

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/ingest/agent_ledger.h"
+#include "detector/places/place_table.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {
@@ -43,11 +44,13 @@ class AgentRegistry {
   // The ledger of this incarnation, or nullptr if the store has to be asked how far it got.
   std::shared_ptr<AgentLedger> Find(const std::string& host, uint64_t incarnation) const;
 
-  // Connects `stream` to the ledger of this incarnation, which begins at `stored_sequence` if it is new.
+  // Connects `stream` to the ledger of this incarnation, which begins at `stored_sequence` if it is new. `places` are
+  // those of its hello.
   // RESOURCE_EXHAUSTED when too many agents are connected.
   absl::StatusOr<std::shared_ptr<AgentLedger>> Connect(const std::string& host, uint64_t incarnation,
                                                        const std::string& version, uint64_t stored_sequence,
-                                                       const std::shared_ptr<AgentStream>& stream);
+                                                       const std::shared_ptr<AgentStream>& stream,
+                                                       const Places& places = {});
 
   // Sends a command to the agent of `host`. False = it is not connected, or takes no more.
   bool Send(const std::string& host, const wire::Command& command) const;

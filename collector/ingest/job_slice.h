@@ -9,6 +9,7 @@
 
 #include "collector/ingest/agent_ledger.h"
 #include "detector/input.h"
+#include "detector/places/place_table.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {
@@ -16,6 +17,7 @@ namespace lockstep {
 struct JobSlice {
   wire::CaptureInput input;  // not yet stamped with the receive time, nor is `report`
   HostReport report;         // the same, converted
+  Places places;             // of the host; those of the input
   AgentLedger::Ticket ticket;
   bool carries_points = false;  // its samples go to history; true for one slice of each report
   size_t bytes = 0;             // of the input, for limits

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
 #include "collector/convert/detector_options.h"
+#include "collector/convert/places.h"
 #include "detector/input.h"
 
 namespace lockstep {
@@ -47,6 +48,7 @@ absl::Status Replayer::FeedInput(const wire::CaptureInput& input) {
   RETURN_IF_ERROR(CheckOrder(input.job(), input.received_wall_ns()));
   ExpectNothingPending();
   ASSIGN_OR_RETURN(const HostReport report, ToHostReport(input, summary_.losses));
+  pipeline_.ObservePlaces(report.host, ToPlaces(input.places(), summary_.losses));
   pipeline_.Observe(report);
   ++summary_.inputs;
   return absl::OkStatus();

@@ -29,9 +29,10 @@ class TestAgent {
   bool Send(const wire::AgentMessage& message) { return stream_->Write(message); }
 
   // Says hello and returns what the collector has stored; -1 if it refuses.
-  int64_t Hello(const std::string& host, uint64_t incarnation) {
+  int64_t Hello(const std::string& host, uint64_t incarnation) { return Hello(MakeTestHello(host, incarnation)); }
+  int64_t Hello(const wire::AgentMessage& hello) {
     wire::CollectorMessage message;
-    if (!Send(MakeTestHello(host, incarnation)) || !stream_->Read(&message) || !message.has_hello_ack()) return -1;
+    if (!Send(hello) || !stream_->Read(&message) || !message.has_hello_ack()) return -1;
     return static_cast<int64_t>(message.hello_ack().stored_sequence());
   }
 
