@@ -3,7 +3,9 @@
 
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import yaml
@@ -69,7 +71,7 @@ def containers(workload):
 
 class KubernetesTest(unittest.TestCase):
     def each(self):
-        for directory in ("base", "overlays/unprivileged"):
+        for directory in ("base", "overlays/unprivileged", "overlays/places"):
             yield build(KUBERNETES / directory)
 
     def find(self, objects, kind, name):
@@ -133,7 +135,31 @@ class KubernetesTest(unittest.TestCase):
                 directory, _, name = container["args"][container["args"].index("--config") + 1].rpartition("/")
                 mount = next(m for m in container["volumeMounts"] if m["mountPath"] == directory)
                 volume = next(v for v in workload["spec"]["template"]["spec"]["volumes"] if v["name"] == mount["name"])
-                self.assertIn(name, maps[volume["configMap"]["name"]])
+                if "emptyDir" in volume:  # an init container writes it
+                    writers = [c for c in workload["spec"]["template"]["spec"]["initContainers"]
+                               if f"> {directory}/{name}" in " ".join(c["command"])
+                               and {"name": mount["name"], "mountPath": directory} in c["volumeMounts"]]
+                    self.assertEqual(len(writers), 1)
+                else:
+                    self.assertIn(name, maps[volume["configMap"]["name"]])
+
+    def test_places_are_added_to_the_configuration_if_the_node_knows_them(self):
+        objects, maps = build(KUBERNETES / "overlays/places")
+        agent = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+        init = next(c for c in agent["initContainers"] if c["name"] == "places")
+        for places in ("", "places: {rack: r12, leaf: l3}\n"):
+            with tempfile.TemporaryDirectory() as root:
+                script = init["command"][2]
+                for mount in init["volumeMounts"]:
+                    (pathlib.Path(root) / mount["mountPath"].strip("/")).mkdir(parents=True)
+                    script = script.replace(f"{mount['mountPath']}/", f"{root}{mount['mountPath']}/")
+                (pathlib.Path(root) / "etc/lockstep/agent.yaml").write_text(maps["lockstep-agent"]["agent.yaml"])
+                if places:
+                    (pathlib.Path(root) / "host/places.yaml").write_text(places)
+                subprocess.run([*init["command"][:2], script], check=True)
+                written = yaml.safe_load((pathlib.Path(root) / "run/lockstep/agent.yaml").read_text())
+            self.assertEqual(written.get("places"), yaml.safe_load(places)["places"] if places else None)
+            self.assertIn("collector", written)
 
     def test_probes_ask_for_health_on_a_named_port(self):
         for objects, _ in self.each():
