@@ -35,6 +35,7 @@ std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, absl::Span<const Plac
   const OperationInstances& matched = analysis.matched;
   std::vector<uint64_t> first(matched.channels.size(), UINT64_MAX);
   for (const uint32_t i : replay.operation_of_node()) {
+    if (i == kNoOperation) continue;
     const OperationInstance& instance = matched.instances[matched.instance_of[i]];
     uint64_t& earliest = first[static_cast<size_t>(instance.channel)];
     earliest = std::min(earliest, instance.sequence);
@@ -42,6 +43,7 @@ std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, absl::Span<const Plac
   std::vector<Piece> pieces;
   for (uint32_t node = 0; node < replay.operations(); ++node) {
     const uint32_t i = replay.operation_of_node()[node];
+    if (i == kNoOperation) continue;
     const TraceOperation& operation = trace.operations[i];
     const OwnInterval& interval = analysis.times.before[i];
     const bool routed = IsBetweenAllToAlls(trace, interval, operation);

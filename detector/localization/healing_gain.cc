@@ -358,7 +358,14 @@ class Gains {
       ++since;
       within += step <= ailment.last_step;
     }
-    return since == 0 ? 0 : ailment.strongest()->share_of_steps * within / since;
+    return since == 0 ? 0 : ShareOfSteps(*ailment.cause) * within / since;
+  }
+
+  // Of the middle one of its ranks: lost records may hide one of a host in a step in which the others are seen.
+  static double ShareOfSteps(const SlowCause& cause) {
+    std::vector<double> shares;
+    for (const Suspect& suspect : cause.suspects) shares.push_back(suspect.share_of_steps);
+    return MedianInPlace(&shares);
   }
 
   const TraceAnalysis& analysis_;

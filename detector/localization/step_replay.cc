@@ -13,6 +13,7 @@ namespace {
 
 constexpr float kWaited = 1.5F;        // a Send this much longer than its Recv waited for the receiver
 constexpr double kMinFinished = 0.95;  // of the operations, that a replay must reach
+constexpr size_t kNearest = 3;         // complete instances, that tell how long an incomplete one took
 constexpr int64_t kTogether = 20;      // moments that differ by less than 1/20 of an operation's length are one
 
 bool IssuedTogether(const TraceOperation& a, const TraceOperation& b) {
@@ -29,6 +30,7 @@ void StepReplay::Load(int32_t step) {
   instance_.clear();
   nodes_.clear();
   operation_.clear();
+  like_.clear();
   recorded_own_.clear();
   duration_.clear();
   first_node_.clear();
@@ -37,36 +39,62 @@ void StepReplay::Load(int32_t step) {
 }
 
 void StepReplay::Collect(const TraceAnalysis& analysis) {
-  const Trace& trace = *analysis.trace;
-  std::vector<uint32_t> order, node_of;
-  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    const size_t first = operation_.size();
-    first_node_.push_back(static_cast<uint32_t>(first));
-    const StepRange& range = analysis.steps.Of(rank, step_);
-    order.clear();
-    for (uint32_t i = range.begin; i < range.end; ++i) {
-      if (trace.operations[i].finished() && analysis.matched.instance_of[i] != kNoInstance) order.push_back(i);
-    }
-    const auto by_start = [&trace](uint32_t a, uint32_t b) {
-      return trace.operations[a].start_ns < trace.operations[b].start_ns;
-    };
-    if (!std::is_sorted(order.begin(), order.end(), by_start)) std::stable_sort(order.begin(), order.end(), by_start);
-    node_of.assign(range.end - range.begin, kNone);
-    for (const uint32_t i : order) {
-      const OwnInterval& interval = analysis.times.before[i];
-      const bool inside = interval.after >= range.begin && interval.after < range.end;
-      node_of[i - range.begin] = static_cast<uint32_t>(operation_.size());
-      operation_.push_back(i);
-      nodes_.push_back({.after = inside ? node_of[interval.after - range.begin] : kNone,
-                        .rank = static_cast<uint32_t>(rank),
-                        .after_end = interval.after_end});
-      recorded_own_.push_back(interval.seconds);
-      duration_.push_back(static_cast<float>(ToSeconds(trace.operations[i].duration_ns())));
-    }
-    GuessUnknownOwn(first);
-    FindGroups(trace, first);
+  for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
+    first_node_.push_back(static_cast<uint32_t>(operation_.size()));
+    const std::vector<PatternCall>& calls = pattern_.Complete(rank, step_);
+    calls.empty() ? CollectRecorded(rank) : CollectPattern(rank, calls);
   }
   first_node_.push_back(static_cast<uint32_t>(operation_.size()));
+}
+
+void StepReplay::CollectRecorded(size_t rank) {
+  const TraceAnalysis& analysis = *analysis_;
+  const Trace& trace = *analysis.trace;
+  const size_t first = operation_.size();
+  const StepRange& range = analysis.steps.Of(rank, step_);
+  order_.clear();
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    if (trace.operations[i].finished() && analysis.matched.instance_of[i] != kNoInstance) order_.push_back(i);
+  }
+  const auto by_start = [&trace](uint32_t a, uint32_t b) {
+    return trace.operations[a].start_ns < trace.operations[b].start_ns;
+  };
+  if (!std::is_sorted(order_.begin(), order_.end(), by_start)) {
+    std::stable_sort(order_.begin(), order_.end(), by_start);
+  }
+  node_of_.assign(range.end - range.begin, kNone);
+  for (const uint32_t i : order_) {
+    const OwnInterval& interval = analysis.times.before[i];
+    const bool inside = interval.after >= range.begin && interval.after < range.end;
+    node_of_[i - range.begin] = static_cast<uint32_t>(operation_.size());
+    nodes_.push_back({.after = inside ? node_of_[interval.after - range.begin] : kNone,
+                      .meeting = analysis.matched.instance_of[i],
+                      .rank = static_cast<uint32_t>(rank),
+                      .after_end = interval.after_end});
+    operation_.push_back(i);
+    like_.push_back(i);
+    recorded_own_.push_back(interval.seconds);
+    duration_.push_back(static_cast<float>(ToSeconds(trace.operations[i].duration_ns())));
+  }
+  GuessUnknownOwn(first);
+  FindGroups(first);
+}
+
+void StepReplay::CollectPattern(size_t rank, const std::vector<PatternCall>& calls) {
+  const size_t first = operation_.size();
+  for (const PatternCall& call : calls) {
+    const bool lost = call.recorded == kNoOperation;
+    nodes_.push_back({.after = call.after == kNoOperation ? kNone : static_cast<uint32_t>(first) + call.after,
+                      .meeting = call.instance,
+                      .rank = static_cast<uint32_t>(rank),
+                      .after_end = call.after_end});
+    operation_.push_back(call.recorded);
+    like_.push_back(call.like);
+    recorded_own_.push_back(call.own_seconds);
+    duration_.push_back(
+        lost ? -1 : static_cast<float>(ToSeconds(analysis_->trace->operations[call.recorded].duration_ns())));
+  }
+  FindGroups(first);
 }
 
 // An interval that is not known is taken to be like the rank's others.
@@ -84,25 +112,30 @@ void StepReplay::GuessUnknownOwn(size_t first) {
   }
 }
 
-void StepReplay::FindGroups(const Trace& trace, size_t first) {
+// Where either is lost, times of the pattern tell.
+void StepReplay::FindGroups(size_t first) {
+  const std::vector<TraceOperation>& operations = analysis_->trace->operations;
   for (size_t node = first; node < operation_.size(); ++node) {
-    const bool joins = node > first && IssuedTogether(trace.operations[operation_[nodes_[node - 1].group]],
-                                                      trace.operations[operation_[node]]);
-    nodes_[node].group = joins ? nodes_[node - 1].group : static_cast<uint32_t>(node);
+    nodes_[node].group = static_cast<uint32_t>(node);
+    if (node == first) continue;
+    const uint32_t leader = nodes_[node - 1].group;
+    const bool known = operation_[leader] != kNoOperation && operation_[node] != kNoOperation;
+    const std::vector<uint32_t>& of = known ? operation_ : like_;
+    if (IssuedTogether(operations[of[leader]], operations[of[node]])) nodes_[node].group = leader;
   }
 }
 
-// Instances of the step get consecutive numbers, by the order in which nodes meet them.
+// Instances of the step get consecutive numbers, by the order in which nodes meet them; until now a node's meeting is
+// its instance.
 void StepReplay::NumberMeetings(const TraceAnalysis& analysis) {
   meeting_of_instance_.resize(analysis.matched.instances.size(), kNone);
-  for (size_t node = 0; node < operation_.size(); ++node) {
-    const uint32_t instance = analysis.matched.instance_of[operation_[node]];
-    uint32_t& meeting = meeting_of_instance_[instance];
+  for (Node& node : nodes_) {
+    uint32_t& meeting = meeting_of_instance_[node.meeting];
     if (meeting == kNone) {
       meeting = static_cast<uint32_t>(instance_.size());
-      instance_.push_back(instance);
+      instance_.push_back(node.meeting);
     }
-    nodes_[node].meeting = meeting;
+    node.meeting = meeting;
   }
 }
 
@@ -117,19 +150,21 @@ void StepReplay::Connect(const TraceAnalysis& analysis) {
     Meeting& meeting = meetings_[nodes_[node].meeting];
     member_[meeting.first_member + meeting.missing++] = static_cast<uint32_t>(node);
     float& transfer = recorded_transfer_[nodes_[node].meeting];
-    if (transfer < 0 || duration_[node] < transfer) transfer = duration_[node];
+    if (duration_[node] >= 0 && (transfer < 0 || duration_[node] < transfer)) transfer = duration_[node];
   }
   TrustIncompleteLess(analysis);
   TrustGroupsLess(analysis);
   for (size_t node = 0; node < nodes_.size(); ++node) {
-    nodes_[node].eager = analysis.trace->operations[operation_[node]].kind == OperationKind::kSend && !Grouped(node) &&
-                         duration_[node] <= kWaited * recorded_transfer_[nodes_[node].meeting];
+    nodes_[node].eager = analysis.trace->operations[like_[node]].kind == OperationKind::kSend && !Grouped(node) &&
+                         duration_[node] >= 0 && duration_[node] <= kWaited * recorded_transfer_[nodes_[node].meeting];
   }
 }
 
 // Neighbours disagree by an operation or two on where a step ends: a member that is merely in the next step is known.
 bool StepReplay::HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const {
   const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
+  const OperationChannel& channel = analysis.matched.channels[static_cast<size_t>(instance.channel)];
+  if (MembersIn(meeting) == OperationInstances::SizeOf(channel, *analysis.trace)) return false;
   if (!analysis.matched.Complete(instance, *analysis.trace)) return true;
   const absl::Span<const uint32_t> members = analysis.matched.MembersOf(instance);
   return std::any_of(members.begin(), members.end(), [&](uint32_t operation) {
@@ -138,15 +173,45 @@ bool StepReplay::HidesMember(const TraceAnalysis& analysis, uint32_t meeting) co
   });
 }
 
+// Median transfer of the complete instances of its channel, kind and size that are nearest to it, before and after;
+// negative = there are none.
+double StepReplay::NearestComplete(uint32_t instance) const {
+  const OperationInstances& matched = analysis_->matched;
+  const std::vector<TraceOperation>& operations = analysis_->trace->operations;
+  const OperationChannel& channel = matched.channels[static_cast<size_t>(matched.instances[instance].channel)];
+  const TraceOperation& own = operations[matched.MembersOf(matched.instances[instance]).front()];
+  std::vector<double> near;
+  const auto look_at = [&](uint32_t place) {
+    if (place >= channel.instances) return;
+    const OperationInstance& other = matched.instances[channel.first_instance + place];
+    if (!matched.Complete(other, *analysis_->trace)) return;
+    int64_t quickest_ns = std::numeric_limits<int64_t>::max();
+    for (const uint32_t member : matched.MembersOf(other)) {
+      const TraceOperation& operation = operations[member];
+      const bool alike = operation.bytes == own.bytes && (channel.source >= 0 || operation.kind == own.kind);
+      if (!alike || !operation.finished()) return;
+      quickest_ns = std::min(quickest_ns, operation.duration_ns());
+    }
+    near.push_back(ToSeconds(quickest_ns));
+  };
+  const uint32_t place = instance - channel.first_instance;
+  for (uint32_t apart = 1; apart < channel.instances && near.size() < kNearest; ++apart) {
+    look_at(place - apart);  // wraps round before the first
+    look_at(place + apart);
+  }
+  return near.empty() ? -1 : MedianInPlace(&near);
+}
+
 // Whoever left no record may be the one that the others waited for: then the shortest known time inside is a wait. What
-// complete instances of the same kind took is the better guess.
+// complete instances took, of the same channel or at least kind, is the better guess.
 void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
+  std::vector<uint32_t> recorded(instance_.size(), 0);
+  for (size_t node = 0; node < nodes_.size(); ++node) recorded[nodes_[node].meeting] += duration_[node] >= 0 ? 1 : 0;
   // A member may be recorded and yet stand outside of the step, because its own step could not be made out.
   const auto is_complete = [&](uint32_t meeting) {
     const OperationInstance& instance = analysis.matched.instances[instance_[meeting]];
     const OperationChannel& channel = analysis.matched.channels[static_cast<size_t>(instance.channel)];
-    return meetings_[meeting + 1].first_member - meetings_[meeting].first_member ==
-           OperationInstances::SizeOf(channel, *analysis.trace);
+    return recorded[meeting] == OperationInstances::SizeOf(channel, *analysis.trace);
   };
   std::vector<uint32_t> incomplete;
   for (uint32_t meeting = 0; meeting < instance_.size(); ++meeting) {
@@ -157,7 +222,7 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
   std::vector<std::vector<double>> complete(kinds);
   const auto kind_of = [&](uint32_t meeting) {
     const uint32_t node = member_[meetings_[meeting].first_member];
-    return KindOf(analysis.roles, analysis.trace->operations[operation_[node]]);
+    return KindOf(analysis.roles, analysis.trace->operations[like_[node]]);
   };
   for (uint32_t meeting = 0; meeting < instance_.size(); ++meeting) {
     if (is_complete(meeting)) complete[kind_of(meeting)].push_back(static_cast<double>(recorded_transfer_[meeting]));
@@ -170,9 +235,12 @@ void StepReplay::TrustIncompleteLess(const TraceAnalysis& analysis) {
     if (!complete[kind].empty()) usual[kind] = static_cast<float>(MedianInPlace(&complete[kind]));
   }
   for (const uint32_t meeting : incomplete) {
+    float& transfer = recorded_transfer_[meeting];
+    auto typical = static_cast<float>(NearestComplete(instance_[meeting]));
     // Send and Recv are two kinds; either tells what the transfer takes.
-    const float typical = usual[kind_of(meeting)];
-    if (typical >= 0) recorded_transfer_[meeting] = std::min(recorded_transfer_[meeting], typical);
+    if (typical < 0) typical = usual[kind_of(meeting)];
+    if (typical >= 0 && (transfer < 0 || typical < transfer)) transfer = typical;
+    transfer = std::max(transfer, 0.0F);
   }
 }
 

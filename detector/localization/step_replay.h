@@ -8,6 +8,9 @@
 // either. Send and Recv of one rank that begin and end together were issued as one group: they end when the last of
 // them does, and how long the others took is known from where they went alone. No clock of two hosts is compared.
 // Healing replaces own times of some ranks, and lengths of some transfers.
+// Calls whose records are lost are put back where the rank's other steps have them (step_pattern.h), so that it waits
+// for others there, and others for it. How long such an operation's transfer took is not known if the lost member came
+// last: then what the nearest complete ones of its channel took is the better guess.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
 // after the first). Going through the graph is what costs: two healings are replayed for the price of one. Not
@@ -24,6 +27,7 @@
 
 #include "absl/types/span.h"
 #include "detector/localization/own_time.h"
+#include "detector/localization/step_pattern.h"
 #include "detector/localization/trace_analysis.h"
 
 namespace lockstep {
@@ -46,7 +50,7 @@ struct Healing {
 
 class StepReplay {
  public:
-  explicit StepReplay(const TraceAnalysis& analysis) : analysis_(&analysis) {}
+  explicit StepReplay(const TraceAnalysis& analysis) : analysis_(&analysis), pattern_(analysis) {}
   StepReplay(const TraceAnalysis& analysis, int32_t step) : StepReplay(analysis) { Load(step); }
 
   // Goes over to another step.
@@ -54,11 +58,12 @@ class StepReplay {
 
   int32_t step() const { return step_; }
   size_t operations() const { return operation_.size(); }
-  // By node: ranks one after the other, each by rising start. Indices into Trace::operations; seconds.
+  // By node: ranks one after the other, each by rising start. Indices into Trace::operations, kNoOperation = the record
+  // is lost; seconds.
   absl::Span<const uint32_t> operation_of_node() const { return operation_; }
   absl::Span<const float> recorded_own() const { return recorded_own_; }
-  // Share of the instances of which some member left no record, or none that could be placed: their waits cannot be
-  // told from transfers.
+  // Share of the instances of which some member left no record and could not be put back: their waits cannot be told
+  // from transfers.
   double hidden_share() const { return hidden_share_; }
 
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
@@ -67,7 +72,7 @@ class StepReplay {
 
   // One link of the chain that the end of the step waited for.
   struct Link {
-    uint32_t operation = kNoOperation;  // index into Trace::operations
+    uint32_t operation = kNoOperation;  // index into Trace::operations; kNoOperation = its record is lost
     int32_t rank = -1;
     float own_seconds = 0;       // of that rank before it
     float transfer_seconds = 0;  // of it
@@ -84,14 +89,20 @@ class StepReplay {
   using Lengths = std::array<float, kLanes>;
 
   void Collect(const TraceAnalysis& analysis);
+  void CollectRecorded(size_t rank);
+  void CollectPattern(size_t rank, const std::vector<PatternCall>& calls);
   void GuessUnknownOwn(size_t first);
-  void FindGroups(const Trace& trace, size_t first);
+  void FindGroups(size_t first);
   bool Grouped(size_t node) const {
     return nodes_[node].group != node || (node + 1 < nodes_.size() && nodes_[node + 1].group == node);
   }
   void Connect(const TraceAnalysis& analysis);
   void NumberMeetings(const TraceAnalysis& analysis);
   bool HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const;
+  double NearestComplete(uint32_t instance) const;
+  size_t MembersIn(uint32_t meeting) const {
+    return meetings_[meeting + 1].first_member - meetings_[meeting].first_member;
+  }
   void TrustIncompleteLess(const TraceAnalysis& analysis);
   void TrustGroupsLess(const TraceAnalysis& analysis);
   void Prepare(const Healing& healing, size_t lane);
@@ -102,6 +113,7 @@ class StepReplay {
   void Move(uint32_t node, const Lanes& end);
 
   const TraceAnalysis* analysis_;
+  StepPattern pattern_;
   int32_t step_ = -1;
   double hidden_share_ = 0;
   // What a run touches of an operation lies in one cache line: members of a meeting are far apart.
@@ -131,9 +143,10 @@ class StepReplay {
 
   // Nodes of one rank follow one another by rising start.
   std::vector<Node> nodes_;
-  std::vector<uint32_t> operation_;            // by node
+  std::vector<uint32_t> operation_;            // by node; kNoOperation = lost
+  std::vector<uint32_t> like_;                 // by node: itself, of a lost one the same call in another step
   std::vector<float> recorded_own_;            // by node
-  std::vector<float> duration_;                // by node
+  std::vector<float> duration_;                // by node; negative = lost
   std::vector<Lengths> own_;                   // by node, of a run
   std::vector<uint32_t> first_node_;           // by rank, one past the last at the end
   std::vector<Meeting> meetings_;              // and one behind the last
@@ -141,6 +154,8 @@ class StepReplay {
   std::vector<float> recorded_transfer_;       // by meeting
   std::vector<uint32_t> instance_;             // by meeting
   std::vector<uint32_t> meeting_of_instance_;  // by instance of the trace; kNone = not in this step
+  std::vector<uint32_t> order_;                // of one rank, while it is collected: operations
+  std::vector<uint32_t> node_of_;              // the same: by operation of the step
   std::vector<uint32_t> cursor_;               // by rank: next node
   std::vector<uint32_t> open_;                 // ranks that may go on
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "detector/groups/place_in_group.h"
+#include "detector/localization/whole_steps.h"
 
 namespace lockstep {
 namespace {
@@ -78,6 +79,7 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness) {
   analysis.matched = MatchOperations(trace);
   analysis.roles = InferRoles(trace, analysis.matched);
   analysis.steps = FindSteps(trace, analysis.matched, analysis.roles);
+  analysis.whole_steps = FindWholeSteps(trace, analysis.matched, analysis.steps);
   analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps);
   analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times);
   if (flip_lateness) {

@@ -1,8 +1,11 @@
-// What all analyses of a trace share: matched operations, roles, steps, own times and their profile, in this order of
-// dependence. Built once per trace, read by everybody. The trace must outlive it. Thread-compatible once built.
+// What all analyses of a trace share: matched operations, roles, steps, which of them are whole, own times and their
+// profile, in this order of dependence. Built once per trace, read by everybody. The trace must outlive it.
+// Thread-compatible once built.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_TRACE_ANALYSIS_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_TRACE_ANALYSIS_H_
+
+#include <vector>
 
 #include "detector/groups/roles.h"
 #include "detector/localization/own_profile.h"
@@ -19,6 +22,7 @@ struct TraceAnalysis {
   OperationInstances matched;
   JobRoles roles;
   StepTable steps;
+  std::vector<char> whole_steps;  // see whole_steps.h
   OwnTimes times;
   OwnProfile profile;
 };
