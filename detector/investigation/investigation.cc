@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "detector/diagnosis.h"
+#include "detector/investigation/slow_group.h"
 #include "detector/trace/trace_builder.h"
 
 namespace lockstep {
@@ -49,6 +50,15 @@ bool TellWaitingFromWorking(const std::vector<PulledOperations>& pulled) {
     }
   }
   return 2 * blind < all;
+}
+
+// Of the ranks `slots` (all when empty), over all communicators.
+size_t MembershipsOf(const Roster& roster, const std::vector<int32_t>& slots) {
+  size_t memberships = 0;
+  for (const int32_t slot : slots) memberships += roster.ranks()[static_cast<size_t>(slot)].memberships.size();
+  if (!slots.empty()) return memberships;
+  for (const RankProcess& rank : roster.ranks()) memberships += rank.memberships.size();
+  return memberships;
 }
 
 // The ranks `chosen` (all when empty) as a job: communicators have the members that are chosen, numbered anew.
@@ -180,8 +190,17 @@ std::vector<PullRequest> Investigation::Begin(const Roster& roster, int64_t wate
 }
 
 bool Investigation::EnoughFits(const Roster& roster, const std::vector<int32_t>& slots) const {
-  const double operations = OperationsPerSecond(roster, slots) * static_cast<double>(window_ns_) / kNanosPerSecond;
-  return options_.enough_share * operations * options_.operation_bytes <= bytes_left_;
+  const double bytes = OperationsPerSecond(roster, slots) * options_.operation_bytes +
+                       static_cast<double>(MembershipsOf(roster, slots)) * options_.batch_bytes;
+  return options_.enough_share * bytes * static_cast<double>(window_ns_) / kNanosPerSecond <= bytes_left_;
+}
+
+double Investigation::UnusedBytes() const {
+  const auto hosts = static_cast<double>(next_id_ - first_id_);
+  const double promised = bytes_asked_ * (1 - static_cast<double>(awaited_.size()) / hosts);
+  const double used = static_cast<double>(operations_) * options_.operation_bytes +
+                      static_cast<double>(pulled_.size()) * options_.batch_bytes;
+  return std::max(0.0, promised - used);
 }
 
 std::vector<PullRequest> Investigation::BeginPart(const Roster& roster, int64_t watermark_ns) {
@@ -199,14 +218,21 @@ std::vector<PullRequest> Investigation::BeginPart(const Roster& roster, int64_t 
 }
 
 void Investigation::Narrow(const Roster& roster) {
-  const std::vector<int32_t> order = OrderUnits(roster, plan_, pulled_);
+  const UnitOrder order = OrderUnits(roster, plan_, pulled_);
+  SlowGroup group = FindSlowGroup(roster, plan_, pulled_);
+  bytes_left_ += UnusedBytes();
   ForgetPulled();
-  std::vector<int32_t> few = SuspectsAndPeers(plan_, order);
+  if (group.excess_seconds > order.latest_seconds) {
+    scope_ = std::move(group.ranks);
+    scouts_ = options_.max_scouts;
+    return;
+  }
+  std::vector<int32_t> few = SuspectsAndPeers(plan_, order.units);
   if (few.empty()) {
     scouts_ = options_.max_scouts;  // nothing to go by: everything of those in question, as far as it fits
     return;
   }
-  std::vector<int32_t> latest = LatestUnit(plan_, order);
+  std::vector<int32_t> latest = LatestUnit(plan_, order.units);
   const bool goes_on = !EnoughFits(roster, few) && latest.size() >= options_.min_scope;
   scope_ = goes_on ? std::move(latest) : std::move(few);
   if (!goes_on) scouts_ = options_.max_scouts;
@@ -233,6 +259,7 @@ std::vector<PullRequest> Investigation::Ask(const Roster& roster, const std::vec
   }
   if (!communicators.empty())
     std::erase_if(ranks_of, [&](const auto& host) { return communicators_of[host.first].empty(); });
+  bytes_asked_ = bytes;
   bytes_left_ -= bytes;
   first_id_ = next_id_;
   std::vector<PullRequest> requests;

@@ -4,9 +4,10 @@
 // One round at a time: requests go out, answers come in with later reports, and the round is judged when all hosts have
 // answered or patience is over. Where the operations of everybody would be too many bytes, a round has several parts
 // (search_plan.h): everybody is asked for the communicators that couple the units of the job, then a few units for
-// everything, and these are diagnosed as a job of their own. Answers that do not hold all steps hold the newest. A
-// cause is told only when two rounds in a row find it, because a window of a few steps can be unlucky. Rounds repeat
-// while they are wanted, and what was found is forgotten as soon as they are not.
+// everything, and these are diagnosed as a job of their own. Where one of these communicators moves its data slowly,
+// and costs more by it than any unit that comes late, its members are asked instead (slow_group.h). Answers that do not
+// hold all steps hold the newest. A cause is told only when two rounds in a row find it, because a window of a few
+// steps can be unlucky. Rounds repeat while they are wanted, and what was found is forgotten as soon as they are not.
 //
 // Memory: max_operations records while a round is open, nothing between rounds. Pure; not thread-safe.
 
@@ -36,6 +37,7 @@ struct InvestigationOptions {
   uint64_t max_bytes = 25'000'000;  // of all answers of a round; a cause takes two rounds
   double scout_share = 0.4;         // of what is left of these, for a part that scouts
   double operation_bytes = 20;      // of one operation in an answer, about
+  double batch_bytes = 48;          // on top, per second, rank and communicator
   double enough_share = 0.4;  // of the steps: if that many fit, all operations of the ranks in question are asked for
   int max_scouts = 3;         // parts of a round that scout
   size_t min_scope = 256;     // ranks of a unit inside which it pays to go on searching
@@ -77,6 +79,7 @@ class Investigation {
   // What scouting tells: who is in question from now on.
   void Narrow(const Roster& roster);
   bool EnoughFits(const Roster& roster, const std::vector<int32_t>& slots) const;
+  double UnusedBytes() const;  // about, of what was promised to the hosts that have answered
   // Asks the hosts of `slots` (all ranks when empty) for `communicators` (all when empty), and takes `bytes` for it.
   std::vector<PullRequest> Ask(const Roster& roster, const std::vector<int32_t>& slots,
                                const std::vector<CommunicatorId>& communicators, double bytes);
@@ -90,6 +93,7 @@ class Investigation {
   int scouts_ = 0;              // parts of the round that scouted
   std::vector<int32_t> scope_;  // rank slots in question; empty = all
   double bytes_left_ = 0;       // of the round
+  double bytes_asked_ = 0;      // of these, promised to the part that is open
   int64_t window_ns_ = 0;
   int64_t begun_ns_ = 0;  // the part
   int64_t ended_ns_ = 0;  // 0 = no round yet

@@ -18,7 +18,6 @@ constexpr size_t kLargestShare = 4;  // a unit is at most one in so many of the 
 constexpr size_t kSuspects = 2;
 constexpr size_t kPeers = 3;
 constexpr size_t kLeastUnits = 3;
-constexpr double kMostKnown = 0.8;  // of the members of an operation that has to be known
 
 class Units {
  public:
@@ -59,16 +58,6 @@ std::vector<int32_t> ScopeOf(const Roster& roster, const std::vector<int32_t>& s
   return all;
 }
 
-// Those in question.
-std::vector<int32_t> MembersOf(const Communicator& communicator, const SearchPlan& plan) {
-  std::vector<int32_t> slots;
-  for (const Member& member : communicator.members) {
-    const bool counts = member.rank_slot >= 0 && !member.freed;
-    if (counts && plan.unit_of[static_cast<size_t>(member.rank_slot)] >= 0) slots.push_back(member.rank_slot);
-  }
-  return slots;
-}
-
 std::vector<int32_t> RanksOf(const SearchPlan& plan, const std::vector<int32_t>& units) {
   std::vector<int32_t> ranks;
   for (size_t slot = 0; slot < plan.unit_of.size(); ++slot) {
@@ -86,8 +75,8 @@ uint64_t CallsOf(const Communicator& communicator) {
   return calls == 0 ? std::numeric_limits<uint64_t>::max() : calls;
 }
 
-// How much later than the median member each unit came: the upper quartile over all scouted operations, since a fault
-// may have begun in the last third of them. NaN = nothing is known.
+// How much later than the median member each unit came, in nanoseconds: the mean over all scouted operations. NaN =
+// nothing is known.
 std::vector<double> LatenessOf(const Roster& roster, const SearchPlan& plan,
                                const std::vector<PulledOperations>& scouted) {
   std::map<CommunicatorId, size_t> size_of;
@@ -125,6 +114,15 @@ std::vector<double> LatenessOf(const Roster& roster, const SearchPlan& plan,
 }
 
 }  // namespace
+
+std::vector<int32_t> MembersOf(const Communicator& communicator, const SearchPlan& plan) {
+  std::vector<int32_t> slots;
+  for (const Member& member : communicator.members) {
+    const bool counts = member.rank_slot >= 0 && !member.freed;
+    if (counts && plan.unit_of[static_cast<size_t>(member.rank_slot)] >= 0) slots.push_back(member.rank_slot);
+  }
+  return slots;
+}
 
 double OperationsPerSecond(const Roster& roster, const std::vector<int32_t>& scope) {
   double rate = 0;
@@ -178,17 +176,17 @@ SearchPlan PlanSearch(const Roster& roster, const std::vector<int32_t>& scope) {
   return plan;
 }
 
-std::vector<int32_t> OrderUnits(const Roster& roster, const SearchPlan& plan,
-                                const std::vector<PulledOperations>& scouted) {
+UnitOrder OrderUnits(const Roster& roster, const SearchPlan& plan, const std::vector<PulledOperations>& scouted) {
   const std::vector<double> lateness = LatenessOf(roster, plan, scouted);
   std::vector<std::pair<double, int32_t>> order;
   for (size_t unit = 0; unit < lateness.size(); ++unit) {
     if (!std::isnan(lateness[unit])) order.emplace_back(-lateness[unit], static_cast<int32_t>(unit));
   }
   std::sort(order.begin(), order.end());
-  std::vector<int32_t> units;
-  for (const auto& [late, unit] : order) units.push_back(unit);
-  return units;
+  UnitOrder result;
+  if (!order.empty()) result.latest_seconds = -order.front().first / kNanosPerSecond;
+  for (const auto& [late, unit] : order) result.units.push_back(unit);
+  return result;
 }
 
 std::vector<int32_t> LatestUnit(const SearchPlan& plan, const std::vector<int32_t>& order) {

@@ -35,11 +35,20 @@ SearchPlan PlanSearch(const Roster& roster, const std::vector<int32_t>& scope);
 // Operations per second that the ranks in question finish together, by the newest reports; 0 = unknown.
 double OperationsPerSecond(const Roster& roster, const std::vector<int32_t>& scope);
 
-// The units of which something is known after `scouted` operations are, the latest first.
-std::vector<int32_t> OrderUnits(const Roster& roster, const SearchPlan& plan,
-                                const std::vector<PulledOperations>& scouted);
+// Members of a communicator that are in question.
+std::vector<int32_t> MembersOf(const Communicator& communicator, const SearchPlan& plan);
 
-// Rank slots, rising, of the unit that comes last, ...
+// Share of the members of an operation that has to be known.
+inline constexpr double kMostKnown = 0.8;
+
+// The units of which something is known after `scouted` operations are, the latest first.
+struct UnitOrder {
+  std::vector<int32_t> units;
+  double latest_seconds = 0;  // that the first one comes later than the median member, per operation
+};
+UnitOrder OrderUnits(const Roster& roster, const SearchPlan& plan, const std::vector<PulledOperations>& scouted);
+
+// By the order of units: rank slots, rising, of the unit that comes last, ...
 std::vector<int32_t> LatestUnit(const SearchPlan& plan, const std::vector<int32_t>& order);
 // ... and with it of the next one and of its peers. Empty with fewer than three units.
 std::vector<int32_t> SuspectsAndPeers(const SearchPlan& plan, const std::vector<int32_t>& order);

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/random.h"
 #include "detector/input.h"
 #include "detector/investigation/investigation.h"
+#include "detector/investigation/testing/scouted_job.h"
 #include "detector/roster.h"
 
 namespace lockstep {
@@ -28,67 +28,8 @@ using ::testing::SizeIs;
 constexpr int64_t kSecond = kNanosPerSecond;
 constexpr int64_t kMs = kNanosPerMilli;
 
-// `replicas` of two stages with four tensor ranks each, a stage per host. Rank = 8 * replica + 4 * stage + tensor
-// index.
-struct Job {
-  int32_t replicas;
-
-  int32_t ranks() const { return 8 * replicas; }
-  static CommunicatorId Tensor(int32_t rank) { return 1000 + static_cast<CommunicatorId>(rank / 4); }
-  static CommunicatorId Pipeline(int32_t rank) { return 2000 + static_cast<CommunicatorId>(rank / 8 * 4 + rank % 4); }
-  static CommunicatorId Data(int32_t rank) { return 3000 + static_cast<CommunicatorId>(rank % 8); }
-
-  Roster MakeRoster(uint64_t operations_per_second = 100) const {
-    Roster roster({});
-    for (int32_t rank = 0; rank < ranks(); ++rank) {
-      RankView view;
-      view.rank = rank;
-      view.world_size = ranks();
-      view.process_start_ticks = 5;
-      const int32_t host = roster.TouchHost(absl::StrCat("node-", rank / 4), kSecond);
-      roster.Update(host, view, kSecond, kSecond);
-      view.operations_finished = operations_per_second;
-      roster.Update(host, view, 2 * kSecond, 2 * kSecond);
-      const int32_t slot = roster.SlotOfRank(rank);
-      const auto join = [&](CommunicatorId id, int32_t size, int32_t place, uint64_t calls) {
-        roster.Join(slot, {.id = id,
-                           .size = size,
-                           .communicator_rank = place,
-                           .enqueued = calls,
-                           .started = calls,
-                           .finished = calls});
-      };
-      join(Tensor(rank), 4, rank % 4, 640);
-      join(Pipeline(rank), 2, rank / 4 % 2, 0);  // Send and Recv
-      join(Data(rank), replicas, rank / 8, 10);
-    }
-    return roster;
-  }
-
-  // Ten steps of the data groups, in which `late` keeps the others of its groups waiting for 50 ms.
-  std::vector<PulledOperations> Scouted(int32_t late, uint64_t seed, int64_t noise_ns = kMs) const {
-    Random random(seed);
-    std::vector<PulledOperations> scouted;
-    for (int32_t rank = 0; rank < ranks(); ++rank) {
-      PulledOperations& batch = scouted.emplace_back(PulledOperations{rank, 5, Data(rank), {}});
-      for (uint64_t step = 1; step <= 10; ++step) {
-        const int64_t inside = (rank / 8 == late ? 10 : 60) * kMs + static_cast<int64_t>(random.Below(noise_ns));
-        Operation operation;
-        operation.kind = OperationKind::kAllReduce;
-        operation.sequence = step;
-        operation.enqueue_ns = operation.start_ns = static_cast<int64_t>(step) * kSecond;
-        operation.end_ns = operation.start_ns + inside;
-        operation.bytes = 1 << 24;
-        operation.quality = TimingQuality::kGpuTimer;
-        batch.operations.push_back(operation);
-      }
-    }
-    return scouted;
-  }
-};
-
 TEST(SearchPlanTest, ReplicasAreUnitsAndDataGroupsAreScouted) {
-  const Job job = {.replicas = 16};
+  const ScoutedJob job = {.replicas = 16};
   const SearchPlan plan = PlanSearch(job.MakeRoster(), {});
   EXPECT_EQ(plan.units, 16);
   for (int32_t rank = 0; rank < job.ranks(); ++rank) EXPECT_EQ(plan.unit_of[static_cast<size_t>(rank)], rank / 8);
@@ -109,12 +50,12 @@ TEST(SearchPlanTest, AJobOfOneGroupHasNothingToScout) {
 }
 
 TEST(SearchPlanTest, TheUnitThatKeepsOthersWaitingIsChosenWithPeers) {
-  const Job job = {.replicas = 16};
+  const ScoutedJob job = {.replicas = 16};
   const Roster roster = job.MakeRoster();
   const SearchPlan plan = PlanSearch(roster, {});
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const auto late = static_cast<int32_t>(seed % 16);
-    const std::vector<int32_t> order = OrderUnits(roster, plan, job.Scouted(late, seed, 30 * kMs));
+    const std::vector<int32_t> order = OrderUnits(roster, plan, job.Scouted(late, seed, 30 * kMs)).units;
     EXPECT_THAT(LatestUnit(plan, order), SizeIs(8));
     EXPECT_EQ(plan.unit_of[static_cast<size_t>(LatestUnit(plan, order)[0])], late);
     const std::vector<int32_t> chosen = SuspectsAndPeers(plan, order);
@@ -127,7 +68,7 @@ TEST(SearchPlanTest, TheUnitThatKeepsOthersWaitingIsChosenWithPeers) {
 
 // Inside four replicas of a job, a replica is still a unit and the others are not in question.
 TEST(SearchPlanTest, APlanInsideAScopeKnowsOnlyItsRanks) {
-  const Job job = {.replicas = 16};
+  const ScoutedJob job = {.replicas = 16};
   const Roster roster = job.MakeRoster();
   std::vector<int32_t> scope(32);
   std::iota(scope.begin(), scope.end(), 64);
@@ -137,24 +78,24 @@ TEST(SearchPlanTest, APlanInsideAScopeKnowsOnlyItsRanks) {
   EXPECT_GE(plan.unit_of[64], 0);
   EXPECT_THAT(plan.scouted, SizeIs(8));
   EXPECT_NEAR(OperationsPerSecond(job.MakeRoster(300), scope), 300 * 32, 1);
-  const std::vector<int32_t> order = OrderUnits(roster, plan, job.Scouted(10, 1));
+  const std::vector<int32_t> order = OrderUnits(roster, plan, job.Scouted(10, 1)).units;
   EXPECT_EQ(LatestUnit(plan, order).front(), 80);
 }
 
 TEST(SearchPlanTest, WithoutOperationsNothingIsChosen) {
-  const Job job = {.replicas = 16};
+  const ScoutedJob job = {.replicas = 16};
   const Roster roster = job.MakeRoster();
   const SearchPlan plan = PlanSearch(roster, {});
-  EXPECT_THAT(OrderUnits(roster, plan, {}), IsEmpty());
+  EXPECT_THAT(OrderUnits(roster, plan, {}).units, IsEmpty());
   EXPECT_THAT(SuspectsAndPeers(plan, {0, 1}), IsEmpty());  // two units: nobody is a peer
   // Of each operation only a few members are known.
   std::vector<PulledOperations> few = job.Scouted(3, 1);
   few.resize(few.size() / 4);
-  EXPECT_THAT(OrderUnits(roster, plan, few), IsEmpty());
+  EXPECT_THAT(OrderUnits(roster, plan, few).units, IsEmpty());
 }
 
 TEST(SearchPlanTest, ABusyJobIsAskedInTwoPartsAQuietOneAtOnce) {
-  const Job job = {.replicas = 16};
+  const ScoutedJob job = {.replicas = 16};
   EXPECT_NEAR(OperationsPerSecond(job.MakeRoster(300), {}), 300 * 128, 1);
   Investigation quiet({});
   const std::vector<PullRequest> all = quiet.Advance(job.MakeRoster(100), 100 * kSecond, true, 1);
@@ -186,8 +127,12 @@ TEST(SearchPlanTest, ABusyJobIsAskedInTwoPartsAQuietOneAtOnce) {
   };
   EXPECT_TRUE(has("node-14"));
   EXPECT_TRUE(has("node-15"));
-  for (const PullRequest& request : chosen) bytes += request.max_bytes;
-  EXPECT_LE(bytes, InvestigationOptions().max_bytes);
+  // Of what was kept for scouting, they get what it did not need.
+  EXPECT_LE(bytes, InvestigationOptions().scout_share * InvestigationOptions().max_bytes);
+  uint64_t more = 0;
+  for (const PullRequest& request : chosen) more += request.max_bytes;
+  EXPECT_GT(bytes + more, InvestigationOptions().max_bytes);
+  EXPECT_LE(more + 20 * 10 * static_cast<uint64_t>(job.ranks()), InvestigationOptions().max_bytes);
   EXPECT_EQ(busy.rounds(), 0u);
 }
 

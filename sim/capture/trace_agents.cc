@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 constexpr uint64_t kStartTicks = 1;
-constexpr size_t kChunkOverheadBytes = 120;    // that an agent's limit counts per batch
+constexpr size_t kBatchBytes = 32;             // that an agent's limit counts per batch, besides its operations
 constexpr uint64_t kMaxAnswerBytes = 2 << 20;  // as an agent's
 
 Operation ToOperation(const TraceOperation& from) {
@@ -119,7 +119,7 @@ PullAnswer TraceAgents::Answer(const PullRequest& request, double share, uint64_
   for (const auto& [key, operations] : chunks) {
     wire::PulledOperations pulled;
     AppendToBatch(operations, *pulled.mutable_operations());
-    taken += pulled.operations().ByteSizeLong() + kChunkOverheadBytes;
+    taken += pulled.operations().ByteSizeLong() + kBatchBytes;
     if (taken > limit) {
       answer.left_out += operations.size();
       continue;

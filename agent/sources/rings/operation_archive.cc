@@ -39,7 +39,7 @@ void OperationArchive::Pull(const std::string& job, const wire::PullOperations& 
     if (chunk->owner.job != job || chunk->newest_ns < since_ns) continue;
     if (!IsAmong(request.ranks(), chunk->owner.rank)) continue;
     if (!IsAmong(request.communicators(), chunk->owner.communicator)) continue;
-    bytes += chunk->bytes();
+    bytes += kBatchBytes + chunk->encoded.size();
     if (bytes > limit) {
       left_out += chunk->operations;
     } else {

@@ -23,6 +23,8 @@ class OperationArchive {
   static constexpr size_t kMaxBytes = 16 << 20;
   // Of one answer: it travels in a report, and a collector takes messages of up to 4 MiB.
   static constexpr size_t kMaxAnswerBytes = 2 << 20;
+  // Of a batch in an answer, besides its operations: whose they are, about.
+  static constexpr size_t kBatchBytes = 32;
 
   // Whose operations a batch holds.
   struct Owner {

@@ -53,9 +53,10 @@ TEST(OperationArchiveTest, TheNewestFitIntoAnAnswerAndTheRestIsCounted) {
   for (int rank = 0; rank < 4; ++rank) archive.Add(Owner(rank, 1), Batch(100), 10 * rank);
   wire::PullOperations request;
   request.set_newest_ns(1000);
-  request.set_max_bytes(archive.bytes() / 2);
+  request.set_max_bytes(2 * (Batch(100).ByteSizeLong() + OperationArchive::kBatchBytes));
   wire::CommandResult result;
   archive.Pull("job", request, 1000, result);
+  EXPECT_LE(result.ByteSizeLong(), request.max_bytes());
   ASSERT_EQ(result.pulled_size(), 2);
   EXPECT_EQ(result.pulled(0).rank(), 2);
   EXPECT_EQ(result.pulled(0).operations().kinds_size(), 100);
