@@ -82,6 +82,7 @@ class TraceOfRanks {
  private:
   struct Numbers {
     int32_t handle = -1;
+    bool is_cut = false;             // members are left out
     std::vector<int32_t> of_member;  // -1 = not chosen
   };
 
@@ -104,6 +105,7 @@ class TraceOfRanks {
     for (const Member& member : communicator.members) {
       const bool left_out = member.rank_slot >= 0 && handles_[static_cast<size_t>(member.rank_slot)] < 0;
       numbers.of_member.push_back(left_out ? -1 : count++);
+      numbers.is_cut = numbers.is_cut || left_out;
       any = any || (member.rank_slot >= 0 && !left_out);
     }
     if (!any) return;
@@ -127,6 +129,8 @@ class TraceOfRanks {
     const Numbers& numbers = known->second;
     for (const Operation& operation : batch.operations) {
       TraceOperation to = ToTrace(operation, numbers.handle);
+      // All that were chosen may wait for one that was not: this is no time of a transfer.
+      if (numbers.is_cut && to.peer < 0) to.quality = TimingQuality::kHostCall;
       if (to.peer >= 0 && static_cast<size_t>(to.peer) < numbers.of_member.size()) {
         to.peer = numbers.of_member[static_cast<size_t>(to.peer)];
         if (to.peer < 0) continue;

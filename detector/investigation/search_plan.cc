@@ -75,40 +75,54 @@ uint64_t CallsOf(const Communicator& communicator) {
   return calls == 0 ? std::numeric_limits<uint64_t>::max() : calls;
 }
 
-// How much later than the median member each unit came, in nanoseconds: the mean over all scouted operations. NaN =
-// nothing is known.
+// How much later than the median member each unit came, in nanoseconds: the mean over its members in a communicator,
+// the median over the steps, and that of the communicator and call (kind and size) where it is most. Not the mean over
+// all: a host whose input comes late is late once per step and in its own groups, and then everybody is. NaN = nothing
+// is known.
 std::vector<double> LatenessOf(const Roster& roster, const SearchPlan& plan,
                                const std::vector<PulledOperations>& scouted) {
+  struct Instance {
+    OperationKind kind = OperationKind::kUnknown;
+    uint64_t bytes = 0;
+    std::vector<std::pair<int32_t, double>> inside;  // unit, nanoseconds
+  };
   std::map<CommunicatorId, size_t> size_of;
   for (const Communicator& communicator : roster.communicators()) {
     size_of[communicator.id] = MembersOf(communicator, plan).size();
   }
-  std::map<std::pair<CommunicatorId, uint64_t>, std::vector<std::pair<int32_t, double>>> instances;
+  std::map<std::pair<CommunicatorId, uint64_t>, Instance> instances;
   for (const PulledOperations& batch : scouted) {
     const int32_t slot = roster.SlotOfRank(batch.rank);
     if (slot < 0 || plan.unit_of[static_cast<size_t>(slot)] < 0) continue;
     for (const Operation& operation : batch.operations) {
       if (!IsSynchronous(operation.kind) || operation.quality >= TimingQuality::kHostEnqueue) continue;
-      instances[{batch.communicator, operation.sequence}].emplace_back(
-          plan.unit_of[static_cast<size_t>(slot)], static_cast<double>(operation.end_ns - operation.start_ns));
+      Instance& instance = instances[{batch.communicator, operation.sequence}];
+      instance.kind = operation.kind;
+      instance.bytes = operation.bytes;
+      instance.inside.emplace_back(plan.unit_of[static_cast<size_t>(slot)],
+                                   static_cast<double>(operation.end_ns - operation.start_ns));
     }
   }
-  std::vector<std::vector<double>> excess(static_cast<size_t>(plan.units));
-  for (const auto& [key, inside] : instances) {
-    if (static_cast<double>(inside.size()) < kMostKnown * static_cast<double>(size_of[key.first])) continue;
+  using Call = std::tuple<int32_t, CommunicatorId, OperationKind, uint64_t>;  // of a unit
+  std::map<Call, std::vector<double>> excess;
+  for (const auto& [key, instance] : instances) {
+    if (static_cast<double>(instance.inside.size()) < kMostKnown * static_cast<double>(size_of[key.first])) continue;
     std::vector<double> durations;
-    for (const auto& [unit, duration] : inside) durations.push_back(duration);
+    for (const auto& [unit, duration] : instance.inside) durations.push_back(duration);
     const double middle = Median(std::move(durations));
-    for (const auto& [unit, duration] : inside) excess[static_cast<size_t>(unit)].push_back(middle - duration);
-  }
-  std::vector<double> lateness;
-  lateness.reserve(excess.size());
-  for (const std::vector<double>& of_unit : excess) {
-    if (of_unit.empty()) {
-      lateness.push_back(std::numeric_limits<double>::quiet_NaN());
-      continue;
+    std::map<int32_t, std::pair<double, double>> of_unit;  // sum, members
+    for (const auto& [unit, duration] : instance.inside) {
+      of_unit[unit].first += middle - duration;
+      of_unit[unit].second += 1;
     }
-    lateness.push_back(std::accumulate(of_unit.begin(), of_unit.end(), 0.0) / static_cast<double>(of_unit.size()));
+    for (const auto& [unit, sum] : of_unit) {
+      excess[{unit, key.first, instance.kind, instance.bytes}].push_back(sum.first / sum.second);
+    }
+  }
+  std::vector<double> lateness(static_cast<size_t>(plan.units), std::numeric_limits<double>::quiet_NaN());
+  for (auto& [call, late] : excess) {
+    double& most = lateness[static_cast<size_t>(std::get<0>(call))];
+    most = std::fmax(most, Median(std::move(late)));
   }
   return lateness;
 }

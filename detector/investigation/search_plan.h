@@ -44,7 +44,7 @@ inline constexpr double kMostKnown = 0.8;
 // The units of which something is known after `scouted` operations are, the latest first.
 struct UnitOrder {
   std::vector<int32_t> units;
-  double latest_seconds = 0;  // that the first one comes later than the median member, per operation
+  double latest_seconds = 0;  // that the first one comes later than the median member, where it does most
 };
 UnitOrder OrderUnits(const Roster& roster, const SearchPlan& plan, const std::vector<PulledOperations>& scouted);
 

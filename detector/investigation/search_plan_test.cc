@@ -66,6 +66,21 @@ TEST(SearchPlanTest, TheUnitThatKeepsOthersWaitingIsChosenWithPeers) {
   }
 }
 
+// A host whose input comes late keeps its own groups waiting; when they go on, nobody is ahead any more.
+TEST(SearchPlanTest, AUnitThatIsLateInOneOfItsGroupsIsTheLatest) {
+  const ScoutedJob job = {.replicas = 16};
+  const Roster roster = job.MakeRoster();
+  const SearchPlan plan = PlanSearch(roster, {});
+  std::vector<PulledOperations> scouted = job.Scouted(-1, 1, 10 * kMs);
+  for (PulledOperations& batch : scouted) {
+    if (batch.rank % 8 != 3 || batch.rank / 8 == 11) continue;
+    for (Operation& operation : batch.operations) operation.end_ns += 40 * kMs;
+  }
+  const UnitOrder order = OrderUnits(roster, plan, scouted);
+  EXPECT_EQ(plan.unit_of[static_cast<size_t>(LatestUnit(plan, order.units)[0])], 11);
+  EXPECT_NEAR(order.latest_seconds, 0.04, 0.01);
+}
+
 // Inside four replicas of a job, a replica is still a unit and the others are not in question.
 TEST(SearchPlanTest, APlanInsideAScopeKnowsOnlyItsRanks) {
   const ScoutedJob job = {.replicas = 16};

@@ -94,19 +94,14 @@ SlowGroup FindSlowGroup(const Roster& roster, const SearchPlan& plan, const std:
   double most = 0;
   CommunicatorId slowest = 0;
   for (const auto& [id, by_duty] : transfers) {
-    double took = 0, expected = 0;
-    size_t operations = 0;
     for (const auto& [duty, seconds] : by_duty) {
       const auto known = usual.find(duty);
       if (known == usual.end()) continue;
-      took += Median(seconds) * static_cast<double>(seconds.size());
-      expected += known->second * static_cast<double>(seconds.size());
-      operations += seconds.size();
+      const double took = Median(seconds);
+      if (took < kMinRatio * known->second || took - known->second <= most) continue;
+      most = took - known->second;
+      slowest = id;
     }
-    const double excess = operations == 0 ? 0 : (took - expected) / static_cast<double>(operations);
-    if (took < kMinRatio * expected || excess <= most) continue;
-    most = excess;
-    slowest = id;
   }
   if (most <= 0) return {};
   return {.excess_seconds = most, .ranks = WithPipelines(roster, plan, slowest)};

@@ -20,7 +20,7 @@
 namespace lockstep {
 
 struct SlowGroup {
-  double excess_seconds = 0;   // per operation, over what like operations take in like communicators; 0 = none is slow
+  double excess_seconds = 0;   // over what the same call takes in like communicators, median; 0 = none is slow
   std::vector<int32_t> ranks;  // slots, rising: its members, and who shares a communicator of Send and Recv with them
 };
 
