@@ -10,14 +10,10 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMaxWhole = 32;      // whole steps that tell the middle
+constexpr size_t kMaxWhole = 64;  // whole steps that tell the middle
+constexpr size_t kNearSteps = 3;  // that tell what a rank needs before a call, and how far they may be
+constexpr int32_t kFarthestStep = 8;
 constexpr double kMinRecorded = 0.5;  // of the calls, that tell how the step differs from others
-
-bool HasRecordOf(const OperationInstances& matched, const OperationInstance& instance, size_t rank) {
-  const absl::Span<const uint32_t> members = matched.MembersOf(instance);
-  return std::any_of(members.begin(), members.end(),
-                     [&](uint32_t operation) { return matched.rank_of[operation] == static_cast<int32_t>(rank); });
-}
 
 // Index of the instance with this number; kNoInstance = nobody recorded it.
 uint32_t InstanceAt(const OperationInstances& matched, int32_t channel, int64_t sequence) {
@@ -56,7 +52,7 @@ const std::vector<PatternCall>& StepPattern::Complete(size_t rank, int32_t step)
   }
   const bool is_known = static_cast<double>(recorded) >= kMinRecorded * static_cast<double>(calls_.size());
   if (is_known && FindLost(rank, step, pattern, own)) {
-    GuessOwn(range, pattern);
+    TakeOwn(rank, step, range, pattern, own);
   } else {
     calls_.clear();
   }
@@ -79,10 +75,12 @@ void StepPattern::BuildPattern(const std::vector<int32_t>& peers, Pattern* patte
   const StepTable& steps = analysis_.steps;
   std::vector<std::pair<size_t, int32_t>> whole;
   std::vector<double> lengths;
-  // Across the steps before across the peers: what happens in one step happens to many.
-  for (size_t i = 0; i < peers.size() && whole.size() < kMaxWhole; ++i) {
-    const auto rank = static_cast<size_t>(peers[i]);
-    for (int32_t step = 0; step < steps.steps; ++step) {
+  // Of as many peers as there are, each time in another step: who is sick is so in many steps, and what happens in one
+  // step happens to many.
+  for (int32_t turn = 0; turn < steps.steps && whole.size() < kMaxWhole; ++turn) {
+    for (size_t i = 0; i < peers.size() && whole.size() < kMaxWhole; ++i) {
+      const auto rank = static_cast<size_t>(peers[i]);
+      const auto step = static_cast<int32_t>((static_cast<size_t>(turn) + i) % static_cast<size_t>(steps.steps));
       if (steps.usual[static_cast<size_t>(step)] == 0 || !IsWhole(rank, step)) continue;
       const StepRange& range = steps.Of(rank, step);
       whole.emplace_back(rank, step);
@@ -129,6 +127,15 @@ void StepPattern::LayOut(size_t rank, int32_t step, Pattern* pattern) {
     }
   }
   pattern->first_of.push_back(static_cast<uint32_t>(pattern->position_of.size()));
+  pattern->channel_of.resize(calls.size());
+  pattern->place_of.resize(calls.size());
+  for (uint32_t channel = 0; channel < pattern->channels.size(); ++channel) {
+    for (uint32_t place = 0; place < pattern->CallsIn(channel); ++place) {
+      const uint32_t at = pattern->position_of[pattern->first_of[channel] + place];
+      pattern->channel_of[at] = channel;
+      pattern->place_of[at] = place;
+    }
+  }
   pattern->calls = std::move(calls);
 }
 
@@ -277,17 +284,29 @@ bool StepPattern::FindLost(size_t rank, int32_t step, const Pattern& pattern, co
       PatternCall& call = calls_[pattern.position_of[pattern.first_of[channel] + place]];
       if (call.recorded != kNoOperation) continue;
       call.instance = InstanceAt(matched, own.channel[channel], own.base[channel] + int64_t{calls} * step + place);
-      if (call.instance == kNoInstance || HasRecordOf(matched, matched.instances[call.instance], rank)) return false;
+      if (call.instance == kNoInstance || RecordOf(rank, call.instance) != kNoOperation) return false;
     }
   }
   return true;
 }
 
+uint32_t StepPattern::RecordOf(size_t rank, uint32_t instance) const {
+  const OperationInstances& matched = analysis_.matched;
+  const absl::Span<const uint32_t> members = matched.MembersOf(matched.instances[instance]);
+  const auto at = std::find_if(members.begin(), members.end(), [&](uint32_t operation) {
+    return matched.rank_of[operation] == static_cast<int32_t>(rank);
+  });
+  return at == members.end() ? kNoOperation : *at;
+}
+
 // What is recorded and goes on from the same call as in the pattern is known.
-void StepPattern::GuessOwn(const StepRange& range, const Pattern& pattern) {
-  double known = 0, usual = 0;
+void StepPattern::TakeOwn(size_t rank, int32_t step, const StepRange& range, const Pattern& pattern,
+                          const RankChannels& own) {
+  std::vector<std::pair<double, double>> ratios;  // with the usual seconds, their weights
+  double weight = 0;
   for (size_t at = 0; at < calls_.size(); ++at) {
     PatternCall& call = calls_[at];
+    const auto usual = static_cast<double>(pattern.calls[at].own_seconds);
     call.own_seconds = -1;
     if (call.recorded == kNoOperation) continue;
     const OwnInterval& interval = analysis_.times.before[call.recorded];
@@ -295,13 +314,45 @@ void StepPattern::GuessOwn(const StepRange& range, const Pattern& pattern) {
     const bool is_same = call.after == kNoOperation ? !inside : inside && interval.after == calls_[call.after].recorded;
     if (!is_same || interval.after_end != call.after_end || interval.seconds < 0) continue;
     call.own_seconds = interval.seconds;
-    known += static_cast<double>(interval.seconds);
-    usual += static_cast<double>(pattern.calls[at].own_seconds);
+    if (usual <= 0) continue;
+    ratios.emplace_back(static_cast<double>(interval.seconds) / usual, usual);
+    weight += usual;
   }
-  const auto ratio = static_cast<float>(usual > 0 ? known / usual : 1);
-  for (size_t at = 0; at < calls_.size(); ++at) {
-    if (calls_[at].own_seconds < 0) calls_[at].own_seconds = ratio * pattern.calls[at].own_seconds;
+  std::sort(ratios.begin(), ratios.end());
+  double ratio = 1, below = 0;
+  for (const auto& [value, seconds] : ratios) {
+    ratio = value;
+    below += seconds;
+    if (2 * below >= weight) break;
   }
+  for (uint32_t at = 0; at < calls_.size(); ++at) {
+    float& seconds = calls_[at].own_seconds;
+    if (seconds < 0) seconds = NearestOwn(rank, step, at, pattern, own);
+    if (seconds < 0) seconds = static_cast<float>(ratio) * pattern.calls[at].own_seconds;
+  }
+}
+
+float StepPattern::NearestOwn(size_t rank, int32_t step, uint32_t at, const Pattern& pattern,
+                              const RankChannels& own) const {
+  const uint32_t channel = pattern.channel_of[at];
+  std::vector<double> known;
+  const auto look_at = [&](int32_t other) {
+    if (other < 0 || other >= analysis_.steps.steps || analysis_.steps.usual[static_cast<size_t>(other)] == 0) return;
+    const int64_t sequence = own.base[channel] + int64_t{pattern.CallsIn(channel)} * other + pattern.place_of[at];
+    const uint32_t instance = InstanceAt(analysis_.matched, own.channel[channel], sequence);
+    const uint32_t operation = instance == kNoInstance ? kNoOperation : RecordOf(rank, instance);
+    if (operation == kNoOperation) return;
+    const OwnInterval& interval = analysis_.times.before[operation];
+    if (interval.seconds < 0 || interval.after_end != pattern.calls[at].after_end) return;
+    const uint32_t after =
+        interval.after == kNoOperation ? kNoOperation : PositionOf(pattern, own, interval.after, other);
+    if (after == pattern.calls[at].after) known.push_back(static_cast<double>(interval.seconds));
+  };
+  for (int32_t apart = 1; apart <= kFarthestStep && known.size() < kNearSteps; ++apart) {
+    look_at(step - apart);
+    look_at(step + apart);
+  }
+  return known.empty() ? -1 : static_cast<float>(MedianInPlace(&known));
 }
 
 }  // namespace lockstep

@@ -5,9 +5,10 @@
 // known by its channel and its place among the step's calls there. Channels of two peers correspond by group family,
 // direction and the class of the other side; and since every step uses a channel equally often, sequence numbers alone
 // tell to which step and place a record belongs. What is left over of the pattern was lost; others' records under the
-// same number are of the same operation. How long the work before a lost call took nobody knows, nor what before the
-// calls that went on from it: it is taken to be the middle of what whole steps of the class say, times the ratio by
-// which this step differs from them where it is known.
+// same number are of the same operation. How long the work before a lost call took nobody knows, nor that before the
+// calls that went on from it: it is taken to be what the rank needed there in the nearest steps; where these do not
+// tell, the middle of whole steps of the class, times the ratio by which this step differs from them at most of its
+// calls.
 //
 // Abstains for classes without a whole step, and for ranks that between their usual steps made other calls (an
 // evaluation). Holds buffers between calls; not thread-safe. Cost O(calls log peers) per step, and once O(records).
@@ -63,7 +64,9 @@ class StepPattern {
     std::vector<Channel> channels;   // sorted
     std::vector<uint32_t> first_of;  // by channel, and one past the last: of its calls in position_of
     std::vector<uint32_t> position_of;
-    std::vector<PatternCall> calls;  // by rising start
+    std::vector<uint32_t> channel_of;  // by position
+    std::vector<uint32_t> place_of;    // by position: among the calls of its channel
+    std::vector<PatternCall> calls;    // by rising start
 
     uint32_t CallsIn(size_t channel) const { return first_of[channel + 1] - first_of[channel]; }
   };
@@ -87,7 +90,10 @@ class StepPattern {
   // Position in the calls of the pattern; kNoOperation = of no call of the step.
   uint32_t PositionOf(const Pattern& pattern, const RankChannels& own, uint32_t operation, int32_t step) const;
   bool FindLost(size_t rank, int32_t step, const Pattern& pattern, const RankChannels& own);
-  void GuessOwn(const StepRange& range, const Pattern& pattern);
+  void TakeOwn(size_t rank, int32_t step, const StepRange& range, const Pattern& pattern, const RankChannels& own);
+  // Negative = not known.
+  float NearestOwn(size_t rank, int32_t step, uint32_t at, const Pattern& pattern, const RankChannels& own) const;
+  uint32_t RecordOf(size_t rank, uint32_t instance) const;
 
   const TraceAnalysis& analysis_;
   std::vector<Pattern> patterns_;  // by class

@@ -24,7 +24,8 @@ namespace lockstep {
 namespace {
 
 constexpr int32_t kReplicas = 8, kSteps = 14, kBatches = 4;
-constexpr int32_t kSlowReplica = 5;  // its transfers from stage 0 to stage 1 take kSlowFactor times as long
+constexpr int32_t kSlowReplica = 5;   // its transfers from stage 0 to stage 1 take kSlowFactor times as long
+constexpr int32_t kSickReplicas = 2;  // the first ones: the work before the first batch of each step takes long
 constexpr double kTransfer = 0.002, kSlowFactor = 8, kWork = 0.01;
 
 int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
@@ -76,7 +77,8 @@ class PipelineJob {
   // The stage works, and sends what it has done to the other one.
   void PassOn(int32_t replica, int32_t stage, uint64_t sequence) {
     const int32_t from = 2 * replica + stage, to = 2 * replica + 1 - stage;
-    Now(from) += (1 + stage) * kWork * (1 + 0.01 * random_.Gaussian());
+    const bool sick = replica < kSickReplicas && stage == 0 && sequence % kBatches == 0;
+    Now(from) += (sick ? 3 : 1 + stage) * kWork * (1 + 0.01 * random_.Gaussian());
     const double seconds = kTransfer * (stage == 0 && replica == kSlowReplica ? kSlowFactor : 1);
     const double end = std::max(Now(from), Now(to)) + seconds;
     TraceOperation operation{
