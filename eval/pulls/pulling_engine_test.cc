@@ -18,15 +18,18 @@ namespace {
 constexpr int32_t kGpus = 256;  // in 32 replicas of eight
 constexpr int32_t kSlowRank = 77;
 
-Episode SlowRank() {
+Episode WithFault(const FaultSpec& fault) {
   JobSpec job = TypicalJob(kGpus, 3);
   job.parallelism.tensor = 4;
   job.parallelism.pipeline = 2;
   job.parallelism.data = 32;
   job.schedule.steps = 14;
   job.workload.microbatches = 4;
-  const FaultSpec fault{.kind = FaultKind::kComputeSlow, .targets = {kSlowRank}, .onset_step = 1, .severity = 0.5};
   return Simulate(job, {&fault, 1}, 7);
+}
+
+Episode SlowRank() {
+  return WithFault({.kind = FaultKind::kComputeSlow, .targets = {kSlowRank}, .onset_step = 1, .severity = 0.5});
 }
 
 JobReport Diagnose(const Episode& episode, uint64_t max_bytes, PullCounts* counts) {
@@ -54,6 +57,23 @@ TEST(PullingEngineTest, FewUnitsTellWhatEverybodyTells) {
   EXPECT_GT(few.requests, everybody.requests);  // of everybody a little, and then of some
   EXPECT_LE(few.bytes, 2 * budget);
   EXPECT_EQ(few.rounds, 2u);
+}
+
+// A late host keeps its own data groups waiting and then nobody; a slow adapter makes nobody late, but its group.
+TEST(PullingEngineTest, WhatMakesNoReplicaLateIsFoundWithFewBytes) {
+  constexpr uint64_t kBudget = 700'000;
+  for (const FaultSpec& fault :
+       {FaultSpec{.kind = FaultKind::kStorageStall, .targets = {21}, .onset_step = 1, .severity = 0.3},
+        FaultSpec{.kind = FaultKind::kNicReceiveSlow, .targets = {kSlowRank}, .onset_step = 1, .severity = 9}}) {
+    const Episode episode = WithFault(fault);
+    PullCounts counts;
+    const EpisodeScore score = ScoreReport(Diagnose(episode, kBudget, &counts), episode.truth, 0.03);
+    ASSERT_TRUE(score.causes[0].accusable);
+    EXPECT_TRUE(score.causes[0].top1) << InfoOf(fault.kind).name;
+    EXPECT_TRUE(score.accused_wrongly.empty()) << InfoOf(fault.kind).name;
+    EXPECT_LE(counts.bytes, 2 * kBudget);
+    EXPECT_GT(counts.requests, 2u * kGpus / 8) << "not everybody was asked for everything";
+  }
 }
 
 TEST(PullingEngineTest, WithHardlyAnyBytesItAccusesNobody) {
