@@ -29,6 +29,7 @@ class ChangeEvidence {
   static constexpr double kSubtleStep = 0.75;
   static constexpr double kRecovery = 2;  // most that a tick takes from the subtle sum
   static constexpr double kSubtleWeight = 0.65;
+  static constexpr double kNoise = 1;  // nats that a series has for no reason, more often than not
 
   // `score`: distance in deviations, a standard normal while nothing has changed; finite.
   void Add(double score, int64_t time_ms, const EvidenceLimits& limits) {
@@ -41,13 +42,13 @@ class ChangeEvidence {
 
   double Of(int side) const { return std::max<double>(gross_[side], kSubtleWeight * subtle_[side]); }
   double Most() const { return std::max(Of(0), Of(1)); }
-  // When the sums of this side last left 0; 0 = they never did.
+  // When the evidence of this side last rose above kNoise; 0 = it never did. Its sums may have left 0 long before.
   int64_t onset_ms(int side) const { return onset_ms_[side]; }
 
  private:
   void AddTo(int side, double toward, int64_t time_ms, const EvidenceLimits& limits) {
     constexpr double kOwing = -kGross * kGross / 2;
-    if (gross_[side] <= 0 && subtle_[side] <= 0) onset_ms_[side] = time_ms;
+    if (Of(side) <= kNoise) onset_ms_[side] = time_ms;
     gross_[side] = Sum(gross_[side], kGross * toward + kOwing, kOwing, limits.tick, limits.total);
     subtle_[side] = Sum(subtle_[side], toward - 0.5, -kRecovery, kSubtleStep * limits.tick, limits.total);
   }

@@ -34,7 +34,7 @@ struct Reference {
     gross.push_back(std::min(std::max(3 * toward - 4.5, -4.5), limits.tick));
     subtle.push_back(std::min(std::max(toward - 0.5, -2.0), 0.75 * limits.tick));
     if (!away) onset_ms = time_ms;
-    away = LargestLastSum(gross) > 0 || LargestLastSum(subtle) > 0;
+    away = Evidence() > ChangeEvidence::kNoise;
   }
   double Evidence() const { return std::max(LargestLastSum(gross), 0.65 * LargestLastSum(subtle)); }
 };

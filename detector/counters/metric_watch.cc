@@ -17,12 +17,16 @@ void MetricWatch::Place(int32_t row, int32_t duty) {
   Unit& unit = units_[static_cast<size_t>(row)];
   auto group = std::find_if(groups_.begin(), groups_.end(), [duty](const Group& other) { return other.duty == duty; });
   if (group == groups_.end()) {
-    groups_.push_back({duty, std::make_unique<PeerGroup>(traits_, options_), {}, {}});
+    groups_.emplace_back();
     group = groups_.end() - 1;
+    group->duty = duty;
+    group->peers = std::make_unique<PeerGroup>(traits_, options_);
+    if (traits_.is_work()) group->slowly = std::make_unique<PeerGroup>(traits_, options_);
   }
   unit.duty = duty;
   unit.group = static_cast<size_t>(group - groups_.begin());
   unit.index = group->peers->AddUnit(unit.host);
+  if (group->slowly != nullptr) group->slowly->AddUnit(unit.host);
   group->rows.push_back(row);
 }
 
@@ -53,26 +57,52 @@ void MetricWatch::Step(absl::Span<const float> values, int64_t time_ms, double t
     group.values.clear();
     for (const int32_t row : group.rows) group.values.push_back(values[static_cast<size_t>(row)]);
     group.peers->Step(group.values, time_ms, tick_seconds, regime);
+    StepSums(&group, time_ms, tick_seconds, regime);
   }
   if (++ticks_ == kLearningTicks) SortByBehaviour();
 }
 
+void MetricWatch::StepSums(Group* group, int64_t time_ms, double tick_seconds, int regime) const {
+  if (group->slowly == nullptr || tick_seconds >= WorkSums::kSeconds) return;
+  if (regime != 0) {
+    // What the sums said is about a job that worked.
+    group->sums.Restart();
+    return;
+  }
+  if (!group->sums.Add(group->values, group->peers->median(), tick_seconds)) return;
+  group->slowly->Step(group->sums.levels(), time_ms, WorkSums::kSeconds, regime);
+}
+
 void MetricWatch::Resettle() {
-  for (Group& group : groups_) group.peers->Resettle();
+  for (Group& group : groups_) {
+    group.peers->Resettle();
+    if (group.slowly == nullptr) continue;
+    // So few sums know the new places that they are learnt anew.
+    group.sums.Restart();
+    group.slowly = std::make_unique<PeerGroup>(traits_, options_);
+    for (const int32_t row : group.rows) group.slowly->AddUnit(HostOf(row));
+  }
 }
 
 bool MetricWatch::HasSigns() const {
-  return std::any_of(groups_.begin(), groups_.end(),
-                     [](const Group& group) { return !group.peers->excursions().empty(); });
+  return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) {
+    return !group.peers->excursions().empty() || (group.slowly != nullptr && !group.slowly->excursions().empty());
+  });
+}
+
+void MetricWatch::Append(int32_t watch, const Group& group, const PeerGroup& peers, double tick_seconds,
+                         std::vector<CounterSign>* signs) const {
+  for (const Excursion& excursion : peers.excursions()) {
+    const int32_t row = group.rows[static_cast<size_t>(excursion.unit)];
+    signs->push_back({HostOf(row), DeviceOf(row), watch, excursion, peers.units(), tick_seconds});
+    signs->back().excursion.unit = row;
+  }
 }
 
 void MetricWatch::AppendSigns(int32_t watch, std::vector<CounterSign>* signs) const {
   for (const Group& group : groups_) {
-    for (const Excursion& excursion : group.peers->excursions()) {
-      const int32_t row = group.rows[static_cast<size_t>(excursion.unit)];
-      signs->push_back({HostOf(row), DeviceOf(row), watch, excursion, group.peers->units(), tick_seconds_});
-      signs->back().excursion.unit = row;
-    }
+    Append(watch, group, *group.peers, tick_seconds_, signs);
+    if (group.slowly != nullptr) Append(watch, group, *group.slowly, WorkSums::kSeconds, signs);
   }
 }
 

@@ -2,7 +2,9 @@
 //
 // Duties are given per unit by the caller (roles from the collectives), or -1 = not known. Units without one are one
 // group at first; after kLearningTicks their usual levels tell whether they are several (behaviour.h), and they start
-// anew in groups of their own. Memory: that of PeerGroup and 60 bytes per unit. Not thread-safe.
+// anew in groups of their own. Work is compared twice: tick by tick, and in sums in which steps do not show
+// (work_sums.h), as if it were read slowly. Memory: that of PeerGroup, twice for work, and 80 bytes per unit. Not
+// thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_
@@ -16,6 +18,7 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/peer_group.h"
+#include "detector/counters/work_sums.h"
 
 namespace lockstep {
 
@@ -69,11 +72,16 @@ class MetricWatch {
   struct Group {
     int32_t duty = -1;
     std::unique_ptr<PeerGroup> peers;
+    std::unique_ptr<PeerGroup> slowly;  // the same units in sums; of work alone
+    WorkSums sums;
     std::vector<int32_t> rows;
     std::vector<float> values;
   };
 
   void Place(int32_t row, int32_t duty);
+  void StepSums(Group* group, int64_t time_ms, double tick_seconds, int regime) const;
+  void Append(int32_t watch, const Group& group, const PeerGroup& peers, double tick_seconds,
+              std::vector<CounterSign>* signs) const;
   void SortByBehaviour();
   const PeerGroup* Largest() const;
 

@@ -8,6 +8,7 @@
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
+#include "detector/counters/work_sums.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -157,6 +158,65 @@ TEST(MetricWatchTest, ASlowReadingOverAGapIsNotCompared) {
     watch.Step(pause, 15'000 * tick++, 15, 1);
     EXPECT_EQ(watch.HasSigns(), !gap);
   }
+}
+
+// Bursts that machines sample at different moments: single readings differ by more than the tenth that a unit lacks.
+TEST(MetricWatchTest, LessWorkThatSingleReadingsHideShowsInSums) {
+  constexpr int kOnset = 400;
+  Random random(7);
+  MetricWatch watch("gpu_nvlink_bytes_per_second", Metric::kGpuNvlinkBytesPerSecond, PeerGroupOptions());
+  std::vector<double> moment;
+  for (int host = 0; host < kHosts; ++host) {
+    watch.AddUnit(host, "gpu0", -1);
+    moment.push_back(0.4 * random.Unit());
+  }
+  int found = -1;
+  for (int tick = 0; tick < 800; ++tick) {
+    std::vector<float> values;
+    for (int host = 0; host < kHosts; ++host) {
+      const double place = (tick + moment[static_cast<size_t>(host)]) / 1.6;
+      const double level = 100 + 60 * std::sin(6.283 * place) + random.Gaussian();
+      values.push_back(static_cast<float>(host == 3 && tick >= kOnset ? 0.88 * level : level));
+    }
+    watch.Step(values, 1000 * tick, 1, 0);
+    std::vector<CounterSign> signs;
+    watch.AppendSigns(0, &signs);
+    for (const CounterSign& sign : signs) {
+      EXPECT_EQ(sign.host, 3);
+      EXPECT_GE(tick, kOnset);
+      const bool in_sums = sign.tick_seconds == WorkSums::kSeconds && !sign.excursion.up;
+      if (in_sums && sign.excursion.share >= 1 && found < 0) found = tick;
+    }
+  }
+  EXPECT_GE(found, kOnset);
+  EXPECT_LE(found, kOnset + 80);
+}
+
+// A change of the load moves all, each by a little more or less than the others: the one that moved most is not odd.
+TEST(MetricWatchTest, WhereAllHaveMovedSumsAccuseNobody) {
+  constexpr int kMachines = 48;
+  Random random(8);
+  MetricWatch watch = Power();
+  std::vector<double> followed;
+  for (int host = 0; host < kMachines; ++host) {
+    watch.AddUnit(host, "gpu0", -1);
+    followed.push_back(0.94 + 0.04 * random.Gaussian());
+  }
+  double strongest = 0;
+  for (int tick = 0; tick < 500; ++tick) {
+    std::vector<float> values;
+    for (const double share : followed) {
+      const double level = 500 * (1 + 0.05 * random.Gaussian());
+      values.push_back(static_cast<float>(tick < 300 ? level : share * level));
+    }
+    watch.Step(values, 1000 * tick, 1, 0);
+    std::vector<CounterSign> signs;
+    watch.AppendSigns(0, &signs);
+    for (const CounterSign& sign : signs) {
+      if (sign.tick_seconds == WorkSums::kSeconds) strongest = std::max(strongest, sign.excursion.share);
+    }
+  }
+  EXPECT_LT(strongest, 0.5);
 }
 
 }  // namespace

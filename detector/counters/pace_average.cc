@@ -35,7 +35,10 @@ void PaceAverage::LearnSwing(double usual, double weight) {
   for (size_t ticks = 1; ticks <= full_; ++ticks) {
     const double off = MeanOf(ticks) / usual - 1;
     const double all = static_cast<double>(++learnt_[ticks]) + kPriorAverages * static_cast<double>(ticks);
-    swing_[ticks] += std::max(weight, 1 / all) * (off * off - swing_[ticks]);
+    // What lies beyond the ripples is news, not swing: a fault that lets the job first compute for longer must not hide
+    // that it is slower then.
+    const double most = kRipples * kRipples * swing_[ticks];
+    swing_[ticks] += std::max(weight, 1 / all) * (std::min(off * off, most) - swing_[ticks]);
     lows_[ticks].block = std::max(lows_[ticks].block, static_cast<float>(-off));
   }
   if (++block_ticks_ == kBlockTicks) EndBlock(weight);

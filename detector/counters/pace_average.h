@@ -6,6 +6,8 @@
 // lengths the one that swung least counts. Nobody has to know how long a step is, and whatever repeats is averaged out:
 // steps, steps with a longer one every so often, the beat of steps with the sampling.
 //
+// What lies beyond kRipples times the swing is news and does not enlarge it.
+//
 // A job is slower when such an average lies below the usual level by more than kSlower, by more than kRipples times
 // its swing, and by clearly more than it ever did before: a job that hiccups now and then has a small swing and is no
 // slower. The last block of kBlockTicks and the one under way are no "before", so that a job that slows down does not

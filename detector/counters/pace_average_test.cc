@@ -65,6 +65,18 @@ TEST_F(PaceAverageTest, SmallLossesShowAfterAStep) {
   EXPECT_NEAR(slowness.share, 0.04, 0.03);
 }
 
+// A step that computes for twice as long, right before the job becomes slower, is no swing in which that could hide.
+TEST_F(PaceAverageTest, ARiseBeforehandHidesNoLoss) {
+  ASSERT_EQ(Run(900, 6, 1, 0.003), -1);
+  for (int i = 0; i < 5; ++i) {
+    average_.Add(640);
+    average_.LearnSwing(usual_, 1 / kMemorySeconds);
+  }
+  const int64_t known = Run(300, 6, 0.93, 0.003);
+  EXPECT_GE(known, 900);
+  EXPECT_LE(known, 900 + 16);
+}
+
 // Every 97 s something takes three seconds longer. That is what the job is like.
 TEST_F(PaceAverageTest, HiccupsAreNoChangeOfPace) {
   int slow_seconds = 0;

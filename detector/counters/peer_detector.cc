@@ -15,27 +15,20 @@ namespace {
 
 constexpr double kDeviating = 0.5;  // share of the evidence from which a machine counts as gone the same way
 constexpr double kCounted = 0.3;    // from which a metric adds to the pool
-constexpr double kMostOfOne = 4;    // what one metric can add, in alarms
 constexpr int32_t kFewHosts = 3;
 constexpr int32_t kAllWork = CommonShift::kAllWork;
 constexpr std::pair<int32_t, bool> kAnyWay = {-2, false};
-constexpr int32_t kSomeHosts = 8;          // from here on two may fail at once
-constexpr double kOwnShift = 5;            // deviations of its own past
-constexpr double kOwnShiftRatio = 3;       // over the next
-constexpr size_t kMostSigns = 8;           // kept of a case
-constexpr int64_t kGapMs = 8000;           // a silence worth counting
-constexpr int64_t kCoincidenceMs = 9000;   // around the moment at which the job got stuck
-constexpr double kChanceGaps = 0.05;       // expected in that time; with more, other signs are waited for
-constexpr double kChanceLoads = 0.05;      // expected so near to the harm; with more, a load explains nothing
-constexpr int64_t kCautionMs = 5000;       // so long
-constexpr int64_t kResettleMs = 60'000;    // after so long, what moved many at once is how things are
-constexpr int64_t kLongBeforeMs = 60'000;  // the harm of a sign shows late in a job of long steps
-constexpr double kStillAway = 2;           // deviations from the peers, of a soft sign that accuses
-// A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
-// machines, some 40 times in 10,000 machine-days, so that one hang in 40 may accuse wrongly for a budget of 1e-4.
-constexpr double kHangsPerMachineDay = 0.004;
-constexpr double kMostShifted = 0.25;  // of the work of a machine: by more no balancing moves it
-constexpr double kFreshHosts = 0.7;    // of all must report while one is called silent
+constexpr int32_t kSomeHosts = 8;        // from here on two may fail at once
+constexpr double kOwnShift = 5;          // deviations of its own past
+constexpr double kOwnShiftRatio = 3;     // over the next
+constexpr size_t kMostSigns = 8;         // kept of a case
+constexpr int64_t kGapMs = 8000;         // a silence worth counting
+constexpr double kChanceGaps = 0.05;     // expected in that time; with more, other signs are waited for
+constexpr int64_t kCautionMs = 5000;     // so long
+constexpr int64_t kResettleMs = 60'000;  // after so long, what moved many at once is how things are
+// Deviations from the peers of the recent mean of a soft sign that accuses: two standard errors of that mean.
+constexpr double kStillAway = 2.0 / 3;
+constexpr double kFreshHosts = 0.7;  // of all must report while one is called silent
 
 }  // namespace
 
@@ -87,11 +80,20 @@ void PeerDetector::Step(int32_t watch, absl::Span<const float> values, int64_t t
 void PeerDetector::CollectSigns() {
   signs_.clear();
   for (int32_t i = 0; i < watches(); ++i) watches_[static_cast<size_t>(i)].AppendSigns(i, &signs_);
-  common_.assign(signs_.size(), false);
   // What a slow metric shows may have begun right after the reading before.
   for (CounterSign& sign : signs_) {
     sign.excursion.onset_ms -= static_cast<int64_t>(1000 * (sign.tick_seconds - fastest_tick_seconds_));
   }
+  first_stop_ms_ = 0;
+  for (const CounterSign& sign : signs_) {
+    const WorkStop& stop = sign.excursion.stop;
+    if (!StoppedBefore(sign) || stop.surprise < EvidenceAtHarm(sign)) continue;
+    if (first_stop_ms_ == 0 || stop.since_ms < first_stop_ms_) first_stop_ms_ = stop.since_ms;
+  }
+  std::erase_if(signs_, [&](const CounterSign& sign) {
+    return sign.excursion.share < PeerGroup::kWorthMention && !StoppedFirst(sign);
+  });
+  common_.assign(signs_.size(), false);
 }
 
 // Of few machines that deviate from each other, those whose own level changed while the others' did not.
@@ -118,11 +120,15 @@ std::vector<int32_t> PeerDetector::OwnChange(const std::vector<size_t>& signs) c
 }
 
 // Errors, waits and states of devices: that many show them, as everybody does around a hang, says nothing of the rest
-// of a machine. Work and load that moved on many machines have moved other things there as well.
+// of a machine. Nor do temperatures, which follow what a job does. Work and load that moved on many machines have moved
+// other things there as well.
 bool PeerDetector::IsOwnAffair(const std::pair<int32_t, bool>& way) const {
   if (way.first == kAllWork) return false;
-  const MetricTraits& traits = watch(way.first).traits();
-  return traits.family == MetricFamily::kDevice && !traits.is_work();
+  const MetricWatch& metric = watch(way.first);
+  if (metric.metric() == Metric::kGpuTemperatureCelsius || metric.metric() == Metric::kGpuMemoryTemperatureCelsius) {
+    return true;
+  }
+  return metric.traits().family == MetricFamily::kDevice && !metric.traits().is_work();
 }
 
 // Signs that more machines show at once, in one metric and direction, than can be faulty independently; and whatever
@@ -136,10 +142,13 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
   std::map<int32_t, std::vector<size_t>> of_metric;
   for (size_t i = 0; i < signs_.size(); ++i) {
     const bool up = signs_[i].excursion.up;
+    of_metric[signs_[i].watch].push_back(i);
+    // One sum in which the pace changed may show on many and is no way that they go: the next one has to agree.
+    const bool in_sums = watch(signs_[i].watch).traits().is_work() && signs_[i].tick_seconds > fastest_tick_seconds_;
+    if (in_sums && signs_[i].excursion.share < kDeviating) continue;
     same_way[{signs_[i].watch, up}].insert(signs_[i].host);
     // Work that moves from machine to machine shows here in one metric and there in another.
     if (watch(signs_[i].watch).traits().is_work()) same_way[{kAllWork, up}].insert(signs_[i].host);
-    of_metric[signs_[i].watch].push_back(i);
   }
   for (const auto& [way, hosts] : same_way) {
     int64_t& since_ms = common_since_ms_[way];
@@ -218,91 +227,11 @@ void PeerDetector::Open(int32_t index, CaseKind kind, double score, int64_t now_
   }
 }
 
-// Of a device and in the direction that faults have. A machine that did a little less of the work of a step had less to
-// do, as far as the job does not suffer; its traffic, which the rest of the job decides, never accuses it by a little.
-bool PeerDetector::IsHard(const CounterSign& sign, bool may_harm) const {
-  const MetricTraits& traits = watch(sign.watch).traits();
-  if (traits.family != MetricFamily::kDevice) return false;
-  if (!traits.is_work()) return true;
-  if (sign.excursion.up) return false;
-  if (traits.work == WorkKind::kEffort || sign.excursion.net_change <= -kMostShifted) return true;
-  return traits.work == WorkKind::kAmount && may_harm;
-}
-
-// Of work that a unit does not do even while it waits. Errors and waits around a hang are everybody's.
-bool PeerDetector::IsIdle(const CounterSign& sign) const {
-  const MetricWatch& metric = watch(sign.watch);
-  return !sign.excursion.up && (metric.traits().is_work() || metric.metric() == Metric::kGpuUtilizationRatio);
-}
-
-// True when the sign began about when the job began to suffer.
-bool PeerDetector::IsTimely(const CounterSign& sign) const {
-  const int64_t before_ms = activity_.hurt_since_ms() - sign.excursion.onset_ms;
-  return hurt_ && before_ms >= -kTogetherMs && before_ms <= kLongBeforeMs + activity_.hurt_lag_ms();
-}
-
-// True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
-// has its cause, and load that comes later is chance. Load that another machine surely shows as well is none;
-// traffic, which the harm changes everywhere, is.
-bool PeerDetector::IsExplained(const CounterSign& sign) const {
-  const bool has_cause = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& other) {
-    return &other != &hosts_[static_cast<size_t>(sign.host)] && other.broken_ms != 0 &&
-           other.broken_ms >= activity_.hurt_since_ms() - activity_.hurt_lag_ms() - kLongBeforeMs &&
-           std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs;
-  });
-  if (!has_cause || watch(sign.watch).traits().is_work()) return has_cause;
-  return std::none_of(signs_.begin(), signs_.end(), [&](const CounterSign& other) {
-    return other.host != sign.host && other.watch == sign.watch && other.excursion.up == sign.excursion.up &&
-           other.excursion.share >= 1 && std::abs(sign.excursion.onset_ms - other.excursion.onset_ms) <= kTogetherMs;
-  });
-}
-
-// True when so strong a load of a host, so near to the harm, is hardly there by chance.
-bool PeerDetector::IsNoChance(const CounterSign& sign, int64_t now_ms) const {
-  if (watch(sign.watch).traits().family != MetricFamily::kSoft) return true;
-  const int64_t apart_ms = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) + kCoincidenceMs;
-  return loads_.Expected(sign, apart_ms, static_cast<double>(hosts_.size()), now_ms) <= kChanceLoads;
-}
-
-// What the most surprising reading of a slow metric counts near to harm: there chance has as many looks as there are
-// readings of all machines in that time, as at a hang.
-double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
-  const double apart_seconds = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) / 1000.0;
-  const double looks = 1 + apart_seconds / sign.tick_seconds;
-  return sign.excursion.surprise /
-         EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
-                        options_.false_alarms_per_machine_day / kHangsPerMachineDay);
-}
-
-// What a sign counts, in alarms.
-double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) const {
-  const double share = std::min(sign.excursion.share, kMostOfOne);
-  if (!meaning.hard) return share * (meaning.may_harm ? 1 : kSoftWeight);
-  if (!hurt_) return share;
-  if (activity_.stuck_since_ms() == 0) {
-    return meaning.may_harm ? std::max(share, std::min(ShareAtHarm(sign), kMostOfOne)) : share;
-  }
-  // Clocks rise to their ceiling while GPUs spin, each to its own.
-  if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
-  return IsTimely(sign) && IsIdle(sign) ? std::min(share * stuck_factor_, kMostOfOne) : share;
-}
-
 void PeerDetector::NoteLoads(int64_t now_ms) {
   for (const CounterSign& sign : signs_) {
     if (watch(sign.watch).traits().family == MetricFamily::kSoft) loads_.Note(sign, now_ms);
   }
   loads_.EndLook(now_ms);
-}
-
-void PeerDetector::Interpret(int64_t now_ms) {
-  meanings_.clear();
-  for (const CounterSign& sign : signs_) {
-    Meaning& meaning = meanings_.emplace_back();
-    const bool more_work = sign.excursion.up && watch(sign.watch).traits().is_work();
-    meaning.may_harm = !more_work && IsTimely(sign) && !IsExplained(sign) && IsNoChance(sign, now_ms);
-    meaning.hard = IsHard(sign, meaning.may_harm);
-    meaning.weight = WeightOf(sign, meaning);
-  }
 }
 
 // Adds up what a host's signs count, the strongest first. `serious`: only those that may accuse it, and load that began
@@ -424,9 +353,14 @@ const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
         std::find_if(best.begin(), best.end(), [&](size_t j) { return signs_[j].watch == signs_[i].watch; });
     if (same == best.end()) {
       best.push_back(i);
-    } else if (signs_[*same].excursion.share < signs_[i].excursion.share) {
-      *same = i;
+      continue;
     }
+    if (meanings_[*same].weight >= meanings_[i].weight) continue;
+    // Single ticks tell the onset better than sums do.
+    if (signs_[*same].tick_seconds < signs_[i].tick_seconds) {
+      signs_[i].excursion.onset_ms = signs_[*same].excursion.onset_ms;
+    }
+    *same = i;
   }
   for (size_t i = 0; i < hosts_.size(); ++i) {
     if (!hosts_[i].best.empty()) {

@@ -240,6 +240,28 @@ TEST(PeerDetectorTest, ErrorsOfManyMachinesHideNoBrokenDevice) {
   EXPECT_EQ(Accused(DetectMachines(table, {})), std::vector<int32_t>{5});
 }
 
+// Temperatures of GPUs, read every 15 s.
+void AddTemperatures(MetricTable* table, const Twist& twist) {
+  const MetricInfo* const info = FindMetric(Metric::kGpuTemperatureCelsius);
+  Random random(21);
+  for (int host = 0; host < static_cast<int>(table->hosts.size()); ++host) {
+    MetricSeries series{.host = host, .device = "gpu0", .name = std::string(info->name), .metric = info->metric};
+    for (int second = 5; second < kSeconds; second += 15) {
+      series.time_ms.push_back(1'000'000 + 1000 * second);
+      series.value.push_back(twist(host, second, info->metric, 60 + random.Gaussian()));
+    }
+    table->series.push_back(std::move(series));
+  }
+}
+
+TEST(PeerDetectorTest, ManyCoolGpusHideNoBrokenOne) {
+  MetricTable table = Job(32, 16, Scale(5, 1, Metric::kGpuPowerWatts, 0.5));
+  AddTemperatures(&table, [](int host, int second, Metric, double value) {
+    return host < 12 && second >= kOnset - 15 ? value - 40 : value;
+  });
+  EXPECT_EQ(Accused(DetectMachines(table, {})), std::vector<int32_t>{5});
+}
+
 TEST(PeerDetectorTest, ErrorsThatComeOnManyReadingsAreNoSurpriseWhereTheJobSuffers) {
   Random random(3);
   MetricTable table = Job(32, 16, Slower(Unchanged));
@@ -262,6 +284,75 @@ TEST(PeerDetectorTest, ALoadThatEndedWhileTheJobStillSuffersExplainsNothing) {
     return host == 3 && metric == Metric::kHostCpuBusyRatio && now ? 4 * value : value;
   };
   EXPECT_EQ(Accused(DetectMachines(Job(16, 18, Slower(passing)), {})), std::vector<int32_t>());
+}
+
+// From kOnset + 2 on all spin without work; `stops` says from when on the NIC of a host sends nothing.
+Twist Hangs(const std::function<int(int host)>& stops) {
+  return [stops](int host, int second, Metric metric, double value) {
+    const bool hangs = second >= kOnset + 2;
+    if (metric == Metric::kGpuPowerWatts) return hangs ? 0.4 * value : value;
+    if (metric != Metric::kIbTransmitBytesTotal) return value;
+    return hangs || second >= stops(host) ? 0 : value;
+  };
+}
+
+// GPUs are busy all the time.
+MetricTable BusyJob(int hosts, uint64_t seed, const Twist& twist) {
+  MetricTable table = Job(hosts, seed, twist);
+  const MetricInfo* const info = FindMetric(Metric::kGpuUtilizationRatio);
+  for (int host = 0; host < hosts; ++host) {
+    MetricSeries series{.host = host, .device = "gpu0", .name = std::string(info->name), .metric = info->metric};
+    for (int second = 0; second < kSeconds; ++second) {
+      series.time_ms.push_back(1'000'000 + 1000 * second);
+      series.value.push_back(1);
+    }
+    table.series.push_back(std::move(series));
+  }
+  return table;
+}
+
+TEST(PeerDetectorTest, AtAHangTheOneWhoseWorkStoppedFirstIsNamed) {
+  const auto first = [](int host) { return host == 5 ? kOnset : kSeconds; };
+  const std::vector<MachineAlarm> alarms = DetectMachines(BusyJob(32, 19, Hangs(first)), {});
+  ASSERT_EQ(Accused(alarms), std::vector<int32_t>{5});
+  EXPECT_LE(alarms[0].alarm_ms, 1'000'000 + 1000 * (kOnset + 12));
+  // Its neighbours wait for it a moment earlier than all.
+  const auto neighbour_too = [](int host) { return host == 5 ? kOnset : host == 6 ? kOnset + 1 : kSeconds; };
+  EXPECT_EQ(Accused(DetectMachines(BusyJob(32, 19, Hangs(neighbour_too)), {})), std::vector<int32_t>{5});
+}
+
+TEST(PeerDetectorTest, AtAHangNobodyIsNamedWhoStoppedWithAllOrStopsNowAndThen) {
+  const auto nobody = [](int) { return kSeconds; };
+  EXPECT_EQ(Accused(DetectMachines(BusyJob(32, 19, Hangs(nobody)), {})), std::vector<int32_t>());
+  const auto with_all = [](int host) { return host == 5 ? kOnset + 2 : kSeconds; };
+  EXPECT_EQ(Accused(DetectMachines(BusyJob(32, 19, Hangs(with_all)), {})), std::vector<int32_t>());
+  // NICs that do nothing for a second every so often.
+  const auto now_and_then = [](int host, int second, Metric metric, double value) {
+    if (metric == Metric::kIbTransmitBytesTotal && second > 20 && (second + host * 29) % 97 < 2) return 0.0;
+    return Hangs([](int other) { return other == 5 ? kOnset : kSeconds; })(host, second, metric, value);
+  };
+  EXPECT_EQ(Accused(DetectMachines(BusyJob(32, 19, now_and_then), {})), std::vector<int32_t>());
+}
+
+// Noise that remembers itself makes a small load uncertain for a long time, and does not end it.
+TEST(PeerDetectorTest, ASmallLoadInNoiseThatRemembersAccusesWhereTheJobSuffers) {
+  const MetricInfo* const info = FindMetric(Metric::kHostCpuIowaitRatio);
+  Random random(22);
+  MetricTable table = Job(32, 16, Slower(Unchanged));
+  for (int host = 0; host < 32; ++host) {
+    MetricSeries series{.host = host, .device = "", .name = std::string(info->name), .metric = info->metric};
+    double state = 0;
+    for (int second = 0; second < kSeconds; ++second) {
+      state = 0.8 * state + 0.6 * random.Gaussian();
+      const double load = host == 3 && second >= kOnset ? 1.3 : 1;
+      series.time_ms.push_back(1'000'000 + 1000 * second);
+      series.value.push_back(0.04 * load * (1 + 0.1 * state));
+    }
+    table.series.push_back(std::move(series));
+  }
+  const std::vector<MachineAlarm> alarms = DetectMachines(table, {});
+  ASSERT_EQ(Accused(alarms), std::vector<int32_t>{3});
+  EXPECT_LE(alarms[0].alarm_ms, 1'000'000 + 1000 * (kOnset + 120));
 }
 
 TEST(PeerDetectorTest, BrokenOnPurposeItAccusesTheWrongMachine) {

@@ -41,6 +41,8 @@ constexpr double kSampledApart = 0.35;  // of a tick: machines sample so far apa
 constexpr double kDoubtful = 0.15;      // of the evidence: from here on a new phase is learnt with care
 constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
 constexpr double kSmallest = 1e-30;
+constexpr double kScatterErrors = 3;  // of a scatter known from n units, divided by the root of n
+constexpr int kHangs = 2;             // regime of a job that stands with busy GPUs
 
 // How much more sums of noise vary that remembers itself for kMemorySeconds than independent ticks would.
 double UsualWander(double tick_seconds) {
@@ -56,6 +58,7 @@ int32_t PeerGroup::AddUnit(int32_t host) {
   hosts_ += known ? 0 : 1;
   units_.emplace_back();
   units_.back().host = host;
+  stops_.AddUnit();
   return units() - 1;
 }
 
@@ -69,6 +72,7 @@ void PeerGroup::Resettle() {
     unit.excess = 0;
     unit.away = false;
   }
+  stops_.Clear();
   away_ = 0;
   excursions_.clear();
 }
@@ -151,6 +155,20 @@ inline double PeerGroup::Residual(Unit& unit, double distance, const Tick& tick)
   return distance - std::clamp<double>(distance, std::min(here, usual), std::max(here, usual));
 }
 
+// How far units stand from where they should be in this very tick, as far as that is more than noise, in spreads. After
+// a change of the job's load all have moved, each by a little more or less than the others, and stay there.
+double PeerGroup::Moved(absl::Span<const float> values, const Tick& tick) {
+  scratch_.clear();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) continue;
+    scratch_.push_back(
+        static_cast<float>(std::abs(Residual(units_[i], (values[i] - tick.median) / tick.spread, tick))));
+  }
+  const double most = tick.noise * (1 + kScatterErrors / std::sqrt(static_cast<double>(scratch_.size())));
+  const double scatter = kMadToSigma * MedianOf(absl::MakeSpan(scratch_));
+  return scatter <= most ? 0 : std::sqrt(scatter * scatter - tick.noise * tick.noise);
+}
+
 // `distance`: of the value to the median, in spreads.
 inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double distance, bool doubtful, const Tick& tick) {
   const double residual = distance - unit.baseline[tick.phase];
@@ -189,8 +207,11 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
 inline bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work() && tick.regime == 0; }
 
 // Adds up work and usual work, so that what one machine only samples earlier than another cancels.
-inline void PeerGroup::AddUp(Unit& unit, double value, bool calm, const Tick& tick) const {
+inline void PeerGroup::AddUp(int32_t index, double value, bool calm, const Tick& tick) {
   if (!AddsUp(tick) || tick.median <= 0) return;
+  Unit& unit = units_[static_cast<size_t>(index)];
+  stops_.Observe(static_cast<size_t>(index), unit.net_usual * tick.median, value, Independent(tick), !unit.away,
+                 tick.time_ms);
   const bool first = unit.net_median == 0;
   unit.net_value += static_cast<float>((first ? 1 : tick.net_gain) * (value - unit.net_value));
   unit.net_median += static_cast<float>((first ? 1 : tick.net_gain) * (tick.median - unit.net_median));
@@ -223,7 +244,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
                            .net = IsNet(unit, side == 0, tick),
                            .net_change = AddsUp(tick) ? NetChange(unit) : 0,
                            .share = share,
-                           .surprise = unit.surprise[side],
+                           .surprise = unit.surprise[side].most,
                            .level = value,
                            .median = tick.median,
                            .excess = unit.excess,
@@ -231,6 +252,16 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
                            .own_shift = (unit.recent - unit.usual) / own,
                            .onset_ms = unit.evidence.onset_ms(side)});
   }
+}
+
+// That the unit did nothing while its peers worked, on the evidence of its readings of then.
+void PeerGroup::ListStop(int32_t index, double value, const Tick& tick) {
+  const WorkStop& stop = stops_.Of(static_cast<size_t>(index));
+  const bool listed = !excursions_.empty() && excursions_.back().unit == index && !excursions_.back().up;
+  if (!listed) {
+    excursions_.push_back({.unit = index, .level = value, .median = tick.median, .onset_ms = stop.since_ms});
+  }
+  excursions_.back().stop = stop;
 }
 
 // Adds to the evidence what the newest value says. A value that covers as much time as an alarm has to last may say as
@@ -241,7 +272,7 @@ inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   double surprise = 0;
   const int side = raw > 0 ? 0 : 1;
   if (tick.is_slow) {
-    surprise = record_[side].SurpriseOf(std::abs(raw), 1 / (tick.inflation * tick.inflation));
+    surprise = record_[side].SurpriseOf(std::abs(raw), Independent(tick));
     limits.tick = std::max(limits.tick, surprise);
     if (!unit.away) {
       record_[side].Add(std::abs(raw));
@@ -250,11 +281,17 @@ inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   }
   if (static_cast<double>(ticks_) <= tick.warm_up) return;
   unit.evidence.Add(score, tick.time_ms, limits);
-  if (surprise == 0 && unit.surprise[0] == 0 && unit.surprise[1] == 0) return;
+  if (!tick.is_slow) return;
   for (int s = 0; s < ChangeEvidence::kSides; ++s) {
-    if (unit.evidence.Of(s) <= 0) unit.surprise[s] = 0;
+    if (unit.evidence.Of(s) <= ChangeEvidence::kNoise) {
+      unit.surprise[s] = {};
+      continue;
+    }
+    Surprise& all = unit.surprise[s];
+    all.sum += s == side ? static_cast<float>(std::max(0.0, surprise)) : 0;
+    ++all.readings;
+    all.most = std::max(all.most, static_cast<float>(TogetherOf(all.sum, all.readings)));
   }
-  unit.surprise[side] = std::max(unit.surprise[side], static_cast<float>(surprise));
 }
 
 void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime) {
@@ -263,6 +300,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   Tick tick;
   if (!Locate(values, tick_seconds, regime, tick)) return;
   tick.time_ms = time_ms;
+  if (tick.is_slow && traits_.is_work()) tick.moved = Moved(values, tick);
   ++ticks_;
   noise_sum_ = 0;
   learnt_ = 0;
@@ -277,7 +315,9 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     }
     const double value = values[i];
     const double distance = (value - tick.median) / tick.spread;
-    const double residual = Residual(unit, distance, tick);
+    const double beyond = tick.farthest * tick.moved;
+    const double away = Residual(unit, distance, tick);
+    const double residual = away - std::clamp(away, -beyond, beyond);
     const double noise = tick.noise * tick.spread * std::max(1.0f, unit.own_noise);
     const double young = tick.between / (1 + unit.seen[tick.phase]);
     const double old = std::max(noise * tick.inflation, tick.resolution);
@@ -288,12 +328,15 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
     if (calm || settling) Learn(unit, noise, value, distance, evidence > kDoubtful * options_.evidence, tick);
-    AddUp(unit, value, calm, tick);
+    AddUp(static_cast<int32_t>(i), value, calm, tick);
     unit.excess += static_cast<float>(kRecentWeight * (residual * tick.spread - unit.excess));
     unit.recent += static_cast<float>(kRecentWeight * (value - unit.recent));
     unit.away = evidence > kAwayShare * options_.evidence;
     away_ += unit.away ? 1 : 0;
     if (evidence >= kWorthMention * options_.evidence) List(static_cast<int32_t>(i), value, sigma, tick);
+    if (tick.regime == kHangs && stops_.Of(i).surprise >= kWorthMention * kLeastInHang) {
+      ListStop(static_cast<int32_t>(i), value, tick);
+    }
   }
   if (learnt_ == 0) return;
   const auto learnt = static_cast<double>(learnt_);

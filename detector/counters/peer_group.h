@@ -9,13 +9,17 @@
 //    a healthy one among so many peers could stand (StudentOf), so that a machine which is odd from the start stays so.
 // 3. The residual is measured on max(noise of the group, noise of the unit's own past, resolution of the metric),
 //    widened for noise that remembers: by how much more sums over kBlockTicks vary than they would if ticks were
-//    independent (the effective sample size, measured); and wider still while the phase is new to the unit.
+//    independent (the effective sample size, measured); and wider still while the phase is new to the unit. Of work in
+//    long ticks it is what lies beyond where one unit among so many may be when all have moved: as after a change of
+//    the load, which each follows a little more or less than the others.
 // 4. Evidence adds up in either direction, for gross changes and subtle ones (change_evidence.h). No tick adds more
-// than
-//    its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds what one
-//    reading surprises by at most (tail_record.h); of counters it is compared only when the reading before is known.
+//    than its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds what
+//    one reading surprises by at most (tail_record.h); of counters it is compared only when the reading before is
+//    known.
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
-//    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net).
+//    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net). While the job
+//    hangs, a unit is listed that stopped before everybody did (work_stop.h), however little evidence there was time
+//    for.
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
@@ -35,6 +39,7 @@
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
 #include "detector/counters/tail_record.h"
+#include "detector/counters/work_stop.h"
 
 namespace lockstep {
 
@@ -50,13 +55,14 @@ struct Excursion {
   bool net = true;        // false while it may be work that the unit only sampled at another moment than its peers
   double net_change = 0;  // of work: what the unit does more than its usual part of what its peers do, as a share of it
   double share = 0;       // of the evidence that an alarm needs; 1 = enough
-  double surprise = 0;    // of one reading, in nats: the greatest since the onset (tail_record.h)
+  double surprise = 0;    // of slow metrics, in nats: of the readings since the onset together (tail_record.h)
   double level = 0;       // of the unit, newest
   double median = 0;      // of its peers
   double excess = 0;      // recent mean distance to where the unit should be, in the metric's unit
   double sigmas = 0;      // the same over the noise
   double own_shift = 0;   // of its level against its own past, in deviations of that past
-  int64_t onset_ms = 0;   // when the sum last left 0
+  int64_t onset_ms = 0;   // when the evidence last rose above that of noise
+  WorkStop stop;          // of work, in a hang: that the unit stopped while its peers worked on
 };
 
 class PeerGroup {
@@ -88,6 +94,13 @@ class PeerGroup {
  private:
   static constexpr int kBlockTicks = 16;
 
+  // Of the readings of a slow metric since its evidence rose.
+  struct Surprise {
+    float sum = 0;
+    int readings = 0;
+    float most = 0;  // that they were worth together
+  };
+
   struct Unit {
     int32_t host = -1;
     bool away = false;
@@ -96,7 +109,7 @@ class PeerGroup {
     uint16_t seen[PhaseTable::kPhases] = {};  // ticks, saturating
     float baseline[PhaseTable::kPhases] = {};
     ChangeEvidence evidence;
-    float surprise[ChangeEvidence::kSides] = {};
+    Surprise surprise[ChangeEvidence::kSides];
     float own_noise = 1;  // over the noise of the group
     float block_sum = 0;  // of residuals, in noise
     uint8_t block_ticks = 0;
@@ -126,6 +139,7 @@ class PeerGroup {
     EvidenceLimits limits;
     double net_gain = 0;
     int regime = 0;
+    double moved = 0;        // of slow work: how far all now stand from their places, beyond noise
     double established = 0;  // ticks after which a baseline is trusted
     int phase = 0;
     int inherited_from = 0;
@@ -137,13 +151,16 @@ class PeerGroup {
   bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
   static double WeightOf(uint16_t seen, const Tick& tick);
   static double Residual(Unit& unit, double distance, const Tick& tick);
+  double Moved(absl::Span<const float> values, const Tick& tick);
   void Learn(Unit& unit, double sigma, double value, double distance, bool doubtful, const Tick& tick);
-  void AddUp(Unit& unit, double value, bool calm, const Tick& tick) const;
+  void AddUp(int32_t index, double value, bool calm, const Tick& tick);
   bool AddsUp(const Tick& tick) const;
   void Judge(Unit& unit, double raw, const Tick& tick);
   double NetChange(const Unit& unit) const;
   bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
+  void ListStop(int32_t index, double value, const Tick& tick);
+  double Independent(const Tick& tick) const { return 1 / (tick.inflation * tick.inflation); }
 
   MetricTraits traits_;
   PeerGroupOptions options_;
@@ -158,6 +175,7 @@ class PeerGroup {
   double wander_ = 1;     // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
   double blocks_ = 0;
   TailRecord record_[ChangeEvidence::kSides];  // of what units deviated by, in slow metrics
+  WorkStops stops_;
   double median_ = std::numeric_limits<double>::quiet_NaN();
   double mean_ = std::numeric_limits<double>::quiet_NaN();
   std::vector<float> scratch_;

@@ -36,4 +36,14 @@ double TailRecord::SurpriseOf(double size, double independent) const {
   return std::log(beyond) - std::log(chance);
 }
 
+double TogetherOf(double sum, int readings) {
+  double term = 1;
+  double tail = 0;
+  for (int j = 0; j < readings; ++j) {
+    tail += term;
+    term *= sum / (j + 1);
+  }
+  return std::max(0.0, sum - std::log(std::max(1.0, tail)));
+}
+
 }  // namespace lockstep

@@ -11,6 +11,9 @@
 // 10,000 readings before, and counts a thousand times its resolution, surprises by 9 + 7 nats. A few readings of a
 // machine that was broken before cost ln(k + 1) only.
 //
+// Readings that are surprising one after the other add up, less what the best of so many chances would add up to anyway
+// (TogetherOf).
+//
 // Magnitudes are sorted into half octaves; sizes between 1 and 2^20 are told apart. 330 bytes, O(1). Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_TAIL_RECORD_H_
@@ -40,6 +43,11 @@ class TailRecord {
   uint64_t total_ = 0;
   size_t highest_ = 0;  // grade with a reading
 };
+
+// Nats that `readings` independent ones are worth whose surprises add up to `sum`: a surprise is an exponential
+// variable of mean 1 while nothing has changed, so that the sum has the tail of Erlang's distribution (Fisher's
+// combined test). At least 0; `sum` itself of a single one.
+double TogetherOf(double sum, int readings);
 
 }  // namespace lockstep
 

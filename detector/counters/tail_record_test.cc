@@ -70,5 +70,23 @@ TEST(TailRecordTest, IsAsRareAsItSaysForAnyDistribution) {
   }
 }
 
+TEST(TailRecordTest, ReadingsTogetherAreWorthWhatTheBestOfSoManyChancesIsNot) {
+  EXPECT_NEAR(TogetherOf(9, 1), 9, 1e-9);
+  EXPECT_NEAR(TogetherOf(18, 2), 18 - std::log(19), 1e-9);
+  EXPECT_GT(TogetherOf(12, 2), TogetherOf(12, 3));
+  EXPECT_EQ(TogetherOf(0, 4), 0);
+  // Of readings that are no surprise, few together look like one.
+  Random random(5);
+  constexpr int kSeries = 20'000;
+  constexpr int kReadings = 6;
+  int surprising = 0;
+  for (int series = 0; series < kSeries; ++series) {
+    double sum = 0;
+    for (int reading = 0; reading < kReadings; ++reading) sum -= std::log(1 - random.Unit());
+    surprising += TogetherOf(sum, kReadings) > std::log(100) ? 1 : 0;
+  }
+  EXPECT_NEAR(surprising, kSeries / 100.0, 45) << "one in a hundred";
+}
+
 }  // namespace
 }  // namespace lockstep

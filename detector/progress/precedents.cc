@@ -14,6 +14,7 @@ namespace {
 
 // With the tail of an exponential, twice the longest of n moments comes once in n x n.
 constexpr int64_t kMultiple = 2;
+constexpr double kKnownTail = 2;
 // That one of all waits that are looked at is as long by chance.
 constexpr double kMostChance = 0.001;
 
@@ -105,7 +106,7 @@ size_t Precedents::SizeOf(const TraceOperation& operation) const {
 }
 
 // How likely a wait of this length is at a moment of a job under way; 1 where there was one as long.
-double Precedents::ChanceOfWait(const TraceOperation& first, int32_t host) const {
+double Precedents::ChanceOfWait(const TraceOperation& first, int32_t host, Tail tail) const {
   const auto here = longest_here_ns_.find({first.communicator, first.kind});
   if (!first.started() || here == longest_here_ns_.end()) return 1;
   const int64_t waited_ns = host_end_ns_[static_cast<size_t>(host)] - first.start_ns;
@@ -113,17 +114,18 @@ double Precedents::ChanceOfWait(const TraceOperation& first, int32_t host) const
   if (waited_ns <= kMultiple * here->second || waited_ns <= alike.ns) return 1;
   // Each operation has left a record with each member. The longest of n moments has one chance in n + 1.
   const double moments = std::ceil(static_cast<double>(alike.records) / static_cast<double>(SizeOf(first)));
-  return std::pow(moments + 1, -static_cast<double>(waited_ns) / static_cast<double>(std::max<int64_t>(alike.ns, 1)));
+  const double times = static_cast<double>(waited_ns) / static_cast<double>(std::max<int64_t>(alike.ns, 1));
+  return std::pow(moments + 1, -(tail == Tail::kUnknown ? std::min(times, kKnownTail) : times));
 }
 
-bool Precedents::WaitLongest(absl::Span<const size_t> rank_indices, double least_share) const {
+bool Precedents::WaitLongest(absl::Span<const size_t> rank_indices, double least_share, Tail tail) const {
   std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, double> chance;  // by operation: of its longest wait
   for (const size_t rank : rank_indices) {
     const absl::Span<const size_t> open = frontier_->OpenOf(rank);
     const int32_t host = trace_->ranks[rank].host;
     if (open.empty() || host < 0) continue;
     const TraceOperation& first = trace_->operations[open.front()];
-    const double wait_chance = ChanceOfWait(first, host);
+    const double wait_chance = ChanceOfWait(first, host, tail);
     const auto [found, fresh] =
         chance.try_emplace({first.communicator, first.kind, first.sequence, first.peer}, wait_chance);
     if (!fresh) found->second = std::min(found->second, wait_chance);

@@ -41,9 +41,13 @@ class Precedents {
  public:
   explicit Precedents(const TraceFrontier& frontier);
 
+  // What is known of waits longer than all n before: they become rare as an exponential's do, or, taking nothing for
+  // granted, no rarer than once in (n + 1)^2.
+  enum class Tail : uint8_t { kExponential, kUnknown };
+
   // Of the operations in which these ranks stand first, somebody has been inside of at least `least_share` (0 = of one)
   // for longer than before.
-  bool WaitLongest(absl::Span<const size_t> rank_indices, double least_share) const;
+  bool WaitLongest(absl::Span<const size_t> rank_indices, double least_share, Tail tail) const;
 
   // All members stand in the operation, and have for longer than it ever took.
   bool TransfersLongest(const Standing& standing) const;
@@ -60,7 +64,7 @@ class Precedents {
     size_t records = 0;
   };
 
-  double ChanceOfWait(const TraceOperation& first, int32_t host) const;
+  double ChanceOfWait(const TraceOperation& first, int32_t host, Tail tail) const;
   void NoteWaits(size_t rank_index);
   void NoteWork(size_t rank_index);
   void NoteEnds();

@@ -79,7 +79,7 @@ TEST_F(PrecedentsTest, AWaitIsWithoutPrecedentAtTwiceTheLongest) {
     Call(1, now_ms);
     const TraceFrontier frontier(Written());
     rows_[1].pop_back();
-    return Precedents(frontier).WaitLongest({1}, 0);
+    return Precedents(frontier).WaitLongest({1}, 0, Precedents::Tail::kExponential);
   };
   EXPECT_FALSE(waits(1054));
   EXPECT_TRUE(waits(1055)) << "5 ms before, ten times";
@@ -97,11 +97,12 @@ TEST_F(PrecedentsTest, OfManyWaitsMoreIsAsked) {
   for (const size_t rank : {1, 2}) Call(rank, 1055);
   const TraceFrontier frontier(Written());
   const Precedents precedents(frontier);
-  EXPECT_TRUE(precedents.WaitLongest({1}, 0)) << "once in 11^3 moments";
-  EXPECT_FALSE(precedents.WaitLongest({1}, 1.1));
-  EXPECT_FALSE(precedents.WaitLongest({2}, 0));
-  EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0)) << "once in 666 looks at two";
-  EXPECT_FALSE(precedents.WaitLongest({}, 0));
+  EXPECT_TRUE(precedents.WaitLongest({1}, 0, Precedents::Tail::kExponential)) << "once in 11^3 moments";
+  EXPECT_FALSE(precedents.WaitLongest({1}, 1.1, Precedents::Tail::kExponential));
+  EXPECT_FALSE(precedents.WaitLongest({2}, 0, Precedents::Tail::kExponential));
+  EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0, Precedents::Tail::kExponential)) << "once in 666 looks at two";
+  EXPECT_FALSE(precedents.WaitLongest({1}, 0, Precedents::Tail::kUnknown)) << "ten moments tell no more than 1 in 121";
+  EXPECT_FALSE(precedents.WaitLongest({}, 0, Precedents::Tail::kExponential));
 }
 
 TEST_F(PrecedentsTest, TheLongestWaitsMustBeAShareOfAll) {
@@ -110,24 +111,24 @@ TEST_F(PrecedentsTest, TheLongestWaitsMustBeAShareOfAll) {
   for (const size_t rank : {1, 2}) Call(rank, 1070);
   const TraceFrontier frontier(Written());
   const Precedents precedents(frontier);
-  EXPECT_TRUE(precedents.WaitLongest({1, 2}, 0.5));
-  EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0.6));
+  EXPECT_TRUE(precedents.WaitLongest({1, 2}, 0.5, Precedents::Tail::kExponential));
+  EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0.6, Precedents::Tail::kExponential));
 }
 
 TEST_F(PrecedentsTest, WhatEndedInTheOlderHalfIsNoPrecedent) {
   rows_[1][4].end_ns += 30 * kMs;
   Add(1, 0, 1040, -1);
   Call(1, 1065);
-  EXPECT_TRUE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0));
+  EXPECT_TRUE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
   rows_[1][16].end_ns += 30 * kMs;
-  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0));
+  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
 }
 
 TEST_F(PrecedentsTest, AKindThatNeverEndedBeforeHasNone) {
   Add(1, 0, 1040, -1);
   rows_[1].back().kind = OperationKind::kBroadcast;
   Call(1, 9000);
-  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0));
+  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
 }
 
 TEST_F(PrecedentsTest, ATransferIsMeasuredFromTheLastToCome) {

@@ -40,6 +40,8 @@ constexpr double kLongestShare = 0.05;
 constexpr double kSureAbsence = 2;  // as many times the longest work: this alone will do; less, but more than it, helps
 
 class Search {
+  using Tail = Precedents::Tail;
+
  public:
   Search(const TraceFrontier& frontier, bool stalls_pass)
       : frontier_(frontier),
@@ -382,7 +384,7 @@ class Search {
       if (inside[rank] != 0) waiting.push_back(rank);
     }
     if (hang.kind == TraceHangKind::kTransfer) {
-      return precedents.WaitLongest(waiting, 0) ||
+      return precedents.WaitLongest(waiting, 0, Tail::kExponential) ||
              std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
                return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
                       precedents.TransfersLongest(standing);
@@ -392,9 +394,8 @@ class Search {
     for (const int32_t rank : hang.ranks) {
       absence = std::min(absence, precedents.AbsenceToLongest(static_cast<size_t>(rank)).value_or(absence));
     }
-    if (absence <= 1) return false;
-    const bool sure = std::isfinite(absence) && absence > kSureAbsence;
-    return sure || precedents.WaitLongest(waiting, kLongestShare);
+    if (std::isfinite(absence) && absence > kSureAbsence) return true;
+    return precedents.WaitLongest(waiting, kLongestShare, absence > 1 ? Tail::kExponential : Tail::kUnknown);
   }
 
   bool HasDead(const TraceHang& hang) const { return HasGone(trace_, hang); }

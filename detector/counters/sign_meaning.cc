@@ -1,0 +1,125 @@
+// What a sign of a machine means for the job: whether a fault looks so, whether it came when the job began to suffer,
+// and what it therefore counts.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/metric_catalog.h"
+#include "detector/counters/false_alarm_budget.h"
+#include "detector/counters/metric_traits.h"
+#include "detector/counters/peer_detector.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMostOfOne = 4;           // what one metric can add, in alarms
+constexpr double kChanceLoads = 0.05;      // expected so near to the harm; with more, a load explains nothing
+constexpr int64_t kLongBeforeMs = 60'000;  // the harm of a sign shows late in a job of long steps
+constexpr double kMostShifted = 0.25;      // of the work of a machine: by more no balancing moves it
+constexpr double kApartTicks = 1.5;        // one machine may see the same moment so much earlier than another
+
+}  // namespace
+
+// Of a device and in the direction that faults have. A machine that did a little less of the work of a step had less to
+// do, as far as the job does not suffer; its traffic, which the rest of the job decides, never accuses it by a little.
+bool PeerDetector::IsHard(const CounterSign& sign, bool may_harm) const {
+  const MetricTraits& traits = watch(sign.watch).traits();
+  if (traits.family != MetricFamily::kDevice) return false;
+  if (!traits.is_work()) return true;
+  if (sign.excursion.up) return false;
+  if (StoppedFirst(sign)) return true;
+  if (traits.work == WorkKind::kEffort || sign.excursion.net_change <= -kMostShifted) return true;
+  return traits.work == WorkKind::kAmount && may_harm;
+}
+
+// Of work that a unit does not do even while it waits. Errors and waits around a hang are everybody's.
+bool PeerDetector::IsIdle(const CounterSign& sign) const {
+  const MetricWatch& metric = watch(sign.watch);
+  return !sign.excursion.up && (metric.traits().is_work() || metric.metric() == Metric::kGpuUtilizationRatio);
+}
+
+// True when the sign began about when the job began to suffer.
+bool PeerDetector::IsTimely(const CounterSign& sign) const {
+  const int64_t before_ms = activity_.hurt_since_ms() - sign.excursion.onset_ms;
+  return hurt_ && before_ms >= -kTogetherMs && before_ms <= kLongBeforeMs + activity_.hurt_lag_ms();
+}
+
+// True when a device of another machine broke about when the job began to suffer, and not with this sign: then the harm
+// has its cause, and load that comes later is chance. Load that another machine surely shows as well is none;
+// traffic, which the harm changes everywhere, is.
+bool PeerDetector::IsExplained(const CounterSign& sign) const {
+  const bool has_cause = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& other) {
+    return &other != &hosts_[static_cast<size_t>(sign.host)] && other.broken_ms != 0 &&
+           other.broken_ms >= activity_.hurt_since_ms() - activity_.hurt_lag_ms() - kLongBeforeMs &&
+           std::abs(sign.excursion.onset_ms - other.broken_onset_ms) > kCoincidenceMs;
+  });
+  if (!has_cause || watch(sign.watch).traits().is_work()) return has_cause;
+  return std::none_of(signs_.begin(), signs_.end(), [&](const CounterSign& other) {
+    return other.host != sign.host && other.watch == sign.watch && other.excursion.up == sign.excursion.up &&
+           other.excursion.share >= 1 && std::abs(sign.excursion.onset_ms - other.excursion.onset_ms) <= kTogetherMs;
+  });
+}
+
+// True when so strong a load of a host, so near to the harm, is hardly there by chance.
+bool PeerDetector::IsNoChance(const CounterSign& sign, int64_t now_ms) const {
+  if (watch(sign.watch).traits().family != MetricFamily::kSoft) return true;
+  const int64_t apart_ms = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) + kCoincidenceMs;
+  return loads_.Expected(sign, apart_ms, static_cast<double>(hosts_.size()), now_ms) <= kChanceLoads;
+}
+
+// Nats that a sign needs near to harm: there chance has as many looks as there are readings of all machines in the time
+// between the two, as at a hang.
+double PeerDetector::EvidenceAtHarm(const CounterSign& sign) const {
+  const double apart_seconds = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) / 1000.0;
+  const double looks = 1 + apart_seconds / sign.tick_seconds;
+  return EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
+                        options_.false_alarms_per_machine_day / kHangsPerMachineDay);
+}
+
+// What surprising readings of a slow metric count near to harm.
+double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
+  return sign.excursion.surprise / EvidenceAtHarm(sign);
+}
+
+// True when a unit stopped right before everybody did: by two ticks, since machines sample at different moments.
+bool PeerDetector::StoppedBefore(const CounterSign& sign) const {
+  const int64_t before_ms = activity_.hurt_since_ms() - sign.excursion.stop.since_ms;
+  const bool stopped = activity_.stuck_since_ms() != 0 && sign.excursion.stop.since_ms != 0;
+  return stopped && static_cast<double>(before_ms) > kApartTicks * 1000 * sign.tick_seconds &&
+         before_ms <= kCoincidenceMs;
+}
+
+// The same, and nothing did so earlier that is surely dead: those that wait for a machine stop next.
+bool PeerDetector::StoppedFirst(const CounterSign& sign) const {
+  return StoppedBefore(sign) && (first_stop_ms_ == 0 || sign.excursion.stop.since_ms <= first_stop_ms_);
+}
+
+// What a sign counts, in alarms.
+double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) const {
+  const double share = std::min(sign.excursion.share, kMostOfOne);
+  if (!meaning.hard) return share * (meaning.may_harm ? 1 : kSoftWeight);
+  if (!hurt_) return share;
+  if (activity_.stuck_since_ms() == 0) {
+    return meaning.may_harm ? std::max(share, std::min(ShareAtHarm(sign), kMostOfOne)) : share;
+  }
+  // Clocks rise to their ceiling while GPUs spin, each to its own.
+  if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
+  if (!IsTimely(sign) || !IsIdle(sign)) return share;
+  const double stop = StoppedFirst(sign) ? sign.excursion.stop.surprise / EvidenceAtHarm(sign) : 0;
+  return std::min(std::max(share * stuck_factor_, stop), kMostOfOne);
+}
+
+void PeerDetector::Interpret(int64_t now_ms) {
+  meanings_.clear();
+  for (const CounterSign& sign : signs_) {
+    Meaning& meaning = meanings_.emplace_back();
+    const bool more_work = sign.excursion.up && watch(sign.watch).traits().is_work();
+    meaning.may_harm = !more_work && IsTimely(sign) && !IsExplained(sign) && IsNoChance(sign, now_ms);
+    meaning.hard = IsHard(sign, meaning.may_harm);
+    meaning.weight = WeightOf(sign, meaning);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// What units did over some seconds, as a slow metric: sums in which neither steps nor the moments of sampling show.
+//
+// Within a step work goes up and down, and machines sample at different moments, so that single readings of two healthy
+// machines may differ by more than a slow link costs. Over kSeconds that averages out. A unit counts with the readings
+// that it has, measured by what its peers did in just those ticks: a missing one must not look like less work. The
+// level of all is kept: whoever compares must see that the job does something else now, and be careful with what it
+// knows.
+//
+// O(units) per tick. Memory: 16 bytes per unit. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_WORK_SUMS_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_WORK_SUMS_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+class WorkSums {
+ public:
+  static constexpr double kSeconds = 16;
+  static constexpr double kLeastKnown = 0.5;  // of the ticks; of a unit with fewer nothing is said
+
+  // One tick, a value per unit (NaN = unknown) and their median. True when a sum is complete, see levels().
+  bool Add(absl::Span<const float> values, double median, double tick_seconds);
+
+  // Drops the sum under way: what the job does has changed.
+  void Restart();
+
+  // Of the newest complete sum, per unit: what it did per tick, in the metric's unit. NaN = unknown.
+  const std::vector<float>& levels() const { return levels_; }
+
+ private:
+  struct Sum {
+    float value = 0;
+    float median = 0;  // of the ticks in which the unit's value is known
+    int ticks = 0;
+  };
+
+  void Finish();
+
+  std::vector<Sum> sums_;
+  double median_ = 0;
+  int ticks_ = 0;
+  std::vector<float> levels_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_WORK_SUMS_H_
