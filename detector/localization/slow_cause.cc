@@ -12,7 +12,9 @@ namespace {
 
 constexpr size_t kMaxComparedPeers = 32;
 constexpr double kMostOf = 0.5;
-constexpr double kComparable = 0.5;  // of the strongest excess on the host
+constexpr double kComparable = 0.5;      // of the strongest excess on the host
+constexpr size_t kMinShown = 2;          // steps in which another rank of the host has to be as slow
+constexpr double kMinShownShare = 0.25;  // of those in which its own time is known
 
 // Medians over the stretch of a suspect.
 struct Usual {
@@ -53,27 +55,37 @@ Usual UsualOfPeers(const JobRoles& roles, const OwnProfile& profile, const Suspe
   return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
 }
 
-// Medians over a stretch; excess 0 where nothing is known.
-Suspect MediansOf(const OwnProfile& profile, const Suspect& stretch, int32_t rank) {
-  Suspect other = stretch;
+// Medians over those steps of a stretch in which the rank is about as slow as the one whose stretch it is; no steps
+// where these are too few.
+Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t rank) {
+  Suspect other = strongest;
   other.rank = rank;
   std::vector<double> excess, own, before;
-  for (size_t step = 0; step <= static_cast<size_t>(stretch.last_step); ++step) {
+  size_t known = 0;
+  for (size_t step = 0; step <= static_cast<size_t>(strongest.last_step); ++step) {
     const size_t at = static_cast<size_t>(rank) * profile.steps + step;
     if (std::isnan(profile.excess[at])) continue;
-    const bool past = step < static_cast<size_t>(stretch.first_step);
-    (past ? before : own).push_back(static_cast<double>(profile.shared[at]));
-    if (!past) excess.push_back(static_cast<double>(profile.excess[at]));
+    if (step < static_cast<size_t>(strongest.first_step)) {
+      before.push_back(static_cast<double>(profile.shared[at]));
+      continue;
+    }
+    ++known;
+    if (static_cast<double>(profile.excess[at]) < kComparable * strongest.excess_seconds) continue;
+    own.push_back(static_cast<double>(profile.shared[at]));
+    excess.push_back(static_cast<double>(profile.excess[at]));
   }
-  other.steps = static_cast<int32_t>(excess.size());
+  const bool enough =
+      excess.size() >= kMinShown && static_cast<double>(excess.size()) >= kMinShownShare * static_cast<double>(known);
+  other.steps = enough ? static_cast<int32_t>(excess.size()) : 0;
   other.excess_seconds = MedianInPlace(&excess);
   other.own_seconds = MedianInPlace(&own);
   other.before_seconds = before.size() < kMinPastSteps ? 0 : MedianInPlace(&before);
   return other;
 }
 
-// The other ranks of a slow host that are as slow in the middle, though not in so many steps that they would be
-// suspects by themselves: where records are lost, what is slow may lie beside them. Healing the host heals them too.
+// The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
+// themselves: where records are lost, what is slow may lie beside them, in most of the steps of one rank in thousands.
+// Healing the host heals them too.
 void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
                    const std::vector<char>& suspected, SlowCause* cause) {
   const Suspect strongest = cause->suspects.front();
@@ -81,8 +93,8 @@ void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& 
   for (const int32_t peer : roles.PeersOf(static_cast<size_t>(strongest.rank))) {
     const auto rank = static_cast<size_t>(peer);
     if (trace.ranks[rank].host != host || suspected[rank] != 0) continue;
-    const Suspect other = MediansOf(profile, strongest, peer);
-    if (other.excess_seconds >= kComparable * strongest.excess_seconds) cause->suspects.push_back(other);
+    const Suspect other = AsSlowAs(strongest, profile, peer);
+    if (other.steps > 0) cause->suspects.push_back(other);
   }
 }
 

@@ -26,8 +26,8 @@ enum class SlowKind : uint8_t { kCompute, kHost, kInput };
 struct SlowCause {
   SlowKind kind = SlowKind::kCompute;
   bool whole_host = false;
-  // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in the
-  // median but not in enough steps to be suspects.
+  // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in a quarter
+  // of the steps but not in enough to be suspects.
   std::vector<Suspect> suspects;
   double peer_seconds = 0;   // median own time of the peers, per step, over the stretch of the strongest
   double host_share = 0;     // of the excess, where the host was behind
