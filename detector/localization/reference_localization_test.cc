@@ -63,7 +63,7 @@ Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
   return cut;
 }
 
-// Nine of ten calls are made again as many calls later as lie between the two calls of this kind, at most 64.
+// The first call is of this kind, and nine of ten are made again as many calls later as the second of it, at most 64.
 bool MayBeTwoSteps(const std::vector<int32_t>& calls, int32_t kind) {
   std::vector<size_t> at;
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -74,7 +74,7 @@ bool MayBeTwoSteps(const std::vector<int32_t>& calls, int32_t kind) {
   const std::vector<int32_t> late(calls.begin() + static_cast<ptrdiff_t>(period), calls.end());
   size_t alike = 0;
   for (size_t i = 0; i < late.size(); ++i) alike += early[i] == late[i] ? 1 : 0;
-  return period <= 64 && 10 * alike >= 9 * late.size();
+  return at[0] == 0 && period <= 64 && 10 * alike >= 9 * late.size();
 }
 
 int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<CallKind>& kinds) {

@@ -69,12 +69,11 @@ Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
   return cut;
 }
 
-// Whether the history repeats itself from one of two calls of this kind to the other: as two steps would.
+// Whether the history begins with one of two calls of this kind, and repeats itself from the other on: as two steps
+// would. Before a checkpoint there are other calls.
 bool RepeatsItself(absl::Span<const int32_t> calls, int32_t kind) {
-  const auto first = std::find(calls.begin(), calls.end(), kind);
-  const auto second = std::find(first + 1, calls.end(), kind);
-  const auto period = static_cast<size_t>(second - first);
-  if (period > kMaxDoubtfulPeriod) return false;
+  const auto period = static_cast<size_t>(std::find(calls.begin() + 1, calls.end(), kind) - calls.begin());
+  if (calls.front() != kind || period > kMaxDoubtfulPeriod) return false;
   size_t alike = 0;
   for (size_t i = 0; i + period < calls.size(); ++i) alike += calls[i] == calls[i + period] ? 1 : 0;
   return static_cast<double>(alike) >= kMinAlike * static_cast<double>(calls.size() - period);

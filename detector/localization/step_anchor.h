@@ -17,7 +17,7 @@ struct CallKind {
   int32_t weight = 0;
 };
 
-// The anchor's kind; -1 = nothing recurs, or the whole history may be two steps of several micro-batches. `calls`:
+// The anchor's kind; -1 = nothing recurs, or the whole history looks like two steps of several micro-batches. `calls`:
 // kinds, oldest first; each below kinds.size().
 int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds);
 
