@@ -27,6 +27,7 @@
 #include "detector/localization/trace_analysis.h"
 #include "detector/localization/wait_echo.h"
 #include "detector/progress/trace_hang_verdict.h"
+#include "detector/structure/finding.h"
 #include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
 
@@ -38,9 +39,6 @@ constexpr VerdictClass kHangs[] = {
     VerdictClass::kDeadlock,       VerdictClass::kProcessDead,         VerdictClass::kMachineUnreachable,
     VerdictClass::kGpuFault,
 };
-
-// Onsets so close are one: either is known to a step.
-constexpr int64_t kSameOnsetSteps = 1;
 
 bool IsHang(const Verdict& verdict) {
   return std::find(std::begin(kHangs), std::end(kHangs), verdict.verdict_class) != std::end(kHangs);
@@ -64,29 +62,23 @@ void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& caus
   const bool told = std::any_of(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
     return verdict.verdict_class == VerdictClass::kSequenceImbalance;
   });
-  Verdict verdict;
-  verdict.verdict_class = VerdictClass::kSequenceImbalance;
-  verdict.scope = VerdictScope::kStructural;
-  verdict.advice = Advice::kRebalance;
   const Suspect& first = causes[batch.causes.front()].suspects.front();
-  verdict.first_step = first.first_step;
-  verdict.last_step = first.last_step;
+  StructuralFinding finding{
+      .verdict_class = VerdictClass::kSequenceImbalance, .first_step = first.first_step, .last_step = first.last_step};
+  double step_seconds = 0;
   for (const size_t i : batch.causes) {
-    const HealingGain& gain = gains[i];
-    const double share = std::max(gain.slowdown(), gain.event_share);
-    if (share <= verdict.cost.slowdown_fraction) continue;
-    verdict.cost = {.slowdown_fraction = share,
-                    .seconds_per_step = share * gain.step_seconds,
-                    .steps_affected_fraction = gain.steps_affected};
+    const double share = std::max(gains[i].slowdown(), gains[i].event_share);
+    if (share <= finding.gain) continue;
+    finding.gain = share;
+    finding.steps_affected = gains[i].steps_affected;
+    step_seconds = gains[i].step_seconds;
   }
-  if (told || verdict.cost.slowdown_fraction < min_cost) return;
-  verdict.evidence.push_back(
-      {EvidenceKind::kWhatIf,
-       absl::StrFormat(
-           "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, "
-           "and work on the same batches: these are longer than the others'.",
-           batch.causes.size(), verdict.first_step)});
-  report->verdicts.push_back(std::move(verdict));
+  if (told || finding.gain < min_cost) return;
+  finding.text = absl::StrFormat(
+      "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, and work on the "
+      "same batches: these are longer than the others'.",
+      batch.causes.size(), finding.first_step);
+  report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
 }
 
 // Slow ranks, each at what healing it gives back; those that share a slow batch as one.

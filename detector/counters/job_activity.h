@@ -21,6 +21,7 @@
 #include <map>
 
 #include "base/metric_catalog.h"
+#include "detector/counters/job_regime.h"
 #include "detector/counters/pace_average.h"
 
 namespace lockstep {
@@ -50,8 +51,8 @@ class JobActivity {
   int64_t hurt_since_ms() const;
   // By how much the harm may have begun earlier: an average over a minute and a half shows it that late.
   int64_t hurt_lag_ms() const { return standing_since_ms_ != 0 ? 0 : slower_lag_ms_; }
-  // 0 = works, 1 = stands and GPUs idle, 2 = stands and GPUs are busy.
-  int regime() const { return standing_since_ms_ == 0 ? 0 : (stuck_since_ms_ == 0 ? 1 : 2); }
+  // Of job_regime.h.
+  int regime() const { return standing_since_ms_ == 0 ? kJobWorks : (stuck_since_ms_ == 0 ? kJobStands : kJobHangs); }
   // False when no metric tells: then hurt is not known, and not false.
   bool IsKnown() const { return !series_.empty(); }
 

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "detector/counters/behaviour.h"
+#include "detector/counters/job_regime.h"
 
 namespace lockstep {
 
@@ -64,7 +65,7 @@ void MetricWatch::Step(absl::Span<const float> values, int64_t time_ms, double t
 
 void MetricWatch::StepSums(Group* group, int64_t time_ms, double tick_seconds, int regime) const {
   if (group->slowly == nullptr || tick_seconds >= WorkSums::kSeconds) return;
-  if (regime != 0) {
+  if (regime != kJobWorks) {
     // What the sums said is about a job that worked.
     group->sums.Restart();
     return;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "detector/counters/false_alarm_budget.h"
+#include "detector/counters/job_regime.h"
 #include "detector/counters/median.h"
 
 namespace lockstep {
@@ -42,7 +43,6 @@ constexpr double kDoubtful = 0.15;      // of the evidence: from here on a new p
 constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
 constexpr double kSmallest = 1e-30;
 constexpr double kScatterErrors = 3;  // of a scatter known from n units, divided by the root of n
-constexpr int kHangs = 2;             // regime of a job that stands with busy GPUs
 
 // How much more sums of noise vary that remembers itself for kMemorySeconds than independent ticks would.
 double UsualWander(double tick_seconds) {
@@ -204,7 +204,7 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
 }
 
 // A stopped job works nothing that could be added up.
-inline bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work() && tick.regime == 0; }
+inline bool PeerGroup::AddsUp(const Tick& tick) const { return traits_.is_work() && tick.regime == kJobWorks; }
 
 // Adds up work and usual work, so that what one machine only samples earlier than another cancels.
 inline void PeerGroup::AddUp(int32_t index, double value, bool calm, const Tick& tick) {
@@ -334,7 +334,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     unit.away = evidence > kAwayShare * options_.evidence;
     away_ += unit.away ? 1 : 0;
     if (evidence >= kWorthMention * options_.evidence) List(static_cast<int32_t>(i), value, sigma, tick);
-    if (tick.regime == kHangs && stops_.Of(i).surprise >= kWorthMention * kLeastInHang) {
+    if (tick.regime == kJobHangs && stops_.Of(i).surprise >= kWorthMention * kLeastInHang) {
       ListStop(static_cast<int32_t>(i), value, tick);
     }
   }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "detector/counters/job_regime.h"
+
 namespace lockstep {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr double kInheritedTicks = 10;  // weight of what a new phase inherits
 int PhaseTable::main_phase() const {
   // While everything stands, many counters do so too and tell nothing about machines.
   const auto rank = [](const LevelPhase& phase) {
-    return std::pair(phase.regime == 0 && phase.center != 0, phase.ticks);
+    return std::pair(phase.regime == kJobWorks && phase.center != 0, phase.ticks);
   };
   const auto most = std::max_element(phases_.begin(), phases_.end(),
                                      [&](const LevelPhase& a, const LevelPhase& b) { return rank(a) < rank(b); });

@@ -21,7 +21,6 @@ constexpr size_t kRunsPerCause = 1;  // alone healed beside all others healed
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
-constexpr int32_t kSameOnsetSteps = 1;
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
 
@@ -251,10 +250,9 @@ class Gains {
     for (size_t first = 0; first < causes_.size(); ++first) {
       std::vector<size_t> event;
       for (size_t i = first; i < causes_.size(); ++i) {
-        const int32_t apart = causes_[i].suspects.front().first_step - causes_[first].suspects.front().first_step;
         // With slow transfers of its own it is another kind of fault, and healing those is no gain of the event.
         if (told[i] != 0 || !ailments_[i].transfers.empty()) continue;
-        if (causes_[i].kind == causes_[first].kind && std::abs(apart) <= kSameOnsetSteps) event.push_back(i);
+        if (AreOfOneEvent(causes_[i], causes_[first])) event.push_back(i);
       }
       if (event.size() < kMinEventCauses || event.front() != first) continue;
       for (const size_t i : event) told[i] = 1;

@@ -8,13 +8,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int32_t kSameOnsetSteps = 1;
 constexpr int32_t kSeveral = -1;  // a host on which replicas meet
-
-bool AreOfOneEvent(const SlowCause& a, const SlowCause& b) {
-  const int32_t apart = a.suspects.front().first_step - b.suspects.front().first_step;
-  return a.kind == b.kind && -kSameOnsetSteps <= apart && apart <= kSameOnsetSteps;
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -116,6 +117,10 @@ void Classify(const JobRoles& roles, const OwnProfile& profile, const std::vecto
 }
 
 }  // namespace
+
+bool AreOfOneEvent(const SlowCause& a, const SlowCause& b) {
+  return a.kind == b.kind && std::abs(a.suspects.front().first_step - b.suspects.front().first_step) <= kSameOnsetSteps;
+}
 
 std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
                                      const std::vector<Suspect>& suspects) {

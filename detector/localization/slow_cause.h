@@ -34,6 +34,12 @@ struct SlowCause {
   double longest_share = 0;  // of the excess, in the longest interval
 };
 
+// Onsets so close are one: either is known to a step.
+inline constexpr int32_t kSameOnsetSteps = 1;
+
+// Of one kind, since the same step.
+bool AreOfOneEvent(const SlowCause& a, const SlowCause& b);
+
 std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
                                      const std::vector<Suspect>& suspects);
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "detector/structure/expert_load.h"
-#include "detector/structure/finding.h"
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/robust.h"
@@ -32,7 +31,9 @@ Advice AdviceOn(VerdictClass verdict_class) {
   return OfTheJob(verdict_class) ? Advice::kNone : Advice::kRebalance;
 }
 
-Verdict ToVerdict(StructuralFinding finding, double step_seconds) {
+}  // namespace
+
+Verdict StructuralVerdict(StructuralFinding finding, double step_seconds) {
   Verdict verdict;
   verdict.verdict_class = finding.verdict_class;
   verdict.scope = ScopeOf(finding.verdict_class);
@@ -45,8 +46,6 @@ Verdict ToVerdict(StructuralFinding finding, double step_seconds) {
   verdict.advice = AdviceOn(finding.verdict_class);
   return verdict;
 }
-
-}  // namespace
 
 std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, double min_gain) {
   std::vector<StructuralFinding> findings = FindStageImbalance(profile, min_gain);
@@ -66,7 +65,7 @@ std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEven
   }
   const double step_seconds = lengths.empty() ? 0 : Median(std::move(lengths));
   std::vector<Verdict> verdicts;
-  for (StructuralFinding& finding : findings) verdicts.push_back(ToVerdict(std::move(finding), step_seconds));
+  for (StructuralFinding& finding : findings) verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
   return verdicts;
 }
 

@@ -5,10 +5,14 @@
 
 #include <vector>
 
+#include "detector/structure/finding.h"
 #include "detector/structure/step_profile.h"
 #include "detector/verdict.h"
 
 namespace lockstep {
+
+// What a finding says of a job whose steps usually take this long.
+Verdict StructuralVerdict(StructuralFinding finding, double step_seconds);
 
 // `gain` is asked at most once per kind of uneven work; empty = the model of step_profile.h answers.
 // `min_gain`: share of the step time that a finding must cost (drift and pauses are named whatever they cost). They may
