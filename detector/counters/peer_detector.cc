@@ -144,8 +144,7 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     const bool up = signs_[i].excursion.up;
     of_metric[signs_[i].watch].push_back(i);
     // One sum in which the pace changed may show on many and is no way that they go: the next one has to agree.
-    const bool in_sums = watch(signs_[i].watch).traits().is_work() && signs_[i].tick_seconds > fastest_tick_seconds_;
-    if (in_sums && signs_[i].excursion.share < kDeviating) continue;
+    if (InSums(signs_[i]) && signs_[i].excursion.share < kDeviating) continue;
     same_way[{signs_[i].watch, up}].insert(signs_[i].host);
     // Work that moves from machine to machine shows here in one metric and there in another.
     if (watch(signs_[i].watch).traits().is_work()) same_way[{kAllWork, up}].insert(signs_[i].host);

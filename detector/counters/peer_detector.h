@@ -168,6 +168,7 @@ class PeerDetector {
   bool IsHard(const CounterSign& sign, bool may_harm) const;
   bool IsIdle(const CounterSign& sign) const;
   bool IsTimely(const CounterSign& sign) const;
+  bool InSums(const CounterSign& sign) const;
   bool IsExplained(const CounterSign& sign) const;
   bool IsNoChance(const CounterSign& sign, int64_t now_ms) const;
   double EvidenceAtHarm(const CounterSign& sign) const;

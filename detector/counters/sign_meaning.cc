@@ -78,6 +78,11 @@ double PeerDetector::EvidenceAtHarm(const CounterSign& sign) const {
                         options_.false_alarms_per_machine_day / kHangsPerMachineDay);
 }
 
+// True when the sign is of sums of work, not of single readings.
+bool PeerDetector::InSums(const CounterSign& sign) const {
+  return watch(sign.watch).traits().is_work() && sign.tick_seconds > fastest_tick_seconds_;
+}
+
 // What surprising readings of a slow metric count near to harm.
 double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
   return sign.excursion.surprise / EvidenceAtHarm(sign);
@@ -106,7 +111,8 @@ double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) c
   }
   // Clocks rise to their ceiling while GPUs spin, each to its own.
   if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
-  if (!IsTimely(sign) || !IsIdle(sign)) return share;
+  // A sum tells of the time before: of a machine that did a little less, not of one that stopped.
+  if (!IsTimely(sign) || !IsIdle(sign) || InSums(sign)) return share;
   const double stop = StoppedFirst(sign) ? sign.excursion.stop.surprise / EvidenceAtHarm(sign) : 0;
   return std::min(std::max(share * stuck_factor_, stop), kMostOfOne);
 }
