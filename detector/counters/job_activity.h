@@ -49,6 +49,8 @@ class JobActivity {
   bool IsHurt(int64_t now_ms) const;
   // Since when it is hurt, whatever the kind; 0 = it is not.
   int64_t hurt_since_ms() const;
+  // Since when it is slower, seen but for an instant so far; 0 = it is not.
+  int64_t slower_since_ms() const { return slower_since_ms_; }
   // By how much the harm may have begun earlier: an average over a minute and a half shows it that late.
   int64_t hurt_lag_ms() const { return standing_since_ms_ != 0 ? 0 : slower_lag_ms_; }
   // Of job_regime.h.

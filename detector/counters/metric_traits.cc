@@ -112,6 +112,7 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
   } else if (metric >= kNetUp && !In(kSoftDeviceMetrics, metric)) {
     traits.family = MetricFamily::kDevice;
   }
+  traits.is_heat = metric == kGpuTemperatureCelsius || metric == kGpuMemoryTemperatureCelsius;
   traits.is_activity = In(kActivityMetrics, metric);
   traits.work = WorkOf(metric);
   return traits;

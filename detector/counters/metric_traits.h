@@ -38,6 +38,7 @@ struct MetricTraits {
   bool is_rate = false;
   // Of the job: a job in trouble shows in the median of it over all machines.
   bool is_activity = false;
+  bool is_heat = false;  // a temperature of a device: soft, since it follows the room as well
   WorkKind work = WorkKind::kNone;
   bool is_work() const { return work != WorkKind::kNone; }
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this

@@ -74,6 +74,10 @@ void MetricWatch::StepSums(Group* group, int64_t time_ms, double tick_seconds, i
   group->slowly->Step(group->sums.levels(), time_ms, WorkSums::kSeconds, regime);
 }
 
+void MetricWatch::DateHarm(int64_t slower_since_ms) {
+  for (Group& group : groups_) group.peers->DateHarm(slower_since_ms);
+}
+
 void MetricWatch::Resettle() {
   for (Group& group : groups_) {
     group.peers->Resettle();

@@ -45,6 +45,7 @@ class MetricWatch {
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
 
   // See PeerGroup.
+  void DateHarm(int64_t slower_since_ms);
   void Resettle();
 
   // Appends what stands out now, by group and unit.

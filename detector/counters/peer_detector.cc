@@ -71,6 +71,7 @@ void PeerDetector::Step(int32_t watch, absl::Span<const float> values, int64_t t
     if (host.last_ms != 0 && sampled_ms - host.last_ms > kGapMs + static_cast<int64_t>(1000 * tick_seconds)) ++gaps_;
     host.last_ms = std::max(host.last_ms, sampled_ms);
   }
+  metric.DateHarm(activity_.slower_since_ms());
   metric.Step(values, time_ms, tick_seconds, activity_.regime());
   if (metric.traits().is_activity || metric.metric() == Metric::kGpuUtilizationRatio) {
     activity_.Observe(metric.metric(), metric.median(), metric.mean(), time_ms, tick_seconds);
@@ -91,7 +92,7 @@ void PeerDetector::CollectSigns() {
     if (first_stop_ms_ == 0 || stop.since_ms < first_stop_ms_) first_stop_ms_ = stop.since_ms;
   }
   std::erase_if(signs_, [&](const CounterSign& sign) {
-    return sign.excursion.share < PeerGroup::kWorthMention && !StoppedFirst(sign);
+    return sign.excursion.share < PeerGroup::kWorthMention && !StoppedFirst(sign) && ShareSinceHarm(sign) < kCounted;
   });
   common_.assign(signs_.size(), false);
 }
@@ -125,9 +126,7 @@ std::vector<int32_t> PeerDetector::OwnChange(const std::vector<size_t>& signs) c
 bool PeerDetector::IsOwnAffair(const std::pair<int32_t, bool>& way) const {
   if (way.first == kAllWork) return false;
   const MetricWatch& metric = watch(way.first);
-  if (metric.metric() == Metric::kGpuTemperatureCelsius || metric.metric() == Metric::kGpuMemoryTemperatureCelsius) {
-    return true;
-  }
+  if (metric.traits().is_heat) return true;
   return metric.traits().family == MetricFamily::kDevice && !metric.traits().is_work();
 }
 
@@ -145,6 +144,8 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     of_metric[signs_[i].watch].push_back(i);
     // One sum in which the pace changed may show on many and is no way that they go: the next one has to agree.
     if (InSums(signs_[i]) && signs_[i].excursion.share < kDeviating) continue;
+    // Who changed with the job did so beyond what the others did, and has gone nowhere for long.
+    if (signs_[i].excursion.share < PeerGroup::kWorthMention && !StoppedFirst(signs_[i])) continue;
     same_way[{signs_[i].watch, up}].insert(signs_[i].host);
     // Work that moves from machine to machine shows here in one metric and there in another.
     if (watch(signs_[i].watch).traits().is_work()) same_way[{kAllWork, up}].insert(signs_[i].host);
@@ -237,7 +238,8 @@ void PeerDetector::NoteLoads(int64_t now_ms) {
 // together with one of them.
 PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t now_ms) const {
   const auto accuses = [&](size_t i) {
-    const bool stays = signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]);
+    const bool stays = ShareSinceHarm(signs_[i]) >= kDeviating ||
+                       (signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]));
     return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_harm && stays));
   };
   const auto belongs = [&](size_t i) {
@@ -250,12 +252,16 @@ PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t n
   double sum = 0;
   double soft = 0;
   size_t counted = 0;
+  bool since_harm = false;
   for (const size_t i : host.best) {
     const Meaning& meaning = meanings_[i];
     pool.witness = pool.witness || accuses(i);
     pool.hard = pool.hard || (meaning.hard && meaning.weight >= kDeviating);
     if (counted == kPooledMetrics || meaning.weight < kCounted || !belongs(i)) continue;
     pool.onset_ms = std::min(pool.onset_ms, signs_[i].excursion.onset_ms);
+    // What a machine changed with the job shows in all that it does, and is one sign.
+    if (meaning.since_harm && since_harm) continue;
+    since_harm = since_harm || meaning.since_harm;
     // One foreign process loads several of a host's resources at once: those are one sign.
     if (!meaning.hard && soft >= meaning.weight) continue;
     ++counted;
@@ -284,6 +290,7 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
     return;
   }
   const Pool& pool = accused ? serious : all;
+  if (accused) host.accused_ms = now_ms;
   if (accused && pool.hard) {
     host.broken_ms = now_ms;
     host.broken_onset_ms = pool.onset_ms;
@@ -331,6 +338,7 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
 
 const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
   cases_.clear();
+  now_ms_ = now_ms;
   hurt_ = activity_.IsHurt(now_ms);
   stuck_factor_ = EvidenceNeeded(options_.series_per_machine, 1, options_.false_alarms_per_machine_day) /
                   EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()),

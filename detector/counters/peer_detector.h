@@ -7,24 +7,22 @@
 //   metrics show it, and counts a quarter.
 // - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did, and
 //   counts in full then: a backup is no fault. It must be more than what chance puts there (load_chance.h), and must
-//   not have ended. More work than the peers do is no sign of a fault either, nor is a
-//   little less of it (bytes, tensor activity) while the job fares well: that is a smaller share of the data.
-// - Slow metrics. What readings of a metric that is read every 15 s surprise by, together (tail_record.h), suffices
-// when
-//   the job became slower at the time: the arithmetic is that of a hang, with all readings between the two for looks.
-// - Hangs. What stopped working at the very moment at which the job did needs only the evidence of one look at all
-//   machines (EvidenceInHang): something is at fault then. What stopped before everybody did may show it by one reading
-//   (work_stop.h).
+//   not have ended. More work than the peers do is no sign of a fault either, nor is a little less of it (bytes, tensor
+//   activity) while the job fares well: that is a smaller share of the data.
+// - Slower jobs. On the arithmetic of a hang, below, what readings of a slow metric surprise by, together
+//   (tail_record.h), suffices when the job became slower at the time; and that a device changed since then
+//   (harm_sums.h), as long as nobody else is known to be at fault.
+// - Hangs. What stopped working at the moment at which the job did needs only the evidence of one look at all machines
+//   (EvidenceInHang): something is at fault. What stopped before all did may show it by one reading (work_stop.h).
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
-//   work, the cause is common: it accuses nobody, nor does anything else that began on them at the time if it is work
-//   or load; and after a minute their new places are the usual ones.
-// - Few machines. Of two or three machines the median cannot tell which one changed: then the one whose level left its
-//   own past, while the others' did not, is accused, or nobody. One machine is never accused.
+//   work, the cause is common: it accuses nobody, nor does any work or load that began on them at the time. After a
+//   minute their new places are the usual ones.
+// - Few machines. Of two or three the median cannot tell which one changed: then the one whose level left its own past,
+//   while the others' did not, is accused, or nobody. One machine is never accused.
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the
-//   job got stuck at the same moment and nothing else explains that: neither another machine that fell silent nor one
-//   with a device that stands out.
+//   job got stuck at the same moment and no other machine explains that by silence or by a device that stands out.
 //
-// Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 200 bytes
+// Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 210 bytes
 // per unit, at most max_units units and max_metrics metrics; the rest is refused and counted. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_DETECTOR_H_
@@ -127,8 +125,7 @@ class PeerDetector {
   uint64_t refused_units() const { return refused_units_; }
   // (machine, metric) signs that the newest Conclude set aside because too many machines showed them.
   int common_signs() const { return common_signs_; }
-  // As of the newest Conclude.
-  const std::vector<CommonShift>& common_shifts() const { return common_shifts_; }
+  const std::vector<CommonShift>& common_shifts() const { return common_shifts_; }  // of the newest Conclude
 
  private:
   struct Host {
@@ -141,14 +138,16 @@ class PeerDetector {
     bool has_signs = false;
     int64_t broken_ms = 0;        // when a device of it was last enough to accuse it; 0 = never
     int64_t broken_onset_ms = 0;  // when that began
+    int64_t accused_ms = 0;       // when it last was, whatever for; 0 = never
     std::vector<size_t> best;     // into signs_, of the current Conclude
   };
 
   // Of a sign, for its machine.
   struct Meaning {
-    bool may_harm = false;  // it may be what makes the job suffer
-    bool hard = false;      // of a device, in the direction that faults have
-    double weight = 0;      // what it counts, in alarms
+    bool may_harm = false;    // it may be what makes the job suffer
+    bool hard = false;        // of a device, in the direction that faults have
+    bool since_harm = false;  // it counts for what changed since the job is slower
+    double weight = 0;        // what it counts, in alarms
   };
 
   // What the signs of one host come to.
@@ -173,6 +172,8 @@ class PeerDetector {
   bool IsNoChance(const CounterSign& sign, int64_t now_ms) const;
   double EvidenceAtHarm(const CounterSign& sign) const;
   double ShareAtHarm(const CounterSign& sign) const;
+  double ShareSinceHarm(const CounterSign& sign) const;
+  bool HasCulprit(int32_t beside_host) const;
   bool StoppedBefore(const CounterSign& sign) const;
   bool StoppedFirst(const CounterSign& sign) const;
   double WeightOf(const CounterSign& sign, const Meaning& meaning) const;
@@ -188,6 +189,7 @@ class PeerDetector {
   std::vector<Host> hosts_;
   JobActivity activity_;
   LoadChance loads_;
+  int64_t now_ms_ = 0;
   bool hurt_ = false;
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;

@@ -42,6 +42,11 @@ constexpr double kSampledApart = 0.35;  // of a tick: machines sample so far apa
 constexpr double kDoubtful = 0.15;      // of the evidence: from here on a new phase is learnt with care
 constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
 constexpr double kSmallest = 1e-30;
+constexpr double kLeastSinceHarm = kLeastInHang / 2;  // nats, from which a shift since the harm is listed
+// What peers scatter by at least, in resolutions: over a while, and in work, which is compared in sums.
+constexpr double kLeastScatter = 0.25;
+constexpr double kLeastWorkScatter = 0.1;
+constexpr int kMostMissed = 6;  // ticks that one value of a counter may cover beside its own; longer ones hold restarts
 constexpr double kScatterErrors = 3;  // of a scatter known from n units, divided by the root of n
 
 // How much more sums of noise vary that remembers itself for kMemorySeconds than independent ticks would.
@@ -59,6 +64,7 @@ int32_t PeerGroup::AddUnit(int32_t host) {
   units_.emplace_back();
   units_.back().host = host;
   stops_.AddUnit();
+  harm_.AddUnit();
   return units() - 1;
 }
 
@@ -131,6 +137,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
   tick.limits = {.tick = options_.evidence * std::min(kLargestStep, share), .total = kMostShares * options_.evidence};
   tick.is_slow = share >= 1;
+  tick.seconds = tick_seconds;
   tick.warm_up = std::clamp(kEstablishedSeconds / tick_seconds, kFewestWarmUpTicks, kWarmUpTicks);
   tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
   tick.regime = regime;
@@ -264,6 +271,47 @@ void PeerGroup::ListStop(int32_t index, double value, const Tick& tick) {
   excursions_.back().stop = stop;
 }
 
+// Notes how far a unit is from where it should be, in the metric's unit, as far as that is not wild; of one that is
+// noisier than its peers so much less. Of work that is its usual part of what its peers do, whatever the phase, in all
+// ticks that the value covers: what one sees earlier than the others cancels.
+inline void PeerGroup::DateShift(int32_t index, double value, double residual, const Tick& tick) {
+  const auto place = static_cast<size_t>(index);
+  const Unit& unit = units_[place];
+  const int ticks = traits_.is_rate ? 1 + unit.missed : 1;
+  // A slow counter is compared only when the reading before is known.
+  if (ticks > (traits_.is_work() ? kMostMissed + 1 : 1)) return;
+  double distance = residual * tick.spread;
+  if (traits_.is_work()) {
+    const double peers = tick.median + (traits_.is_rate ? unit.missed_median : 0);
+    distance = (value * ticks - unit.net_usual * peers) / ticks;
+  }
+  const double wildest = kWildest * tick.noise * tick.spread;
+  distance = std::clamp(distance / std::max(1.0f, unit.own_noise), -wildest, wildest);
+  for (int i = 0; i < ticks; ++i) harm_.Add(place, distance, tick.seconds);
+}
+
+// What units do since the job is slower, beside what they may do anyway.
+void PeerGroup::ListHarm(absl::Span<const float> values, const Tick& tick) {
+  const double least = (traits_.is_work() ? kLeastWorkScatter : kLeastScatter) * tick.resolution;
+  const double noise = traits_.is_work() ? 0 : tick.noise * tick.spread;
+  harm_.Conclude(least, noise, tick.seconds, std::max(1, hosts_ - 1));
+  for (size_t i = 0; i < units_.size(); ++i) {
+    const HarmShift shift = harm_.Of(i);
+    const bool up = shift.shift > 0;
+    if (shift.nats < kLeastSinceHarm || !units_[i].known) continue;
+    if (!up && ((traits_.is_rate && !traits_.is_work()) || traits_.is_heat)) continue;
+    const auto index = static_cast<int32_t>(i);
+    auto listed = std::find_if(excursions_.begin(), excursions_.end(), [&](const Excursion& excursion) {
+      return excursion.unit > index || (excursion.unit == index && excursion.up == up);
+    });
+    if (listed == excursions_.end() || listed->unit != index) {
+      listed = excursions_.insert(
+          listed, {.unit = index, .up = up, .level = values[i], .median = tick.median, .onset_ms = harm_.since_ms()});
+    }
+    listed->since_harm = shift.nats;
+  }
+}
+
 // Adds to the evidence what the newest value says. A value that covers as much time as an alarm has to last may say as
 // much as it surprises.
 inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
@@ -302,6 +350,9 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   tick.time_ms = time_ms;
   if (tick.is_slow && traits_.is_work()) tick.moved = Moved(values, tick);
   ++ticks_;
+  // Load of hosts has a measure of its own (load_chance.h), and sums of work are in the single ticks.
+  const bool dates_harm = (traits_.family == MetricFamily::kDevice || traits_.is_heat) && regime == kJobWorks &&
+                          !(tick.is_slow && traits_.is_work()) && static_cast<double>(ticks_) > tick.warm_up;
   noise_sum_ = 0;
   learnt_ = 0;
   away_ = 0;
@@ -309,7 +360,12 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     Unit& unit = units_[i];
     const bool comparable = unit.known || !tick.is_slow || !traits_.is_rate;
     unit.known = !std::isnan(values[i]);
+    if (!unit.known) {
+      unit.missed = static_cast<uint16_t>(std::min<int>(unit.missed + 1, kMostSeen));
+      unit.missed_median += static_cast<float>(tick.median);
+    }
     if (!unit.known || !comparable) {
+      if (unit.known) unit.missed = 0;
       away_ += unit.away ? 1 : 0;
       continue;
     }
@@ -324,6 +380,9 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     const double sigma = std::sqrt(old * old + young * young);
     const double raw = residual * tick.spread / sigma;
     Judge(unit, raw, tick);
+    if (dates_harm) DateShift(static_cast<int32_t>(i), value, residual, tick);
+    unit.missed = 0;
+    unit.missed_median = 0;
     const double evidence = unit.evidence.Most();
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
@@ -338,6 +397,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
       ListStop(static_cast<int32_t>(i), value, tick);
     }
   }
+  if (dates_harm && harm_.since_ms() != 0) ListHarm(values, tick);
   if (learnt_ == 0) return;
   const auto learnt = static_cast<double>(learnt_);
   LevelPhase& phase = phases_.at(tick.phase);

@@ -19,11 +19,11 @@
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
 //    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net). While the job
 //    hangs, a unit is listed that stopped before everybody did (work_stop.h), however little evidence there was time
-//    for.
+//    for; and while it is slower, one of a device that changed since then (harm_sums.h).
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
-// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 150 bytes per
+// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 170 bytes per
 // unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
@@ -36,6 +36,7 @@
 
 #include "absl/types/span.h"
 #include "detector/counters/change_evidence.h"
+#include "detector/counters/harm_sums.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
 #include "detector/counters/tail_record.h"
@@ -63,6 +64,7 @@ struct Excursion {
   double own_shift = 0;   // of its level against its own past, in deviations of that past
   int64_t onset_ms = 0;   // when the evidence last rose above that of noise
   WorkStop stop;          // of work, in a hang: that the unit stopped while its peers worked on
+  double since_harm = 0;  // of devices, in nats: of what it does since the job is slower (harm_sums.h)
 };
 
 class PeerGroup {
@@ -77,6 +79,9 @@ class PeerGroup {
 
   // One value per unit. `time_ms` must increase. `regime`: what the job as a whole does (job_activity.h).
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
+
+  // Since when the job is slower, before the Step that it is about; 0 = it is not.
+  void DateHarm(int64_t slower_since_ms) { harm_.Date(slower_since_ms); }
 
   // Takes wherever everybody is now for the new usual: after something moved many machines at once.
   void Resettle();
@@ -121,6 +126,8 @@ class PeerGroup {
     float net_median = 0;   // and of the medians of the same ticks
     float net_usual = 0;    // their usual ratio
     uint16_t net_ticks = 0;
+    uint16_t missed = 0;      // ticks since the newest value
+    float missed_median = 0;  // sum of their medians
   };
 
   // What all units share in one tick.
@@ -145,7 +152,8 @@ class PeerGroup {
     int inherited_from = 0;
     int64_t time_ms = 0;
     bool is_slow = false;  // as long as an alarm has to last, or longer
-    double warm_up = 0;    // ticks before anything is judged
+    double seconds = 1;
+    double warm_up = 0;  // ticks before anything is judged
   };
 
   bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
@@ -160,6 +168,8 @@ class PeerGroup {
   bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
   void ListStop(int32_t index, double value, const Tick& tick);
+  void DateShift(int32_t index, double value, double residual, const Tick& tick);
+  void ListHarm(absl::Span<const float> values, const Tick& tick);
   double Independent(const Tick& tick) const { return 1 / (tick.inflation * tick.inflation); }
 
   MetricTraits traits_;
@@ -176,6 +186,7 @@ class PeerGroup {
   double blocks_ = 0;
   TailRecord record_[ChangeEvidence::kSides];  // of what units deviated by, in slow metrics
   WorkStops stops_;
+  HarmSums harm_;
   double median_ = std::numeric_limits<double>::quiet_NaN();
   double mean_ = std::numeric_limits<double>::quiet_NaN();
   std::vector<float> scratch_;

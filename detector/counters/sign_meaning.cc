@@ -2,12 +2,14 @@
 // and what it therefore counts.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 #include "base/metric_catalog.h"
 #include "detector/counters/false_alarm_budget.h"
+#include "detector/counters/harm_sums.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/peer_detector.h"
 
@@ -18,6 +20,7 @@ constexpr double kMostOfOne = 4;           // what one metric can add, in alarms
 constexpr double kChanceLoads = 0.05;      // expected so near to the harm; with more, a load explains nothing
 constexpr int64_t kLongBeforeMs = 60'000;  // the harm of a sign shows late in a job of long steps
 constexpr double kMostShifted = 0.25;      // of the work of a machine: by more no balancing moves it
+constexpr double kSlowdownsPerHang = 4;    // jobs become slower more often than they hang, for whatever reason
 constexpr double kApartTicks = 1.5;        // one machine may see the same moment so much earlier than another
 
 }  // namespace
@@ -72,8 +75,15 @@ bool PeerDetector::IsNoChance(const CounterSign& sign, int64_t now_ms) const {
 // Nats that a sign needs near to harm: there chance has as many looks as there are readings of all machines in the time
 // between the two, as at a hang.
 double PeerDetector::EvidenceAtHarm(const CounterSign& sign) const {
-  const double apart_seconds = std::abs(activity_.hurt_since_ms() - sign.excursion.onset_ms) / 1000.0;
-  const double looks = 1 + apart_seconds / sign.tick_seconds;
+  // Neither moment is known better: the sign may have begun at any time of its first tick, and the harm earlier by what
+  // the average that showed it is slow.
+  const auto tick_ms = static_cast<int64_t>(1000 * sign.tick_seconds);
+  const int64_t sign_first_ms = sign.excursion.onset_ms;
+  const int64_t harm_last_ms = activity_.hurt_since_ms();
+  const int64_t harm_first_ms = harm_last_ms - activity_.hurt_lag_ms();
+  const int64_t apart_ms =
+      std::max({int64_t{0}, harm_first_ms - (sign_first_ms + tick_ms), sign_first_ms - harm_last_ms});
+  const double looks = 1 + static_cast<double>(activity_.hurt_lag_ms() + apart_ms) / static_cast<double>(tick_ms);
   return EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
                         options_.false_alarms_per_machine_day / kHangsPerMachineDay);
 }
@@ -86,6 +96,26 @@ bool PeerDetector::InSums(const CounterSign& sign) const {
 // What surprising readings of a slow metric count near to harm.
 double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
   return sign.excursion.surprise / EvidenceAtHarm(sign);
+}
+
+// True when another machine was accused since the job began to suffer.
+bool PeerDetector::HasCulprit(int32_t beside_host) const {
+  const int64_t first_ms = activity_.hurt_since_ms() - activity_.hurt_lag_ms() - kLongBeforeMs;
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& other) {
+    return &other != &hosts_[static_cast<size_t>(beside_host)] && other.accused_ms != 0 && other.accused_ms >= first_ms;
+  });
+}
+
+// What the whole time since the job is slower counts: nothing once somebody is known to be at fault, since all that
+// makes so little evidence enough is that somebody must be. Chance has about one look of its own per doubling of the
+// time.
+double PeerDetector::ShareSinceHarm(const CounterSign& sign) const {
+  if (sign.excursion.since_harm == 0 || !hurt_ || activity_.stuck_since_ms() != 0 || HasCulprit(sign.host)) return 0;
+  const double seconds = static_cast<double>(now_ms_ - activity_.hurt_since_ms()) / 1000;
+  const double looks = 1 + std::log2(std::max(1.0, seconds / HarmSums::kLeastSeconds));
+  return sign.excursion.since_harm /
+         EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
+                        options_.false_alarms_per_machine_day / (kSlowdownsPerHang * kHangsPerMachineDay));
 }
 
 // True when a unit stopped right before everybody did: by two ticks, since machines sample at different moments.
@@ -103,7 +133,8 @@ bool PeerDetector::StoppedFirst(const CounterSign& sign) const {
 
 // What a sign counts, in alarms.
 double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) const {
-  const double share = std::min(sign.excursion.share, kMostOfOne);
+  const double dated = meaning.may_harm ? ShareSinceHarm(sign) : 0;
+  const double share = std::min(std::max(sign.excursion.share, dated), kMostOfOne);
   if (!meaning.hard) return share * (meaning.may_harm ? 1 : kSoftWeight);
   if (!hurt_) return share;
   if (activity_.stuck_since_ms() == 0) {
@@ -122,8 +153,10 @@ void PeerDetector::Interpret(int64_t now_ms) {
   for (const CounterSign& sign : signs_) {
     Meaning& meaning = meanings_.emplace_back();
     const bool more_work = sign.excursion.up && watch(sign.watch).traits().is_work();
-    meaning.may_harm = !more_work && IsTimely(sign) && !IsExplained(sign) && IsNoChance(sign, now_ms);
+    const bool no_chance = IsNoChance(sign, now_ms) || ShareSinceHarm(sign) >= PeerGroup::kWorthMention;
+    meaning.may_harm = !more_work && IsTimely(sign) && !IsExplained(sign) && no_chance;
     meaning.hard = IsHard(sign, meaning.may_harm);
+    meaning.since_harm = meaning.may_harm && ShareSinceHarm(sign) > sign.excursion.share;
     meaning.weight = WeightOf(sign, meaning);
   }
 }

@@ -1,0 +1,53 @@
+#include "detector/counters/harm_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/types/span.h"
+#include "detector/counters/false_alarm_budget.h"
+#include "detector/counters/median.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMadToSigma = 1.4826;
+
+}  // namespace
+
+void HarmSums::Date(int64_t slower_since_ms) {
+  if (slower_since_ms == since_ms_) return;
+  since_ms_ = slower_since_ms;
+  most_readings_ = 0;
+  scale_ = 0;
+  for (Unit& unit : units_) {
+    unit.sum = 0;
+    unit.readings = 0;
+  }
+}
+
+void HarmSums::Conclude(double least, double noise, double tick_seconds, double freedom) {
+  scale_ = 0;
+  const double seconds = most_readings_ * tick_seconds;
+  if (since_ms_ == 0 || most_readings_ < kFewestReadings || seconds < kLeastSeconds || seconds > kMostSeconds) return;
+  scratch_.clear();
+  for (const Unit& unit : units_) {
+    if (IsKnown(unit)) scratch_.push_back(static_cast<float>(MeanOf(unit)));
+  }
+  if (scratch_.size() < kFewestUnits) return;
+  center_ = MedianOf(absl::MakeSpan(scratch_));
+  for (float& mean : scratch_) mean = std::abs(mean - static_cast<float>(center_));
+  // Where few units have most of the noise, as in counts of rare errors, the median deviation knows nothing of it.
+  const double independent = noise / std::sqrt(static_cast<double>(most_readings_));
+  scale_ = std::max({kMadToSigma * MedianOf(absl::MakeSpan(scratch_)), least, independent});
+  freedom_ = freedom;
+}
+
+HarmShift HarmSums::Of(size_t index) const {
+  const Unit& unit = units_[index];
+  if (scale_ == 0 || !IsKnown(unit)) return {};
+  const double shift = MeanOf(unit) - center_;
+  const double score = NormalOf(shift / scale_, freedom_);
+  return {score * score / 2, shift};
+}
+
+}  // namespace lockstep
