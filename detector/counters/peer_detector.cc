@@ -171,6 +171,8 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
   for (size_t i = 0; i < signs_.size(); ++i) {
     const CounterSign& sign = signs_[i];
     for (const auto& [way, common_ms] : hosts_[static_cast<size_t>(sign.host)].common_ms) {
+      // What stands out for so much longer than the many did is no longer theirs.
+      if (now_ms - common_ms > kResettleMs) continue;
       const bool concerned = way == kAnyWay || way == std::pair(sign.watch, sign.excursion.up);
       if (concerned && sign.excursion.onset_ms <= common_ms + kTogetherMs) common_[i] = true;
     }

@@ -16,7 +16,7 @@
 //   (EvidenceInHang): something is at fault. What stopped before all did may show it by one reading (work_stop.h).
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
 //   work, the cause is common: it accuses nobody, nor does any work or load that began on them at the time. After a
-//   minute their new places are the usual ones.
+//   minute their new places are the usual ones, and who still stands out does so by itself.
 // - Few machines. Of two or three the median cannot tell which one changed: then the one whose level left its own past,
 //   while the others' did not, is accused, or nobody. One machine is never accused.
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the

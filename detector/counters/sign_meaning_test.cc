@@ -82,5 +82,20 @@ TEST(SignMeaningTest, ALittleLessWorkBeforeAHangIsNoStop) {
   EXPECT_EQ(Accused(DetectMachines(BusyJob(32, 19, less_before), {})), std::vector<int32_t>{5});
 }
 
+// Several machines work less for a moment, and one of them goes on.
+TEST(SignMeaningTest, WhoStaysAwayLongAfterTheOthersCameBackIsAccused) {
+  const auto some = [](int last) {
+    return [last](int host, int second, Metric metric, double value) {
+      const bool one = host == 5 && second < last;
+      const bool here = host >= 3 && host < 8 && second >= kOnset && (second < kOnset + 15 || one);
+      return here && metric == Metric::kGpuPowerWatts ? 0.8 * value : value;
+    };
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 33, some(kOnset + 15)), {})), std::vector<int32_t>());
+  const std::vector<MachineAlarm> alarms = DetectMachines(Job(16, 33, some(kSeconds)), {});
+  ASSERT_EQ(Accused(alarms), std::vector<int32_t>{5});
+  EXPECT_GE(alarms[0].alarm_ms, kStartMs + 1000 * (kOnset + 60));
+}
+
 }  // namespace
 }  // namespace lockstep
