@@ -261,8 +261,8 @@ PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t n
     pool.hard = pool.hard || (meaning.hard && meaning.weight >= kDeviating);
     if (counted == kPooledMetrics || meaning.weight < kCounted || !belongs(i)) continue;
     pool.onset_ms = std::min(pool.onset_ms, signs_[i].excursion.onset_ms);
-    // What a machine changed with the job shows in all that it does, and is one sign.
-    if (meaning.since_harm && since_harm) continue;
+    // What a machine changed with the job shows in all that it does, and is one sign; a little of it is chance.
+    if (meaning.since_harm && (since_harm || meaning.weight < kDeviating)) continue;
     since_harm = since_harm || meaning.since_harm;
     // One foreign process loads several of a host's resources at once: those are one sign.
     if (!meaning.hard && soft >= meaning.weight) continue;
