@@ -36,7 +36,7 @@ class JobActivity {
   static constexpr double kStanding = 0.6;  // of the usual mean
   static constexpr int64_t kStuckMs = 8000;
   static constexpr int64_t kPauseMs = 30'000;
-  static constexpr int64_t kSlowerMs = 4'000;
+  static constexpr int64_t kSlowerMs = 2'000;
   static constexpr double kLongestTickSeconds = 5;  // slower metrics come too late to tell
 
   // Median and mean over all machines of one activity metric or of GPU utilisation, for the tick that ended at

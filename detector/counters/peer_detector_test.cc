@@ -218,7 +218,7 @@ TEST(PeerDetectorTest, AmongHostsThatAreOftenLoadedALoadExplainsNothing) {
 
 TEST(PeerDetectorTest, ALoadThatEndedWhileTheJobStillSuffersExplainsNothing) {
   const auto passing = [](int host, int second, Metric metric, double value) {
-    const bool now = second >= kOnset - 14 && second < kOnset + 4;
+    const bool now = second >= kOnset - 14 && second < kOnset + 2;
     return host == 3 && metric == Metric::kHostCpuBusyRatio && now ? 4 * value : value;
   };
   EXPECT_EQ(Accused(DetectMachines(Job(16, 18, Slower(passing)), {})), std::vector<int32_t>());
