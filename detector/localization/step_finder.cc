@@ -13,6 +13,7 @@
 #include "detector/input.h"
 #include "detector/localization/order_statistics.h"
 #include "detector/localization/step_anchor.h"
+#include "detector/localization/usual_steps.h"
 
 namespace lockstep {
 namespace {
@@ -22,8 +23,6 @@ constexpr size_t kSampledLinks = 64;  // instances per channel that connect two 
 constexpr size_t kSampledRanks = 64;  // for the length of a step
 constexpr double kMinPresent = 0.5;   // share of ranks that a step at either end of the records needs
 constexpr int32_t kNoStep = std::numeric_limits<int32_t>::min();
-constexpr double kUsualDeviations = 6;
-constexpr double kUsualShare = 0.25;  // of the median, that a usual step may always be longer
 
 struct AnchorCall {
   int32_t family = -1;
@@ -279,7 +278,6 @@ class StepFinder {
 
   void Measure(int32_t lowest, StepTable* table) const {
     table->step_seconds.assign(static_cast<size_t>(table->steps), 0);
-    table->usual.assign(static_cast<size_t>(table->steps), 0);
     std::vector<std::vector<double>> lengths(static_cast<size_t>(table->steps));
     const size_t stride = std::max<size_t>(1, cuts_.size() / kSampledRanks);
     for (size_t rank = 0; rank < cuts_.size(); rank += stride) {
@@ -295,25 +293,11 @@ class StepFinder {
         lengths[static_cast<size_t>(step)].push_back(ToSeconds(TimeOf(last) - begin));
       }
     }
-    std::vector<double> known;
-    for (size_t step = 0; step < lengths.size(); ++step) {
-      if (lengths[step].empty()) continue;
-      table->step_seconds[step] = MedianInPlace(&lengths[step]);
-      known.push_back(table->step_seconds[step]);
-    }
-    MarkUsual(std::move(known), table);
-  }
-
-  static void MarkUsual(std::vector<double> known, StepTable* table) {
-    if (known.empty()) return;
-    const double median = MedianInPlace(&known);
-    const double spread = SigmaInPlace(&known, median);
-    const double limit = median + std::max(kUsualDeviations * spread, kUsualShare * median);
+    for (size_t step = 0; step < lengths.size(); ++step) table->step_seconds[step] = MedianInPlace(&lengths[step]);
+    table->usual = FindUsualSteps(table->step_seconds);
     std::vector<double> usual;
     for (size_t step = 0; step < table->step_seconds.size(); ++step) {
-      if (table->step_seconds[step] <= 0 || table->step_seconds[step] > limit) continue;
-      table->usual[step] = 1;
-      usual.push_back(table->step_seconds[step]);
+      if (table->usual[step] != 0) usual.push_back(table->step_seconds[step]);
     }
     table->usual_seconds = MedianInPlace(&usual);
     table->usual_spread_seconds = SigmaInPlace(&usual, table->usual_seconds);
