@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "absl/types/span.h"
 #include "detector/localization/order_statistics.h"
+#include "detector/structure/job_change.h"
 
 namespace lockstep {
 namespace {
@@ -13,6 +15,7 @@ constexpr double kErrorOfMedian = 1.2533;  // of a normal distribution: sqrt(pi 
 constexpr size_t kMaxNoiseRanks = 256;     // per class
 constexpr size_t kMinSpreadPeers = 8;      // fewer say nothing about how peers differ
 constexpr int kRounds = 3;
+constexpr double kSureShift = 6;   // standard errors of a change of level
 constexpr double kMinShare = 0.5;  // of the median excess, in a step that counts as slow
 
 struct Noise {
@@ -98,6 +101,20 @@ class Search {
     }
   }
 
+  // Median of the values, or of those on the higher side of a shift of their level that is beyond doubt. In place.
+  static double HigherLevel(std::vector<double>* values) {
+    const LevelShift shift = FindLevelShift(*values, static_cast<size_t>(kMinSuspectSteps));
+    if (shift.at > 0 && shift.significance >= kSureShift) {
+      const auto at = values->begin() + static_cast<std::ptrdiff_t>(shift.at);
+      if (shift.after > shift.before) {
+        values->erase(values->begin(), at);
+      } else {
+        values->erase(at, values->end());
+      }
+    }
+    return MedianInPlace(values);
+  }
+
   bool Convict(int32_t rank, const Noise& noise, Suspect* suspect) const {
     const absl::Span<const float> excess = profile_.Row(profile_.excess, static_cast<size_t>(rank));
     const double least = kMinShare * options_.min_cost * steps_.usual_seconds;
@@ -105,18 +122,18 @@ class Search {
     size_t first = 0, last = 0;
     double drift = std::max(least, detectable) / 2;
     std::vector<double> values;
-    double effect = 0;
     // The stretch of what is a suspect at all, then that of half of the effect: a rank that was a little slow before
-    // its fault began has its onset at the fault.
+    // its fault began has its onset at the fault, however long before and however few steps ago.
     for (int round = 0; round < kRounds; ++round) {
       if (!LargestStretch(excess, drift, &first, &last)) return false;
       Known(excess, first, last, &values);
       if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
-      effect = MedianInPlace(&values);
-      drift = std::max(drift, kMinShare * effect);
+      drift = std::max(drift, kMinShare * HigherLevel(&values));
     }
     std::vector<double> by_step, own;
     Known(excess, first, last, &by_step);
+    values = by_step;
+    const double effect = MedianInPlace(&values);
     Known(profile_.Row(profile_.shared, static_cast<size_t>(rank)), first, last, &own);
     const auto strong =
         std::count_if(by_step.begin(), by_step.end(), [effect](double value) { return value >= kMinShare * effect; });

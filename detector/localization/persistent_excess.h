@@ -1,7 +1,7 @@
 // Which ranks' own work is persistently above that of their peers, since when, and how surely.
 //
 // A rank is a suspect when over some stretch of steps (found by a cumulative sum, so that a fault that began in the
-// middle is seen from its onset on)
+// middle is seen from its onset on; of a stretch with two levels, the higher one)
 //   effect: the median excess is at least half of `min_cost` of the step time: less cannot cost enough,
 //   significance: it stands out of the noise so far that, over all ranks and stretches of the job, chance would make
 //     one such suspect in a thousand jobs. The noise is the larger of two: how a rank's excess varies from step to

@@ -1,0 +1,98 @@
+#include "detector/localization/persistent_excess.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/groups/roles.h"
+#include "detector/localization/own_profile.h"
+#include "detector/localization/step_finder.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kRanks = 32, kSteps = 20;
+constexpr float kWork = 1, kJitter = 0.002F;
+constexpr int32_t kRank = 9;
+
+// Peers with a second of own work in each step, all of which is usual.
+class PersistentExcessLevelTest : public ::testing::Test {
+ protected:
+  PersistentExcessLevelTest() {
+    steps_.usual_seconds = 1;
+    roles_.classes.emplace_back();
+    profile_.ranks = kRanks;
+    profile_.steps = kSteps;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      roles_.classes[0].push_back(static_cast<int32_t>(rank));
+      for (size_t step = 0; step < kSteps; ++step) {
+        profile_.excess.push_back(kJitter * static_cast<float>((rank * 7 + step * step * 5) % 5) - 2 * kJitter);
+        profile_.shared.push_back(kWork + profile_.excess.back());
+      }
+    }
+  }
+
+  void Slow(size_t first_step, size_t last_step, float excess) {
+    for (size_t step = first_step; step <= last_step; ++step) {
+      profile_.excess[kRank * kSteps + step] += excess;
+      profile_.shared[kRank * kSteps + step] += excess;
+    }
+  }
+
+  std::vector<Suspect> Find() const { return FindPersistentExcess(profile_, roles_, steps_, {}); }
+
+  JobRoles roles_;
+  OwnProfile profile_;
+  StepTable steps_;
+};
+
+TEST_F(PersistentExcessLevelTest, NobodyStandsOutOfNoise) { EXPECT_TRUE(Find().empty()); }
+
+TEST_F(PersistentExcessLevelTest, AFaultOfFourStepsIsDatedBehindManyStepsOfALittleSlowness) {
+  Slow(0, 15, 0.02F);
+  Slow(16, 19, 0.2F);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].rank, kRank);
+  EXPECT_EQ(suspects[0].first_step, 16);
+  EXPECT_EQ(suspects[0].last_step, 19);
+  EXPECT_NEAR(suspects[0].excess_seconds, 0.2, 0.01);
+  EXPECT_NEAR(suspects[0].before_seconds, 1.02, 0.01);
+}
+
+TEST_F(PersistentExcessLevelTest, AFaultThatIsOverIsDatedBeforeManyStepsOfALittleSlowness) {
+  Slow(0, 3, 0.2F);
+  Slow(4, 19, 0.02F);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 0);
+  EXPECT_EQ(suspects[0].last_step, 3);
+}
+
+TEST_F(PersistentExcessLevelTest, ALittleMoreOfTheSameIsOneStretch) {
+  Slow(0, 11, 0.1F);
+  Slow(12, 19, 0.14F);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 0);
+  EXPECT_EQ(suspects[0].last_step, 19);
+}
+
+TEST_F(PersistentExcessLevelTest, OneLateStepIsNoLevel) {
+  Slow(0, 19, 0.1F);
+  Slow(11, 11, 3);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 0);
+  EXPECT_EQ(suspects[0].last_step, 19);
+  EXPECT_NEAR(suspects[0].excess_seconds, 0.1, 0.01);
+}
+
+TEST_F(PersistentExcessLevelTest, ThreeStepsAccuseNobody) {
+  Slow(17, 19, 0.5F);
+  EXPECT_TRUE(Find().empty());
+}
+
+}  // namespace
+}  // namespace lockstep
