@@ -50,13 +50,16 @@ struct Ailment {
   std::vector<const SlowTransfers*> transfers;
   int32_t first_step = 0;
   int32_t last_step = 0;
+  int32_t earliest_step = 0;  // where records are lost beside it, it may be there all the same
+  int32_t latest_step = 0;
   double excess_seconds = 0;
 
   const Suspect* strongest() const { return cause == nullptr ? nullptr : &cause->suspects.front(); }
+  bool MayBeIn(int32_t step) const { return earliest_step <= step && step <= latest_step; }
 };
 
 void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
-  if (step < ailment.first_step || step > ailment.last_step) return;
+  if (!ailment.MayBeIn(step)) return;
   if (ailment.cause != nullptr) AddHealing(*ailment.cause, healing);
   for (const SlowTransfers* transfers : ailment.transfers) {
     for (const SlowChannel& slow : transfers->channels) {
@@ -77,6 +80,8 @@ class Gains {
       ailments_.push_back({.cause = &cause,
                            .first_step = strongest.first_step,
                            .last_step = strongest.last_step,
+                           .earliest_step = strongest.earliest_step(),
+                           .latest_step = strongest.latest_step(),
                            .excess_seconds = ExcessOf(strongest)});
     }
     for (const SlowTransfers& slow : transfers) Admit(slow);
@@ -127,6 +132,8 @@ class Gains {
       at = ailments_.size();
       ailments_.push_back({.first_step = slow.first_step,
                            .last_step = analysis_.steps.steps - 1,
+                           .earliest_step = slow.first_step,
+                           .latest_step = analysis_.steps.steps - 1,
                            .excess_seconds = slow.excess_seconds});
     }
     ailments_[at].transfers.push_back(&slow);
@@ -336,7 +343,7 @@ class Gains {
 
   size_t OthersIn(const Ailment& ailment, int32_t step) const {
     return static_cast<size_t>(std::count_if(ailments_.begin(), ailments_.end(), [&](const Ailment& other) {
-      return &other != &ailment && other.first_step <= step && step <= other.last_step;
+      return &other != &ailment && other.MayBeIn(step);
     }));
   }
 
@@ -354,7 +361,7 @@ class Gains {
     for (int32_t step = ailment.first_step; step < analysis_.steps.steps; ++step) {
       if (analysis_.steps.usual[static_cast<size_t>(step)] == 0) continue;
       ++since;
-      within += step <= ailment.last_step;
+      within += step <= ailment.latest_step;
     }
     return since == 0 ? 0 : ShareOfSteps(*ailment.cause) * within / since;
   }

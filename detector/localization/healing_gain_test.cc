@@ -24,7 +24,7 @@ constexpr double kForward = 0.04, kBucket = 0.02, kTransfer = 0.0005, kSlowFacto
 
 int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
-Trace Play() {
+Trace Play(const std::vector<int32_t>& slow_ranks) {
   Random random(1);
   TraceBuilder builder("job");
   std::vector<int32_t> handles;
@@ -38,7 +38,7 @@ Trace Play() {
   for (int32_t step = 0; step < kSteps; ++step) {
     double end = 0;
     for (size_t rank = 0; rank < kRanks; ++rank) {
-      const bool slow = rank == kSlowRank && step >= kOnset;
+      const bool slow = step >= kOnset && std::count(slow_ranks.begin(), slow_ranks.end(), rank) > 0;
       work[rank] = (slow ? kSlowFactor : 1) * (1 + 0.005 * random.Gaussian());
       called[rank] = now[rank] + kForward * work[rank];
     }
@@ -64,7 +64,7 @@ Trace Play() {
 }
 
 TEST(HealingGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
-  const Trace trace = Play();
+  const Trace trace = Play({kSlowRank});
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
   ASSERT_EQ(suspects.size(), 1u);
@@ -74,6 +74,24 @@ TEST(HealingGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
       GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {}, kMinCost).of_ranks;
   const double healthy = kForward + kBuckets * kBucket;
   EXPECT_NEAR(gains[0].seconds_per_step, (kSlowFactor - 1) * healthy, 0.1 * (kSlowFactor - 1) * healthy);
+}
+
+// Two ranks became slow at once, and the first three steps of it are lost of the second. It is slow in them all the
+// same: taken for healthy there, it would let the first one seem to cost nothing.
+TEST(HealingGainTest, WhatMayBeThereInLostStepsIsHealedWithTheOthers) {
+  constexpr int32_t kLost = 3;
+  const Trace trace = Play({kSlowRank, kSlowRank + 3});
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
+  ASSERT_EQ(suspects.size(), 2u);
+  suspects[1].first_step += kLost;
+  suspects[1].unknown_before = kLost;
+  const std::vector<HealingGain> gains =
+      GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {}, kMinCost).of_ranks;
+  const double healthy = kForward + kBuckets * kBucket;
+  for (const HealingGain& gain : gains) {
+    EXPECT_NEAR(gain.seconds_per_step, (kSlowFactor - 1) * healthy, 0.15 * (kSlowFactor - 1) * healthy);
+  }
 }
 
 // Two ranks on two hosts that meet once per step. The first is slow by 20 ms; in two of three steps the second loads

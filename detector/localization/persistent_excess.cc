@@ -101,6 +101,15 @@ class Search {
     }
   }
 
+  // Usual steps next to `step`, in one direction, of which nothing is known.
+  int32_t UnknownBeside(absl::Span<const float> excess, size_t step, int direction) const {
+    int32_t count = 0;
+    for (auto at = static_cast<int64_t>(step) + direction; at >= 0 && at < steps_.steps; at += direction, ++count) {
+      if (steps_.usual[static_cast<size_t>(at)] == 0 || !std::isnan(excess[static_cast<size_t>(at)])) break;
+    }
+    return count;
+  }
+
   // Median of the values, or of those on the higher side of a shift of their level that is beyond doubt. In place.
   static double HigherLevel(std::vector<double>* values) {
     const LevelShift shift = FindLevelShift(*values, static_cast<size_t>(kMinSuspectSteps));
@@ -143,6 +152,8 @@ class Search {
     suspect->first_step = static_cast<int32_t>(first);
     suspect->last_step = static_cast<int32_t>(last);
     suspect->steps = static_cast<int32_t>(by_step.size());
+    suspect->unknown_before = UnknownBeside(excess, first, -1);
+    suspect->unknown_after = UnknownBeside(excess, last, 1);
     suspect->excess_seconds = effect;
     suspect->own_seconds = MedianInPlace(&own);
     if (first > 0) Known(profile_.Row(profile_.shared, static_cast<size_t>(rank)), 0, first - 1, &own);

@@ -39,13 +39,20 @@ struct Suspect {
   int32_t rank = -1;  // rank index
   int32_t first_step = 0;
   int32_t last_step = 0;
-  int32_t steps = 0;          // known ones in between
+  int32_t steps = 0;  // known ones in between
+  // Usual steps right before and behind of which the rank's records are lost: nobody knows whether it was slow in them.
+  int32_t unknown_before = 0;
+  int32_t unknown_after = 0;
   double excess_seconds = 0;  // median per step
   double own_seconds = 0;     // median per step
   double before_seconds = 0;  // the same before the stretch; 0 = fewer than kMinPastSteps steps are known
   double significance = 0;    // standard errors
   double share_of_steps = 0;  // with at least half of the excess
   int32_t peers = 0;
+
+  // In which it may have been slow.
+  int32_t earliest_step() const { return first_step - unknown_before; }
+  int32_t latest_step() const { return last_step + unknown_after; }
 };
 
 // By falling excess.

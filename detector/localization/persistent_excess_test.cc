@@ -1,5 +1,6 @@
 #include "detector/localization/persistent_excess.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,6 +21,8 @@ constexpr int32_t kRank = 9;
 class PersistentExcessLevelTest : public ::testing::Test {
  protected:
   PersistentExcessLevelTest() {
+    steps_.steps = kSteps;
+    steps_.usual.assign(kSteps, 1);
     steps_.usual_seconds = 1;
     roles_.classes.emplace_back();
     profile_.ranks = kRanks;
@@ -38,6 +41,10 @@ class PersistentExcessLevelTest : public ::testing::Test {
       profile_.excess[kRank * kSteps + step] += excess;
       profile_.shared[kRank * kSteps + step] += excess;
     }
+  }
+
+  void Lose(size_t step) {
+    profile_.excess[kRank * kSteps + step] = profile_.shared[kRank * kSteps + step] = std::nanf("");
   }
 
   std::vector<Suspect> Find() const { return FindPersistentExcess(profile_, roles_, steps_, {}); }
@@ -87,6 +94,26 @@ TEST_F(PersistentExcessLevelTest, OneLateStepIsNoLevel) {
   EXPECT_EQ(suspects[0].first_step, 0);
   EXPECT_EQ(suspects[0].last_step, 19);
   EXPECT_NEAR(suspects[0].excess_seconds, 0.1, 0.01);
+}
+
+TEST_F(PersistentExcessLevelTest, StepsThatAreLostBesideAFaultMayBelongToIt) {
+  Slow(8, 17, 0.2F);
+  for (const size_t step : {6, 7, 18, 19}) Lose(step);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_EQ(suspects[0].last_step, 17);
+  EXPECT_EQ(suspects[0].earliest_step(), 6);
+  EXPECT_EQ(suspects[0].latest_step(), 19);
+}
+
+TEST_F(PersistentExcessLevelTest, AnUnusualStepBeforeAFaultIsNotLost) {
+  Slow(8, 19, 0.2F);
+  Lose(7);
+  steps_.usual[7] = 0;
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].earliest_step(), 8);
 }
 
 TEST_F(PersistentExcessLevelTest, ThreeStepsAccuseNobody) {

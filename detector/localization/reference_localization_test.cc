@@ -335,6 +335,7 @@ OwnProfile RandomProfile(Random& random, JobRoles* roles, StepTable* steps) {
     }
   }
   steps->steps = static_cast<int32_t>(profile.steps);
+  steps->usual.assign(profile.steps, 1);
   steps->usual_seconds = 1;
   return profile;
 }

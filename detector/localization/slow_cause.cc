@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -119,7 +118,10 @@ void Classify(const JobRoles& roles, const OwnProfile& profile, const std::vecto
 }  // namespace
 
 bool AreOfOneEvent(const SlowCause& a, const SlowCause& b) {
-  return a.kind == b.kind && std::abs(a.suspects.front().first_step - b.suspects.front().first_step) <= kSameOnsetSteps;
+  const Suspect& first = a.suspects.front();
+  const Suspect& second = b.suspects.front();
+  return a.kind == b.kind && first.earliest_step() <= second.first_step + kSameOnsetSteps &&
+         second.earliest_step() <= first.first_step + kSameOnsetSteps;
 }
 
 std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,

@@ -37,7 +37,7 @@ struct SlowCause {
 // Onsets so close are one: either is known to a step.
 inline constexpr int32_t kSameOnsetSteps = 1;
 
-// Of one kind, since the same step.
+// Of one kind, since the same step, for all that is known of lost records.
 bool AreOfOneEvent(const SlowCause& a, const SlowCause& b);
 
 std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,

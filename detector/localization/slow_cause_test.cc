@@ -107,5 +107,15 @@ TEST_F(SlowCauseTest, SingleRanksBringNobodyElse) {
   EXPECT_EQ(causes[0].suspects.size(), 1u);
 }
 
+TEST_F(SlowCauseTest, OnsetsThatLostRecordsMayHideAreOfOneEvent) {
+  SlowCause early{.suspects = {SuspectOf(0)}};
+  SlowCause late{.suspects = {SuspectOf(4)}};
+  late.suspects[0].first_step += 3;
+  EXPECT_FALSE(AreOfOneEvent(early, late));
+  late.suspects[0].unknown_before = 2;
+  EXPECT_TRUE(AreOfOneEvent(early, late));
+  EXPECT_TRUE(AreOfOneEvent(late, early));
+}
+
 }  // namespace
 }  // namespace lockstep
