@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "detector/localization/slow_transfers.h"
 #include "detector/localization/trace_analysis.h"
 #include "detector/localization/wait_echo.h"
+#include "detector/progress/trace_frontier.h"
 #include "detector/progress/trace_hang_verdict.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/step_profile.h"
@@ -101,16 +103,24 @@ void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const
 void AddSlowness(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places, const DiagnosisOptions& options,
                  JobReport* report) {
   const Trace& trace = *analysis.trace;
-  const TransferTable table = MeasureTransfers(trace, analysis.matched, analysis.roles, analysis.steps);
-  std::vector<SlowLink> links = FindSlowLinks(trace, table, analysis.steps);
+  TransferTable table;
+  std::vector<SlowLink> links;
+  std::vector<Suspect> suspects;
+  RunPieces(options.executor, 2, [&](size_t piece) {
+    if (piece == 0) {
+      table = MeasureTransfers(trace, analysis.matched, analysis.roles, analysis.steps);
+      links = FindSlowLinks(trace, table, analysis.steps);
+    } else {
+      PersistenceOptions persistence;
+      persistence.min_cost = options.min_cost;
+      suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+    }
+  });
   std::vector<SlowTransfers> transfers;
   for (const SlowLink& link : links) transfers.push_back(link.transfers);
-  PersistenceOptions persistence;
-  persistence.min_cost = options.min_cost;
-  std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
   DropWaitEchoes(trace, analysis.matched, transfers, &suspects);
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
-  const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost);
+  const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < links.size(); ++i) {
     TellCost(gains.of_transfers[i], &links[i].verdict);
     if (links[i].verdict.cost.slowdown_fraction >= options.min_cost) {
@@ -181,12 +191,20 @@ PlaceTable AllPlaces(const JobEvidence& evidence, const DiagnosisOptions& option
 
 JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options) {
   JobReport report;
-  const TraceAnalysis analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign);
+  TraceAnalysis analysis;
+  std::optional<TraceFrontier> frontier;
+  RunPieces(options.executor, 2, [&](size_t piece) {
+    if (piece == 0) {
+      analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign, options.executor);
+    } else {
+      frontier.emplace(evidence.trace);
+    }
+  });
   Describe(evidence, analysis, &report);
   const StepProfile profile = StructuralProfile(analysis);
   const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, profile.places, which); };
   std::vector<Verdict> structural = FindStructural(profile, gain, options.min_cost);
-  TraceHangFindings hangs = FindTraceHangs(evidence.trace, evidence.events, HasPassingStalls(structural));
+  TraceHangFindings hangs = FindTraceHangs(*frontier, evidence.events, HasPassingStalls(structural));
   report.verdicts = std::move(hangs.verdicts);
   const bool hung = !report.verdicts.empty();
   for (Verdict& verdict : structural) {

@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_DETECTOR_DIAGNOSIS_H_
 #define LOCKSTEP_DETECTOR_DIAGNOSIS_H_
 
+#include "base/executor.h"
 #include "detector/job_evidence.h"
 #include "detector/job_report.h"
 #include "detector/places/place_table.h"
@@ -18,6 +19,9 @@ struct DiagnosisOptions {
   // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
   // Counts more than the places in the evidence.
   PlaceTable places;
+  // Runs what can run at the same time; the report does not depend on it. Not owned; nullptr = the caller's thread
+  // alone.
+  Executor* executor = nullptr;
   // Breaks the engine: the earliest rank counts as the latest. For tests of the evaluation, which has to notice.
   bool sabotage_lateness_sign = false;
 };

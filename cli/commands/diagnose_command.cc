@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/thread_executor.h"
 #include "cli/inputs/input_files.h"
 #include "cli/inputs/input_format.h"
 #include "cli/render/json.h"
@@ -35,6 +37,7 @@ namespace lockstep {
 namespace {
 
 constexpr uint64_t kBytesPerProgressLine = uint64_t{16} << 20;
+constexpr unsigned kMostThreads = 8;  // beyond it the parts that cannot be divided take all of the time
 constexpr char kEraseLine[] = "\r\x1b[K";
 
 // Hosts that no file named are nobody's names.
@@ -91,6 +94,8 @@ class DiagnoseCommand final : public Command {
     for (const UnreadableInput& input : inputs.unreadable) {
       context.err << "lockstep: " << Printable(input.path) << ": " << Printable(input.error) << "\n";
     }
+    ThreadExecutor executor(std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads));
+    options.executor = &executor;
     std::vector<JobReport> reports;
     for (JobInput& job : inputs.jobs) reports.push_back(Judge(context, job, options));
     Print(context, inputs.unreadable, reports);

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/executor.h"
 #include "base/status_macros.h"
+#include "base/thread_executor.h"
 #include "cli/commands/evaluation.h"
 #include "cli/render/json.h"
 #include "cli/render/suite_text.h"
@@ -26,16 +28,20 @@
 namespace lockstep {
 namespace {
 
-JobReport Ask(const JobEvidence& evidence) { return Diagnose(evidence, DiagnosisOptions()); }
+Engine EngineOn(Executor* executor) {
+  return [executor](const JobEvidence& evidence) { return Diagnose(evidence, {.executor = executor}); };
+}
 
 SuiteSummary RunOne(const Suite& suite, const EvalArguments& arguments, CommandContext& context) {
   const int32_t episodes = EpisodesOf(suite, arguments);
   RunOptions options;
   options.baselines = !arguments.no_baselines;
+  // Threads that do not have episodes of their own share the work on one.
+  ThreadExecutor executor(suite.one_at_a_time ? arguments.threads : 1);
   std::vector<EpisodeOutcome> outcomes;
   WithProgress(suite.name, episodes, context, [&](const std::function<void(int32_t)>& progress) {
-    outcomes = RunSuite(suite, FirstNumber(arguments), episodes, static_cast<int32_t>(arguments.threads), Ask, options,
-                        context.clock, progress);
+    outcomes = RunSuite(suite, FirstNumber(arguments), episodes, static_cast<int32_t>(arguments.threads),
+                        EngineOn(&executor), options, context.clock, progress);
   });
   return Summarize(suite, outcomes);
 }
@@ -43,7 +49,9 @@ SuiteSummary RunOne(const Suite& suite, const EvalArguments& arguments, CommandC
 ExitCode ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
   const Suite& suite = *FindSuite(arguments.suite);
   const EpisodePlan plan = PlanOf(suite, arguments.episode);
-  const EpisodeOutcome outcome = RunEpisode(suite, arguments.episode, Ask, {}, context.clock);
+  ThreadExecutor executor(arguments.threads);
+  const Engine engine = EngineOn(&executor);
+  const EpisodeOutcome outcome = RunEpisode(suite, arguments.episode, engine, {}, context.clock);
   context.out << "simulated: " << outcome.description << "\n";
   const Episode episode = SimulatePlan(plan);
   for (const TrueCause& cause : episode.truth.causes) {
@@ -56,7 +64,7 @@ ExitCode ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
     context.out << "; not to be told from: " << absl::StrJoin(cause.indistinguishable_hosts, ",") << "\n";
   }
   context.out << "true state: " << Name(episode.truth.state) << "\n";
-  const JobReport report = Ask(episode.evidence);
+  const JobReport report = engine(episode.evidence);
   context.out << "state: " << Name(report.state) << ", " << report.steps << " steps of " << report.step_seconds_median
               << " s, diagnosed in " << static_cast<double>(outcome.diagnose_ns) / kNanosPerSecond << " s\n";
   for (const Verdict& verdict : report.verdicts) context.out << ToJsonLine(verdict) << "\n";

@@ -31,7 +31,8 @@ class EvalCommand final : public Command {
             {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
             {"--skip", "leave out that many episodes of each suite first", &arguments_.skip},
             {"--quick", "few episodes of each suite", &arguments_.quick},
-            {"--threads", "episodes at the same time; large suites run one at a time anyway", &arguments_.threads},
+            {"--threads", "episodes at the same time; those of large suites run one by one, each on all threads",
+             &arguments_.threads},
             {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
             {"--no-baselines", "leave the other methods out", &arguments_.no_baselines}};
   }

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "detector/localization/healed_step.h"
 #include "detector/localization/order_statistics.h"
 #include "detector/localization/sampled_mean.h"
 #include "detector/localization/step_replay.h"
@@ -16,65 +17,24 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kRunsPerStep = 2;   // preparing it, then as recorded beside all healed
-constexpr size_t kRunsPerCause = 1;  // alone healed beside all others healed
+constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all healed
+constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealStep
+constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
 
-// What a healthy rank would need less. Where collectives run beside the work, peers that wait in them seem to work less
-// than they do; but before the onset nobody waited, and the rank itself needed what it needs.
-double ExcessOf(const Suspect& suspect) {
-  if (suspect.before_seconds <= 0) return suspect.excess_seconds;
-  return std::clamp(suspect.own_seconds - suspect.before_seconds, 0.0, suspect.excess_seconds);
-}
-
-void AddHealing(const SlowCause& cause, Healing* healing) {
-  for (const Suspect& suspect : cause.suspects) {
-    Healing::OwnTime own{.rank = suspect.rank};
-    if (cause.kind == SlowKind::kInput) {
-      own.largest_less = static_cast<float>(ExcessOf(suspect));
-    } else {
-      const double healthy = 1 - ExcessOf(suspect) / std::max(suspect.own_seconds, 1e-9);
-      own.scale = static_cast<float>(std::clamp(healthy, 0.0, 1.0));
-    }
-    healing->own.push_back(own);
-  }
-}
-
-// What is healed together: a cause among the ranks, slow transfers, or one of either that are the same.
-struct Ailment {
-  const SlowCause* cause = nullptr;
-  std::vector<const SlowTransfers*> transfers;
-  int32_t first_step = 0;
-  int32_t last_step = 0;
-  int32_t earliest_step = 0;  // where records are lost beside it, it may be there all the same
-  int32_t latest_step = 0;
-  double excess_seconds = 0;
-
-  const Suspect* strongest() const { return cause == nullptr ? nullptr : &cause->suspects.front(); }
-  bool MayBeIn(int32_t step) const { return earliest_step <= step && step <= latest_step; }
-};
-
-void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
-  if (!ailment.MayBeIn(step)) return;
-  if (ailment.cause != nullptr) AddHealing(*ailment.cause, healing);
-  for (const SlowTransfers* transfers : ailment.transfers) {
-    for (const SlowChannel& slow : transfers->channels) {
-      if (slow.first_step > step) continue;
-      healing->channels.push_back(
-          {.channel = slow.channel, .scale = static_cast<float>(1 / std::max(1.0, slow.ratio))});
-    }
-  }
-}
-
 class Gains {
  public:
   Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-        const std::vector<SlowTransfers>& transfers, double min_cost)
-      : analysis_(analysis), causes_(causes), min_cost_(min_cost), replay_(analysis) {
+        const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor)
+      : analysis_(analysis),
+        causes_(causes),
+        min_cost_(min_cost),
+        executor_(executor),
+        operations_per_step_(analysis.trace->operations.size() / std::max<size_t>(1, analysis.profile.steps)) {
     for (const SlowCause& cause : causes) {
       const Suspect& strongest = cause.suspects.front();
       ailments_.push_back({.cause = &cause,
@@ -85,6 +45,8 @@ class Gains {
                            .excess_seconds = ExcessOf(strongest)});
     }
     for (const SlowTransfers& slow : transfers) Admit(slow);
+    const size_t at_once = kMostAtOnceOperations / std::max<size_t>(1, operations_per_step_);
+    for (size_t i = 0; i < std::clamp<size_t>(at_once, 1, LanesOf(executor)); ++i) replays_.emplace_back(analysis);
   }
 
   HealingGains Run() {
@@ -94,7 +56,12 @@ class Gains {
       account.eligible = steps.size();
       for (const size_t place : SpreadOrder(steps.size(), kMaxReplayedSteps)) account.steps.push_back(steps[place]);
     }
-    for (int32_t step = NextStep(); step >= 0; step = NextStep()) Replay(step);
+    for (std::vector<int32_t> next = NextSteps(); !next.empty(); next = NextSteps()) {
+      std::vector<HealedStep> healed(next.size());
+      RunPieces(executor_, next.size(), [&](size_t i) { healed[i] = Replay(next[i], &replays_[i]); });
+      // What one step tells may settle what the others were replayed for: then they are as if they had not been.
+      for (size_t i = 0; i < next.size() && NextStep(replayed_) == next[i]; ++i) Add(healed[i]);
+    }
     std::vector<HealingGain> gains;
     for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i));
     for (const std::vector<size_t>& event : Events()) TellEvent(event, &gains);
@@ -110,20 +77,26 @@ class Gains {
   struct Account {
     std::vector<int32_t> steps;  // in which it is to be replayed, in this order
     size_t eligible = 0;         // as many would do
-    size_t tried = 0;
-    SampledMean shares;        // of the step that it costs; of those steps of which the records hang together
-    double recorded = 0;       // how long they took
-    double alone = 0;          // what healing it alone gives back
-    double others_healed = 0;  // how long they take with all others healed
-    double last = 0;           // what healing it gives back then
-    double path = 0;           // shares of the way back from the end
-    double most_hidden = 0;    // share of the meetings, in the worst of the steps
-    bool estimated = false;    // not replayed by itself
-    bool faithful = false;     // of steps that took as long in the replay as in the records: others only without such
+    SampledMean shares;          // of the step that it costs; of those steps of which the records hang together
+    double recorded = 0;         // how long they took
+    double alone = 0;            // what healing it alone gives back
+    double others_healed = 0;    // how long they take with all others healed
+    double last = 0;             // what healing it gives back then
+    double path = 0;             // shares of the way back from the end
+    double most_hidden = 0;      // share of the meetings, in the worst of the steps
+    bool estimated = false;      // not replayed by itself
+    bool faithful = false;       // of steps that took as long in the replay as in the records: others only without such
 
     // With the first faithful replay.
-    void Restart() { *this = {.steps = std::move(steps), .eligible = eligible, .tried = tried, .faithful = true}; }
+    void Restart() { *this = {.steps = std::move(steps), .eligible = eligible, .faithful = true}; }
+
+    bool Has(int32_t step) const { return std::find(steps.begin(), steps.end(), step) != steps.end(); }
+    size_t Tried(const std::set<int32_t>& replayed) const {
+      return static_cast<size_t>(
+          std::count_if(steps.begin(), steps.end(), [&](int32_t step) { return replayed.contains(step); }));
+    }
   };
+
   // With the slow rank to whose NIC they belong, or by themselves.
   void Admit(const SlowTransfers& slow) {
     size_t at = 0;
@@ -147,78 +120,99 @@ class Gains {
            std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
   }
 
-  // Of the causes that are there in this step. `left_out` rises.
-  Healing HealingOfAllBut(const std::vector<size_t>& left_out, int32_t step) const {
-    Healing healing;
-    for (size_t i = 0; i < ailments_.size(); ++i) {
-      if (!std::binary_search(left_out.begin(), left_out.end(), i)) AddHealing(ailments_[i], step, &healing);
-    }
-    return healing;
-  }
-
   bool Settled(size_t number) const {
     const Account& account = accounts_[number];
     const double affected = AffectedShare(ailments_[number]);
-    return account.tried == account.steps.size() ||
-           account.shares.Settled(affected > 0 ? min_cost_ / affected : 1, account.eligible);
+    return account.shares.Settled(affected > 0 ? min_cost_ / affected : 1, account.eligible);
   }
 
-  // The next step of the ailment that was replayed least, of those that are not settled; -1 = all that can be afforded
-  // are done.
-  int32_t NextStep() const {
-    size_t least = accounts_.size();
+  // When these are replayed: the next step of the ailment that was replayed least, of those that are not settled; -1 =
+  // all that can be afforded are done.
+  int32_t NextStep(const std::set<int32_t>& replayed) const {
+    size_t next = accounts_.size(), least = 0;
     for (size_t i = 0; i < accounts_.size(); ++i) {
-      if (!Settled(i) && (least == accounts_.size() || accounts_[i].tried < accounts_[least].tried)) least = i;
+      const size_t tried = accounts_[i].Tried(replayed);
+      if (tried == accounts_[i].steps.size() || Settled(i)) continue;
+      if (next < accounts_.size() && tried >= least) continue;
+      next = i;
+      least = tried;
     }
-    if (least == accounts_.size()) return -1;
-    const size_t needed = (kRunsPerStep + (ailments_.size() > 1 ? kRunsPerCause : 0)) * replay_.operations();
-    if (accounts_[least].tried > 0 && spent_ + needed > kMaxRepeatedOperations) return -1;
-    const std::vector<int32_t>& steps = accounts_[least].steps;
-    return *std::find_if(steps.begin(), steps.end(), [&](int32_t step) { return !replayed_.contains(step); });
+    if (next == accounts_.size()) return -1;
+    const size_t needed = (kRunsPerStep + (ailments_.size() > 1 ? kRunsPerCause : 0)) * latest_operations_;
+    if (least > 0 && spent_ + needed > kMaxRepeatedOperations) return -1;
+    const std::vector<int32_t>& steps = accounts_[next].steps;
+    return *std::find_if(steps.begin(), steps.end(), [&](int32_t step) { return !replayed.contains(step); });
   }
 
-  // With all ailments that are not settled and have it among their steps.
-  void Replay(int32_t step) {
-    replayed_.insert(step);
-    replay_.Load(step);
-    spent_ += kRunsPerStep * replay_.operations();
-    const auto [recorded, all_healed] = replay_.RunBoth({}, HealingOfAllBut({}, step));
-    const double length = analysis_.steps.step_seconds[static_cast<size_t>(step)];
-    const bool faithful = std::abs(recorded - length) <= kMaxUnlike * length;
-    const std::vector<StepReplay::Link> path = replay_.CriticalPath();
+  // The next step, and those that will follow if it settles nothing: as many as can be replayed at once, while what
+  // they need is far from the limit, so that they are replayed as if one had waited for the other.
+  std::vector<int32_t> NextSteps() const {
+    const size_t needed = (kRunsPerStep + kRunsPerCause * ailments_.size()) * replays_.size() * operations_per_step_;
+    const size_t most = spent_ + 2 * needed > kMaxReplayedOperations ? 1 : replays_.size();
+    std::vector<int32_t> next;
+    std::set<int32_t> replayed = replayed_;
+    for (int32_t step = NextStep(replayed); step >= 0 && next.size() < most; step = NextStep(replayed)) {
+      next.push_back(step);
+      replayed.insert(step);
+    }
+    return next;
+  }
+
+  bool IsFaithful(const HealedStep& healed) const {
+    const double length = analysis_.steps.step_seconds[static_cast<size_t>(healed.step)];
+    return std::abs(healed.recorded - length) <= kMaxUnlike * length;
+  }
+
+  // Whether the step tells something of the ailment that is still to be known.
+  bool IsFor(size_t number, const HealedStep& healed) const {
+    const Account& account = accounts_[number];
+    return healed.recorded > 0 && account.Has(healed.step) && !Settled(number) &&
+           (!account.faithful || IsFaithful(healed));
+  }
+
+  HealedStep Replay(int32_t step, StepReplay* replay) const {
+    HealedStep healed = HealStep(ailments_, step, replay);
+    size_t spent = spent_ + kRunsPerStep * healed.operations;
+    for (size_t i = 0; i < ailments_.size() && ailments_.size() > 1; ++i) {
+      if (!IsFor(i, healed)) continue;
+      spent += kRunsPerCause * healed.operations;
+      if (spent > kMaxReplayedOperations) break;
+      healed.of_ailment[i] = HealOne(ailments_, i, replay);
+    }
+    return healed;
+  }
+
+  void Add(const HealedStep& healed) {
+    spent_ += kRunsPerStep * healed.operations;
     for (size_t i = 0; i < ailments_.size(); ++i) {
+      if (!IsFor(i, healed)) continue;
       Account& account = accounts_[i];
-      if (std::find(account.steps.begin(), account.steps.end(), step) == account.steps.end()) continue;
-      const bool settled = Settled(i);
-      ++account.tried;
-      if (settled || recorded <= 0 || (account.faithful && !faithful)) continue;
-      if (faithful && !account.faithful) account.Restart();
-      if (ailments_[i].cause != nullptr) account.path += PathShare(path, *ailments_[i].cause);
-      account.most_hidden = std::max(account.most_hidden, replay_.hidden_share());
-      Heal(i, recorded, all_healed, &account);
+      if (IsFaithful(healed) && !account.faithful) account.Restart();
+      if (ailments_[i].cause != nullptr) account.path += PathShare(healed.path, *ailments_[i].cause);
+      account.most_hidden = std::max(account.most_hidden, healed.hidden_share);
+      AddLengths(i, healed, &account);
     }
+    latest_operations_ = healed.operations;
+    replayed_.insert(healed.step);
   }
 
-  void Heal(size_t number, double recorded, double all_healed, Account* account) {
-    const size_t needed = kRunsPerCause * replay_.operations();
-    double alone = recorded - all_healed, others_healed = recorded, last = 0;
+  void AddLengths(size_t number, const HealedStep& healed, Account* account) {
+    const size_t needed = kRunsPerCause * healed.operations;
+    double alone = healed.recorded - healed.all_healed, others_healed = healed.recorded, last = 0;
     if (ailments_.size() > 1 && spent_ + needed > kMaxReplayedOperations) {
       account->estimated = true;
       alone = std::min(ailments_[number].excess_seconds, alone);
     } else if (ailments_.size() > 1) {
       spent_ += needed;
-      Healing healing;
-      AddHealing(ailments_[number], replay_.step(), &healing);
-      const auto lengths = replay_.RunBoth(healing, HealingOfAllBut({number}, replay_.step()));
-      alone = recorded - lengths.first;
-      others_healed = lengths.second;
-      last = others_healed - all_healed;
+      alone = healed.recorded - healed.of_ailment[number].alone;
+      others_healed = healed.of_ailment[number].others;
+      last = others_healed - healed.all_healed;
     }
-    account->recorded += recorded;
+    account->recorded += healed.recorded;
     account->alone += alone;
     account->others_healed += others_healed;
     account->last += last;
-    account->shares.Add(std::max(alone / recorded, others_healed > 0 ? last / others_healed : 0));
+    account->shares.Add(std::max(alone / healed.recorded, others_healed > 0 ? last / others_healed : 0));
   }
 
   HealingGain GainOf(size_t number) const {
@@ -275,12 +269,15 @@ class Gains {
     std::copy_if(event.begin(), event.end(), std::back_inserter(cheap),
                  [&](size_t i) { return (*gains)[i].slowdown() < min_cost_; });
     const std::vector<int32_t>& steps = accounts_[event.front()].steps;
-    const size_t needed = kRunsPerStep * replay_.operations();
+    const size_t needed = kRunsPerStep * latest_operations_;
     if (cheap.empty() || steps.empty() || spent_ + needed > kMaxReplayedOperations) return;
     spent_ += needed;
-    if (replay_.step() != steps.front()) replay_.Load(steps.front());
+    const int32_t step = steps.front();
+    StepReplay& replay = replays_.front();
+    if (replay.step() != step) replay.Load(step);
     const auto [with_them, all_healed] =
-        replay_.RunBoth(HealingOfAllBut(cheap, steps.front()), HealingOfAllBut({}, steps.front()));
+        replay.RunBoth(HealingOfAllBut(ailments_, cheap, step), HealingOfAllBut(ailments_, {}, step));
+    latest_operations_ = replay.operations();
     if (with_them <= 0) return;
     for (const size_t i : cheap) {
       (*gains)[i].event_causes = event.size();
@@ -376,19 +373,22 @@ class Gains {
   const TraceAnalysis& analysis_;
   const std::vector<SlowCause>& causes_;
   const double min_cost_;
+  Executor* const executor_;
+  const size_t operations_per_step_;
   std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
   std::vector<size_t> ailment_of_transfers_;
   std::vector<Account> accounts_;
-  std::set<int32_t> replayed_;  // steps
-  StepReplay replay_;
+  std::set<int32_t> replayed_;       // steps
+  std::vector<StepReplay> replays_;  // as many as run at once
+  size_t latest_operations_ = 0;     // of the step that was replayed last
   size_t spent_ = 0;
 };
 
 }  // namespace
 
 HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                     const std::vector<SlowTransfers>& transfers, double min_cost) {
-  return Gains(analysis, causes, transfers, min_cost).Run();
+                     const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor) {
+  return Gains(analysis, causes, transfers, min_cost, executor).Run();
 }
 
 }  // namespace lockstep

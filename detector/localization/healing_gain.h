@@ -15,7 +15,8 @@
 // lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are lost the
 // replay of a step may take far longer than the step did, or far less: such are left out if others agree. Replays are
 // bounded by kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own
-// excess, at most what healing all together gives back. Pure.
+// excess, at most what healing all together gives back.
+// An executor replays several steps at the same time, where they are small enough: the same answer, sooner. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/executor.h"
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_transfers.h"
 #include "detector/localization/trace_analysis.h"
@@ -62,7 +64,7 @@ struct HealingGains {
 };
 
 HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                     const std::vector<SlowTransfers>& transfers, double min_cost);
+                     const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

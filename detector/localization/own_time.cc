@@ -20,6 +20,7 @@ constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of 
 constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
 constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
 constexpr size_t kMinSamples = 4;      // steps
+constexpr size_t kPiecesPerLane = 4;   // of the ranks: some take longer than others
 constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
@@ -356,17 +357,21 @@ class LostRecords {
 }  // namespace
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps) {
+                         const StepTable& steps, Executor* executor) {
   OwnTimes times;
   times.order = DependencyLearner(trace, roles, steps).Run();
   times.before.assign(trace.operations.size(), {});
-  Sweep sweep(trace, roles, times.order);
-  LostRecords lost(trace, matched);
-  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    sweep.Run(trace.first_operation[rank], trace.first_operation[rank + 1],
-              times.before.data() + trace.first_operation[rank]);
-    lost.Forget(rank, &times.before);
-  }
+  const size_t ranks = trace.ranks.size();
+  const size_t pieces = std::min(ranks, LanesOf(executor) == 1 ? 1 : kPiecesPerLane * LanesOf(executor));
+  RunPieces(executor, pieces, [&](size_t piece) {
+    Sweep sweep(trace, roles, times.order);
+    LostRecords lost(trace, matched);
+    for (size_t rank = piece * ranks / pieces; rank < (piece + 1) * ranks / pieces; ++rank) {
+      sweep.Run(trace.first_operation[rank], trace.first_operation[rank + 1],
+                times.before.data() + trace.first_operation[rank]);
+      lost.Forget(rank, &times.before);
+    }
+  });
   return times;
 }
 

@@ -14,7 +14,8 @@
 // Where sequence numbers show that a record is lost, the interval that most likely holds it is unknown.
 //
 // Times inside operations are left out whatever they are, waits or transfers: a victim's own time is not longer than
-// its peers'. Clocks of different hosts never meet. Cost O(operations), memory 12 bytes per operation. Pure.
+// its peers'. Clocks of different hosts never meet. Cost O(operations), memory 12 bytes per operation. Ranks are worked
+// through at the same time where there is an executor. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_OWN_TIME_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_OWN_TIME_H_
@@ -24,6 +25,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/executor.h"
 #include "detector/groups/roles.h"
 #include "detector/localization/step_finder.h"
 #include "detector/trace/operation_instances.h"
@@ -64,7 +66,7 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
 }
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps);
+                         const StepTable& steps, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

@@ -73,14 +73,14 @@ std::vector<double> PausesOf(const TraceAnalysis& analysis) {
 
 }  // namespace
 
-TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness) {
+TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* executor) {
   TraceAnalysis analysis;
   analysis.trace = &trace;
   analysis.matched = MatchOperations(trace);
   analysis.roles = InferRoles(trace, analysis.matched);
   analysis.steps = FindSteps(trace, analysis.matched, analysis.roles);
   analysis.whole_steps = FindWholeSteps(trace, analysis.matched, analysis.steps);
-  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps);
+  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, executor);
   analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times);
   if (flip_lateness) {
     for (float& excess : analysis.profile.excess) excess = -excess;

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "base/executor.h"
 #include "detector/groups/roles.h"
 #include "detector/localization/own_profile.h"
 #include "detector/localization/own_time.h"
@@ -29,7 +30,7 @@ struct TraceAnalysis {
 
 // `flip_lateness` turns every excess round, so that the fastest rank looks slow: only for tests that have to see
 // quality collapse when the engine is broken.
-TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness);
+TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* executor = nullptr);
 
 // The input of the structural tests.
 StepProfile StructuralProfile(const TraceAnalysis& analysis);

@@ -47,7 +47,7 @@ std::set<int32_t> Accused(const std::vector<Verdict>& verdicts) {
 }
 
 std::vector<Verdict> VerdictsOf(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
-  return FindTraceHangs(trace, events, stalls_pass).verdicts;
+  return FindTraceHangs(TraceFrontier(trace), events, stalls_pass).verdicts;
 }
 
 int64_t LastMoment(const Trace& trace, size_t rank) {
@@ -223,7 +223,7 @@ TEST(TraceHang, RecordsThatMerelyEndAccuseNobody) {
     const ScriptedRun cut = RunScript(job, ScriptedRecords::kFull, random, cut_ns);
     // Before anything has ended nothing tells what is usual.
     if (!HasPrecedents(TraceFrontier(cut.trace))) continue;
-    const TraceHangFindings found = FindTraceHangs(cut.trace, {}, false);
+    const TraceHangFindings found = FindTraceHangs(TraceFrontier(cut.trace), {}, false);
     EXPECT_TRUE(found.verdicts.empty()) << "seed " << seed << "\n" << Told(found.verdicts);
     if (!found.open_question.empty()) ++open_questions;
   }
@@ -348,12 +348,12 @@ TEST_F(FourRanks, AWaitLikeThoseBeforeIsAnOpenQuestion) {
   for (const int64_t after_ns : {0, 200'000}) {
     trace_ = played;
     CallOneMore(after_ns, &trace_);
-    const TraceHangFindings found = FindTraceHangs(trace_, {}, false);
+    const TraceHangFindings found = FindTraceHangs(TraceFrontier(trace_), {}, false);
     EXPECT_TRUE(found.verdicts.empty()) << Told(found.verdicts);
     EXPECT_NE(found.open_question.find("rank 2"), std::string::npos) << found.open_question;
   }
   CallOneMore(5'000'000, &trace_);
-  const TraceHangFindings found = FindTraceHangs(trace_, {}, false);
+  const TraceHangFindings found = FindTraceHangs(TraceFrontier(trace_), {}, false);
   EXPECT_EQ(Accused(found.verdicts), std::set<int32_t>{2});
   EXPECT_EQ(found.open_question, "");
 }

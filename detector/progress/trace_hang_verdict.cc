@@ -359,8 +359,8 @@ std::vector<Verdict> TraceHangVerdicts(const Trace& trace, const TraceHangSearch
   return Writer(trace, search, events).Run();
 }
 
-TraceHangFindings FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
-  const TraceFrontier frontier(trace);
+TraceHangFindings FindTraceHangs(const TraceFrontier& frontier, absl::Span<const HostEvent> events, bool stalls_pass) {
+  const Trace& trace = frontier.trace();
   TraceHangSearch search = SearchTraceHangs(frontier, stalls_pass);
   BelieveTheKernel(trace, events, &search);
   TraceHangFindings findings;

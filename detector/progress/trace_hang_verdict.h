@@ -12,6 +12,7 @@
 
 #include "absl/types/span.h"
 #include "detector/job_evidence.h"
+#include "detector/progress/trace_frontier.h"
 #include "detector/progress/trace_hang.h"
 #include "detector/verdict.h"
 
@@ -26,8 +27,8 @@ struct TraceHangFindings {
   std::string open_question;      // who may or may not hang; empty = the records tell
 };
 
-// The whole way. `stalls_pass`: see SearchTraceHangs.
-TraceHangFindings FindTraceHangs(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass);
+// The whole way from the frontier of a trace. `stalls_pass`: see SearchTraceHangs.
+TraceHangFindings FindTraceHangs(const TraceFrontier& frontier, absl::Span<const HostEvent> events, bool stalls_pass);
 
 }  // namespace lockstep
 
