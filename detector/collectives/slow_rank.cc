@@ -33,6 +33,11 @@ const BlockCulprit* Named(const BlockSummary& block, int32_t rank_slot) {
 
 }  // namespace
 
+double RequiredSignificance(double min_significance, size_t ranks) {
+  const double fewer = 2 * std::log(static_cast<double>(ranks) / kSignificanceRanks);
+  return std::sqrt(std::max(0.0, min_significance * min_significance + fewer));
+}
+
 void SlowRankFinder::Add(BlockSummary block) {
   if (!blocks_.empty() && blocks_.back().rank_slots != block.rank_slots) Clear();
   blocks_.push_back(std::move(block));
@@ -104,7 +109,8 @@ bool SlowRankFinder::Convict(int32_t participant, size_t window, SlowRank* found
   found->significance = effect / (noise * kErrorOfMedian / std::sqrt(static_cast<double>(window)));
   return found->steps >= options_.min_steps && span_seconds >= options_.min_span_seconds &&
          found->share_of_blocks >= options_.min_persistence && effect >= options_.min_own_time_ratio - 1 &&
-         weak_effect >= options_.min_weak_share * effect && found->significance >= options_.min_significance &&
+         weak_effect >= options_.min_weak_share * effect &&
+         found->significance >= RequiredSignificance(options_.min_significance, blocks_.back().rank_slots.size()) &&
          found->saved_seconds >= options_.min_step_cost * found->step_seconds;
 }
 

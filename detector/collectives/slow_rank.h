@@ -3,7 +3,7 @@
 // A rank is accused when, over the newest 8, 10, 12 ... blocks (at most `window_blocks`),
 //   effect: the median of its own time is at least `min_own_time_ratio` x that of its peers,
 //   persistence: the search ended at it in at least `min_persistence` of the blocks, which span long enough,
-//   significance: the effect is `min_significance` standard errors of a median, the noise being that of all ranks,
+//   significance: the effect is RequiredSignificance standard errors of a median, the noise being that of all ranks,
 //   impact: healing it would give back at least `min_step_cost` of the step time.
 // Gross effects are seen in the shortest window, subtle ones need a longer one: the time to an alarm follows the
 // effect. An accusation holds until the newest 8 blocks no longer show half of it. Bounded by `window_blocks`.
@@ -12,6 +12,7 @@
 #ifndef LOCKSTEP_DETECTOR_COLLECTIVES_SLOW_RANK_H_
 #define LOCKSTEP_DETECTOR_COLLECTIVES_SLOW_RANK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -28,9 +29,15 @@ struct SlowRankOptions {
   int min_steps = 12;
   int window_blocks = 40;
   double min_span_seconds = 2.0;
-  double min_significance = 6.0;  // standard errors
+  double min_significance = 6.0;  // standard errors, with kSignificanceRanks
   double min_weak_share = 0.5;    // of the effect, in the weakest quarter of the blocks
 };
+
+// Among few ranks chance reaches less high than among many: the chance of accusing anybody in a healthy job is the same
+// at every size when the square of the limit grows by 2 ln(ranks), as that of the largest of so many deviations does.
+// 4.6 with four ranks, 5.1 with 64, 6 with 8,192, if that is the limit there.
+inline constexpr double kSignificanceRanks = 8192;
+double RequiredSignificance(double min_significance, size_t ranks);
 
 struct SlowRank {
   int32_t rank_slot = -1;

@@ -1,5 +1,7 @@
 #include "detector/collectives/slow_rank.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/random.h"
@@ -70,6 +72,14 @@ TEST(SlowRankFinderTest, AgreesWithTheReferenceOnWhomItConvictsAndHowSurely) {
   // Both outcomes must have been tried many times.
   EXPECT_GT(convicted, kSeeds / 10);
   EXPECT_GT(acquitted, kSeeds);
+}
+
+TEST(SlowRankFinderTest, FewRanksNeedLessSignificance) {
+  constexpr double kLimit = 6;
+  EXPECT_DOUBLE_EQ(RequiredSignificance(kLimit, static_cast<size_t>(kSignificanceRanks)), kLimit);
+  EXPECT_NEAR(RequiredSignificance(kLimit, 4), 4.56, 0.01);
+  EXPECT_NEAR(RequiredSignificance(kLimit, 80'000), 6.37, 0.01);
+  EXPECT_EQ(RequiredSignificance(0, 4), 0);
 }
 
 TEST(SlowRankFinderTest, AVerdictEndsWhenTheNewestBlocksNoLongerShowIt) {

@@ -45,6 +45,8 @@ bool Convicts(const std::deque<BlockSummary>& blocks, const SlowRankOptions& opt
       last.back() = culprit.saved_last_seconds;
     }
   }
+  const double ranks = static_cast<double>(blocks.back().rank_slots.size());
+  const double needed = options.min_significance * options.min_significance - 2 * std::log(8192 / ranks);
   const auto blocks_used = static_cast<double>(window);
   const double noise = std::max(Spread(Excess(blocks, window)), Spread(Excess(blocks, blocks.size())));
   conviction->window = window;
@@ -58,7 +60,8 @@ bool Convicts(const std::deque<BlockSummary>& blocks, const SlowRankOptions& opt
   return steps >= options.min_steps && seconds >= options.min_span_seconds &&
          conviction->share_of_blocks >= options.min_persistence &&
          conviction->effect >= options.min_own_time_ratio - 1 && weak >= options.min_weak_share * conviction->effect &&
-         conviction->significance >= options.min_significance && saved >= options.min_step_cost * ReferenceMedian(step);
+         std::pow(conviction->significance, 2) >= needed && conviction->significance > 0 &&
+         saved >= options.min_step_cost * ReferenceMedian(step);
 }
 
 }  // namespace

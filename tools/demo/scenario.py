@@ -146,7 +146,8 @@ class Scenario:
                 self._explain(incident["id"])
                 return
             time.sleep(0.2)
-        raise Verdict(f"rank {rank} was not named within {limit_seconds:g} s")
+        raise Verdict(f"rank {rank} was not named within {limit_seconds:g} s; on a machine that is busy or slow, "
+                      "--patience 2 waits for twice as long")
 
     def _expect_resolved(self):
         begin = time.monotonic()
