@@ -35,8 +35,8 @@ struct SlowRankOptions {
 
 // Among few ranks chance reaches less high than among many: the chance of accusing anybody in a healthy job is the same
 // at every size when the square of the limit grows by 2 ln(ranks), as that of the largest of so many deviations does.
-// 4.6 with four ranks, 5.1 with 64, 6 with 8,192, if that is the limit there.
-inline constexpr double kSignificanceRanks = 8192;
+// 5.0 with four ranks, 5.5 with 64, 6 with 1,024 and 6.3 with 8,192.
+inline constexpr double kSignificanceRanks = 1024;
 double RequiredSignificance(double min_significance, size_t ranks);
 
 struct SlowRank {

@@ -77,8 +77,8 @@ TEST(SlowRankFinderTest, AgreesWithTheReferenceOnWhomItConvictsAndHowSurely) {
 TEST(SlowRankFinderTest, FewRanksNeedLessSignificance) {
   constexpr double kLimit = 6;
   EXPECT_DOUBLE_EQ(RequiredSignificance(kLimit, static_cast<size_t>(kSignificanceRanks)), kLimit);
-  EXPECT_NEAR(RequiredSignificance(kLimit, 4), 4.56, 0.01);
-  EXPECT_NEAR(RequiredSignificance(kLimit, 80'000), 6.37, 0.01);
+  EXPECT_NEAR(RequiredSignificance(kLimit, 4), 4.99, 0.01);
+  EXPECT_NEAR(RequiredSignificance(kLimit, 80'000), 6.69, 0.01);
   EXPECT_EQ(RequiredSignificance(0, 4), 0);
 }
 

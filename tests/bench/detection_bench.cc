@@ -1,7 +1,7 @@
 // How well slow ranks are told from reports as they come: simulated jobs of few ranks under noise, each run of a
 // scenario with a seed of its own. Figures of rates, not of time: deterministic, the same on every machine.
 //
-//   detection_bench [--json] [--runs N]
+//   detection_bench [--json] [--runs N] [--only PART_OF_A_NAME]
 //
 // Per scenario: runs in which the slow rank was named within the limit, runs in which anybody else was accused, and the
 // median and the largest time from onset to the verdict, of those found.
@@ -93,10 +93,13 @@ void RunScenario(const Scenario& scenario, int runs) {
 
 int main(int argc, char** argv) {
   int runs = 20;
+  const char* only = "";
   for (int i = 1; i + 1 < argc; ++i) {
     if (strcmp(argv[i], "--runs") == 0) runs = std::max(1, atoi(argv[i + 1]));
+    if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
-  for (const lockstep::Scenario& scenario : lockstep::Scenarios())
-    lockstep::RunScenario(scenario, runs * scenario.weight);
+  for (const lockstep::Scenario& scenario : lockstep::Scenarios()) {
+    if (strstr(scenario.name, only) != nullptr) lockstep::RunScenario(scenario, runs * scenario.weight);
+  }
   return 0;
 }
