@@ -26,7 +26,7 @@ struct JobEngineOptions {
   int min_steps = 12;                          // recent steps that must have been seen
   int window_steps = 40;                       // recent steps that are looked at, at most
   int64_t min_persistence_ns = 2'000'000'000;  // the recent steps must span this long
-  double min_significance = 6.0;               // standard errors from its peers, at 1,024 ranks; fewer need less
+  double min_significance = 6.0;               // standard errors from its peers, at 8,192 ranks; fewer need less
   double min_weak_share = 0.5;                 // of the effect that the weakest quarter of the steps must show
 
   // Hang: stuck for max(floor, multiple x the job's own longest usual step).

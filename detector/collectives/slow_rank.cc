@@ -33,9 +33,10 @@ const BlockCulprit* Named(const BlockSummary& block, int32_t rank_slot) {
 
 }  // namespace
 
-double RequiredSignificance(double min_significance, size_t ranks) {
+double RequiredSignificance(double min_significance, size_t ranks, size_t window) {
   const double fewer = 2 * std::log(static_cast<double>(ranks) / kSignificanceRanks);
-  return std::sqrt(std::max(0.0, min_significance * min_significance + fewer));
+  const double limit = std::sqrt(std::max(0.0, min_significance * min_significance + fewer));
+  return window < kManyBlocks ? std::max(limit, min_significance) : limit;
 }
 
 void SlowRankFinder::Add(BlockSummary block) {
@@ -110,7 +111,8 @@ bool SlowRankFinder::Convict(int32_t participant, size_t window, SlowRank* found
   return found->steps >= options_.min_steps && span_seconds >= options_.min_span_seconds &&
          found->share_of_blocks >= options_.min_persistence && effect >= options_.min_own_time_ratio - 1 &&
          weak_effect >= options_.min_weak_share * effect &&
-         found->significance >= RequiredSignificance(options_.min_significance, blocks_.back().rank_slots.size()) &&
+         found->significance >=
+             RequiredSignificance(options_.min_significance, blocks_.back().rank_slots.size(), window) &&
          found->saved_seconds >= options_.min_step_cost * found->step_seconds;
 }
 

@@ -35,9 +35,11 @@ struct SlowRankOptions {
 
 // Among few ranks chance reaches less high than among many: the chance of accusing anybody in a healthy job is the same
 // at every size when the square of the limit grows by 2 ln(ranks), as that of the largest of so many deviations does.
-// 5.0 with four ranks, 5.5 with 64, 6 with 1,024 and 6.3 with 8,192.
-inline constexpr double kSignificanceRanks = 1024;
-double RequiredSignificance(double min_significance, size_t ranks);
+// Below kManyBlocks blocks, which a rank that is slow for a moment now and then may fill, nothing is given away.
+// 4.6 with four ranks, 5.1 with 64, 6 with 8,192, if that is the limit there.
+inline constexpr double kSignificanceRanks = 8192;
+inline constexpr size_t kManyBlocks = 16;
+double RequiredSignificance(double min_significance, size_t ranks, size_t window);
 
 struct SlowRank {
   int32_t rank_slot = -1;

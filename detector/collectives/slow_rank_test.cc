@@ -76,10 +76,12 @@ TEST(SlowRankFinderTest, AgreesWithTheReferenceOnWhomItConvictsAndHowSurely) {
 
 TEST(SlowRankFinderTest, FewRanksNeedLessSignificance) {
   constexpr double kLimit = 6;
-  EXPECT_DOUBLE_EQ(RequiredSignificance(kLimit, static_cast<size_t>(kSignificanceRanks)), kLimit);
-  EXPECT_NEAR(RequiredSignificance(kLimit, 4), 4.99, 0.01);
-  EXPECT_NEAR(RequiredSignificance(kLimit, 80'000), 6.69, 0.01);
-  EXPECT_EQ(RequiredSignificance(0, 4), 0);
+  EXPECT_DOUBLE_EQ(RequiredSignificance(kLimit, static_cast<size_t>(kSignificanceRanks), kManyBlocks), kLimit);
+  EXPECT_NEAR(RequiredSignificance(kLimit, 4, kManyBlocks), 4.56, 0.01);
+  EXPECT_NEAR(RequiredSignificance(kLimit, 80'000, kManyBlocks), 6.37, 0.01);
+  EXPECT_EQ(RequiredSignificance(0, 4, kManyBlocks), 0);
+  EXPECT_EQ(RequiredSignificance(kLimit, 4, kManyBlocks - 1), kLimit) << "a few blocks may be one moment";
+  EXPECT_NEAR(RequiredSignificance(kLimit, 80'000, kManyBlocks - 1), 6.37, 0.01);
 }
 
 TEST(SlowRankFinderTest, AVerdictEndsWhenTheNewestBlocksNoLongerShowIt) {

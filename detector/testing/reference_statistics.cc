@@ -46,7 +46,9 @@ bool Convicts(const std::deque<BlockSummary>& blocks, const SlowRankOptions& opt
     }
   }
   const double ranks = static_cast<double>(blocks.back().rank_slots.size());
-  const double needed = options.min_significance * options.min_significance - 2 * std::log(1024 / ranks);
+  double given = 2 * std::log(8192 / ranks);
+  if (window < 16) given = std::min(0.0, given);
+  const double needed = options.min_significance * options.min_significance - given;
   const auto blocks_used = static_cast<double>(window);
   const double noise = std::max(Spread(Excess(blocks, window)), Spread(Excess(blocks, blocks.size())));
   conviction->window = window;
