@@ -21,19 +21,11 @@ constexpr uint64_t kSeeds = 3;
 constexpr uint64_t kSeeds = 10;
 #endif
 
-Noise Ugly() {
-  return {.own_cv = 0.25,
-          .spike_probability = 0.03,
-          .step_spike_probability = 0.01,
-          .phases_per_second = 0.2,
-          .phase_seconds = 1};
-}
-
 // Healthy runs in which somebody was accused.
 uint64_t FalseAlarms(const JobEngineOptions& engine) {
   uint64_t runs = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const PlayedJob run = Play({.job = {.noise = Ugly(), .seed = seed}, .seconds = 90, .engine = engine});
+    const PlayedJob run = Play({.job = {.noise = UglyNoise(), .seed = seed}, .seconds = 90, .engine = engine});
     runs += run.causes.empty() ? 0 : 1;
   }
   return runs;

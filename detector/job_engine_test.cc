@@ -22,14 +22,6 @@ PlayedJob Play(const JobGeneratorOptions& options, double seconds, bool reversed
   return run;
 }
 
-Noise Ugly() {
-  return {.own_cv = 0.25,
-          .spike_probability = 0.03,
-          .step_spike_probability = 0.01,
-          .phases_per_second = 0.2,
-          .phase_seconds = 1};
-}
-
 TEST(JobEngineTest, NamesTheSlowRankAndNoVictim) {
   const PlayedJob run = Play({.noise = {.own_cv = 0.05}, .slow = {{2, 20, 40, 1.5}}}, 60);
   ASSERT_EQ(run.causes.size(), 1u) << run.log;
@@ -97,7 +89,7 @@ TEST(JobEngineTest, SlowStepsOfSeveralSecondsAreJudgedToo) {
 // The long version of this, with rates, is in docs/detection.md.
 TEST(JobEngineTest, UglyNoiseAccusesNobody) {
   for (uint64_t seed = 1000; seed < 1010; ++seed) {
-    const PlayedJob run = Play({.noise = Ugly(), .seed = seed}, 300);
+    const PlayedJob run = Play({.noise = UglyNoise(), .seed = seed}, 300);
     EXPECT_TRUE(run.causes.empty()) << "seed " << seed << "\n" << run.log;
     EXPECT_GT(run.summary.steps, 1500);
   }
@@ -112,7 +104,7 @@ TEST(JobEngineTest, NaturalDifferencesAreNoFault) {
 TEST(JobEngineTest, FindsAGrossFaultInUglyNoise) {
   int found = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const PlayedJob run = Play({.noise = Ugly(), .slow = {{2, 20, kForever, 1.5}}, .seed = seed}, 45);
+    const PlayedJob run = Play({.noise = UglyNoise(), .slow = {{2, 20, kForever, 1.5}}, .seed = seed}, 45);
     found += run.causes.contains("slow:node-0/rank2") ? 1 : 0;
     EXPECT_LE(run.causes.size(), 1u) << run.log;
   }
@@ -208,7 +200,7 @@ TEST(JobEngineTest, WithoutReportsThereIsNothingToConclude) {
 
 TEST(JobEngineTest, SameInputSameBytesAndHostsMayReportInAnyOrder) {
   const JobGeneratorOptions options{
-      .ranks_per_host = 1, .noise = Ugly(), .slow = {{2, 15, 30, 1.6}}, .standstills = {{1, 40, 50}}, .seed = 3};
+      .ranks_per_host = 1, .noise = UglyNoise(), .slow = {{2, 15, 30, 1.6}}, .standstills = {{1, 40, 50}}, .seed = 3};
   const PlayedJob run = Play(options, 60);
   EXPECT_EQ(run.causes.size(), 2u);
   EXPECT_EQ(run.log, Play(options, 60).log);

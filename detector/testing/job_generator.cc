@@ -18,6 +18,14 @@ int64_t Nanos(double seconds) { return static_cast<int64_t>(std::llround(seconds
 
 }  // namespace
 
+Noise UglyNoise() {
+  return {.own_cv = 0.25,
+          .spike_probability = 0.03,
+          .step_spike_probability = 0.01,
+          .phases_per_second = 0.2,
+          .phase_seconds = 1};
+}
+
 std::vector<GeneratedOperation> DefaultProgram() {
   GeneratedOperation pair{.kind = OperationKind::kAllReduce,
                           .bytes = 4096,

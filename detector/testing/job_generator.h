@@ -61,6 +61,10 @@ struct Noise {
   double phase_factor = 2;
 };
 
+// Own time CV 25 %, 3 % spikes up to 5x per piece of work, 1 % whole-step spikes up to 10x, and every 5 s a random rank
+// twice as slow for up to 1 s.
+Noise UglyNoise();
+
 struct JobGeneratorOptions {
   int ranks = 4;
   int ranks_per_host = 4;

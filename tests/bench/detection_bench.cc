@@ -24,14 +24,6 @@ namespace {
 constexpr double kOnsetSeconds = 15;
 constexpr int kSlowRank = 2;
 
-Noise Ugly() {
-  return {.own_cv = 0.25,
-          .spike_probability = 0.03,
-          .step_spike_probability = 0.01,
-          .phases_per_second = 0.2,
-          .phase_seconds = 1};
-}
-
 struct Scenario {
   const char* name;
   int ranks;
@@ -43,16 +35,16 @@ struct Scenario {
 
 const std::vector<Scenario>& Scenarios() {
   static const auto* const kScenarios = new std::vector<Scenario>{
-      {"healthy_ugly_4_ranks", 4, Ugly(), 1, 600, 1},
+      {"healthy_ugly_4_ranks", 4, UglyNoise(), 1, 600, 1},
       {"healthy_cv25_4_ranks", 4, {.own_cv = 0.25}, 1, 600, 1},
-      {"healthy_ugly_8_ranks", 8, Ugly(), 1, 600, 1},
-      {"healthy_ugly_64_ranks", 64, Ugly(), 1, 150, 1},
+      {"healthy_ugly_8_ranks", 8, UglyNoise(), 1, 600, 1},
+      {"healthy_ugly_64_ranks", 64, UglyNoise(), 1, 150, 1},
       {"slow_1.5_cv25_4_ranks", 4, {.own_cv = 0.25}, 1.5, 35, 4},
-      {"slow_1.5_ugly_4_ranks", 4, Ugly(), 1.5, 35, 4},
+      {"slow_1.5_ugly_4_ranks", 4, UglyNoise(), 1.5, 35, 4},
       {"slow_1.25_cv10_4_ranks", 4, {.own_cv = 0.1}, 1.25, 35, 4},
       {"slow_1.25_cv25_4_ranks", 4, {.own_cv = 0.25}, 1.25, 35, 4},
-      {"slow_1.25_ugly_4_ranks", 4, Ugly(), 1.25, 35, 4},
-      {"slow_1.25_ugly_64_ranks", 64, Ugly(), 1.25, 35, 1},
+      {"slow_1.25_ugly_4_ranks", 4, UglyNoise(), 1.25, 35, 4},
+      {"slow_1.25_ugly_64_ranks", 64, UglyNoise(), 1.25, 35, 1},
   };
   return *kScenarios;
 }
