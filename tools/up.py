@@ -2,6 +2,7 @@
 """`./dev up`: Lockstep on this machine, watching a real 4-process job that is really slowed and really stopped."""
 
 import argparse
+import os
 import pathlib
 import random
 import signal
@@ -28,14 +29,20 @@ def free_or_any(port):
             return 0
 
 
+def default_patience():
+    """Ranks that share a core slow each other down: what one of them does more is less of its time, and told later."""
+    return max(1, RANKS / len(os.sched_getaffinity(0)))
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="./dev up", description=__doc__)
     parser.add_argument("--once", action="store_true",
                         help="end after the scenario; exit 0 only if both culprits and nobody else were named")
     parser.add_argument("--seed", type=int, default=random.randrange(1000), help="chooses the two ranks (default: random)")
     parser.add_argument("--healthy-seconds", type=float, default=10, help="length of the first healthy phase")
-    parser.add_argument("--patience", type=float, default=1,
-                        help="multiplies the time limits: for a machine that does other work as well")
+    parser.add_argument("--patience", type=float, default=default_patience(),
+                        help="multiplies the time limits: for a machine that does other work as well (default: 1, or "
+                             "ranks per core where there are fewer cores than ranks)")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "bazel-bin", help=argparse.SUPPRESS)
     parser.add_argument("--state-directory", type=pathlib.Path, default=ROOT / ".lockstep", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -45,6 +52,8 @@ def main():
     arguments = parse()
     slow_rank, stopped_rank = random.Random(arguments.seed).sample(range(RANKS), 2)
     print(f"seed {arguments.seed}: rank {slow_rank} will be slowed, rank {stopped_rank} will be stopped")
+    if arguments.patience != 1:
+        print(f"time limits are multiplied by {arguments.patience:g} (--patience)")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # A shell that starts us in the background has SIGINT ignored; Ctrl-C must work all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)

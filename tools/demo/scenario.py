@@ -147,7 +147,7 @@ class Scenario:
                 return
             time.sleep(0.2)
         raise Verdict(f"rank {rank} was not named within {limit_seconds:g} s; on a machine that is busy or slow, "
-                      "--patience 2 waits for twice as long")
+                      "a larger --patience waits for longer")
 
     def _expect_resolved(self):
         begin = time.monotonic()
