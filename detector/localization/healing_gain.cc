@@ -18,7 +18,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all healed
-constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealStep
+constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
 constexpr size_t kMaxComparedPeers = 64;
 constexpr double kMaxHidden = 0.01;  // of the instances

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -86,12 +87,24 @@ void RunScenario(const Scenario& scenario, int runs) {
 int main(int argc, char** argv) {
   int runs = 20;
   const char* only = "";
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (strcmp(argv[i], "--runs") == 0) runs = std::max(1, atoi(argv[i + 1]));
-    if (strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+  bool usable = true;
+  for (int i = 1; i < argc; ++i) {
+    const bool has_value = i + 1 < argc;
+    if (strcmp(argv[i], "--json") == 0) continue;  // nothing else is printed anyway
+    if (has_value && strcmp(argv[i], "--runs") == 0) {
+      runs = atoi(argv[++i]);
+    } else if (has_value && strcmp(argv[i], "--only") == 0) {
+      only = argv[++i];
+    } else {
+      usable = false;
+    }
   }
+  bool any = false;
   for (const lockstep::Scenario& scenario : lockstep::Scenarios()) {
-    if (strstr(scenario.name, only) != nullptr) lockstep::RunScenario(scenario, runs * scenario.weight);
+    if (!usable || runs < 1 || strstr(scenario.name, only) == nullptr) continue;
+    any = true;
+    lockstep::RunScenario(scenario, runs * scenario.weight);
   }
-  return 0;
+  if (!any) fprintf(stderr, "detection_bench: expected [--json] [--runs N] [--only PART_OF_A_NAME], N at least 1\n");
+  return any ? 0 : 2;
 }
