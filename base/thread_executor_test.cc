@@ -1,5 +1,6 @@
 #include "base/thread_executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <set>
@@ -25,6 +26,23 @@ TEST(Executor, NoneRunsEveryPieceInOrderOnTheCallersThread) {
   RunPieces(nullptr, 4, [&](size_t i) { order.push_back(i); });
   EXPECT_EQ(order, (std::vector<size_t>{0, 1, 2, 3}));
   EXPECT_EQ(LanesOf(nullptr), 1u);
+}
+
+TEST(Executor, PartsFollowOneAnotherAndCoverEverything) {
+  ThreadExecutor executor(3);
+  for (const size_t count : {0, 1, 5, 100}) {
+    const size_t parts = PartsOf(&executor, count, 4);
+    EXPECT_EQ(parts, std::min<size_t>(count, 12));
+    std::vector<size_t> begins(parts + 1, count);
+    std::vector<size_t> ends(parts);
+    RunParts(&executor, count, parts, [&](size_t part, size_t begin, size_t end) {
+      begins[part] = begin;
+      ends[part] = end;
+    });
+    for (size_t part = 0; part < parts; ++part) EXPECT_EQ(ends[part], begins[part + 1]);
+    EXPECT_EQ(begins.front(), 0u);
+  }
+  EXPECT_EQ(PartsOf(nullptr, 100, 4), 1u) << "nothing runs beside it";
 }
 
 TEST(ThreadExecutor, RunsEveryPieceOnce) {

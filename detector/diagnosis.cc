@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "detector/counters/counter_diagnosis.h"
@@ -99,38 +100,54 @@ void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const
   }
 }
 
-// Slow ranks and slow transfers, each at what healing it gives back.
-void AddSlowness(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places, const DiagnosisOptions& options,
-                 JobReport* report) {
-  const Trace& trace = *analysis.trace;
-  TransferTable table;
+// What an analysis shows without a replay.
+struct Findings {
+  StepProfile profile;
+  std::vector<Verdict> structural;
+  TransferTable transfers;
   std::vector<SlowLink> links;
   std::vector<Suspect> suspects;
-  RunPieces(options.executor, 2, [&](size_t piece) {
-    if (piece == 0) {
-      table = MeasureTransfers(trace, analysis.matched, analysis.roles, analysis.steps);
-      links = FindSlowLinks(trace, table, analysis.steps);
-    } else {
-      PersistenceOptions persistence;
-      persistence.min_cost = options.min_cost;
-      suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
-    }
-  });
+};
+
+Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options) {
+  Findings found;
+  const auto find_links = [&] {
+    found.transfers =
+        MeasureTransfers(*analysis.trace, analysis.matched, analysis.roles, analysis.steps, options.executor);
+    found.links = FindSlowLinks(*analysis.trace, found.transfers, analysis.steps);
+  };
+  const auto find_structural = [&] {
+    found.profile = StructuralProfile(analysis);
+    const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, found.profile.places, which); };
+    found.structural = FindStructural(found.profile, gain, options.min_cost);
+  };
+  const auto find_suspects = [&] {
+    PersistenceOptions persistence;
+    persistence.min_cost = options.min_cost;
+    found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+  };
+  const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
+  RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
+  return found;
+}
+
+// Slow ranks and slow transfers, each at what healing it gives back.
+void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found, JobReport* report) {
+  const Trace& trace = *analysis.trace;
   std::vector<SlowTransfers> transfers;
-  for (const SlowLink& link : links) transfers.push_back(link.transfers);
-  DropWaitEchoes(trace, analysis.matched, transfers, &suspects);
-  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
+  for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
+  DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
-  for (size_t i = 0; i < links.size(); ++i) {
-    TellCost(gains.of_transfers[i], &links[i].verdict);
-    if (links[i].verdict.cost.slowdown_fraction >= options.min_cost) {
-      report->verdicts.push_back(std::move(links[i].verdict));
-    }
+  for (size_t i = 0; i < found.links.size(); ++i) {
+    Verdict& verdict = found.links[i].verdict;
+    TellCost(gains.of_transfers[i], &verdict);
+    if (verdict.cost.slowdown_fraction >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
-  for (Verdict& verdict : FindStalls(trace, table, analysis.steps, options.min_cost)) {
+  for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, options.min_cost)) {
     report->verdicts.push_back(std::move(verdict));
   }
-  AddSlowRanks(trace, places, causes, gains.of_ranks, options.min_cost, report);
+  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, options.min_cost, report);
 }
 
 // `judged`: finding nothing means that nothing is wrong.
@@ -201,17 +218,15 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
     }
   });
   Describe(evidence, analysis, &report);
-  const StepProfile profile = StructuralProfile(analysis);
-  const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, profile.places, which); };
-  std::vector<Verdict> structural = FindStructural(profile, gain, options.min_cost);
-  TraceHangFindings hangs = FindTraceHangs(*frontier, evidence.events, HasPassingStalls(structural));
+  Findings found = FindAll(analysis, options);
+  TraceHangFindings hangs = FindTraceHangs(*frontier, evidence.events, HasPassingStalls(found.structural));
   report.verdicts = std::move(hangs.verdicts);
   const bool hung = !report.verdicts.empty();
-  for (Verdict& verdict : structural) {
+  for (Verdict& verdict : found.structural) {
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }
-  AddSlowness(analysis, profile.places, options, &report);
+  AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a) != IsHang(b)) return IsHang(a);

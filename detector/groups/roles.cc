@@ -42,18 +42,34 @@ struct Usage {
   uint64_t collectives = 0;
   uint64_t all_to_alls = 0;
   uint64_t sends = 0;
+
+  void Note(OperationKind kind) {
+    const bool one_sided = IsSendOrRecv(kind);
+    sends += one_sided;
+    collectives += !one_sided;
+    all_to_alls += kind == OperationKind::kAllToAll;
+  }
+  void Add(const Usage& other) {
+    collectives += other.collectives;
+    all_to_alls += other.all_to_alls;
+    sends += other.sends;
+  }
 };
 
 class Inference {
  public:
-  Inference(const Trace& trace, const OperationInstances& matched)
-      : trace_(trace), matched_(matched), pipelines_(trace.ranks.size()), peers_(trace.ranks.size()) {}
+  Inference(const Trace& trace, const OperationInstances& matched, Executor* executor)
+      : trace_(trace),
+        matched_(matched),
+        executor_(executor),
+        pipelines_(trace.ranks.size()),
+        peers_(trace.ranks.size()) {}
 
   JobRoles Run() {
     roles_.communicators.resize(trace_.communicators.size());
     CountUsage();
     JoinPipelines();
-    SignRanks();
+    if (!any_pipeline_) SignRanks();
     JoinPeers();
     NumberClasses();
     OrderStages();
@@ -72,14 +88,16 @@ class Inference {
 
   void CountUsage() {
     usage_.resize(trace_.communicators.size());
-    for (const TraceOperation& operation : trace_.operations) {
-      Usage& usage = usage_[static_cast<size_t>(operation.communicator)];
-      if (IsSendOrRecv(operation.kind)) {
-        ++usage.sends;
-      } else {
-        ++usage.collectives;
-        usage.all_to_alls += operation.kind == OperationKind::kAllToAll;
+    const size_t parts = PartsOf(executor_, trace_.operations.size());
+    std::vector<std::vector<Usage>> of_part(parts, usage_);
+    RunParts(executor_, trace_.operations.size(), parts, [&](size_t part, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const TraceOperation& operation = trace_.operations[i];
+        of_part[part][static_cast<size_t>(operation.communicator)].Note(operation.kind);
       }
+    });
+    for (const std::vector<Usage>& part : of_part) {
+      for (size_t i = 0; i < usage_.size(); ++i) usage_[i].Add(part[i]);
     }
   }
 
@@ -301,11 +319,12 @@ class Inference {
 
   const Trace& trace_;
   const OperationInstances& matched_;
+  Executor* const executor_;
   DisjointSets pipelines_;
   DisjointSets peers_;
   bool any_pipeline_ = false;
   std::vector<Usage> usage_;
-  std::vector<uint64_t> signature_;
+  std::vector<uint64_t> signature_;  // by rank; of jobs without pipelines
   mutable std::vector<double> quietest_of_class_;
   JobRoles roles_;
 };
@@ -318,6 +337,8 @@ const char* Name(GroupRole role) {
   return kNames[static_cast<size_t>(role)];
 }
 
-JobRoles InferRoles(const Trace& trace, const OperationInstances& matched) { return Inference(trace, matched).Run(); }
+JobRoles InferRoles(const Trace& trace, const OperationInstances& matched, Executor* executor) {
+  return Inference(trace, matched, executor).Run();
+}
 
 }  // namespace lockstep

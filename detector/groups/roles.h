@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/executor.h"
 #include "detector/trace/operation_instances.h"
 #include "detector/trace/trace.h"
 
@@ -46,7 +47,8 @@ struct JobRoles {
   const std::vector<int32_t>& PeersOf(size_t rank) const { return classes[static_cast<size_t>(class_of_rank[rank])]; }
 };
 
-JobRoles InferRoles(const Trace& trace, const OperationInstances& matched);
+// `executor` may be nullptr.
+JobRoles InferRoles(const Trace& trace, const OperationInstances& matched, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

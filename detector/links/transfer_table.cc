@@ -20,6 +20,7 @@ constexpr double kHealthyQuantile = 0.25;
 constexpr uint64_t kMinBytes = 1 << 20;
 constexpr size_t kOverlapReach = 8;  // operations after one that are looked at for overlap
 constexpr size_t kMostNoiseSamples = 1 << 16;
+constexpr size_t kMostParts = 4;  // of the ranks: each has an entry for every instance
 
 // Transfers of one duty: family, point to point, across hosts, kind, bytes.
 using Duty = std::tuple<int32_t, bool, bool, OperationKind, uint64_t>;
@@ -31,8 +32,9 @@ bool Measured(const TraceOperation& operation) {
 
 class Measurement {
  public:
-  Measurement(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, const StepTable& steps)
-      : trace_(trace), matched_(matched), roles_(roles), steps_(steps) {}
+  Measurement(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, const StepTable& steps,
+              Executor* executor)
+      : trace_(trace), matched_(matched), roles_(roles), steps_(steps), executor_(executor) {}
 
   TransferTable Run() {
     table_.steps = static_cast<size_t>(steps_.steps);
@@ -63,9 +65,24 @@ class Measurement {
 
   // One pass over the records in their order: members of an instance are far apart.
   void FindQuickest() {
-    quickest_.assign(matched_.instances.size(), {});
+    std::vector<std::vector<Quickest>> of_part(std::min(kMostParts, PartsOf(executor_, steps_.ranks)));
+    RunParts(executor_, steps_.ranks, of_part.size(), [&](size_t part, size_t first_rank, size_t last_rank) {
+      of_part[part].resize(matched_.instances.size());
+      FindQuickestAmong(first_rank, last_rank, &of_part[part]);
+    });
+    if (of_part.empty()) return;
+    quickest_ = std::move(of_part.front());
+    for (size_t part = 1; part < of_part.size(); ++part) {
+      for (size_t i = 0; i < quickest_.size(); ++i) {
+        // Of equally quick ones the first, as one pass would have it.
+        if (of_part[part][i].duration_ns < quickest_[i].duration_ns) quickest_[i] = of_part[part][i];
+      }
+    }
+  }
+
+  void FindQuickestAmong(size_t first_rank, size_t last_rank, std::vector<Quickest>* quickest) const {
     std::vector<int32_t> step_of;
-    for (size_t rank = 0; rank < steps_.ranks; ++rank) {
+    for (size_t rank = first_rank; rank < last_rank; ++rank) {
       const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
       step_of.assign(end - begin, -1);
       for (int32_t step = 0; step < steps_.steps; ++step) {
@@ -74,22 +91,23 @@ class Measurement {
         std::fill(step_of.begin() + static_cast<std::ptrdiff_t>(range.begin - begin),
                   step_of.begin() + static_cast<std::ptrdiff_t>(range.end - begin), step);
       }
-      for (size_t i = begin; i < end; ++i) Note(i, end, step_of[i - begin]);
+      for (size_t i = begin; i < end; ++i) {
+        const uint32_t instance = matched_.instance_of[i];
+        if (instance != kNoInstance) Note(i, end, step_of[i - begin], &(*quickest)[instance]);
+      }
     }
   }
 
-  void Note(size_t index, size_t end, int32_t step) {
-    if (matched_.instance_of[index] == kNoInstance) return;
-    Quickest& quickest = quickest_[matched_.instance_of[index]];
+  void Note(size_t index, size_t end, int32_t step, Quickest* quickest) const {
     const TraceOperation& operation = trace_.operations[index];
     if (!Measured(operation)) {
-      quickest.duration_ns = -1;
-    } else if (operation.duration_ns() < quickest.duration_ns) {
-      quickest = {.duration_ns = operation.duration_ns(),
-                  .bytes = operation.bytes,
-                  .step = step,
-                  .kind = operation.kind,
-                  .overlapped = Overlapped(index, end)};
+      quickest->duration_ns = -1;
+    } else if (operation.duration_ns() < quickest->duration_ns) {
+      *quickest = {.duration_ns = operation.duration_ns(),
+                   .bytes = operation.bytes,
+                   .step = step,
+                   .kind = operation.kind,
+                   .overlapped = Overlapped(index, end)};
     }
   }
 
@@ -233,6 +251,7 @@ class Measurement {
   const OperationInstances& matched_;
   const JobRoles& roles_;
   const StepTable& steps_;
+  Executor* const executor_;
   TransferTable table_;
   std::vector<Quickest> quickest_;  // by instance
   std::vector<int32_t> duty_of_;    // by instance; -1 = not measured
@@ -247,8 +266,8 @@ class Measurement {
 }  // namespace
 
 TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                               const StepTable& steps) {
-  return Measurement(trace, matched, roles, steps).Run();
+                               const StepTable& steps, Executor* executor) {
+  return Measurement(trace, matched, roles, steps, executor).Run();
 }
 
 }  // namespace lockstep

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/executor.h"
 #include "detector/groups/roles.h"
 #include "detector/localization/step_finder.h"
 #include "detector/trace/operation_instances.h"
@@ -47,8 +48,9 @@ struct TransferTable {
   double noise = 0;                    // robust deviation of log ratio, over all paths and steps
 };
 
+// `executor` may be nullptr.
 TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                               const StepTable& steps);
+                               const StepTable& steps, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

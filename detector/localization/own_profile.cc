@@ -52,6 +52,14 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
   profile->largest_before[at] = largest_before;
 }
 
+void SumSteps(const Trace& trace, size_t rank, const StepTable& steps, const OwnTimes& times, OwnProfile* profile) {
+  for (int32_t step = 0; step < steps.steps; ++step) {
+    const StepRange& range = steps.Of(rank, step);
+    if (range.empty() || !range.complete || steps.usual[static_cast<size_t>(step)] == 0) continue;
+    SumStep(trace, range, times, rank * profile->steps + static_cast<size_t>(step), profile);
+  }
+}
+
 void Forget(size_t at, OwnProfile* profile) {
   profile->own[at] = profile->shared[at] = profile->host_bound[at] = profile->largest[at] = kUnknown;
 }
@@ -156,7 +164,8 @@ void CompareExperts(const std::vector<int32_t>& peers, int32_t step, ExpertWork*
 
 }  // namespace
 
-OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times) {
+OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
+                       Executor* executor) {
   OwnProfile profile;
   profile.ranks = trace.ranks.size();
   profile.steps = static_cast<size_t>(steps.steps);
@@ -169,13 +178,9 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   profile.largest_before.assign(cells, kNoOperation);
   profile.guess_scale.assign(cells, 1);
   profile.expert_place = PlacesIn(trace, roles, GroupRole::kExpert);
-  for (size_t rank = 0; rank < profile.ranks; ++rank) {
-    for (int32_t step = 0; step < steps.steps; ++step) {
-      const StepRange& range = steps.Of(rank, step);
-      if (range.empty() || !range.complete || steps.usual[static_cast<size_t>(step)] == 0) continue;
-      SumStep(trace, range, times, rank * profile.steps + static_cast<size_t>(step), &profile);
-    }
-  }
+  RunParts(executor, profile.ranks, PartsOf(executor, profile.ranks), [&](size_t, size_t begin, size_t end) {
+    for (size_t rank = begin; rank < end; ++rank) SumSteps(trace, rank, steps, times, &profile);
+  });
   PeerReference reference;
   ExpertWork expert_work(trace, steps, times);
   for (const std::vector<int32_t>& peers : roles.classes) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/executor.h"
 #include "detector/groups/roles.h"
 #include "detector/localization/own_time.h"
 #include "detector/localization/step_finder.h"
@@ -39,7 +40,9 @@ struct OwnProfile {
   }
 };
 
-OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times);
+// `executor` may be nullptr.
+OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
+                       Executor* executor = nullptr);
 
 }  // namespace lockstep
 

@@ -20,7 +20,7 @@ constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of 
 constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
 constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
 constexpr size_t kMinSamples = 4;      // steps
-constexpr size_t kPiecesPerLane = 4;   // of the ranks: some take longer than others
+constexpr size_t kPartsPerLane = 4;    // of the ranks: some take longer than others
 constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
@@ -52,20 +52,17 @@ class Sweep {
     for (size_t i = begin; i < end; ++i) {
       const TraceOperation& operation = trace_.operations[i];
       if (!operation.started()) continue;
-      sorted &= order_.empty() || trace_.operations[order_.back()].start_ns <= operation.start_ns;
-      order_.push_back(static_cast<uint32_t>(i));
+      sorted &= order_.empty() || order_.back().first <= operation.start_ns;
+      order_.emplace_back(operation.start_ns, static_cast<uint32_t>(i));
     }
-    if (!sorted) {
-      std::stable_sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
-        return trace_.operations[a].start_ns < trace_.operations[b].start_ns;
-      });
-    }
-    for (const uint32_t i : order_) Start(i);
+    if (!sorted) std::sort(order_.begin(), order_.end());
+    for (const auto& [start_ns, i] : order_) Start(i);
   }
 
  private:
   struct InFlight {
     uint32_t operation;
+    uint32_t kind;
     bool beside;  // others began while it ran
   };
   // At which the work may have gone on.
@@ -84,7 +81,8 @@ class Sweep {
   void Start(uint32_t i) {
     const TraceOperation& operation = trace_.operations[i];
     EndUntil(operation);
-    const Moment from = WentOnBefore(operation);
+    const size_t kind = KindOf(roles_, operation);
+    const Moment from = WentOnBefore(operation, kind);
     OwnInterval& interval = before_[i - begin_];
     if (from.operation != kNoOperation) {
       interval.after = from.operation;
@@ -95,16 +93,16 @@ class Sweep {
       const TraceOperation& running = trace_.operations[other.operation];
       if (StartedTogether(running, operation)) continue;
       other.beside = true;
-      if (began_during_ != nullptr) began_during_->emplace(KindOf(roles_, running), KindOf(roles_, operation));
+      if (began_during_ != nullptr) began_during_->emplace(other.kind, kind);
     }
     if (!StoodInLine(operation)) GoOn({operation.start_ns, i, false}, &latest_);
-    in_flight_.push_back({i, false});
+    in_flight_.push_back({i, static_cast<uint32_t>(kind), false});
   }
 
-  Moment WentOnBefore(const TraceOperation& operation) const {
+  Moment WentOnBefore(const TraceOperation& operation, size_t kind) const {
     Moment from = latest_;
-    for (const auto& [kind, end] : ends_apart_) {
-      const bool apart = work_order_.Apart(kind, KindOf(roles_, operation));
+    for (const auto& [earlier, end] : ends_apart_) {
+      const bool apart = work_order_.Apart(earlier, kind);
       if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
     }
     return from;
@@ -144,7 +142,7 @@ class Sweep {
   }
 
   void End(const InFlight& ended, int64_t at_ns) {
-    const size_t kind = KindOf(roles_, trace_.operations[ended.operation]);
+    const size_t kind = ended.kind;
     ++counts_[kind].ended;
     counts_[kind].beside += ended.beside;
     if (ended.beside && work_order_.awaited[kind] == 0) return;
@@ -169,7 +167,7 @@ class Sweep {
   // By kind, its latest end: of kinds whose ends count for some only.
   std::vector<std::pair<size_t, Moment>> ends_apart_;
   std::vector<InFlight> in_flight_;
-  std::vector<uint32_t> order_;
+  std::vector<std::pair<int64_t, uint32_t>> order_;  // start, operation
   std::vector<Counts> counts_;
 };
 
@@ -316,43 +314,19 @@ class DependencyLearner {
 
 // Where a record is missing, the time inside the lost operation looks like own time. It lies between two neighbours in
 // its channel; the longest interval in between is the one that most likely holds it, and becomes unknown.
-class LostRecords {
- public:
-  LostRecords(const Trace& trace, const OperationInstances& matched)
-      : trace_(trace), matched_(matched), latest_(matched.channels.size(), kNoOperation) {}
-
-  void Forget(size_t rank, std::vector<OwnInterval>* before) {
-    const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
-    gaps_.clear();
-    for (size_t i = begin; i < end; ++i) {
-      if (matched_.instance_of[i] == kNoInstance) continue;
-      uint32_t& latest = latest_[static_cast<size_t>(matched_.instances[matched_.instance_of[i]].channel)];
-      // Only a predecessor of the same rank counts.
-      const bool known = latest != kNoOperation && latest >= begin;
-      if (known && trace_.operations[i].sequence > trace_.operations[latest].sequence + 1) {
-        gaps_.emplace_back(latest, static_cast<uint32_t>(i));
-      }
-      latest = static_cast<uint32_t>(i);
-    }
-    // A recorder that keeps every n-th operation loses nothing by accident.
-    if (static_cast<double>(gaps_.size()) > kMaxLost * static_cast<double>(end - begin)) return;
-    for (const auto& [first, last] : gaps_) ForgetLongest(first, last, before);
+void ForgetLongest(const SequenceHole& hole, std::vector<OwnInterval>* before) {
+  uint32_t longest = hole.after;
+  for (uint32_t i = hole.before + 1; i <= hole.after; ++i) {
+    if ((*before)[i].seconds > (*before)[longest].seconds) longest = i;
   }
+  (*before)[longest].seconds = -1;
+}
 
- private:
-  static void ForgetLongest(uint32_t first, uint32_t last, std::vector<OwnInterval>* before) {
-    uint32_t longest = last;
-    for (uint32_t i = first + 1; i <= last; ++i) {
-      if ((*before)[i].seconds > (*before)[longest].seconds) longest = i;
-    }
-    (*before)[longest].seconds = -1;
-  }
-
-  const Trace& trace_;
-  const OperationInstances& matched_;
-  std::vector<uint32_t> latest_;  // by channel: the latest operation in it
-  std::vector<std::pair<uint32_t, uint32_t>> gaps_;
-};
+void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::vector<OwnInterval>* before) {
+  // A recorder that keeps every n-th operation loses nothing by accident.
+  if (static_cast<double>(holes.size()) > kMaxLost * static_cast<double>(operations)) return;
+  for (const SequenceHole& hole : holes) ForgetLongest(hole, before);
+}
 
 }  // namespace
 
@@ -362,14 +336,12 @@ OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, 
   times.order = DependencyLearner(trace, roles, steps).Run();
   times.before.assign(trace.operations.size(), {});
   const size_t ranks = trace.ranks.size();
-  const size_t pieces = std::min(ranks, LanesOf(executor) == 1 ? 1 : kPiecesPerLane * LanesOf(executor));
-  RunPieces(executor, pieces, [&](size_t piece) {
+  RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {
     Sweep sweep(trace, roles, times.order);
-    LostRecords lost(trace, matched);
-    for (size_t rank = piece * ranks / pieces; rank < (piece + 1) * ranks / pieces; ++rank) {
-      sweep.Run(trace.first_operation[rank], trace.first_operation[rank + 1],
-                times.before.data() + trace.first_operation[rank]);
-      lost.Forget(rank, &times.before);
+    for (size_t rank = first_rank; rank < last_rank; ++rank) {
+      const size_t begin = trace.first_operation[rank], end = trace.first_operation[rank + 1];
+      sweep.Run(begin, end, times.before.data() + begin);
+      ForgetLost(matched.HolesOf(rank), end - begin, &times.before);
     }
   });
   return times;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "detector/input.h"
 #include "detector/localization/order_statistics.h"
@@ -18,6 +19,7 @@
 namespace lockstep {
 namespace {
 
+constexpr size_t kPartsPerLane = 4;   // of ranks and channels: some take longer than others
 constexpr size_t kMaxSizes = 16;      // more sizes than this: the size says nothing about the kind of call
 constexpr size_t kSampledLinks = 64;  // instances per channel that connect two numberings
 constexpr size_t kSampledRanks = 64;  // for the length of a step
@@ -35,8 +37,8 @@ struct AnchorCall {
 
 class StepFinder {
  public:
-  StepFinder(const Trace& trace, const OperationInstances& matched, const JobRoles& roles)
-      : trace_(trace), matched_(matched), roles_(roles) {}
+  StepFinder(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, Executor* executor)
+      : trace_(trace), matched_(matched), roles_(roles), executor_(executor) {}
 
   StepTable Run() {
     anchor_group_.assign(trace_.ranks.size(), -1);
@@ -96,17 +98,25 @@ class StepFinder {
   // Numbers the anchor's instances within their communicator.
   void NumberInstances() {
     number_of_instance_.assign(matched_.instances.size(), kNoStep);
-    for (const OperationChannel& channel : matched_.channels) {
-      if (!channel.collective()) continue;
-      const AnchorCall* anchor = AnchorOfChannel(channel);
-      if (anchor == nullptr) continue;
-      int32_t number = 0;
-      for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
-        const uint32_t member = matched_.members[matched_.instances[i].first_member];
-        if (!Matches(trace_.operations[member], *anchor) || number >= kMaxSteps) continue;
-        number_of_instance_[i] = number++;
-      }
+    ForParts(matched_.channels.size(), [this](size_t i) { NumberInstancesOf(matched_.channels[i]); });
+  }
+
+  void NumberInstancesOf(const OperationChannel& channel) {
+    const AnchorCall* anchor = channel.collective() ? AnchorOfChannel(channel) : nullptr;
+    if (anchor == nullptr) return;
+    int32_t number = 0;
+    for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+      const uint32_t member = matched_.members[matched_.instances[i].first_member];
+      if (!Matches(trace_.operations[member], *anchor) || number >= kMaxSteps) continue;
+      number_of_instance_[i] = number++;
     }
+  }
+
+  // Each of `count` things, those of one part in order.
+  void ForParts(size_t count, absl::FunctionRef<void(size_t)> body) {
+    RunParts(executor_, count, PartsOf(executor_, count, kPartsPerLane), [&](size_t, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) body(i);
+    });
   }
 
   // Of the anchors of the members' classes that occur in the channel, that of most members.
@@ -135,15 +145,17 @@ class StepFinder {
   // A step ends with its anchor. Between two anchors that are not neighbours a record is lost: no step is known there.
   void CutRanks() {
     cuts_.resize(trace_.ranks.size());
-    for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
-      for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
-        const uint32_t instance = matched_.instance_of[i];
-        if (instance == kNoInstance || number_of_instance_[instance] == kNoStep) continue;
-        const TraceOperation& operation = trace_.operations[i];
-        if (anchor_group_[rank] < 0) anchor_group_[rank] = operation.communicator;
-        if (anchor_group_[rank] != operation.communicator) continue;
-        cuts_[rank].push_back({static_cast<uint32_t>(i), number_of_instance_[instance]});
-      }
+    ForParts(trace_.ranks.size(), [this](size_t rank) { CutRank(rank); });
+  }
+
+  void CutRank(size_t rank) {
+    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
+      const uint32_t instance = matched_.instance_of[i];
+      if (instance == kNoInstance || number_of_instance_[instance] == kNoStep) continue;
+      const TraceOperation& operation = trace_.operations[i];
+      if (anchor_group_[rank] < 0) anchor_group_[rank] = operation.communicator;
+      if (anchor_group_[rank] != operation.communicator) continue;
+      cuts_[rank].push_back({static_cast<uint32_t>(i), number_of_instance_[instance]});
     }
   }
 
@@ -311,6 +323,7 @@ class StepFinder {
   const Trace& trace_;
   const OperationInstances& matched_;
   const JobRoles& roles_;
+  Executor* const executor_;
   std::vector<AnchorCall> anchors_;          // by class
   std::vector<int32_t> number_of_instance_;  // of the anchor, within its communicator; kNoStep = not an anchor
   std::vector<int32_t> anchor_group_;        // by rank: communicator
@@ -320,8 +333,8 @@ class StepFinder {
 
 }  // namespace
 
-StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles) {
-  return StepFinder(trace, matched, roles).Run();
+StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, Executor* executor) {
+  return StepFinder(trace, matched, roles, executor).Run();
 }
 
 }  // namespace lockstep

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/executor.h"
 #include "detector/groups/roles.h"
 #include "detector/trace/operation_instances.h"
 #include "detector/trace/trace.h"
@@ -54,7 +55,9 @@ struct StepTable {
   }
 };
 
-StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles);
+// `executor` may be nullptr.
+StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                    Executor* executor = nullptr);
 
 }  // namespace lockstep
 

@@ -39,6 +39,12 @@ void StepReplay::Load(int32_t step) {
 }
 
 void StepReplay::Collect(const TraceAnalysis& analysis) {
+  size_t operations = 0;
+  for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
+    const StepRange& range = analysis.steps.Of(rank, step_);
+    operations += range.end - range.begin;
+  }
+  nodes_.reserve(operations);  // of these buffers the one that is large
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     first_node_.push_back(static_cast<uint32_t>(operation_.size()));
     const std::vector<PatternCall>& calls = pattern_.Complete(rank, step_);

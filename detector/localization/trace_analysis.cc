@@ -76,12 +76,12 @@ std::vector<double> PausesOf(const TraceAnalysis& analysis) {
 TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* executor) {
   TraceAnalysis analysis;
   analysis.trace = &trace;
-  analysis.matched = MatchOperations(trace);
-  analysis.roles = InferRoles(trace, analysis.matched);
-  analysis.steps = FindSteps(trace, analysis.matched, analysis.roles);
-  analysis.whole_steps = FindWholeSteps(trace, analysis.matched, analysis.steps);
+  analysis.matched = MatchOperations(trace, executor);
+  analysis.roles = InferRoles(trace, analysis.matched, executor);
+  analysis.steps = FindSteps(trace, analysis.matched, analysis.roles, executor);
+  analysis.whole_steps = FindWholeSteps(analysis.matched, analysis.steps);
   analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, executor);
-  analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times);
+  analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, executor);
   if (flip_lateness) {
     for (float& excess : analysis.profile.excess) excess = -excess;
   }

@@ -2,7 +2,7 @@
 //
 // Sequence numbers count without holes: a hole between two records of a rank in one channel is a lost record. It lies
 // somewhere between the two, so that every step from the first to the second may be the one that lacks it. Pure. Cost
-// O(records).
+// O(ranks x steps + holes x steps).
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_WHOLE_STEPS_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_WHOLE_STEPS_H_
@@ -11,12 +11,11 @@
 
 #include "detector/localization/step_finder.h"
 #include "detector/trace/operation_instances.h"
-#include "detector/trace/trace.h"
 
 namespace lockstep {
 
 // By rank, then step: 1 = complete, and nothing is missing. Empty = of no rank anything is missing.
-std::vector<char> FindWholeSteps(const Trace& trace, const OperationInstances& matched, const StepTable& steps);
+std::vector<char> FindWholeSteps(const OperationInstances& matched, const StepTable& steps);
 
 }  // namespace lockstep
 

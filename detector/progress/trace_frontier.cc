@@ -9,12 +9,22 @@ bool FromHostCallsOnly(TimingQuality quality) {
   return quality == TimingQuality::kHostCall || quality == TimingQuality::kHostEnqueue;
 }
 
+// A rank has few communicators and peers: a short list beats a map.
+constexpr size_t kMaxTallies = 32;
+
 void Raise(const TraceOperation& operation, TraceFrontier::Progress* progress) {
   const auto sequence = static_cast<int64_t>(operation.sequence);
   progress->entered = std::max(progress->entered, sequence);
   progress->first = progress->first < 0 ? sequence : std::min(progress->first, sequence);
   ++progress->records;
   if (operation.finished()) progress->finished = std::max(progress->finished, sequence);
+}
+
+void Add(const TraceFrontier::Progress& from, TraceFrontier::Progress* to) {
+  to->entered = std::max(to->entered, from.entered);
+  to->finished = std::max(to->finished, from.finished);
+  to->first = to->first < 0 ? from.first : std::min(to->first, from.first);
+  to->records += from.records;
 }
 
 }  // namespace
@@ -25,14 +35,8 @@ TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
   IndexMembers();
   const size_t ranks = trace.ranks.size();
   tells_begun_.assign(ranks, 0);
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    for (const TraceOperation& operation : trace.OperationsOf(rank)) {
-      Note(rank, operation);
-      if (operation.started() && operation.start_ns > operation.enqueue_ns && !FromHostCallsOnly(operation.quality)) {
-        tells_begun_[rank] = 1;
-      }
-    }
-  }
+  std::vector<size_t> unfinished;
+  for (size_t rank = 0; rank < ranks; ++rank) NoteRank(rank, &unfinished);
   int64_t holes = 0;
   for (const Progress& progress : collectives_) holes += std::max<int64_t>(0, progress.Holes());
   const double lost = std::max(static_cast<double>(holes), static_cast<double>(trace.lost_records));
@@ -42,14 +46,19 @@ TraceFrontier::TraceFrontier(const Trace& trace) : trace_(&trace) {
   unseen_.assign(ranks, 0);
   for (size_t rank = 0; rank < ranks; ++rank) unseen_[rank] = WentFurther(rank) ? 1 : 0;
   ForgetHostsNotLookedAt();
+  FindOpen(unfinished);
+}
+
+void TraceFrontier::FindOpen(const std::vector<size_t>& unfinished) {
+  const size_t ranks = trace_->ranks.size();
   first_open_.assign(ranks + 1, 0);
+  auto next = unfinished.begin();
   for (size_t rank = 0; rank < ranks; ++rank) {
     first_open_[rank] = open_.size();
-    if (unseen_[rank] != 0) continue;
-    for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
-      if (trace.operations[i].finished() || !StillOpen(rank, trace.operations[i])) continue;
+    for (; next != unfinished.end() && *next < trace_->first_operation[rank + 1]; ++next) {
+      if (unseen_[rank] != 0 || !StillOpen(rank, trace_->operations[*next])) continue;
       if (open_.size() - first_open_[rank] < kMaxOpenOperations) {
-        open_.push_back(i);
+        open_.push_back(*next);
       } else {
         ++left_out_;
       }
@@ -82,20 +91,49 @@ void TraceFrontier::IndexMembers() {
   }
 }
 
-void TraceFrontier::Note(size_t rank_index, const TraceOperation& operation) {
-  const int32_t member = MemberOf(rank_index, operation.communicator);
-  if (member < 0) return;
-  if (operation.kind == OperationKind::kSend) {
-    Raise(operation, &pairs_[{operation.communicator, member, operation.peer}].send);
-  } else if (operation.kind == OperationKind::kRecv) {
-    Raise(operation, &pairs_[{operation.communicator, operation.peer, member}].receive);
-  } else {
-    Raise(operation,
-          &collectives_[first_member_[static_cast<size_t>(operation.communicator)] + static_cast<size_t>(member)]);
-    if (!operation.finished() || !IsSynchronous(operation.kind)) return;
-    int64_t& by_all = entered_by_all_[static_cast<size_t>(operation.communicator)];
-    by_all = std::max(by_all, static_cast<int64_t>(operation.sequence));
+void TraceFrontier::NoteRank(size_t rank_index, std::vector<size_t>* unfinished) {
+  for (size_t i = trace_->first_operation[rank_index]; i < trace_->first_operation[rank_index + 1]; ++i) {
+    const TraceOperation& operation = trace_->operations[i];
+    Tally& tally = TallyOf(rank_index, operation);
+    Raise(operation, &tally.progress);
+    if (!operation.finished()) {
+      unfinished->push_back(i);
+    } else if (!IsPointToPoint(operation.kind) && IsSynchronous(operation.kind)) {
+      tally.finished_by_all = std::max(tally.finished_by_all, static_cast<int64_t>(operation.sequence));
+    }
+    if (operation.started() && operation.start_ns > operation.enqueue_ns && !FromHostCallsOnly(operation.quality)) {
+      tells_begun_[rank_index] = 1;
+    }
   }
+  StoreTallies(rank_index);
+}
+
+TraceFrontier::Tally& TraceFrontier::TallyOf(size_t rank_index, const TraceOperation& operation) {
+  const bool one_sided = IsPointToPoint(operation.kind);
+  const int32_t peer = one_sided ? operation.peer : -1;
+  const OperationKind kind = one_sided ? operation.kind : OperationKind::kUnknown;
+  for (Tally& known : tallies_) {
+    if (known.communicator == operation.communicator && known.peer == peer && known.kind == kind) return known;
+  }
+  if (tallies_.size() == kMaxTallies) StoreTallies(rank_index);
+  return tallies_.emplace_back(Tally{.communicator = operation.communicator, .peer = peer, .kind = kind});
+}
+
+void TraceFrontier::StoreTallies(size_t rank_index) {
+  for (const Tally& tally : tallies_) {
+    const int32_t member = MemberOf(rank_index, tally.communicator);
+    if (member < 0) continue;
+    if (tally.kind == OperationKind::kSend) {
+      Add(tally.progress, &pairs_[{tally.communicator, member, tally.peer}].send);
+    } else if (tally.kind == OperationKind::kRecv) {
+      Add(tally.progress, &pairs_[{tally.communicator, tally.peer, member}].receive);
+    } else {
+      const auto communicator = static_cast<size_t>(tally.communicator);
+      Add(tally.progress, &collectives_[first_member_[communicator] + static_cast<size_t>(member)]);
+      entered_by_all_[communicator] = std::max(entered_by_all_[communicator], tally.finished_by_all);
+    }
+  }
+  tallies_.clear();
 }
 
 // A dump of active work holds no finished operation. Operations of one communicator end in order, so that whatever

@@ -5,7 +5,7 @@
 // two ranks, in the same direction) is known to have ended: otherwise its record is incomplete, not the operation. A
 // rank without any finished operation is held to be a dump of active work, from which finished ones are left out.
 // Sequence numbers rise by one per communicator; -1 stands for "none". Cost O(operations), memory O(memberships +
-// pairs of peers + open operations). The trace must outlive the frontier. Thread-compatible.
+// pairs of peers + operations without an end). The trace must outlive the frontier. Thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_TRACE_FRONTIER_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_TRACE_FRONTIER_H_
@@ -91,14 +91,28 @@ class TraceFrontier {
     Progress send, receive;
   };
 
+  // What the records of one rank say of one communicator, or of one direction to one peer.
+  struct Tally {
+    int32_t communicator = -1;
+    int32_t peer = -1;  // of a Send/Recv
+    OperationKind kind = OperationKind::kUnknown;
+    Progress progress;
+    int64_t finished_by_all = -1;
+  };
+
   void IndexMembers();
+  // Appends the operations without an end.
+  void NoteRank(size_t rank_index, std::vector<size_t>* unfinished);
+  Tally& TallyOf(size_t rank_index, const TraceOperation& operation);
+  void StoreTallies(size_t rank_index);
+  void FindOpen(const std::vector<size_t>& unfinished);
   void InferFinished(size_t rank_index);
   bool WentFurther(size_t rank_index) const;
   void ForgetHostsNotLookedAt();
-  void Note(size_t rank_index, const TraceOperation& operation);
   bool StillOpen(size_t rank_index, const TraceOperation& operation) const;
 
   const Trace* trace_;
+  std::vector<Tally> tallies_;  // of the rank at hand
   std::vector<size_t> first_member_;
   std::vector<Progress> collectives_;
   std::vector<int64_t> entered_by_all_;

@@ -1,258 +1,208 @@
 #include "detector/trace/operation_instances.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "detector/trace/rank_channels.h"
 
 namespace lockstep {
 namespace {
 
 constexpr uint64_t kWildness = 4;  // sequence range over records, beyond which a channel is sorted
 constexpr uint64_t kSmallRange = 64;
+constexpr size_t kMostParts = 4;  // of the ranks: each counts the records of every slot
 
-// Communicator rank of every membership of a rank.
-class Places {
- public:
-  explicit Places(const Trace& trace) : by_rank_(trace.ranks.size()) {
-    for (size_t communicator = 0; communicator < trace.communicators.size(); ++communicator) {
-      const std::vector<int32_t>& members = trace.communicators[communicator].members;
-      for (size_t place = 0; place < members.size(); ++place) {
-        if (members[place] < 0) continue;
-        by_rank_[static_cast<size_t>(members[place])].emplace_back(static_cast<int32_t>(communicator),
-                                                                   static_cast<int32_t>(place));
-      }
-    }
-  }
+// The slots of a channel: one for every sequence number between its first and last, or, where these are wild, for every
+// number that occurs.
+struct ChannelSlots {
+  SequenceRange range;
+  size_t first_slot = 0;
+  bool wild = false;
+  std::vector<uint64_t> sequences;  // wild only: those that occur, rising
 
-  int32_t Of(size_t rank, int32_t communicator) const {
-    for (const auto& [known, place] : by_rank_[rank]) {
-      if (known == communicator) return place;
-    }
-    return -1;
-  }
-
- private:
-  std::vector<std::vector<std::pair<int32_t, int32_t>>> by_rank_;
+  size_t slots() const { return wild ? sequences.size() : range.last - range.first + 1; }
+  uint64_t SequenceOf(size_t place) const { return wild ? sequences[place] : range.first + place; }
 };
 
-// Gives every operation its channel. Channels are numbered as they turn up; Sort puts them into order.
-class ChannelFinder {
+class Matching {
  public:
-  explicit ChannelFinder(const Trace& trace)
-      : trace_(trace), places_(trace), channel_of_collectives_(trace.communicators.size(), -1) {}
+  Matching(const Trace& trace, Executor* executor)
+      : trace_(trace),
+        executor_(executor),
+        parts_(std::min(PartsOf(executor, trace.ranks.size()), kMostParts)),
+        channel_of_(trace.operations.size()),
+        number_of_channel_(parts_),
+        next_member_(parts_) {}
 
-  void Run(std::vector<int32_t>* channel_of, std::vector<OperationChannel>* channels) {
-    channel_of->assign(trace_.operations.size(), -1);
-    for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
-      recent_.clear();
-      for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
-        (*channel_of)[i] = Of(rank, trace_.operations[i]);
-      }
-    }
-    Sort(channel_of);
-    *channels = std::move(channels_);
+  OperationInstances Run() {
+    matched_.instance_of.resize(trace_.operations.size());
+    matched_.rank_of.resize(trace_.operations.size());
+    FindChannels();
+    PlaceSlots();
+    ForOperations([this](size_t part, size_t begin, size_t end) { FindSlots(part, begin, end); });
+    NumberInstances();
+    ForOperations([this](size_t part, size_t begin, size_t end) { FillMembers(part, begin, end); });
+    return std::move(matched_);
   }
 
  private:
-  struct Recent {
-    int32_t communicator;
-    int32_t peer;
-    OperationKind kind;
-    int32_t channel;
-  };
-
-  int32_t Of(size_t rank, const TraceOperation& operation) {
-    if (!IsSendOrRecv(operation.kind)) {
-      int32_t& channel = channel_of_collectives_[static_cast<size_t>(operation.communicator)];
-      if (channel < 0) {
-        channel = static_cast<int32_t>(channels_.size());
-        channels_.push_back({operation.communicator, -1, -1, 0, 0});
-      }
-      return channel;
-    }
-    // A rank talks to few peers: a short list beats a map.
-    for (const Recent& known : recent_) {
-      if (known.peer == operation.peer && known.kind == operation.kind &&
-          known.communicator == operation.communicator) {
-        return known.channel;
-      }
-    }
-    const int32_t channel = OfPair(rank, operation);
-    if (recent_.size() < kMaxRecent) {
-      recent_.push_back({operation.communicator, operation.peer, operation.kind, channel});
-    }
-    return channel;
-  }
-
-  int32_t OfPair(size_t rank, const TraceOperation& operation) {
-    const int32_t own = places_.Of(rank, operation.communicator);
-    if (own < 0 || operation.peer < 0) return -1;
-    const bool sends = operation.kind == OperationKind::kSend;
-    const auto key =
-        std::make_tuple(operation.communicator, sends ? own : operation.peer, sends ? operation.peer : own);
-    const auto [it, added] = pairs_.try_emplace(key, static_cast<int32_t>(channels_.size()));
-    if (added) channels_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), 0, 0});
-    return it->second;
-  }
-
-  void Sort(std::vector<int32_t>* channel_of) {
-    std::vector<size_t> order(channels_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
-      const OperationChannel& left = channels_[a];
-      const OperationChannel& right = channels_[b];
-      return std::tie(left.communicator, left.source, left.destination) <
-             std::tie(right.communicator, right.source, right.destination);
+  // Those of each part of the ranks.
+  void ForOperations(absl::FunctionRef<void(size_t part, size_t begin, size_t end)> body) {
+    RunParts(executor_, trace_.ranks.size(), parts_, [&](size_t part, size_t first_rank, size_t last_rank) {
+      body(part, trace_.first_operation[first_rank], trace_.first_operation[last_rank]);
     });
-    std::vector<int32_t> new_number(order.size());
-    std::vector<OperationChannel> sorted;
-    sorted.reserve(order.size());
-    for (size_t i = 0; i < order.size(); ++i) {
-      new_number[order[i]] = static_cast<int32_t>(i);
-      sorted.push_back(channels_[order[i]]);
-    }
-    channels_ = std::move(sorted);
-    for (int32_t& channel : *channel_of) {
-      if (channel >= 0) channel = new_number[static_cast<size_t>(channel)];
-    }
   }
 
-  static constexpr size_t kMaxRecent = 16;
-
-  const Trace& trace_;
-  Places places_;
-  std::vector<int32_t> channel_of_collectives_;
-  absl::flat_hash_map<std::tuple<int32_t, int32_t, int32_t>, int32_t> pairs_;
-  std::vector<Recent> recent_;  // of the rank at hand
-  std::vector<OperationChannel> channels_;
-};
-
-// Maps the sequence numbers of each channel to consecutive slots.
-class SequenceSlots {
- public:
-  SequenceSlots(const Trace& trace, const std::vector<int32_t>& channel_of, size_t channels) : ranges_(channels) {
-    for (size_t i = 0; i < channel_of.size(); ++i) {
-      if (channel_of[i] >= 0) ranges_[static_cast<size_t>(channel_of[i])].Note(trace.operations[i].sequence);
+  void FindChannels() {
+    const CommunicatorPlaces places(trace_);
+    std::vector<RankChannels> found;
+    for (size_t part = 0; part < parts_; ++part) found.emplace_back(trace_, places);
+    RunParts(executor_, trace_.ranks.size(), parts_, [&](size_t part, size_t first_rank, size_t last_rank) {
+      // The halves of the sequence numbers stay there until they become slots.
+      found[part].Run(first_rank, last_rank, channel_of_.data(), matched_.rank_of.data(), matched_.instance_of.data());
+    });
+    JoinChannels(found);
+    for (const RankChannels& part : found) {
+      for (const size_t first : part.first_hole()) matched_.first_hole.push_back(matched_.holes.size() + first);
+      matched_.holes.insert(matched_.holes.end(), part.holes().begin(), part.holes().end());
     }
-    bool any_wild = false;
-    for (Range& range : ranges_) {
-      range.wild = range.records > 0 && range.last - range.first > kWildness * range.records + kSmallRange;
-      any_wild |= range.wild;
-    }
-    if (any_wild) CollectWild(trace, channel_of);
-    for (size_t channel = 0; channel < ranges_.size(); ++channel) {
-      ranges_[channel].first_slot = slots_;
-      slots_ += SlotsOf(channel);
-    }
+    matched_.first_hole.push_back(matched_.holes.size());
   }
 
-  size_t slots() const { return slots_; }
+  // The channels of all parts in their order.
+  void JoinChannels(const std::vector<RankChannels>& found) {
+    struct Entry {
+      std::tuple<int32_t, int32_t, int32_t> key;
+      size_t part;
+      size_t number;
+    };
+    std::vector<Entry> entries;
+    for (size_t part = 0; part < parts_; ++part) {
+      const std::vector<OperationChannel>& channels = found[part].channels();
+      number_of_channel_[part].resize(channels.size());
+      for (size_t i = 0; i < channels.size(); ++i) {
+        entries.push_back({{channels[i].communicator, channels[i].source, channels[i].destination}, part, i});
+      }
+    }
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const Entry& entry = entries[i];
+      if (i == 0 || entries[i - 1].key != entry.key) {
+        matched_.channels.push_back(found[entry.part].channels()[entry.number]);
+        slots_.emplace_back();
+      }
+      number_of_channel_[entry.part][entry.number] = static_cast<uint32_t>(slots_.size() - 1);
+      slots_.back().range.Add(found[entry.part].ranges()[entry.number]);
+    }
+  }
 
   // Slots of a channel follow one another by rising sequence number, and channels by their number.
-  size_t SlotsOf(size_t channel) const {
-    const Range& range = ranges_[channel];
-    return range.wild ? range.sequences.size() : range.records == 0 ? 0 : range.last - range.first + 1;
-  }
-  uint64_t SequenceOf(size_t channel, size_t place) const {
-    const Range& range = ranges_[channel];
-    return range.wild ? range.sequences[place] : range.first + place;
-  }
-
-  size_t Of(int32_t channel, uint64_t sequence) const {
-    const Range& range = ranges_[static_cast<size_t>(channel)];
-    if (!range.wild) return range.first_slot + (sequence - range.first);
-    const auto place = std::lower_bound(range.sequences.begin(), range.sequences.end(), sequence);
-    return range.first_slot + static_cast<size_t>(place - range.sequences.begin());
-  }
-
- private:
-  struct Range {
-    uint64_t first = std::numeric_limits<uint64_t>::max();
-    uint64_t last = 0;
-    uint64_t records = 0;
-    size_t first_slot = 0;
-    bool wild = false;
-    std::vector<uint64_t> sequences;  // wild only: those that occur, rising
-
-    void Note(uint64_t sequence) {
-      first = std::min(first, sequence);
-      last = std::max(last, sequence);
-      ++records;
+  void PlaceSlots() {
+    for (ChannelSlots& channel : slots_) {
+      const uint64_t width = channel.range.last - channel.range.first;
+      channel.wild =
+          width > kWildness * channel.range.records + kSmallRange || width >= std::numeric_limits<uint32_t>::max();
     }
-  };
-
-  void CollectWild(const Trace& trace, const std::vector<int32_t>& channel_of) {
-    for (size_t i = 0; i < channel_of.size(); ++i) {
-      if (channel_of[i] < 0) continue;
-      Range& range = ranges_[static_cast<size_t>(channel_of[i])];
-      if (range.wild) range.sequences.push_back(trace.operations[i].sequence);
+    if (std::any_of(slots_.begin(), slots_.end(), [](const ChannelSlots& channel) { return channel.wild; })) {
+      CollectWild();
     }
-    for (Range& range : ranges_) {
-      std::sort(range.sequences.begin(), range.sequences.end());
-      range.sequences.erase(std::unique(range.sequences.begin(), range.sequences.end()), range.sequences.end());
+    for (ChannelSlots& channel : slots_) {
+      channel.first_slot = slot_count_;
+      slot_count_ += channel.slots();
     }
   }
 
-  std::vector<Range> ranges_;
-  size_t slots_ = 0;
+  void CollectWild() {
+    RunParts(nullptr, trace_.ranks.size(), parts_, [this](size_t part, size_t first_rank, size_t last_rank) {
+      for (size_t i = trace_.first_operation[first_rank]; i < trace_.first_operation[last_rank]; ++i) {
+        if (channel_of_[i] < 0) continue;
+        ChannelSlots& channel = SlotsOf(part, i);
+        if (channel.wild) channel.sequences.push_back(trace_.operations[i].sequence);
+      }
+    });
+    for (ChannelSlots& channel : slots_) {
+      std::sort(channel.sequences.begin(), channel.sequences.end());
+      channel.sequences.erase(std::unique(channel.sequences.begin(), channel.sequences.end()), channel.sequences.end());
+    }
+  }
+
+  ChannelSlots& SlotsOf(size_t part, size_t operation) {
+    return slots_[number_of_channel_[part][static_cast<size_t>(channel_of_[operation])]];
+  }
+
+  // Turns the halves of sequence numbers into slots and counts the records of each.
+  void FindSlots(size_t part, size_t begin, size_t end) {
+    std::vector<uint32_t>& count = next_member_[part];
+    count.assign(slot_count_, 0);
+    for (size_t i = begin; i < end; ++i) {
+      uint32_t& slot = matched_.instance_of[i];
+      if (channel_of_[i] < 0) {
+        slot = kNoInstance;
+        continue;
+      }
+      const ChannelSlots& channel = SlotsOf(part, i);
+      // The difference of two numbers that are no further apart than 32 bits is that of their lower halves.
+      const size_t place = channel.wild ? PlaceAmong(channel.sequences, trace_.operations[i].sequence)
+                                        : slot - static_cast<uint32_t>(channel.range.first);
+      slot = static_cast<uint32_t>(channel.first_slot + place);
+      ++count[slot];
+    }
+  }
+
+  static size_t PlaceAmong(const std::vector<uint64_t>& sequences, uint64_t sequence) {
+    return static_cast<size_t>(std::lower_bound(sequences.begin(), sequences.end(), sequence) - sequences.begin());
+  }
+
+  // Slots without a record leave no instance. The counts become the places of each part's members.
+  void NumberInstances() {
+    number_of_slot_.resize(slot_count_);
+    matched_.instances.reserve(slot_count_);
+    uint32_t members = 0;
+    size_t slot = 0;
+    for (size_t number = 0; number < slots_.size(); ++number) {
+      OperationChannel& channel = matched_.channels[number];
+      channel.first_instance = static_cast<uint32_t>(matched_.instances.size());
+      for (size_t place = 0; place < slots_[number].slots(); ++place, ++slot) {
+        const uint32_t first = members;
+        for (std::vector<uint32_t>& next : next_member_) members += std::exchange(next[slot], members);
+        number_of_slot_[slot] = static_cast<uint32_t>(matched_.instances.size());
+        if (members == first) continue;
+        ++channel.instances;
+        matched_.instances.push_back(
+            {slots_[number].SequenceOf(place), static_cast<int32_t>(number), first, members - first});
+      }
+    }
+    matched_.members.resize(members);
+  }
+
+  void FillMembers(size_t part, size_t begin, size_t end) {
+    std::vector<uint32_t>& next = next_member_[part];
+    for (size_t i = begin; i < end; ++i) {
+      uint32_t& instance = matched_.instance_of[i];
+      if (instance == kNoInstance) continue;
+      matched_.members[next[instance]++] = static_cast<uint32_t>(i);
+      instance = number_of_slot_[instance];
+    }
+  }
+
+  const Trace& trace_;
+  Executor* const executor_;
+  const size_t parts_;
+  std::vector<int32_t> channel_of_;                       // by operation, as its part numbers them; -1 = none
+  std::vector<std::vector<uint32_t>> number_of_channel_;  // by part, then channel: among all
+  std::vector<ChannelSlots> slots_;                       // by channel
+  size_t slot_count_ = 0;
+  std::vector<std::vector<uint32_t>> next_member_;  // by part, then slot: how many records, then where the next goes
+  std::vector<uint32_t> number_of_slot_;            // of the instance
+  OperationInstances matched_;
 };
-
-void FillInstances(const Trace& trace, const std::vector<int32_t>& channel_of, OperationInstances* matched) {
-  const SequenceSlots slots(trace, channel_of, matched->channels.size());
-  std::vector<uint32_t> first(slots.slots() + 1, 0);
-  for (size_t i = 0; i < channel_of.size(); ++i) {
-    if (channel_of[i] < 0) continue;
-    const size_t slot = slots.Of(channel_of[i], trace.operations[i].sequence);
-    matched->instance_of[i] = static_cast<uint32_t>(slot);
-    ++first[slot + 1];
-  }
-  matched->instances.reserve(
-      static_cast<size_t>(std::count_if(first.begin(), first.end(), [](uint32_t records) { return records > 0; })));
-  for (size_t slot = 0; slot < slots.slots(); ++slot) first[slot + 1] += first[slot];
-  matched->members.resize(first.back());
-  std::vector<uint32_t> next(first.begin(), first.end() - 1);
-  for (size_t i = 0; i < channel_of.size(); ++i) {
-    if (channel_of[i] >= 0) matched->members[next[matched->instance_of[i]]++] = static_cast<uint32_t>(i);
-  }
-  // `next` becomes the number of the slot's instance: slots without a record leave none.
-  size_t slot = 0;
-  for (size_t channel = 0; channel < matched->channels.size(); ++channel) {
-    OperationChannel& owner = matched->channels[channel];
-    for (size_t place = 0; place < slots.SlotsOf(channel); ++place, ++slot) {
-      const uint32_t count = first[slot + 1] - first[slot];
-      next[slot] = static_cast<uint32_t>(matched->instances.size());
-      if (count == 0) continue;
-      if (owner.instances++ == 0) owner.first_instance = next[slot];
-      matched->instances.push_back(
-          {slots.SequenceOf(channel, place), static_cast<int32_t>(channel), first[slot], count});
-    }
-  }
-  for (uint32_t& instance : matched->instance_of) {
-    if (instance != kNoInstance) instance = next[instance];
-  }
-}
 
 }  // namespace
 
-OperationInstances MatchOperations(const Trace& trace) {
-  OperationInstances matched;
-  matched.instance_of.assign(trace.operations.size(), kNoInstance);
-  matched.rank_of.assign(trace.operations.size(), -1);
-  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    std::fill(matched.rank_of.begin() + static_cast<int64_t>(trace.first_operation[rank]),
-              matched.rank_of.begin() + static_cast<int64_t>(trace.first_operation[rank + 1]),
-              static_cast<int32_t>(rank));
-  }
-  std::vector<int32_t> channel_of;
-  ChannelFinder(trace).Run(&channel_of, &matched.channels);
-  if (channel_of.size() > kMaxMatchedOperations) {
-    std::fill(channel_of.begin() + static_cast<int64_t>(kMaxMatchedOperations), channel_of.end(), -1);
-  }
-  FillInstances(trace, channel_of, &matched);
-  return matched;
-}
+OperationInstances MatchOperations(const Trace& trace, Executor* executor) { return Matching(trace, executor).Run(); }
 
 std::vector<int32_t> MissingMembers(const Trace& trace, const OperationInstances& matched,
                                     const OperationInstance& instance) {

@@ -7,7 +7,8 @@
 //
 // All arrays are flat and hold indices into Trace::operations (32 bits: at most kMaxMatchedOperations records; later
 // ones match nothing). Cost: O(records), except that channels with wild sequence numbers (more than 4x as wide as their
-// records are many) are sorted. Thread-compatible once built. Does not keep a pointer to the trace.
+// records are many) are sorted; the records are read once. Thread-compatible once built. Does not keep a pointer to the
+// trace.
 
 #ifndef LOCKSTEP_DETECTOR_TRACE_OPERATION_INSTANCES_H_
 #define LOCKSTEP_DETECTOR_TRACE_OPERATION_INSTANCES_H_
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/executor.h"
 #include "detector/input.h"
 #include "detector/trace/trace.h"
 
@@ -45,13 +47,26 @@ struct OperationInstance {
   uint32_t member_count = 0;
 };
 
+// Two records of one rank, neighbours in their channel, between which a record is missing: sequence numbers count
+// without holes.
+struct SequenceHole {
+  uint32_t before = 0;  // operation indices
+  uint32_t after = 0;
+};
+
 struct OperationInstances {
   std::vector<OperationChannel> channels;    // by communicator, source, destination
   std::vector<OperationInstance> instances;  // by channel, sequence
   std::vector<uint32_t> members;             // operation indices, by instance and rank
   std::vector<uint32_t> instance_of;         // by operation; kNoInstance = it could not be matched
   std::vector<int32_t> rank_of;              // by operation: rank index
+  std::vector<SequenceHole> holes;           // by rank, then `after`
+  std::vector<size_t> first_hole;            // of each rank index, and one past the last
 
+  absl::Span<const SequenceHole> HolesOf(size_t rank_index) const {
+    return absl::MakeConstSpan(holes).subspan(first_hole[rank_index],
+                                              first_hole[rank_index + 1] - first_hole[rank_index]);
+  }
   absl::Span<const uint32_t> MembersOf(const OperationInstance& instance) const {
     return absl::MakeConstSpan(members).subspan(instance.first_member, instance.member_count);
   }
@@ -67,7 +82,8 @@ struct OperationInstances {
   }
 };
 
-OperationInstances MatchOperations(const Trace& trace);
+// `executor` may be nullptr.
+OperationInstances MatchOperations(const Trace& trace, Executor* executor = nullptr);
 
 // Communicator ranks that left no record of the instance, rising; for a Send/Recv of source and destination.
 std::vector<int32_t> MissingMembers(const Trace& trace, const OperationInstances& matched,

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
+#include "base/thread_executor.h"
 #include "detector/input.h"
 #include "detector/trace/operation_instances.h"
 #include "detector/trace/trace.h"
@@ -96,37 +97,84 @@ TEST(TraceBuilderTest, CountsWhatItCannotKeep) {
   EXPECT_EQ(trace.missing_ranks, std::vector<int32_t>{1}) << "the group spans the job";
 }
 
-// The same by a map.
-TEST(OperationInstancesTest, AgreeWithAMapOfRecords) {
-  for (const bool wild : {false, true}) {
-    Random random(7);
-    uint64_t duplicates = 0;
-    const Trace trace = Build(RandomRows(&random, wild), &duplicates);
-    const OperationInstances matched = MatchOperations(trace);
-    std::map<std::tuple<int32_t, int32_t, uint64_t>, std::vector<uint32_t>> expected;  // source, destination, sequence
-    for (size_t i = 0; i < trace.operations.size(); ++i) {
-      const TraceOperation& operation = trace.operations[i];
-      const int32_t rank = matched.rank_of[i];
-      const bool sends = operation.kind == OperationKind::kSend;
-      const int32_t source = !IsSendOrRecv(operation.kind) ? -1 : sends ? rank : operation.peer;
-      const int32_t destination = !IsSendOrRecv(operation.kind) ? -1 : sends ? operation.peer : rank;
-      expected[{source, destination, operation.sequence}].push_back(static_cast<uint32_t>(i));
-    }
-    ASSERT_EQ(matched.instances.size(), expected.size());
-    size_t number = 0;
-    for (const auto& [key, members] : expected) {
-      const OperationInstance& instance = matched.instances[number];
-      const OperationChannel& channel = matched.channels[static_cast<size_t>(instance.channel)];
-      EXPECT_EQ(std::make_tuple(channel.source, channel.destination, instance.sequence), key);
-      const auto found = matched.MembersOf(instance);
-      EXPECT_EQ(std::vector<uint32_t>(found.begin(), found.end()), members);
-      for (const uint32_t member : members) EXPECT_EQ(matched.instance_of[member], number);
-      const size_t size = channel.collective() ? 3 : 2;
-      EXPECT_EQ(MissingMembers(trace, matched, instance).size(), size - members.size());
-      EXPECT_EQ(matched.Complete(instance, trace), members.size() == size);
-      ++number;
-    }
+using ChannelKey = std::tuple<int32_t, int32_t>;  // communicator ranks of a Send/Recv; -1 = collectives
+
+ChannelKey ChannelOf(const TraceOperation& operation, int32_t rank) {
+  if (!IsSendOrRecv(operation.kind)) return {-1, -1};
+  return operation.kind == OperationKind::kSend ? ChannelKey(rank, operation.peer) : ChannelKey(operation.peer, rank);
+}
+
+// Of one rank, by a map.
+std::vector<std::pair<uint32_t, uint32_t>> HolesOf(const Trace& trace, size_t rank) {
+  std::vector<std::pair<uint32_t, uint32_t>> holes;
+  std::map<ChannelKey, size_t> latest;
+  for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
+    const auto [it, added] = latest.try_emplace(ChannelOf(trace.operations[i], static_cast<int32_t>(rank)), i);
+    if (added) continue;
+    const size_t before = std::exchange(it->second, i);
+    if (trace.operations[i].sequence <= trace.operations[before].sequence + 1) continue;
+    holes.emplace_back(before, i);
   }
+  return holes;
+}
+
+// With and without wild sequence numbers, matched at once and in parts of the ranks.
+class OperationInstancesTest : public testing::TestWithParam<std::tuple<bool, size_t>> {};
+
+TEST_P(OperationInstancesTest, AgreeWithAMapOfRecords) {
+  const auto& [wild, lanes] = GetParam();
+  ThreadExecutor executor(lanes);
+  Random random(7);
+  uint64_t duplicates = 0;
+  const Trace trace = Build(RandomRows(&random, wild), &duplicates);
+  const OperationInstances matched = MatchOperations(trace, &executor);
+  std::map<std::pair<ChannelKey, uint64_t>, std::vector<uint32_t>> expected;  // by channel, sequence
+  for (size_t i = 0; i < trace.operations.size(); ++i) {
+    const TraceOperation& operation = trace.operations[i];
+    expected[{ChannelOf(operation, matched.rank_of[i]), operation.sequence}].push_back(static_cast<uint32_t>(i));
+  }
+  ASSERT_EQ(matched.instances.size(), expected.size());
+  size_t number = 0;
+  for (const auto& [key, members] : expected) {
+    const OperationInstance& instance = matched.instances[number];
+    const OperationChannel& channel = matched.channels[static_cast<size_t>(instance.channel)];
+    EXPECT_EQ(std::make_pair(ChannelKey(channel.source, channel.destination), instance.sequence), key);
+    const auto found = matched.MembersOf(instance);
+    EXPECT_EQ(std::vector<uint32_t>(found.begin(), found.end()), members);
+    for (const uint32_t member : members) EXPECT_EQ(matched.instance_of[member], number);
+    const size_t size = channel.collective() ? 3 : 2;
+    EXPECT_EQ(MissingMembers(trace, matched, instance).size(), size - members.size());
+    EXPECT_EQ(matched.Complete(instance, trace), members.size() == size);
+    ++number;
+  }
+}
+
+TEST_P(OperationInstancesTest, TellWhereRecordsAreMissing) {
+  const auto& [wild, lanes] = GetParam();
+  ThreadExecutor executor(lanes);
+  Random random(9);
+  uint64_t duplicates = 0;
+  const Trace trace = Build(RandomRows(&random, wild), &duplicates);
+  const OperationInstances matched = MatchOperations(trace, &executor);
+  size_t holes = 0;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    std::vector<std::pair<uint32_t, uint32_t>> found;
+    for (const SequenceHole& hole : matched.HolesOf(rank)) found.emplace_back(hole.before, hole.after);
+    EXPECT_EQ(found, HolesOf(trace, rank));
+    holes += found.size();
+  }
+  EXPECT_GT(holes, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(WildAndLanes, OperationInstancesTest,
+                         testing::Combine(testing::Bool(), testing::Values(size_t{1}, size_t{2}, size_t{3})));
+
+TEST(OperationInstances, OfNothingAreNone) {
+  Trace trace;
+  trace.first_operation = {0};
+  const OperationInstances matched = MatchOperations(trace);
+  EXPECT_TRUE(matched.instances.empty());
+  EXPECT_TRUE(matched.holes.empty());
 }
 
 }  // namespace
