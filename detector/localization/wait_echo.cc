@@ -34,9 +34,9 @@ class EchoSearch {
     // Suspects come strongest first, so that their places are in order of their excess.
     std::sort(places.begin(), places.end());
     const double middle = suspects_[places[places.size() / 2]].excess_seconds;
-    for (const size_t place : places) {
-      if (suspects_[place].excess_seconds < kFarAbove * middle) echoes_.insert(suspects_[place].rank);
-    }
+    std::erase_if(places, [&](size_t place) { return suspects_[place].excess_seconds >= kFarAbove * middle; });
+    if (places.size() < 2) return;  // who waits for the same is late by about the same
+    for (const size_t place : places) echoes_.insert(suspects_[place].rank);
   }
 
   const std::set<int32_t>& echoes() const { return echoes_; }

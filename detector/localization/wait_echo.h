@@ -4,7 +4,8 @@
 // of the group are fine nobody notices; when they become slow, its members seem to have become slow as well, all of
 // them and all at once. A rank that really is slow is slow without the others of its group. So: of the suspects among
 // the members of a slow group, since its onset, none is believed when they are most of its members, but for who exceeds
-// their middle by as much again. Pure. Cost O(members of the slow groups).
+// their middle by as much again. One that is left alone by that (of a group of two, the weaker) echoes nobody. Pure.
+// Cost O(members of the slow groups).
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_WAIT_ECHO_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_WAIT_ECHO_H_

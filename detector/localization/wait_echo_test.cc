@@ -66,6 +66,12 @@ TEST_F(WaitEchoTest, WhoIsFarSlowerThanTheEchoesIsSlowHimself) {
       Ranks({2}));
 }
 
+TEST_F(WaitEchoTest, OfTwoThatDifferFarNeitherIsAnEcho) {
+  const int32_t pair = AddGroup({0, 1});
+  EXPECT_EQ(Left({SuspectOf(0, 6, 0.1), SuspectOf(1, 6, 0.1)}, {{.channel = pair, .first_step = 6}}), Ranks({}));
+  EXPECT_EQ(Left({SuspectOf(0, 6, 0.3), SuspectOf(1, 6, 0.1)}, {{.channel = pair, .first_step = 6}}), Ranks({0, 1}));
+}
+
 TEST_F(WaitEchoTest, SendAndRecvHaveNoRingThatCouldEcho) {
   const int32_t pair = AddGroup({0, 1}, /*collective=*/false);
   EXPECT_EQ(Left({SuspectOf(0, 6, 0.1), SuspectOf(1, 6, 0.1)}, {{.channel = pair, .first_step = 6}}), Ranks({0, 1}));
@@ -90,8 +96,10 @@ Ranks Reference(const Trace& trace, const OperationInstances& matched, const std
         }
         if (!channel.collective() || 2 * sounds.size() <= members.size()) continue;
         std::sort(sounds.begin(), sounds.end(), [](double a, double b) { return a > b; });
-        echo = echo || (is_in(suspect.rank) && suspect.first_step + 1 >= slow.first_step &&
-                        suspect.excess_seconds < 2 * sounds[sounds.size() / 2]);
+        const double far = 2 * sounds[sounds.size() / 2];
+        const auto near = std::count_if(sounds.begin(), sounds.end(), [far](double sound) { return sound < far; });
+        echo = echo || (is_in(suspect.rank) && suspect.first_step + 1 >= slow.first_step && near > 1 &&
+                        suspect.excess_seconds < far);
       }
     }
     if (!echo) left.push_back(suspect.rank);
