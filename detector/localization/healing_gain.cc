@@ -50,6 +50,7 @@ class Gains {
   }
 
   HealingGains Run() {
+    healthy_seconds_ = SecondsBeforeAll();
     for (const Ailment& ailment : ailments_) {
       const std::vector<int32_t> steps = StepsByLength(ailment);
       Account& account = accounts_.emplace_back();
@@ -115,7 +116,7 @@ class Gains {
 
   static bool AreOne(const SlowCause& cause, const SlowTransfers& slow) {
     const Suspect& rank = cause.suspects.front();
-    return cause.kind == SlowKind::kCompute && !cause.whole_host &&
+    return cause.kind != SlowKind::kInput && !cause.whole_host &&
            std::abs(rank.first_step - slow.first_step) <= kSameOnsetSteps &&
            std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
   }
@@ -205,14 +206,36 @@ class Gains {
     } else if (ailments_.size() > 1) {
       spent_ += needed;
       alone = healed.recorded - healed.of_ailment[number].alone;
-      others_healed = healed.of_ailment[number].others;
-      last = others_healed - healed.all_healed;
+      last = healed.of_ailment[number].others - healed.all_healed;
+      others_healed = WithHealthyRest(healed.of_ailment[number].others, last);
     }
     account->recorded += healed.recorded;
     account->alone += alone;
     account->others_healed += others_healed;
     account->last += last;
     account->shares.Add(std::max(alone / healed.recorded, others_healed > 0 ? last / others_healed : 0));
+  }
+
+  // Of a step with one ailment left. Healing takes off what ranks need more than their peers, not what these need more
+  // while they wait beside their work: a step takes no longer than one took before anything was slow, and what the
+  // ailment costs.
+  double WithHealthyRest(double others_healed, double last) const {
+    return healthy_seconds_ > 0 ? std::min(others_healed, healthy_seconds_ + last) : others_healed;
+  }
+
+  // Of a usual step before any ailment; 0 = too few are known.
+  double SecondsBeforeAll() const {
+    std::vector<double> lengths;
+    for (int32_t step = 0; step < analysis_.steps.steps; ++step) {
+      const auto at = static_cast<size_t>(step);
+      if (std::any_of(ailments_.begin(), ailments_.end(),
+                      [step](const Ailment& ailment) { return ailment.earliest_step <= step; }))
+        break;
+      if (analysis_.steps.usual[at] != 0 && analysis_.steps.step_seconds[at] > 0) {
+        lengths.push_back(analysis_.steps.step_seconds[at]);
+      }
+    }
+    return lengths.size() < kMinPastSteps ? 0 : MedianInPlace(&lengths);
   }
 
   HealingGain GainOf(size_t number) const {
@@ -377,6 +400,7 @@ class Gains {
   const size_t operations_per_step_;
   std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
   std::vector<size_t> ailment_of_transfers_;
+  double healthy_seconds_ = 0;
   std::vector<Account> accounts_;
   std::set<int32_t> replayed_;       // steps
   std::vector<StepReplay> replays_;  // as many as run at once

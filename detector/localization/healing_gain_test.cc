@@ -94,6 +94,22 @@ TEST(HealingGainTest, WhatMayBeThereInLostStepsIsHealedWithTheOthers) {
   }
 }
 
+// Half of what the first rank needs more is not healed. What the second one costs is a share of the step that there was
+// before, not of one that is still slow.
+TEST(HealingGainTest, AStepWithOneAilmentIsNoLongerThanOneBeforeAllOfThemAndItsCost) {
+  const Trace trace = Play({kSlowRank, kSlowRank + 3});
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
+  ASSERT_EQ(suspects.size(), 2u);
+  std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
+  ASSERT_EQ(causes.size(), 2u);
+  causes[0].suspects[0].excess_seconds /= 2;
+  const HealingGain gain = GainsOf(analysis, causes, {}, kMinCost).of_ranks[1];
+  const double before = analysis.steps.step_seconds[kOnset - 1];
+  EXPECT_GT(gain.seconds_per_step, 0.1 * before);
+  EXPECT_NEAR(gain.step_seconds, before + gain.seconds_per_step, 0.02 * before);
+}
+
 // Two ranks on two hosts that meet once per step. The first is slow by 20 ms; in two of three steps the second loads
 // its data for 18 ms, so that the slow one costs 2 ms there.
 TEST(HealingGainTest, IsTheMeanOverStepsInWhichTheCauseHidesAndSuchInWhichItDoesNot) {
