@@ -122,9 +122,8 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
     found.structural = FindStructural(found.profile, gain, options.min_cost);
   };
   const auto find_suspects = [&] {
-    PersistenceOptions persistence;
-    persistence.min_cost = options.min_cost;
-    found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+    found.suspects =
+        FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {.min_cost = options.min_cost});
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
   RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
@@ -136,6 +135,8 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   const Trace& trace = *analysis.trace;
   std::vector<SlowTransfers> transfers;
   for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
+  const PersistenceOptions persistence{.min_cost = options.min_cost};
+  AddSlowBesideTransfers(analysis.profile, analysis.roles, analysis.steps, persistence, transfers, &found.suspects);
   DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);

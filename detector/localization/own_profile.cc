@@ -1,6 +1,7 @@
 #include "detector/localization/own_profile.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -113,39 +114,76 @@ void DistrustPoorGuesses(const std::vector<int32_t>& peers, size_t step, OwnProf
   }
 }
 
-// Excess of each of `peers` over the others in one step.
+// Excess of each of `peers` over the others in one step. Of peers on two hosts, a slow host's are one half: there the
+// middle of the quicker host says what the work needs.
 class PeerReference {
  public:
-  void Apply(const std::vector<int32_t>& peers, size_t step, OwnProfile* profile) {
-    values_.clear();
+  PeerReference(const Trace& trace, const std::vector<int32_t>& peers) : peers_(peers) {
     for (const int32_t peer : peers) {
-      const float own = profile->shared[static_cast<size_t>(peer) * profile->steps + step];
-      if (!std::isnan(own)) values_.push_back(static_cast<double>(own));
+      const int32_t host = trace.ranks[static_cast<size_t>(peer)].host;
+      const auto known = std::find(hosts_.begin(), hosts_.end(), host);
+      half_.push_back(static_cast<size_t>(known - hosts_.begin()));
+      if (known == hosts_.end()) hosts_.push_back(host);
+      if (hosts_.size() > kHalves) return;
     }
-    if (values_.size() < 2) return;
-    std::sort(values_.begin(), values_.end());
-    for (const int32_t peer : peers) {
-      const size_t at = static_cast<size_t>(peer) * profile->steps + step;
-      const auto own = static_cast<double>(profile->shared[at]);
-      if (std::isnan(own)) continue;
-      if (std::isnan(profile->guess_scale[at])) continue;
-      profile->excess[at] = static_cast<float>(own - MedianWithout(own));
+  }
+
+  void Apply(size_t step, OwnProfile* profile) {
+    const auto at = [&](size_t i) { return static_cast<size_t>(peers_[i]) * profile->steps + step; };
+    for (std::vector<double>& values : values_) values.clear();
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      const float own = profile->shared[at(i)];
+      if (!std::isnan(own)) values_[PartOf(i)].push_back(static_cast<double>(own));
+    }
+    for (std::vector<double>& values : values_) std::sort(values.begin(), values.end());
+    if (IsByHost() && std::any_of(values_.begin(), values_.end(), IsTooSmall)) Join();
+    if (values_[0].size() < 2) return;
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      const auto own = static_cast<double>(profile->shared[at(i)]);
+      if (std::isnan(own) || std::isnan(profile->guess_scale[at(i)])) continue;
+      profile->excess[at(i)] = static_cast<float>(own - Reference(own, values_[1].empty() ? 0 : PartOf(i)));
     }
   }
 
  private:
-  double At(size_t place, size_t without) const { return values_[place < without ? place : place + 1]; }
+  static constexpr size_t kHalves = 2;
+  static constexpr size_t kMinOfHost = 4;  // of fewer, the quicker host may be quicker by chance
+  using Halves = std::array<std::vector<double>, kHalves>;
 
-  double MedianWithout(double own) const {
-    const size_t n = values_.size() - 1;
-    size_t without = values_.size();
-    if (values_.size() <= kExactReference) {
-      without = static_cast<size_t>(std::lower_bound(values_.begin(), values_.end(), own) - values_.begin());
-    }
-    return n % 2 == 1 ? At(n / 2, without) : (At(n / 2, without) + At(n / 2 - 1, without)) / 2;
+  static bool IsTooSmall(const std::vector<double>& values) { return values.size() < kMinOfHost; }
+  bool IsByHost() const { return hosts_.size() == kHalves; }
+  size_t PartOf(size_t i) const { return IsByHost() ? half_[i] : 0; }
+
+  void Join() {
+    values_[0].insert(values_[0].end(), values_[1].begin(), values_[1].end());
+    values_[1].clear();
+    std::sort(values_[0].begin(), values_[0].end());
   }
 
-  std::vector<double> values_;
+  double Reference(double own, size_t part) const {
+    const double of_part = MedianWithout(values_[part], own);
+    if (values_[1].empty()) return of_part;
+    const std::vector<double>& others = values_[1 - part];
+    return std::min(of_part, MedianWithout(others, kNobody));
+  }
+
+  static constexpr double kNobody = std::numeric_limits<double>::infinity();
+
+  static double MedianWithout(const std::vector<double>& values, double own) {
+    const bool leaves_out = own < kNobody;
+    size_t without = values.size();
+    if (leaves_out && values.size() <= kExactReference) {
+      without = static_cast<size_t>(std::lower_bound(values.begin(), values.end(), own) - values.begin());
+    }
+    const auto at = [&](size_t place) { return values[place < without ? place : place + 1]; };
+    const size_t n = values.size() - (leaves_out ? 1 : 0);
+    return n % 2 == 1 ? at(n / 2) : (at(n / 2) + at(n / 2 - 1)) / 2;
+  }
+
+  const std::vector<int32_t>& peers_;
+  std::vector<int32_t> hosts_;  // at most one more than kHalves
+  std::vector<size_t> half_;    // by place among the peers: of its host
+  Halves values_;               // rising; all in the first unless by host
 };
 
 // Where hardly any work lies apart from that between AllToAlls, its comparable part has to do.
@@ -181,14 +219,14 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   RunParts(executor, profile.ranks, PartsOf(executor, profile.ranks), [&](size_t, size_t begin, size_t end) {
     for (size_t rank = begin; rank < end; ++rank) SumSteps(trace, rank, steps, times, &profile);
   });
-  PeerReference reference;
   ExpertWork expert_work(trace, steps, times);
   for (const std::vector<int32_t>& peers : roles.classes) {
     ForgetOtherLengths(peers, steps, &profile);
+    PeerReference reference(trace, peers);
     for (int32_t step = 0; step < steps.steps; ++step) {
       DistrustPoorGuesses(peers, static_cast<size_t>(step), &profile);
       CompareExperts(peers, step, &expert_work, &profile);
-      reference.Apply(peers, static_cast<size_t>(step), &profile);
+      reference.Apply(static_cast<size_t>(step), &profile);
     }
   }
   return profile;

@@ -45,13 +45,44 @@ class Search {
         suspects.push_back(suspect);
       }
     }
-    std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) {
-      return a.excess_seconds != b.excess_seconds ? a.excess_seconds > b.excess_seconds : a.rank < b.rank;
-    });
+    SortByExcess(&suspects);
     return suspects;
   }
 
+  void LookBesideTransfers(const std::vector<SlowTransfers>& transfers, std::vector<Suspect>* suspects) const {
+    const double enough =
+        std::sqrt(2 * std::log(static_cast<double>(transfers.size()) / options_.false_suspects_per_job));
+    for (const SlowTransfers& slow : transfers) {
+      if (slow.ranks.size() != 1) continue;
+      const int32_t rank = slow.ranks.front();
+      const std::vector<int32_t>& peers = roles_.PeersOf(static_cast<size_t>(rank));
+      if (peers.size() < 2) continue;
+      const auto known = std::find_if(suspects->begin(), suspects->end(),
+                                      [rank](const Suspect& suspect) { return suspect.rank == rank; });
+      if (known != suspects->end() && known->first_step <= slow.first_step + kSameOnsetSteps) continue;
+      const Suspect together = Measure(rank, NoiseOf(peers), static_cast<size_t>(slow.first_step), profile_.steps - 1);
+      const double grown =
+          together.before_seconds > 0 ? together.own_seconds - together.before_seconds : together.excess_seconds;
+      if (together.steps < kMinSuspectSteps || together.share_of_steps <= kMinShare || together.significance < enough ||
+          together.excess_seconds < kMinShare * Least() || grown < kMinShare * together.excess_seconds) {
+        continue;
+      }
+      if (known == suspects->end()) {
+        suspects->push_back(together);
+      } else if (together.excess_seconds >= kMinShare * known->excess_seconds) {
+        *known = together;
+      }
+    }
+    SortByExcess(suspects);
+  }
+
  private:
+  static void SortByExcess(std::vector<Suspect>* suspects) {
+    std::sort(suspects->begin(), suspects->end(), [](const Suspect& a, const Suspect& b) {
+      return a.excess_seconds != b.excess_seconds ? a.excess_seconds > b.excess_seconds : a.rank < b.rank;
+    });
+  }
+
   Noise NoiseOf(const std::vector<int32_t>& peers) const {
     const size_t stride = std::max<size_t>(1, peers.size() / kMaxNoiseRanks);
     std::vector<double> deviations, medians, values;
@@ -101,13 +132,33 @@ class Search {
     }
   }
 
-  // Usual steps next to `step`, in one direction, of which nothing is known.
-  int32_t UnknownBeside(absl::Span<const float> excess, size_t step, int direction) const {
+  // Usual steps next to `step`, in one direction, of which nothing is known, or too little to tell.
+  int32_t UnknownBeside(size_t rank, size_t step, int direction) const {
+    const absl::Span<const float> excess = profile_.Row(profile_.excess, rank);
     int32_t count = 0;
     for (auto at = static_cast<int64_t>(step) + direction; at >= 0 && at < steps_.steps; at += direction, ++count) {
-      if (steps_.usual[static_cast<size_t>(at)] == 0 || !std::isnan(excess[static_cast<size_t>(at)])) break;
+      const auto beside = static_cast<size_t>(at);
+      if (steps_.usual[beside] == 0 || (!std::isnan(excess[beside]) && profile_.Complete(rank, beside))) break;
     }
     return count;
+  }
+
+  // Where records are lost, a slow rank's own time is a lower bound: a step of it that is slow counts, one that is not
+  // says nothing. So the level is that of the steps of which no record is lost, where these are not too few.
+  struct Stretch {
+    std::vector<size_t> known;
+    std::vector<size_t> telling;  // of these, the complete ones, or all
+  };
+  Stretch LookAt(size_t rank, size_t first, size_t last) const {
+    const absl::Span<const float> excess = profile_.Row(profile_.excess, rank);
+    Stretch stretch;
+    for (size_t step = first; step <= last; ++step) {
+      if (std::isnan(excess[step])) continue;
+      stretch.known.push_back(step);
+      if (profile_.Complete(rank, step)) stretch.telling.push_back(step);
+    }
+    if (stretch.telling.size() < static_cast<size_t>(kMinSuspectSteps)) stretch.telling = stretch.known;
+    return stretch;
   }
 
   // Median of the values, or of those on the higher side of a shift of their level that is beyond doubt. In place.
@@ -124,43 +175,56 @@ class Search {
     return MedianInPlace(values);
   }
 
-  bool Convict(int32_t rank, const Noise& noise, Suspect* suspect) const {
+  // The stretch of what is a suspect at all, then that of half of the effect: a rank that was a little slow before its
+  // fault began has its onset at the fault, however long before and however few steps ago.
+  bool FindStretch(int32_t rank, const Noise& noise, size_t* first, size_t* last) const {
     const absl::Span<const float> excess = profile_.Row(profile_.excess, static_cast<size_t>(rank));
-    const double least = kMinShare * options_.min_cost * steps_.usual_seconds;
     const double detectable = min_significance_ * noise.between_steps / std::sqrt(static_cast<double>(excess.size()));
-    size_t first = 0, last = 0;
-    double drift = std::max(least, detectable) / 2;
+    double drift = std::max(Least(), detectable) / 2;
     std::vector<double> values;
-    // The stretch of what is a suspect at all, then that of half of the effect: a rank that was a little slow before
-    // its fault began has its onset at the fault, however long before and however few steps ago.
     for (int round = 0; round < kRounds; ++round) {
-      if (!LargestStretch(excess, drift, &first, &last)) return false;
-      Known(excess, first, last, &values);
+      if (!LargestStretch(excess, drift, first, last)) return false;
+      Known(excess, *first, *last, &values);
       if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
       drift = std::max(drift, kMinShare * HigherLevel(&values));
     }
-    std::vector<double> by_step, own;
-    Known(excess, first, last, &by_step);
-    values = by_step;
-    const double effect = MedianInPlace(&values);
-    Known(profile_.Row(profile_.shared, static_cast<size_t>(rank)), first, last, &own);
-    const auto strong =
-        std::count_if(by_step.begin(), by_step.end(), [effect](double value) { return value >= kMinShare * effect; });
-    const auto n = static_cast<double>(by_step.size());
+    return true;
+  }
+
+  Suspect Measure(int32_t rank, const Noise& noise, size_t first, size_t last) const {
+    const auto row = static_cast<size_t>(rank);
+    const absl::Span<const float> excess = profile_.Row(profile_.excess, row);
+    Stretch stretch = LookAt(row, first, last);
+    std::vector<double> values, own;
+    for (const size_t step : stretch.telling) {
+      values.push_back(static_cast<double>(excess[step]));
+      own.push_back(static_cast<double>(profile_.Row(profile_.shared, row)[step]));
+    }
+    Suspect suspect{.rank = rank, .first_step = static_cast<int32_t>(first), .last_step = static_cast<int32_t>(last)};
+    suspect.excess_seconds = MedianInPlace(&values);
+    suspect.own_seconds = MedianInPlace(&own);
+    suspect.before_seconds = SecondsBefore(profile_, row, first);
+    suspect.unknown_before = UnknownBeside(row, first, -1);
+    suspect.unknown_after = UnknownBeside(row, last, 1);
+    suspect.steps = static_cast<int32_t>(stretch.known.size());
+    const auto is_slow = [&](size_t step) {
+      return static_cast<double>(excess[step]) >= kMinShare * suspect.excess_seconds;
+    };
+    const auto slow = std::count_if(stretch.known.begin(), stretch.known.end(), is_slow);
+    const auto healthy = static_cast<std::ptrdiff_t>(stretch.telling.size()) -
+                         std::count_if(stretch.telling.begin(), stretch.telling.end(), is_slow);
+    suspect.share_of_steps = static_cast<double>(slow) / std::max(1.0, static_cast<double>(slow + healthy));
+    const auto n = static_cast<double>(stretch.known.size());
     const double error = std::max(noise.between_steps * kErrorOfMedian / std::sqrt(n), noise.between_peers);
-    suspect->rank = rank;
-    suspect->first_step = static_cast<int32_t>(first);
-    suspect->last_step = static_cast<int32_t>(last);
-    suspect->steps = static_cast<int32_t>(by_step.size());
-    suspect->unknown_before = UnknownBeside(excess, first, -1);
-    suspect->unknown_after = UnknownBeside(excess, last, 1);
-    suspect->excess_seconds = effect;
-    suspect->own_seconds = MedianInPlace(&own);
-    if (first > 0) Known(profile_.Row(profile_.shared, static_cast<size_t>(rank)), 0, first - 1, &own);
-    suspect->before_seconds = first > 0 && own.size() >= kMinPastSteps ? MedianInPlace(&own) : 0;
-    suspect->share_of_steps = static_cast<double>(strong) / n;
-    suspect->significance = error > 0 ? effect / error : min_significance_;
-    return effect >= least && suspect->significance >= min_significance_ &&
+    suspect.significance = error > 0 ? suspect.excess_seconds / error : min_significance_;
+    return suspect;
+  }
+
+  bool Convict(int32_t rank, const Noise& noise, Suspect* suspect) const {
+    size_t first = 0, last = 0;
+    if (!FindStretch(rank, noise, &first, &last)) return false;
+    *suspect = Measure(rank, noise, first, last);
+    return suspect->excess_seconds >= Least() && suspect->significance >= min_significance_ &&
            suspect->share_of_steps >= options_.min_persistence;
   }
 
@@ -168,14 +232,34 @@ class Search {
   const JobRoles& roles_;
   const StepTable& steps_;
   PersistenceOptions options_;
+  double Least() const { return kMinShare * options_.min_cost * steps_.usual_seconds; }
+
   double min_significance_ = 0;
 };
 
 }  // namespace
 
+double SecondsBefore(const OwnProfile& profile, size_t rank, size_t first_step) {
+  std::vector<double> peers, shares;
+  for (size_t step = 0; step < first_step; ++step) {
+    const auto own = static_cast<double>(profile.Row(profile.shared, rank)[step]);
+    const double of_peers = own - static_cast<double>(profile.Row(profile.excess, rank)[step]);
+    if (!(of_peers > 0)) continue;
+    peers.push_back(of_peers);
+    shares.push_back(own / of_peers);
+  }
+  return peers.size() < kMinPastSteps ? 0 : MedianInPlace(&shares) * MedianInPlace(&peers);
+}
+
 std::vector<Suspect> FindPersistentExcess(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
                                           const PersistenceOptions& options) {
   return Search(profile, roles, steps, options).Run();
+}
+
+void AddSlowBesideTransfers(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
+                            const PersistenceOptions& options, const std::vector<SlowTransfers>& transfers,
+                            std::vector<Suspect>* suspects) {
+  Search(profile, roles, steps, options).LookBesideTransfers(transfers, suspects);
 }
 
 }  // namespace lockstep

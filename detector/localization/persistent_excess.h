@@ -20,6 +20,7 @@
 
 #include "detector/groups/roles.h"
 #include "detector/localization/own_profile.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/step_finder.h"
 
 namespace lockstep {
@@ -28,6 +29,9 @@ namespace lockstep {
 inline constexpr int32_t kMinSuspectSteps = 4;
 
 inline constexpr size_t kMinPastSteps = 3;
+
+// Onsets so close are one: either is known to a step.
+inline constexpr int32_t kSameOnsetSteps = 1;
 
 struct PersistenceOptions {
   double min_cost = 0.03;  // share of the step time
@@ -45,7 +49,7 @@ struct Suspect {
   int32_t unknown_after = 0;
   double excess_seconds = 0;  // median per step
   double own_seconds = 0;     // median per step
-  double before_seconds = 0;  // the same before the stretch; 0 = fewer than kMinPastSteps steps are known
+  double before_seconds = 0;  // SecondsBefore the stretch
   double significance = 0;    // standard errors
   double share_of_steps = 0;  // with at least half of the excess
   int32_t peers = 0;
@@ -55,9 +59,22 @@ struct Suspect {
   int32_t latest_step() const { return last_step + unknown_after; }
 };
 
+// Own time of a usual step before one, in seconds: what the rank needed of its peers' time, at the peers' usual time,
+// so that a step that was long for everybody does not count as the rank's. 0 = fewer than kMinPastSteps steps are
+// known.
+double SecondsBefore(const OwnProfile& profile, size_t rank, size_t first_step);
+
 // By falling excess.
 std::vector<Suspect> FindPersistentExcess(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
                                           const PersistenceOptions& options);
+
+// A rank whose own transfers are slow is looked at from their onset to the end, whatever else is known of it: what
+// harms the way between a GPU and its host harms both. With one stretch of few ranks to look at, less than it takes
+// among all ranks and stretches is significant, half of the effect matters (its cost is that of both), and a majority
+// of the steps is persistent. Adds such ranks, and dates suspects of which lost records hid the onset; keeps the order.
+void AddSlowBesideTransfers(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
+                            const PersistenceOptions& options, const std::vector<SlowTransfers>& transfers,
+                            std::vector<Suspect>* suspects);
 
 }  // namespace lockstep
 

@@ -7,6 +7,7 @@
 
 #include "detector/groups/roles.h"
 #include "detector/localization/own_profile.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/step_finder.h"
 #include "gtest/gtest.h"
 
@@ -25,6 +26,7 @@ class PersistentExcessLevelTest : public ::testing::Test {
     steps_.usual.assign(kSteps, 1);
     steps_.usual_seconds = 1;
     roles_.classes.emplace_back();
+    roles_.class_of_rank.assign(kRanks, 0);
     profile_.ranks = kRanks;
     profile_.steps = kSteps;
     for (size_t rank = 0; rank < kRanks; ++rank) {
@@ -45,6 +47,21 @@ class PersistentExcessLevelTest : public ::testing::Test {
 
   void Lose(size_t step) {
     profile_.excess[kRank * kSteps + step] = profile_.shared[kRank * kSteps + step] = std::nanf("");
+  }
+
+  // Records of the rank are lost in a step, so that little of its excess is seen.
+  void LosePart(size_t step, float seen) {
+    profile_.guess_scale.resize(kRanks * kSteps, 1);
+    const size_t at = kRank * kSteps + step;
+    profile_.guess_scale[at] = 1.1F;
+    profile_.shared[at] += seen - profile_.excess[at];
+    profile_.excess[at] = seen;
+  }
+
+  std::vector<Suspect> FindBeside(int32_t first_step) const {
+    std::vector<Suspect> suspects = Find();
+    AddSlowBesideTransfers(profile_, roles_, steps_, {}, {{.first_step = first_step, .ranks = {kRank}}}, &suspects);
+    return suspects;
   }
 
   std::vector<Suspect> Find() const { return FindPersistentExcess(profile_, roles_, steps_, {}); }
@@ -114,6 +131,71 @@ TEST_F(PersistentExcessLevelTest, AnUnusualStepBeforeAFaultIsNotLost) {
   const std::vector<Suspect> suspects = Find();
   ASSERT_EQ(suspects.size(), 1);
   EXPECT_EQ(suspects[0].earliest_step(), 8);
+}
+
+TEST_F(PersistentExcessLevelTest, AStepWithLostRecordsThatIsNotSlowSaysNothing) {
+  Slow(8, 19, 0.2F);
+  for (const size_t step : {9, 11, 13, 15, 17}) LosePart(step, 0.02F);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_NEAR(suspects[0].excess_seconds, 0.2, 0.01);
+  EXPECT_NEAR(suspects[0].own_seconds, 1.2, 0.01);
+  EXPECT_EQ(suspects[0].share_of_steps, 1);
+}
+
+TEST_F(PersistentExcessLevelTest, AStepWithoutLossThatIsNotSlowSaysThatTheRankWasNot) {
+  Slow(8, 19, 0.2F);
+  for (const size_t step : {9, 11, 13, 15, 17}) Slow(step, step, -0.18F);
+  EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(PersistentExcessLevelTest, ALostOnsetMayBeBeforeTheFirstSlowStep) {
+  Slow(8, 19, 0.2F);
+  LosePart(7, 0);
+  LosePart(6, 0);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_EQ(suspects[0].earliest_step(), 6);
+}
+
+TEST_F(PersistentExcessLevelTest, AStepThatWasLongForAllIsNotWhatTheRankNeededBefore) {
+  Slow(3, 19, 0.2F);
+  for (size_t rank = 0; rank < kRanks; ++rank) {
+    profile_.shared[rank * kSteps] += 3;
+    profile_.shared[rank * kSteps + 1] += 0.1F;
+  }
+  profile_.shared[kRank * kSteps + 1] += 0.1F;
+  profile_.excess[kRank * kSteps + 1] += 0.1F;
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_NEAR(suspects[0].before_seconds, 1.1, 0.02) << "the middle of the three steps, at the peers' usual time";
+}
+
+TEST_F(PersistentExcessLevelTest, ALittleSlownessSinceTheOnsetOfSlowTransfersCounts) {
+  Slow(8, 19, 0.012F);
+  EXPECT_TRUE(Find().empty()) << "too little by itself";
+  const std::vector<Suspect> suspects = FindBeside(8);
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].rank, kRank);
+  EXPECT_EQ(suspects[0].first_step, 8);
+}
+
+TEST_F(PersistentExcessLevelTest, ALittleSlownessFromBeforeTheSlowTransfersIsNotOfThem) {
+  Slow(0, 19, 0.012F);
+  EXPECT_TRUE(FindBeside(8).empty());
+}
+
+TEST_F(PersistentExcessLevelTest, SlowTransfersDateARankOfWhichLostRecordsHideTheOnset) {
+  Slow(8, 19, 0.2F);
+  for (const size_t step : {8, 9, 10}) LosePart(step, -0.01F);
+  ASSERT_EQ(Find().size(), 1);
+  EXPECT_EQ(Find()[0].first_step, 11);
+  const std::vector<Suspect> suspects = FindBeside(8);
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_NEAR(suspects[0].excess_seconds, 0.2, 0.01);
 }
 
 TEST_F(PersistentExcessLevelTest, ThreeStepsAccuseNobody) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -60,15 +62,12 @@ Usual UsualOfPeers(const JobRoles& roles, const OwnProfile& profile, const Suspe
 Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t rank) {
   Suspect other = strongest;
   other.rank = rank;
-  std::vector<double> excess, own, before;
+  std::vector<double> excess, own;
   size_t known = 0;
-  for (size_t step = 0; step <= static_cast<size_t>(strongest.last_step); ++step) {
+  const auto first = static_cast<size_t>(strongest.first_step);
+  for (size_t step = first; step <= static_cast<size_t>(strongest.last_step); ++step) {
     const size_t at = static_cast<size_t>(rank) * profile.steps + step;
     if (std::isnan(profile.excess[at])) continue;
-    if (step < static_cast<size_t>(strongest.first_step)) {
-      before.push_back(static_cast<double>(profile.shared[at]));
-      continue;
-    }
     ++known;
     if (static_cast<double>(profile.excess[at]) < kComparable * strongest.excess_seconds) continue;
     own.push_back(static_cast<double>(profile.shared[at]));
@@ -79,8 +78,25 @@ Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t ra
   other.steps = enough ? static_cast<int32_t>(excess.size()) : 0;
   other.excess_seconds = MedianInPlace(&excess);
   other.own_seconds = MedianInPlace(&own);
-  other.before_seconds = before.size() < kMinPastSteps ? 0 : MedianInPlace(&before);
+  other.before_seconds = SecondsBefore(profile, static_cast<size_t>(rank), first);
   return other;
+}
+
+// What is one cause has one stretch: the middle of its ranks', for lost records cut that of one short.
+void DateTogether(const OwnProfile& profile, SlowCause* cause) {
+  std::vector<Suspect>& suspects = cause->suspects;
+  for (int32_t Suspect::*const date :
+       {&Suspect::first_step, &Suspect::last_step, &Suspect::unknown_before, &Suspect::unknown_after}) {
+    std::vector<int32_t> dates;
+    for (const Suspect& suspect : suspects) dates.push_back(suspect.*date);
+    const auto middle = dates.begin() + static_cast<std::ptrdiff_t>(dates.size() / 2);
+    std::nth_element(dates.begin(), middle, dates.end());
+    for (Suspect& suspect : suspects) suspect.*date = *middle;
+  }
+  for (Suspect& suspect : suspects) {
+    const auto first = static_cast<size_t>(suspect.first_step);
+    suspect.before_seconds = SecondsBefore(profile, static_cast<size_t>(suspect.rank), first);
+  }
 }
 
 // The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
@@ -154,7 +170,9 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     for (auto rest = whole ? weaker : own.begin(); rest != own.end(); ++rest) causes.push_back({.suspects = {*rest}});
   }
   for (SlowCause& cause : causes) {
-    if (cause.whole_host) AddRestOfHost(trace, roles, profile, suspected, &cause);
+    if (!cause.whole_host) continue;
+    DateTogether(profile, &cause);
+    AddRestOfHost(trace, roles, profile, suspected, &cause);
   }
   for (SlowCause& cause : causes) Classify(roles, profile, suspected, &cause);
   std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {

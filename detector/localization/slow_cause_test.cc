@@ -98,6 +98,26 @@ TEST_F(SlowCauseTest, ARankWhoseStallsAreMostlyHiddenIsHealedWithItsHost) {
   EXPECT_EQ(hidden.before_seconds, kWork);
 }
 
+// The strongest rank lost the first half of its stretch. Rank 7, no suspect, was slow in that half as well.
+TEST_F(SlowCauseTest, AHostIsSlowSinceTheMiddleOnsetOfItsRanks) {
+  std::vector<Suspect> suspects;
+  for (const int32_t rank : {4, 5, 6}) {
+    Stall(static_cast<size_t>(rank), kSteps - kOnset);
+    suspects.push_back(SuspectOf(rank));
+  }
+  suspects[0].first_step += 4;
+  suspects[0].before_seconds = kWork + kStall;
+  Stall(7, kSteps - kOnset);
+  const std::vector<SlowCause> causes = GroupSuspects(trace_, roles_, profile_, suspects);
+  ASSERT_EQ(causes.size(), 1u);
+  ASSERT_EQ(causes[0].suspects.size(), 4u);
+  for (const Suspect& suspect : causes[0].suspects) {
+    EXPECT_EQ(suspect.first_step, static_cast<int32_t>(kOnset));
+    EXPECT_EQ(suspect.last_step, static_cast<int32_t>(kSteps) - 1);
+    EXPECT_NEAR(suspect.before_seconds, kWork, 1e-6);
+  }
+}
+
 TEST_F(SlowCauseTest, SingleRanksBringNobodyElse) {
   Stall(4, kSteps - kOnset);
   Stall(5, 2);
