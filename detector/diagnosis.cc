@@ -26,6 +26,7 @@
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_rank_verdict.h"
 #include "detector/localization/slow_transfers.h"
+#include "detector/localization/slow_within_host.h"
 #include "detector/localization/trace_analysis.h"
 #include "detector/localization/wait_echo.h"
 #include "detector/progress/trace_frontier.h"
@@ -138,7 +139,8 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   const PersistenceOptions persistence{.min_cost = options.min_cost};
   AddSlowBesideTransfers(analysis.profile, analysis.roles, analysis.steps, persistence, transfers, &found.suspects);
   DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
-  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
+  std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
+  AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;

@@ -61,6 +61,11 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
                        strongest.own_seconds, strongest.peers, cause.peer_seconds, strongest.excess_seconds,
                        100 * strongest.share_of_steps, strongest.first_step, strongest.last_step,
                        strongest.significance)});
+  if (cause.beyond_host) {
+    verdict.evidence.push_back({EvidenceKind::kLateness,
+                                "All ranks of its host wait at one place of the step; that is taken off here, and the "
+                                "peers are the other ranks of the host."});
+  }
   verdict.evidence.push_back({EvidenceKind::kLateness, absl::StrCat("The excess lies ", info.what, ".")});
   const double share = 100 * gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
   if (gain.path_share > 0) {
