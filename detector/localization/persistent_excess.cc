@@ -41,7 +41,6 @@ class Search {
       for (const int32_t rank : peers) {
         Suspect suspect;
         if (!Convict(rank, noise, &suspect)) continue;
-        suspect.peers = static_cast<int32_t>(peers.size()) - 1;
         suspects.push_back(suspect);
       }
     }
@@ -50,27 +49,18 @@ class Search {
   }
 
   void LookBesideTransfers(const std::vector<SlowTransfers>& transfers, std::vector<Suspect>* suspects) const {
-    const double enough =
-        std::sqrt(2 * std::log(static_cast<double>(transfers.size()) / options_.false_suspects_per_job));
+    const double trials = static_cast<double>(transfers.size()) / options_.false_suspects_per_job;
     for (const SlowTransfers& slow : transfers) {
-      if (slow.ranks.size() != 1) continue;
-      const int32_t rank = slow.ranks.front();
-      const std::vector<int32_t>& peers = roles_.PeersOf(static_cast<size_t>(rank));
-      if (peers.size() < 2) continue;
+      if (slow.ranks.size() != 1 || roles_.PeersOf(static_cast<size_t>(slow.ranks.front())).size() < 2) continue;
       const auto known = std::find_if(suspects->begin(), suspects->end(),
-                                      [rank](const Suspect& suspect) { return suspect.rank == rank; });
+                                      [&slow](const Suspect& suspect) { return suspect.rank == slow.ranks.front(); });
       if (known != suspects->end() && known->first_step <= slow.first_step + kSameOnsetSteps) continue;
-      const Suspect together = Measure(rank, NoiseOf(peers), static_cast<size_t>(slow.first_step), profile_.steps - 1);
-      const double grown =
-          together.before_seconds > 0 ? together.own_seconds - together.before_seconds : together.excess_seconds;
-      if (together.steps < kMinSuspectSteps || together.share_of_steps <= kMinShare || together.significance < enough ||
-          together.excess_seconds < kMinShare * Least() || grown < kMinShare * together.excess_seconds) {
-        continue;
-      }
+      Suspect beside;
+      if (!ConvictBeside(slow, std::sqrt(2 * std::log(trials)), &beside)) continue;
       if (known == suspects->end()) {
-        suspects->push_back(together);
-      } else if (together.excess_seconds >= kMinShare * known->excess_seconds) {
-        *known = together;
+        suspects->push_back(beside);
+      } else if (beside.excess_seconds >= kMinShare * known->excess_seconds) {
+        *known = beside;
       }
     }
     SortByExcess(suspects);
@@ -104,13 +94,16 @@ class Search {
     return noise;
   }
 
-  // The stretch with the largest sum of excess above `drift`: [first, last] of known steps.
-  static bool LargestStretch(absl::Span<const float> excess, double drift, size_t* first, size_t* last) {
+  // The stretch with the largest sum of excess above `drift`: [first, last] of known steps. Steps with lost records
+  // that are not slow say nothing.
+  bool LargestStretch(size_t rank, double drift, size_t* first, size_t* last) const {
+    const absl::Span<const float> excess = profile_.Row(profile_.excess, rank);
     double best = 0, sum = 0;
     size_t start = 0;
     bool found = false;
     for (size_t step = 0; step < excess.size(); ++step) {
       if (std::isnan(excess[step])) continue;
+      if (!profile_.Complete(rank, step) && static_cast<double>(excess[step]) < drift) continue;
       if (sum <= 0) {
         sum = 0;
         start = step;
@@ -183,7 +176,7 @@ class Search {
     double drift = std::max(Least(), detectable) / 2;
     std::vector<double> values;
     for (int round = 0; round < kRounds; ++round) {
-      if (!LargestStretch(excess, drift, first, last)) return false;
+      if (!LargestStretch(static_cast<size_t>(rank), drift, first, last)) return false;
       Known(excess, *first, *last, &values);
       if (values.size() < static_cast<size_t>(kMinSuspectSteps)) return false;
       drift = std::max(drift, kMinShare * HigherLevel(&values));
@@ -207,6 +200,7 @@ class Search {
     suspect.unknown_before = UnknownBeside(row, first, -1);
     suspect.unknown_after = UnknownBeside(row, last, 1);
     suspect.steps = static_cast<int32_t>(stretch.known.size());
+    suspect.peers = static_cast<int32_t>(roles_.PeersOf(row).size()) - 1;
     const auto is_slow = [&](size_t step) {
       return static_cast<double>(excess[step]) >= kMinShare * suspect.excess_seconds;
     };
@@ -228,12 +222,23 @@ class Search {
            suspect->share_of_steps >= options_.min_persistence;
   }
 
+  bool ConvictBeside(const SlowTransfers& slow, double min_significance, Suspect* suspect) const {
+    const int32_t rank = slow.ranks.front();
+    const Noise noise = NoiseOf(roles_.PeersOf(static_cast<size_t>(rank)));
+    *suspect = Measure(rank, noise, static_cast<size_t>(slow.first_step), profile_.steps - 1);
+    const double grown =
+        suspect->before_seconds > 0 ? suspect->own_seconds - suspect->before_seconds : suspect->excess_seconds;
+    return suspect->steps >= kMinSuspectSteps && suspect->share_of_steps > kMinShare &&
+           suspect->significance >= min_significance && suspect->excess_seconds >= kMinShare * Least() &&
+           grown >= kMinShare * suspect->excess_seconds;
+  }
+
+  double Least() const { return kMinShare * options_.min_cost * steps_.usual_seconds; }
+
   const OwnProfile& profile_;
   const JobRoles& roles_;
   const StepTable& steps_;
   PersistenceOptions options_;
-  double Least() const { return kMinShare * options_.min_cost * steps_.usual_seconds; }
-
   double min_significance_ = 0;
 };
 

@@ -144,6 +144,15 @@ TEST_F(PersistentExcessLevelTest, AStepWithLostRecordsThatIsNotSlowSaysNothing) 
   EXPECT_EQ(suspects[0].share_of_steps, 1);
 }
 
+TEST_F(PersistentExcessLevelTest, LostRecordsDoNotCutAStretchShort) {
+  Slow(8, 19, 0.2F);
+  for (const size_t step : {9, 11, 12, 18}) LosePart(step, -0.05F);
+  const std::vector<Suspect> suspects = Find();
+  ASSERT_EQ(suspects.size(), 1);
+  EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_EQ(suspects[0].last_step, 19);
+}
+
 TEST_F(PersistentExcessLevelTest, AStepWithoutLossThatIsNotSlowSaysThatTheRankWasNot) {
   Slow(8, 19, 0.2F);
   for (const size_t step : {9, 11, 13, 15, 17}) Slow(step, step, -0.18F);
@@ -180,6 +189,7 @@ TEST_F(PersistentExcessLevelTest, ALittleSlownessSinceTheOnsetOfSlowTransfersCou
   ASSERT_EQ(suspects.size(), 1);
   EXPECT_EQ(suspects[0].rank, kRank);
   EXPECT_EQ(suspects[0].first_step, 8);
+  EXPECT_EQ(suspects[0].peers, static_cast<int32_t>(kRanks) - 1);
 }
 
 TEST_F(PersistentExcessLevelTest, ALittleSlownessFromBeforeTheSlowTransfersIsNotOfThem) {

@@ -82,20 +82,29 @@ Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t ra
   return other;
 }
 
-// What is one cause has one stretch: the middle of its ranks', for lost records cut that of one short.
+// What is one cause has one stretch. Lost records cut that of single ranks short, and never lengthen it: so the quarter
+// of the ranks that begin first say when it began, and those that end last when it ended.
 void DateTogether(const OwnProfile& profile, SlowCause* cause) {
-  std::vector<Suspect>& suspects = cause->suspects;
-  for (int32_t Suspect::*const date :
-       {&Suspect::first_step, &Suspect::last_step, &Suspect::unknown_before, &Suspect::unknown_after}) {
-    std::vector<int32_t> dates;
-    for (const Suspect& suspect : suspects) dates.push_back(suspect.*date);
-    const auto middle = dates.begin() + static_cast<std::ptrdiff_t>(dates.size() / 2);
-    std::nth_element(dates.begin(), middle, dates.end());
-    for (Suspect& suspect : suspects) suspect.*date = *middle;
+  std::vector<int32_t> first, last, before, after;
+  for (const Suspect& suspect : cause->suspects) {
+    first.push_back(suspect.first_step);
+    last.push_back(-suspect.last_step);
+    before.push_back(suspect.earliest_step());
+    after.push_back(-suspect.latest_step());
   }
-  for (Suspect& suspect : suspects) {
-    const auto first = static_cast<size_t>(suspect.first_step);
-    suspect.before_seconds = SecondsBefore(profile, static_cast<size_t>(suspect.rank), first);
+  const auto quarter = [](std::vector<int32_t>* dates) {
+    const auto at = dates->begin() + static_cast<std::ptrdiff_t>(dates->size() / 4);
+    std::nth_element(dates->begin(), at, dates->end());
+    return *at;
+  };
+  const int32_t first_step = quarter(&first), last_step = -quarter(&last);
+  const int32_t earliest = quarter(&before), latest = -quarter(&after);
+  for (Suspect& suspect : cause->suspects) {
+    suspect.first_step = first_step;
+    suspect.last_step = last_step;
+    suspect.unknown_before = std::max(0, first_step - earliest);
+    suspect.unknown_after = std::max(0, latest - last_step);
+    suspect.before_seconds = SecondsBefore(profile, static_cast<size_t>(suspect.rank), static_cast<size_t>(first_step));
   }
 }
 
