@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kGradesPerOctave = 2;
+constexpr double kGradesPerOctave = 8;
 
 // Where a grade ends.
 double EndOf(size_t grade) { return std::exp2(static_cast<double>(grade + 1) / kGradesPerOctave); }

@@ -15,9 +15,20 @@ namespace {
 TEST(TailRecordTest, ACounterThatNeverMovedSurprisesByItsHistoryAndByHowFarItGoes) {
   TailRecord record;
   for (int i = 0; i < 9999; ++i) record.Add(0);
-  EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000) + std::log(1000 / std::sqrt(2)), 1e-3);
+  EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
   EXPECT_NEAR(record.SurpriseOf(0, 1), 0, 1e-9);
-  EXPECT_NEAR(record.SurpriseOf(1000, 0.5), std::log(5000) + std::log(1000 / std::sqrt(2)), 1e-3);
+  EXPECT_NEAR(record.SurpriseOf(1000, 0.5), std::log(5000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
+}
+
+// Grades are fine enough for noise whose tail falls fast.
+TEST(TailRecordTest, OfNormalNoiseItKnowsTheTail) {
+  TailRecord record;
+  Random random(3);
+  for (int i = 0; i < 100'000; ++i) record.Add(std::abs(random.Gaussian()));
+  for (const double size : {2.0, 2.4, 2.8, 3.2}) {
+    const double chance = std::erfc(size / std::sqrt(2));
+    EXPECT_NEAR(record.SurpriseOf(size, 1), -std::log(chance), 0.6) << size;
+  }
 }
 
 TEST(TailRecordTest, AnEarlierBrokenMachineCostsLittle) {
