@@ -6,19 +6,26 @@
 namespace lockstep {
 namespace {
 
-constexpr double kUsualSwing = 0.02;    // of the level, until it is known
+constexpr float kUsualSwing = 0.02F;    // of the level, until it is known
 constexpr double kPriorAverages = 0.5;  // what that counts: half an average that has nothing in common with others
 
 }  // namespace
 
 PaceAverage::PaceAverage() { swing_.fill(kUsualSwing * kUsualSwing); }
 
-size_t PaceAverage::ShortestTicks(double tick_seconds) {
-  return static_cast<size_t>(std::max(1.0, std::ceil(kShortest / tick_seconds)));
+size_t PaceAverage::ShortestParts(double tick_seconds) {
+  return kParts * static_cast<size_t>(std::max(1.0, std::ceil(kShortest / tick_seconds)));
 }
 
-size_t PaceAverage::LongestTicks(double tick_seconds) {
-  return std::min(kMostTicks, static_cast<size_t>(kLongest / tick_seconds));
+size_t PaceAverage::LongestParts(double tick_seconds) {
+  return kParts * std::min(kMostTicks, static_cast<size_t>(kLongest / tick_seconds));
+}
+
+double PaceAverage::MeanOf(size_t parts) const {
+  const size_t ticks = parts / kParts;
+  const double rest = static_cast<double>(parts % kParts) / kParts;
+  const double oldest = rest == 0 ? 0 : rest * (sums_[ticks + 1] - sums_[ticks]);
+  return (sums_[ticks] + oldest) / (static_cast<double>(ticks) + rest);
 }
 
 void PaceAverage::Add(double value) {
@@ -32,14 +39,14 @@ void PaceAverage::Add(double value) {
 
 void PaceAverage::LearnSwing(double usual, double weight) {
   if (usual <= 0) return;
-  for (size_t ticks = 1; ticks <= full_; ++ticks) {
-    const double off = MeanOf(ticks) / usual - 1;
-    const double all = static_cast<double>(++learnt_[ticks]) + kPriorAverages * static_cast<double>(ticks);
+  for (size_t parts = 1; parts <= Known(); ++parts) {
+    const double off = MeanOf(parts) / usual - 1;
+    const double all = static_cast<double>(++learnt_[parts]) + kPriorAverages * static_cast<double>(parts) / kParts;
     // What lies beyond the ripples is news, not swing: a fault that lets the job first compute for longer must not hide
     // that it is slower then.
-    const double most = kRipples * kRipples * swing_[ticks];
-    swing_[ticks] += std::max(weight, 1 / all) * (std::min(off * off, most) - swing_[ticks]);
-    lows_[ticks].block = std::max(lows_[ticks].block, static_cast<float>(-off));
+    const double most = kRipples * kRipples * swing_[parts];
+    swing_[parts] += static_cast<float>(std::max(weight, 1 / all) * (std::min(off * off, most) - swing_[parts]));
+    lows_[parts].block = std::max(lows_[parts].block, static_cast<float>(-off));
   }
   if (++block_ticks_ == kBlockTicks) EndBlock(weight);
 }
@@ -62,15 +69,16 @@ void PaceAverage::Restart() {
 Slowness PaceAverage::SlowerThan(double usual, double tick_seconds) const {
   Slowness slowness;
   if (usual <= 0) return slowness;
-  const size_t longest = std::min(full_, LongestTicks(tick_seconds));
-  for (size_t begin = ShortestTicks(tick_seconds); begin <= longest; begin *= 2) {
+  const size_t longest = std::min(Known(), LongestParts(tick_seconds));
+  for (size_t begin = ShortestParts(tick_seconds); begin <= longest; begin *= 2) {
     const auto* const first = swing_.begin() + static_cast<ptrdiff_t>(begin);
     const auto* const last = swing_.begin() + static_cast<ptrdiff_t>(std::min(2 * begin, longest + 1));
     const auto* const calmest = std::min_element(first, last);
-    const auto ticks = static_cast<size_t>(calmest - swing_.begin());
-    const double off = 1 - MeanOf(ticks) / usual;
-    if (off <= std::max({kSlower, kRipples * std::sqrt(*calmest), kMoreThanEver * lows_[ticks].before})) continue;
-    if (slowness.share == 0) slowness.seconds = static_cast<double>(ticks) * tick_seconds;
+    const auto parts = static_cast<size_t>(calmest - swing_.begin());
+    const double off = 1 - MeanOf(parts) / usual;
+    if (off <= std::max<double>({kSlower, kRipples * std::sqrt(*calmest), kMoreThanEver * lows_[parts].before}))
+      continue;
+    if (slowness.share == 0) slowness.seconds = static_cast<double>(parts) / kParts * tick_seconds;
     slowness.share = std::max(slowness.share, off);
   }
   return slowness;

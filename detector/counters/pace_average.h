@@ -4,7 +4,9 @@
 // hides any change of pace that is smaller. An average over just one step, or several, does not swing at all. So the
 // averages over all lengths from kShortest to kLongest are kept with the swing that each has shown; of every octave of
 // lengths the one that swung least counts. Nobody has to know how long a step is, and whatever repeats is averaged out:
-// steps, steps with a longer one every so often, the beat of steps with the sampling.
+// steps, steps with a longer one every so often, the beat of steps with the sampling. Steps are no whole number of
+// ticks, so lengths are told apart by quarters of a tick, the oldest of which counts by its part: an average over 18
+// ticks swings by a hundredth where steps take 17.75.
 //
 // What lies beyond kRipples times the swing is news and does not enlarge it.
 //
@@ -13,7 +15,7 @@
 // slower. The last block of kBlockTicks and the one under way are no "before", so that a job that slows down does not
 // hide in it. An average counts only when all of it was sampled since the job last stood still.
 //
-// Cost: O(ticks in kLongest) per tick. Memory: 7 KB. Not thread-safe.
+// Cost: O(lengths) per tick, 512 of them. Memory: 16 KB. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
@@ -53,6 +55,8 @@ class PaceAverage {
 
  private:
   static constexpr size_t kMostTicks = 128;
+  static constexpr size_t kParts = 4;  // of a tick
+  static constexpr size_t kMostParts = kMostTicks * kParts;
 
   // How far an average was below the usual level at most, as a share of it.
   struct Lows {
@@ -62,17 +66,18 @@ class PaceAverage {
   };
 
   void EndBlock(double weight);
-  double MeanOf(size_t ticks) const { return sums_[ticks] / static_cast<double>(ticks); }
-  // Lengths in ticks.
-  static size_t ShortestTicks(double tick_seconds);
-  static size_t LongestTicks(double tick_seconds);
+  // Lengths in parts of a tick.
+  double MeanOf(size_t parts) const;
+  size_t Known() const { return full_ * kParts; }
+  static size_t ShortestParts(double tick_seconds);
+  static size_t LongestParts(double tick_seconds);
 
   std::array<double, kMostTicks> newest_ = {};    // a ring
-  std::array<double, kMostTicks + 1> sums_ = {};  // of the newest so many
+  std::array<double, kMostTicks + 1> sums_ = {};  // of the newest so many ticks
   // Mean square of average / usual - 1, by length, and from how many ticks it is known.
-  std::array<double, kMostTicks + 1> swing_ = {};
-  std::array<uint64_t, kMostTicks + 1> learnt_ = {};
-  std::array<Lows, kMostTicks + 1> lows_ = {};
+  std::array<float, kMostParts + 1> swing_ = {};
+  std::array<uint32_t, kMostParts + 1> learnt_ = {};
+  std::array<Lows, kMostParts + 1> lows_ = {};
   int block_ticks_ = 0;
   size_t next_ = 0;
   size_t full_ = 0;  // ticks since the last restart, at most kMostTicks

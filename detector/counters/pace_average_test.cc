@@ -65,6 +65,14 @@ TEST_F(PaceAverageTest, SmallLossesShowAfterAStep) {
   EXPECT_NEAR(slowness.share, 0.04, 0.03);
 }
 
+// Two per cent are less than what an average over whole ticks swings by where a step takes 17.7 of them.
+TEST_F(PaceAverageTest, StepsAreAveragedOutThatTakeNoWholeNumberOfTicks) {
+  ASSERT_EQ(Run(900, 17.7, 1, 0.001), -1);
+  const int64_t known = Run(300, 17.7, 0.98, 0.001);
+  EXPECT_GE(known, 900);
+  EXPECT_LE(known, 900 + 2 * 18);
+}
+
 // A step that computes for twice as long, right before the job becomes slower, is no swing in which that could hide.
 TEST_F(PaceAverageTest, ARiseBeforehandHidesNoLoss) {
   ASSERT_EQ(Run(900, 6, 1, 0.003), -1);
