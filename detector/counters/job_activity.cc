@@ -90,7 +90,7 @@ void JobActivity::Conclude(int64_t time_ms) {
   }
   standing = standing && known > 0;
   if (!standing) loss_ = slowest;
-  if (standing_since_ms_ != 0 && !standing) Resume();
+  if (standing_since_ms_ != 0 && !standing) Resume(time_ms);
   Hold(standing, time_ms, &standing_since_ms_);
   Hold(standing && utilisation_ >= kBusy, time_ms, &stuck_since_ms_);
   if (standing) {
@@ -98,15 +98,26 @@ void JobActivity::Conclude(int64_t time_ms) {
     if (!IsSlower()) slower_since_ms_ = slower_last_ms_ = 0;
     return;
   }
-  if (slowest > 0) slower_last_ms_ = time_ms;
-  if (slower_since_ms_ == 0) slower_lag_ms_ = static_cast<int64_t>(1000 * lag_seconds);
+  if (slowest > 0) slower_last_ms_ = std::max(slower_last_ms_, time_ms);
+  if (slower_since_ms_ == 0) slower_lag_ms_ = LagOf(time_ms, static_cast<int64_t>(1000 * lag_seconds));
   Hold(slower_last_ms_ != 0 && time_ms - slower_last_ms_ <= kRecoveredMs, time_ms, &slower_since_ms_);
 }
 
 bool JobActivity::IsSlower() const { return Lasts(slower_since_ms_, slower_last_ms_, kSlowerMs); }
 
-// The last ticks before a pause and the first after it hold part of it.
-void JobActivity::Resume() {
+// By how much the harm may have begun earlier than an average over `average_ms` shows it. After a pause averages have
+// to fill up again: what they show as soon as they have may have begun right before it.
+int64_t JobActivity::LagOf(int64_t time_ms, int64_t average_ms) const {
+  const bool just_resumed = resumed_ms_ != 0 && time_ms - resumed_ms_ <= 2 * average_ms;
+  return average_ms + (just_resumed ? time_ms - paused_ms_ : 0);
+}
+
+// The last ticks before a pause and the first after it hold part of it. Whether a slower job is still slower is known
+// again when the average that showed it has filled up.
+void JobActivity::Resume(int64_t time_ms) {
+  paused_ms_ = standing_since_ms_;
+  resumed_ms_ = time_ms;
+  if (slower_since_ms_ != 0) slower_last_ms_ = time_ms + slower_lag_ms_;
   for (auto& [metric, activity] : series_) {
     for (Level* const level : {&activity.median, &activity.mean}) level->average.Restart();
     activity.resumes = true;

@@ -81,7 +81,8 @@ class JobActivity {
   };
 
   void Conclude(int64_t time_ms);
-  void Resume();
+  int64_t LagOf(int64_t time_ms, int64_t average_ms) const;
+  void Resume(int64_t time_ms);
   static void Relearn(Activity* activity);
   bool IsSlower() const;  // seen to be, over kSlowerMs
 
@@ -89,6 +90,8 @@ class JobActivity {
   double utilisation_ = -1;  // -1 = unknown
   int64_t stuck_since_ms_ = 0;
   int64_t standing_since_ms_ = 0;
+  int64_t paused_ms_ = 0;   // when it last began to stand, of a pause that is over
+  int64_t resumed_ms_ = 0;  // and when it worked again; 0 = never
   int64_t slower_since_ms_ = 0;
   int64_t slower_last_ms_ = 0;
   int64_t slower_lag_ms_ = 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
@@ -128,6 +129,34 @@ TEST_F(JobActivityTest, TheEdgesOfAPauseAreNoSlowerJob) {
     second += 200;
     EXPECT_EQ(hurt_at_, -1) << edge;
   }
+}
+
+TEST_F(JobActivityTest, AJobThatIsSlowerBeforeAndAfterAPauseIsSlowerSinceBefore) {
+  RunBoth(0, kSettledSeconds, 1);
+  RunBoth(kSettledSeconds, kSettledSeconds + 60, 0.93);
+  const int64_t since_ms = activity_.slower_since_ms();
+  EXPECT_GT(since_ms, 1000 * kSettledSeconds);
+  RunBoth(kSettledSeconds + 60, kSettledSeconds + 80, 0.2, 0.02);
+  RunBoth(kSettledSeconds + 80, kSettledSeconds + 180, 0.93);
+  EXPECT_EQ(activity_.slower_since_ms(), since_ms);
+  RunBoth(kSettledSeconds + 180, kSettledSeconds + 200, 0.2, 0.02);
+  RunBoth(kSettledSeconds + 200, kSettledSeconds + 300, 1);
+  EXPECT_EQ(activity_.slower_since_ms(), 0) << "it recovered in the pause";
+}
+
+// The averages show only after the pause what began right before it.
+TEST_F(JobActivityTest, HarmThatShowsRightAfterAPauseMayHaveBegunBeforeIt) {
+  RunBoth(0, kSettledSeconds, 1);
+  RunBoth(kSettledSeconds, kSettledSeconds + 2, 0.93);
+  RunBoth(kSettledSeconds + 2, kSettledSeconds + 22, 0.2, 0.02);
+  RunBoth(kSettledSeconds + 22, kSettledSeconds + 100, 0.93);
+  ASSERT_GT(hurt_at_, 0);
+  EXPECT_LE(activity_.hurt_since_ms() - activity_.hurt_lag_ms(), 1000 * kSettledSeconds);
+  JobActivity without_pause;
+  std::swap(activity_, without_pause);
+  RunBoth(0, kSettledSeconds, 1);
+  RunBoth(kSettledSeconds, kSettledSeconds + 60, 0.93);
+  EXPECT_GT(activity_.hurt_since_ms() - activity_.hurt_lag_ms(), 1000 * (kSettledSeconds - 20));
 }
 
 TEST_F(JobActivityTest, OneMachineThatDoesLessOrWorkThatMovesHurtsNobody) {
