@@ -68,6 +68,11 @@ constexpr Metric kSaturatingMetrics[] = {kGpuUtilizationRatio, kGpuGraphicsActiv
 constexpr double kSaturatingResolution = 0.06;
 constexpr double kClockResolution = 0.03;
 
+// Of devices, and counters of what they do rather than of what goes wrong.
+constexpr Metric kDoneMetrics[] = {
+    kIbReceiveBytesTotal, kIbTransmitBytesTotal, kGpuEnergyJoulesTotal, kIbReceivePacketsTotal, kIbTransmitPacketsTotal,
+};
+
 template <size_t kCount>
 bool In(const Metric (&list)[kCount], Metric metric) {
   return std::find(std::begin(list), std::end(list), metric) != std::end(list);
@@ -112,6 +117,8 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
   } else if (metric >= kNetUp && !In(kSoftDeviceMetrics, metric)) {
     traits.family = MetricFamily::kDevice;
   }
+  traits.counts_trouble = traits.family == MetricFamily::kDevice && traits.is_rate && !In(kDoneMetrics, metric);
+  traits.is_host_load = IsHost(metric);
   traits.is_heat = metric == kGpuTemperatureCelsius || metric == kGpuMemoryTemperatureCelsius;
   traits.is_activity = In(kActivityMetrics, metric);
   traits.work = WorkOf(metric);

@@ -39,6 +39,10 @@ struct MetricTraits {
   // Of the job: a job in trouble shows in the median of it over all machines.
   bool is_activity = false;
   bool is_heat = false;  // a temperature of a device: soft, since it follows the room as well
+  // CPU, pressure and disks of the host: what it does less of harms nobody.
+  bool is_host_load = false;
+  // Counts errors, waits or pauses of a device: fewer of them are never a sign of a fault.
+  bool counts_trouble = false;
   WorkKind work = WorkKind::kNone;
   bool is_work() const { return work != WorkKind::kNone; }
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this

@@ -241,6 +241,7 @@ void PeerDetector::NoteLoads(int64_t now_ms) {
 PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t now_ms) const {
   const auto accuses = [&](size_t i) {
     const bool stays = ShareSinceHarm(signs_[i]) >= kDeviating ||
+    if (!signs_[i].excursion.up && watch(signs_[i].watch).traits().is_host_load) return false;
                        (signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]));
     return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_harm && stays));
   };

@@ -84,6 +84,26 @@ TEST(PeerDetectorTest, LoadOfAHostAccusesItOnlyIfTheJobSuffers) {
   EXPECT_EQ(Accused(DetectMachines(Job(16, 6, harmful), {})), std::vector<int32_t>{3});
 }
 
+TEST(PeerDetectorTest, AHostThatDoesLessOfItsOwnHarmsNobody) {
+  const auto idle = Slower(Scale(3, 1, Metric::kHostCpuBusyRatio, 0.4));
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, idle), {})), std::vector<int32_t>());
+}
+
+// Five per cent less of one machine suffice where the job suffers and somebody must be at fault, but not beside a
+// machine with more evidence against it.
+TEST(PeerDetectorTest, WhereSomebodyMustBeAtFaultItIsTheLikeliest) {
+  const auto dips = [](int host, int second, Metric metric, double value) {
+    const bool here = host == 9 && metric == Metric::kGpuPowerWatts && second >= kOnset;
+    return here ? 0.95 * value : value;
+  };
+  const auto worse_too = [dips](int host, int second, Metric metric, double value) {
+    value = dips(host, second, metric, value);
+    return host == 5 && metric == Metric::kGpuPowerWatts && second >= kOnset - 5 ? 0.93 * value : value;
+  };
+  EXPECT_EQ(Accused(DetectMachines(Job(64, 21, Slower(dips)), {})), std::vector<int32_t>{9});
+  EXPECT_EQ(Accused(DetectMachines(Job(64, 21, Slower(worse_too)), {})), std::vector<int32_t>{5});
+}
+
 TEST(PeerDetectorTest, LoadThatComesLaterThanABrokenDeviceIsChance) {
   const auto load = [](int host, int second, Metric metric, double value) {
     return host == 3 && metric == Metric::kHostCpuBusyRatio && second >= kOnset + 25 ? 4 * value : value;

@@ -242,7 +242,7 @@ bool PeerGroup::IsNet(const Unit& unit, bool up, const Tick& tick) const {
 
 void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick) {
   const Unit& unit = units_[static_cast<size_t>(index)];
-  for (int side = 0; side < ChangeEvidence::kSides; ++side) {
+  for (int side = 0; side < (traits_.counts_trouble ? 1 : ChangeEvidence::kSides); ++side) {
     const double share = unit.evidence.Of(side) / options_.evidence;
     if (share < kWorthMention) continue;
     const double own = std::max<double>(kMeanToSigma * unit.usual_noise, tick.resolution);
@@ -299,7 +299,7 @@ void PeerGroup::ListHarm(absl::Span<const float> values, const Tick& tick) {
     const HarmShift shift = harm_.Of(i);
     const bool up = shift.shift > 0;
     if (shift.nats < kLeastSinceHarm || !units_[i].known) continue;
-    if (!up && ((traits_.is_rate && !traits_.is_work()) || traits_.is_heat)) continue;
+    if (!up && (traits_.counts_trouble || traits_.is_heat)) continue;
     const auto index = static_cast<int32_t>(i);
     auto listed = std::find_if(excursions_.begin(), excursions_.end(), [&](const Excursion& excursion) {
       return excursion.unit > index || (excursion.unit == index && excursion.up == up);
