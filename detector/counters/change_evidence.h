@@ -20,6 +20,8 @@ namespace lockstep {
 struct EvidenceLimits {
   double tick = 0;   // most that it adds to the gross sum; kSubtleStep of that to the subtle one
   double total = 0;  // sums stop growing here, so that they can come back
+  // False while it is not known well where the series should be: what that is off by looks like a small shift for ever.
+  bool subtle = true;
 };
 
 class ChangeEvidence {
@@ -50,7 +52,8 @@ class ChangeEvidence {
     constexpr double kOwing = -kGross * kGross / 2;
     if (Of(side) <= kNoise) onset_ms_[side] = time_ms;
     gross_[side] = Sum(gross_[side], kGross * toward + kOwing, kOwing, limits.tick, limits.total);
-    subtle_[side] = Sum(subtle_[side], toward - 0.5, -kRecovery, kSubtleStep * limits.tick, limits.total);
+    subtle_[side] =
+        limits.subtle ? Sum(subtle_[side], toward - 0.5, -kRecovery, kSubtleStep * limits.tick, limits.total) : 0;
   }
 
   // `sum` and what is added to it, which is at least `least` and at most `most`.

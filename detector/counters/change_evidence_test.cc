@@ -39,6 +39,16 @@ struct Reference {
   double Evidence() const { return std::max(LargestLastSum(gross), 0.65 * LargestLastSum(subtle)); }
 };
 
+TEST(ChangeEvidenceTest, WhereThePlaceIsHardlyKnownOnlyGrossChangesCount) {
+  ChangeEvidence evidence;
+  for (int64_t tick = 1; tick <= 100; ++tick) evidence.Add(1.2, tick, {.tick = 10, .total = 100, .subtle = false});
+  EXPECT_EQ(evidence.Most(), 0);
+  for (int64_t tick = 101; tick <= 200; ++tick) evidence.Add(1.2, tick, {.tick = 10, .total = 100});
+  EXPECT_GT(evidence.Of(0), 25);
+  for (int64_t tick = 201; tick <= 203; ++tick) evidence.Add(4, tick, {.tick = 10, .total = 100, .subtle = false});
+  EXPECT_NEAR(evidence.Of(0), 3 * 7.5, 1e-3);
+}
+
 TEST(ChangeEvidenceTest, AgreesWithTheLargestSumOverAnyLastTicks) {
   Random random(1);
   for (int series = 0; series < 40; ++series) {

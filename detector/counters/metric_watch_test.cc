@@ -8,6 +8,7 @@
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
+#include "detector/counters/job_regime.h"
 #include "detector/counters/work_sums.h"
 #include "gtest/gtest.h"
 
@@ -123,6 +124,53 @@ TEST(MetricWatchTest, ResettledItTakesTheNewPlacesForUsual) {
   watch.Resettle();
   for (int tick = 140; tick < 240; ++tick) watch.Step(draw.Draw(levels), 1000 * tick, 1, 0);
   EXPECT_FALSE(watch.HasSigns());
+}
+
+// Pause frames in noise that remembers itself for five ticks. While the job hangs for long, there are none.
+TEST(MetricWatchTest, ALongStandstillDoesNotMakeItForgetTheNoiseOfWork) {
+  MetricWatch watch("net_transmit_pause_frames_total", Metric::kNetTransmitPauseFramesTotal, PeerGroupOptions());
+  constexpr int kUnits = 256;
+  for (int host = 0; host < kUnits; ++host) watch.AddUnit(host, "eth0", -1);
+  Random random(4);
+  std::vector<double> state(kUnits);
+  std::vector<float> values(kUnits);
+  double most = 0;
+  for (int tick = 0; tick < 1500; ++tick) {
+    const bool hangs = tick >= 400 && tick < 1000;
+    for (size_t unit = 0; unit < kUnits; ++unit) {
+      state[unit] = 0.8 * state[unit] + 0.6 * random.Gaussian();
+      values[unit] = hangs ? 0 : static_cast<float>(std::max(0.0, std::round(20 + 8 * state[unit])));
+    }
+    watch.Step(values, 1000 * tick, 1, hangs ? kJobHangs : kJobWorks);
+    std::vector<CounterSign> signs;
+    watch.AppendSigns(0, &signs);
+    for (const CounterSign& sign : signs) {
+      most = std::max(most, sign.excursion.share);
+      EXPECT_TRUE(sign.excursion.up) << "fewer pauses are no sign";
+    }
+  }
+  EXPECT_LT(most, 0.4);
+}
+
+// What is learnt of units in their first moments may be off by as much as a small shift, and must not add up for ever.
+TEST(MetricWatchTest, PlacesLearntInBadMomentsAreNoEvidence) {
+  MetricWatch watch = Power();
+  Random random(4);
+  std::vector<double> state(64);
+  std::vector<float> values(64);
+  for (int32_t host = 0; host < 64; ++host) watch.AddUnit(host, "gpu0", -1);
+  for (int tick = 0; tick < 900; ++tick) {
+    for (int unit = 0; unit < 64; ++unit) {
+      const auto index = static_cast<size_t>(unit);
+      state[index] = 0.7 * state[index] + 0.714 * random.Gaussian();
+      const double bad = unit > 55 && tick < 18 + 3 * (unit - 56) ? 4 : 0;
+      values[index] = static_cast<float>(600 + 20 * (state[index] + bad));
+    }
+    watch.Step(values, 1000 * tick, 1, kJobWorks);
+    std::vector<CounterSign> signs;
+    watch.AppendSigns(0, &signs);
+    for (const CounterSign& sign : signs) EXPECT_LT(sign.excursion.share, 1) << tick << " " << sign.host;
+  }
 }
 
 TEST(MetricWatchTest, WithoutUnitsItKnowsNothing) {

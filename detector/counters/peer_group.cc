@@ -142,6 +142,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
   tick.regime = regime;
   tick.established = std::max<double>(kYoungTicks, kEstablishedSeconds / tick_seconds);
+  tick.limits.subtle = static_cast<double>(ticks_) >= tick.established;
   return true;
 }
 
@@ -181,8 +182,10 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
   const double residual = distance - unit.baseline[tick.phase];
   noise_sum_ += std::min(std::abs(residual), kWildest * tick.noise);
   ++learnt_;
-  unit.block_sum += static_cast<float>(std::clamp(residual * tick.spread / sigma, -kWildest, kWildest));
-  if (++unit.block_ticks == kBlockTicks) {
+  // A counter that stands still with the job remembers nothing and teaches nothing about the noise of work.
+  const bool works = tick.regime == kJobWorks;
+  if (works) unit.block_sum += static_cast<float>(std::clamp(residual * tick.spread / sigma, -kWildest, kWildest));
+  if (works && ++unit.block_ticks == kBlockTicks) {
     blocks_ = std::min(blocks_ + 1, kMostBlocks);
     wander_ +=
         (static_cast<double>(unit.block_sum) * unit.block_sum / kBlockTicks - wander_) / (kPriorBlocks + blocks_);

@@ -12,9 +12,10 @@
 //    independent (the effective sample size, measured); and wider still while the phase is new to the unit. Of work in
 //    long ticks it is what lies beyond where one unit among so many may be when all have moved: as after a change of
 //    the load, which each follows a little more or less than the others.
-// 4. Evidence adds up in either direction, for gross changes and subtle ones (change_evidence.h). No tick adds more
-//    than its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds what
-//    one reading surprises by at most (tail_record.h); of counters it is compared only when the reading before is
+// 4. Evidence adds up in either direction, for gross changes and, as soon as places are means of two minutes, for
+//    subtle ones (change_evidence.h): of a thousand units some are off by as much after less, and stay so. No tick adds
+//    more than its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds
+//    what one reading surprises by at most (tail_record.h); of counters it is compared only when the reading before is
 //    known.
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
 //    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net). While the job

@@ -10,6 +10,7 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/false_alarm_budget.h"
 #include "detector/counters/harm_sums.h"
+#include "detector/counters/job_regime.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/peer_detector.h"
 
