@@ -61,6 +61,10 @@ class HarmSums {
   void Conclude(double least, double noise, double tick_seconds, double freedom);
 
   int64_t since_ms() const { return since_ms_; }
+  // True while a shift is looked for.
+  bool IsFresh(int64_t now_ms) const {
+    return since_ms_ != 0 && static_cast<double>(now_ms - since_ms_) <= 1000 * kMostSeconds;
+  }
   // As of the newest Conclude.
   HarmShift Of(size_t unit) const;
 

@@ -85,6 +85,7 @@ void PeerDetector::CollectSigns() {
   for (CounterSign& sign : signs_) {
     sign.excursion.onset_ms -= static_cast<int64_t>(1000 * (sign.tick_seconds - fastest_tick_seconds_));
   }
+  FindSuspects();
   first_stop_ms_ = 0;
   for (const CounterSign& sign : signs_) {
     const WorkStop& stop = sign.excursion.stop;
@@ -240,8 +241,8 @@ void PeerDetector::NoteLoads(int64_t now_ms) {
 // together with one of them.
 PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t now_ms) const {
   const auto accuses = [&](size_t i) {
-    const bool stays = ShareSinceHarm(signs_[i]) >= kDeviating ||
     if (!signs_[i].excursion.up && watch(signs_[i].watch).traits().is_host_load) return false;
+    const bool stays = ShareSinceHarm(signs_[i]) >= kDeviating ||
                        (signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]));
     return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_harm && stays));
   };

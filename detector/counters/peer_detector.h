@@ -11,7 +11,7 @@
 //   activity) while the job fares well: that is a smaller share of the data.
 // - Slower jobs. On the arithmetic of a hang, below, what readings of a slow metric surprise by, together
 //   (tail_record.h), suffices when the job became slower at the time; and that a device changed since then
-//   (harm_sums.h), as long as nobody else is known to be at fault.
+//   (harm_sums.h), as long as nobody else is known to be at fault or has more evidence against it.
 // - Hangs. What stopped working at the moment at which the job did needs only the evidence of one look at all machines
 //   (EvidenceInHang): something is at fault. What stopped before all did may show it by one reading (work_stop.h).
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
@@ -44,6 +44,7 @@
 #include "detector/counters/metric_grid.h"
 #include "detector/counters/metric_table.h"
 #include "detector/counters/metric_watch.h"
+#include "detector/counters/suspects.h"
 
 namespace lockstep {
 
@@ -64,10 +65,8 @@ struct PeerOptions {
   bool sabotage_accuse_neighbour = false;
 };
 
-// Between a sign and what it has to do with.
-inline constexpr int64_t kTogetherMs = 45'000;
-// Around the moment at which the job got stuck.
-inline constexpr int64_t kCoincidenceMs = 9000;
+inline constexpr int64_t kTogetherMs = 45'000;   // between a sign and what it has to do with
+inline constexpr int64_t kCoincidenceMs = 9000;  // around the moment at which the job got stuck
 // A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
 // machines, some 40 times in 10,000 machine-days, so that one hang in 40 may accuse wrongly for a budget of 1e-4.
 inline constexpr double kHangsPerMachineDay = 0.004;
@@ -174,6 +173,7 @@ class PeerDetector {
   double ShareAtHarm(const CounterSign& sign) const;
   double ShareSinceHarm(const CounterSign& sign) const;
   bool HasCulprit(int32_t beside_host) const;
+  void FindSuspects();
   bool StoppedBefore(const CounterSign& sign) const;
   bool StoppedFirst(const CounterSign& sign) const;
   double WeightOf(const CounterSign& sign, const Meaning& meaning) const;
@@ -198,6 +198,7 @@ class PeerDetector {
   std::map<std::pair<int32_t, bool>, int64_t> common_since_ms_;  // by metric and direction; 0 = not now
   double fastest_tick_seconds_ = 1e9;
   double stuck_factor_ = 1;    // what a sign that began with a hang counts more
+  Suspects suspects_;          // by devices that changed about when the job began to suffer
   int64_t first_stop_ms_ = 0;  // of what surely stopped before the job hung; 0 = nothing did
   uint64_t gaps_ = 0;          // silences that ended
   std::vector<CounterSign> signs_;

@@ -194,7 +194,9 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
   }
   // Around where it was lately: a unit that has moved has become no noisier.
   const double own = std::abs(residual - unit.excess / tick.spread) / tick.noise;
-  unit.own_noise += static_cast<float>(2 * tick.gain * (kMeanToSigma * std::min(own, kWildest) - unit.own_noise));
+  // What began with the harm is what is looked for then, and no noise that hides it.
+  const double learns = tick.dated ? 0 : 2 * tick.gain;
+  unit.own_noise += static_cast<float>(learns * (kMeanToSigma * std::min(own, kWildest) - unit.own_noise));
 
   uint16_t& seen = unit.seen[tick.phase];
   float& baseline = unit.baseline[tick.phase];
@@ -275,22 +277,25 @@ void PeerGroup::ListStop(int32_t index, double value, const Tick& tick) {
 }
 
 // Notes how far a unit is from where it should be, in the metric's unit, as far as that is not wild; of one that is
-// noisier than its peers so much less. Of work that is its usual part of what its peers do, whatever the phase, in all
-// ticks that the value covers: what one sees earlier than the others cancels.
+// noisier than its peers so much less. In a new phase it should be where it usually is: what it does there since the
+// job is slower must not become its place. Of work that is its usual part of what its peers do, whatever the phase, in
+// all ticks that the value covers: what one sees earlier than the others cancels.
 inline void PeerGroup::DateShift(int32_t index, double value, double residual, const Tick& tick) {
   const auto place = static_cast<size_t>(index);
   const Unit& unit = units_[place];
   const int ticks = traits_.is_rate ? 1 + unit.missed : 1;
   // A slow counter is compared only when the reading before is known.
   if (ticks > (traits_.is_work() ? kMostMissed + 1 : 1)) return;
-  double distance = residual * tick.spread;
+  double shift = residual * tick.spread;
   if (traits_.is_work()) {
     const double peers = tick.median + (traits_.is_rate ? unit.missed_median : 0);
-    distance = (value * ticks - unit.net_usual * peers) / ticks;
+    shift = (value * ticks - unit.net_usual * peers) / ticks;
+  } else if (unit.seen[tick.phase] < tick.established) {
+    shift = value - tick.median - unit.baseline[tick.inherited_from] * tick.spread;
   }
   const double wildest = kWildest * tick.noise * tick.spread;
-  distance = std::clamp(distance / std::max(1.0f, unit.own_noise), -wildest, wildest);
-  for (int i = 0; i < ticks; ++i) harm_.Add(place, distance, tick.seconds);
+  shift = std::clamp(shift / std::max(1.0f, unit.own_noise), -wildest, wildest);
+  for (int i = 0; i < ticks; ++i) harm_.Add(place, shift, tick.seconds);
 }
 
 // What units do since the job is slower, beside what they may do anyway.
@@ -351,6 +356,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   Tick tick;
   if (!Locate(values, tick_seconds, regime, tick)) return;
   tick.time_ms = time_ms;
+  tick.dated = harm_.IsFresh(time_ms);
   if (tick.is_slow && traits_.is_work()) tick.moved = Moved(values, tick);
   ++ticks_;
   // Load of hosts has a measure of its own (load_chance.h), and sums of work are in the single ticks.

@@ -152,6 +152,7 @@ class PeerGroup {
     int phase = 0;
     int inherited_from = 0;
     int64_t time_ms = 0;
+    bool dated = false;    // the job became slower lately
     bool is_slow = false;  // as long as an alarm has to last, or longer
     double seconds = 1;
     double warm_up = 0;  // ticks before anything is judged

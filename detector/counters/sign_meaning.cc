@@ -94,8 +94,11 @@ bool PeerDetector::InSums(const CounterSign& sign) const {
   return watch(sign.watch).traits().is_work() && sign.tick_seconds > fastest_tick_seconds_;
 }
 
-// What surprising readings of a slow metric count near to harm.
+// What surprising readings of a slow metric count near to harm. Sums of work only for as long as a shift is looked for:
+// after a change of the load, which each machine follows a little more or less than the others, they would go on.
 double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
+  const double seconds = static_cast<double>(now_ms_ - activity_.hurt_since_ms()) / 1000;
+  if (InSums(sign) && seconds > HarmSums::kMostSeconds) return 0;
   return sign.excursion.surprise / EvidenceAtHarm(sign);
 }
 
@@ -107,11 +110,24 @@ bool PeerDetector::HasCulprit(int32_t beside_host) const {
   });
 }
 
-// What the whole time since the job is slower counts: nothing once somebody is known to be at fault, since all that
-// makes so little evidence enough is that somebody must be. Chance has about one look of its own per doubling of the
-// time.
+// What devices that changed about when the job began to suffer say against their machines.
+void PeerDetector::FindSuspects() {
+  suspects_ = Suspects();
+  for (const CounterSign& sign : signs_) {
+    const MetricTraits& traits = watch(sign.watch).traits();
+    if (traits.family != MetricFamily::kDevice || (traits.is_work() && sign.excursion.up) || !IsTimely(sign)) continue;
+    const double needed =
+        EvidenceNeeded(options_.series_per_machine, sign.tick_seconds, options_.false_alarms_per_machine_day);
+    suspects_.Add(sign.host, std::max(sign.excursion.share * needed, sign.excursion.since_harm));
+  }
+}
+
+// What the whole time since the job is slower counts: nothing once somebody is known to be at fault, nor while another
+// is more suspect, since all that makes so little evidence enough is that somebody must be. Chance has about one look
+// of its own per doubling of the time.
 double PeerDetector::ShareSinceHarm(const CounterSign& sign) const {
   if (sign.excursion.since_harm == 0 || !hurt_ || activity_.stuck_since_ms() != 0 || HasCulprit(sign.host)) return 0;
+  if (sign.excursion.since_harm < suspects_.RivalOf(sign.host)) return 0;
   const double seconds = static_cast<double>(now_ms_ - activity_.hurt_since_ms()) / 1000;
   const double looks = 1 + std::log2(std::max(1.0, seconds / HarmSums::kLeastSeconds));
   return sign.excursion.since_harm /
@@ -138,9 +154,11 @@ double PeerDetector::WeightOf(const CounterSign& sign, const Meaning& meaning) c
   const double share = std::min(std::max(sign.excursion.share, dated), kMostOfOne);
   if (!meaning.hard) return share * (meaning.may_harm ? 1 : kSoftWeight);
   if (!hurt_) return share;
-  if (activity_.stuck_since_ms() == 0) {
+  if (activity_.regime() == kJobWorks) {
     return meaning.may_harm ? std::max(share, std::min(ShareAtHarm(sign), kMostOfOne)) : share;
   }
+  // What machines read while a pause begins or ends is everybody's, here a moment earlier than there.
+  if (activity_.stuck_since_ms() == 0) return share;
   // Clocks rise to their ceiling while GPUs spin, each to its own.
   if (watch(sign.watch).metric() == Metric::kGpuSmClockHertz) return share * kSoftWeight;
   // A sum tells of the time before: of a machine that did a little less, not of one that stopped.
