@@ -1,6 +1,7 @@
 #include "detector/localization/healed_step.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace lockstep {
@@ -31,6 +32,19 @@ void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
   }
 }
 
+// The step gains from healing ranks at most what others wait for them where they meet. Their excess may promise more:
+// work beside a collective that a peer waits in leaves no trace in the records, and looks as if it were none.
+double WaitedFor(const Ailment& ailment, const StepReplay& replay) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  if (ailment.cause == nullptr || !ailment.transfers.empty()) return kUnknown;
+  std::vector<int32_t> ranks;
+  for (const Suspect& suspect : ailment.cause->suspects) ranks.push_back(suspect.rank);
+  std::sort(ranks.begin(), ranks.end());
+  double most = -1;
+  for (const int32_t rank : ranks) most = std::max(most, replay.WaitsFor(rank, ranks));
+  return most < 0 ? kUnknown : most;
+}
+
 }  // namespace
 
 // Where collectives run beside the work, peers that wait in them seem to work less than they do; but before the onset
@@ -54,6 +68,7 @@ HealedStep HealStep(absl::Span<const Ailment> ailments, int32_t step, StepReplay
   std::tie(healed.recorded, healed.all_healed) = replay->RunBoth({}, HealingOfAllBut(ailments, {}, step));
   healed.path = replay->CriticalPath();
   healed.of_ailment.resize(ailments.size());
+  for (const Ailment& ailment : ailments) healed.waited_for.push_back(WaitedFor(ailment, *replay));
   return healed;
 }
 

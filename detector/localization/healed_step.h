@@ -50,6 +50,7 @@ struct HealedStep {
   double hidden_share = 0;
   std::vector<StepReplay::Link> path;  // of the recorded step
   std::vector<Lengths> of_ailment;     // zeros until HealOne has been asked
+  std::vector<double> waited_for;      // by ailment: how long others waited for it in the records; infinite = unknown
 };
 
 // `replay` goes over to the step. Two runs, preparing it counted.

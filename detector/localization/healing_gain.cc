@@ -83,6 +83,7 @@ class Gains {
     double alone = 0;            // what healing it alone gives back
     double others_healed = 0;    // how long they take with all others healed
     double last = 0;             // what healing it gives back then
+    std::vector<double> waited;  // by step: what others waited for it; infinite = unknown
     double path = 0;             // shares of the way back from the end
     double most_hidden = 0;      // share of the meetings, in the worst of the steps
     bool estimated = false;      // not replayed by itself
@@ -209,6 +210,7 @@ class Gains {
       last = healed.of_ailment[number].others - healed.all_healed;
       others_healed = WithHealthyRest(healed.of_ailment[number].others, last);
     }
+    account->waited.push_back(healed.waited_for[number]);
     account->recorded += healed.recorded;
     account->alone += alone;
     account->others_healed += others_healed;
@@ -255,11 +257,13 @@ class Gains {
     gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
     gain.path_share = account.path / steps;
     gain.replayed = !account.estimated;
-    // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, and
-    // transfers what they take longer.
+    // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, as
+    // far as others waited for it, and transfers what they take longer.
     if (account.most_hidden > kMaxHidden) {
       const Suspect* const strongest = ailment.strongest();
-      const double least = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
+      const double beyond = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
+      std::vector<double> waited = account.waited;
+      const double least = std::min(beyond, MedianInPlace(&waited));
       gain.replayed &= least <= gain.seconds_per_step;
       gain.seconds_per_step = std::max(gain.seconds_per_step, least);
     }

@@ -270,6 +270,25 @@ void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
   }
 }
 
+double StepReplay::WaitsFor(int32_t rank, absl::Span<const int32_t> left_out) const {
+  const auto row = static_cast<size_t>(rank);
+  if (!analysis_->profile.Complete(row, static_cast<size_t>(step_))) return -1;
+  double sum = 0;
+  std::vector<double> waits;
+  for (uint32_t node = first_node_[row]; node < first_node_[row + 1]; ++node) {
+    const uint32_t meeting = nodes_[node].meeting;
+    waits.clear();
+    for (size_t i = meetings_[meeting].first_member; i < meetings_[meeting + 1].first_member; ++i) {
+      const uint32_t member = member_[i];
+      const auto other = static_cast<int32_t>(nodes_[member].rank);
+      if (duration_[member] < 0 || std::binary_search(left_out.begin(), left_out.end(), other)) continue;
+      waits.push_back(static_cast<double>(std::max(0.0F, duration_[member] - recorded_transfer_[meeting])));
+    }
+    sum += MedianInPlace(&waits);
+  }
+  return sum;
+}
+
 void StepReplay::Prepare(const Healing& healing, size_t lane) {
   CHECK(healing.own_of_node.empty() || healing.own_of_node.size() == recorded_own_.size());
   const std::vector<float>& own = healing.own_of_node.empty() ? recorded_own_ : healing.own_of_node;

@@ -66,6 +66,10 @@ class StepReplay {
   // from transfers.
   double hidden_share() const { return hidden_share_; }
 
+  // How long others waited in the records where they met this rank, in seconds: of each operation the middle one of its
+  // members but `left_out`, which rise. Negative = a record of the rank is lost in this step.
+  double WaitsFor(int32_t rank, absl::Span<const int32_t> left_out) const;
+
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
   double Run(const Healing& healing) { return RunBoth(healing, healing).first; }
   std::pair<double, double> RunBoth(const Healing& first, const Healing& second);
