@@ -119,48 +119,49 @@ std::vector<std::pair<uint32_t, uint32_t>> HolesOf(const Trace& trace, size_t ra
 }
 
 // With and without wild sequence numbers, matched at once and in parts of the ranks.
-class OperationInstancesTest : public testing::TestWithParam<std::tuple<bool, size_t>> {};
+class OperationInstancesTest : public testing::TestWithParam<std::tuple<bool, size_t>> {
+ protected:
+  void SetUp() override {
+    const auto& [wild, lanes] = GetParam();
+    Random random(7);
+    uint64_t duplicates = 0;
+    trace_ = Build(RandomRows(&random, wild), &duplicates);
+    ThreadExecutor executor(lanes);
+    matched_ = MatchOperations(trace_, &executor);
+  }
+
+  Trace trace_;
+  OperationInstances matched_;
+};
 
 TEST_P(OperationInstancesTest, AgreeWithAMapOfRecords) {
-  const auto& [wild, lanes] = GetParam();
-  ThreadExecutor executor(lanes);
-  Random random(7);
-  uint64_t duplicates = 0;
-  const Trace trace = Build(RandomRows(&random, wild), &duplicates);
-  const OperationInstances matched = MatchOperations(trace, &executor);
   std::map<std::pair<ChannelKey, uint64_t>, std::vector<uint32_t>> expected;  // by channel, sequence
-  for (size_t i = 0; i < trace.operations.size(); ++i) {
-    const TraceOperation& operation = trace.operations[i];
-    expected[{ChannelOf(operation, matched.rank_of[i]), operation.sequence}].push_back(static_cast<uint32_t>(i));
+  for (size_t i = 0; i < trace_.operations.size(); ++i) {
+    const TraceOperation& operation = trace_.operations[i];
+    expected[{ChannelOf(operation, matched_.rank_of[i]), operation.sequence}].push_back(static_cast<uint32_t>(i));
   }
-  ASSERT_EQ(matched.instances.size(), expected.size());
+  ASSERT_EQ(matched_.instances.size(), expected.size());
   size_t number = 0;
   for (const auto& [key, members] : expected) {
-    const OperationInstance& instance = matched.instances[number];
-    const OperationChannel& channel = matched.channels[static_cast<size_t>(instance.channel)];
+    const OperationInstance& instance = matched_.instances[number];
+    const OperationChannel& channel = matched_.channels[static_cast<size_t>(instance.channel)];
     EXPECT_EQ(std::make_pair(ChannelKey(channel.source, channel.destination), instance.sequence), key);
-    const auto found = matched.MembersOf(instance);
+    const auto found = matched_.MembersOf(instance);
     EXPECT_EQ(std::vector<uint32_t>(found.begin(), found.end()), members);
-    for (const uint32_t member : members) EXPECT_EQ(matched.instance_of[member], number);
+    for (const uint32_t member : members) EXPECT_EQ(matched_.instance_of[member], number);
     const size_t size = channel.collective() ? 3 : 2;
-    EXPECT_EQ(MissingMembers(trace, matched, instance).size(), size - members.size());
-    EXPECT_EQ(matched.Complete(instance, trace), members.size() == size);
+    EXPECT_EQ(MissingMembers(trace_, matched_, instance).size(), size - members.size());
+    EXPECT_EQ(matched_.Complete(instance, trace_), members.size() == size);
     ++number;
   }
 }
 
 TEST_P(OperationInstancesTest, TellWhereRecordsAreMissing) {
-  const auto& [wild, lanes] = GetParam();
-  ThreadExecutor executor(lanes);
-  Random random(9);
-  uint64_t duplicates = 0;
-  const Trace trace = Build(RandomRows(&random, wild), &duplicates);
-  const OperationInstances matched = MatchOperations(trace, &executor);
   size_t holes = 0;
-  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+  for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
     std::vector<std::pair<uint32_t, uint32_t>> found;
-    for (const SequenceHole& hole : matched.HolesOf(rank)) found.emplace_back(hole.before, hole.after);
-    EXPECT_EQ(found, HolesOf(trace, rank));
+    for (const SequenceHole& hole : matched_.HolesOf(rank)) found.emplace_back(hole.before, hole.after);
+    EXPECT_EQ(found, HolesOf(trace_, rank));
     holes += found.size();
   }
   EXPECT_GT(holes, 0u);
