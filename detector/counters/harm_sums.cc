@@ -37,7 +37,8 @@ void HarmSums::Conclude(double least, double noise, double tick_seconds, double 
   center_ = MedianOf(absl::MakeSpan(scratch_));
   for (float& mean : scratch_) mean = std::abs(mean - static_cast<float>(center_));
   // Where few units have most of the noise, as in counts of rare errors, the median deviation knows nothing of it.
-  const double independent = noise / std::sqrt(static_cast<double>(most_readings_));
+  // About the error of a mean without its extremes.
+  const double independent = noise / std::sqrt(most_readings_ - 1.0);
   scale_ = std::max({kMadToSigma * MedianOf(absl::MakeSpan(scratch_)), least, independent});
   freedom_ = freedom;
 }

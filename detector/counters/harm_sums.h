@@ -7,9 +7,10 @@
 // different moments, noise that remembers and a load that each follows in its own way are all in it, so that shifts
 // count that are lost in single readings or below what a metric resolves.
 //
-// Whoever adds readings limits wild ones, so that a few of them make no shift.
+// Whoever adds readings limits wild ones, and the highest and the lowest of a unit do not count, so that no single one
+// makes a shift: what a machine only sampled in another moment of a step is in one reading, and comes back in the next.
 //
-// Cost: O(1) per reading, O(units) per tick while the job is slower. Memory: 12 bytes per unit. Not thread-safe.
+// Cost: O(1) per reading, O(units) per tick while the job is slower. Memory: 20 bytes per unit. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_HARM_SUMS_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_HARM_SUMS_H_
@@ -34,7 +35,7 @@ class HarmSums {
   static constexpr double kBeforeReadings = 32;  // so many readings
   static constexpr double kLeastSeconds = 12;    // before a shift is one
   static constexpr double kMostSeconds = 120;    // that a shift is looked for
-  static constexpr int kFewestReadings = 3;
+  static constexpr int kFewestReadings = 3;      // of a unit
   static constexpr int kFewestUnits = 6;
 
   void AddUnit() { units_.emplace_back(); }
@@ -51,7 +52,10 @@ class HarmSums {
           std::max(std::min(tick_seconds / kBeforeSeconds, 1 / kBeforeReadings), 1.0 / unit.readings_before);
       unit.before += static_cast<float>(weight * (distance - unit.before));
     } else if (unit.readings < kMostReadings) {
-      unit.sum += static_cast<float>(distance);
+      const auto reading = static_cast<float>(distance);
+      unit.sum += reading;
+      unit.highest = unit.readings == 0 ? reading : std::max(unit.highest, reading);
+      unit.lowest = unit.readings == 0 ? reading : std::min(unit.lowest, reading);
       most_readings_ = std::max<int>(most_readings_, ++unit.readings);
     }
   }
@@ -74,12 +78,18 @@ class HarmSums {
   struct Unit {
     float before = 0;
     float sum = 0;
+    float highest = 0;
+    float lowest = 0;
     uint16_t readings = 0;
     uint16_t readings_before = 0;  // saturating
   };
 
-  double MeanOf(const Unit& unit) const { return static_cast<double>(unit.sum) / unit.readings - unit.before; }
-  bool IsKnown(const Unit& unit) const { return unit.readings > 0 && 2 * unit.readings >= most_readings_; }
+  double MeanOf(const Unit& unit) const {
+    return (static_cast<double>(unit.sum) - unit.highest - unit.lowest) / (unit.readings - 2) - unit.before;
+  }
+  bool IsKnown(const Unit& unit) const {
+    return unit.readings >= kFewestReadings && 2 * unit.readings >= most_readings_;
+  }
 
   int64_t since_ms_ = 0;
   int most_readings_ = 0;

@@ -95,17 +95,27 @@ TEST_F(HarmSumsTest, AnotherMomentBeginsAnew) {
   EXPECT_LT(sums_.Of(7).nats, kEnough);
 }
 
-TEST_F(HarmSumsTest, ThatFewUnitsHaveAllTheNoiseMakesASingleEventNoShift) {
+TEST_F(HarmSumsTest, ThatFewUnitsHaveAllTheNoiseMakesTwoEventsNoShift) {
   Begin(5);
   for (const double noise : {0.0, 1.0}) {
     for (int reading = 0; reading < 7; ++reading) {
       sums_.Date(reading < 4 ? 0 : 60'000);
-      for (size_t unit = 0; unit < kUnits; ++unit) sums_.Add(unit, unit == 7 && reading == 6 ? 4 : 0, 15);
+      for (size_t unit = 0; unit < kUnits; ++unit) sums_.Add(unit, unit == 7 && reading >= 5 ? 2 : 0, 15);
       sums_.Conclude(0.1, noise, 15, kFreedom);
     }
     EXPECT_EQ(sums_.Of(7).nats > kEnough, noise == 0) << noise;
     Begin(5);
   }
+}
+
+TEST_F(HarmSumsTest, OneWildReadingMakesNoShift) {
+  Begin(7);
+  Play(300, 0, 0);
+  Play(20, 300'000, 0);
+  const double before = sums_.Of(7).shift;
+  for (size_t unit = 0; unit < kUnits; ++unit) sums_.Add(unit, unit == 7 ? 100 : 0, 1);
+  sums_.Conclude(0.01, 0, 1, kFreedom);
+  EXPECT_NEAR(sums_.Of(7).shift, before, 0.2);
 }
 
 TEST_F(HarmSumsTest, OfUnitsThatAreMostlyUnknownOrTooFewNothingIsSaid) {

@@ -11,7 +11,7 @@
 //   activity) while the job fares well: that is a smaller share of the data.
 // - Slower jobs. On the arithmetic of a hang, below, what readings of a slow metric surprise by, together
 //   (tail_record.h), suffices when the job became slower at the time; and that a device changed since then
-//   (harm_sums.h), as long as nobody else is known to be at fault or has more evidence against it.
+//   (harm_sums.h), when nobody else has more evidence against it. Both only until somebody is known to be at fault.
 // - Hangs. What stopped working at the moment at which the job did needs only the evidence of one look at all machines
 //   (EvidenceInHang): something is at fault. What stopped before all did may show it by one reading (work_stop.h).
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
@@ -22,7 +22,7 @@
 // - Silence. A machine whose samples end while the others' go on is accused after silent_ms; and much earlier when the
 //   job got stuck at the same moment and no other machine explains that by silence or by a device that stands out.
 //
-// Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 210 bytes
+// Fed one tick of one metric at a time, in the order of time; deterministic. Cost per tick: O(units). Memory: 220 bytes
 // per unit, at most max_units units and max_metrics metrics; the rest is refused and counted. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_DETECTOR_H_

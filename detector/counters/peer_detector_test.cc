@@ -98,7 +98,7 @@ TEST(PeerDetectorTest, WhereSomebodyMustBeAtFaultItIsTheLikeliest) {
   };
   const auto worse_too = [dips](int host, int second, Metric metric, double value) {
     value = dips(host, second, metric, value);
-    return host == 5 && metric == Metric::kGpuPowerWatts && second >= kOnset - 5 ? 0.93 * value : value;
+    return host == 5 && metric == Metric::kGpuPowerWatts && second >= kOnset - 5 ? 0.9 * value : value;
   };
   EXPECT_EQ(Accused(DetectMachines(Job(64, 21, Slower(dips)), {})), std::vector<int32_t>{9});
   EXPECT_EQ(Accused(DetectMachines(Job(64, 21, Slower(worse_too)), {})), std::vector<int32_t>{5});

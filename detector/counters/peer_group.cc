@@ -34,14 +34,13 @@ constexpr double kRecentWeight = 0.2;
 constexpr double kMagnitudeFloor = 0.1;  // where the median is 0, differences below this share of the mean are none
 constexpr double kNoiseFloor = 0.25;     // of the resolution: noise that is 0 would never be learnt again
 constexpr double kPriorBlocks = 80;
-constexpr double kMemorySeconds = 3;    // how long noise remembers itself, until that is known
-constexpr double kLeastWander = 1.5;    // of what is not known
-constexpr double kNetSeconds = 20;      // over which work is added up
-constexpr double kNetTicks = 3;         // at least
-constexpr double kSampledApart = 0.35;  // of a tick: machines sample so far apart
-constexpr double kDoubtful = 0.15;      // of the evidence: from here on a new phase is learnt with care
-constexpr double kMostBlocks = 20'000;  // from then on, old ones are forgotten
-constexpr double kSmallest = 1e-30;
+constexpr double kMemorySeconds = 3;                  // how long noise remembers itself, until that is known
+constexpr double kLeastWander = 1.5;                  // of what is not known
+constexpr double kNetSeconds = 20;                    // over which work is added up
+constexpr double kNetTicks = 3;                       // at least
+constexpr double kSampledApart = 0.35;                // of a tick: machines sample so far apart
+constexpr double kDoubtful = 0.15;                    // of the evidence: from here on a new phase is learnt with care
+constexpr double kMostBlocks = 20'000;                // from then on, old ones are forgotten
 constexpr double kLeastSinceHarm = kLeastInHang / 2;  // nats, from which a shift since the harm is listed
 // What peers scatter by at least, in resolutions: over a while, and in work, which is compared in sums.
 constexpr double kLeastScatter = 0.25;
@@ -71,7 +70,7 @@ int32_t PeerGroup::AddUnit(int32_t host) {
 void PeerGroup::Resettle() {
   for (Unit& unit : units_) {
     for (int phase = 0; phase < PhaseTable::kPhases; ++phase) {
-      unit.baseline[phase] += static_cast<float>(unit.excess / last_spread_);
+      unit.baseline[phase] += static_cast<float>(unit.excess * SpreadIn(phases_.at(phase)) / last_spread_);
       unit.seen[phase] = std::min(unit.seen[phase], kResettledTicks);
     }
     unit.evidence.Clear();
@@ -102,6 +101,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const auto count = static_cast<double>(scratch_.size());
   const bool first = std::isnan(median_);
   if (first) wander_ = UsualWander(tick_seconds);
+  const double last_median = median_;
   tick.median = MedianOf(absl::MakeSpan(scratch_));
   for (float& value : scratch_) value = std::abs(value - static_cast<float>(tick.median));
   const double spread = kMadToSigma * MedianOf(absl::MakeSpan(scratch_)) * count / (count - 0.8);
@@ -116,6 +116,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
       phases_.Enter(regime, tick.median, spread, static_cast<int64_t>(scratch_.size()), tick.gain);
   tick.phase = match.phase;
   tick.inherited_from = main_phase;
+  tick_seconds_ = tick_seconds;
   if (match.opened) {
     for (Unit& unit : units_) unit.seen[match.phase] = 0;
   }
@@ -126,17 +127,24 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const double floor = tick.median == 0 ? kMagnitudeFloor * magnitude_ : 0;
   tick.resolution = std::max({ResolutionOf(traits_, tick.median, tick_seconds), floor, kSmallest});
   tick.spread = std::max(phase.spread, tick.resolution);
+  tick.inherited_scale = main_phase == match.phase ? 1 : tick.spread / SpreadIn(main);
   last_spread_ = tick.spread;
   tick.between = std::max(usual, tick.spread);
-  tick.young_reach = kYoungReach * tick.between / tick.spread;
-  tick.noise = std::max(phase.noise, kNoiseFloor * tick.resolution / tick.spread);
+  tick.noise = std::max(phase.noise * tick.spread, kNoiseFloor * tick.resolution);
   tick.inflation = std::sqrt(std::max(1.0, wander_));
   tick.freedom = std::min(
       kMostFreedom, std::max(2.0, (count - 1) * static_cast<double>(phase.ticks) / (tick.inflation * tick.inflation)));
-  tick.farthest = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
+  tick.natural = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
   const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
   tick.limits = {.tick = options_.evidence * std::min(kLargestStep, share), .total = kMostShares * options_.evidence};
   tick.is_slow = share >= 1;
+  if (tick.is_slow && last_phase_ >= 0 && phases_.at(last_phase_).regime != regime) {
+    const LevelPhase& last = phases_.at(last_phase_);
+    tick.turned_from = last_phase_;
+    tick.turn = last_median - tick.median;
+    tick.noise = std::max(tick.noise, last.noise * SpreadIn(last));
+  }
+  last_phase_ = tick.phase;
   tick.seconds = tick_seconds;
   tick.warm_up = std::clamp(kEstablishedSeconds / tick_seconds, kFewestWarmUpTicks, kWarmUpTicks);
   tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
@@ -153,38 +161,53 @@ inline double PeerGroup::WeightOf(uint16_t seen, const Tick& tick) {
   return seen >= tick.gain_from ? tick.gain : std::max(tick.gain, 1.0 / (1 + seen));
 }
 
-// Distance to where the unit should be, in spreads. While the phase is new to it, that is anywhere between what it is
-// here so far, which a passing trouble may have moved, and what it usually is.
+// Distance to where the unit should be. While the phase is new to it, that is anywhere between what it is here so far,
+// which a passing trouble may have moved, and what it usually is; in a slow tick in which the job stopped or began to
+// work, also anywhere between before and after, since machines sample at different moments.
 inline double PeerGroup::Residual(Unit& unit, double distance, const Tick& tick) {
-  const float usual = unit.baseline[tick.inherited_from];
-  if (unit.seen[tick.phase] == 0) unit.baseline[tick.phase] = usual;
-  const float here = unit.baseline[tick.phase];
-  if (unit.seen[tick.phase] >= tick.established) return distance - here;
-  return distance - std::clamp<double>(distance, std::min(here, usual), std::max(here, usual));
+  const double usual = unit.baseline[tick.inherited_from] * tick.inherited_scale;
+  if (unit.seen[tick.phase] == 0) unit.baseline[tick.phase] = static_cast<float>(usual);
+  const double here = unit.baseline[tick.phase];
+  if (unit.seen[tick.phase] >= tick.established && tick.turned_from < 0) return distance - here;
+  const double young = unit.seen[tick.phase] < tick.established ? usual : here;
+  const double before = tick.turned_from >= 0 ? tick.turn + unit.baseline[tick.turned_from] : here;
+  return distance - std::clamp(distance, std::min({here, young, before}), std::max({here, young, before}));
 }
 
-// How far units stand from where they should be in this very tick, as far as that is more than noise, in spreads. After
-// a change of the job's load all have moved, each by a little more or less than the others, and stay there.
+// How far units stand from where they should be in this very tick, as far as that is more than noise. After a change of
+// the job's load all have moved, each by a little more or less than the others, and stay there.
 double PeerGroup::Moved(absl::Span<const float> values, const Tick& tick) {
   scratch_.clear();
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) continue;
-    scratch_.push_back(
-        static_cast<float>(std::abs(Residual(units_[i], (values[i] - tick.median) / tick.spread, tick))));
+    scratch_.push_back(static_cast<float>(std::abs(Residual(units_[i], values[i] - tick.median, tick))));
   }
   const double most = tick.noise * (1 + kScatterErrors / std::sqrt(static_cast<double>(scratch_.size())));
   const double scatter = kMadToSigma * MedianOf(absl::MakeSpan(scratch_));
   return scatter <= most ? 0 : std::sqrt(scatter * scatter - tick.noise * tick.noise);
 }
 
-// `distance`: of the value to the median, in spreads.
+// The same lately, beyond what is usual: of work by what it adds up to, in which small changes show.
+double PeerGroup::MovedLately(const Tick& tick) {
+  scratch_.clear();
+  for (const Unit& unit : units_) {
+    if (unit.known) scratch_.push_back(static_cast<float>(std::abs(traits_.is_work() ? NetChange(unit) : unit.excess)));
+  }
+  if (scratch_.size() < kFewestValues) return 0;
+  const double scatter = kMadToSigma * MedianOf(absl::MakeSpan(scratch_));
+  const double weight = std::max(tick.gain, 1.0 / (1 + static_cast<double>(ticks_)));
+  const double moved = lately_.Beyond(scatter, hosts_, weight, static_cast<double>(ticks_) >= tick.established);
+  return moved * (traits_.is_work() ? std::abs(tick.median) : 1);
+}
+
+// `distance`: of the value to the median.
 inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double distance, bool doubtful, const Tick& tick) {
   const double residual = distance - unit.baseline[tick.phase];
   noise_sum_ += std::min(std::abs(residual), kWildest * tick.noise);
   ++learnt_;
   // A counter that stands still with the job remembers nothing and teaches nothing about the noise of work.
   const bool works = tick.regime == kJobWorks;
-  if (works) unit.block_sum += static_cast<float>(std::clamp(residual * tick.spread / sigma, -kWildest, kWildest));
+  if (works) unit.block_sum += static_cast<float>(std::clamp(residual / sigma, -kWildest, kWildest));
   if (works && ++unit.block_ticks == kBlockTicks) {
     blocks_ = std::min(blocks_ + 1, kMostBlocks);
     wander_ +=
@@ -193,7 +216,7 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
     unit.block_ticks = 0;
   }
   // Around where it was lately: a unit that has moved has become no noisier.
-  const double own = std::abs(residual - unit.excess / tick.spread) / tick.noise;
+  const double own = std::abs(residual - unit.excess) / tick.noise;
   // What began with the harm is what is looked for then, and no noise that hides it.
   const double learns = tick.dated ? 0 : 2 * tick.gain;
   unit.own_noise += static_cast<float>(learns * (kMeanToSigma * std::min(own, kWildest) - unit.own_noise));
@@ -201,10 +224,10 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
   uint16_t& seen = unit.seen[tick.phase];
   float& baseline = unit.baseline[tick.phase];
   const double weight = WeightOf(seen, tick);
-  const double young = doubtful ? tick.noise : tick.young_reach;
+  const double young = doubtful ? tick.noise : kYoungReach * tick.between;
   const double reach = seen < kYoungTicks ? young : kWildest * tick.noise;
   const double learnt = baseline + weight * std::clamp(residual, -reach, reach);
-  baseline = static_cast<float>(std::clamp(learnt, -tick.farthest, tick.farthest));
+  baseline = static_cast<float>(std::clamp(learnt, -tick.natural * tick.spread, tick.natural * tick.spread));
   if (seen < kMostSeen) ++seen;
 
   if (!unit.has_usual) {
@@ -280,20 +303,20 @@ void PeerGroup::ListStop(int32_t index, double value, const Tick& tick) {
 // noisier than its peers so much less. In a new phase it should be where it usually is: what it does there since the
 // job is slower must not become its place. Of work that is its usual part of what its peers do, whatever the phase, in
 // all ticks that the value covers: what one sees earlier than the others cancels.
-inline void PeerGroup::DateShift(int32_t index, double value, double residual, const Tick& tick) {
+inline void PeerGroup::DateShift(int32_t index, double value, double away, const Tick& tick) {
   const auto place = static_cast<size_t>(index);
   const Unit& unit = units_[place];
   const int ticks = traits_.is_rate ? 1 + unit.missed : 1;
   // A slow counter is compared only when the reading before is known.
   if (ticks > (traits_.is_work() ? kMostMissed + 1 : 1)) return;
-  double shift = residual * tick.spread;
+  double shift = away;
   if (traits_.is_work()) {
     const double peers = tick.median + (traits_.is_rate ? unit.missed_median : 0);
     shift = (value * ticks - unit.net_usual * peers) / ticks;
   } else if (unit.seen[tick.phase] < tick.established) {
-    shift = value - tick.median - unit.baseline[tick.inherited_from] * tick.spread;
+    shift = value - tick.median - unit.baseline[tick.inherited_from] * tick.inherited_scale;
   }
-  const double wildest = kWildest * tick.noise * tick.spread;
+  const double wildest = kWildest * tick.noise;
   shift = std::clamp(shift / std::max(1.0f, unit.own_noise), -wildest, wildest);
   for (int i = 0; i < ticks; ++i) harm_.Add(place, shift, tick.seconds);
 }
@@ -301,7 +324,7 @@ inline void PeerGroup::DateShift(int32_t index, double value, double residual, c
 // What units do since the job is slower, beside what they may do anyway.
 void PeerGroup::ListHarm(absl::Span<const float> values, const Tick& tick) {
   const double least = (traits_.is_work() ? kLeastWorkScatter : kLeastScatter) * tick.resolution;
-  const double noise = traits_.is_work() ? 0 : tick.noise * tick.spread;
+  const double noise = traits_.is_work() ? 0 : tick.noise;
   harm_.Conclude(least, noise, tick.seconds, std::max(1, hosts_ - 1));
   for (size_t i = 0; i < units_.size(); ++i) {
     const HarmShift shift = harm_.Of(i);
@@ -321,7 +344,7 @@ void PeerGroup::ListHarm(absl::Span<const float> values, const Tick& tick) {
 }
 
 // Adds to the evidence what the newest value says. A value that covers as much time as an alarm has to last may say as
-// much as it surprises.
+// much as it surprises, and what too few readings could not tell yet, up to its share.
 inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
   EvidenceLimits limits = tick.limits;
@@ -329,7 +352,8 @@ inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   const int side = raw > 0 ? 0 : 1;
   if (tick.is_slow) {
     surprise = record_[side].SurpriseOf(std::abs(raw), Independent(tick));
-    limits.tick = std::max(limits.tick, surprise);
+    const double unknown = std::max(0.0, limits.tick - record_[side].MostKnown(Independent(tick)));
+    limits.tick = std::min(std::max(limits.tick, surprise), EvidenceOf(surprise) + unknown);
     if (!unit.away) {
       record_[side].Add(std::abs(raw));
       record_[1 - side].Add(0);
@@ -357,7 +381,8 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   if (!Locate(values, tick_seconds, regime, tick)) return;
   tick.time_ms = time_ms;
   tick.dated = harm_.IsFresh(time_ms);
-  if (tick.is_slow && traits_.is_work()) tick.moved = Moved(values, tick);
+  const double moved = tick.is_slow && traits_.is_work() ? Moved(values, tick) : MovedLately(tick);
+  tick.all_moved = tick.natural * moved;
   ++ticks_;
   // Load of hosts has a measure of its own (load_chance.h), and sums of work are in the single ticks.
   const bool dates_harm = (traits_.family == MetricFamily::kDevice || traits_.is_heat) && regime == kJobWorks &&
@@ -379,25 +404,25 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
       continue;
     }
     const double value = values[i];
-    const double distance = (value - tick.median) / tick.spread;
-    const double beyond = tick.farthest * tick.moved;
+    const double distance = value - tick.median;
     const double away = Residual(unit, distance, tick);
-    const double residual = away - std::clamp(away, -beyond, beyond);
-    const double noise = tick.noise * tick.spread * std::max(1.0f, unit.own_noise);
+    const double residual = away - std::clamp(away, -tick.all_moved, tick.all_moved);
+    const double noise = tick.noise * std::max(1.0f, unit.own_noise);
     const double young = tick.between / (1 + unit.seen[tick.phase]);
     const double old = std::max(noise * tick.inflation, tick.resolution);
     const double sigma = std::sqrt(old * old + young * young);
-    const double raw = residual * tick.spread / sigma;
+    const double raw = residual / sigma;
     Judge(unit, raw, tick);
-    if (dates_harm) DateShift(static_cast<int32_t>(i), value, residual, tick);
+    if (dates_harm) DateShift(static_cast<int32_t>(i), value, away, tick);
     unit.missed = 0;
     unit.missed_median = 0;
     const double evidence = unit.evidence.Most();
     const bool calm = evidence < kCalmShare * options_.evidence;
     const bool settling = unit.seen[tick.phase] < kYoungTicks && !unit.away;
-    if (calm || settling) Learn(unit, noise, value, distance, evidence > kDoubtful * options_.evidence, tick);
+    const double learnt_from = tick.turned_from < 0 ? distance : unit.baseline[tick.phase] + away;
+    if (calm || settling) Learn(unit, noise, value, learnt_from, evidence > kDoubtful * options_.evidence, tick);
     AddUp(static_cast<int32_t>(i), value, calm, tick);
-    unit.excess += static_cast<float>(kRecentWeight * (residual * tick.spread - unit.excess));
+    unit.excess += static_cast<float>(kRecentWeight * (away - unit.excess));
     unit.recent += static_cast<float>(kRecentWeight * (value - unit.recent));
     unit.away = evidence > kAwayShare * options_.evidence;
     away_ += unit.away ? 1 : 0;
@@ -411,7 +436,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   const auto learnt = static_cast<double>(learnt_);
   LevelPhase& phase = phases_.at(tick.phase);
   const double weight = std::max(tick.gain, 1.0 / (10 + static_cast<double>(phase.ticks)));
-  phase.noise += weight * (kMeanToSigma * noise_sum_ / learnt - phase.noise);
+  phase.noise += weight * (kMeanToSigma * noise_sum_ / (learnt * tick.spread) - phase.noise);
 }
 
 }  // namespace lockstep

@@ -4,19 +4,20 @@
 // 1. The median over the units that are not themselves away is where everybody is (Rousseeuw and Croux 1993: up to
 //    half of the units may be anywhere); it also tells the phase of the job (phase_table.h). Common mode, such as
 //    checkpoints, drift of the day and the stop of the whole job, is gone with it.
-// 2. What is left of a unit is its signed distance to the median in units of the spread between machines in this
-//    phase. A unit's own usual distance in this phase is its baseline, learnt slowly; it cannot learn further away than
-//    a healthy one among so many peers could stand (StudentOf), so that a machine which is odd from the start stays so.
+// 2. What is left of a unit is its signed distance to the median. Its own usual distance in this phase is its baseline,
+//    learnt slowly; it cannot learn further away than a healthy one among so many peers could stand (StudentOf of the
+//    spread between machines), so that a machine which is odd from the start stays so. Of a slow metric, in a tick in
+//    which the job stopped or began to work, all that lies between before and after is usual.
 // 3. The residual is measured on max(noise of the group, noise of the unit's own past, resolution of the metric),
 //    widened for noise that remembers: by how much more sums over kBlockTicks vary than they would if ticks were
-//    independent (the effective sample size, measured); and wider still while the phase is new to the unit. Of work in
-//    long ticks it is what lies beyond where one unit among so many may be when all have moved: as after a change of
-//    the load, which each follows a little more or less than the others.
+//    independent (the effective sample size, measured); and wider still while the phase is new to the unit. It is what
+//    lies beyond where one unit among so many may be when all have moved: as after a change of the load, which each
+//    follows a little more or less than the others.
 // 4. Evidence adds up in either direction, for gross changes and, as soon as places are means of two minutes, for
 //    subtle ones (change_evidence.h): of a thousand units some are off by as much after less, and stay so. No tick adds
 //    more than its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds
-//    what one reading surprises by at most (tail_record.h); of counters it is compared only when the reading before is
-//    known.
+//    what one reading surprises by at most (tail_record.h), as far as there are readings enough to tell; of counters it
+//    is compared only when the reading before is known.
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
 //    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net). While the job
 //    hangs, a unit is listed that stopped before everybody did (work_stop.h), however little evidence there was time
@@ -24,12 +25,13 @@
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
-// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 170 bytes per
+// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 180 bytes per
 // unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -41,6 +43,7 @@
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
 #include "detector/counters/tail_record.h"
+#include "detector/counters/usual_scatter.h"
 #include "detector/counters/work_stop.h"
 
 namespace lockstep {
@@ -99,6 +102,7 @@ class PeerGroup {
 
  private:
   static constexpr int kBlockTicks = 16;
+  static constexpr double kSmallest = 1e-30;
 
   // Of the readings of a slow metric since its evidence rose.
   struct Surprise {
@@ -112,8 +116,8 @@ class PeerGroup {
     bool away = false;
     bool known = false;  // had a value in the newest tick
     bool has_usual = false;
-    uint16_t seen[PhaseTable::kPhases] = {};  // ticks, saturating
-    float baseline[PhaseTable::kPhases] = {};
+    uint16_t seen[PhaseTable::kPhases] = {};   // ticks, saturating
+    float baseline[PhaseTable::kPhases] = {};  // usual distance to the median
     ChangeEvidence evidence;
     Surprise surprise[ChangeEvidence::kSides];
     float own_noise = 1;  // over the noise of the group
@@ -131,7 +135,7 @@ class PeerGroup {
     float missed_median = 0;  // sum of their medians
   };
 
-  // What all units share in one tick.
+  // What all units share in one tick. Distances are in the metric's unit.
   struct Tick {
     double median = 0;
     double spread = 0;
@@ -140,17 +144,19 @@ class PeerGroup {
     double noise = 1;
     double inflation = 1;
     double freedom = 1;
-    double farthest = 0;  // a baseline's limit
+    double natural = 0;  // scales of their peers that one may stand away from them
     double gain = 0;
-    double gain_from = 0;    // values seen, after which the gain is their weight
-    double young_reach = 0;  // spreads that a baseline may move while its phase is new
+    double gain_from = 0;  // values seen, after which the gain is their weight
     EvidenceLimits limits;
     double net_gain = 0;
     int regime = 0;
-    double moved = 0;        // of slow work: how far all now stand from their places, beyond noise
+    double all_moved = 0;    // so far one may stand from its place since all have moved
     double established = 0;  // ticks after which a baseline is trusted
     int phase = 0;
     int inherited_from = 0;
+    double inherited_scale = 1;  // what machines differ by here over what they do there
+    int turned_from = -1;        // of slow metrics: the phase of the tick before, if the regime was another
+    double turn = 0;             // and how much higher its median was
     int64_t time_ms = 0;
     bool dated = false;    // the job became slower lately
     bool is_slow = false;  // as long as an alarm has to last, or longer
@@ -162,6 +168,7 @@ class PeerGroup {
   static double WeightOf(uint16_t seen, const Tick& tick);
   static double Residual(Unit& unit, double distance, const Tick& tick);
   double Moved(absl::Span<const float> values, const Tick& tick);
+  double MovedLately(const Tick& tick);
   void Learn(Unit& unit, double sigma, double value, double distance, bool doubtful, const Tick& tick);
   void AddUp(int32_t index, double value, bool calm, const Tick& tick);
   bool AddsUp(const Tick& tick) const;
@@ -170,8 +177,12 @@ class PeerGroup {
   bool IsNet(const Unit& unit, bool up, const Tick& tick) const;
   void List(int32_t index, double value, double sigma, const Tick& tick);
   void ListStop(int32_t index, double value, const Tick& tick);
-  void DateShift(int32_t index, double value, double residual, const Tick& tick);
+  void DateShift(int32_t index, double value, double away, const Tick& tick);
   void ListHarm(absl::Span<const float> values, const Tick& tick);
+  // How far apart machines stand in a phase, at least what can be told apart.
+  double SpreadIn(const LevelPhase& phase) const {
+    return std::max({phase.spread, ResolutionOf(traits_, phase.center, tick_seconds_), kSmallest});
+  }
   double Independent(const Tick& tick) const { return 1 / (tick.inflation * tick.inflation); }
 
   MetricTraits traits_;
@@ -182,6 +193,9 @@ class PeerGroup {
   int32_t away_ = 0;
   int64_t ticks_ = 0;
   double last_spread_ = 1;
+  int last_phase_ = -1;  // none yet
+  UsualScatter lately_;
+  double tick_seconds_ = 1;
   PhaseTable phases_;
   double magnitude_ = 0;  // slow mean of |value|
   double wander_ = 1;     // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent

@@ -94,12 +94,12 @@ bool PeerDetector::InSums(const CounterSign& sign) const {
   return watch(sign.watch).traits().is_work() && sign.tick_seconds > fastest_tick_seconds_;
 }
 
-// What surprising readings of a slow metric count near to harm. Sums of work only until somebody is known to be at
-// fault, and for as long as a shift is looked for: after a change of the load, which each machine follows a little more
-// or less than the others, they would go on.
+// What surprising readings of a slow metric count near to harm, until somebody is known to be at fault. Sums of work
+// only for as long as a shift is looked for: after a change of the load, which each machine follows a little more or
+// less than the others, they would go on.
 double PeerDetector::ShareAtHarm(const CounterSign& sign) const {
   const double seconds = static_cast<double>(now_ms_ - activity_.hurt_since_ms()) / 1000;
-  if (InSums(sign) && (seconds > HarmSums::kMostSeconds || HasCulprit(sign.host))) return 0;
+  if (HasCulprit(sign.host) || (InSums(sign) && seconds > HarmSums::kMostSeconds)) return 0;
   return sign.excursion.surprise / EvidenceAtHarm(sign);
 }
 

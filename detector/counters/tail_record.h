@@ -20,7 +20,9 @@
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_TAIL_RECORD_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_TAIL_RECORD_H_
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,6 +37,9 @@ class TailRecord {
   // other.
   double SurpriseOf(double size, double independent) const;
 
+  // Nats that the first reading which is larger than all others surprises by: more cannot be told from chance yet.
+  double MostKnown(double independent) const { return std::log(independent * static_cast<double>(total_) + 1); }
+
  private:
   static constexpr size_t kGrades = 161;
 
@@ -44,6 +49,12 @@ class TailRecord {
   uint64_t total_ = 0;
   size_t highest_ = 0;  // grade with a reading
 };
+
+// Nats that a reading may add to a sum that somebody watches for how high it ever gets. Chance has a surprise of s or
+// more in one of e^s readings, but two that add up to s come (1 + s) times as often, and more of them more often still.
+// e^s / (1 + s)^2 is of mean 1 while nothing has changed (an e-value; Vovk and Wang 2021): of those Ville's inequality
+// holds, however many are multiplied.
+inline double EvidenceOf(double surprise) { return std::max(0.0, surprise - 2 * std::log1p(surprise)); }
 
 // Nats that `readings` independent ones are worth whose surprises add up to `sum`: a surprise is an exponential
 // variable of mean 1 while nothing has changed, so that the sum has the tail of Erlang's distribution (Fisher's

@@ -38,6 +38,40 @@ TEST(TailRecordTest, AnEarlierBrokenMachineCostsLittle) {
   EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000 / 10.0), 1e-3);
 }
 
+TEST(TailRecordTest, CanTellNoMoreThanItsReadingsDo) {
+  TailRecord record;
+  EXPECT_EQ(record.MostKnown(1), 0);
+  for (int i = 0; i < 999; ++i) record.Add(1 + i % 7);
+  EXPECT_NEAR(record.MostKnown(1), std::log(1000), 1e-9);
+  EXPECT_NEAR(record.SurpriseOf(7.7, 1), record.MostKnown(1), 0.1) << "just beyond all";
+  EXPECT_LT(record.MostKnown(0.25), record.MostKnown(1));
+}
+
+// However many are multiplied, their product is of mean 1 at most while nothing has changed (Ville's inequality).
+TEST(TailRecordTest, EvidenceIsOfMeanOneAndReachesHighSumsAsSeldomAsItSays) {
+  Random random(4);
+  constexpr int kRuns = 20'000;
+  constexpr double kNats = 5;
+  double mean = 0;
+  int reached = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    double sum = 0;
+    double most = 0;
+    for (int reading = 0; reading < 20; ++reading) {
+      const double surprise = -std::log(1 - random.Unit());
+      if (reading == 0) mean += std::exp(surprise - 2 * std::log1p(surprise)) / kRuns;
+      sum += surprise - 2 * std::log1p(surprise);
+      most = std::max(most, sum);
+    }
+    reached += most >= kNats ? 1 : 0;
+  }
+  EXPECT_LE(mean, 1.05);
+  EXPECT_LE(reached, kRuns * std::exp(-kNats));
+  EXPECT_EQ(EvidenceOf(0), 0);
+  EXPECT_EQ(EvidenceOf(1), 0) << "nothing that counts against a change";
+  EXPECT_NEAR(EvidenceOf(10), 10 - 2 * std::log(11), 1e-9);
+}
+
 TEST(TailRecordTest, KnowsNothingAtFirst) {
   const TailRecord record;
   EXPECT_LE(record.SurpriseOf(1, 1), 0);

@@ -2,11 +2,12 @@
 //
 // Within a step work goes up and down, and machines sample at different moments, so that single readings of two healthy
 // machines may differ by more than a slow link costs. Over kSeconds that averages out. A unit counts with the readings
-// that it has, measured by what its peers did in just those ticks: a missing one must not look like less work. The
-// level of all is kept: whoever compares must see that the job does something else now, and be careful with what it
+// that it has, measured by what its peers did in just those ticks: a missing one must not look like less work. The one
+// that lies furthest above the peers and the one furthest below do not count, so that a single wild reading is nothing.
+// The level of all is kept: whoever compares must see that the job does something else now, and be careful with what it
 // knows.
 //
-// O(units) per tick. Memory: 16 bytes per unit. Not thread-safe.
+// O(units) per tick. Memory: 32 bytes per unit. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_WORK_SUMS_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_WORK_SUMS_H_
@@ -20,7 +21,8 @@ namespace lockstep {
 class WorkSums {
  public:
   static constexpr double kSeconds = 16;
-  static constexpr double kLeastKnown = 0.5;  // of the ticks; of a unit with fewer nothing is said
+  static constexpr double kLeastKnown = 0.5;   // of the ticks; of a unit with fewer nothing is said
+  static constexpr int kFewestToLeaveOut = 6;  // readings of a unit; of fewer all count
 
   // One tick, a value per unit (NaN = unknown) and their median. True when a sum is complete, see levels().
   bool Add(absl::Span<const float> values, double median, double tick_seconds);
@@ -32,10 +34,20 @@ class WorkSums {
   const std::vector<float>& levels() const { return levels_; }
 
  private:
-  struct Sum {
+  struct Reading {
     float value = 0;
-    float median = 0;  // of the ticks in which the unit's value is known
+    float median = 0;
+
+    float Above() const { return value - median; }
+  };
+  struct Sum {
+    Reading all;  // of the ticks in which the unit's value is known
+    Reading highest;
+    Reading lowest;
     int ticks = 0;
+
+    void Add(const Reading& reading);
+    Reading Counting() const;
   };
 
   void Finish();

@@ -28,6 +28,16 @@ TEST(WorkSumsTest, StepsAndMomentsOfSamplingDoNotShow) {
   EXPECT_NEAR(sums.levels()[2], 0.9 * sums.levels()[0], 1e-3);
 }
 
+TEST(WorkSumsTest, OneWildReadingIsNothing) {
+  WorkSums sums;
+  for (int second = 0; second < kTicks; ++second) {
+    const float level = Level(second);
+    sums.Add({{level, second == 6 ? 0 : level, second == 7 ? 300 : level}}, level, 1);
+  }
+  EXPECT_NEAR(sums.levels()[1], sums.levels()[0], 1e-3);
+  EXPECT_NEAR(sums.levels()[2], sums.levels()[0], 1e-3);
+}
+
 TEST(WorkSumsTest, MissingReadingsDoNotLookLikeLessWorkAndTheLevelOfAllIsKept) {
   WorkSums sums;
   for (int second = 0; second < 2 * kTicks; ++second) {
