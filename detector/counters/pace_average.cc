@@ -44,7 +44,7 @@ void PaceAverage::LearnSwing(double usual, double weight) {
     const double all = static_cast<double>(++learnt_[parts]) + kPriorAverages * static_cast<double>(parts) / kParts;
     // What lies beyond the ripples is news, not swing: a fault that lets the job first compute for longer must not hide
     // that it is slower then.
-    const double most = kNews * kNews * swing_[parts];
+    const double most = kRipples * kRipples * swing_[parts];
     swing_[parts] += static_cast<float>(std::max(weight, 1 / all) * (std::min(off * off, most) - swing_[parts]));
     lows_[parts].block = std::max(lows_[parts].block, static_cast<float>(-off));
   }

@@ -8,7 +8,7 @@
 // ticks, so lengths are told apart by quarters of a tick, the oldest of which counts by its part: an average over 18
 // ticks swings by a hundredth where steps take 17.75.
 //
-// What lies beyond kNews times the swing is news and does not enlarge it.
+// What lies beyond kRipples times the swing is news and does not enlarge it.
 //
 // A job is slower when such an average lies below the usual level by more than kSlower, by more than kRipples times
 // its swing, and by clearly more than it ever did before: a job that hiccups now and then has a small swing and is no
@@ -38,8 +38,7 @@ class PaceAverage {
   static constexpr double kShortest = 4;  // seconds
   static constexpr double kLongest = 128;
   static constexpr double kSlower = 0.012;
-  static constexpr double kRipples = 4;
-  static constexpr double kNews = 3;  // times the swing
+  static constexpr double kRipples = 3;
   static constexpr double kMoreThanEver = 1.25;
   static constexpr int kBlockTicks = 64;
 

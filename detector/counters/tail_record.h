@@ -50,11 +50,15 @@ class TailRecord {
   size_t highest_ = 0;  // grade with a reading
 };
 
-// Nats that a reading may add to a sum that somebody watches for how high it ever gets. Chance has a surprise of s or
-// more in one of e^s readings, but two that add up to s come (1 + s) times as often, and more of them more often still.
-// e^s / (1 + s)^2 is of mean 1 while nothing has changed (an e-value; Vovk and Wang 2021): of those Ville's inequality
-// holds, however many are multiplied.
-inline double EvidenceOf(double surprise) { return std::max(0.0, surprise - 2 * std::log1p(surprise)); }
+// Nats that a reading may add at most to a sum that somebody watches for how high it ever gets. Chance has a surprise
+// of s or more in one of e^s readings, but two that add up to s come (1 + s) times as often, and more of them more
+// often still. e^s / (1 + s)^2 is of mean 1 while nothing has changed (an e-value; Vovk and Wang 2021): of those
+// Ville's inequality holds, however many are multiplied. Where tails are far, that is; up to kOrdinary nats, about 2.8
+// deviations, the caller's model of the noise holds, and readings may add what it says.
+inline constexpr double kOrdinary = 4;
+inline double EvidenceOf(double surprise) {
+  return std::max(std::min(surprise, kOrdinary), surprise - 2 * std::log1p(surprise));
+}
 
 // Nats that `readings` independent ones are worth whose surprises add up to `sum`: a surprise is an exponential
 // variable of mean 1 while nothing has changed, so that the sum has the tail of Erlang's distribution (Fisher's

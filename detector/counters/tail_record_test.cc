@@ -47,29 +47,46 @@ TEST(TailRecordTest, CanTellNoMoreThanItsReadingsDo) {
   EXPECT_LT(record.MostKnown(0.25), record.MostKnown(1));
 }
 
-// However many are multiplied, their product is of mean 1 at most while nothing has changed (Ville's inequality).
-TEST(TailRecordTest, EvidenceIsOfMeanOneAndReachesHighSumsAsSeldomAsItSays) {
+// Normal noise with wild readings now and then, for which the likelihood ratio of a shift by three deviations is taken:
+// limited so, it hardly ever gets high.
+TEST(TailRecordTest, SumsOfWildReadingsGetHighAsSeldomAsTheySay) {
   Random random(4);
   constexpr int kRuns = 20'000;
-  constexpr double kNats = 5;
-  double mean = 0;
+  constexpr int kReadings = 20;
+  constexpr double kNats = 9;
+  constexpr double kWild = 0.002;
   int reached = 0;
+  int without_limit = 0;
   for (int run = 0; run < kRuns; ++run) {
-    double sum = 0;
+    double limited = 0;
+    double unlimited = 0;
     double most = 0;
-    for (int reading = 0; reading < 20; ++reading) {
-      const double surprise = -std::log(1 - random.Unit());
-      if (reading == 0) mean += std::exp(surprise - 2 * std::log1p(surprise)) / kRuns;
-      sum += surprise - 2 * std::log1p(surprise);
-      most = std::max(most, sum);
+    double most_unlimited = 0;
+    for (int reading = 0; reading < kReadings; ++reading) {
+      const bool wild = random.Unit() < kWild;
+      const double normal = random.Gaussian();
+      const double score = wild ? 9 : normal;
+      const double chance = wild ? kWild * random.Unit() : kWild + std::erfc(normal / std::sqrt(2)) / 2;
+      const double ratio = 3 * score - 4.5;
+      limited = std::max(0.0, limited + std::min(ratio, EvidenceOf(-std::log(chance))));
+      unlimited = std::max(0.0, unlimited + ratio);
+      most = std::max(most, limited);
+      most_unlimited = std::max(most_unlimited, unlimited);
     }
     reached += most >= kNats ? 1 : 0;
+    without_limit += most_unlimited >= kNats ? 1 : 0;
   }
-  EXPECT_LE(mean, 1.05);
-  EXPECT_LE(reached, kRuns * std::exp(-kNats));
+  // By Ville's inequality, for as many starts as there are readings.
+  const double bound = kRuns * kReadings * std::exp(-kNats);
+  EXPECT_LE(reached, bound);
+  EXPECT_GE(without_limit, 5 * bound);
+}
+
+TEST(TailRecordTest, EvidenceIsLessThanTheSurprise) {
   EXPECT_EQ(EvidenceOf(0), 0);
-  EXPECT_EQ(EvidenceOf(1), 0) << "nothing that counts against a change";
-  EXPECT_NEAR(EvidenceOf(10), 10 - 2 * std::log(11), 1e-9);
+  EXPECT_EQ(EvidenceOf(3), 3);
+  EXPECT_EQ(EvidenceOf(7), kOrdinary);
+  EXPECT_NEAR(EvidenceOf(12), 12 - 2 * std::log(13), 1e-9);
 }
 
 TEST(TailRecordTest, KnowsNothingAtFirst) {

@@ -4,7 +4,8 @@
 // long as their places are learnt. No single one tells, but that all lie further apart than usual does.
 //
 // A scatter that is known from n units is wrong by a share of about 1 / root of n; kErrors of those are chance, since
-// it is looked at in every tick. Nothing is said while it is learnt. O(1), 8 bytes. Not thread-safe.
+// it is looked at in every tick. Of fewer than kFewestUnits nothing can be told so, nor while it is learnt. O(1),
+// 8 bytes. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_USUAL_SCATTER_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_USUAL_SCATTER_H_
@@ -17,13 +18,15 @@ namespace lockstep {
 class UsualScatter {
  public:
   static constexpr double kErrors = 5;
+  static constexpr int kFewestUnits = 32;
 
   // What units scatter by more than usual: 0 = they do not. `weight`: of this scatter in what is usual, 0 to 1.
   // `known`: whether that was learnt. What is beyond the usual makes it larger by no more than what chance could.
   double Beyond(double scatter, int units, double weight, bool known) {
     const double most = usual_ * (1 + kErrors / std::sqrt(static_cast<double>(units)));
     usual_ += weight * ((known ? std::min(scatter, most) : scatter) - usual_);
-    return known && scatter > most ? std::sqrt(scatter * scatter - most * most) : 0;
+    const bool beyond = known && units >= kFewestUnits && scatter > most;
+    return beyond ? std::sqrt(scatter * scatter - most * most) : 0;
   }
 
  private:

@@ -21,10 +21,11 @@ TEST(UsualScatterTest, SaysHowMuchFurtherApartAllLieThanUsual) {
   EXPECT_NEAR(scatter.Beyond(5, 100, kWeight, true), 4, 0.05);
 }
 
-TEST(UsualScatterTest, OfFewUnitsItTakesMore) {
-  for (const int units : {4, 400}) {
+TEST(UsualScatterTest, OfFewUnitsItTakesMoreAndOfVeryFewNothingTells) {
+  for (const int units : {4, UsualScatter::kFewestUnits, 400}) {
     UsualScatter scatter = Learnt(2, units);
-    EXPECT_EQ(scatter.Beyond(4, units, kWeight, true) > 0, units > 100) << units;
+    EXPECT_EQ(scatter.Beyond(3, units, kWeight, true) > 0, units == 400) << units;
+    EXPECT_EQ(scatter.Beyond(40, units, kWeight, true) > 0, units > 4) << units;
   }
 }
 
