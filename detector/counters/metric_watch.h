@@ -3,7 +3,7 @@
 // Duties are given per unit by the caller (roles from the collectives), or -1 = not known. Units without one are one
 // group at first; after kLearningTicks their usual levels tell whether they are several (behaviour.h), and they start
 // anew in groups of their own. Work is compared twice: tick by tick, and in sums in which steps do not show
-// (work_sums.h), as if it were read slowly. Memory: that of PeerGroup, twice for work, and 80 bytes per unit. Not
+// (work_sums.h), as if it were read slowly. Memory: that of PeerGroup, twice for work, and 100 bytes per unit. Not
 // thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_

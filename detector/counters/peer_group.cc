@@ -82,8 +82,8 @@ void PeerGroup::Resettle() {
   excursions_.clear();
 }
 
-// Where everybody is, and on which scales to measure. False when there are too few to say so.
-bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick) {
+// Where everybody is. False when there are too few to say so.
+bool PeerGroup::Locate(absl::Span<const float> values, Tick& tick) {
   const bool without_away = away_ > 0 && 2 * away_ <= units() && units() - away_ >= static_cast<int32_t>(kFewestValues);
   scratch_.clear();
   double magnitude = 0;
@@ -98,25 +98,26 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
     magnitude += std::abs(values[i]);
   }
   if (scratch_.size() < kFewestValues) return false;
-  const auto count = static_cast<double>(scratch_.size());
+  tick.values = static_cast<double>(scratch_.size());
   const bool first = std::isnan(median_);
-  if (first) wander_ = UsualWander(tick_seconds);
-  const double last_median = median_;
+  if (first) wander_ = UsualWander(tick.seconds);
   tick.median = MedianOf(absl::MakeSpan(scratch_));
-  for (float& value : scratch_) value = std::abs(value - static_cast<float>(tick.median));
-  const double spread = kMadToSigma * MedianOf(absl::MakeSpan(scratch_)) * count / (count - 0.8);
-  tick.gain = std::min(0.5, tick_seconds / options_.memory_seconds);
-  tick.gain_from = 1 / tick.gain + 1;
-  magnitude_ += (first ? 1 : tick.gain) * (magnitude / count - magnitude_);
+  tick.turn = median_ - tick.median;
   median_ = tick.median;
   mean_ = sum / known;
+  magnitude_ += (first ? 1 : tick.gain) * (magnitude / tick.values - magnitude_);
+  return true;
+}
 
+// On which scales to measure: those of the phase. Uses the values that Locate left up.
+void PeerGroup::Scale(Tick& tick) {
+  for (float& value : scratch_) value = std::abs(value - static_cast<float>(tick.median));
+  const double spread = kMadToSigma * MedianOf(absl::MakeSpan(scratch_)) * tick.values / (tick.values - 0.8);
   const int main_phase = phases_.main_phase();
   const PhaseTable::Match match =
-      phases_.Enter(regime, tick.median, spread, static_cast<int64_t>(scratch_.size()), tick.gain);
+      phases_.Enter(tick.regime, tick.median, spread, static_cast<int64_t>(tick.values), tick.gain);
   tick.phase = match.phase;
   tick.inherited_from = main_phase;
-  tick_seconds_ = tick_seconds;
   if (match.opened) {
     for (Unit& unit : units_) unit.seen[match.phase] = 0;
   }
@@ -125,33 +126,40 @@ bool PeerGroup::Locate(absl::Span<const float> values, double tick_seconds, int 
   const LevelPhase& main = phases_.at(main_phase);
   const double usual = main.center == 0 ? 0 : main.spread * std::abs(tick.median / main.center);
   const double floor = tick.median == 0 ? kMagnitudeFloor * magnitude_ : 0;
-  tick.resolution = std::max({ResolutionOf(traits_, tick.median, tick_seconds), floor, kSmallest});
+  tick.resolution = std::max({ResolutionOf(traits_, tick.median, tick.seconds), floor, kSmallest});
   tick.spread = std::max(phase.spread, tick.resolution);
   tick.inherited_scale = main_phase == match.phase ? 1 : tick.spread / SpreadIn(main);
-  last_spread_ = tick.spread;
   tick.between = std::max(usual, tick.spread);
   tick.noise = std::max(phase.noise * tick.spread, kNoiseFloor * tick.resolution);
   tick.inflation = std::sqrt(std::max(1.0, wander_));
-  tick.freedom = std::min(
-      kMostFreedom, std::max(2.0, (count - 1) * static_cast<double>(phase.ticks) / (tick.inflation * tick.inflation)));
+  tick.freedom = std::min(kMostFreedom, std::max(2.0, (tick.values - 1) * static_cast<double>(phase.ticks) /
+                                                          (tick.inflation * tick.inflation)));
   tick.natural = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
-  const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
-  tick.limits = {.tick = options_.evidence * std::min(kLargestStep, share), .total = kMostShares * options_.evidence};
-  tick.is_slow = share >= 1;
-  if (tick.is_slow && last_phase_ >= 0 && phases_.at(last_phase_).regime != regime) {
+  if (tick.is_slow && last_phase_ >= 0 && phases_.at(last_phase_).regime != tick.regime) {
     const LevelPhase& last = phases_.at(last_phase_);
     tick.turned_from = last_phase_;
-    tick.turn = last_median - tick.median;
     tick.noise = std::max(tick.noise, last.noise * SpreadIn(last));
   }
   last_phase_ = tick.phase;
+  last_spread_ = tick.spread;
+}
+
+// What follows from the length of the tick alone.
+void PeerGroup::Begin(int64_t time_ms, double tick_seconds, int regime, Tick& tick) {
+  tick_seconds_ = tick_seconds;
+  tick.time_ms = time_ms;
   tick.seconds = tick_seconds;
+  tick.regime = regime;
+  tick.gain = std::min(0.5, tick_seconds / options_.memory_seconds);
+  tick.gain_from = 1 / tick.gain + 1;
+  const double share = 1000 * tick_seconds / static_cast<double>(options_.min_persistence_ms);
+  tick.is_slow = share >= 1;
   tick.warm_up = std::clamp(kEstablishedSeconds / tick_seconds, kFewestWarmUpTicks, kWarmUpTicks);
   tick.net_gain = 1 / std::max(kNetTicks, kNetSeconds / tick_seconds);
-  tick.regime = regime;
   tick.established = std::max<double>(kYoungTicks, kEstablishedSeconds / tick_seconds);
-  tick.limits.subtle = static_cast<double>(ticks_) >= tick.established;
-  return true;
+  tick.limits = {.tick = options_.evidence * std::min(kLargestStep, share),
+                 .total = kMostShares * options_.evidence,
+                 .subtle = static_cast<double>(ticks_) >= tick.established};
 }
 
 // The work of a tick on one unit is inline: a library that may be linked dynamically calls functions otherwise.
@@ -378,8 +386,9 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   CHECK(values.size() == units_.size());
   excursions_.clear();
   Tick tick;
-  if (!Locate(values, tick_seconds, regime, tick)) return;
-  tick.time_ms = time_ms;
+  Begin(time_ms, tick_seconds, regime, tick);
+  if (!Locate(values, tick)) return;
+  Scale(tick);
   tick.dated = harm_.IsFresh(time_ms);
   const double moved = tick.is_slow && traits_.is_work() ? Moved(values, tick) : MovedLately(tick);
   tick.all_moved = tick.natural * moved;
@@ -433,10 +442,9 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   }
   if (dates_harm && harm_.since_ms() != 0) ListHarm(values, tick);
   if (learnt_ == 0) return;
-  const auto learnt = static_cast<double>(learnt_);
   LevelPhase& phase = phases_.at(tick.phase);
   const double weight = std::max(tick.gain, 1.0 / (10 + static_cast<double>(phase.ticks)));
-  phase.noise += weight * (kMeanToSigma * noise_sum_ / (learnt * tick.spread) - phase.noise);
+  phase.noise += weight * (kMeanToSigma * noise_sum_ / (static_cast<double>(learnt_) * tick.spread) - phase.noise);
 }
 
 }  // namespace lockstep

@@ -138,6 +138,7 @@ class PeerGroup {
   // What all units share in one tick. Distances are in the metric's unit.
   struct Tick {
     double median = 0;
+    double values = 0;  // that the median is of
     double spread = 0;
     double between = 0;  // how far apart machines stand by their nature, in any phase
     double resolution = 0;
@@ -156,7 +157,7 @@ class PeerGroup {
     int inherited_from = 0;
     double inherited_scale = 1;  // what machines differ by here over what they do there
     int turned_from = -1;        // of slow metrics: the phase of the tick before, if the regime was another
-    double turn = 0;             // and how much higher its median was
+    double turn = 0;             // how much higher the median of the tick before was
     int64_t time_ms = 0;
     bool dated = false;    // the job became slower lately
     bool is_slow = false;  // as long as an alarm has to last, or longer
@@ -164,7 +165,9 @@ class PeerGroup {
     double warm_up = 0;  // ticks before anything is judged
   };
 
-  bool Locate(absl::Span<const float> values, double tick_seconds, int regime, Tick& tick);
+  void Begin(int64_t time_ms, double tick_seconds, int regime, Tick& tick);
+  bool Locate(absl::Span<const float> values, Tick& tick);
+  void Scale(Tick& tick);
   static double WeightOf(uint16_t seen, const Tick& tick);
   static double Residual(Unit& unit, double distance, const Tick& tick);
   double Moved(absl::Span<const float> values, const Tick& tick);
