@@ -86,6 +86,7 @@ struct Unit {
 constexpr Unit kUnits[] = {{"_ratio", 0.02}, {"_celsius", 2}, {"_watts", 5}, {"_hertz", 1.5e7}};
 
 constexpr double kEventsPerTick = 0.5;
+constexpr double kLeastResolution = 1e-30;  // of what has none
 
 bool IsPause(Metric metric) {
   return metric >= kNetReceivePauseFramesTotal && metric <= kNetTransmitPauseMicrosecondsTotal;
@@ -128,7 +129,7 @@ MetricTraits TraitsOf(Metric metric, absl::string_view name) {
 double ResolutionOf(const MetricTraits& traits, double level, double tick_seconds) {
   const double relative = traits.relative_resolution * std::abs(level);
   const double absolute = traits.is_rate ? kEventsPerTick / tick_seconds : traits.absolute_resolution;
-  return std::max(relative, absolute);
+  return std::max({relative, absolute, kLeastResolution});
 }
 
 absl::Span<const MetricArea> MetricAreas() { return kAreas; }

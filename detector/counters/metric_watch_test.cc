@@ -237,6 +237,23 @@ TEST(MetricWatchTest, WhereTheJobStopsAReadingMayBeOfBeforeOrAfter) {
   }
 }
 
+// Its first reading is a wild one, and its place is below the others'.
+TEST(MetricWatchTest, WhoComesLaterIsNotJudgedByItsFirstReadings) {
+  MetricWatch watch = Power();
+  for (int host = 0; host < kHosts; ++host) watch.AddUnit(host, "gpu0", -1);
+  Levels levels;
+  double most = 0;
+  for (int tick = 0; tick < 120; ++tick) {
+    std::vector<double> all(kHosts, 600);
+    all[4] = tick == 30 ? 1600 : 560;
+    std::vector<float> values = levels.Draw(all);
+    if (tick < 30) values[4] = std::numeric_limits<float>::quiet_NaN();
+    watch.Step(values, 1000 * tick, 1, kJobWorks);
+    most = std::max(most, ShareOf(watch, 4));
+  }
+  EXPECT_LT(most, 0.5);
+}
+
 // What a machine differs by is no less or more because the others are noisier for a while.
 TEST(MetricWatchTest, WhoIsFarFromTheOthersByNatureStaysThereAsTheirNoiseFalls) {
   constexpr int kMachines = 8;

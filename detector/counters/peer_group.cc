@@ -126,7 +126,7 @@ void PeerGroup::Scale(Tick& tick) {
   const LevelPhase& main = phases_.at(main_phase);
   const double usual = main.center == 0 ? 0 : main.spread * std::abs(tick.median / main.center);
   const double floor = tick.median == 0 ? kMagnitudeFloor * magnitude_ : 0;
-  tick.resolution = std::max({ResolutionOf(traits_, tick.median, tick.seconds), floor, kSmallest});
+  tick.resolution = std::max(ResolutionOf(traits_, tick.median, tick.seconds), floor);
   tick.spread = std::max(phase.spread, tick.resolution);
   tick.inherited_scale = main_phase == match.phase ? 1 : tick.spread / SpreadIn(main);
   tick.between = std::max(usual, tick.spread);
@@ -367,7 +367,8 @@ inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
       record_[1 - side].Add(0);
     }
   }
-  if (static_cast<double>(ticks_) <= tick.warm_up) return;
+  unit.readings += unit.readings < UINT8_MAX ? 1 : 0;
+  if (static_cast<double>(ticks_) <= tick.warm_up || unit.readings <= tick.warm_up) return;
   unit.evidence.Add(score, tick.time_ms, limits);
   if (!tick.is_slow) return;
   for (int s = 0; s < ChangeEvidence::kSides; ++s) {
@@ -390,8 +391,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   if (!Locate(values, tick)) return;
   Scale(tick);
   tick.dated = harm_.IsFresh(time_ms);
-  const double moved = tick.is_slow && traits_.is_work() ? Moved(values, tick) : MovedLately(tick);
-  tick.all_moved = tick.natural * moved;
+  tick.all_moved = tick.natural * (tick.is_slow && traits_.is_work() ? Moved(values, tick) : MovedLately(tick));
   ++ticks_;
   // Load of hosts has a measure of its own (load_chance.h), and sums of work are in the single ticks.
   const bool dates_harm = (traits_.family == MetricFamily::kDevice || traits_.is_heat) && regime == kJobWorks &&

@@ -6,8 +6,8 @@
 //    checkpoints, drift of the day and the stop of the whole job, is gone with it.
 // 2. What is left of a unit is its signed distance to the median. Its own usual distance in this phase is its baseline,
 //    learnt slowly; it cannot learn further away than a healthy one among so many peers could stand (StudentOf of the
-//    spread between machines), so that a machine which is odd from the start stays so. Of a slow metric, in a tick in
-//    which the job stopped or began to work, all that lies between before and after is usual.
+//    spread between machines), so that a machine which is odd from the start stays so. Where the job stops or begins to
+//    work, a slow metric may read anything between before and after.
 // 3. The residual is measured on max(noise of the group, noise of the unit's own past, resolution of the metric),
 //    widened for noise that remembers: by how much more sums over kBlockTicks vary than they would if ticks were
 //    independent (the effective sample size, measured); and wider still while the phase is new to the unit. It is what
@@ -25,8 +25,8 @@
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
-// With fewer than three values per tick nothing is judged. Cost per tick: O(units) (nth_element). Memory: 180 bytes per
-// unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
+// With fewer than three values nothing is judged, nor is a unit by its first readings. O(units) per tick (nth_element),
+// 180 bytes per unit. Values must be finite or NaN = unknown, which is no evidence either way. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_PEER_GROUP_H_
@@ -102,7 +102,6 @@ class PeerGroup {
 
  private:
   static constexpr int kBlockTicks = 16;
-  static constexpr double kSmallest = 1e-30;
 
   // Of the readings of a slow metric since its evidence rose.
   struct Surprise {
@@ -116,6 +115,7 @@ class PeerGroup {
     bool away = false;
     bool known = false;  // had a value in the newest tick
     bool has_usual = false;
+    uint8_t readings = 0;                      // saturating
     uint16_t seen[PhaseTable::kPhases] = {};   // ticks, saturating
     float baseline[PhaseTable::kPhases] = {};  // usual distance to the median
     ChangeEvidence evidence;
@@ -162,7 +162,7 @@ class PeerGroup {
     bool dated = false;    // the job became slower lately
     bool is_slow = false;  // as long as an alarm has to last, or longer
     double seconds = 1;
-    double warm_up = 0;  // ticks before anything is judged
+    double warm_up = 0;  // ticks before anything is judged, and readings of a unit before it is
   };
 
   void Begin(int64_t time_ms, double tick_seconds, int regime, Tick& tick);
@@ -184,7 +184,7 @@ class PeerGroup {
   void ListHarm(absl::Span<const float> values, const Tick& tick);
   // How far apart machines stand in a phase, at least what can be told apart.
   double SpreadIn(const LevelPhase& phase) const {
-    return std::max({phase.spread, ResolutionOf(traits_, phase.center, tick_seconds_), kSmallest});
+    return std::max(phase.spread, ResolutionOf(traits_, phase.center, tick_seconds_));
   }
   double Independent(const Tick& tick) const { return 1 / (tick.inflation * tick.inflation); }
 
