@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "detector/counters/false_alarm_budget.h"
+
 namespace lockstep {
 namespace {
 
@@ -53,6 +55,7 @@ void PaceAverage::LearnSwing(double usual, double weight) {
 
 void PaceAverage::EndBlock(double weight) {
   block_ticks_ = 0;
+  blocks_ = std::min(blocks_ + 1, kBlocksBefore);
   const double kept = std::pow(1 - weight, kBlockTicks);
   for (Lows& lows : lows_) {
     lows.before = std::max(static_cast<float>(kept) * lows.before, lows.last);
@@ -66,6 +69,12 @@ void PaceAverage::Restart() {
   full_ = 0;
 }
 
+double PaceAverage::RipplesOf(size_t parts) const {
+  if (blocks_ == kBlocksBefore) return kRipples;
+  const double averages = static_cast<double>(learnt_[parts]) * kParts / static_cast<double>(parts);
+  return StudentOf(kRipples, std::max(1.0, averages));
+}
+
 Slowness PaceAverage::SlowerThan(double usual, double tick_seconds) const {
   Slowness slowness;
   if (usual <= 0) return slowness;
@@ -76,7 +85,7 @@ Slowness PaceAverage::SlowerThan(double usual, double tick_seconds) const {
     const auto* const calmest = std::min_element(first, last);
     const auto parts = static_cast<size_t>(calmest - swing_.begin());
     const double off = 1 - MeanOf(parts) / usual;
-    if (off <= std::max<double>({kSlower, kRipples * std::sqrt(*calmest), kMoreThanEver * lows_[parts].before}))
+    if (off <= std::max<double>({kSlower, RipplesOf(parts) * std::sqrt(*calmest), kMoreThanEver * lows_[parts].before}))
       continue;
     if (slowness.share == 0) slowness.seconds = static_cast<double>(parts) / kParts * tick_seconds;
     slowness.share = std::max(slowness.share, off);

@@ -13,7 +13,8 @@
 // A job is slower when such an average lies below the usual level by more than kSlower, by more than kRipples times
 // its swing, and by clearly more than it ever did before: a job that hiccups now and then has a small swing and is no
 // slower. The last block of kBlockTicks and the one under way are no "before", so that a job that slows down does not
-// hide in it. An average counts only when all of it was sampled since the job last stood still.
+// hide in it. Until there is a "before", the swing is known from few averages as well, and takes more to be beyond
+// (Student's t of as many). An average counts only when all of it was sampled since the job last stood still.
 //
 // Cost: O(lengths) per tick, 512 of them. Memory: 16 KB. Not thread-safe.
 
@@ -41,6 +42,7 @@ class PaceAverage {
   static constexpr double kRipples = 3;
   static constexpr double kMoreThanEver = 1.25;
   static constexpr int kBlockTicks = 64;
+  static constexpr int kBlocksBefore = 2;  // after so many there is a "before"
 
   PaceAverage();
 
@@ -66,6 +68,7 @@ class PaceAverage {
   };
 
   void EndBlock(double weight);
+  double RipplesOf(size_t parts) const;
   // Lengths in parts of a tick.
   double MeanOf(size_t parts) const;
   size_t Known() const { return full_ * kParts; }
@@ -79,6 +82,7 @@ class PaceAverage {
   std::array<uint32_t, kMostParts + 1> learnt_ = {};
   std::array<Lows, kMostParts + 1> lows_ = {};
   int block_ticks_ = 0;
+  int blocks_ = 0;  // that ended, at most kBlocksBefore
   size_t next_ = 0;
   size_t full_ = 0;  // ticks since the last restart, at most kMostTicks
 };

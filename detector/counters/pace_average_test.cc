@@ -53,6 +53,21 @@ TEST_F(PaceAverageTest, StepsOfAnyLengthAreNoChangeOfPace) {
   }
 }
 
+// Before anything is known of how low averages get, few of them tell how much they swing.
+TEST_F(PaceAverageTest, ChanceSeldomMakesAYoungJobSlower) {
+  constexpr int kJobs = 1500;
+  int slower = 0;
+  for (int job = 0; job < kJobs; ++job) {
+    average_ = PaceAverage();
+    usual_ = 0;
+    second_ = 0;
+    int slow_seconds = 0;
+    Run(60, 0.7, 1, 0.03, &slow_seconds);
+    slower += Run(40, 0.7, 1, 0.03) >= 0 ? 1 : 0;
+  }
+  EXPECT_LE(slower, 5);
+}
+
 // With steps of 11 s, power swings between 640 and 420, and 4 % less show as soon as a step or two are over.
 TEST_F(PaceAverageTest, SmallLossesShowAfterAStep) {
   ASSERT_EQ(Run(900, 11, 1, 0.003), -1);
