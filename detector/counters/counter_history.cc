@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "detector/counters/metric_traits.h"
+#include "detector/counters/pace_average.h"
 #include "detector/events/counter_rules.h"
 #include "detector/input.h"
 
@@ -20,6 +21,8 @@ namespace {
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr int64_t kLookEveryMs = 60'000;  // at findings, which stay for much longer
 constexpr int64_t kMomentsPerTick = 4;    // of the fastest metric: so often it is asked what is new
+// The longest average of a job's pace shows after so long what a machine does to it.
+constexpr auto kHarmFollowsMs = static_cast<int64_t>(1000 * PaceAverage::kLongest);
 
 // Plays the columns of all metrics in the order in which they were known.
 class Player {
@@ -113,15 +116,24 @@ class Player {
       if (fresh) history->cases.push_back({.host = found.host, .kind = found.kind, .alarm_ms = now_ms});
       HistoryCase& noted = history->cases[at->second];
       noted.last_ms = now_ms;
-      if (detector_.JobIsHurt()) {
+      if (Suffers(noted, now_ms)) {
+        if (!noted.job_hurt) noted.hurt_ms = now_ms;
         noted.job_hurt = true;
         noted.job_loss = std::max(noted.job_loss, detector_.activity().loss());
+        history->hurt = history->hurt || noted.kind == CaseKind::kAlarm;
       }
       if (!fresh && found.score <= noted.score) continue;
       if (fresh || found.onset_ms < noted.onset_ms) noted.onset_ms = found.onset_ms;
       noted.score = found.score;
       noted.signs = Named(found);
     }
+  }
+
+  // True when the job does. It takes less to believe that a machine that has just begun to stand out costs the job
+  // something than to look for one.
+  bool Suffers(const HistoryCase& noted, int64_t now_ms) const {
+    const bool is_new = noted.kind == CaseKind::kAlarm && now_ms - noted.alarm_ms <= kHarmFollowsMs;
+    return detector_.JobIsHurt() || (is_new && detector_.activity().SeemsSlower());
   }
 
   void NoteShifts(int64_t now_ms, CounterHistory* history) {
@@ -236,36 +248,15 @@ void FindByRules(const MetricTable& table, CounterHistory* history) {
                    [](const HistoryFinding& a, const HistoryFinding& b) { return a.first_ms < b.first_ms; });
 }
 
-}  // namespace
-
-CounterHistory JudgeHistory(const MetricTable& table, const PeerOptions& options) {
-  CounterHistory history;
-  const MetricGrid grid = BuildGrid(table, options.grid);
-  history.losses = grid.losses;
-  std::set<int32_t> hosts;
-  for (const MetricMatrix& matrix : grid.metrics) {
-    for (const GridUnit& unit : matrix.units) hosts.insert(unit.host);
-  }
-  history.machines = static_cast<int32_t>(hosts.size());
-  for (const MetricArea& area : MetricAreas()) {
-    const bool held = std::any_of(grid.metrics.begin(), grid.metrics.end(),
-                                  [&](const MetricMatrix& matrix) { return area.holds(matrix.metric); });
-    if (!held) history.not_looked_at.emplace_back(area.name);
-  }
-  Player(grid, options, history.machines).Play(&history);
-  FindByRules(table, &history);
-  return history;
-}
-
-std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTable& table,
-                                   const PeerOptions& options) {
+std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTable& table, const PeerOptions& options,
+                                   bool must_harm) {
   std::vector<MachineAlarm> alarms;
   for (const HistoryCase& found : history.cases) {
-    if (found.kind == CaseKind::kSoft) continue;
+    if (found.kind == CaseKind::kSoft || (must_harm && !found.job_hurt)) continue;
     MachineAlarm& alarm = alarms.emplace_back();
     alarm.host = found.host;
     alarm.onset_ms = found.onset_ms;
-    alarm.alarm_ms = found.alarm_ms;
+    alarm.alarm_ms = must_harm ? found.hurt_ms : found.alarm_ms;
     alarm.score = found.score;
     alarm.metric_name = found.signs.empty() ? kSilenceName : found.signs.front().metric_name;
     alarm.device = found.signs.empty() ? "" : found.signs.front().device;
@@ -290,8 +281,33 @@ std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTa
   return alarms;
 }
 
+}  // namespace
+
+CounterHistory JudgeHistory(const MetricTable& table, const PeerOptions& options) {
+  CounterHistory history;
+  const MetricGrid grid = BuildGrid(table, options.grid);
+  history.losses = grid.losses;
+  std::set<int32_t> hosts;
+  for (const MetricMatrix& matrix : grid.metrics) {
+    for (const GridUnit& unit : matrix.units) hosts.insert(unit.host);
+  }
+  history.machines = static_cast<int32_t>(hosts.size());
+  for (const MetricArea& area : MetricAreas()) {
+    const bool held = std::any_of(grid.metrics.begin(), grid.metrics.end(),
+                                  [&](const MetricMatrix& matrix) { return area.holds(matrix.metric); });
+    if (!held) history.not_looked_at.emplace_back(area.name);
+  }
+  Player(grid, options, history.machines).Play(&history);
+  FindByRules(table, &history);
+  return history;
+}
+
 std::vector<MachineAlarm> DetectMachines(const MetricTable& table, const PeerOptions& options) {
-  return AlarmsOf(JudgeHistory(table, options), table, options);
+  return AlarmsOf(JudgeHistory(table, options), table, options, /*must_harm=*/false);
+}
+
+std::vector<MachineAlarm> AccuseMachines(const MetricTable& table, const PeerOptions& options) {
+  return AlarmsOf(JudgeHistory(table, options), table, options, /*must_harm=*/true);
 }
 
 }  // namespace lockstep

@@ -23,9 +23,11 @@ struct HistoryCase {
   CaseKind kind = CaseKind::kAlarm;
   double score = 0;
   int64_t onset_ms = 0;
-  int64_t alarm_ms = 0;          // when it was first known
-  int64_t last_ms = 0;           // when it last held
-  bool job_hurt = false;         // at any time while it held
+  int64_t alarm_ms = 0;  // when it was first known
+  int64_t last_ms = 0;   // when it last held
+  // While it held the job was hurt, or, of an alarm that had just been raised, seemed slower.
+  bool job_hurt = false;
+  int64_t hurt_ms = 0;           // when both were first known
   double job_loss = 0;           // largest while the job was hurt; see JobActivity::loss
   std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
 };
@@ -56,7 +58,7 @@ struct CounterHistory {
   std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name
   int32_t machines = 0;                    // that could be compared
   bool activity_known = false;             // whether "the job is hurt" could be told at all
-  bool hurt = false;                       // the job was, for as long as that needs, at least once
+  bool hurt = false;                       // the job was, or seemed to be while a machine stood out, at least once
   bool hurt_at_end = false;
   bool stuck_at_end = false;  // everything stands while GPUs are busy
   double loss = 0;            // largest while it was hurt
@@ -67,8 +69,17 @@ struct CounterHistory {
 
 CounterHistory JudgeHistory(const MetricTable& table, const PeerOptions& options);
 
-// The accusations among it, as DetectMachines gives them.
-std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTable& table, const PeerOptions& options);
+// Machines that stand out and devices that rules call broken, in the order of alarm_ms, as a live detector would have
+// raised them: alarm_ms is the data time by which everything that the alarm needs had been sampled. Cost: O(samples).
+// Memory: that of the grid.
+std::vector<MachineAlarm> DetectMachines(const MetricTable& table, const PeerOptions& options);
+
+// The accusations among them: what rules call broken, and machines that stand out while the job suffers, from when both
+// were known. What stands out while the job goes on as usual is none.
+std::vector<MachineAlarm> AccuseMachines(const MetricTable& table, const PeerOptions& options);
+
+// metric_name of an alarm that no metric raised, but the lack of all of them.
+inline constexpr char kSilenceName[] = "silence";
 
 }  // namespace lockstep
 

@@ -18,6 +18,8 @@ void HarmSums::Date(int64_t slower_since_ms) {
   if (slower_since_ms == since_ms_) return;
   since_ms_ = slower_since_ms;
   most_readings_ = 0;
+  noise_squares_ = 0;
+  ticks_ = 0;
   scale_ = 0;
   for (Unit& unit : units_) {
     unit.sum = 0;
@@ -27,8 +29,11 @@ void HarmSums::Date(int64_t slower_since_ms) {
 
 void HarmSums::Conclude(double least, double noise, double tick_seconds, double freedom) {
   scale_ = 0;
+  if (since_ms_ == 0) return;
+  noise_squares_ += noise * noise;
+  ++ticks_;
   const double seconds = most_readings_ * tick_seconds;
-  if (since_ms_ == 0 || most_readings_ < kFewestReadings || seconds < kLeastSeconds || seconds > kMostSeconds) return;
+  if (most_readings_ < kFewestReadings || seconds < kLeastSeconds || seconds > kMostSeconds) return;
   scratch_.clear();
   for (const Unit& unit : units_) {
     if (IsKnown(unit)) scratch_.push_back(static_cast<float>(MeanOf(unit)));
@@ -38,7 +43,7 @@ void HarmSums::Conclude(double least, double noise, double tick_seconds, double 
   for (float& mean : scratch_) mean = std::abs(mean - static_cast<float>(center_));
   // Where few units have most of the noise, as in counts of rare errors, the median deviation knows nothing of it.
   // About the error of a mean without its extremes.
-  const double independent = noise / std::sqrt(most_readings_ - 1.0);
+  const double independent = std::sqrt(noise_squares_ / ticks_ / (most_readings_ - 1.0));
   scale_ = std::max({kMadToSigma * MedianOf(absl::MakeSpan(scratch_)), least, independent});
   freedom_ = freedom;
 }

@@ -60,8 +60,9 @@ class HarmSums {
     }
   }
 
-  // Ends a tick. `least`: what peers scatter by at least; `noise`: of a single reading, where readings are independent,
-  // else 0. `freedom`: of how many machines the scale is known.
+  // Ends a tick. `least`: what peers scatter by at least; `noise`: of a single reading in this phase of a step, where
+  // readings are independent, else 0; all ticks since the job is slower count. `freedom`: of how many machines the
+  // scale is known.
   void Conclude(double least, double noise, double tick_seconds, double freedom);
 
   int64_t since_ms() const { return since_ms_; }
@@ -93,6 +94,8 @@ class HarmSums {
 
   int64_t since_ms_ = 0;
   int most_readings_ = 0;
+  double noise_squares_ = 0;  // of ticks_ ticks since then
+  int ticks_ = 0;
   double center_ = 0;
   double scale_ = 0;  // 0 = too little is known
   double freedom_ = 1;

@@ -108,6 +108,17 @@ TEST_F(HarmSumsTest, ThatFewUnitsHaveAllTheNoiseMakesTwoEventsNoShift) {
   }
 }
 
+// Events come in one phase of a step; that the newest reading is of a calm one makes them no shift.
+TEST_F(HarmSumsTest, NoiseIsThatOfAllPhasesSinceThen) {
+  Begin(5);
+  for (int reading = 0; reading < 7; ++reading) {
+    sums_.Date(reading < 4 ? 0 : 60'000);
+    for (size_t unit = 0; unit < kUnits; ++unit) sums_.Add(unit, unit == 7 && reading >= 5 ? 2 : 0, 15);
+    sums_.Conclude(0.1, reading == 6 ? 0.01 : 1, 15, kFreedom);
+  }
+  EXPECT_LT(sums_.Of(7).nats, kEnough);
+}
+
 TEST_F(HarmSumsTest, OneWildReadingMakesNoShift) {
   Begin(7);
   Play(300, 0, 0);

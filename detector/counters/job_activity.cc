@@ -74,6 +74,7 @@ void JobActivity::Conclude(int64_t time_ms) {
   int known = 0;
   loss_ = 0;
   double slowest = 0;
+  double seeming = 0;
   double lag_seconds = PaceAverage::kLongest;
   for (const auto& [metric, activity] : series_) {
     if (activity.seconds < kLearningSeconds || activity.median.usual <= 0) continue;
@@ -84,12 +85,13 @@ void JobActivity::Conclude(int64_t time_ms) {
     if (metric < Metric::kGpuUtilizationRatio || activity.seconds < kPaceSeconds) continue;
     const Slowness median = activity.median.average.SlowerThan(activity.median.usual, activity.tick_seconds);
     const Slowness mean = activity.mean.average.SlowerThan(activity.mean.usual, activity.tick_seconds);
+    seeming = std::max(seeming, std::min(median.seeming, mean.seeming));
     if (median.share == 0 || mean.share == 0) continue;
     slowest = std::max(slowest, std::min(median.share, mean.share));
     lag_seconds = std::min(lag_seconds, std::max(median.seconds, mean.seconds));
   }
   standing = standing && known > 0;
-  if (!standing) loss_ = slowest;
+  if (!standing) loss_ = seeming;
   if (standing_since_ms_ != 0 && !standing) Resume(time_ms);
   Hold(standing, time_ms, &standing_since_ms_);
   Hold(standing && utilisation_ >= kBusy, time_ms, &stuck_since_ms_);

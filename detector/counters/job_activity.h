@@ -58,7 +58,10 @@ class JobActivity {
   // False when no metric tells: then hurt is not known, and not false.
   bool IsKnown() const { return !series_.empty(); }
 
-  // How much the most telling metric has fallen below its usual mean, 0 to 1.
+  // True while the job seems slower, though not surely enough to be hurt (PaceAverage::kFewRipples).
+  bool SeemsSlower() const { return standing_since_ms_ == 0 && loss_ > 0; }
+
+  // How much the most telling metric has fallen below its usual mean, 0 to 1; of a job that works what seems so.
   double loss() const { return loss_; }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
+#include "detector/counters/pace_average.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -46,6 +47,24 @@ TEST_F(JobActivityTest, AHealthyJobIsNotHurt) {
   EXPECT_TRUE(activity_.IsKnown());
   EXPECT_EQ(hurt_at_, -1);
   EXPECT_EQ(activity_.regime(), 0);
+  EXPECT_FALSE(activity_.SeemsSlower());
+}
+
+TEST_F(JobActivityTest, ALossThatIsNotSureSeemsToBeThere) {
+  RunBoth(0, kSettledSeconds, 1);
+  const int64_t end = kSettledSeconds + 300;
+  int64_t seems_at = -1;
+  for (int64_t second = kSettledSeconds; second < end && hurt_at_ < 0; ++second) {
+    RunBoth(second, second + 1, 0.98);
+    if (seems_at < 0 && activity_.SeemsSlower()) {
+      seems_at = second;
+      EXPECT_GE(activity_.loss(), PaceAverage::kSlower);
+    }
+  }
+  EXPECT_GT(seems_at, 0);
+  EXPECT_LT(seems_at, hurt_at_);
+  RunBoth(end, end + 20, 0.4);
+  EXPECT_FALSE(activity_.SeemsSlower()) << "it stands";
 }
 
 // Ten idle seconds at the beginning are a tenth of what is known by then, and must not hide a tenth of slowness.

@@ -69,10 +69,10 @@ void PaceAverage::Restart() {
   full_ = 0;
 }
 
-double PaceAverage::RipplesOf(size_t parts) const {
-  if (blocks_ == kBlocksBefore) return kRipples;
+double PaceAverage::RipplesOf(size_t parts, double ripples) const {
+  if (blocks_ == kBlocksBefore) return ripples;
   const double averages = static_cast<double>(learnt_[parts]) * kParts / static_cast<double>(parts);
-  return StudentOf(kRipples, std::max(1.0, averages));
+  return StudentOf(ripples, std::max(1.0, averages));
 }
 
 Slowness PaceAverage::SlowerThan(double usual, double tick_seconds) const {
@@ -85,8 +85,11 @@ Slowness PaceAverage::SlowerThan(double usual, double tick_seconds) const {
     const auto* const calmest = std::min_element(first, last);
     const auto parts = static_cast<size_t>(calmest - swing_.begin());
     const double off = 1 - MeanOf(parts) / usual;
-    if (off <= std::max<double>({kSlower, RipplesOf(parts) * std::sqrt(*calmest), kMoreThanEver * lows_[parts].before}))
-      continue;
+    const double swing = std::sqrt(*calmest);
+    const double before = lows_[parts].before;
+    if (off <= std::max({kSlower, RipplesOf(parts, kFewRipples) * swing, before})) continue;
+    slowness.seeming = std::max(slowness.seeming, off);
+    if (off <= std::max(RipplesOf(parts, kRipples) * swing, kMoreThanEver * before)) continue;
     if (slowness.share == 0) slowness.seconds = static_cast<double>(parts) / kParts * tick_seconds;
     slowness.share = std::max(slowness.share, off);
   }

@@ -16,6 +16,9 @@
 // hide in it. Until there is a "before", the swing is known from few averages as well, and takes more to be beyond
 // (Student's t of as many). An average counts only when all of it was sampled since the job last stood still.
 //
+// It seems slower already beyond kFewRipples and more than ever: in three of a hundred moments without any cause, which
+// is enough to believe a machine that stands out by itself and too little to look for one.
+//
 // Cost: O(lengths) per tick, 512 of them. Memory: 16 KB. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PACE_AVERAGE_H_
@@ -27,11 +30,11 @@
 
 namespace lockstep {
 
-// What a level is less than usual, 0 to 1, as far as that is more than it swings by, and the shortest average that says
-// so; 0 = it is not less.
+// What a level is less than usual, 0 to 1, as far as that is more than it swings by; 0 = it is not less.
 struct Slowness {
-  double share = 0;
-  double seconds = 0;
+  double seeming = 0;  // at least `share`
+  double share = 0;    // for sure
+  double seconds = 0;  // of the shortest average that says so for sure
 };
 
 class PaceAverage {
@@ -40,6 +43,7 @@ class PaceAverage {
   static constexpr double kLongest = 128;
   static constexpr double kSlower = 0.012;
   static constexpr double kRipples = 3;
+  static constexpr double kFewRipples = 2;
   static constexpr double kMoreThanEver = 1.25;
   static constexpr int kBlockTicks = 64;
   static constexpr int kBlocksBefore = 2;  // after so many there is a "before"
@@ -68,7 +72,7 @@ class PaceAverage {
   };
 
   void EndBlock(double weight);
-  double RipplesOf(size_t parts) const;
+  double RipplesOf(size_t parts, double ripples) const;
   // Lengths in parts of a tick.
   double MeanOf(size_t parts) const;
   size_t Known() const { return full_ * kParts; }

@@ -15,7 +15,8 @@ constexpr int kParts = 10;  // of a second, in which power is averaged
 // Power of a job in steps of `step_seconds`, three quarters of them computing.
 class PaceAverageTest : public ::testing::Test {
  protected:
-  // Second at which it is slower for the first time, or -1. `slow_seconds` counts those at which it is.
+  // Second at which it is slower for the first time, or -1. `slow_seconds` counts those at which it is. Of how many it
+  // seems so is in seeming_seconds_.
   int64_t Run(int64_t seconds, double step_seconds, double level, double noise, int* slow_seconds = nullptr) {
     for (int64_t i = 0; i < seconds; ++i, ++second_) {
       double power = 0;
@@ -26,7 +27,9 @@ class PaceAverageTest : public ::testing::Test {
       const double value = level * power * (1 + noise * random_.Gaussian());
       if (usual_ == 0) usual_ = 585;
       average_.Add(value);
-      const bool slower = average_.SlowerThan(usual_, 1).share > 0;
+      const Slowness slowness = average_.SlowerThan(usual_, 1);
+      const bool slower = slowness.share > 0;
+      if (slowness.seeming > 0) ++seeming_seconds_;
       if (slower && slow_seconds == nullptr) return second_;
       if (slower) ++*slow_seconds;
       usual_ += (value - usual_) / kMemorySeconds;
@@ -39,6 +42,7 @@ class PaceAverageTest : public ::testing::Test {
   PaceAverage average_;
   double usual_ = 0;
   int64_t second_ = 0;
+  int seeming_seconds_ = 0;
 };
 
 TEST_F(PaceAverageTest, StepsOfAnyLengthAreNoChangeOfPace) {
@@ -122,6 +126,31 @@ TEST_F(PaceAverageTest, AfterAPauseOnlyFullAveragesCount) {
   average_.Restart();
   EXPECT_EQ(Run(static_cast<int64_t>(PaceAverage::kShortest) - 1, 2, 0.5, 0), -1);
   EXPECT_NE(Run(10, 2, 0.5, 0), -1);
+}
+
+// Losses that are seldom surely there nearly always seem to be, and none at all seldom does.
+TEST_F(PaceAverageTest, SeemsSlowerWithLessThanItTakesToBe) {
+  constexpr int kJobs = 60;
+  int slower = 0;
+  int seeming = 0;
+  int unchanged_seconds = 0;
+  for (int job = 0; job < kJobs; ++job) {
+    average_ = PaceAverage();
+    usual_ = 0;
+    second_ = 0;
+    int slow_seconds = 0;
+    Run(300, 1.3, 1, 0.02, &slow_seconds);
+    seeming_seconds_ = 0;
+    Run(100, 1.3, 1, 0.02, &slow_seconds);
+    unchanged_seconds += seeming_seconds_;
+    seeming_seconds_ = slow_seconds = 0;
+    Run(60, 1.3, 0.985, 0.02, &slow_seconds);
+    slower += slow_seconds > 0 ? 1 : 0;
+    seeming += seeming_seconds_ > 0 ? 1 : 0;
+  }
+  EXPECT_LE(slower, 40);
+  EXPECT_GE(seeming, 55);
+  EXPECT_LE(unchanged_seconds, 100 * kJobs / 20);
 }
 
 TEST_F(PaceAverageTest, SlowTicksHaveFewerAverages) {

@@ -40,7 +40,6 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/job_activity.h"
 #include "detector/counters/load_chance.h"
-#include "detector/counters/machine_alarm.h"
 #include "detector/counters/metric_grid.h"
 #include "detector/counters/metric_table.h"
 #include "detector/counters/metric_watch.h"
@@ -169,6 +168,7 @@ class PeerDetector {
   bool InSums(const CounterSign& sign) const;
   bool IsExplained(const CounterSign& sign) const;
   bool IsNoChance(const CounterSign& sign, int64_t now_ms) const;
+  double WrongPerHarm() const;
   double EvidenceAtHarm(const CounterSign& sign) const;
   double ShareAtHarm(const CounterSign& sign) const;
   double ShareSinceHarm(const CounterSign& sign) const;
@@ -206,14 +206,6 @@ class PeerDetector {
   std::vector<Meaning> meanings_;  // per sign
   std::vector<MachineCase> cases_;
 };
-
-// All alarms of a history, in the order of alarm_ms, as a live detector would have raised them: alarm_ms is the data
-// time by which everything that the alarm needs had been sampled. Includes what rules say of error counters
-// (detector/events), when they call it broken. Cost: O(samples). Memory: that of the grid.
-std::vector<MachineAlarm> DetectMachines(const MetricTable& table, const PeerOptions& options);
-
-// metric_name of an alarm that no metric raised, but the lack of all of them.
-inline constexpr char kSilenceName[] = "silence";
 
 }  // namespace lockstep
 

@@ -85,8 +85,13 @@ double PeerDetector::EvidenceAtHarm(const CounterSign& sign) const {
   const int64_t apart_ms =
       std::max({int64_t{0}, harm_first_ms - (sign_first_ms + tick_ms), sign_first_ms - harm_last_ms});
   const double looks = 1 + static_cast<double>(activity_.hurt_lag_ms() + apart_ms) / static_cast<double>(tick_ms);
-  return EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
-                        options_.false_alarms_per_machine_day / kHangsPerMachineDay);
+  return EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks, WrongPerHarm());
+}
+
+// How often a harm of the job, once it is known, may be blamed on the wrong machine.
+double PeerDetector::WrongPerHarm() const {
+  const double kinds = activity_.stuck_since_ms() != 0 ? 1 : kSlowdownsPerHang;
+  return options_.false_alarms_per_machine_day / (kinds * kHangsPerMachineDay);
 }
 
 // True when the sign is of sums of work, not of single readings.
@@ -132,8 +137,7 @@ double PeerDetector::ShareSinceHarm(const CounterSign& sign) const {
   const double seconds = static_cast<double>(now_ms_ - activity_.hurt_since_ms()) / 1000;
   const double looks = 1 + std::log2(std::max(1.0, seconds / HarmSums::kLeastSeconds));
   return sign.excursion.since_harm /
-         EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks,
-                        options_.false_alarms_per_machine_day / (kSlowdownsPerHang * kHangsPerMachineDay));
+         EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()) * looks, WrongPerHarm());
 }
 
 // True when a unit stopped right before everybody did: by two ticks, since machines sample at different moments.

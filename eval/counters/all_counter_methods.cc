@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "detector/counters/counter_history.h"
 #include "detector/counters/metric_table.h"
 #include "detector/counters/peer_detector.h"
 #include "eval/counters/minder_methods.h"
@@ -10,8 +11,9 @@
 namespace lockstep {
 
 std::vector<CounterMethod> AllCounterMethods() {
-  const auto detect = [](const MetricTable& table) { return DetectMachines(table, PeerOptions()); };
-  std::vector<CounterMethod> methods = {{"lockstep", "the default detector of this project", detect}};
+  const auto accuse = [](const MetricTable& table) { return AccuseMachines(table, PeerOptions()); };
+  std::vector<CounterMethod> methods = {
+      {"lockstep", "the default detector of this project: machines that stand out while the job suffers", accuse}};
   for (CounterMethod& method : MinderMethods()) methods.push_back(std::move(method));
   methods.push_back(
       {"3-sigma", "textbook; 8 s smoothing, 60 s persistence and 1 % resolution are ours", DetectByThreeSigma});

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "base/testing/sim_clock.h"
+#include "detector/counters/counter_history.h"
 #include "detector/counters/machine_alarm.h"
 #include "detector/counters/metric_table.h"
 #include "detector/counters/peer_detector.h"
@@ -40,7 +41,7 @@ CounterSummary SummaryOf(const PeerOptions& options) {
   suite.plan = SmallJob;
   const SimClock clock;
   const std::vector<CounterMethod> methods = {
-      {"lockstep", "test", [&](const MetricTable& table) { return DetectMachines(table, options); }}};
+      {"lockstep", "test", [&](const MetricTable& table) { return AccuseMachines(table, options); }}};
   return SummarizeCounters(suite, methods, RunCounterSuite(suite, 0, kEpisodes, 1, methods, clock, {}));
 }
 
