@@ -15,6 +15,12 @@ constexpr int kParts = 10;  // of a second, in which power is averaged
 // Power of a job in steps of `step_seconds`, three quarters of them computing.
 class PaceAverageTest : public ::testing::Test {
  protected:
+  void BeginJob() {
+    average_ = PaceAverage();
+    usual_ = 0;
+    second_ = 0;
+  }
+
   // Second at which it is slower for the first time, or -1. `slow_seconds` counts those at which it is. Of how many it
   // seems so is in seeming_seconds_.
   int64_t Run(int64_t seconds, double step_seconds, double level, double noise, int* slow_seconds = nullptr) {
@@ -62,9 +68,7 @@ TEST_F(PaceAverageTest, ChanceSeldomMakesAYoungJobSlower) {
   constexpr int kJobs = 1500;
   int slower = 0;
   for (int job = 0; job < kJobs; ++job) {
-    average_ = PaceAverage();
-    usual_ = 0;
-    second_ = 0;
+    BeginJob();
     int slow_seconds = 0;
     Run(60, 0.7, 1, 0.03, &slow_seconds);
     slower += Run(40, 0.7, 1, 0.03) >= 0 ? 1 : 0;
@@ -135,9 +139,7 @@ TEST_F(PaceAverageTest, SeemsSlowerWithLessThanItTakesToBe) {
   int seeming = 0;
   int unchanged_seconds = 0;
   for (int job = 0; job < kJobs; ++job) {
-    average_ = PaceAverage();
-    usual_ = 0;
-    second_ = 0;
+    BeginJob();
     int slow_seconds = 0;
     Run(300, 1.3, 1, 0.02, &slow_seconds);
     seeming_seconds_ = 0;
