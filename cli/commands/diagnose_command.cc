@@ -130,6 +130,7 @@ class DiagnoseCommand final : public Command {
   static void Print(CommandContext& context, const std::vector<UnreadableInput>& unreadable,
                     const std::vector<JobReport>& reports) {
     if (context.format == OutputFormat::kTable) {
+      if (reports.empty() && unreadable.empty()) context.out << "no job: the input holds no records and no samples\n";
       for (size_t i = 0; i < reports.size(); ++i) context.out << (i > 0 ? "\n" : "") << ReportText(reports[i]);
       return;
     }
