@@ -52,18 +52,8 @@ Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
 }
 
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
-  settings.Add("detector.min_own_time_ratio", &detector.min_own_time_ratio,
-               "own time of a slow rank over that of its peers, at least", Multiple(&detector.min_own_time_ratio));
   settings.Add("detector.min_step_cost", &detector.min_step_cost,
                "share of the step time that healing must give back, at least", Fraction(&detector.min_step_cost));
-  settings.Add("detector.min_persistence", &detector.min_persistence,
-               "share of recent steps that must blame the same culprit", Fraction(&detector.min_persistence));
-  settings.Add("detector.min_steps", &detector.min_steps, "recent steps needed for a verdict",
-               Between(&detector.min_steps, 1, 1'000'000));
-  settings.Add("detector.window_steps", &detector.window_steps, "recent steps that are looked at",
-               Between(&detector.window_steps, 1, 1'000'000));
-  settings.Add("detector.min_persistence_span", &detector.min_persistence_span, "time that the recent steps must span",
-               Positive(&detector.min_persistence_span));
   settings.Add("detector.hang_floor", &detector.hang_floor, "shortest standstill that may be called a hang",
                Positive(&detector.hang_floor));
   settings.Add("detector.hang_step_multiple", &detector.hang_step_multiple,
@@ -78,12 +68,7 @@ void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
 
 DetectorSettings::DetectorSettings() {
   const JobEngineOptions defaults;
-  min_own_time_ratio = defaults.min_own_time_ratio;
   min_step_cost = defaults.min_step_cost;
-  min_persistence = defaults.min_persistence;
-  min_steps = defaults.min_steps;
-  window_steps = defaults.window_steps;
-  min_persistence_span = absl::Nanoseconds(defaults.min_persistence_ns);
   hang_floor = absl::Nanoseconds(defaults.hang_floor_ns);
   hang_step_multiple = defaults.hang_step_multiple;
   host_silent = absl::Nanoseconds(defaults.host_silent_ns);
@@ -123,12 +108,7 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
 
 JobEngineOptions ToEngineOptions(const DetectorSettings& detector) {
   JobEngineOptions engine;
-  engine.min_own_time_ratio = detector.min_own_time_ratio;
   engine.min_step_cost = detector.min_step_cost;
-  engine.min_persistence = detector.min_persistence;
-  engine.min_steps = static_cast<int>(detector.min_steps);
-  engine.window_steps = static_cast<int>(detector.window_steps);
-  engine.min_persistence_ns = absl::ToInt64Nanoseconds(detector.min_persistence_span);
   engine.hang_floor_ns = absl::ToInt64Nanoseconds(detector.hang_floor);
   engine.hang_step_multiple = detector.hang_step_multiple;
   engine.host_silent_ns = absl::ToInt64Nanoseconds(detector.host_silent);

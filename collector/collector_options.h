@@ -21,12 +21,7 @@ namespace lockstep {
 struct DetectorSettings {
   DetectorSettings();
 
-  double min_own_time_ratio;
   double min_step_cost;
-  double min_persistence;
-  int64_t min_steps;
-  int64_t window_steps;
-  absl::Duration min_persistence_span;
   absl::Duration hang_floor;
   double hang_step_multiple;
   absl::Duration host_silent;

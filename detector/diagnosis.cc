@@ -1,6 +1,7 @@
 #include "detector/diagnosis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -21,6 +22,8 @@
 #include "detector/links/transfer_table.h"
 #include "detector/localization/even_work.h"
 #include "detector/localization/healing_gain.h"
+#include "detector/localization/order_statistics.h"
+#include "detector/localization/pacemaker.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/localization/shared_batch.h"
 #include "detector/localization/slow_cause.h"
@@ -207,10 +210,51 @@ PlaceTable AllPlaces(const JobEvidence& evidence, const DiagnosisOptions& option
   return places;
 }
 
+// Median own time per step of every rank, and that of its peers.
+std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
+  const OwnProfile& profile = analysis.profile;
+  const std::vector<TraceRank>& ranks = analysis.trace->ranks;
+  std::vector<double> own(ranks.size(), 0);
+  for (size_t rank = 0; rank < ranks.size() && profile.steps > 0; ++rank) {
+    std::vector<double> known;
+    for (const float seconds : profile.Row(profile.own, rank)) {
+      if (!std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
+    }
+    own[rank] = MedianInPlace(&known);
+  }
+  std::vector<RankWork> work;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (own[rank] <= 0) continue;
+    std::vector<double> peers;
+    for (const int32_t peer : analysis.roles.PeersOf(rank)) {
+      const auto at = static_cast<size_t>(peer);
+      if (at != rank && own[at] > 0) peers.push_back(own[at]);
+    }
+    work.push_back({.rank = ranks[rank].rank, .own_seconds = own[rank], .peer_seconds = MedianInPlace(&peers)});
+  }
+  return work;
+}
+
+std::vector<StepCount> StepCountsOf(const TraceAnalysis& analysis) {
+  std::vector<StepCount> counts;
+  const Trace& trace = *analysis.trace;
+  for (const Pacemaker& pacemaker : FindPacemakers(trace, analysis.steps)) {
+    counts.push_back({.rank = trace.ranks[pacemaker.rank_index].rank,
+                      .communicator = trace.communicators[static_cast<size_t>(pacemaker.communicator)].name,
+                      .operations_per_step = pacemaker.operations_per_step});
+  }
+  return counts;
+}
+
 }  // namespace
 
 JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options) {
-  JobReport report;
+  return Judge(evidence, options).report;
+}
+
+Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
+  Judgement judgement;
+  JobReport& report = judgement.report;
   TraceAnalysis analysis;
   std::optional<TraceFrontier> frontier;
   RunPieces(options.executor, 2, [&](size_t piece) {
@@ -244,8 +288,11 @@ JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options)
                .places = &places},
               &report);
   if (!hangs.open_question.empty()) Abstain(std::move(hangs.open_question), &report);
+  judgement.why_not_judged = not_judged;
+  judgement.work = WorkOf(analysis);
+  judgement.step_counts = StepCountsOf(analysis);
   if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
-  return report;
+  return judgement;
 }
 
 }  // namespace lockstep

@@ -6,10 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
-#include "detector/collectives/collective_analysis.h"
-#include "detector/collectives/slow_verdict.h"
 #include "detector/counter_outliers.h"
 #include "detector/counters/counter_stream.h"
 #include "detector/counters/group_member.h"
@@ -34,24 +33,6 @@ namespace {
 
 constexpr int64_t kFreshNs = 5 * kNanosPerSecond;      // without a report for this long there is nothing to conclude
 constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
-constexpr int kTooManyUnusableBlocks = 8;
-constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
-
-CollectiveAnalysisOptions AnalysisOptions(const JobEngineOptions& options) {
-  CollectiveAnalysisOptions analysis;
-  analysis.search.min_own_time_ratio = options.min_own_time_ratio;
-  analysis.search.min_step_cost = options.min_step_cost;
-  analysis.slow.min_own_time_ratio = options.min_own_time_ratio;
-  analysis.slow.min_step_cost = options.min_step_cost;
-  analysis.slow.min_persistence = options.min_persistence;
-  analysis.slow.min_steps = options.min_steps;
-  analysis.slow.min_significance = options.min_significance;
-  analysis.slow.min_weak_share = options.min_weak_share;
-  analysis.slow.window_blocks = options.window_steps;
-  analysis.slow.min_span_seconds = static_cast<double>(options.min_persistence_ns) / kNanosPerSecond;
-  analysis.max_instances = options.max_open_instances_per_communicator;
-  return analysis;
-}
 
 }  // namespace
 
@@ -60,7 +41,6 @@ class JobEngine::State {
   explicit State(const JobEngineOptions& options)
       : options_(options),
         roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
-        analysis_(AnalysisOptions(options)),
         counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}),
         close_look_(options.min_step_cost) {}
 
@@ -75,18 +55,16 @@ class JobEngine::State {
   void BeginIncarnation();
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
   Conclusion ConcludeByRas(int64_t watermark_ns);
-  std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
-  bool IsExplained() const;
-  void Investigate(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion);
+  void Look(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion);
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
-  void Judge(int64_t watermark_ns, const std::vector<Verdict>& verdicts);
+  void Summarize(int64_t watermark_ns);
+  void SummarizeSteps();
 
   JobEngineOptions options_;
   Roster roster_;
   SizeInference sizes_;
-  CollectiveAnalysis analysis_;
   CounterStream counters_;
   EvidenceLog log_;
   EventJudge events_;
@@ -94,7 +72,6 @@ class JobEngine::State {
   RasMemory ras_;
   RasJudgement by_ras_;  // where records of operations do not tell
   HangSearch hang_search_;
-  std::vector<SlowRank> slow_;
   CounterOutliers outliers_;
   PlaceTable places_;
   NarrowedGroups narrowed_;
@@ -104,8 +81,7 @@ class JobEngine::State {
   int64_t watermark_ns_ = 0;
   uint64_t records_lost_ = 0;         // by agents
   uint64_t records_lost_before_ = 0;  // by recorders of earlier incarnations
-  uint64_t discarded_before_ = 0;
-  uint64_t records_before_ = 0;
+  uint64_t records_ = 0;
   uint64_t places_refused_ = 0;
   bool ended_ = false;
   JobState state_ = JobState::kUnknown;
@@ -114,15 +90,11 @@ class JobEngine::State {
 
 void JobEngine::State::BeginIncarnation() {
   for (const RankProcess& rank : roster_.ranks()) records_lost_before_ += rank.lost;
-  records_before_ += analysis_.records();
-  discarded_before_ += analysis_.discarded();
   roster_.Retire();
-  analysis_ = CollectiveAnalysis(AnalysisOptions(options_));
   sizes_.Clear();
   ras_.Clear();
   by_ras_ = {};
   hang_search_ = {};
-  slow_.clear();
   narrowed_.Clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
@@ -138,18 +110,15 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
   RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns);
   if (rank == nullptr) return;
   const int32_t slot = roster_.SlotOfRank(view.rank);
-  bool holes = report.dropped_records > 0 || view.operations_lost > lost_before;
-  if (holes) sizes_.NoteLoss();
+  if (report.dropped_records > 0 || view.operations_lost > lost_before) sizes_.NoteLoss();
   for (const CommunicatorView& communicator : view.communicators) {
     const int32_t size = sizes_.Observe(view.rank, communicator, report.received_ns, &roster_);
     rank->unsized = rank->unsized || (size == 0 && !communicator.freed);
-    holes = holes || (size == 0 && !communicator.operations.empty());
     const Roster::Place place = size > 0 ? roster_.Join(slot, communicator, size) : Roster::Place();
     if (place.member < 0) continue;
-    analysis_.Collect(place, communicator);
-    close_look_.ObserveTransfers(slot, place, communicator.transfers, report.received_ns);
+    records_ += communicator.operations.size();
+    close_look_.ObserveCommunicator(view.rank, slot, place, communicator, report.received_ns);
   }
-  analysis_.Finish(&roster_, slot, holes);
 }
 
 void JobEngine::State::Observe(const HostReport& report) {
@@ -167,7 +136,6 @@ void JobEngine::State::Observe(const HostReport& report) {
     log_.Add(report.host, event, report.received_ns);
     events_.Observe(report.host, event, report.received_ns);
   }
-  analysis_.Advance(roster_, report.received_ns);
   close_look_.Observe(report);
 }
 
@@ -188,8 +156,8 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   hang_search_ = {};
   const std::vector<DeadProcess> dead = FindDeadProcesses(roster_);
   std::vector<SilentHost> silent;
-  const double longest_step_seconds = analysis_.clock().LongestUsualStepSeconds();
-  if (StartedUp(roster_, analysis_.anchor_slot())) {
+  const double longest_step_seconds = close_look_.pace().LongestUsualSeconds();
+  if (StartedUp(roster_, /*anchor_slot=*/-1)) {
     const int64_t timeout_ns =
         HangTimeoutNs(roster_, longest_step_seconds,
                       {.floor_ns = options_.hang_floor_ns, .step_multiple = options_.hang_step_multiple});
@@ -200,7 +168,7 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
                             .log = &log_,
                             .watermark_ns = watermark_ns,
                             .longest_usual_step_seconds = longest_step_seconds,
-                            .step = analysis_.newest_step()};
+                            .step = close_look_.pace().steps() - 1};
   std::vector<Verdict> verdicts = BuildHangVerdicts(context, hang_search_.hangs, dead, silent);
   AddRasEvidence(roster_, ras_, watermark_ns, &verdicts);
   by_ras_ = {};
@@ -221,47 +189,23 @@ JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
   return conclusion;
 }
 
-std::vector<Verdict> JobEngine::State::FindSlowRanks(int64_t watermark_ns, bool hung) {
+// What only operations and transfers tell: who or what makes the steps of a moving job slow.
+void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion) {
   // While nothing moves, nothing is learnt about slowness: what held before holds on, and nothing is added.
-  const bool shaken =
-      hung || hang_search_.stuck_ranks > 0 || (last_hang_ns_ != 0 && watermark_ns - last_hang_ns_ < kAfterHangNs);
-  if (!shaken) slow_ = analysis_.slow_ranks().Find();
-  std::vector<Verdict> verdicts;
-  for (const SlowRank& slow : slow_) {
-    verdicts.push_back(BuildSlowVerdict(roster_, slow, watermark_ns));
-    const std::string& host = verdicts.back().culprits.front().host;
-    for (Evidence& evidence : log_.About(host, watermark_ns)) verdicts.back().evidence.push_back(std::move(evidence));
-  }
-  return verdicts;
-}
-
-bool JobEngine::State::IsExplained() const {
-  if (state_ == JobState::kHung) return true;  // progress tells
-  const int32_t anchor = analysis_.anchor_slot();
-  const bool all_compared =
-      anchor >= 0 && roster_.communicators()[static_cast<size_t>(anchor)].members.size() >= roster_.ranks().size();
-  return all_compared && (state_ == JobState::kHealthy || !slow_.empty());
-}
-
-// What only all operations and transfers tell: jobs without one communicator over all ranks, links, structure.
-void JobEngine::State::Investigate(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion) {
-  const StepClock& clock = analysis_.clock();
-  const JobView job = {.explained = IsExplained(),
-                       .irregular = state_ == JobState::kIrregular,
-                       .culprit_known = state_ == JobState::kHung || !slow_.empty(),
-                       .median_step_seconds = clock.MedianStepSeconds(),
-                       .recent_step_seconds = clock.RecentMedianStepSeconds(),
-                       .operations_per_step = clock.anchors_per_step()};
-  Wishes wishes = close_look_.Advance(roster_, watermark_ns, job);
+  const bool standing_still =
+      hang_search_.stuck_ranks > 0 || (last_hang_ns_ != 0 && watermark_ns - last_hang_ns_ < kAfterHangNs);
+  Wishes wishes = close_look_.Advance(roster_, watermark_ns, standing_still);
   conclusion->requests = std::move(wishes.pulls);
   conclusion->watches = std::move(wishes.watches);
-  std::vector<Verdict> close = close_look_.verdicts();
-  narrowed_.Apply(signs, {.begin_ms = 0, .end_ms = watermark_ns / kNanosPerMilli}, &close);
-  MergeVerdicts(close, &conclusion->verdicts);
-  if (state_ != JobState::kHung && state_ != JobState::kSlow && close_look_.accuses()) {
-    state_ = JobState::kSlow;
-    note_ = absl::StrFormat("Steps take %s: see the verdicts.", Duration(job.recent_step_seconds));
+  std::vector<Verdict> found = close_look_.verdicts();
+  for (Verdict& verdict : found) {
+    if (verdict.culprits.empty()) continue;
+    for (Evidence& evidence : log_.About(verdict.culprits.front().host, watermark_ns)) {
+      verdict.evidence.push_back(std::move(evidence));
+    }
   }
+  narrowed_.Apply(signs, {.begin_ms = 0, .end_ms = watermark_ns / kNanosPerMilli}, &found);
+  MergeVerdicts(found, &conclusion->verdicts);
 }
 
 // What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence.
@@ -303,11 +247,36 @@ void JobEngine::State::Stamp(int64_t watermark_ns, std::vector<Verdict>* verdict
   first_seen_ns_ = std::move(first_seen_ns);
 }
 
-void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& verdicts) {
-  const StepClock& clock = analysis_.clock();
-  const bool hung = last_hang_ns_ == watermark_ns && hang_search_.stuck_ranks > 0;
-  const double median = clock.MedianStepSeconds();
-  if (hung || (last_hang_ns_ == watermark_ns && !verdicts.empty() && hang_search_.longest_wait_ns > 0)) {
+// What holds of the steps of a job that moves.
+void JobEngine::State::SummarizeSteps() {
+  const StepPace& pace = close_look_.pace();
+  const PaceSentinel& sentinel = close_look_.sentinel();
+  const std::string recent = Duration(pace.RecentSeconds());
+  if (close_look_.accuses()) {
+    state_ = JobState::kSlow;
+    note_ = absl::StrCat("Steps take ", recent, ": see the verdicts.");
+  } else if (sentinel.slower()) {
+    state_ = JobState::kSlow;
+    note_ = absl::StrFormat("Steps take %s, usually %s; %s", recent, Duration(sentinel.usual_seconds()),
+                            close_look_.verdicts().empty() ? "why is not known." : "see the verdicts.");
+  } else if (!close_look_.judged()) {
+    state_ = JobState::kUnknown;
+    note_ = Sentences({pace.steps() == 0 ? "No steps seen yet." : absl::StrCat("Steps take ", recent, "."),
+                       close_look_.why_not_judged(), by_ras_.why_none, sizes_.why_unknown()});
+  } else if (close_look_.irregular()) {
+    state_ = JobState::kIrregular;
+    note_ = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.",
+                            Duration(pace.MedianSeconds()), Duration(pace.LongestUsualSeconds()));
+  } else {
+    state_ = JobState::kHealthy;
+    note_ = absl::StrFormat("Steps take %s (median).", Duration(pace.MedianSeconds()));
+  }
+}
+
+void JobEngine::State::Summarize(int64_t watermark_ns) {
+  const bool hangs =
+      last_hang_ns_ == watermark_ns && (hang_search_.stuck_ranks > 0 || hang_search_.longest_wait_ns > 0);
+  if (hangs) {
     state_ = JobState::kHung;
     note_ = absl::StrFormat("%d ranks are stuck inside collectives, the longest for %s.", hang_search_.stuck_ranks,
                             Duration(static_cast<double>(hang_search_.longest_wait_ns) / kNanosPerSecond));
@@ -323,22 +292,8 @@ void JobEngine::State::Judge(int64_t watermark_ns, const std::vector<Verdict>& v
     state_ = JobState::kIrregular;
     note_ = absl::StrFormat("Pause: every rank has been outside collectives for at least %s.",
                             Duration(static_cast<double>(hang_search_.shortest_idle_ns) / kNanosPerSecond));
-  } else if (!slow_.empty()) {
-    state_ = JobState::kSlow;
-    note_ = absl::StrFormat("%d slow %s.", slow_.size(), slow_.size() == 1 ? "rank" : "ranks");
-  } else if (median <= 0) {
-    state_ = JobState::kUnknown;
-    note_ = Sentences({"No steps seen yet.", by_ras_.why_none, sizes_.why_unknown()});
-  } else if (analysis_.unusable_blocks() >= kTooManyUnusableBlocks) {
-    state_ = JobState::kUnknown;
-    note_ = "Steps go on, but operation records or times are missing: slow ranks cannot be found.";
-  } else if (clock.LongestUsualStepSeconds() > kIrregularSpread * median) {
-    state_ = JobState::kIrregular;
-    note_ = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.", Duration(median),
-                            Duration(clock.LongestUsualStepSeconds()));
   } else {
-    state_ = JobState::kHealthy;
-    note_ = absl::StrFormat("Steps take %s (median).", Duration(median));
+    SummarizeSteps();
   }
 }
 
@@ -349,7 +304,6 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   if (ended_) {
     state_ = JobState::kEnded;
     note_ = "All ranks have ended.";
-    slow_.clear();
     first_seen_ns_.clear();
     conclusion.can_conclude = true;
     return conclusion;
@@ -363,15 +317,13 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   }
   sizes_.Infer(roster_, watermark_ns);
   conclusion.verdicts = FindHangs(watermark_ns);
-  const bool hung = !conclusion.verdicts.empty();
-  if (hung) last_hang_ns_ = watermark_ns;
-  for (Verdict& verdict : FindSlowRanks(watermark_ns, hung)) conclusion.verdicts.push_back(std::move(verdict));
+  if (!conclusion.verdicts.empty()) last_hang_ns_ = watermark_ns;
   const std::vector<HardwareFinding> findings = events_.Findings(watermark_ns);
+  outliers_.Find(counters_, roster_, places_, watermark_ns);
+  Look(watermark_ns, outliers_.NetworkSigns(findings), &conclusion);
+  Summarize(watermark_ns);
   for (Verdict& verdict : conclusion.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
-  Judge(watermark_ns, conclusion.verdicts);
-  outliers_.Find(counters_, roster_, places_, watermark_ns);
-  Investigate(watermark_ns, outliers_.NetworkSigns(findings), &conclusion);
   outliers_.AddTo(&conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
@@ -379,21 +331,20 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
 
 JobSummary JobEngine::State::Summary() const {
   JobSummary summary;
-  const StepClock& clock = analysis_.clock();
+  const StepPace& pace = close_look_.pace();
   summary.state = state_;
   summary.note = note_;
-  summary.steps = clock.steps();
-  summary.step_seconds_median = clock.MedianStepSeconds();
-  const double recent = clock.RecentStepSeconds();
+  summary.steps = pace.steps();
+  summary.step_seconds_median = pace.MedianSeconds();
   const bool moving = state_ != JobState::kHung && state_ != JobState::kEnded && !hang_search_.all_outside;
-  summary.steps_per_second = moving && recent > 0 ? 1 / recent : 0;
+  summary.steps_per_second = moving ? pace.StepsPerSecond() : 0;
   summary.world_size = roster_.world_size();
-  summary.records_observed = records_before_ + analysis_.records();
+  summary.records_observed = records_;
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
-  summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
-                              counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused() +
-                              sizes_.refused() + close_look_.discarded() + places_refused_;
+  summary.records_discarded = roster_.refused() + counters_.refused() + counters_.not_usable() + log_.dropped() +
+                              events_.refused() + ras_.refused() + sizes_.refused() + close_look_.discarded() +
+                              places_refused_;
   return summary;
 }
 
@@ -418,13 +369,13 @@ std::vector<RankSummary> JobEngine::State::Ranks() const {
       rank.finished += member.finished;
     }
   }
-  if (!analysis_.slow_ranks().blocks().empty()) {
-    const BlockSummary& block = analysis_.slow_ranks().blocks().back();
-    for (size_t i = 0; i < block.rank_slots.size(); ++i) {
-      RankSummary& rank = ranks[static_cast<size_t>(block.rank_slots[i])];
-      rank.own_seconds_per_step = block.own_seconds[i];
-      rank.wait_seconds_per_step = std::max(0.0, block.step_seconds - block.own_seconds[i]);
-    }
+  const double step_seconds = close_look_.pace().RecentSeconds();
+  for (const RankWork& work : close_look_.work()) {
+    const int32_t slot = roster_.SlotOfRank(work.rank);
+    if (slot < 0) continue;
+    RankSummary& rank = ranks[static_cast<size_t>(slot)];
+    rank.own_seconds_per_step = work.own_seconds;
+    rank.wait_seconds_per_step = std::max(0.0, step_seconds - work.own_seconds);
   }
   std::sort(ranks.begin(), ranks.end(), [](const RankSummary& a, const RankSummary& b) { return a.rank < b.rank; });
   return ranks;

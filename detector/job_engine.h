@@ -1,5 +1,7 @@
 // The detector of one job: reports in, verdicts out.
 //
+// Progress counters tell who hangs, at once. What makes a moving job slow or irregular is told by looks: windows of
+// operations that agents still hold, pulled and judged by the code that judges files (investigation/close_look.h).
 // A pure function of the sequence of Observe and Evaluate calls: no clock, thread, I/O, global or random choice, so
 // that a replayed capture gives the same verdicts byte for byte. One engine belongs to one shard; not thread-safe.
 // Memory is bounded by JobEngineOptions, whatever is observed; what was thrown away is counted in JobSummary.
@@ -19,15 +21,7 @@
 namespace lockstep {
 
 struct JobEngineOptions {
-  // Slow rank: an accusation needs effect, persistence and impact.
-  double min_own_time_ratio = 1.10;            // own time of the suspect / median own time of its peers
-  double min_step_cost = 0.03;                 // share of the step time that healing it would give back
-  double min_persistence = 0.80;               // share of the recent steps in which the walk ended at the suspect
-  int min_steps = 12;                          // recent steps that must have been seen
-  int window_steps = 40;                       // recent steps that are looked at, at most
-  int64_t min_persistence_ns = 2'000'000'000;  // the recent steps must span this long
-  double min_significance = 6.0;               // standard errors from its peers, at 8,192 ranks; fewer need less
-  double min_weak_share = 0.5;                 // of the effect that the weakest quarter of the steps must show
+  double min_step_cost = 0.03;  // share of the step time that healing an accused rank or link would give back
 
   // Hang: stuck for max(floor, multiple x the job's own longest usual step).
   int64_t hang_floor_ns = 4'000'000'000;
@@ -40,7 +34,6 @@ struct JobEngineOptions {
   // Limits.
   int max_ranks = 100'000;
   int max_communicators = 400'000;
-  int max_open_instances_per_communicator = 512;  // operations still waiting for members' records
   int max_series = 1'000'000;
 };
 

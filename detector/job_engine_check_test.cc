@@ -21,34 +21,6 @@ constexpr uint64_t kSeeds = 3;
 constexpr uint64_t kSeeds = 10;
 #endif
 
-// Healthy runs in which somebody was accused.
-uint64_t FalseAlarms(const JobEngineOptions& engine) {
-  uint64_t runs = 0;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const PlayedJob run = Play({.job = {.noise = UglyNoise(), .seed = seed}, .seconds = 90, .engine = engine});
-    runs += run.causes.empty() ? 0 : 1;
-  }
-  return runs;
-}
-
-TEST(JobEngineCheckTest, WithoutItsStatisticsItAccusesTheInnocent) {
-  EXPECT_EQ(FalseAlarms({}), 0u);
-  JobEngineOptions trusting;
-  trusting.min_persistence = 0;
-  trusting.min_significance = 0;
-  trusting.min_weak_share = 0;
-  trusting.min_steps = 1;
-  trusting.min_persistence_ns = 0;
-  EXPECT_GE(FalseAlarms(trusting) * 10, kSeeds * 8);
-}
-
-TEST(JobEngineCheckTest, SignificanceAloneIsNeeded) {
-  JobEngineOptions engine;
-  engine.min_significance = 0;
-  engine.min_weak_share = 0;
-  EXPECT_GE(FalseAlarms(engine) * 2, kSeeds);
-}
-
 // Gives the durations of each operation to its members at random: who came last can no longer be told.
 void ShuffleDurations(Random* random, HostReport* report) {
   std::map<std::pair<CommunicatorId, uint64_t>, std::vector<Operation*>> operations;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "detector/job_engine.h"
+#include "detector/testing/engine_driver.h"
 #include "detector/testing/job_generator.h"
 #include "gtest/gtest.h"
 
@@ -27,7 +28,7 @@ void HandOver(CommunicatorView* pair) {
 Outcome PlayUnsized(const JobGeneratorOptions& options, double seconds, int32_t unheard = -1,
                     bool pairs_handed_over = false) {
   JobGenerator generator(options);
-  JobEngine engine({});
+  EngineDriver driver({});
   Outcome outcome;
   while (generator.NowSeconds() < seconds) {
     for (HostReport report : generator.NextReports()) {
@@ -38,13 +39,14 @@ Outcome PlayUnsized(const JobGeneratorOptions& options, double seconds, int32_t 
           communicator.size = 0;
         }
       }
-      engine.Observe(report);
+      driver.Record(report);
+      driver.Deliver(report);
     }
-    for (const Verdict& verdict : engine.Evaluate(generator.NowNanos()).verdicts) {
+    for (const Verdict& verdict : driver.Evaluate(generator.NowNanos()).verdicts) {
       outcome.causes.insert(CauseKey(verdict));
     }
   }
-  outcome.summary = engine.summary();
+  outcome.summary = driver.engine().summary();
   return outcome;
 }
 
@@ -71,7 +73,8 @@ TEST(JobEngineSizesTest, WithARankUnheardNobodyIsJudgedAndTheReasonIsSaid) {
 TEST(JobEngineSizesTest, WhoMayWaitWhereNobodySeesItIsNoCulprit) {
   // Rank 3 waits in its pair for rank 2, and is late in the world because of that.
   const JobGeneratorOptions options{.slow = {{2, 30, 60, 1.5}}, .standstills = {{2, 70, kForever}}};
-  const Outcome outcome = PlayUnsized(options, 100, -1, /*pairs_handed_over=*/true);
+  // No step is known, so that 30 s pass before anybody counts as stuck.
+  const Outcome outcome = PlayUnsized(options, 110, -1, /*pairs_handed_over=*/true);
   EXPECT_TRUE(outcome.causes.empty()) << *outcome.causes.begin();
   EXPECT_TRUE(absl::StrContains(outcome.summary.note, "stuck inside collectives")) << outcome.summary.note;
 }

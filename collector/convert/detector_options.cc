@@ -24,14 +24,7 @@ absl::Status Between(absl::string_view name, T value, T least, T most) {
 }
 
 absl::Status CheckThresholds(const wire::DetectorOptions& options) {
-  RETURN_IF_ERROR(Between("min_own_time_ratio", options.min_own_time_ratio(), 1.0, kMaxMultiple));
   RETURN_IF_ERROR(Between("min_step_cost", options.min_step_cost(), 0.0, 1.0));
-  RETURN_IF_ERROR(Between("min_persistence", options.min_persistence(), 0.0, 1.0));
-  RETURN_IF_ERROR(Between("min_steps", options.min_steps(), 1, kMaxCount));
-  RETURN_IF_ERROR(Between("window_steps", options.window_steps(), 1, kMaxCount));
-  RETURN_IF_ERROR(Between<int64_t>("min_persistence_ns", options.min_persistence_ns(), 0, kMaxNanos));
-  RETURN_IF_ERROR(Between("min_significance", options.min_significance(), 0.0, kMaxMultiple));
-  RETURN_IF_ERROR(Between("min_weak_share", options.min_weak_share(), 0.0, 1.0));
   RETURN_IF_ERROR(Between<int64_t>("hang_floor_ns", options.hang_floor_ns(), 0, kMaxNanos));
   RETURN_IF_ERROR(Between("hang_step_multiple", options.hang_step_multiple(), 1.0, kMaxMultiple));
   RETURN_IF_ERROR(Between<int64_t>("host_silent_ns", options.host_silent_ns(), 0, kMaxNanos));
@@ -41,8 +34,6 @@ absl::Status CheckThresholds(const wire::DetectorOptions& options) {
 absl::Status CheckLimits(const wire::DetectorOptions& options) {
   RETURN_IF_ERROR(Between("max_ranks", options.max_ranks(), 1, kMaxCount));
   RETURN_IF_ERROR(Between("max_communicators", options.max_communicators(), 1, kMaxCount));
-  RETURN_IF_ERROR(
-      Between("max_open_instances_per_communicator", options.max_open_instances_per_communicator(), 1, kMaxCount));
   return Between("max_series", options.max_series(), 1, kMaxCount);
 }
 
@@ -50,21 +41,13 @@ absl::Status CheckLimits(const wire::DetectorOptions& options) {
 
 wire::DetectorOptions ToWire(const JobEngineOptions& options) {
   wire::DetectorOptions message;
-  message.set_min_own_time_ratio(options.min_own_time_ratio);
   message.set_min_step_cost(options.min_step_cost);
-  message.set_min_persistence(options.min_persistence);
-  message.set_min_steps(options.min_steps);
-  message.set_window_steps(options.window_steps);
-  message.set_min_persistence_ns(options.min_persistence_ns);
-  message.set_min_significance(options.min_significance);
-  message.set_min_weak_share(options.min_weak_share);
   message.set_hang_floor_ns(options.hang_floor_ns);
   message.set_hang_step_multiple(options.hang_step_multiple);
   message.set_host_silent_ns(options.host_silent_ns);
   message.set_min_peer_hosts(options.min_peer_hosts);
   message.set_max_ranks(options.max_ranks);
   message.set_max_communicators(options.max_communicators);
-  message.set_max_open_instances_per_communicator(options.max_open_instances_per_communicator);
   message.set_max_series(options.max_series);
   return message;
 }
@@ -73,21 +56,13 @@ absl::StatusOr<JobEngineOptions> FromWire(const wire::DetectorOptions& options) 
   RETURN_IF_ERROR(CheckThresholds(options));
   RETURN_IF_ERROR(CheckLimits(options));
   JobEngineOptions engine;
-  engine.min_own_time_ratio = options.min_own_time_ratio();
   engine.min_step_cost = options.min_step_cost();
-  engine.min_persistence = options.min_persistence();
-  engine.min_steps = options.min_steps();
-  engine.window_steps = options.window_steps();
-  engine.min_persistence_ns = options.min_persistence_ns();
-  engine.min_significance = options.min_significance();
-  engine.min_weak_share = options.min_weak_share();
   engine.hang_floor_ns = options.hang_floor_ns();
   engine.hang_step_multiple = options.hang_step_multiple();
   engine.host_silent_ns = options.host_silent_ns();
   engine.min_peer_hosts = options.min_peer_hosts();
   engine.max_ranks = options.max_ranks();
   engine.max_communicators = options.max_communicators();
-  engine.max_open_instances_per_communicator = options.max_open_instances_per_communicator();
   engine.max_series = options.max_series();
   return engine;
 }

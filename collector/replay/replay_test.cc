@@ -80,7 +80,7 @@ TEST_F(ReplayTest, AResetMayGoBackInTimeAndNothingElse) {
 
 TEST_F(ReplayTest, AResetWithImpossibleOptionsIsRefused) {
   wire::CaptureEntry reset = Reset(1);
-  reset.mutable_reset()->mutable_options()->set_window_steps(-1);
+  reset.mutable_reset()->mutable_options()->set_max_ranks(-1);
   EXPECT_THAT(replayer_.Feed(reset), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("detector option")));
 }
 

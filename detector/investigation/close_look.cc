@@ -4,17 +4,49 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "detector/investigation/process_use.h"
+#include "detector/investigation/transfer_verdict.h"
 #include "detector/wording.h"
 
 namespace lockstep {
 namespace {
 
+constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
+
+// What a look sees: enough steps to know a rank's own past besides the four that an accusation takes, and more where
+// they cost a host little.
+constexpr double kLeastSteps = 16;
+constexpr double kMostSteps = 64;
+constexpr double kBytesPerHost = 100'000;
+// Where nothing is known of steps, all that there was since the job moves, up to so much.
+constexpr int64_t kMostUnknownNs = 900 * kNanosPerSecond;
+// Reports are a tick apart: what finished since the last one comes with the next.
+constexpr int64_t kReportNs = kNanosPerSecond;
+
 bool Accuses(const Verdict& verdict) {
   return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
 }
 
+std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
+  std::vector<FollowedCalls> calls;
+  for (const StepCount& count : counts) {
+    FollowedCalls call = {.rank = count.rank, .operations_per_step = count.operations_per_step};
+    if (absl::SimpleAtoi(count.communicator, &call.communicator)) calls.push_back(call);
+  }
+  return calls;
+}
+
 }  // namespace
+
+void CloseLook::ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place,
+                                    const CommunicatorView& view, int64_t received_ns) {
+  watch_.Observe(rank_slot, place, view.transfers, received_ns);
+  if (moving_since_ns_ == 0 && view.finished > 0) moving_since_ns_ = received_ns;
+  pace_.Observe(rank, view, received_ns);
+}
 
 void CloseLook::Observe(const HostReport& report) {
   investigation_.Observe(report);
@@ -23,17 +55,60 @@ void CloseLook::Observe(const HostReport& report) {
 
 bool CloseLook::accuses() const { return std::any_of(told_.begin(), told_.end(), Accuses); }
 
-WatchNeed CloseLook::NeedOf(const JobView& job, bool wanted) const {
+bool CloseLook::irregular() const { return pace_.LongestUsualSeconds() > kIrregularSpread * pace_.MedianSeconds(); }
+
+void CloseLook::TakePace(int64_t watermark_ns) {
+  bool changed = false;
+  for (const double seconds : pace_.TakeNew()) changed = sentinel_.Observe(seconds) || changed;
+  sentinel_.Advance(watermark_ns, findings_.explains());
+  if (changed) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
+}
+
+int64_t CloseLook::WindowNs(const Roster& roster, int64_t watermark_ns) const {
+  const double step_seconds = pace_.RecentSeconds();
+  if (step_seconds <= 0) return std::min(watermark_ns - moving_since_ns_ + kReportNs, kMostUnknownNs);
+  const double bytes_per_step = OperationsPerSecond(roster, {}) * step_seconds * InvestigationOptions().operation_bytes;
+  const double affordable = kBytesPerHost * static_cast<double>(roster.hosts().size()) / std::max(bytes_per_step, 1.0);
+  const double steps = std::clamp(affordable, kLeastSteps, kMostSteps);
+  return static_cast<int64_t>(steps * step_seconds * kNanosPerSecond) + kReportNs;
+}
+
+void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns) {
+  Judgement& judgement = look.judgement;
+  const bool paced_before = pace_.follows();
+  pace_.Follow(CallsOf(judgement.step_counts));
+  const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
+  schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
+  judged_ = judgement.why_not_judged.empty();
+  why_not_judged_ = std::move(judgement.why_not_judged);
+  if (!paced_before && pace_.follows()) schedule_.NoteEvent(watermark_ns, step_seconds);
+  if (!judged_) return;
+  work_ = std::move(judgement.work);
+  std::vector<Verdict> causes = CausesOfLook(judgement.report);
+  for (Verdict& cause : causes) {
+    const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
+    AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);
+  }
+  const LookResult result = {.verdicts = std::move(causes),
+                             .steps = judgement.report.steps,
+                             .step_seconds = judgement.report.step_seconds_median,
+                             .watermark_ns = watermark_ns,
+                             .newest_step = pace_.steps(),
+                             .still_slower = sentinel_.slower()};
+  if (findings_.Take(result)) schedule_.NoteEvent(watermark_ns, step_seconds);
+}
+
+WatchNeed CloseLook::NeedOfWatch() const {
   WatchNeed need;
-  const std::vector<Verdict>& found = investigation_.candidates();
+  const std::vector<Verdict> found = findings_.Candidates();
   const bool leaves_network = std::none_of(found.begin(), found.end(), [](const Verdict& verdict) {
     return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kSoftware;
   });
-  need.wanted = wanted && leaves_network && investigation_.looked() && (level_.slower() || job.irregular);
+  need.wanted = leaves_network && judged_ && (sentinel_.slower() || irregular());
   if (!need.wanted) return need;
-  const std::string why = level_.slower() ? absl::StrCat("Steps take ", Duration(job.recent_step_seconds), ", usually ",
-                                                         Duration(level_.usual_seconds()))
-                                          : "Step times vary";
+  const std::string why = sentinel_.slower() ? absl::StrCat("Steps take ", Duration(sentinel_.level_seconds()),
+                                                            ", usually ", Duration(sentinel_.usual_seconds()))
+                                             : "Step times vary";
   const bool points_there = std::any_of(found.begin(), found.end(),
                                         [](const Verdict& verdict) { return verdict.scope == VerdictScope::kNetwork; });
   need.reason = absl::StrCat(
@@ -48,30 +123,49 @@ WatchNeed CloseLook::NeedOf(const JobView& job, bool wanted) const {
   return need;
 }
 
-Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, const JobView& job) {
-  if (job.recent_step_seconds > 0 && !job.culprit_known) {
-    level_.Observe(watermark_ns, job.recent_step_seconds, job.operations_per_step, accuses());
-  }
-  const bool wanted = !job.explained || (!job.culprit_known && level_.slower());
+void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
+  told_ = findings_.Told();
+  const double step_seconds = pace_.RecentSeconds();
+  for (Verdict& verdict : told_) verdict.last_seen_ns = watermark_ns;
+  if (!sentinel_.slower() && !irregular()) watch_.Forget();
+  if (!watch_.result().has_value()) return;
+  const StepImpact impact = {.step_seconds = step_seconds, .lost_seconds = sentinel_.lost_seconds()};
+  std::vector<Verdict> of_transfers = TransferVerdicts(roster, *watch_.result(), impact);
+  for (Verdict& verdict : of_transfers) verdict.last_seen_ns = watermark_ns;
+  MergeTransferVerdicts(*watch_.result(), std::move(of_transfers), min_cost_, &told_);
+}
+
+Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool standing_still) {
   Wishes wishes;
-  wishes.pulls = investigation_.Advance(roster, watermark_ns, wanted, job.median_step_seconds);
-  wishes.watches = watch_.Advance(roster, watermark_ns, NeedOf(job, wanted));
-  if (!wanted) watch_.Forget();
-  told_ = investigation_.verdicts();
-  if (watch_.result().has_value()) {
-    const StepImpact impact = {.step_seconds = job.recent_step_seconds, .lost_seconds = level_.lost_seconds()};
-    std::vector<Verdict> of_transfers = TransferVerdicts(roster, *watch_.result(), impact);
-    for (Verdict& verdict : of_transfers) verdict.last_seen_ns = watermark_ns;
-    MergeTransferVerdicts(*watch_.result(), std::move(of_transfers), min_cost_, &told_);
+  if (moving_since_ns_ == 0) return wishes;
+  schedule_.Begin(watermark_ns);
+  if (stood_still_ && !standing_still) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
+  stood_still_ = standing_still;
+  TakePace(watermark_ns);
+  wishes.pulls = investigation_.Advance(roster, watermark_ns);
+  if (std::optional<LookedAt> look = investigation_.Take()) {
+    TakeLook(roster, *std::move(look), watermark_ns);
   }
+  if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
+    wishes.pulls = investigation_.Begin(roster, watermark_ns, WindowNs(roster, watermark_ns));
+  }
+  wishes.watches = watch_.Advance(roster, watermark_ns, standing_still ? WatchNeed() : NeedOfWatch());
+  Tell(roster, watermark_ns);
   return wishes;
 }
 
 void CloseLook::Clear() {
-  level_.Clear();
+  pace_.Clear();
+  sentinel_.Clear();
+  schedule_.Clear();
   investigation_.Clear();
+  findings_.Clear();
   watch_.Clear();
   told_.clear();
+  work_.clear();
+  why_not_judged_.clear();
+  judged_ = stood_still_ = false;
+  moving_since_ns_ = 0;
 }
 
 }  // namespace lockstep

@@ -1,9 +1,11 @@
-// All that is done about a job that its reports alone do not explain: whether it became slower than usual, operations
-// asked for (investigation.h), transfers watched (transfer_watch.h), and what these say together.
+// All that is done about a running job besides hangs and counters: a sentinel over its steps, looks at its operations,
+// transfers watched for a while, and what these say together.
 //
-// Transfers are watched when a round over the operations found the network or nothing, while steps are longer than
-// usual or irregular: then time is lost in transfers, or nobody knows where. Pure; not thread-safe. Bounded by its
-// parts.
+// The sentinel (sentinel/pace_sentinel.h) accuses nobody: it says that steps take longer than they did. Looks
+// (investigation.h) come when it does, when something was found or lost for the first time, and now and then without a
+// reason (look_schedule.h), so that a fault from the first step on is found. Each is judged like a file; what two of
+// them find holds (standing_findings.h). Transfers are watched (transfer_watch.h) when a look found the network or
+// nothing, while steps are longer than usual or irregular. Pure; not thread-safe. Bounded by its parts.
 
 #ifndef LOCKSTEP_DETECTOR_INVESTIGATION_CLOSE_LOOK_H_
 #define LOCKSTEP_DETECTOR_INVESTIGATION_CLOSE_LOOK_H_
@@ -14,23 +16,15 @@
 
 #include "detector/input.h"
 #include "detector/investigation/investigation.h"
-#include "detector/investigation/step_level.h"
-#include "detector/investigation/transfer_verdict.h"
+#include "detector/investigation/look_schedule.h"
+#include "detector/investigation/standing_findings.h"
 #include "detector/investigation/transfer_watch.h"
 #include "detector/roster.h"
+#include "detector/sentinel/pace_sentinel.h"
+#include "detector/sentinel/step_pace.h"
 #include "detector/verdict.h"
 
 namespace lockstep {
-
-// What the engine knows when it asks for a close look.
-struct JobView {
-  bool explained = false;            // reports suffice, unless steps became slower
-  bool irregular = false;            // step times vary
-  bool culprit_known = false;        // hung, or slow ranks are named: then slower steps need no other cause
-  double median_step_seconds = 0;    // 0 = unknown
-  double recent_step_seconds = 0;    // of the newest steps; 0 = unknown
-  uint64_t operations_per_step = 0;  // as counted for these times
-};
 
 struct Wishes {
   std::vector<PullRequest> pulls;
@@ -42,33 +36,53 @@ class CloseLook {
   explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
 
   // One communicator of a rank of a report.
-  void ObserveTransfers(int32_t rank_slot, const Roster::Place& place, const std::vector<TransferWaits>& transfers,
-                        int64_t received_ns) {
-    watch_.Observe(rank_slot, place, transfers, received_ns);
-  }
+  void ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place, const CommunicatorView& view,
+                           int64_t received_ns);
   // The answers of a report.
   void Observe(const HostReport& report);
 
-  // After everything up to `watermark_ns` was observed.
-  Wishes Advance(const Roster& roster, int64_t watermark_ns, const JobView& job);
+  // After everything up to `watermark_ns` was observed. `standing_still` = the job hangs: nothing is to be learnt about
+  // its steps until it goes on.
+  Wishes Advance(const Roster& roster, int64_t watermark_ns, bool standing_still);
 
   // What holds now.
   const std::vector<Verdict>& verdicts() const { return told_; }
   bool accuses() const;  // a machine or the network
-  bool slower() const { return level_.slower(); }
-  uint64_t discarded() const { return investigation_.discarded() + watch_.discarded(); }
+
+  const StepPace& pace() const { return pace_; }
+  const PaceSentinel& sentinel() const { return sentinel_; }
+  bool irregular() const;  // step times vary much
+  // Whether the newest look that ended could judge; if not, why, one sentence ("" = no look has ended yet).
+  bool judged() const { return judged_; }
+  const std::string& why_not_judged() const { return why_not_judged_; }
+  const std::vector<RankWork>& work() const { return work_; }  // of the newest look that could judge, by rank
+
+  uint64_t looks() const { return investigation_.rounds(); }
+  uint64_t discarded() const { return investigation_.discarded() + watch_.discarded() + findings_.refused(); }
 
   // A new incarnation of the job.
   void Clear();
 
  private:
-  WatchNeed NeedOf(const JobView& job, bool wanted) const;
+  void TakePace(int64_t watermark_ns);
+  int64_t WindowNs(const Roster& roster, int64_t watermark_ns) const;
+  void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
+  WatchNeed NeedOfWatch() const;
+  void Tell(const Roster& roster, int64_t watermark_ns);
 
   const double min_cost_;
-  StepLevel level_;
+  StepPace pace_;
+  PaceSentinel sentinel_;
+  LookSchedule schedule_;
   Investigation investigation_;
+  StandingFindings findings_;
   TransferWatch watch_;
   std::vector<Verdict> told_;
+  std::vector<RankWork> work_;
+  std::string why_not_judged_;
+  bool judged_ = false;
+  bool stood_still_ = false;
+  int64_t moving_since_ns_ = 0;  // receive time of the first report with a finished operation; 0 = none yet
 };
 
 }  // namespace lockstep

@@ -26,9 +26,10 @@ using ::testing::SizeIs;
 constexpr int64_t kSecond = kNanosPerSecond;
 constexpr int64_t kMs = kNanosPerMilli;
 constexpr int32_t kRanks = 4;
+constexpr CommunicatorId kWorld = 77;
 
-// A ring over four hosts, whose transfers, when `slow`, take 60 ms longer on the way from rank 2 to rank 3. Everybody
-// leaves the AllReduce later alike, so that operations do not tell.
+// A ring over four hosts. When `slow`, the transfers from rank 2 to rank 3 take 60 ms longer: everybody leaves the
+// AllReduce later alike, so that operations do not tell.
 class Fleet {
  public:
   Fleet() {
@@ -39,14 +40,20 @@ class Fleet {
       view.process_start_ticks = 5;
       view.can_watch_transfers = true;
       roster_.Update(roster_.TouchHost(absl::StrCat("node-", rank), kSecond), view, kSecond, 0);
-      roster_.Join(rank, {.id = 77, .name = "dp", .size = kRanks, .communicator_rank = rank});
+      roster_.Join(rank, {.id = kWorld, .name = "dp", .size = kRanks, .communicator_rank = rank});
     }
   }
 
   // Half a second: the reports, then what the close look makes of it.
-  void Tick(bool slow, const JobView& known = {.explained = true}) {
+  void Tick(bool slow, bool standing_still) {
+    const int64_t begin_ns = now_ns_;
     now_ns_ += kSecond / 2;
-    steps_ += slow ? 3 : 5;
+    std::vector<Operation> finished;
+    for (; !standing_still && step_end_ns_ + StepNs(slow) <= now_ns_; ++steps_) {
+      step_end_ns_ += StepNs(slow);
+      finished.push_back(StepOf(steps_ + 1, step_end_ns_, slow));
+    }
+    held_.insert(held_.end(), finished.begin(), finished.end());
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       HostReport report;
       report.host = absl::StrCat("node-", rank);
@@ -55,30 +62,17 @@ class Fleet {
         if (pull.host == report.host) report.answers.push_back(Answer(pull, rank));
       }
       look_.Observe(report);
-      waited_ns_[rank] += static_cast<uint64_t>((slow && rank == 2 ? 3 * 64 : 5 * 4) * kMs);
-      const uint64_t chunks = 1000 + 16 * static_cast<uint64_t>(steps_);
-      if (now_ns_ < watched_until_ns_) {
-        const TransferWaits sent = {.peer = (rank + 1) % kRanks,
-                                    .is_send = true,
-                                    .steps = chunks,
-                                    .bytes = 0,
-                                    .waits_ns = {0, 0, waited_ns_[rank]}};
-        const TransferWaits received = {.peer = (rank + kRanks - 1) % kRanks, .steps = chunks};
-        look_.ObserveTransfers(rank, {0, rank}, {sent, received}, now_ns_);
-      }
+      look_.ObserveCommunicator(rank, rank, {0, rank}, View(rank, finished, slow, begin_ns), now_ns_);
     }
-    JobView job = known;
-    job.median_step_seconds = job.recent_step_seconds = slow ? 0.16 : 0.1;
-    job.operations_per_step = 1;
-    wishes_ = look_.Advance(roster_, now_ns_, job);
+    wishes_ = look_.Advance(roster_, now_ns_, standing_still);
     pulls_ += wishes_.pulls.size();
     watches_ += wishes_.watches.size();
     if (!wishes_.watches.empty()) watched_until_ns_ = now_ns_ + wishes_.watches[0].duration_ns;
     if (!wishes_.watches.empty()) reason_ = wishes_.watches[0].reason;
   }
 
-  void Play(double seconds, bool slow, const JobView& known = {.explained = true}) {
-    for (int tick = 0; tick < static_cast<int>(2 * seconds); ++tick) Tick(slow, known);
+  void Play(double seconds, bool slow, bool standing_still = false) {
+    for (int tick = 0; tick < static_cast<int>(2 * seconds); ++tick) Tick(slow, standing_still);
   }
 
   const CloseLook& look() const { return look_; }
@@ -87,18 +81,41 @@ class Fleet {
   const std::string& reason() const { return reason_; }
 
  private:
-  static PullAnswer Answer(const PullRequest& pull, int32_t rank) {
+  static int64_t StepNs(bool slow) { return (slow ? 160 : 100) * kMs; }
+
+  static Operation StepOf(int64_t step, int64_t end_ns, bool slow) {
+    Operation operation;
+    operation.kind = OperationKind::kAllReduce;
+    operation.sequence = static_cast<uint64_t>(step);
+    operation.enqueue_ns = operation.start_ns = end_ns - (slow ? 70 : 10) * kMs;
+    operation.end_ns = end_ns;
+    operation.bytes = 1 << 24;
+    operation.quality = TimingQuality::kGpuTimer;
+    return operation;
+  }
+
+  CommunicatorView View(int32_t rank, const std::vector<Operation>& finished, bool slow, int64_t begin_ns) {
+    CommunicatorView view{.id = kWorld, .name = "dp", .size = kRanks, .communicator_rank = rank};
+    view.finished = static_cast<uint64_t>(steps_);
+    view.operations = finished;
+    const auto steps = static_cast<uint64_t>(finished.size());
+    waited_ns_[rank] += steps * static_cast<uint64_t>((slow && rank == 2 ? 64 : 4) * kMs);
+    if (begin_ns >= watched_until_ns_) return view;
+    const uint64_t chunks = 1000 + 16 * static_cast<uint64_t>(steps_);
+    view.transfers = {{.peer = (rank + 1) % kRanks,
+                       .is_send = true,
+                       .steps = chunks,
+                       .bytes = 0,
+                       .waits_ns = {0, 0, waited_ns_[rank]}},
+                      {.peer = (rank + kRanks - 1) % kRanks, .steps = chunks}};
+    return view;
+  }
+
+  PullAnswer Answer(const PullRequest& pull, int32_t rank) const {
     PullAnswer answer{.request = pull.id, .done = true};
-    PulledOperations& pulled = answer.pulled.emplace_back(PulledOperations{rank, 5, 77, {}});
-    for (uint64_t step = 1; step <= 16; ++step) {
-      Operation operation;
-      operation.kind = OperationKind::kAllReduce;
-      operation.sequence = step;
-      operation.enqueue_ns = operation.start_ns = static_cast<int64_t>(step) * 160 * kMs + 90 * kMs;
-      operation.end_ns = operation.start_ns + 70 * kMs;
-      operation.bytes = 1 << 24;
-      operation.quality = TimingQuality::kGpuTimer;
-      pulled.operations.push_back(operation);
+    PulledOperations& pulled = answer.pulled.emplace_back(PulledOperations{rank, 5, kWorld, {}});
+    for (const Operation& operation : held_) {
+      if (now_ns_ - operation.end_ns <= pull.newest_ns) pulled.operations.push_back(operation);
     }
     return answer;
   }
@@ -106,7 +123,9 @@ class Fleet {
   Roster roster_{{}};
   CloseLook look_{0.03};
   Wishes wishes_;
+  std::vector<Operation> held_;  // all ranks have the same
   int64_t now_ns_ = 100 * kSecond;
+  int64_t step_end_ns_ = 100 * kSecond;
   int64_t watched_until_ns_ = 0;
   int64_t steps_ = 0;
   uint64_t waited_ns_[kRanks] = {};
@@ -115,22 +134,39 @@ class Fleet {
   std::string reason_;
 };
 
-TEST(CloseLookTest, AHealthyJobIsLeftAlone) {
+TEST(CloseLookTest, AHealthyJobIsLookedAtEverMoreSeldomAndItsTransfersNever) {
   Fleet fleet;
-  fleet.Play(120, false);
-  EXPECT_EQ(fleet.pulls(), 0u);
+  fleet.Play(60, false);
+  EXPECT_TRUE(fleet.look().judged()) << fleet.look().why_not_judged();
+  EXPECT_NEAR(fleet.look().pace().MedianSeconds(), 0.1, 1e-6);
+  const size_t first = fleet.pulls();
+  EXPECT_GE(first, 3u * kRanks);
+  EXPECT_LE(first, 8u * kRanks);
+  fleet.Play(600, false);
+  EXPECT_LE(fleet.pulls() - first, 11u * kRanks);
+  EXPECT_GE(fleet.pulls() - first, 2u * kRanks);
   EXPECT_EQ(fleet.watches(), 0u);
+  EXPECT_THAT(fleet.look().verdicts(), IsEmpty());
+}
+
+TEST(CloseLookTest, AJobThatStandsStillIsNotLookedAt) {
+  Fleet fleet;
+  fleet.Play(30, false);
+  const size_t before = fleet.pulls();
+  fleet.Play(200, false, /*standing_still=*/true);
+  EXPECT_EQ(fleet.pulls(), before);
+  fleet.Play(2, false);
+  EXPECT_GT(fleet.pulls(), before) << "when it goes on, at once";
 }
 
 TEST(CloseLookTest, TransfersTellWhatOperationsDoNot) {
   Fleet fleet;
   fleet.Play(20, false);
-  fleet.Play(12, true);
-  EXPECT_GT(fleet.pulls(), 0u);
+  fleet.Play(6, true);
   EXPECT_EQ(fleet.watches(), static_cast<size_t>(kRanks));
   EXPECT_THAT(fleet.reason(), HasSubstr("no rank's own time explains it"));
-  EXPECT_THAT(fleet.look().verdicts(), IsEmpty());
-  fleet.Play(10, true);
+  EXPECT_FALSE(fleet.look().accuses());
+  fleet.Play(16, true);
   ASSERT_THAT(fleet.look().verdicts(), SizeIs(1));
   const Verdict& verdict = fleet.look().verdicts()[0];
   EXPECT_EQ(verdict.scope, VerdictScope::kNetwork);
@@ -146,22 +182,6 @@ TEST(CloseLookTest, TransfersTellWhatOperationsDoNot) {
   EXPECT_TRUE(fleet.look().accuses());
   fleet.Play(5, false);
   EXPECT_THAT(fleet.look().verdicts(), IsEmpty());
-}
-
-TEST(CloseLookTest, NobodyAsksForTransfersWhenASlowRankIsNamed) {
-  Fleet fleet;
-  fleet.Play(20, false);
-  fleet.Play(60, true, {.explained = true, .culprit_known = true});
-  EXPECT_EQ(fleet.watches(), 0u);
-  EXPECT_EQ(fleet.pulls(), 0u);
-}
-
-// Its reports do not suffice, but it is not slow: operations are looked at, transfers are not.
-TEST(CloseLookTest, NobodyAsksForTransfersOfAJobThatIsNotSlow) {
-  Fleet fleet;
-  fleet.Play(60, false, {.explained = false});
-  EXPECT_GT(fleet.pulls(), 0u);
-  EXPECT_EQ(fleet.watches(), 0u);
 }
 
 }  // namespace

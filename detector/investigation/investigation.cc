@@ -4,37 +4,12 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "detector/diagnosis.h"
+#include "detector/investigation/pulled_trace.h"
 #include "detector/investigation/slow_group.h"
-#include "detector/trace/trace_builder.h"
 
 namespace lockstep {
 namespace {
-
-TraceOperation ToTrace(const Operation& from, int32_t communicator) {
-  TraceOperation to;
-  to.enqueue_ns = from.enqueue_ns;
-  to.start_ns = from.start_ns;
-  to.end_ns = from.end_ns;
-  to.sequence = from.sequence;
-  to.bytes = from.bytes;
-  to.communicator = communicator;
-  to.peer = from.peer;
-  to.kind = from.kind;
-  to.quality = from.quality;
-  to.tuning = from.tuning;
-  return to;
-}
-
-bool IsHang(VerdictClass verdict_class) {
-  static constexpr VerdictClass kHangs[] = {VerdictClass::kHangNotEntered,     VerdictClass::kHangInCommunication,
-                                            VerdictClass::kCollectiveMismatch, VerdictClass::kDeadlock,
-                                            VerdictClass::kProcessDead,        VerdictClass::kMachineUnreachable};
-  return std::find(std::begin(kHangs), std::end(kHangs), verdict_class) != std::end(kHangs);
-}
 
 // Whether most operations have times that tell waiting from working: not that of being handed over by the host, nor the
 // envelope of a network proxy, which begins before the GPU does (NCCL before 2.26).
@@ -61,90 +36,6 @@ size_t MembershipsOf(const Roster& roster, const std::vector<int32_t>& slots) {
   return memberships;
 }
 
-// The ranks `chosen` (all when empty) as a job: communicators have the members that are chosen, numbered anew.
-class TraceOfRanks {
- public:
-  TraceOfRanks(const Roster& roster, const std::vector<int32_t>& chosen)
-      : roster_(roster), handles_(roster.ranks().size(), chosen.empty() ? 0 : -1) {
-    for (const int32_t slot : chosen) handles_[static_cast<size_t>(slot)] = 0;
-  }
-
-  Trace Build(const std::vector<PulledOperations>& pulled, uint64_t missing) {
-    builder_.AddLost(missing);
-    for (size_t slot = 0; slot < handles_.size(); ++slot) {
-      if (handles_[slot] >= 0) handles_[slot] = AddRank(slot);
-    }
-    for (const Communicator& communicator : roster_.communicators()) AddCommunicator(communicator);
-    for (const PulledOperations& batch : pulled) AddBatch(batch);
-    return builder_.Build();
-  }
-
- private:
-  struct Numbers {
-    int32_t handle = -1;
-    bool is_cut = false;             // members are left out
-    std::vector<int32_t> of_member;  // -1 = not chosen
-  };
-
-  int32_t AddRank(size_t slot) {
-    const RankProcess& process = roster_.ranks()[slot];
-    TraceRank rank;
-    rank.rank = process.rank;
-    rank.host = builder_.AddHost(roster_.HostName(static_cast<int32_t>(slot)));
-    rank.gpu = process.gpu;
-    rank.pid = process.pid;
-    rank.process_state = process.state;
-    return builder_.AddRank(rank);
-  }
-
-  // Members that have not reported may be chosen or not: they stay missing.
-  void AddCommunicator(const Communicator& communicator) {
-    Numbers numbers;
-    int32_t count = 0;
-    bool any = false;
-    for (const Member& member : communicator.members) {
-      const bool left_out = member.rank_slot >= 0 && handles_[static_cast<size_t>(member.rank_slot)] < 0;
-      numbers.of_member.push_back(left_out ? -1 : count++);
-      numbers.is_cut = numbers.is_cut || left_out;
-      any = any || (member.rank_slot >= 0 && !left_out);
-    }
-    if (!any) return;
-    numbers.handle = builder_.AddCommunicator(absl::StrCat(communicator.id), communicator.name, count);
-    for (size_t member = 0; member < communicator.members.size(); ++member) {
-      const int32_t slot = communicator.members[member].rank_slot;
-      if (slot < 0 || numbers.of_member[member] < 0) continue;
-      builder_.AddMember(numbers.handle, numbers.of_member[member], handles_[static_cast<size_t>(slot)]);
-    }
-    numbers_.emplace(communicator.id, std::move(numbers));
-  }
-
-  void AddBatch(const PulledOperations& batch) {
-    const int32_t slot = roster_.SlotOfRank(batch.rank);
-    const bool same_process =
-        slot >= 0 && roster_.ranks()[static_cast<size_t>(slot)].process_start_ticks == batch.process_start_ticks;
-    const auto known = numbers_.find(batch.communicator);
-    // Where it waits in communicators of unknown size, its time would look like work.
-    if (same_process && roster_.ranks()[static_cast<size_t>(slot)].unsized) return;
-    if (!same_process || handles_[static_cast<size_t>(slot)] < 0 || known == numbers_.end()) return;
-    const Numbers& numbers = known->second;
-    for (const Operation& operation : batch.operations) {
-      TraceOperation to = ToTrace(operation, numbers.handle);
-      // All that were chosen may wait for one that was not: this is no time of a transfer.
-      if (numbers.is_cut && to.peer < 0) to.quality = TimingQuality::kHostCall;
-      if (to.peer >= 0 && static_cast<size_t>(to.peer) < numbers.of_member.size()) {
-        to.peer = numbers.of_member[static_cast<size_t>(to.peer)];
-        if (to.peer < 0) continue;
-      }
-      builder_.Add(handles_[static_cast<size_t>(slot)], to);
-    }
-  }
-
-  const Roster& roster_;
-  TraceBuilder builder_{""};
-  std::vector<int32_t> handles_;  // by rank slot; -1 = not chosen
-  absl::flat_hash_map<CommunicatorId, Numbers> numbers_;
-};
-
 }  // namespace
 
 void Investigation::Observe(const HostReport& report) {
@@ -163,34 +54,33 @@ void Investigation::Observe(const HostReport& report) {
   }
 }
 
-std::vector<PullRequest> Investigation::Advance(const Roster& roster, int64_t watermark_ns, bool wanted,
-                                                double step_seconds) {
-  const bool answered = part_ != Part::kNone && (awaited_.empty() || watermark_ns - begun_ns_ >= options_.patience_ns);
-  if (answered && part_ == Part::kScout) {
+std::vector<PullRequest> Investigation::Begin(const Roster& roster, int64_t watermark_ns, int64_t window_ns) {
+  if (open() || roster.ranks().empty()) return {};
+  window_ns_ = std::clamp(window_ns, options_.min_window_ns, options_.max_window_ns);
+  scope_.clear();
+  scouts_ = 0;
+  bytes_pulled_ = 0;
+  bytes_left_ = static_cast<double>(options_.max_bytes);
+  return BeginPart(roster, watermark_ns);
+}
+
+std::vector<PullRequest> Investigation::Advance(const Roster& roster, int64_t watermark_ns) {
+  const bool answered = open() && (awaited_.empty() || watermark_ns - begun_ns_ >= options_.patience_ns);
+  if (!answered) return {};
+  bytes_pulled_ += PulledBytes();
+  if (part_ == Part::kScout) {
     Narrow(roster);
     return BeginPart(roster, watermark_ns);
   }
-  if (answered) {
-    Conclude(roster, watermark_ns);
-    EndRound(watermark_ns);
-  }
-  if (!wanted) {
-    if (part_ == Part::kNone) Clear();
-    return {};
-  }
-  if (part_ != Part::kNone || (ended_ns_ != 0 && watermark_ns - ended_ns_ < options_.pause_ns)) return {};
-  return Begin(roster, watermark_ns, step_seconds);
+  Conclude(roster);
+  EndRound();
+  return {};
 }
 
-std::vector<PullRequest> Investigation::Begin(const Roster& roster, int64_t watermark_ns, double step_seconds) {
-  if (roster.ranks().empty()) return {};
-  window_ns_ = static_cast<int64_t>(std::clamp(options_.steps * step_seconds * kNanosPerSecond,
-                                               static_cast<double>(options_.min_window_ns),
-                                               static_cast<double>(options_.max_window_ns)));
-  scope_.clear();
-  scouts_ = 0;
-  bytes_left_ = static_cast<double>(options_.max_bytes);
-  return BeginPart(roster, watermark_ns);
+std::optional<LookedAt> Investigation::Take() {
+  std::optional<LookedAt> taken;
+  taken.swap(ended_);
+  return taken;
 }
 
 bool Investigation::EnoughFits(const Roster& roster, const std::vector<int32_t>& slots) const {
@@ -202,9 +92,12 @@ bool Investigation::EnoughFits(const Roster& roster, const std::vector<int32_t>&
 double Investigation::UnusedBytes() const {
   const auto hosts = static_cast<double>(next_id_ - first_id_);
   const double promised = bytes_asked_ * (1 - static_cast<double>(awaited_.size()) / hosts);
-  const double used = static_cast<double>(operations_) * options_.operation_bytes +
-                      static_cast<double>(pulled_.size()) * options_.batch_bytes;
-  return std::max(0.0, promised - used);
+  return std::max(0.0, promised - PulledBytes());
+}
+
+double Investigation::PulledBytes() const {
+  return static_cast<double>(operations_) * options_.operation_bytes +
+         static_cast<double>(pulled_.size()) * options_.batch_bytes;
 }
 
 std::vector<PullRequest> Investigation::BeginPart(const Roster& roster, int64_t watermark_ns) {
@@ -286,29 +179,20 @@ std::vector<PullRequest> Investigation::Ask(const Roster& roster, const std::vec
   return requests;
 }
 
-void Investigation::Conclude(const Roster& roster, int64_t watermark_ns) {
+void Investigation::Conclude(const Roster& roster) {
   ++rounds_;
-  told_.clear();
-  candidates_.clear();
-  if (!TellWaitingFromWorking(pulled_)) return found_before_.clear();
-  looked_ = true;
-  JobEvidence evidence;
-  evidence.trace = TraceOfRanks(roster, scope_).Build(pulled_, missing_);
-  const JobReport report = Diagnose(evidence, {.min_cost = options_.min_cost});
-  std::set<std::string> found;
-  for (Verdict verdict : report.verdicts) {
-    // Observations and abstentions explain nothing.
-    if (IsHang(verdict.verdict_class) || verdict.scope == VerdictScope::kUnknown) continue;
-    const std::string key = CauseKey(verdict);
-    // Steps and times of a trace that begins somewhere mean nothing to anybody else.
-    verdict.first_step = verdict.last_step = -1;
-    verdict.first_seen_ns = 0;
-    verdict.last_seen_ns = watermark_ns;
-    if (found_before_.contains(key)) told_.push_back(verdict);
-    candidates_.push_back(std::move(verdict));
-    found.insert(key);
+  ended_.emplace();
+  ended_->bytes = bytes_pulled_;
+  ended_->operations = operations_;
+  if (!TellWaitingFromWorking(pulled_)) {
+    ended_->judgement.why_not_judged =
+        operations_ == 0 ? "No agent sent operation records."
+                         : "The records tell when operations were handed over, not when they began and ended.";
+    return;
   }
-  found_before_ = std::move(found);
+  JobEvidence evidence;
+  evidence.trace = TraceOfPulled(roster, scope_, pulled_, missing_);
+  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost});
 }
 
 void Investigation::ForgetPulled() {
@@ -318,9 +202,8 @@ void Investigation::ForgetPulled() {
   missing_ = 0;
 }
 
-void Investigation::EndRound(int64_t watermark_ns) {
+void Investigation::EndRound() {
   part_ = Part::kNone;
-  ended_ns_ = watermark_ns;
   awaited_.clear();
   plan_ = {};
   scope_.clear();
@@ -328,11 +211,8 @@ void Investigation::EndRound(int64_t watermark_ns) {
 }
 
 void Investigation::Clear() {
-  EndRound(0);
-  found_before_.clear();
-  candidates_.clear();
-  told_.clear();
-  looked_ = false;
+  EndRound();
+  ended_.reset();
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,74 +74,79 @@ HostReport Report(int32_t rank, PullAnswer answer) {
   return report;
 }
 
-// Plays one whole round from `now_ns` on, in which `answering` hosts answer; the time of its end.
-int64_t PlayRound(Investigation& investigation, const Roster& roster, int64_t now_ns, int32_t slow_rank,
-                  int32_t answering = kRanks, TimingQuality quality = TimingQuality::kGpuTimer) {
-  const std::vector<PullRequest> requests = investigation.Advance(roster, now_ns, true, 0.15);
+constexpr int64_t kWindowNs = 3 * kSecond;
+
+// Plays one whole round, in which `answering` hosts answer.
+LookedAt PlayRound(int32_t slow_rank, int32_t answering = kRanks, TimingQuality quality = TimingQuality::kGpuTimer) {
+  const Roster roster = MakeRoster();
+  Investigation investigation({});
+  const int64_t now_ns = 100 * kSecond;
+  const std::vector<PullRequest> requests = investigation.Begin(roster, now_ns, kWindowNs);
   EXPECT_THAT(requests, SizeIs(kRanks));
   for (int32_t rank = 0; rank < answering; ++rank) {
     const uint64_t id = requests[static_cast<size_t>(rank)].id;
     investigation.Observe(Report(rank, MakeAnswer(id, rank, slow_rank, 24, static_cast<uint64_t>(now_ns), quality)));
   }
-  now_ns += answering == kRanks ? kSecond : InvestigationOptions().patience_ns;
-  EXPECT_THAT(investigation.Advance(roster, now_ns, true, 0.15), IsEmpty());
-  return now_ns;
+  EXPECT_THAT(investigation.Advance(roster, now_ns + InvestigationOptions().patience_ns), IsEmpty());
+  EXPECT_EQ(investigation.rounds(), 1u);
+  EXPECT_FALSE(investigation.open());
+  std::optional<LookedAt> look = investigation.Take();
+  EXPECT_TRUE(look.has_value());
+  EXPECT_FALSE(investigation.Take().has_value());
+  return look.value_or(LookedAt());
 }
 
-TEST(InvestigationTest, ACauseIsToldWhenTwoRoundsFindIt) {
-  const Roster roster = MakeRoster();
-  Investigation investigation({});
-  int64_t now = PlayRound(investigation, roster, 100 * kSecond, 5);
-  EXPECT_THAT(investigation.verdicts(), IsEmpty());
-  now = PlayRound(investigation, roster, now + InvestigationOptions().pause_ns, 5);
-  ASSERT_THAT(investigation.verdicts(), SizeIs(1));
-  const Verdict& verdict = investigation.verdicts()[0];
+TEST(InvestigationTest, ALookIsJudgedLikeAFileAndTellsWhatCountsTheSteps) {
+  const LookedAt look = PlayRound(5);
+  EXPECT_EQ(look.judgement.why_not_judged, "");
+  ASSERT_FALSE(look.judgement.report.verdicts.empty());
+  const Verdict& verdict = look.judgement.report.verdicts[0];
   EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
   ASSERT_FALSE(verdict.culprits.empty());
   EXPECT_EQ(verdict.culprits[0].host, "node-5");
-  // Explained by something else, or healthy again: forgotten.
-  EXPECT_THAT(investigation.Advance(roster, now + kSecond, false, 0.15), IsEmpty());
-  EXPECT_THAT(investigation.verdicts(), IsEmpty());
+  ASSERT_FALSE(look.judgement.step_counts.empty());
+  EXPECT_EQ(look.judgement.step_counts[0].communicator, absl::StrCat(kWorld));
+  EXPECT_EQ(look.judgement.step_counts[0].operations_per_step, 1u);
+  ASSERT_THAT(look.judgement.work, SizeIs(kRanks));
+  EXPECT_NEAR(look.judgement.work[5].own_seconds, 0.151, 0.002);
+  EXPECT_NEAR(look.judgement.work[5].peer_seconds, 0.101, 0.002);
+  EXPECT_EQ(look.operations, 24u * kRanks);
+  EXPECT_GT(look.bytes, 24 * kRanks * 18);
 }
 
-TEST(InvestigationTest, TimesThatDoNotTellWaitingFromWorkingAccuseNobody) {
+TEST(InvestigationTest, TimesThatDoNotTellWaitingFromWorkingAreNotJudged) {
   for (const TimingQuality quality : {TimingQuality::kProxyEnvelope, TimingQuality::kHostEnqueue}) {
-    const Roster roster = MakeRoster();
-    Investigation investigation({});
-    int64_t now = 100 * kSecond;
-    for (int round = 0; round < 3; ++round) {
-      now = PlayRound(investigation, roster, now + InvestigationOptions().pause_ns, 5, kRanks, quality);
-      EXPECT_THAT(investigation.verdicts(), IsEmpty());
-    }
+    const LookedAt look = PlayRound(5, kRanks, quality);
+    EXPECT_NE(look.judgement.why_not_judged, "");
+    EXPECT_THAT(look.judgement.report.verdicts, IsEmpty());
   }
 }
 
 TEST(InvestigationTest, AHealthyJobIsAccusedOfNothing) {
-  const Roster roster = MakeRoster();
-  Investigation investigation({});
-  int64_t now = 100 * kSecond;
-  for (int round = 0; round < 4; ++round) {
-    now = PlayRound(investigation, roster, now + InvestigationOptions().pause_ns, /*slow_rank=*/-1);
-    EXPECT_THAT(investigation.verdicts(), IsEmpty());
-  }
-  EXPECT_EQ(investigation.rounds(), 4u);
+  const LookedAt look = PlayRound(/*slow_rank=*/-1);
+  EXPECT_EQ(look.judgement.why_not_judged, "");
+  EXPECT_THAT(look.judgement.report.verdicts, IsEmpty());
+}
+
+TEST(InvestigationTest, NobodyAnswersAndTheRoundEndsWithTheReason) {
+  EXPECT_EQ(PlayRound(5, 0).judgement.why_not_judged, "No agent sent operation records.");
 }
 
 TEST(InvestigationTest, ARoundEndsWithoutTheHostsThatDoNotAnswer) {
   const Roster roster = MakeRoster();
   Investigation investigation({});
   int64_t now = 100 * kSecond;
-  const std::vector<PullRequest> requests = investigation.Advance(roster, now, true, 0.15);
+  const std::vector<PullRequest> requests = investigation.Begin(roster, now, kWindowNs);
   ASSERT_THAT(requests, SizeIs(kRanks));
-  EXPECT_THAT(investigation.Advance(roster, now + kSecond, true, 0.15), IsEmpty());  // it waits
+  EXPECT_THAT(investigation.Begin(roster, now, kWindowNs), IsEmpty());   // one at a time
+  EXPECT_THAT(investigation.Advance(roster, now + kSecond), IsEmpty());  // it waits
   EXPECT_EQ(investigation.rounds(), 0u);
   now += InvestigationOptions().patience_ns;
-  EXPECT_THAT(investigation.Advance(roster, now, true, 0.15), IsEmpty());
+  EXPECT_THAT(investigation.Advance(roster, now), IsEmpty());
   EXPECT_EQ(investigation.rounds(), 1u);
   // An answer that comes too late, and one that nobody asked for, change nothing.
   investigation.Observe(Report(0, MakeAnswer(requests[0].id, 0, 5, 24, 1)));
-  const std::vector<PullRequest> again =
-      investigation.Advance(roster, now + InvestigationOptions().pause_ns, true, 0.15);
+  const std::vector<PullRequest> again = investigation.Begin(roster, now, kWindowNs);
   ASSERT_THAT(again, SizeIs(kRanks));
   EXPECT_GT(again[0].id, requests.back().id);
 }
@@ -150,7 +156,7 @@ TEST(InvestigationTest, OperationsBeyondTheLimitAreCounted) {
   InvestigationOptions options;
   options.max_operations = 50;
   Investigation investigation(options);
-  const std::vector<PullRequest> requests = investigation.Advance(roster, kSecond, true, 0);
+  const std::vector<PullRequest> requests = investigation.Begin(roster, kSecond, kWindowNs);
   for (int32_t rank = 0; rank < kRanks; ++rank) {
     investigation.Observe(Report(rank, MakeAnswer(requests[static_cast<size_t>(rank)].id, rank, -1, 24, 1)));
   }
@@ -161,7 +167,7 @@ TEST(InvestigationTest, TheBudgetOfBytesIsSharedByTheHosts) {
   const Roster roster = MakeRoster();
   Investigation investigation({});
   uint64_t bytes = 0;
-  for (const PullRequest& request : investigation.Advance(roster, kSecond, true, 1)) {
+  for (const PullRequest& request : investigation.Begin(roster, kSecond, 16 * kSecond)) {
     bytes += request.max_bytes;
     EXPECT_EQ(request.newest_ns, 16 * kSecond);
   }

@@ -113,13 +113,13 @@ TEST(SearchPlanTest, ABusyJobIsAskedInTwoPartsAQuietOneAtOnce) {
   const ScoutedJob job = {.replicas = 16};
   EXPECT_NEAR(OperationsPerSecond(job.MakeRoster(300), {}), 300 * 128, 1);
   Investigation quiet({});
-  const std::vector<PullRequest> all = quiet.Advance(job.MakeRoster(100), 100 * kSecond, true, 1);
+  const std::vector<PullRequest> all = quiet.Begin(job.MakeRoster(100), 100 * kSecond, 16 * kSecond);
   ASSERT_THAT(all, SizeIs(32));
   EXPECT_THAT(all, Each(Field(&PullRequest::communicators, IsEmpty())));
 
   const Roster roster = job.MakeRoster(2'000);
   Investigation busy({});
-  const std::vector<PullRequest> scout = busy.Advance(roster, 100 * kSecond, true, 1);
+  const std::vector<PullRequest> scout = busy.Begin(roster, 100 * kSecond, 16 * kSecond);
   ASSERT_THAT(scout, SizeIs(32));
   EXPECT_THAT(scout, Each(Field(&PullRequest::communicators, SizeIs(4))));  // its own
   uint64_t bytes = 0;
@@ -133,7 +133,7 @@ TEST(SearchPlanTest, ABusyJobIsAskedInTwoPartsAQuietOneAtOnce) {
     }
     busy.Observe(report);
   }
-  const std::vector<PullRequest> chosen = busy.Advance(roster, 101 * kSecond, true, 1);
+  const std::vector<PullRequest> chosen = busy.Advance(roster, 101 * kSecond);
   ASSERT_THAT(chosen, SizeIs(10));
   EXPECT_THAT(chosen, Each(Field(&PullRequest::communicators, IsEmpty())));
   EXPECT_THAT(chosen, Each(Field(&PullRequest::ranks, SizeIs(4))));

@@ -61,7 +61,7 @@ std::set<std::string> AskedAfterScouting(const ScoutedJob& job, int32_t late) {
   const Roster roster = job.MakeRoster(2'000);
   Investigation investigation({});
   const std::vector<PulledOperations> scouted = job.Scouted(late, 1);
-  for (const PullRequest& request : investigation.Advance(roster, 100 * kNanosPerSecond, true, 1)) {
+  for (const PullRequest& request : investigation.Begin(roster, 100 * kNanosPerSecond, 16 * kNanosPerSecond)) {
     HostReport report{.host = request.host};
     PullAnswer& answer = report.answers.emplace_back(PullAnswer{.request = request.id, .done = true});
     for (const PulledOperations& batch : scouted) {
@@ -70,7 +70,7 @@ std::set<std::string> AskedAfterScouting(const ScoutedJob& job, int32_t late) {
     investigation.Observe(report);
   }
   std::set<std::string> hosts;
-  for (const PullRequest& request : investigation.Advance(roster, 101 * kNanosPerSecond, true, 1)) {
+  for (const PullRequest& request : investigation.Advance(roster, 101 * kNanosPerSecond)) {
     hosts.insert(request.host);
     EXPECT_THAT(request.ranks, SizeIs(late < 0 ? 1 : 4));
   }

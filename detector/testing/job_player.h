@@ -1,7 +1,7 @@
 // Plays a simulated job to a detector and keeps what it concluded, for tests.
 //
-// One evaluation after each round of reports. `alter` may change or withhold what the detector hears: reports with an
-// empty host are not delivered. Deterministic. Not thread-safe.
+// One evaluation after each round of reports; what it asks agents for comes with the next round. `alter` may change or
+// withhold what the detector hears: reports with an empty host are not delivered. Deterministic. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_TESTING_JOB_PLAYER_H_
 #define LOCKSTEP_DETECTOR_TESTING_JOB_PLAYER_H_

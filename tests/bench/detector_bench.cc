@@ -1,5 +1,5 @@
 // Cost of the detector: CPU time for one second of a simulated job (12 steps, 24 records per rank) of so many ranks,
-// with one evaluation; items are operation records.
+// with one evaluation and the looks that fall due, their agents included; items are operation records.
 
 #include <benchmark/benchmark.h>
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "detector/job_engine.h"
+#include "detector/testing/engine_driver.h"
 #include "detector/testing/job_generator.h"
 #include "tests/bench/json_reporter.h"
 
@@ -19,15 +20,14 @@ void BM_RecordsThroughJobEngine(benchmark::State& state) {
   options.ranks_per_host = 8;
   options.noise.own_cv = 0.05;
   JobGenerator generator(options);
-  JobEngine engine({});
+  EngineDriver driver({});
   for (auto _ : state) {
     state.PauseTiming();
     const std::vector<HostReport> reports = generator.NextReports();
     state.ResumeTiming();
-    for (const HostReport& report : reports) engine.Observe(report);
-    benchmark::DoNotOptimize(engine.Evaluate(generator.NowNanos()));
+    benchmark::DoNotOptimize(driver.Hear(reports, generator.NowNanos()));
   }
-  state.SetItemsProcessed(static_cast<int64_t>(engine.summary().records_observed));
+  state.SetItemsProcessed(static_cast<int64_t>(driver.engine().summary().records_observed));
 }
 BENCHMARK(BM_RecordsThroughJobEngine)->Arg(4)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
 

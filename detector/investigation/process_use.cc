@@ -1,7 +1,7 @@
-#include "detector/collectives/slow_verdict.h"
+#include "detector/investigation/process_use.h"
 
 #include <algorithm>
-#include <cmath>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -71,10 +71,17 @@ CpuUse CpuPerStep(const Roster& roster, int32_t rank_slot, double step_seconds, 
   return use;
 }
 
-void AddReason(const Roster& roster, const SlowRank& slow, double step_seconds, double since_seconds,
-               Verdict* verdict) {
-  const RankProcess& rank = roster.ranks()[static_cast<size_t>(slow.rank_slot)];
-  const double stalled = StalledShare(rank);
+}  // namespace
+
+void AddProcessUse(const Roster& roster, absl::Span<const RankWork> work, double step_seconds, double since_seconds,
+                   Verdict* verdict) {
+  const bool slow_rank =
+      verdict->culprits.size() == 1 && verdict->culprits[0].rank >= 0 &&
+      (verdict->verdict_class == VerdictClass::kComputeSlow || verdict->verdict_class == VerdictClass::kHostSlow);
+  if (!slow_rank) return;
+  const int32_t slot = roster.SlotOfRank(verdict->culprits[0].rank);
+  if (slot < 0) return;
+  const double stalled = StalledShare(roster.ranks()[static_cast<size_t>(slot)]);
   if (stalled >= kStalledShare) {
     verdict->verdict_class = VerdictClass::kStorageStall;
     verdict->evidence.push_back(
@@ -83,12 +90,14 @@ void AddReason(const Roster& roster, const SlowRank& slow, double step_seconds, 
                          stalled * 100)});
     return;
   }
-  const CpuUse use = CpuPerStep(roster, slow.rank_slot, step_seconds, since_seconds);
-  if (use.own < 0 || use.peers < 0) return;
+  const auto known = std::find_if(work.begin(), work.end(),
+                                  [&](const RankWork& rank) { return rank.rank == verdict->culprits[0].rank; });
+  const CpuUse use = CpuPerStep(roster, slot, step_seconds, since_seconds);
+  if (known == work.end() || use.own < 0 || use.peers < 0) return;
   const std::string numbers =
       absl::StrFormat("%s of CPU time per step; its peers use %s (median)", Duration(use.own), Duration(use.peers));
-  const bool starved = use.own < kStarved * slow.own_seconds && use.own < kSameWork * use.peers &&
-                       use.peers > kServed * slow.peer_seconds;
+  const bool starved = use.own < kStarved * known->own_seconds && use.own < kSameWork * use.peers &&
+                       use.peers > kServed * known->peer_seconds;
   if (starved) {
     verdict->verdict_class = VerdictClass::kHostSlow;
     verdict->evidence.push_back({EvidenceKind::kCounter, absl::StrCat("It does not compute more, it gets the CPU too "
@@ -96,57 +105,10 @@ void AddReason(const Roster& roster, const SlowRank& slow, double step_seconds, 
                                                                       numbers, ".")});
   } else if (use.own > kMoreWork * use.peers) {
     verdict->evidence.push_back(
-        {EvidenceKind::kCounter, absl::StrCat("It really computes more: it uses ", numbers, ".")});
+        {EvidenceKind::kCounter,
+         absl::StrCat("Its process is busy for longer: it uses ", numbers,
+                      ". Either it has more to do, or its processor does the same more slowly.")});
   }
-}
-
-}  // namespace
-
-Verdict BuildSlowVerdict(const Roster& roster, const SlowRank& slow, int64_t watermark_ns) {
-  const double step = slow.step_seconds;
-  const double saved = std::min(slow.saved_seconds, step);
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kComputeSlow;
-  verdict.advice = Advice::kCordonAndReplace;
-  verdict.first_step = slow.first_step;
-  verdict.last_step = slow.last_step;
-  const double since_seconds = static_cast<double>(slow.last_step - slow.first_step + 1) * step;
-  verdict.first_seen_ns = watermark_ns - static_cast<int64_t>(since_seconds * kNanosPerSecond);
-  const double doubt = std::exp(-slow.significance / 5.0);
-  verdict.culprits = {CulpritOf(roster, slow.rank_slot, std::clamp(slow.share_of_blocks * (1 - doubt), 0.05, 0.99))};
-  verdict.cost = {
-      .slowdown_fraction = saved / step, .seconds_per_step = saved, .steps_affected_fraction = slow.share_of_blocks};
-
-  const std::string name = FullRankName(roster, slow.rank_slot);
-  verdict.evidence.push_back(
-      {EvidenceKind::kLateness,
-       absl::StrFormat("%s spends %s per step outside collectives; its %d peers spend %s (median).", name,
-                       Duration(slow.own_seconds), slow.peers, Duration(slow.peer_seconds))});
-  const BlockCulprit& entry = slow.newest;
-  if (entry.communicator_slot >= 0) {
-    const Communicator& communicator = roster.communicators()[static_cast<size_t>(entry.communicator_slot)];
-    verdict.evidence.push_back(
-        {EvidenceKind::kLateness,
-         absl::StrFormat("It enters the %s on %s last in %d of %d steps; the others there wait %s for it.",
-                         Name(entry.kind), CommunicatorName(communicator), slow.times_last, slow.steps,
-                         Duration(slow.wait_seconds))});
-    if (!entry.relays.empty()) {
-      const bool one = entry.relays.size() == 1;
-      verdict.evidence.push_back(
-          {EvidenceKind::kLateness,
-           absl::StrFormat("%s %s for rank %d inside %s and %s the delay on: %s.",
-                           one ? "Rank " + RankList(roster, entry.relays).substr(5)
-                               : "R" + RankList(roster, entry.relays).substr(1),
-                           one ? "waits" : "wait", verdict.culprits.front().rank, CommunicatorName(communicator),
-                           one ? "passes" : "pass", one ? "it is a victim" : "they are victims")});
-    }
-  }
-  AddReason(roster, slow, step, since_seconds, &verdict);
-  verdict.evidence.push_back(
-      {EvidenceKind::kWhatIf, absl::StrFormat("Without the delay a step would take %s instead of %s (%.0f %%).",
-                                              Duration(step - saved), Duration(step), 100 * saved / step)});
-  return verdict;
 }
 
 }  // namespace lockstep

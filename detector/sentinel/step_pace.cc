@@ -1,0 +1,119 @@
+#include "detector/sentinel/step_pace.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "detector/operation_kind.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kUsualShare = 0.97;
+constexpr double kRateSeconds = 2.0;
+// Of steps that a thinned report jumps over: beyond that their mean says little about any of them.
+constexpr uint64_t kMaxJump = 16;
+// Another pacemaker takes over after the longer of the two without a record of the first.
+constexpr int64_t kPatienceNs = 5 * kNanosPerSecond;
+constexpr double kPatienceSteps = 10;
+
+}  // namespace
+
+void StepPace::Follow(const std::vector<FollowedCalls>& calls) {
+  const bool same = calls.size() == followed_.size() &&
+                    std::equal(calls.begin(), calls.end(), followed_.begin(),
+                               [](const FollowedCalls& a, const Follower& b) { return a == b.calls; });
+  // A look of which nothing can be followed says nothing against what was followed so far.
+  if (same || calls.empty()) return;
+  // The one that counts goes on counting as long as looks confirm it.
+  if (follows() && std::find(calls.begin(), calls.end(), followed_[counting_].calls) != calls.end()) return;
+  followed_.clear();
+  for (const FollowedCalls& call : calls) followed_.push_back({.calls = call});
+  counting_ = 0;
+  step_seconds_.clear();
+  new_.clear();
+}
+
+bool StepPace::MayCount(const Follower& follower, int64_t received_ns) const {
+  const Follower& now = followed_[counting_];
+  if (&follower == &now) return true;
+  const auto steps_ns = static_cast<int64_t>(kPatienceSteps * RecentSeconds() * kNanosPerSecond);
+  return received_ns - now.received_ns > std::max(kPatienceNs, steps_ns);
+}
+
+void StepPace::Observe(int32_t rank, const CommunicatorView& view, int64_t received_ns) {
+  for (size_t i = 0; i < followed_.size(); ++i) {
+    Follower& follower = followed_[i];
+    if (follower.calls.rank != rank || follower.calls.communicator != view.id || view.operations.empty()) continue;
+    if (followed_[counting_].received_ns == 0 && i != counting_) followed_[counting_].received_ns = received_ns;
+    if (MayCount(follower, received_ns)) counting_ = i;
+    follower.received_ns = received_ns;
+    std::vector<Call> calls;
+    for (const Operation& operation : view.operations) {
+      const bool counted = operation.kind != OperationKind::kSend && operation.kind != OperationKind::kRecv;
+      if (counted) calls.push_back({operation.sequence, operation.end_ns});
+    }
+    std::sort(calls.begin(), calls.end());
+    for (const Call& call : calls) Feed(call, received_ns, i == counting_, &follower);
+  }
+}
+
+void StepPace::Feed(const Call& call, int64_t received_ns, bool counts, Follower* follower) {
+  const uint64_t per_step = follower->calls.operations_per_step;
+  const bool first = follower->sequence == 0;
+  if (!first && call.sequence < follower->sequence + per_step) return;
+  const uint64_t passed = first ? 0 : call.sequence - follower->sequence;
+  const uint64_t steps = passed / per_step;
+  if (!first && passed % per_step != 0 && steps < kMaxJump) return;  // a later one may be a whole number of steps away
+  const int64_t passed_ns = call.end_ns - follower->end_ns;
+  follower->sequence = call.sequence;
+  follower->end_ns = call.end_ns;
+  if (first || !counts) return;
+  steps_ += static_cast<int64_t>(steps);
+  newest_ns_ = received_ns;
+  if (steps > kMaxJump || passed % per_step != 0 || passed_ns <= 0) return;
+  const double seconds = static_cast<double>(passed_ns) / kNanosPerSecond / static_cast<double>(steps);
+  step_seconds_.push_back(seconds);
+  if (step_seconds_.size() > kKeptSteps) step_seconds_.pop_front();
+  if (new_.size() < kKeptSteps) new_.push_back(seconds);
+}
+
+std::vector<double> StepPace::TakeNew() {
+  std::vector<double> taken;
+  taken.swap(new_);
+  return taken;
+}
+
+double StepPace::Quantile(double share) const {
+  if (step_seconds_.empty()) return 0;
+  std::vector<double> sorted(step_seconds_.begin(), step_seconds_.end());
+  const auto place = std::min(sorted.size() - 1, static_cast<size_t>(share * static_cast<double>(sorted.size())));
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<int64_t>(place), sorted.end());
+  return sorted[place];
+}
+
+double StepPace::MedianSeconds() const { return Quantile(0.5); }
+
+double StepPace::LongestUsualSeconds() const { return Quantile(kUsualShare); }
+
+double StepPace::RecentSeconds() const {
+  if (step_seconds_.empty()) return 0;
+  const size_t count = std::min(step_seconds_.size(), kRecentSteps);
+  std::vector<double> recent(step_seconds_.end() - static_cast<int64_t>(count), step_seconds_.end());
+  const auto middle = recent.begin() + static_cast<int64_t>(count / 2);
+  std::nth_element(recent.begin(), middle, recent.end());
+  return *middle;
+}
+
+double StepPace::StepsPerSecond() const {
+  double seconds = 0;
+  int steps = 0;
+  for (auto step = step_seconds_.rbegin(); step != step_seconds_.rend() && (seconds < kRateSeconds || steps < 2);
+       ++step, ++steps) {
+    seconds += *step;
+  }
+  return seconds > 0 ? steps / seconds : 0;
+}
+
+void StepPace::Clear() { *this = StepPace(); }
+
+}  // namespace lockstep
