@@ -1,0 +1,33 @@
+#include "eval/live/conclusion_timeline.h"
+
+#include <set>
+
+namespace lockstep {
+
+void ConclusionTimeline::Add(int64_t now_ns, const JobEngine::Conclusion& conclusion) {
+  std::set<std::string> seen;
+  for (const Verdict& verdict : conclusion.verdicts) {
+    std::string key = CauseKey(verdict);
+    seen.insert(key);
+    const auto present = present_.find(key);
+    if (present != present_.end()) {
+      spells_[present->second].newest = verdict;
+    } else if (spells_.size() < kMaxSpells) {
+      present_.emplace(key, spells_.size());
+      spells_.push_back({.key = key, .first = verdict, .newest = verdict, .appeared_ns = now_ns});
+    } else {
+      ++dropped_;
+    }
+  }
+  if (!conclusion.can_conclude) return;
+  for (auto cause = present_.begin(); cause != present_.end();) {
+    if (seen.count(cause->first) > 0) {
+      ++cause;
+      continue;
+    }
+    spells_[cause->second].vanished_ns = now_ns;
+    cause = present_.erase(cause);
+  }
+}
+
+}  // namespace lockstep
