@@ -84,6 +84,10 @@ ExitCode ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
   context.out << "simulated: " << outcome.description << "\n" << TruthText(outcome.truth);
   ShowPlay(outcome, context);
   context.out << "timeline, in seconds since the start of the job:\n";
+  for (const StateChange& change : timeline.states()) {
+    context.out << absl::StrFormat("%8.1f s  state     %s: %s\n", Seconds(change.at_ns), Name(change.state),
+                                   change.note);
+  }
   for (const CauseSpell& spell : timeline.spells()) ShowSpell(spell, context);
   context.out << "at the end: " << outcome.answer << "\n";
   if (outcome.judged_as_file) {

@@ -74,8 +74,10 @@ std::string LiveSuiteText(const LiveSummary& summary, int width) {
                   "; all named: ", RateText(summary.all_named),
                   "; agrees with file: ", RateText(summary.agrees_with_file),
                   "; state right: ", RateText(summary.state_right), "\n");
-  absl::StrAppendFormat(&text, "  innocent hosts accused: %d in %d episodes of %.2f job-hours\n",
-                        summary.innocents.accused, summary.innocents.episodes, summary.innocents.job_hours);
+  absl::StrAppendFormat(&text,
+                        "  innocent hosts accused: %d in %d episodes of %.2f job-hours; incidents about nothing: %d\n",
+                        summary.innocents.accused, summary.innocents.episodes, summary.innocents.job_hours,
+                        summary.innocents.false_incidents);
   absl::StrAppendFormat(&text, "  unknown while records were there: %.1f %% of looks\n",
                         100 * summary.unknown_share.value);
   absl::StrAppendFormat(&text, "  per machine and second: %.4g B pulled, %.4g B reported\n", summary.pulled_bytes.value,

@@ -4,7 +4,17 @@
 
 namespace lockstep {
 
-void ConclusionTimeline::Add(int64_t now_ns, const JobEngine::Conclusion& conclusion) {
+void ConclusionTimeline::AddState(int64_t now_ns, const JobSummary& summary) {
+  if (!states_.empty() && states_.back().state == summary.state) return;
+  if (states_.size() < kMaxSpells) {
+    states_.push_back({now_ns, summary.state, summary.note});
+  } else {
+    ++dropped_;
+  }
+}
+
+void ConclusionTimeline::Add(int64_t now_ns, const JobEngine::Conclusion& conclusion, const JobSummary& summary) {
+  AddState(now_ns, summary);
   std::set<std::string> seen;
   for (const Verdict& verdict : conclusion.verdicts) {
     std::string key = CauseKey(verdict);

@@ -28,7 +28,7 @@ LiveOutcome RunLivePlan(const LivePlan& plan, const LiveRun& run, const Clock& c
   outcome.play = PlayEpisode(played, plan.delivery, plan.seed + 1, *engine, run.cpu, [&](const LiveLook& look) {
     scorer.Look(look);
     last = ReportOf(look.conclusion, look.summary);
-    if (timeline != nullptr) timeline->Add(look.now_ns, look.conclusion);
+    if (timeline != nullptr) timeline->Add(look.now_ns, look.conclusion, look.summary);
   });
   outcome.play_cpu_ns = run.cpu() - play_from_ns;
   outcome.score = scorer.Finish();

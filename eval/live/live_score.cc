@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "eval/scoring/confidence_interval.h"
 #include "eval/scoring/culprit_match.h"
@@ -93,14 +94,39 @@ void LiveScorer::Look(const LiveLook& look) {
   const JobReport report = ReportOf(look.conclusion, look.summary);
   AddAccusedHosts(report, &accused_);
   if (look.now_ns < first_onset_ns_) {
-    const EpisodeScore before = ScoreReport(report, Truth(), min_cost_);
+    const Truth nothing_yet;
+    CountFalseIncidents(report, nothing_yet);
+    const EpisodeScore before = ScoreReport(report, nothing_yet, min_cost_);
     accused_wrongly_.insert(before.accused_wrongly.begin(), before.accused_wrongly.end());
     return;
   }
+  CountFalseIncidents(report, truth_);
   const EpisodeScore score = ScoreReport(report, truth_, min_cost_);
   accused_wrongly_.insert(score.accused_wrongly.begin(), score.accused_wrongly.end());
   score_.state_right = score.state_right;
-  for (size_t i = 0; i < score.causes.size(); ++i) LookAtCause(i, score.causes[i], look.now_ns);
+  const bool others_hang = BlamesAnotherHang(report);
+  for (size_t i = 0; i < score.causes.size(); ++i) LookAtCause(i, score.causes[i], others_hang, look.now_ns);
+}
+
+bool LiveScorer::IsAboutTheTruth(const Verdict& verdict, const Truth& truth) const {
+  JobReport alone;
+  alone.verdicts.push_back(verdict);
+  const EpisodeScore score = ScoreReport(alone, truth, min_cost_);
+  return std::any_of(score.causes.begin(), score.causes.end(), [](const CauseScore& cause) { return cause.named; });
+}
+
+void LiveScorer::CountFalseIncidents(const JobReport& report, const Truth& truth) {
+  for (const Verdict& verdict : report.verdicts) {
+    if (verdict.scope == VerdictScope::kUnknown) continue;
+    if (!judged_incidents_.insert(absl::StrCat(Name(verdict.verdict_class), " ", CauseKey(verdict))).second) continue;
+    score_.false_incidents += IsAboutTheTruth(verdict, truth) ? 0 : 1;
+  }
+}
+
+bool LiveScorer::BlamesAnotherHang(const JobReport& report) const {
+  return std::any_of(report.verdicts.begin(), report.verdicts.end(), [this](const Verdict& verdict) {
+    return IsHang(verdict) && !verdict.culprits.empty() && !IsAboutTheTruth(verdict, truth_);
+  });
 }
 
 void LiveScorer::LookAtState(const LiveLook& look) {
@@ -113,7 +139,7 @@ void LiveScorer::LookAtState(const LiveLook& look) {
   if (truth_.causes.empty()) score_.state_right = look.summary.state == truth_.state;
 }
 
-void LiveScorer::LookAtCause(size_t index, const CauseScore& score, int64_t now_ns) {
+void LiveScorer::LookAtCause(size_t index, const CauseScore& score, bool others_hang, int64_t now_ns) {
   const TrueCause& cause = truth_.causes[index];
   LiveCauseScore& live = score_.causes[index];
   const int64_t onset_ns = OnsetOf(cause, truth_);
@@ -126,7 +152,7 @@ void LiveScorer::LookAtCause(size_t index, const CauseScore& score, int64_t now_
     live.named_seconds = seconds;
     live.named_steps = live.left_steps;
   }
-  if (!score.exact_set) {
+  if (!score.exact_set || others_hang) {
     live.exact_seconds = LiveCauseScore::kNever;
   } else if (live.exact_seconds < 0) {
     live.exact_seconds = seconds;

@@ -29,16 +29,18 @@ struct LiveCauseScore {
   double step_seconds = 0;        // median of the steps since the onset; 0 = none was finished (a hang)
   double named_seconds = kNever;  // after the onset, first
   double named_steps = kNever;    // steps of the job that were finished in that time, and the begun one
-  double exact_seconds = kNever;  // after the onset: from then on the culprit set was exact, up to the last look
+  // After the onset: from then on, up to the last look, the culprit set was exact and no hang was blamed on others.
+  double exact_seconds = kNever;
 };
 
 struct LiveScore {
   std::vector<LiveCauseScore> causes;        // as in the truth
   std::vector<std::string> accused_wrongly;  // hosts, sorted
   int64_t hosts_accused = 0;                 // at any look, rightly or wrongly
-  bool state_right = false;                  // at the last look
-  int64_t looks_with_records = 0;            // from kWarmUpSteps steps and kWarmUpSeconds after the first record on
-  int64_t unknown_looks = 0;                 // of those: the state of the job was "unknown"
+  int64_t false_incidents = 0;     // causes of any scope but "unknown" that were concluded and are about no true cause
+  bool state_right = false;        // at the last look
+  int64_t looks_with_records = 0;  // from kWarmUpSteps steps and kWarmUpSeconds after the first record on
+  int64_t unknown_looks = 0;       // of those: the state of the job was "unknown"
 };
 
 // What an engine may need before it can say anything; as what it may need to name a slow rank.
@@ -56,7 +58,10 @@ class LiveScorer {
   LiveScore Finish();
 
  private:
-  void LookAtCause(size_t index, const CauseScore& score, int64_t now_ns);
+  void LookAtCause(size_t index, const CauseScore& score, bool others_hang, int64_t now_ns);
+  bool IsAboutTheTruth(const Verdict& verdict, const Truth& truth) const;
+  void CountFalseIncidents(const JobReport& report, const Truth& truth);
+  bool BlamesAnotherHang(const JobReport& report) const;
   void LookAtState(const LiveLook& look);
 
   const Truth& truth_;
@@ -65,6 +70,7 @@ class LiveScorer {
   double usual_step_seconds_ = 0;
   int64_t first_record_ns_ = -1;
   int64_t last_look_ns_ = 0;
+  std::set<std::string> judged_incidents_;  // cause and class
   std::set<std::string> accused_;
   std::set<std::string> accused_wrongly_;
   LiveScore score_;

@@ -23,6 +23,7 @@ Json ToJson(const LiveKindRow& row) {
 Json ToJson(const InnocentRate& innocents) {
   return {{"hosts", innocents.accused},
           {"episodes", innocents.episodes},
+          {"false_incidents", innocents.false_incidents},
           {"job_hours", innocents.job_hours},
           {"per_job_hour", innocents.per_job_hour()},
           {"accusing_episodes_per_job_hour_upper", innocents.upper_per_job_hour()}};

@@ -87,6 +87,7 @@ class LiveSummarizer {
     const auto wrong = static_cast<int64_t>(outcome.score.accused_wrongly.size());
     summary_.innocents.accused += wrong;
     summary_.innocents.episodes += wrong > 0 ? 1 : 0;
+    summary_.innocents.false_incidents += outcome.score.false_incidents;
     summary_.innocents.job_hours += outcome.play.seconds / kSecondsPerHour;
     for (int64_t i = 0; i < outcome.score.hosts_accused; ++i) summary_.accused_rightly.Add(i >= wrong);
     summary_.state_right.Add(outcome.score.state_right);

@@ -27,8 +27,9 @@ inline constexpr double kHangLiveSeconds = 10;
 
 // Innocents over the time that jobs ran.
 struct InnocentRate {
-  int64_t accused = 0;   // hosts, each once per episode
-  int64_t episodes = 0;  // in which anybody was accused wrongly
+  int64_t accused = 0;          // hosts, each once per episode
+  int64_t episodes = 0;         // in which anybody was accused wrongly
+  int64_t false_incidents = 0;  // of any scope, also those that blame no machine
   double job_hours = 0;
 
   double per_job_hour() const { return job_hours > 0 ? static_cast<double>(accused) / job_hours : 0; }
