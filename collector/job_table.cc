@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/convert/agent_commands.h"
 #include "collector/convert/detector_options.h"
 #include "collector/convert/summary.h"
 #include "detector/verdict.h"
@@ -153,23 +154,11 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
 // A request that cannot be sent has no answer: the engine waits for answers for a while only.
 void JobTable::SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion) {
   for (const PullRequest& request : conclusion.requests) {
-    wire::Command command;
-    command.set_id(request.id);
-    command.set_job(name);
-    wire::PullOperations& pull = *command.mutable_pull_operations();
-    pull.set_newest_ns(request.newest_ns);
-    pull.set_max_bytes(request.max_bytes);
-    pull.mutable_ranks()->Add(request.ranks.begin(), request.ranks.end());
-    pull.mutable_communicators()->Add(request.communicators.begin(), request.communicators.end());
-    const bool sent = outlets_.command_agent(request.host, command);
+    const bool sent = outlets_.command_agent(request.host, ToCommand(name, request));
     (sent ? outlets_.metrics.pulls.requested : outlets_.metrics.pulls.unsent).Increment();
   }
   for (const WatchRequest& request : conclusion.watches) {
-    wire::Command command;
-    command.set_id(request.id);
-    command.set_job(name);
-    command.mutable_watch_transfers()->set_duration_ns(request.duration_ns);
-    const bool sent = outlets_.command_agent(request.host, command);
+    const bool sent = outlets_.command_agent(request.host, ToCommand(name, request));
     (sent ? outlets_.metrics.watches.requested : outlets_.metrics.watches.unsent).Increment();
   }
 }

@@ -12,6 +12,7 @@
 #include "cli/commands/evaluation.h"
 #include "cli/render/json.h"
 #include "cli/render/suite_text.h"
+#include "cli/render/truth_text.h"
 #include "detector/diagnosis.h"
 #include "detector/job_evidence.h"
 #include "detector/job_report.h"
@@ -54,16 +55,7 @@ ExitCode ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
   const EpisodeOutcome outcome = RunEpisode(suite, arguments.episode, engine, {}, context.clock);
   context.out << "simulated: " << outcome.description << "\n";
   const Episode episode = SimulatePlan(plan);
-  for (const TrueCause& cause : episode.truth.causes) {
-    context.out << "truth: " << Name(cause.scope) << " " << Name(cause.verdict_class) << ", steps " << cause.first_step
-                << " to " << cause.last_step << ", slowdown " << 100 * cause.cost.slowdown_fraction << " %:";
-    for (const Culprit& culprit : cause.culprits) {
-      context.out << " " << culprit.host << (culprit.peer_host.empty() ? "" : "->" + culprit.peer_host) << "/rank"
-                  << culprit.rank << (culprit.device.empty() ? "" : "/" + culprit.device);
-    }
-    context.out << "; not to be told from: " << absl::StrJoin(cause.indistinguishable_hosts, ",") << "\n";
-  }
-  context.out << "true state: " << Name(episode.truth.state) << "\n";
+  context.out << TruthText(episode.truth);
   const JobReport report = engine(episode.evidence);
   context.out << "state: " << Name(report.state) << ", " << report.steps << " steps of " << report.step_seconds_median
               << " s, diagnosed in " << static_cast<double>(outcome.diagnose_ns) / kNanosPerSecond << " s\n";

@@ -11,6 +11,7 @@
 #include "cli/commands/eval_arguments.h"
 #include "cli/commands/eval_collectives.h"
 #include "cli/commands/eval_counters.h"
+#include "cli/commands/eval_live.h"
 
 namespace lockstep {
 namespace {
@@ -24,7 +25,9 @@ constexpr uint32_t kMostSkipped = 800'000;
 class EvalCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"WHAT", "collectives: localization from operation records; counters: faulty machines from counters alone",
+    return {{"WHAT",
+             "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
+             "the collector's engine on what agents report",
              &what_, /*required=*/true},
             {"--suite", "one suite instead of all", &arguments_.suite},
             {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
@@ -34,18 +37,21 @@ class EvalCommand final : public Command {
             {"--threads", "episodes at the same time; those of large suites run one by one, each on all threads",
              &arguments_.threads},
             {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
-            {"--no-baselines", "leave the other methods out", &arguments_.no_baselines}};
+            {"--no-baselines", "leave the other methods out; live: do not judge recordings as files",
+             &arguments_.no_baselines}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     RETURN_IF_ERROR(CheckArguments());
+    if (what_ == "live") return EvaluateLive(arguments_, context);
     return what_ == "counters" ? EvaluateCounters(arguments_, context) : EvaluateCollectives(arguments_, context);
   }
 
  private:
   absl::Status CheckArguments() const {
-    if (what_ != "collectives" && what_ != "counters") {
-      return absl::InvalidArgumentError(absl::StrCat("cannot evaluate '", what_, "'; known: collectives, counters"));
+    if (what_ != "collectives" && what_ != "counters" && what_ != "live") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot evaluate '", what_, "'; known: collectives, counters, live"));
     }
     if (arguments_.seeds != "tune" && arguments_.seeds != "report")
       return absl::InvalidArgumentError("--seeds is tune or report");

@@ -1,7 +1,6 @@
 #include "eval/counters/counter_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +12,6 @@ namespace {
 
 constexpr int kResamples = 1000;
 constexpr uint64_t kBootstrapSeed = 20'120'731;
-constexpr double kOneSided95 = 1.644853627;
 
 double F1Of(double right, double wrong, double missed) {
   return right == 0 ? 0 : 2 * right / (2 * right + wrong + missed);
@@ -107,9 +105,7 @@ double AccusationRate::per_10000_days() const {
 }
 
 double AccusationRate::upper_per_10000_days() const {
-  const double n = static_cast<double>(accusations) + 1;
-  const double root = 1 - 1 / (9 * n) + kOneSided95 * std::sqrt(1 / (9 * n));
-  return machine_days > 0 ? 10'000 * n * root * root * root / machine_days : 0;
+  return machine_days > 0 ? 10'000 * PoissonUpperBound(accusations) / machine_days : 0;
 }
 
 int32_t SizeRowOf(int32_t hosts) {

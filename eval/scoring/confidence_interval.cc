@@ -10,6 +10,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kTwoSided95 = 1.959963985;
+constexpr double kOneSided95 = 1.644853627;
 constexpr int kResamples = 1000;
 constexpr uint64_t kBootstrapSeed = 20'120'731;
 
@@ -22,6 +23,12 @@ Interval WilsonInterval(int64_t successes, int64_t trials) {
   const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
   const double half = kTwoSided95 / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
   return {successes == 0 ? 0 : std::max(0.0, middle - half), successes == trials ? 1 : std::min(1.0, middle + half)};
+}
+
+double PoissonUpperBound(int64_t count) {
+  const double n = static_cast<double>(count) + 1;
+  const double root = 1 - 1 / (9 * n) + kOneSided95 * std::sqrt(1 / (9 * n));
+  return n * root * root * root;
 }
 
 double MeanOfGroupMeans(const std::vector<std::vector<double>>& groups) {

@@ -21,6 +21,10 @@ struct Interval {
 // 0 trials: [0, 1].
 Interval WilsonInterval(int64_t successes, int64_t trials);
 
+// One-sided 95 % bound of the expectation of a Poisson count (Wilson and Hilferty's approximation): about 3 for a count
+// of 0.
+double PoissonUpperBound(int64_t count);
+
 // The mean of the means of the groups; groups without values are left out. 0 without any value.
 double MeanOfGroupMeans(const std::vector<std::vector<double>>& groups);
 

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// FNV-1a of the name, so that a new suite does not change the episodes of the others.
+// FNV-1a of the name.
 uint64_t NameSeed(absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -44,9 +44,13 @@ const Suite* FindSuite(absl::string_view name) {
   return found == suites.end() ? nullptr : &*found;
 }
 
+Random EpisodeRandom(absl::string_view suite, uint64_t number) {
+  Random random(NameSeed(suite) + number);
+  return Random(random.Next());  // neighbouring numbers must not give neighbouring states
+}
+
 EpisodePlan PlanOf(const Suite& suite, uint64_t number) {
-  Random random(NameSeed(suite.name) + number);
-  random = Random(random.Next());  // neighbouring numbers must not give neighbouring states
+  Random random = EpisodeRandom(suite.name, number);
   EpisodePlan plan = suite.plan(number, random);
   plan.seed = random.Next();
   return plan;

@@ -2,38 +2,22 @@
 // that cost less than the threshold of accusation are counted apart.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <vector>
 
+#include "eval/suites/plan_draws.h"
 #include "eval/suites/suite.h"
 #include "sim/fault_choice.h"
 
 namespace lockstep {
 namespace {
 
-// One device or host that is slow.
-constexpr FaultKind kSlowKinds[] = {FaultKind::kComputeSlow, FaultKind::kClockThrottled, FaultKind::kPcieDegraded,
-                                    FaultKind::kNicSendSlow, FaultKind::kNicReceiveSlow, FaultKind::kLinkSlow,
-                                    FaultKind::kNvlinkSlow,  FaultKind::kHostSlow,       FaultKind::kStorageStall};
-
-constexpr FaultKind kHangKinds[] = {FaultKind::kGpuLost,    FaultKind::kProcessDead, FaultKind::kMachineUnreachable,
-                                    FaultKind::kNotEntered, FaultKind::kGpuStuck,    FaultKind::kTransferStuck,
-                                    FaultKind::kMismatch,   FaultKind::kDeadlock};
-
 constexpr FaultKind kInnocentKinds[] = {FaultKind::kGarbageCollection, FaultKind::kSequenceImbalance,
                                         FaultKind::kStageImbalance,    FaultKind::kExpertImbalance,
                                         FaultKind::kJobRegression,     FaultKind::kDrift,
                                         FaultKind::kSilentCorruption,  FaultKind::kPause};
-
-template <size_t kSize, typename T>
-T PickFrom(const T (&choices)[kSize], Random& random) {
-  return choices[random.Below(kSize)];
-}
-
-double LogUniform(double low, double high, Random& random) { return low * std::pow(high / low, random.Unit()); }
 
 // A job of about this many GPUs with its own shape, sizes and noise.
 JobSpec RandomJob(int32_t gpus, int32_t dimensions, Random& random) {
@@ -50,13 +34,6 @@ JobSpec RandomJob(int32_t gpus, int32_t dimensions, Random& random) {
   job.noise.gpu_binning = LogUniform(0.003, 0.01, random);
   job.recording.lost_share = random.Unit() < 0.3 ? 0.01 : 0;
   return job;
-}
-
-// Severity within a factor of two of the typical one.
-FaultSpec SpreadFault(FaultKind kind, int32_t targets, const JobSpec& job, Random& random) {
-  FaultSpec fault = RandomFault(kind, targets, job, random);
-  fault.severity = InfoOf(kind).typical_severity * LogUniform(0.5, 2, random);
-  return fault;
 }
 
 EpisodePlan SlowDevice(int32_t gpus, Random& random) {

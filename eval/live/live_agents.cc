@@ -1,0 +1,86 @@
+#include "eval/live/live_agents.h"
+
+#include <limits>
+#include <utility>
+
+#include "detector/input.h"
+
+namespace lockstep {
+namespace {
+
+// What a recorder knows that sees neither kernels nor network: not whether the oldest operation has begun.
+void ForgetBegins(wire::ProcessReport& process) {
+  for (wire::CommunicatorReport& communicator : *process.mutable_communicators()) {
+    communicator.set_started(communicator.finished());
+    if (!communicator.has_oldest_in_flight()) continue;
+    wire::InFlight& oldest = *communicator.mutable_oldest_in_flight();
+    oldest.set_started(false);
+    oldest.set_timing_quality(static_cast<uint32_t>(TimingQuality::kHostEnqueue));
+  }
+}
+
+}  // namespace
+
+LiveAgents::LiveAgents(const PlayedEpisode& played)
+    : played_(played),
+      reports_(played.seen),
+      next_tick_(reports_.hosts(), 1),
+      silent_from_ns_(reports_.hosts(), std::numeric_limits<int64_t>::max()),
+      waiting_(reports_.hosts()) {
+  const Trace& trace = played.seen.evidence.trace;
+  for (size_t h = 0; h < trace.hosts.size(); ++h) host_of_name_.emplace(trace.hosts[h], h);
+  for (size_t r = 0; r < trace.ranks.size(); ++r) index_of_rank_.emplace(trace.ranks[r].rank, r);
+  for (const TrueCause& cause : played.truth.causes) {
+    if (cause.kind != FaultKind::kMachineUnreachable) continue;
+    for (const Culprit& culprit : cause.culprits) {
+      silent_from_ns_[host_of_name_.at(culprit.host)] = played.truth.hang_ns;
+    }
+  }
+}
+
+void LiveAgents::MakeUntil(int64_t true_ns, const std::function<void(MadeReport)>& take) {
+  for (size_t host = 0; host < next_tick_.size(); ++host) {
+    while (true) {
+      const int32_t tick = next_tick_[host];
+      MadeReport made{.host = host, .made_ns = tick * kReportIntervalNanos - played_.clock_ahead_ns[host]};
+      if (made.made_ns > true_ns) break;
+      ++next_tick_[host];
+      if (!reports_.Make(tick, host, made.report) || made.made_ns >= silent_from_ns_[host]) continue;
+      Correct(made);
+      Answer(host, made);
+      take(std::move(made));
+    }
+  }
+}
+
+void LiveAgents::Correct(MadeReport& made) const {
+  for (wire::ProcessReport& process : *made.report.mutable_processes()) {
+    const size_t rank = index_of_rank_.at(process.rank());
+    if (played_.enqueue_only[rank]) ForgetBegins(process);
+    const bool dies = played_.seen.evidence.trace.ranks[rank].process_state == ProcessState::kGone;
+    if (dies && made.made_ns >= played_.truth.hang_ns) process.set_state(wire::PROCESS_STATE_GONE);
+  }
+}
+
+void LiveAgents::Answer(size_t host, MadeReport& made) {
+  const int32_t tick = next_tick_[host] - 1;
+  for (const wire::Command& command : waiting_[host]) {
+    wire::CommandResult& result = *made.report.add_command_results();
+    reports_.Answer(host, command, tick, result);
+    if (!command.has_pull_operations()) continue;
+    pulled_bytes_ += result.ByteSizeLong();
+    ++pulls_;
+  }
+  waiting_[host].clear();
+}
+
+void LiveAgents::Ask(const std::string& host, wire::Command command) {
+  const auto found = host_of_name_.find(host);
+  if (found == host_of_name_.end() || waiting_[found->second].size() >= kMaxWaitingCommands) {
+    ++forgotten_commands_;
+    return;
+  }
+  waiting_[found->second].push_back(std::move(command));
+}
+
+}  // namespace lockstep
