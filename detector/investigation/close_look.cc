@@ -16,16 +16,6 @@ namespace {
 
 constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
 
-// What a look sees: enough steps to know a rank's own past besides the four that an accusation takes, and more where
-// they cost a host little.
-constexpr double kLeastSteps = 16;
-constexpr double kMostSteps = 64;
-constexpr double kBytesPerHost = 100'000;
-// Where nothing is known of steps, all that there was since the job moves, up to so much.
-constexpr int64_t kMostUnknownNs = 900 * kNanosPerSecond;
-// Reports are a tick apart: what finished since the last one comes with the next.
-constexpr int64_t kReportNs = kNanosPerSecond;
-
 bool Accuses(const Verdict& verdict) {
   return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
 }
@@ -64,24 +54,17 @@ void CloseLook::TakePace(int64_t watermark_ns) {
   if (changed) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
 }
 
-int64_t CloseLook::WindowNs(const Roster& roster, int64_t watermark_ns) const {
-  const double step_seconds = pace_.RecentSeconds();
-  if (step_seconds <= 0) return std::min(watermark_ns - moving_since_ns_ + kReportNs, kMostUnknownNs);
-  const double bytes_per_step = OperationsPerSecond(roster, {}) * step_seconds * InvestigationOptions().operation_bytes;
-  const double affordable = kBytesPerHost * static_cast<double>(roster.hosts().size()) / std::max(bytes_per_step, 1.0);
-  const double steps = std::clamp(affordable, kLeastSteps, kMostSteps);
-  return static_cast<int64_t>(steps * step_seconds * kNanosPerSecond) + kReportNs;
-}
-
 void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns) {
   Judgement& judgement = look.judgement;
-  const bool paced_before = pace_.follows();
-  pace_.Follow(CallsOf(judgement.step_counts));
+  const bool believed_before = window_.believes_steps(pace_.RecentSeconds());
+  const bool believed = window_.Take(judgement.report.step_seconds_median, pace_.RecentSeconds());
+  if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) sentinel_.Clear();
   const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
   schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
-  judged_ = judgement.why_not_judged.empty();
+  judged_ = judgement.why_not_judged.empty() && believed;
   why_not_judged_ = std::move(judgement.why_not_judged);
-  if (!paced_before && pace_.follows()) schedule_.NoteEvent(watermark_ns, step_seconds);
+  if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
+  if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
   if (!judged_) return;
   work_ = std::move(judgement.work);
   std::vector<Verdict> causes = CausesOfLook(judgement.report);
@@ -147,7 +130,8 @@ Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool stand
     TakeLook(roster, *std::move(look), watermark_ns);
   }
   if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
-    wishes.pulls = investigation_.Begin(roster, watermark_ns, WindowNs(roster, watermark_ns));
+    wishes.pulls = investigation_.Begin(roster, watermark_ns,
+                                        window_.Choose(roster, watermark_ns, moving_since_ns_, pace_.RecentSeconds()));
   }
   wishes.watches = watch_.Advance(roster, watermark_ns, standing_still ? WatchNeed() : NeedOfWatch());
   Tell(roster, watermark_ns);
@@ -156,6 +140,7 @@ Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool stand
 
 void CloseLook::Clear() {
   pace_.Clear();
+  window_.Clear();
   sentinel_.Clear();
   schedule_.Clear();
   investigation_.Clear();

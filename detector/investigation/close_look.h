@@ -17,6 +17,7 @@
 #include "detector/input.h"
 #include "detector/investigation/investigation.h"
 #include "detector/investigation/look_schedule.h"
+#include "detector/investigation/look_window.h"
 #include "detector/investigation/standing_findings.h"
 #include "detector/investigation/transfer_watch.h"
 #include "detector/roster.h"
@@ -65,13 +66,13 @@ class CloseLook {
 
  private:
   void TakePace(int64_t watermark_ns);
-  int64_t WindowNs(const Roster& roster, int64_t watermark_ns) const;
   void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
   WatchNeed NeedOfWatch() const;
   void Tell(const Roster& roster, int64_t watermark_ns);
 
   const double min_cost_;
   StepPace pace_;
+  LookWindow window_;
   PaceSentinel sentinel_;
   LookSchedule schedule_;
   Investigation investigation_;

@@ -63,8 +63,6 @@ bool StandingFindings::Take(const LookResult& look) {
     PlaceInJob(look, &placed);
     found.emplace(CauseKey(verdict), std::move(placed));
   }
-  const bool finds_another =
-      std::any_of(found.begin(), found.end(), [this](const auto& entry) { return !findings_.contains(entry.first); });
   for (auto& [key, finding] : findings_) {
     const auto again = found.find(key);
     if (again == found.end()) {
@@ -81,7 +79,7 @@ bool StandingFindings::Take(const LookResult& look) {
   }
   std::erase_if(findings_, [&](const auto& entry) {
     const Finding& finding = entry.second;
-    const bool holds_on = finding.told && look.still_slower && !finds_another;
+    const bool holds_on = finding.told && look.still_slower && found.empty();
     return finding.misses >= (!finding.told ? 1 : holds_on ? kMostMisses : kMisses);
   });
   for (auto& [key, verdict] : found) {

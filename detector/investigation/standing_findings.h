@@ -2,9 +2,9 @@
 //
 // A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it.
 // It holds until looks that could judge stop finding it: two of them, or, while steps are still slower than usual and
-// nothing else explains that, kMostMisses, since a window that no longer reaches back to the onset has less to compare
-// with. What a look found at its beginning only, and no more at its end, is over. Pure; not thread-safe. Bounded by
-// kMaxFindings; what did not fit is counted.
+// the looks find nothing else either, kMostMisses, since a window that no longer reaches back to the onset has less to
+// compare with. What a look found at its beginning only, and no more at its end, is over. Pure; not thread-safe.
+// Bounded by kMaxFindings; what did not fit is counted.
 
 #ifndef LOCKSTEP_DETECTOR_INVESTIGATION_STANDING_FINDINGS_H_
 #define LOCKSTEP_DETECTOR_INVESTIGATION_STANDING_FINDINGS_H_

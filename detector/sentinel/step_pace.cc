@@ -18,19 +18,18 @@ constexpr double kPatienceSteps = 10;
 
 }  // namespace
 
-void StepPace::Follow(const std::vector<FollowedCalls>& calls) {
-  const bool same = calls.size() == followed_.size() &&
-                    std::equal(calls.begin(), calls.end(), followed_.begin(),
-                               [](const FollowedCalls& a, const Follower& b) { return a == b.calls; });
-  // A look of which nothing can be followed says nothing against what was followed so far.
-  if (same || calls.empty()) return;
-  // The one that counts goes on counting as long as looks confirm it.
-  if (follows() && std::find(calls.begin(), calls.end(), followed_[counting_].calls) != calls.end()) return;
+bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps) {
+  // A look of which nothing can be followed says nothing against what was followed so far, and the pacemaker that
+  // counts goes on counting as long as looks confirm it.
+  if (calls.empty()) return false;
+  if (follows() && std::find(calls.begin(), calls.end(), followed_[counting_].calls) != calls.end()) return false;
   followed_.clear();
   for (const FollowedCalls& call : calls) followed_.push_back({.calls = call});
   counting_ = 0;
   step_seconds_.clear();
   new_.clear();
+  steps_ = steps;
+  return true;
 }
 
 bool StepPace::MayCount(const Follower& follower, int64_t received_ns) const {

@@ -33,8 +33,9 @@ class StepPace {
   static constexpr size_t kKeptSteps = 256;
   static constexpr size_t kRecentSteps = 16;
 
-  // What a look found. The same calls as before change nothing; others begin anew, but for the number of steps.
-  void Follow(const std::vector<FollowedCalls>& calls);
+  // What a look over `steps` steps found. True when other calls are followed from now on than before, so that steps are
+  // counted in another unit: everything begins anew.
+  bool Follow(const std::vector<FollowedCalls>& calls, int64_t steps);
   bool follows() const { return !followed_.empty(); }
 
   // One communicator of a rank of a report.

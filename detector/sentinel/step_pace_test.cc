@@ -29,7 +29,7 @@ CommunicatorView Calls(uint64_t first, uint64_t last, uint64_t stride = 1) {
 
 StepPace Following(std::vector<FollowedCalls> calls = {{3, kTensor, 4}}) {
   StepPace pace;
-  pace.Follow(calls);
+  pace.Follow(calls, 0);
   return pace;
 }
 
@@ -92,12 +92,13 @@ TEST(StepPaceTest, AnotherRankTakesOverWhenTheFirstFallsSilent) {
 TEST(StepPaceTest, TheSameCallsAgainForgetNothing) {
   StepPace pace = Following();
   pace.Observe(3, Calls(1, 40), 1);
-  pace.Follow({{5, kTensor, 4}, {3, kTensor, 4}});
-  pace.Follow({});
+  EXPECT_FALSE(pace.Follow({{5, kTensor, 4}, {3, kTensor, 4}}, 100));
+  EXPECT_FALSE(pace.Follow({}, 100));
   EXPECT_NEAR(pace.MedianSeconds(), 0.1, 1e-9);
-  pace.Follow({{3, kTensor, 8}});
-  EXPECT_EQ(pace.MedianSeconds(), 0);
   EXPECT_EQ(pace.steps(), 9);
+  EXPECT_TRUE(pace.Follow({{3, kTensor, 8}}, 5));
+  EXPECT_EQ(pace.MedianSeconds(), 0);
+  EXPECT_EQ(pace.steps(), 5);
 }
 
 TEST(StepPaceTest, WildSequencesAndTimesNeitherCrashNorGrow) {
