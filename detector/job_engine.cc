@@ -156,7 +156,7 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   hang_search_ = {};
   const std::vector<DeadProcess> dead = FindDeadProcesses(roster_);
   std::vector<SilentHost> silent;
-  const double longest_step_seconds = close_look_.pace().LongestUsualSeconds();
+  const double longest_step_seconds = close_look_.LongestUsualSeconds();
   if (StartedUp(roster_, /*anchor_slot=*/-1)) {
     const int64_t timeout_ns =
         HangTimeoutNs(roster_, longest_step_seconds,

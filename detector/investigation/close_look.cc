@@ -47,6 +47,11 @@ bool CloseLook::accuses() const { return std::any_of(told_.begin(), told_.end(),
 
 bool CloseLook::irregular() const { return pace_.LongestUsualSeconds() > kIrregularSpread * pace_.MedianSeconds(); }
 
+double CloseLook::LongestUsualSeconds() const {
+  const double of_steps = pace_.LongestUsualSeconds();
+  return of_steps > 0 ? of_steps : window_.rarest_seconds();
+}
+
 void CloseLook::TakePace(int64_t watermark_ns) {
   bool changed = false;
   for (const double seconds : pace_.TakeNew()) changed = sentinel_.Observe(seconds) || changed;

@@ -53,6 +53,8 @@ class CloseLook {
   const StepPace& pace() const { return pace_; }
   const PaceSentinel& sentinel() const { return sentinel_; }
   bool irregular() const;  // step times vary much
+  // That a step takes in 97 of 100 cases; before steps are known, how far apart all calls recur. 0 = unknown.
+  double LongestUsualSeconds() const;
   // Whether the newest look that ended could judge; if not, why, one sentence ("" = no look has ended yet).
   bool judged() const { return judged_; }
   const std::string& why_not_judged() const { return why_not_judged_; }

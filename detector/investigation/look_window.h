@@ -42,6 +42,9 @@ class LookWindow {
   bool Take(double found_step_seconds, double step_seconds);
 
   bool believes_steps(double step_seconds) const;
+
+  // From one call of the rarest communicator to the next, as of the newest look; 0 = unknown. About a step, or more.
+  double rarest_seconds() const { return rarest_seconds_; }
   void Clear() { *this = LookWindow(); }
 
  private:
