@@ -29,13 +29,6 @@ TraceOperation ToTrace(const Operation& from, int32_t communicator) {
   return to;
 }
 
-bool IsHang(VerdictClass verdict_class) {
-  static constexpr VerdictClass kHangs[] = {VerdictClass::kHangNotEntered,     VerdictClass::kHangInCommunication,
-                                            VerdictClass::kCollectiveMismatch, VerdictClass::kDeadlock,
-                                            VerdictClass::kProcessDead,        VerdictClass::kMachineUnreachable};
-  return std::find(std::begin(kHangs), std::end(kHangs), verdict_class) != std::end(kHangs);
-}
-
 // Whether most operations have times that tell waiting from working: not that of being handed over by the host, nor the
 // envelope of a network proxy, which begins before the GPU does (NCCL before 2.26).
 bool TellWaitingFromWorking(const std::vector<PulledOperations>& pulled) {
