@@ -52,8 +52,11 @@ std::vector<MemberCall> CallsAt(const Trace& trace, const Frontier& frontier, co
       break;
     }
   }
-  if (!sizes_known) {
-    for (MemberCall& one : calls) one.call.second = 0;
+  const bool one_kind = std::all_of(calls.begin(), calls.end(),
+                                    [&](const MemberCall& one) { return one.call.first == calls[0].call.first; });
+  for (MemberCall& one : calls) {
+    // Beside another operation, sizes that may differ make no party of their own.
+    if (!sizes_known || (!one_kind && !SameBytesNeeded(one.call.first))) one.call.second = 0;
   }
   return calls;
 }

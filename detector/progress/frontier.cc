@@ -21,7 +21,6 @@ bool Frontier::IsStuckIn(size_t rank_index, const TraceOperation& operation) con
 
 bool Frontier::ProvesAbsence(size_t rank_index, int64_t since_ns) const {
   if (watch() == nullptr) return true;
-  if (IsExcused(rank_index) || IsUnsized(rank_index)) return false;
   return trace_->ranks[rank_index].last_seen_ns - since_ns >= watch()->freshness_ns;
 }
 

@@ -33,8 +33,7 @@ struct Watch {
   int64_t patience_ns = 0;   // inside an operation for at least this long = stuck
   int64_t freshness_ns = 0;  // a report this much newer than a call of others proves that the rank has not called
   double longest_usual_step_seconds = 0;  // 0 = unknown
-  std::vector<char> excused;              // what the rank has not called says nothing about it
-  std::vector<char> unsized;              // uses a communicator of unknown size: what it waits for is not known
+  std::vector<char> excused;              // finalized, disabled, or it may wait where nobody knows for whom
   std::vector<char> moving;               // has done something lately: it is on its way
   std::vector<int64_t> host_silent_ns;    // by host; 0 = it reports, or the job goes on without it
 };
@@ -121,9 +120,9 @@ class Frontier {
 
   // Of a watched job: whether the rank has been inside its open operation for too long. True for all records.
   bool IsStuckIn(size_t rank_index, const TraceOperation& operation) const;
-  // Whether it counts that nothing is known of a call that others made at `since_ns` or later.
+  // Whether the rank was heard so late that it had not made a call that others made at `since_ns`.
   bool ProvesAbsence(size_t rank_index, int64_t since_ns) const;
-  bool IsUnsized(size_t rank_index) const { return watch() != nullptr && watch()->unsized[rank_index] != 0; }
+  // What is known of the rank says nothing about what it does.
   bool IsExcused(size_t rank_index) const { return watch() != nullptr && watch()->excused[rank_index] != 0; }
   bool IsMoving(size_t rank_index) const { return watch() != nullptr && watch()->moving[rank_index] != 0; }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "detector/input.h"
+#include "detector/progress/standing.h"
 #include "detector/trace/trace.h"
 #include "detector/tuning.h"
 
@@ -41,6 +42,16 @@ struct Hang {
   bool longest_ever = false;  // unlike anything before (Precedents); not looked at where other things tell a hang
 };
 inline constexpr size_t kMaxVictims = 8;
+
+// A cause without ranks, at an operation.
+inline Hang HangAt(HangKind kind, const Trace& trace, const Standing& standing) {
+  return {.kind = kind,
+          .communicator = standing.communicator,
+          .sequence = standing.sequence,
+          .operation = standing.kind,
+          .tuning = trace.operations[standing.operations.front()].tuning,
+          .waiting = static_cast<int32_t>(standing.at.size())};
+}
 
 inline bool IsDead(const TraceRank& rank) {
   return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;

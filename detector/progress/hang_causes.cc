@@ -4,18 +4,53 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
-#include "absl/types/span.h"
-#include "detector/operation_kind.h"
 #include "detector/progress/strong_components.h"
-#include "detector/progress/unrecorded_ranks.h"
+#include "detector/progress/stuck_operation.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
+
+std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32_t>& ranks, const Standing& standing) {
+  std::vector<int32_t> members;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members),
+               [&](int32_t rank) { return frontier.MemberOf(static_cast<size_t>(rank), standing.communicator) >= 0; });
+  return members;
+}
+
+// The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
+// while most stand at the other. Where there are as many of either, both.
+Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vector<int32_t>& nodes) {
+  std::map<int32_t, std::vector<int32_t>> parties;  // ranks of the cycle by the operation at which they stand
+  for (const int32_t node : nodes) {
+    if (graph.IsStanding(node)) continue;
+    for (const int32_t next : graph.edges[static_cast<size_t>(node)]) {
+      if (std::binary_search(nodes.begin(), nodes.end(), next)) parties[next].push_back(node);
+    }
+  }
+  std::set<int32_t> differing;
+  for (auto a = parties.begin(); a != parties.end(); ++a) {
+    for (auto b = std::next(a); b != parties.end() && parties.size() <= kMaxCycleOperations; ++b) {
+      const std::vector<int32_t> at_a = MembersIn(frontier, a->second, graph.At(b->first));
+      const std::vector<int32_t> at_b = MembersIn(frontier, b->second, graph.At(a->first));
+      if (at_a.empty() || at_b.empty()) continue;
+      if (at_a.size() <= at_b.size()) differing.insert(at_a.begin(), at_a.end());
+      if (at_b.size() <= at_a.size()) differing.insert(at_b.begin(), at_b.end());
+    }
+  }
+  Hang hang = HangAt(HangKind::kDeadlock, frontier.trace(), graph.At(parties.begin()->first));
+  hang.ranks.assign(differing.begin(), differing.end());
+  if (hang.ranks.empty()) {
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(hang.ranks),
+                 [&](int32_t node) { return !graph.IsStanding(node); });
+  }
+  return hang;
+}
 
 class Collector {
  public:
@@ -41,15 +76,6 @@ class Collector {
     return trace_.communicators[static_cast<size_t>(standing.communicator)].members;
   }
 
-  Hang At(HangKind kind, const Standing& standing) const {
-    return {.kind = kind,
-            .communicator = standing.communicator,
-            .sequence = standing.sequence,
-            .operation = standing.kind,
-            .tuning = trace_.operations[standing.operations.front()].tuning,
-            .waiting = static_cast<int32_t>(standing.at.size())};
-  }
-
   bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty() && graph_.place_lost[rank] == 0; }
 
   // Ranks that are waited for, or left behind, and wait for nobody. Those that one operation waits for together are one
@@ -58,7 +84,7 @@ class Collector {
     std::vector<int32_t> cause(ranks_, -1);  // the cause of each rank, an index into `causes`
     std::vector<Hang> causes;
     const auto add = [&](size_t rank, const Standing& standing, HangKind kind, bool called) {
-      causes.push_back(At(kind, standing));
+      causes.push_back(HangAt(kind, trace_, standing));
       causes.back().called = called;
       cause[rank] = static_cast<int32_t>(causes.size()) - 1;
     };
@@ -86,7 +112,7 @@ class Collector {
       int32_t shared = -1;
       for (const int32_t slot : standing.at) {
         const auto rank = static_cast<size_t>(slot);
-        if (cause[rank] >= 0 || graph_.left_behind[rank] == 0) continue;
+        if (cause[rank] >= 0 || graph_.left_behind[rank] == 0 || frontier_.IsExcused(rank)) continue;
         if (shared < 0) add(rank, standing, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
         if (shared < 0) shared = cause[rank];
         cause[rank] = shared;
@@ -112,9 +138,12 @@ class Collector {
       if (!sink && (!trust_.ghosts_likely || nodes.size() == 1)) continue;
       if (Differs(nodes)) continue;
       if (IsCycle(nodes)) {
-        AddDeadlock(nodes);
+        hangs_.push_back(DeadlockOf(frontier_, graph_, nodes));
       } else if (sink) {
-        AddStuck(nodes);
+        std::optional<Hang> stuck = StuckOperation(frontier_, graph_, nodes);
+        // Else only ranks stand here that are stuck for another reason.
+        const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsStanding(n); });
+        if (stuck.has_value() && !waited_for_[static_cast<size_t>(*first)].empty()) hangs_.push_back(std::move(*stuck));
       }
     }
   }
@@ -135,7 +164,7 @@ class Collector {
       if (within.size() < 2) continue;
       std::vector<int32_t> cycle;
       for (const int32_t i : within) cycle.push_back(nodes[static_cast<size_t>(i)]);
-      if (!Differs(cycle)) AddDeadlock(cycle);
+      if (!Differs(cycle)) hangs_.push_back(DeadlockOf(frontier_, graph_, cycle));
     }
   }
 
@@ -156,133 +185,9 @@ class Collector {
     });
   }
 
-  void AddStuck(const std::vector<int32_t>& nodes) {
-    const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsStanding(n); });
-    const Standing& standing = graph_.At(*first);
-    // Only ranks stand here that are stuck for another reason.
-    if (waited_for_[static_cast<size_t>(*first)].empty()) return;
-    if (standing.finished_by_some && standing.collective()) return;
-    Hang hang = At(HangKind::kTransfer, standing);
-    std::set<int32_t> inside;
-    for (const int32_t node : nodes) {
-      if (!graph_.IsStanding(node)) continue;
-      if (graph_.At(node).unjudged || IsPassing(graph_.At(node))) return;
-      AddInside(graph_.At(node), &inside);
-      AddUnrecorded(trace_, graph_.At(node), &hang.unrecorded);
-    }
-    if (!hang.unrecorded.empty()) {
-      hang.kind = HangKind::kNotEntered;
-      hangs_.push_back(std::move(hang));
-      return;
-    }
-    // Progress and operations contradict each other: nobody is stuck for sure.
-    if (inside.empty()) return;
-    hang.ranks.assign(inside.begin(), inside.end());
-    if (frontier_.watch() != nullptr && !Narrow(standing, &hang)) return;
-    hangs_.push_back(std::move(hang));
-  }
-
-  // In a watched job: the last to come has not been here for long, or the first have just left.
-  bool IsPassing(const Standing& standing) const {
-    for (size_t i = 0; i < standing.at.size(); ++i) {
-      const TraceOperation& operation = trace_.operations[standing.operations[i]];
-      if (!frontier_.IsStuckIn(static_cast<size_t>(standing.at[i]), operation)) return true;
-    }
-    if (frontier_.watch() == nullptr || !standing.collective() || !IsSynchronous(standing.kind)) return false;
-    const std::vector<int32_t>& members = MembersOf(standing);
-    for (size_t m = 0; m < members.size(); ++m) {
-      const int64_t finished = frontier_.Of(standing.communicator, static_cast<int32_t>(m)).finished;
-      if (finished >= static_cast<int64_t>(standing.sequence)) return true;
-    }
-    return false;
-  }
-
-  // Of those inside: whose process cannot move, or else whose GPU has not begun what its host called, while others'
-  // have. False = what keeps a GPU from beginning is another operation, which is judged by itself.
-  bool Narrow(const Standing& standing, Hang* hang) const {
-    std::vector<int32_t> halted, queued;
-    std::copy_if(hang->ranks.begin(), hang->ranks.end(), std::back_inserter(halted), [&](int32_t rank) {
-      const TraceRank& who = trace_.ranks[static_cast<size_t>(rank)];
-      return IsGone(who) || who.process_state == ProcessState::kUninterruptible;
-    });
-    if (!halted.empty()) {
-      hang->kind = HangKind::kHalted;
-      hang->ranks = std::move(halted);
-      return true;
-    }
-    bool begun = false;
-    for (size_t i = 0; i < standing.at.size(); ++i) {
-      const TraceOperation& operation = trace_.operations[standing.operations[i]];
-      begun = begun || operation.started();
-      if (operation.started() || operation.quality == TimingQuality::kHostEnqueue) continue;
-      if (HasBegunAny(static_cast<size_t>(standing.at[i]))) return false;
-      queued.push_back(standing.at[i]);
-    }
-    if (!begun || queued.empty()) return true;  // where nobody is seen to begin, the recorder cannot tell
-    hang->kind = HangKind::kNotEntered;
-    hang->called = true;
-    hang->ranks = std::move(queued);
-    return true;
-  }
-
-  bool HasBegunAny(size_t rank) const {
-    const absl::Span<const size_t> open = frontier_.OpenOf(rank);
-    return std::any_of(open.begin(), open.end(), [&](size_t index) { return trace_.operations[index].started(); });
-  }
-
-  void AddInside(const Standing& standing, std::set<int32_t>* inside) const {
-    const std::vector<int32_t>& members = MembersOf(standing);
-    for (size_t m = 0; m < members.size(); ++m) {
-      const auto member = static_cast<int32_t>(m);
-      if (!standing.collective() && member != standing.source && member != standing.destination) continue;
-      if (standing.collective() &&
-          frontier_.Of(standing.communicator, member).finished >= static_cast<int64_t>(standing.sequence)) {
-        continue;
-      }
-      if (members[m] >= 0) inside->insert(members[m]);
-    }
-  }
-
-  // The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
-  // while most stand at the other. Where there are as many of either, both.
-  void AddDeadlock(const std::vector<int32_t>& nodes) {
-    std::map<int32_t, std::vector<int32_t>> parties;  // ranks of the cycle by the operation at which they stand
-    for (const int32_t node : nodes) {
-      if (graph_.IsStanding(node)) continue;
-      for (const int32_t next : graph_.edges[static_cast<size_t>(node)]) {
-        if (std::binary_search(nodes.begin(), nodes.end(), next)) parties[next].push_back(node);
-      }
-    }
-    std::set<int32_t> differing;
-    for (auto a = parties.begin(); a != parties.end(); ++a) {
-      for (auto b = std::next(a); b != parties.end() && parties.size() <= kMaxCycleOperations; ++b) {
-        const std::vector<int32_t> at_a = MembersIn(a->second, graph_.At(b->first));
-        const std::vector<int32_t> at_b = MembersIn(b->second, graph_.At(a->first));
-        if (at_a.empty() || at_b.empty()) continue;
-        if (at_a.size() <= at_b.size()) differing.insert(at_a.begin(), at_a.end());
-        if (at_b.size() <= at_a.size()) differing.insert(at_b.begin(), at_b.end());
-      }
-    }
-    Hang hang = At(HangKind::kDeadlock, graph_.At(parties.begin()->first));
-    hang.ranks.assign(differing.begin(), differing.end());
-    if (hang.ranks.empty()) {
-      std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(hang.ranks),
-                   [&](int32_t node) { return !graph_.IsStanding(node); });
-    }
-    hangs_.push_back(std::move(hang));
-  }
-
-  std::vector<int32_t> MembersIn(const std::vector<int32_t>& ranks, const Standing& standing) const {
-    std::vector<int32_t> members;
-    std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members), [&](int32_t rank) {
-      return frontier_.MemberOf(static_cast<size_t>(rank), standing.communicator) >= 0;
-    });
-    return members;
-  }
-
   void AddMismatch(const Standing& standing) {
     if (standing.differing.empty()) return;
-    Hang hang = At(HangKind::kMismatch, standing);
+    Hang hang = HangAt(HangKind::kMismatch, trace_, standing);
     hang.ranks = standing.differing;
     if (standing.usual_tuning.has_value()) hang.tuning = *standing.usual_tuning;
     hang.other_tuning = standing.other_tuning;

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/clock.h"
 #include "detector/evidence_log.h"
+#include "detector/progress/hang.h"
+#include "detector/progress/hang_wording.h"
 #include "detector/trace/trace_wording.h"
 #include "detector/tuning.h"
-#include "detector/wording.h"
 
 namespace lockstep {
 namespace {
@@ -69,53 +69,9 @@ class Writer {
     verdict->evidence.push_back({EvidenceKind::kProgress, std::move(text)});
   }
 
-  std::string OperationName(const Hang& hang) const {
-    return absl::StrCat(Name(hang.operation), " ", hang.sequence, " of ",
-                        TraceCommunicatorName(trace_, hang.communicator));
-  }
-
-  // With how it is carried out, as far as known: " (ring, LL128, 16 channels)".
-  std::string StuckName(const Hang& hang) const {
-    const std::string way = Describe(hang.tuning);
-    return absl::StrCat(OperationName(hang), way.empty() ? "" : absl::StrCat(" (", way, ")"));
-  }
-
-  // What the state of the process says; empty = nothing out of the ordinary.
-  std::string StateSentence(int32_t rank) const {
-    const std::string process = absl::StrCat("The process of ", TraceRankList(trace_, {rank}));
-    if (IsDead(Rank(rank))) return absl::StrCat(process, " is dead.");
-    if (Rank(rank).process_state == ProcessState::kStopped) {
-      return absl::StrCat(process, " is stopped by a signal or a debugger (state T).");
-    }
-    if (Rank(rank).process_state == ProcessState::kUninterruptible) {
-      return absl::StrCat(process, " waits for a device or a file system and cannot be interrupted (state D).");
-    }
-    return "";
-  }
-
   void SayVictims(const Hang& hang, Verdict* verdict) const {
-    const Watch* const watch = frontier_.watch();
-    std::string text = absl::StrFormat("%d of %d ranks wait for it, %d of them there", hang.victims,
-                                       trace_.ranks.size(), hang.waiting);
-    const double waited_seconds = static_cast<double>(hang.waited_ns) / kNanosPerSecond;
-    if (watch != nullptr) {
-      verdict->first_seen_ns = watch->now_ns - hang.waited_ns;
-      absl::StrAppend(&text, ", the longest for ", Duration(waited_seconds));
-    } else if (hang.waited_ns >= kNanosPerSecond) {
-      absl::StrAppend(&text, "; the clock of one host shows a wait of at least ", Duration(waited_seconds));
-    }
-    if (watch != nullptr && watch->longest_usual_step_seconds > 0) {
-      absl::StrAppend(&text, "; the longest usual step of this job takes ",
-                      Duration(watch->longest_usual_step_seconds));
-    }
-    Say(absl::StrCat(text, "."), verdict);
-    if (hang.first_victims.empty()) return;
-    const bool one = hang.victims == 1;
-    std::string who = TraceRankList(trace_, hang.first_victims);
-    who[0] = 'R';
-    const auto others = static_cast<size_t>(hang.victims) - hang.first_victims.size();
-    if (others > 0) absl::StrAppend(&who, " and ", others, " more");
-    Say(absl::StrCat(who, one ? " only waits: it is a victim." : " only wait: they are victims."), verdict);
+    if (frontier_.watch() != nullptr) verdict->first_seen_ns = frontier_.watch()->now_ns - hang.waited_ns;
+    for (std::string& text : AboutVictims(frontier_, hang)) Say(std::move(text), verdict);
   }
 
   // Events that mean a broken GPU on the host, and of this process where the event names one.
@@ -189,9 +145,9 @@ class Writer {
     // That others are out and these are not may also be the last packet to them.
     const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kSureConfidence;
     for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
-    Say(WhatTheyDo(hang, ranks), &verdict);
+    Say(WhatTheyDo(trace_, hang, ranks), &verdict);
     for (const int32_t rank : ranks) {
-      std::string state = StateSentence(rank);
+      std::string state = StateSentence(trace_, rank);
       if (!state.empty()) Say(std::move(state), &verdict);
       for (const HostEvent* const event : BrokenGpu(rank)) {
         verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event->host, " reported ",
@@ -202,27 +158,6 @@ class Writer {
     return verdict;
   }
 
-  std::string WhatTheyDo(const Hang& hang, const std::vector<int32_t>& ranks) const {
-    const bool one = ranks.size() == 1;
-    std::string who = one ? TraceRankName(trace_, ranks[0]) : TraceRankList(trace_, ranks);
-    who[0] = 'R';
-    if (hang.kind == HangKind::kNotFinished) {
-      return absl::StrCat(who, one ? " does" : " do", " not get out of ", StuckName(hang),
-                          ", which other members have finished: all had entered it, so what is stuck is ",
-                          one ? "its GPU." : "their GPUs.");
-    }
-    if (hang.kind == HangKind::kHalted) {
-      return absl::StrCat(who, one ? " has" : " have", " entered ", StuckName(hang), " and", one ? " does" : " do",
-                          " not get out of it.");
-    }
-    if (hang.called) {
-      return absl::StrCat("The host of ", TraceRankList(trace_, ranks), " has called ", OperationName(hang),
-                          " and the GPU has not begun it: it is stuck in earlier work of its own.");
-    }
-    return absl::StrCat(who, one ? " has" : " have", " not entered ", OperationName(hang),
-                        one ? " and waits" : " and wait", " for nobody.");
-  }
-
   // `hang`: what others wait in; nullptr = nobody waits yet.
   void AddSilentHosts(const Hang* hang, const std::set<int32_t>& hosts) {
     for (auto host = hosts.begin(); host != hosts.end();) {
@@ -230,29 +165,12 @@ class Writer {
       do {
         const std::string& name = trace_.hosts[static_cast<size_t>(*host)];
         verdict.culprits.push_back({.host = name, .confidence = kLikelyConfidence});
-        Say(SilenceOf(*host, hang), &verdict);
+        Say(SilenceOf(frontier_, *host, ranks_on_host_[static_cast<size_t>(*host)], hang), &verdict);
         ++host;
       } while (frontier_.watch() == nullptr && host != hosts.end());
       if (hang != nullptr) SayVictims(*hang, &verdict);
       verdicts_.push_back(std::move(verdict));
     }
-  }
-
-  std::string SilenceOf(int32_t host, const Hang* hang) const {
-    const std::string& name = trace_.hosts[static_cast<size_t>(host)];
-    const int32_t ranks = ranks_on_host_[static_cast<size_t>(host)];
-    const Watch* const watch = frontier_.watch();
-    if (watch != nullptr) {
-      const auto silent_ns = static_cast<double>(watch->host_silent_ns[static_cast<size_t>(host)]);
-      return absl::StrFormat(
-          "Host %s has been silent for %s, while others report; nothing shows that its %d ranks "
-          "took part in anything since.",
-          name, Duration(silent_ns / kNanosPerSecond), ranks);
-    }
-    return absl::StrFormat(
-        "All %d ranks of host %s leave records up to the same moment and none after it, not even of "
-        "an operation begun, while others wait in %s.",
-        ranks, name, OperationName(*hang));
   }
 
   // Processes that died while others live on, and whom nobody waits for yet.
@@ -298,7 +216,7 @@ class Writer {
     }
     std::string who = RankNumberList(hang.unrecorded);
     who[0] = 'R';
-    Say(absl::StrCat(who, " left no record at all, and every other member stands in ", OperationName(hang),
+    Say(absl::StrCat(who, " left no record at all, and every other member stands in ", OperationName(trace_, hang),
                      ": silence of a member that others wait for is not innocence."),
         &verdict);
     SayVictims(hang, &verdict);
@@ -313,8 +231,9 @@ class Writer {
       verdict.culprits[0].peer_host = verdict.culprits[1].host;
       verdict.culprits[1].peer_host = verdict.culprits[0].host;
     }
-    Say(absl::StrCat("All members have entered ", StuckName(hang), " and it does not end: what is stuck is the ",
-                     "transfer between ", TraceRankList(trace_, hang.ranks), "."),
+    Say(absl::StrCat("All members have entered ", StuckName(trace_, hang),
+                     " and it does not end: what is stuck is the ", "transfer between ",
+                     TraceRankList(trace_, hang.ranks), "."),
         &verdict);
     SayVictims(hang, &verdict);
     return verdict;
@@ -329,7 +248,7 @@ class Writer {
     std::string who = TraceRankList(trace_, hang.ranks);
     who[0] = 'R';
     if (mismatch && hang.other_tuning.has_value()) {
-      Say(absl::StrCat("Members carry out ", OperationName(hang), " in different ways, ",
+      Say(absl::StrCat("Members carry out ", OperationName(trace_, hang), " in different ways, ",
                        TraceRankList(trace_, hang.ranks), " as \"", Describe(*hang.other_tuning),
                        "\", the usual way is \"", Describe(hang.tuning),
                        "\": they never meet. NCCL's settings or releases are not the same everywhere."),
@@ -340,7 +259,7 @@ class Writer {
           &verdict);
     } else {
       Say(absl::StrCat(who, " entered operations in another order than the ranks that they wait for and that wait for ",
-                       "them; among the operations is ", OperationName(hang), "."),
+                       "them; among the operations is ", OperationName(trace_, hang), "."),
           &verdict);
     }
     SayVictims(hang, &verdict);

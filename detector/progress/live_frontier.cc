@@ -31,7 +31,6 @@ class Reader {
                          .freshness_ns = FreshnessNs(),
                          .longest_usual_step_seconds = options_.longest_usual_step_seconds,
                          .excused = std::vector<char>(ranks, 0),
-                         .unsized = std::vector<char>(ranks, 0),
                          .moving = std::vector<char>(ranks, 0),
                          .host_silent_ns = std::vector<int64_t>(roster_.hosts().size(), 0)};
     for (const SilentHost& host : silent) {
@@ -86,8 +85,7 @@ class Reader {
                              .process_state = rank.state,
                              .last_seen_ns = rank.received_ns});
     trace_->first_operation.push_back(trace_->operations.size());
-    found_.watch->excused[slot] = rank.finalized || rank.disabled ? 1 : 0;
-    found_.watch->unsized[slot] = rank.unsized ? 1 : 0;
+    found_.watch->excused[slot] = rank.finalized || rank.disabled || rank.unsized ? 1 : 0;
     const size_t first = trace_->operations.size();
     bool idle = true;
     bool inside = false;

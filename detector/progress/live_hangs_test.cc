@@ -251,5 +251,93 @@ TEST_F(LiveHangsTest, OutsideForLongIsAPause) {
   EXPECT_TRUE(found.all_outside);
 }
 
+TEST_F(LiveHangsTest, ATransferIsNotStuckBeforeTheLastToComeHasBeenInsideForLong) {
+  for (int rank = 0; rank < 3; ++rank) Rank(rank, {{1, 3, rank, 5, 4, (rank == 2 ? 1 : 6) * kSecond}});
+  EXPECT_TRUE(Verdicts().empty());
+  EXPECT_EQ(Judge().stuck_ranks, 2);
+  Rank(2, {{1, 3, 2, 5, 4, 4 * kSecond}});
+  EXPECT_EQ(Verdicts().size(), 1u);
+}
+
+TEST_F(LiveHangsTest, WhoIsLeftBehindIsNamedOnlyIfItWasHeardLongAfterTheOthersLeft) {
+  Rank(0, {{1, 3, 0, 5, 4, 6 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 5}});
+  Rank(2, {{1, 3, 2, 5, 5}});
+  std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h0/rank0");
+  // Its report is from before the others left, six seconds ago.
+  Rank(0, {{1, 3, 0, 5, 4, 6 * kSecond}}, ProcessState::kRunning, false, kNow - 5 * kSecond);
+  EXPECT_TRUE(Verdicts().empty());
+}
+
+TEST_F(LiveHangsTest, AReceiverThatEndedIsNotAccusedBySenders) {
+  Rank(0, {{1, 3, 0, 4, 4, 5 * kSecond, OperationKind::kSend, 8, 1}});
+  Rank(1, {{1, 3, 1, 4, 4}}, ProcessState::kRunning, /*finalized=*/true);
+  Rank(2, {{1, 3, 2, 4, 4}});
+  EXPECT_TRUE(Verdicts().empty());
+  Rank(0, {{1, 3, 0, 4, 4, 5 * kSecond, OperationKind::kSend, 8, 2}});
+  ASSERT_EQ(Verdicts().size(), 1u);
+  EXPECT_EQ(CauseKey(Verdicts()[0]), "hang:h2/rank2");
+}
+
+// Each sends and receives in one group call, of which only the first half shows.
+TEST_F(LiveHangsTest, ACircleOfSendsIsAStuckTransferAndNoDeadlock) {
+  for (int rank = 0; rank < 3; ++rank) {
+    Rank(rank, {{1, 3, rank, 4, 4, 5 * kSecond, OperationKind::kSend, 8, (rank + 1) % 3}});
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(verdicts[0].culprits.size(), 3u);
+}
+
+TEST_F(LiveHangsTest, OfTwoEqualPartiesTheSisterGroupTellsWhichDiffers) {
+  Rank(0, {{1, 2, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 2, 1, 5, 4, 5 * kSecond, OperationKind::kBroadcast}});
+  Rank(2, {{2, 2, 0, 5, 4, 5 * kSecond, OperationKind::kBroadcast}});
+  Rank(3, {{2, 2, 1, 4, 4}});
+  bool told = false;
+  for (const Verdict& verdict : Verdicts()) {
+    if (verdict.verdict_class != VerdictClass::kCollectiveMismatch) continue;
+    told = true;
+    ASSERT_EQ(verdict.culprits.size(), 1u);
+    EXPECT_EQ(verdict.culprits[0].rank, 0);
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST_F(LiveHangsTest, EachMissingRankHasAVerdictOfItsOwn) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 4, 4}});
+  Rank(2, {{1, 3, 2, 4, 4}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h1/rank1");
+  EXPECT_EQ(CauseKey(verdicts[1]), "hang:h2/rank2");
+  EXPECT_EQ(verdicts[0].first_seen_ns, kNow - 5 * kSecond);
+}
+
+TEST_F(LiveHangsTest, AHostWithoutReportsIsUnreachableAndItsRanksAreNotNamedBesides) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 4, 4}}, ProcessState::kRunning, false, kNow - 20 * kSecond);
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kMachineUnreachable);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].host, "h1");
+}
+
+TEST_F(LiveHangsTest, ADeadProcessIsNamedBeforeAnybodyWaitsForIt) {
+  Rank(0, {{1, 2, 0, 4, 4}});
+  Rank(1, {{1, 2, 1, 4, 4}}, ProcessState::kGone, false, kNow - 2 * kSecond);
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kProcessDead);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h1/rank1");
+}
+
 }  // namespace
 }  // namespace lockstep

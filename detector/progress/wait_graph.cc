@@ -155,6 +155,7 @@ class Builder {
     if (here == standing.at.end() || *here != rank) return MayStandHere(standing, static_cast<size_t>(rank));
     if (frontier_.TellsBegun(static_cast<size_t>(rank))) return true;
     const size_t index = standing.operations[static_cast<size_t>(here - standing.at.begin())];
+    if (frontier_.watch() != nullptr && Operation(index).started()) return true;
     return &Operation(index) == first_open_[static_cast<size_t>(rank)];
   }
 
@@ -210,12 +211,12 @@ class Builder {
       return;
     }
     const auto index = static_cast<size_t>(rank);
-    if (frontier_.IsUnsized(index) || (!entered && !frontier_.ProvesAbsence(index, standing.since_ns))) {
+    if (frontier_.IsExcused(index) || (!entered && !frontier_.ProvesAbsence(index, standing.since_ns))) {
       standing.unjudged = true;
       return;
     }
     const bool lost = graph_.place_lost[index] != 0 && !frontier_.IsMoving(index);
-    if (entered && (StandsHere(standing, rank) || lost || frontier_.IsExcused(index))) return;
+    if (entered && (StandsHere(standing, rank) || lost)) return;
     AddEdge(s, rank,
             !entered && !HidesCalls(standing, index) ? MemberState::kNotCalled
             : entered && frontier_.TellsBegun(index) ? MemberState::kNotBegun
