@@ -32,24 +32,15 @@
 #include "detector/localization/slow_within_host.h"
 #include "detector/localization/trace_analysis.h"
 #include "detector/localization/wait_echo.h"
+#include "detector/progress/frontier.h"
 #include "detector/progress/trace_frontier.h"
-#include "detector/progress/trace_hang_verdict.h"
+#include "detector/progress/trace_hangs.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
 
 namespace lockstep {
 namespace {
-
-constexpr VerdictClass kHangs[] = {
-    VerdictClass::kHangNotEntered, VerdictClass::kHangInCommunication, VerdictClass::kCollectiveMismatch,
-    VerdictClass::kDeadlock,       VerdictClass::kProcessDead,         VerdictClass::kMachineUnreachable,
-    VerdictClass::kGpuFault,
-};
-
-bool IsHang(const Verdict& verdict) {
-  return std::find(std::begin(kHangs), std::end(kHangs), verdict.verdict_class) != std::end(kHangs);
-}
 
 void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobReport* report) {
   const Trace& trace = evidence.trace;
@@ -160,7 +151,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
 JobState StateOf(const JobReport& report, bool judged) {
   JobState state = judged ? JobState::kHealthy : JobState::kUnknown;
   for (const Verdict& verdict : report.verdicts) {
-    if (IsHang(verdict)) return JobState::kHung;
+    if (IsHang(verdict.verdict_class)) return JobState::kHung;
     const bool often = verdict.cost.steps_affected_fraction >= 0.5;
     if (verdict.cost.slowdown_fraction <= 0) continue;
     if (state != JobState::kSlow) state = often ? JobState::kSlow : JobState::kIrregular;
@@ -256,17 +247,17 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   Judgement judgement;
   JobReport& report = judgement.report;
   TraceAnalysis analysis;
-  std::optional<TraceFrontier> frontier;
+  std::optional<Frontier> frontier;
   RunPieces(options.executor, 2, [&](size_t piece) {
     if (piece == 0) {
       analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign, options.executor);
     } else {
-      frontier.emplace(evidence.trace);
+      frontier.emplace(FrontierOf(evidence.trace));
     }
   });
   Describe(evidence, analysis, &report);
   Findings found = FindAll(analysis, options);
-  TraceHangFindings hangs = FindTraceHangs(*frontier, evidence.events, HasPassingStalls(found.structural));
+  HangFindings hangs = FindHangs(*frontier, evidence.events, HasPassingStalls(found.structural));
   report.verdicts = std::move(hangs.verdicts);
   const bool hung = !report.verdicts.empty();
   for (Verdict& verdict : found.structural) {
@@ -276,7 +267,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    if (IsHang(a) != IsHang(b)) return IsHang(a);
+    if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   std::string not_judged = WhyNotJudged(analysis);

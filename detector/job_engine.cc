@@ -16,9 +16,7 @@
 #include "detector/evidence_log.h"
 #include "detector/investigation/close_look.h"
 #include "detector/places/place_table.h"
-#include "detector/progress/hang_search.h"
-#include "detector/progress/hang_timeout.h"
-#include "detector/progress/hang_verdict.h"
+#include "detector/progress/live_hangs.h"
 #include "detector/progress/liveness.h"
 #include "detector/ras/ras_evidence.h"
 #include "detector/ras/ras_memory.h"
@@ -71,7 +69,7 @@ class JobEngine::State {
   CloseLook close_look_;
   RasMemory ras_;
   RasJudgement by_ras_;  // where records of operations do not tell
-  HangSearch hang_search_;
+  LiveHangs hangs_;      // without their verdicts
   CounterOutliers outliers_;
   PlaceTable places_;
   NarrowedGroups narrowed_;
@@ -94,7 +92,7 @@ void JobEngine::State::BeginIncarnation() {
   sizes_.Clear();
   ras_.Clear();
   by_ras_ = {};
-  hang_search_ = {};
+  hangs_ = {};
   narrowed_.Clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
@@ -153,27 +151,18 @@ void JobEngine::State::ObservePlaces(const std::string& host, const Places& plac
 }
 
 std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
-  hang_search_ = {};
-  const std::vector<DeadProcess> dead = FindDeadProcesses(roster_);
-  std::vector<SilentHost> silent;
-  const double longest_step_seconds = close_look_.LongestUsualSeconds();
-  if (StartedUp(roster_, /*anchor_slot=*/-1)) {
-    const int64_t timeout_ns =
-        HangTimeoutNs(roster_, longest_step_seconds,
-                      {.floor_ns = options_.hang_floor_ns, .step_multiple = options_.hang_step_multiple});
-    hang_search_ = SearchHangs(roster_, {.timeout_ns = timeout_ns, .host_silent_ns = options_.host_silent_ns});
-    silent = FindSilentHosts(roster_, watermark_ns, options_.host_silent_ns);
-  }
-  const HangContext context{.roster = &roster_,
-                            .log = &log_,
-                            .watermark_ns = watermark_ns,
-                            .longest_usual_step_seconds = longest_step_seconds,
-                            .step = close_look_.pace().steps() - 1};
-  std::vector<Verdict> verdicts = BuildHangVerdicts(context, hang_search_.hangs, dead, silent);
+  hangs_ = JudgeLiveHangs(roster_, {.watermark_ns = watermark_ns,
+                                    .longest_usual_step_seconds = close_look_.LongestUsualSeconds(),
+                                    .step = close_look_.pace().steps() - 1,
+                                    .hang_floor_ns = options_.hang_floor_ns,
+                                    .hang_step_multiple = options_.hang_step_multiple,
+                                    .host_silent_ns = options_.host_silent_ns,
+                                    .log = &log_});
+  std::vector<Verdict> verdicts = std::move(hangs_.verdicts);
   AddRasEvidence(roster_, ras_, watermark_ns, &verdicts);
   by_ras_ = {};
-  if (!verdicts.empty() || (hang_search_.stuck_ranks == 0 && !roster_.communicators().empty())) return verdicts;
-  by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, hang_search_.stuck_ranks > 0);
+  if (!verdicts.empty() || (hangs_.stuck_ranks == 0 && !roster_.communicators().empty())) return verdicts;
+  by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, hangs_.stuck_ranks > 0);
   return by_ras_.verdicts;
 }
 
@@ -193,7 +182,7 @@ JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
 void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion) {
   // While nothing moves, nothing is learnt about slowness: what held before holds on, and nothing is added.
   const bool standing_still =
-      hang_search_.stuck_ranks > 0 || (last_hang_ns_ != 0 && watermark_ns - last_hang_ns_ < kAfterHangNs);
+      hangs_.stuck_ranks > 0 || (last_hang_ns_ != 0 && watermark_ns - last_hang_ns_ < kAfterHangNs);
   Wishes wishes = close_look_.Advance(roster_, watermark_ns, standing_still);
   conclusion->requests = std::move(wishes.pulls);
   conclusion->watches = std::move(wishes.watches);
@@ -274,24 +263,23 @@ void JobEngine::State::SummarizeSteps() {
 }
 
 void JobEngine::State::Summarize(int64_t watermark_ns) {
-  const bool hangs =
-      last_hang_ns_ == watermark_ns && (hang_search_.stuck_ranks > 0 || hang_search_.longest_wait_ns > 0);
+  const bool hangs = last_hang_ns_ == watermark_ns && (hangs_.stuck_ranks > 0 || hangs_.longest_wait_ns > 0);
   if (hangs) {
     state_ = JobState::kHung;
-    note_ = absl::StrFormat("%d ranks are stuck inside collectives, the longest for %s.", hang_search_.stuck_ranks,
-                            Duration(static_cast<double>(hang_search_.longest_wait_ns) / kNanosPerSecond));
-  } else if (hang_search_.stuck_ranks > 0) {
+    note_ = absl::StrFormat("%d ranks are stuck inside collectives, the longest for %s.", hangs_.stuck_ranks,
+                            Duration(static_cast<double>(hangs_.longest_wait_ns) / kNanosPerSecond));
+  } else if (hangs_.stuck_ranks > 0) {
     state_ = JobState::kHung;
-    note_ = Sentences({absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.",
-                                       hang_search_.stuck_ranks),
-                       by_ras_.why_none});
+    note_ = Sentences(
+        {absl::StrFormat("%d ranks are stuck inside collectives, and the data does not tell why.", hangs_.stuck_ranks),
+         by_ras_.why_none});
   } else if (!by_ras_.verdicts.empty()) {
     state_ = JobState::kHung;
     note_ = "NCCL's RAS service names who holds the job up.";
-  } else if (hang_search_.all_outside) {
+  } else if (hangs_.all_outside) {
     state_ = JobState::kIrregular;
     note_ = absl::StrFormat("Pause: every rank has been outside collectives for at least %s.",
-                            Duration(static_cast<double>(hang_search_.shortest_idle_ns) / kNanosPerSecond));
+                            Duration(static_cast<double>(hangs_.shortest_idle_ns) / kNanosPerSecond));
   } else {
     SummarizeSteps();
   }
@@ -336,7 +324,7 @@ JobSummary JobEngine::State::Summary() const {
   summary.note = note_;
   summary.steps = pace.steps();
   summary.step_seconds_median = pace.MedianSeconds();
-  const bool moving = state_ != JobState::kHung && state_ != JobState::kEnded && !hang_search_.all_outside;
+  const bool moving = state_ != JobState::kHung && state_ != JobState::kEnded && !hangs_.all_outside;
   summary.steps_per_second = moving ? pace.StepsPerSecond() : 0;
   summary.world_size = roster_.world_size();
   summary.records_observed = records_;

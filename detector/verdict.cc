@@ -126,6 +126,21 @@ const char* Name(VerdictClass verdict_class) {
   return index < std::size(kClasses) ? kClasses[index].name : "unknown";
 }
 
+bool IsHang(VerdictClass verdict_class) {
+  switch (verdict_class) {
+    case VerdictClass::kHangNotEntered:
+    case VerdictClass::kHangInCommunication:
+    case VerdictClass::kCollectiveMismatch:
+    case VerdictClass::kDeadlock:
+    case VerdictClass::kProcessDead:
+    case VerdictClass::kMachineUnreachable:
+    case VerdictClass::kGpuFault:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string CauseKey(const Verdict& verdict) {
   const auto index = static_cast<size_t>(verdict.verdict_class);
   std::vector<std::string> culprits;

@@ -100,6 +100,9 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
+// Whether the cause keeps the whole job from going on.
+bool IsHang(VerdictClass verdict_class);
+
 // Identity of the cause, the same for every later verdict about it: class family and culprits, without numbers that
 // change. Two hang classes of one rank are one cause, since a hang may be seen from outside before it is understood.
 std::string CauseKey(const Verdict& verdict);

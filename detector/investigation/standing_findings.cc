@@ -13,13 +13,6 @@ namespace {
 constexpr int64_t kOpenSteps = 2;
 constexpr int64_t kOpenShare = 4;  // or a quarter of its stretch, for what shows in some of the steps only
 
-bool IsHang(VerdictClass verdict_class) {
-  static constexpr VerdictClass kHangs[] = {VerdictClass::kHangNotEntered,     VerdictClass::kHangInCommunication,
-                                            VerdictClass::kCollectiveMismatch, VerdictClass::kDeadlock,
-                                            VerdictClass::kProcessDead,        VerdictClass::kMachineUnreachable};
-  return std::find(std::begin(kHangs), std::end(kHangs), verdict_class) != std::end(kHangs);
-}
-
 // What only the whole course of a job can tell: a window of some tens of steps is too short for it.
 bool IsOfTheCourse(VerdictClass verdict_class) {
   return verdict_class == VerdictClass::kDrift || verdict_class == VerdictClass::kPause;

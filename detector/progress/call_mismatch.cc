@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "detector/tuning.h"
+
 namespace lockstep {
 namespace {
 
@@ -27,10 +29,15 @@ bool SameBytesNeeded(OperationKind kind) {
   }
 }
 
+struct MemberCall {
+  int32_t rank = -1;  // rank index
+  Call call;
+  Tuning tuning;
+};
+
 // The call of each member that has one open there.
-std::vector<std::pair<int32_t, Call>> CallsAt(const Trace& trace, const TraceFrontier& frontier,
-                                              const Standing& standing) {
-  std::vector<std::pair<int32_t, Call>> calls;
+std::vector<MemberCall> CallsAt(const Trace& trace, const Frontier& frontier, const Standing& standing) {
+  std::vector<MemberCall> calls;
   bool sizes_known = true;
   for (const int32_t rank : trace.communicators[static_cast<size_t>(standing.communicator)].members) {
     if (rank < 0) continue;
@@ -40,13 +47,16 @@ std::vector<std::pair<int32_t, Call>> CallsAt(const Trace& trace, const TraceFro
           IsPointToPoint(operation.kind)) {
         continue;
       }
-      calls.push_back({rank, {operation.kind, operation.bytes}});
+      calls.push_back({rank, {operation.kind, operation.bytes}, operation.tuning});
       sizes_known = sizes_known && operation.bytes > 0;
       break;
     }
   }
-  if (!sizes_known) {
-    for (auto& [rank, call] : calls) call.second = 0;
+  const bool one_kind = std::all_of(calls.begin(), calls.end(),
+                                    [&](const MemberCall& one) { return one.call.first == calls[0].call.first; });
+  for (MemberCall& one : calls) {
+    // Beside another operation, sizes that may differ make no party of their own.
+    if (!sizes_known || (!one_kind && !SameBytesNeeded(one.call.first))) one.call.second = 0;
   }
   return calls;
 }
@@ -84,29 +94,56 @@ bool BreaksHabit(const std::map<Call, size_t>& precedents, const Call& usual) {
                      [&](const auto& p) { return (p.second > 0) == (p.first == usual); });
 }
 
-}  // namespace
+// Something to sort by.
+using Way = std::tuple<CollectiveAlgorithm, CollectiveProtocol, uint16_t>;
+Way WayOf(const Tuning& tuning) { return {tuning.algorithm, tuning.protocol, tuning.channels}; }
+Tuning TuningOf(const Way& way) { return {std::get<0>(way), std::get<1>(way), std::get<2>(way)}; }
 
-void FindMismatches(const Trace& trace, const TraceFrontier& frontier, std::vector<Standing>* standings) {
-  std::map<Place, std::map<Call, size_t>> common;
-  std::vector<std::pair<Standing*, std::vector<std::pair<int32_t, Call>>>> mixed;
-  for (Standing& standing : *standings) {
-    if (!standing.collective() || standing.finished_by_some) continue;
-    std::vector<std::pair<int32_t, Call>> calls = CallsAt(trace, frontier, standing);
-    const size_t members = trace.communicators[static_cast<size_t>(standing.communicator)].members.size();
-    for (const auto& [rank, call] : calls) ++common[{members, standing.sequence}][call];
-    const bool same =
-        std::all_of(calls.begin(), calls.end(), [&](const auto& c) { return c.second == calls[0].second; });
-    if (!same) mixed.push_back({&standing, std::move(calls)});
-  }
-  for (auto& [standing, calls] : mixed) {
-    std::map<Call, size_t> parties;
-    for (const auto& [rank, call] : calls) ++parties[call];
-    const size_t members = trace.communicators[static_cast<size_t>(standing->communicator)].members.size();
-    const std::map<Call, size_t>& sisters = common[{members, standing->sequence}];
-    std::map<Call, size_t> precedents;
-    for (const auto& [rank, call] : calls) {
-      if (!precedents.contains(call)) precedents[call] = Precedents(trace, *standing, rank, call);
+struct Mixed {
+  Standing* standing;
+  std::vector<MemberCall> calls;
+};
+
+class Comparison {
+ public:
+  Comparison(const Trace& trace, const Frontier& frontier) : trace_(trace), frontier_(frontier) {}
+
+  void Run(std::vector<Standing>* standings) {
+    std::vector<Mixed> mixed_calls, mixed_ways;
+    for (Standing& standing : *standings) {
+      if (!standing.collective() || standing.finished_by_some || standing.passing) continue;
+      std::vector<MemberCall> calls = CallsAt(trace_, frontier_, standing);
+      for (const MemberCall& one : calls) {
+        ++calls_[PlaceOf(standing)][one.call];
+        ++ways_[PlaceOf(standing)][WayOf(one.tuning)];
+      }
+      const auto differs = [&](auto member) {
+        return std::any_of(calls.begin(), calls.end(),
+                           [&](const auto& one) { return one.*member != calls[0].*member; });
+      };
+      if (differs(&MemberCall::call)) {
+        mixed_calls.push_back({&standing, std::move(calls)});
+      } else if (differs(&MemberCall::tuning)) {
+        mixed_ways.push_back({&standing, std::move(calls)});
+      }
     }
+    for (const Mixed& mixed : mixed_calls) JudgeCalls(mixed);
+    for (const Mixed& mixed : mixed_ways) JudgeWays(mixed);
+  }
+
+ private:
+  Place PlaceOf(const Standing& standing) const {
+    return {trace_.communicators[static_cast<size_t>(standing.communicator)].members.size(), standing.sequence};
+  }
+
+  void JudgeCalls(const Mixed& mixed) {
+    Standing& standing = *mixed.standing;
+    std::map<Call, size_t> parties, precedents;
+    for (const MemberCall& one : mixed.calls) {
+      ++parties[one.call];
+      if (!precedents.contains(one.call)) precedents[one.call] = Precedents(trace_, standing, one.rank, one.call);
+    }
+    const std::map<Call, size_t>& sisters = calls_.at(PlaceOf(standing));
     const auto weight = [&](const Call& call) {
       return std::make_tuple(parties[call], sisters.at(call), precedents.at(call));
     };
@@ -115,12 +152,52 @@ void FindMismatches(const Trace& trace, const TraceFrontier& frontier, std::vect
     });
     const auto as_large = std::count_if(parties.begin(), parties.end(),
                                         [&](const auto& p) { return weight(p.first) == weight(largest->first); });
-    if (!MustAgree(parties) && !BreaksHabit(precedents, largest->first)) continue;
-    for (const auto& [rank, call] : calls) {
-      if (as_large > 1 || call != largest->first) standing->differing.push_back(rank);
+    if (!MustAgree(parties) && !BreaksHabit(precedents, largest->first)) return;
+    for (const MemberCall& one : mixed.calls) {
+      if (as_large > 1 || one.call != largest->first) standing.differing.push_back(one.rank);
     }
-    std::sort(standing->differing.begin(), standing->differing.end());
+    std::sort(standing.differing.begin(), standing.differing.end());
   }
+
+  // Kernels on symmetric memory and copy engines choose their channels for themselves.
+  void JudgeWays(const Mixed& mixed) {
+    Standing& standing = *mixed.standing;
+    std::map<Way, size_t> parties;
+    for (const MemberCall& one : mixed.calls) {
+      if (one.tuning.algorithm >= CollectiveAlgorithm::kSymmetric) return;
+      if (one.tuning != Tuning{}) ++parties[WayOf(one.tuning)];
+    }
+    if (parties.size() < 2) return;
+    const std::map<Way, size_t>& sisters = ways_.at(PlaceOf(standing));
+    const auto weight = [&](const Way& way) { return std::make_pair(parties[way], sisters.at(way)); };
+    const auto largest = std::max_element(parties.begin(), parties.end(), [&](const auto& a, const auto& b) {
+      return weight(a.first) < weight(b.first);
+    });
+    const Tuning usual = TuningOf(largest->first);
+    bool equals = false;
+    for (const auto& [way, count] : parties) {
+      if (!Contradict(TuningOf(way), usual)) continue;
+      if (!standing.other_tuning.has_value()) standing.other_tuning = TuningOf(way);
+      equals = equals || weight(way) == weight(largest->first);
+    }
+    if (!standing.other_tuning.has_value()) return;
+    standing.usual_tuning = usual;
+    for (const MemberCall& one : mixed.calls) {
+      if (Contradict(one.tuning, usual) || (equals && one.tuning == usual)) standing.differing.push_back(one.rank);
+    }
+    std::sort(standing.differing.begin(), standing.differing.end());
+  }
+
+  const Trace& trace_;
+  const Frontier& frontier_;
+  std::map<Place, std::map<Call, size_t>> calls_;
+  std::map<Place, std::map<Way, size_t>> ways_;
+};
+
+}  // namespace
+
+void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<Standing>* standings) {
+  Comparison(trace, frontier).Run(standings);
 }
 
 }  // namespace lockstep

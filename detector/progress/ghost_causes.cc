@@ -16,7 +16,7 @@ enum Sureness : int32_t { kLossMayShowIt, kMuchLossMayShowIt, kNoLossShowsIt };
 
 class Sieve {
  public:
-  Sieve(const TraceFrontier& frontier, const std::vector<std::vector<int32_t>>& waited_for)
+  Sieve(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for)
       : frontier_(frontier), trace_(frontier.trace()), waited_for_(waited_for) {
     ranks_on_host_.assign(trace_.hosts.size(), 0);
     unseen_on_host_.assign(trace_.hosts.size(), 0);
@@ -28,13 +28,13 @@ class Sieve {
     }
   }
 
-  void Run(std::vector<TraceHang>* hangs) const {
+  void Run(std::vector<Hang>* hangs) const {
     Sureness surest = kLossMayShowIt;
-    for (const TraceHang& hang : *hangs) surest = std::max(surest, SurenessOf(hang));
-    std::erase_if(*hangs, [&](const TraceHang& hang) { return SurenessOf(hang) < surest; });
+    for (const Hang& hang : *hangs) surest = std::max(surest, SurenessOf(hang));
+    std::erase_if(*hangs, [&](const Hang& hang) { return SurenessOf(hang) < surest; });
     if (surest == kLossMayShowIt) KeepTheMostAwaited(hangs);
-    for (TraceHang& hang : *hangs) {
-      if (hang.kind == TraceHangKind::kNotEntered) LeaveGhosts(&hang.ranks);
+    for (Hang& hang : *hangs) {
+      if (hang.kind == HangKind::kNotEntered) LeaveGhosts(&hang.ranks);
     }
   }
 
@@ -47,19 +47,19 @@ class Sieve {
     return 2 * unseen_on_host_[static_cast<size_t>(who.host)] >= ranks_on_host_[static_cast<size_t>(who.host)];
   }
 
-  Sureness SurenessOf(const TraceHang& hang) const {
-    if (hang.kind == TraceHangKind::kMismatch) return kNoLossShowsIt;
+  Sureness SurenessOf(const Hang& hang) const {
+    if (hang.kind == HangKind::kMismatch) return kNoLossShowsIt;
     if (std::any_of(hang.ranks.begin(), hang.ranks.end(), [this](int32_t rank) { return IsSure(rank); })) {
       return kNoLossShowsIt;
     }
-    const bool much = hang.kind == TraceHangKind::kDeadlock || hang.kind == TraceHangKind::kNotFinished;
+    const bool much = hang.kind == HangKind::kDeadlock || hang.kind == HangKind::kNotFinished;
     return much ? kMuchLossMayShowIt : kLossMayShowIt;
   }
 
-  static void KeepTheMostAwaited(std::vector<TraceHang>* hangs) {
+  static void KeepTheMostAwaited(std::vector<Hang>* hangs) {
     int32_t most = 0;
-    for (const TraceHang& hang : *hangs) most = std::max(most, hang.victims);
-    std::erase_if(*hangs, [most](const TraceHang& hang) { return hang.victims < most; });
+    for (const Hang& hang : *hangs) most = std::max(most, hang.victims);
+    std::erase_if(*hangs, [most](const Hang& hang) { return hang.victims < most; });
   }
 
   // The ranks that lead to this one.
@@ -86,7 +86,7 @@ class Sieve {
     }
   }
 
-  const TraceFrontier& frontier_;
+  const Frontier& frontier_;
   const Trace& trace_;
   const std::vector<std::vector<int32_t>>& waited_for_;
   std::vector<int32_t> ranks_on_host_;
@@ -95,12 +95,12 @@ class Sieve {
 
 }  // namespace
 
-bool GhostsAreLikely(const TraceFrontier& frontier) {
+bool GhostsAreLikely(const Frontier& frontier) {
   return static_cast<double>(frontier.trace().ranks.size()) * frontier.lost_share() > kLikely;
 }
 
-void DropGhosts(const TraceFrontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
-                std::vector<TraceHang>* hangs) {
+void DropGhosts(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
+                std::vector<Hang>* hangs) {
   Sieve(frontier, waited_for).Run(hangs);
 }
 

@@ -14,17 +14,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/progress/trace_frontier.h"
-#include "detector/progress/trace_hang_cause.h"
+#include "detector/progress/frontier.h"
+#include "detector/progress/hang.h"
 
 namespace lockstep {
 
 // That some rank's newest record was lost is likelier than one in ten.
-bool GhostsAreLikely(const TraceFrontier& frontier);
+bool GhostsAreLikely(const Frontier& frontier);
 
 // `waited_for`: the edges of the wait graph turned round. `victims` of each cause must be filled in.
-void DropGhosts(const TraceFrontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
-                std::vector<TraceHang>* hangs);
+void DropGhosts(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
+                std::vector<Hang>* hangs);
 
 }  // namespace lockstep
 

@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "detector/input.h"
+#include "detector/progress/hang.h"
 #include "detector/progress/trace_frontier.h"
-#include "detector/progress/trace_hang_cause.h"
 #include "detector/testing/scripted_job.h"
 #include "detector/trace/trace.h"
 #include "gtest/gtest.h"
@@ -31,15 +31,15 @@ class GhostCausesTest : public ::testing::Test {
     trace_.lost_records = 1;
   }
 
-  static TraceHang Missing(std::vector<int32_t> ranks, int32_t victims) {
-    return {.kind = TraceHangKind::kNotEntered, .ranks = std::move(ranks), .victims = victims};
+  static Hang Missing(std::vector<int32_t> ranks, int32_t victims) {
+    return {.kind = HangKind::kNotEntered, .ranks = std::move(ranks), .victims = victims};
   }
 
-  std::vector<std::vector<int32_t>> Left(std::vector<TraceHang> hangs) const {
+  std::vector<std::vector<int32_t>> Left(std::vector<Hang> hangs) const {
     const std::vector<std::vector<int32_t>> waited_for = {{4}, {}, {}, {4, 5}, {1}, {2}};
-    DropGhosts(TraceFrontier(trace_), waited_for, &hangs);
+    DropGhosts(FrontierOf(trace_), waited_for, &hangs);
     std::vector<std::vector<int32_t>> left;
-    for (const TraceHang& hang : hangs) left.push_back(hang.ranks);
+    for (const Hang& hang : hangs) left.push_back(hang.ranks);
     return left;
   }
 
@@ -48,9 +48,9 @@ class GhostCausesTest : public ::testing::Test {
 };
 
 TEST_F(GhostCausesTest, AreLikelyWhereManyRanksMayHaveLostTheirNewestRecord) {
-  EXPECT_TRUE(GhostsAreLikely(TraceFrontier(trace_))) << "1 of 5 records, 4 ranks";
+  EXPECT_TRUE(GhostsAreLikely(FrontierOf(trace_))) << "1 of 5 records, 4 ranks";
   trace_.lost_records = 0;
-  EXPECT_FALSE(GhostsAreLikely(TraceFrontier(trace_)));
+  EXPECT_FALSE(GhostsAreLikely(FrontierOf(trace_)));
 }
 
 TEST_F(GhostCausesTest, TheCauseThatMostWaitForIsKept) {
@@ -59,8 +59,8 @@ TEST_F(GhostCausesTest, TheCauseThatMostWaitForIsKept) {
 }
 
 TEST_F(GhostCausesTest, WhatNoLossShowsComesFirst) {
-  const TraceHang mismatch{.kind = TraceHangKind::kMismatch, .ranks = {1}, .victims = 1};
-  const TraceHang deadlock{.kind = TraceHangKind::kDeadlock, .ranks = {2}, .victims = 1};
+  const Hang mismatch{.kind = HangKind::kMismatch, .ranks = {1}, .victims = 1};
+  const Hang deadlock{.kind = HangKind::kDeadlock, .ranks = {2}, .victims = 1};
   EXPECT_EQ(Left({Missing({3}, 2), mismatch, deadlock}), (Ranks{{1}}));
   EXPECT_EQ(Left({Missing({3}, 2), deadlock}), (Ranks{{2}}));
   trace_.ranks[3].process_state = ProcessState::kZombie;

@@ -1,239 +1,286 @@
 #include "detector/progress/hang_verdict.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/clock.h"
+#include "detector/evidence_log.h"
+#include "detector/progress/hang.h"
+#include "detector/progress/hang_wording.h"
+#include "detector/trace/trace_wording.h"
 #include "detector/tuning.h"
-#include "detector/wording.h"
 
 namespace lockstep {
 namespace {
 
 constexpr double kSureConfidence = 0.97;
 constexpr double kLikelyConfidence = 0.8;
+constexpr double kUnseenConfidence = 0.6;  // of a rank about which there is no record at all
+constexpr size_t kMaxQuotedEvents = 3;
 
-double Seconds(int64_t ns) { return static_cast<double>(ns) / kNanosPerSecond; }
-
-std::string OperationName(const HangContext& context, const Hang& hang) {
-  return absl::StrCat(Name(hang.operation), " ", hang.sequence, " on ",
-                      CommunicatorName(context.roster->communicators()[static_cast<size_t>(hang.communicator_slot)]));
-}
-
-// What the state of the process says; empty = nothing out of the ordinary.
-std::string StateSentence(const RankProcess& rank) {
-  switch (rank.state) {
-    case ProcessState::kStopped:
-      return absl::StrCat("Process ", rank.pid, " of rank ", rank.rank,
-                          " is stopped by a signal or a debugger (state T).");
-    case ProcessState::kUninterruptible:
-      return absl::StrCat("Process ", rank.pid, " of rank ", rank.rank,
-                          " waits for a device or a file system and cannot be interrupted (state D).");
-    case ProcessState::kZombie:
-    case ProcessState::kGone:
-      return absl::StrCat("Process ", rank.pid, " of rank ", rank.rank, " is dead.");
-    case ProcessState::kRunning:
-    case ProcessState::kUnknown:
-      break;
-  }
-  return "";
-}
-
-// " (ring, LL128, 16 channels)"; empty when nothing is known.
-std::string InBrackets(const Tuning& tuning) {
-  const std::string text = Describe(tuning);
-  return text.empty() ? "" : absl::StrCat(" (", text, ")");
-}
-
-Verdict Begin(const HangContext& context) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.first_step = verdict.last_step = context.step;
-  verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
-  return verdict;
-}
-
-void AddWaiting(const HangContext& context, const Hang& hang, Verdict* verdict) {
-  std::string text =
-      absl::StrFormat("%d %s inside, the longest for %s", hang.waiting, hang.waiting == 1 ? "rank waits" : "ranks wait",
-                      Duration(Seconds(hang.longest_wait_ns)));
-  if (context.longest_usual_step_seconds > 0) {
-    absl::StrAppend(&text, "; the longest usual step of this job takes ", Duration(context.longest_usual_step_seconds));
-  }
-  verdict->evidence.push_back({EvidenceKind::kProgress, absl::StrCat(text, ".")});
-  verdict->first_seen_ns = context.watermark_ns - hang.longest_wait_ns;
-  std::vector<int32_t> victims;
-  for (const int32_t slot : hang.victims) {
-    if (std::find(hang.culprits.begin(), hang.culprits.end(), slot) == hang.culprits.end()) victims.push_back(slot);
-  }
-  std::sort(victims.begin(), victims.end());
-  victims.erase(std::unique(victims.begin(), victims.end()), victims.end());
-  if (victims.empty()) return;
-  std::string names = RankList(*context.roster, victims);
-  names[0] = 'R';
-  verdict->evidence.push_back(
-      {EvidenceKind::kProgress,
-       absl::StrCat(names, victims.size() == 1 ? " only waits: it is a victim." : " only wait: they are victims.")});
-}
-
-void AddLog(const HangContext& context, Verdict* verdict) {
-  std::set<std::string> hosts;
-  for (const Culprit& culprit : verdict->culprits) hosts.insert(culprit.host);
-  for (const std::string& host : hosts) {
-    for (Evidence& evidence : context.log->About(host, context.watermark_ns)) {
-      if (verdict->advice == Advice::kCheckSoftware) verdict->advice = Advice::kCordonAndReplace;
-      verdict->evidence.push_back(std::move(evidence));
+class Writer {
+ public:
+  Writer(const Frontier& frontier, const HangSearch& search, absl::Span<const HostEvent> events)
+      : frontier_(frontier), trace_(frontier.trace()), search_(search), events_(events) {
+    ranks_on_host_.assign(trace_.hosts.size(), 0);
+    for (const TraceRank& rank : trace_.ranks) {
+      if (rank.host >= 0) ++ranks_on_host_[static_cast<size_t>(rank.host)];
     }
   }
-}
 
-Verdict OfMissingRank(const HangContext& context, const Hang& hang) {
-  const Roster& roster = *context.roster;
-  const int32_t slot = hang.culprits.front();
-  const RankProcess& rank = roster.ranks()[static_cast<size_t>(slot)];
-  Verdict verdict = Begin(context);
-  verdict.verdict_class = rank.dead() ? VerdictClass::kProcessDead : VerdictClass::kHangNotEntered;
-  verdict.culprits = {CulpritOf(roster, slot, kSureConfidence)};
-  verdict.advice =
-      rank.state == ProcessState::kStopped || rank.dead() ? Advice::kCheckSoftware : Advice::kCordonAndReplace;
-  verdict.evidence.push_back(
-      {EvidenceKind::kProgress, absl::StrCat(FullRankName(roster, slot), " has not entered ",
-                                             OperationName(context, hang), " and waits for nobody itself.")});
-  const std::string state = StateSentence(rank);
-  if (!state.empty()) verdict.evidence.push_back({EvidenceKind::kProgress, state});
-  AddWaiting(context, hang, &verdict);
-  return verdict;
-}
-
-Verdict OfStuckOperation(const HangContext& context, const Hang& hang) {
-  const Roster& roster = *context.roster;
-  Verdict verdict = Begin(context);
-  verdict.verdict_class = VerdictClass::kHangInCommunication;
-  const bool one = hang.culprits.size() == 1;
-  const RankProcess& first = roster.ranks()[static_cast<size_t>(hang.culprits.front())];
-  const std::string state = one ? StateSentence(first) : "";
-  if (one && first.dead()) verdict.verdict_class = VerdictClass::kProcessDead;
-  const bool named = one && (hang.certain || !state.empty());
-  verdict.scope = named ? VerdictScope::kMachine : VerdictScope::kNetwork;
-  const double confidence =
-      named ? (state.empty() ? kLikelyConfidence : kSureConfidence) : 1.0 / static_cast<double>(hang.culprits.size());
-  for (const int32_t slot : hang.culprits) verdict.culprits.push_back(CulpritOf(roster, slot, confidence));
-  verdict.advice = !named ? Advice::kCheckLink : (state.empty() ? Advice::kCordonAndReplace : Advice::kCheckSoftware);
-  if (named) {
-    verdict.evidence.push_back(
-        {EvidenceKind::kProgress,
-         absl::StrCat(FullRankName(roster, hang.culprits.front()), " entered ", OperationName(context, hang),
-                      InBrackets(hang.tuning), " and does not get out of it.")});
-  } else {
-    verdict.evidence.push_back(
-        {EvidenceKind::kProgress,
-         absl::StrCat("All members have entered ", OperationName(context, hang), InBrackets(hang.tuning),
-                      " and run, but it does not end: what is stuck lies between ", RankList(roster, hang.culprits),
-                      ".")});
+  std::vector<Verdict> Run() {
+    for (const Hang& hang : search_.hangs) {
+      switch (hang.kind) {
+        case HangKind::kNotEntered:
+        case HangKind::kNotFinished:
+        case HangKind::kHalted:
+          AddMissing(hang);
+          break;
+        case HangKind::kTransfer:
+          verdicts_.push_back(OfTransfer(hang));
+          break;
+        case HangKind::kMismatch:
+        case HangKind::kDeadlock:
+          verdicts_.push_back(OfSoftware(hang));
+          break;
+      }
+    }
+    AddDead();
+    AddSilent();
+    return std::move(verdicts_);
   }
-  if (!state.empty()) verdict.evidence.push_back({EvidenceKind::kProgress, state});
-  AddWaiting(context, hang, &verdict);
-  return verdict;
-}
 
-Verdict OfSoftware(const HangContext& context, const Hang& hang) {
-  const Roster& roster = *context.roster;
-  Verdict verdict = Begin(context);
-  verdict.scope = VerdictScope::kSoftware;
-  verdict.advice = Advice::kCheckSoftware;
-  for (const int32_t slot : hang.culprits) verdict.culprits.push_back(CulpritOf(roster, slot, kLikelyConfidence));
-  const std::string ranks = RankList(roster, hang.culprits);
-  const std::string subject = absl::StrCat("R", ranks.substr(1));
-  if (hang.kind == HangKind::kMismatch && hang.other_tuning.has_value()) {
-    verdict.verdict_class = VerdictClass::kCollectiveMismatch;
-    verdict.evidence.push_back(
-        {EvidenceKind::kProgress,
-         absl::StrCat("Members carry out ", OperationName(context, hang), " in different ways, ",
-                      hang.certain ? ranks : "some", " as \"", Describe(*hang.other_tuning), "\", the others as \"",
-                      Describe(hang.tuning),
-                      "\", so that they never meet: NCCL's settings or releases are not the same everywhere.")});
-  } else if (hang.kind == HangKind::kMismatch) {
-    verdict.verdict_class = VerdictClass::kCollectiveMismatch;
-    verdict.evidence.push_back(
-        {EvidenceKind::kProgress,
-         absl::StrCat(subject,
-                      " called another operation, or one of another size, than the other "
-                      "members as operation ",
-                      hang.sequence, " on ",
-                      CommunicatorName(roster.communicators()[static_cast<size_t>(hang.communicator_slot)]), ".")});
-  } else {
-    verdict.verdict_class = VerdictClass::kDeadlock;
-    verdict.evidence.push_back({EvidenceKind::kProgress, absl::StrCat(subject,
-                                                                      " wait for each other in different operations, "
-                                                                      "among them ",
-                                                                      OperationName(context, hang), ".")});
+ private:
+  const TraceRank& Rank(int32_t index) const { return trace_.ranks[static_cast<size_t>(index)]; }
+
+  Verdict Begin(VerdictScope scope, VerdictClass verdict_class, Advice advice) const {
+    return {.scope = scope,
+            .verdict_class = verdict_class,
+            .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
+            .advice = advice};
   }
-  AddWaiting(context, hang, &verdict);
-  return verdict;
-}
 
-Verdict OfDeadProcess(const HangContext& context, const DeadProcess& dead) {
-  Verdict verdict = Begin(context);
-  verdict.verdict_class = VerdictClass::kProcessDead;
-  verdict.culprits = {CulpritOf(*context.roster, dead.rank_slot, kSureConfidence)};
-  verdict.advice = Advice::kCheckSoftware;
-  verdict.evidence.push_back(
-      {EvidenceKind::kProgress, absl::StrFormat("%s died without ending in order; %d other %s still there.",
-                                                FullRankName(*context.roster, dead.rank_slot), dead.others_alive,
-                                                dead.others_alive == 1 ? "rank is" : "ranks are")});
-  return verdict;
-}
+  void Say(std::string text, Verdict* verdict) const {
+    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(text)});
+  }
 
-Verdict OfSilentHost(const HangContext& context, const SilentHost& silent) {
-  const std::string& host = context.roster->hosts()[static_cast<size_t>(silent.host_slot)].name;
-  Verdict verdict = Begin(context);
-  verdict.verdict_class = VerdictClass::kMachineUnreachable;
-  verdict.culprits = {{.host = host, .confidence = kLikelyConfidence}};
-  verdict.advice = Advice::kCordonAndReplace;
-  verdict.evidence.push_back(
-      {EvidenceKind::kProgress,
-       absl::StrFormat("Host %s has been silent for %s, while %d other %s; its %s took part in nothing since.", host,
-                       Duration(Seconds(silent.silent_ns)), silent.hosts_reporting,
-                       silent.hosts_reporting == 1 ? "host reports" : "hosts report",
-                       RankList(*context.roster, silent.ranks))});
-  return verdict;
-}
+  void SayVictims(const Hang& hang, Verdict* verdict) const {
+    if (frontier_.watch() != nullptr) verdict->first_seen_ns = frontier_.watch()->now_ns - hang.waited_ns;
+    for (std::string& text : AboutVictims(frontier_, hang)) Say(std::move(text), verdict);
+  }
+
+  // Events that mean a broken GPU on the host, and of this process where the event names one.
+  std::vector<const HostEvent*> BrokenGpu(int32_t rank) const {
+    std::vector<const HostEvent*> found;
+    const std::string host = HostNameOf(trace_, rank);
+    for (const HostEvent& event : events_) {
+      if (event.host != host || !MeansBrokenGpu(event.event)) continue;
+      if (event.event.pid != 0 && Rank(rank).pid != 0 && event.event.pid != Rank(rank).pid) continue;
+      if (found.size() < kMaxQuotedEvents) found.push_back(&event);
+    }
+    return found;
+  }
+
+  // Hosts of which no rank stands at an operation, when there are several or when the records of the one end before
+  // what others prove that it did: with the missing one, all of them are gone. A host that could be looked at long
+  // after its last record is there.
+  std::set<int32_t> SilentHosts(const std::vector<int32_t>& ranks) const {
+    std::set<int32_t> hosts;
+    for (const int32_t rank : ranks) {
+      const bool unseen = std::binary_search(search_.unseen_ranks.begin(), search_.unseen_ranks.end(), rank);
+      const bool several = frontier_.watch() == nullptr && Rank(rank).host >= 0 &&
+                           ranks_on_host_[static_cast<size_t>(Rank(rank).host)] > 1;
+      if (Rank(rank).host >= 0 && (unseen || several)) hosts.insert(Rank(rank).host);
+    }
+    for (const int32_t rank : search_.standing_ranks) hosts.erase(Rank(rank).host);
+    for (const int32_t rank : search_.quiet_ranks) hosts.erase(Rank(rank).host);
+    return hosts;
+  }
+
+  void AddMissing(const Hang& hang) {
+    const std::set<int32_t> silent = hang.called ? std::set<int32_t>{} : SilentHosts(hang.ranks);
+    std::set<int32_t> unnamed;  // a host whose ranks are missing in many places is one cause
+    for (const int32_t host : silent) {
+      if (silent_named_.insert(host).second) unnamed.insert(host);
+    }
+    std::vector<int32_t> dead;
+    std::vector<int32_t> broken;
+    std::vector<int32_t> others;
+    for (const int32_t rank : hang.ranks) {
+      if (silent.contains(Rank(rank).host)) continue;
+      (IsDead(Rank(rank)) ? dead : BrokenGpu(rank).empty() ? others : broken).push_back(rank);
+    }
+    if (!unnamed.empty()) AddSilentHosts(&hang, unnamed);
+    AddRanks(hang, dead, VerdictClass::kProcessDead);
+    AddRanks(hang, broken, VerdictClass::kGpuFault);
+    AddRanks(hang, others, ClassOf(hang));
+    if (!hang.unrecorded.empty()) verdicts_.push_back(OfUnrecorded(hang));
+  }
+
+  // In a watched job ranks come to light one after the other: one verdict for each, so that none changes its identity.
+  void AddRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) {
+    if (ranks.empty()) return;
+    if (frontier_.watch() == nullptr) {
+      verdicts_.push_back(OfRanks(hang, ranks, verdict_class));
+      return;
+    }
+    for (const int32_t rank : ranks) {
+      if (rank_named_.insert(rank).second) verdicts_.push_back(OfRanks(hang, {rank}, verdict_class));
+    }
+  }
+
+  static VerdictClass ClassOf(const Hang& hang) {
+    return hang.kind == HangKind::kNotEntered ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication;
+  }
+
+  Verdict OfRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) const {
+    const bool software = std::all_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return IsGone(Rank(rank)); });
+    Verdict verdict =
+        Begin(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
+    // That others are out and these are not may also be the last packet to them.
+    const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kSureConfidence;
+    for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
+    Say(WhatTheyDo(trace_, hang, ranks), &verdict);
+    for (const int32_t rank : ranks) {
+      std::string state = StateSentence(trace_, rank);
+      if (!state.empty()) Say(std::move(state), &verdict);
+      for (const HostEvent* const event : BrokenGpu(rank)) {
+        verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event->host, " reported ",
+                                                                     Describe(event->event), ".")});
+      }
+    }
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  // `hang`: what others wait in; nullptr = nobody waits yet.
+  void AddSilentHosts(const Hang* hang, const std::set<int32_t>& hosts) {
+    for (auto host = hosts.begin(); host != hosts.end();) {
+      Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kMachineUnreachable, Advice::kCordonAndReplace);
+      do {
+        const std::string& name = trace_.hosts[static_cast<size_t>(*host)];
+        verdict.culprits.push_back({.host = name, .confidence = kLikelyConfidence});
+        Say(SilenceOf(frontier_, *host, ranks_on_host_[static_cast<size_t>(*host)], hang), &verdict);
+        ++host;
+      } while (frontier_.watch() == nullptr && host != hosts.end());
+      if (hang != nullptr) SayVictims(*hang, &verdict);
+      verdicts_.push_back(std::move(verdict));
+    }
+  }
+
+  // Processes that died while others live on, and whom nobody waits for yet.
+  void AddDead() {
+    std::set<int32_t> named;
+    for (const Verdict& verdict : verdicts_) {
+      for (const Culprit& culprit : verdict.culprits) named.insert(culprit.rank);
+    }
+    Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kProcessDead, Advice::kCheckSoftware);
+    Say(absl::StrFormat("%d of %d processes %s dead; the others are still there.", frontier_.died().size(),
+                        trace_.ranks.size(), frontier_.died().size() == 1 ? "is" : "are"),
+        &verdict);
+    for (const int32_t rank : frontier_.died()) {
+      if (named.contains(Rank(rank).rank) || silent_named_.contains(Rank(rank).host)) continue;
+      verdict.culprits.push_back(TraceCulprit(trace_, rank, kSureConfidence));
+      if (frontier_.watch() == nullptr) continue;
+      verdicts_.push_back(verdict);
+      verdict.culprits.clear();
+    }
+    if (!verdict.culprits.empty()) verdicts_.push_back(std::move(verdict));
+  }
+
+  void AddSilent() {
+    const Watch* const watch = frontier_.watch();
+    if (watch == nullptr) return;
+    std::set<int32_t> hosts;
+    for (size_t host = 0; host < watch->host_silent_ns.size(); ++host) {
+      if (watch->host_silent_ns[host] > 0 && !silent_named_.contains(static_cast<int32_t>(host))) {
+        hosts.insert(static_cast<int32_t>(host));
+      }
+    }
+    AddSilentHosts(nullptr, hosts);
+  }
+
+  Verdict OfUnrecorded(const Hang& hang) const {
+    Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kHangNotEntered, Advice::kCordonAndReplace);
+    for (const int32_t rank : hang.unrecorded) {
+      Culprit culprit{.rank = rank, .confidence = kUnseenConfidence};
+      for (const TraceRank& known : trace_.ranks) {
+        if (known.rank == rank && known.host >= 0) culprit.host = trace_.hosts[static_cast<size_t>(known.host)];
+      }
+      verdict.culprits.push_back(std::move(culprit));
+    }
+    std::string who = RankNumberList(hang.unrecorded);
+    who[0] = 'R';
+    Say(absl::StrCat(who, " left no record at all, and every other member stands in ", OperationName(trace_, hang),
+                     ": silence of a member that others wait for is not innocence."),
+        &verdict);
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  Verdict OfTransfer(const Hang& hang) const {
+    Verdict verdict = Begin(VerdictScope::kNetwork, VerdictClass::kHangInCommunication, Advice::kCheckLink);
+    const double share = kLikelyConfidence / static_cast<double>(std::max<size_t>(1, hang.ranks.size()));
+    for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, share));
+    if (IsPointToPoint(hang.operation) && hang.ranks.size() == 2) {
+      verdict.culprits[0].peer_host = verdict.culprits[1].host;
+      verdict.culprits[1].peer_host = verdict.culprits[0].host;
+    }
+    Say(absl::StrCat("All members have entered ", StuckName(trace_, hang),
+                     " and it does not end: what is stuck is the ", "transfer between ",
+                     TraceRankList(trace_, hang.ranks), "."),
+        &verdict);
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  Verdict OfSoftware(const Hang& hang) const {
+    const bool mismatch = hang.kind == HangKind::kMismatch;
+    Verdict verdict =
+        Begin(VerdictScope::kSoftware, mismatch ? VerdictClass::kCollectiveMismatch : VerdictClass::kDeadlock,
+              Advice::kCheckSoftware);
+    for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, kLikelyConfidence));
+    std::string who = TraceRankList(trace_, hang.ranks);
+    who[0] = 'R';
+    if (mismatch && hang.other_tuning.has_value()) {
+      Say(absl::StrCat("Members carry out ", OperationName(trace_, hang), " in different ways, ",
+                       TraceRankList(trace_, hang.ranks), " as \"", Describe(*hang.other_tuning),
+                       "\", the usual way is \"", Describe(hang.tuning),
+                       "\": they never meet. NCCL's settings or releases are not the same everywhere."),
+          &verdict);
+    } else if (mismatch) {
+      Say(absl::StrCat(who, " called another operation, or another size, than the other members as operation ",
+                       hang.sequence, " of ", TraceCommunicatorName(trace_, hang.communicator), "."),
+          &verdict);
+    } else {
+      Say(absl::StrCat(who, " entered operations in another order than the ranks that they wait for and that wait for ",
+                       "them; among the operations is ", OperationName(trace_, hang), "."),
+          &verdict);
+    }
+    SayVictims(hang, &verdict);
+    return verdict;
+  }
+
+  const Frontier& frontier_;
+  const Trace& trace_;
+  const HangSearch& search_;
+  absl::Span<const HostEvent> events_;
+  std::vector<int32_t> ranks_on_host_;
+  std::set<int32_t> silent_named_;  // hosts
+  std::set<int32_t> rank_named_;    // in a watched job
+  std::vector<Verdict> verdicts_;
+};
 
 }  // namespace
 
-std::vector<Verdict> BuildHangVerdicts(const HangContext& context, const std::vector<Hang>& hangs,
-                                       const std::vector<DeadProcess>& dead, const std::vector<SilentHost>& silent) {
-  std::vector<Verdict> verdicts;
-  std::set<int32_t> explained;
-  for (const SilentHost& host : silent) {
-    verdicts.push_back(OfSilentHost(context, host));
-    explained.insert(host.ranks.begin(), host.ranks.end());
-  }
-  for (const DeadProcess& process : dead) {
-    if (!explained.insert(process.rank_slot).second) continue;
-    verdicts.push_back(OfDeadProcess(context, process));
-  }
-  for (const Hang& hang : hangs) {
-    const bool known =
-        std::any_of(hang.culprits.begin(), hang.culprits.end(), [&](int32_t slot) { return explained.contains(slot); });
-    if (known) continue;
-    if (hang.kind == HangKind::kNotEntered) {
-      verdicts.push_back(OfMissingRank(context, hang));
-    } else if (hang.kind == HangKind::kInCommunication) {
-      verdicts.push_back(OfStuckOperation(context, hang));
-    } else {
-      verdicts.push_back(OfSoftware(context, hang));
-    }
-    if (hang.kind == HangKind::kNotEntered || hang.culprits.size() == 1) {
-      explained.insert(hang.culprits.begin(), hang.culprits.end());
-    }
-  }
-  for (Verdict& verdict : verdicts) AddLog(context, &verdict);
-  return verdicts;
+std::vector<Verdict> HangVerdicts(const Frontier& frontier, const HangSearch& search,
+                                  absl::Span<const HostEvent> events) {
+  return Writer(frontier, search, events).Run();
 }
 
 }  // namespace lockstep

@@ -1,29 +1,28 @@
-// From stuck operations, dead processes and silent hosts to verdicts with evidence. Pure.
+// From the causes of a hang to verdicts with evidence: of records, and of a job that is watched.
+//
+// One verdict per cause; a cause of several ranks lists exactly those, but in a watched job each rank has its own.
+// Kernel events of a broken GPU and the state of processes say which class a missing rank belongs to; a host of several
+// ranks that are all missing is named alone. A transfer whose members cannot be told apart lists all of them, each with
+// its share of the confidence. Processes that died while others live, and hosts that fell silent, are named even if
+// nobody waits for them. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_HANG_VERDICT_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_HANG_VERDICT_H_
 
 #include <vector>
 
-#include "detector/evidence_log.h"
+#include "absl/types/span.h"
+#include "detector/job_evidence.h"
+#include "detector/progress/frontier.h"
 #include "detector/progress/hang_search.h"
-#include "detector/progress/liveness.h"
-#include "detector/roster.h"
 #include "detector/verdict.h"
 
 namespace lockstep {
 
-struct HangContext {
-  const Roster* roster;
-  const EvidenceLog* log;
-  int64_t watermark_ns = 0;
-  double longest_usual_step_seconds = 0;  // 0 = unknown
-  int64_t step = -1;                      // newest completed
-};
-
-// One verdict per cause: a rank that is dead, or on a silent host, is not accused a second time of not entering.
-std::vector<Verdict> BuildHangVerdicts(const HangContext& context, const std::vector<Hang>& hangs,
-                                       const std::vector<DeadProcess>& dead, const std::vector<SilentHost>& silent);
+// `search` must stem from `frontier`, and hold only what is to be told. Steps are not filled in; first_seen_ns is in a
+// watched job.
+std::vector<Verdict> HangVerdicts(const Frontier& frontier, const HangSearch& search,
+                                  absl::Span<const HostEvent> events);
 
 }  // namespace lockstep
 

@@ -15,7 +15,7 @@ struct Sighting {
 };
 
 // The newest collective of a communicator that all members with any finished one have finished; -1 = none.
-int64_t NewestCommon(const TraceFrontier& frontier, int32_t communicator) {
+int64_t NewestCommon(const Frontier& frontier, int32_t communicator) {
   const size_t members = frontier.trace().communicators[static_cast<size_t>(communicator)].members.size();
   int64_t newest = -1;
   for (size_t member = 0; member < members; ++member) {
@@ -26,7 +26,7 @@ int64_t NewestCommon(const TraceFrontier& frontier, int32_t communicator) {
 }
 
 // By communicator: when each host left that collective.
-std::vector<std::vector<Sighting>> Sightings(const TraceFrontier& frontier) {
+std::vector<std::vector<Sighting>> Sightings(const Frontier& frontier) {
   const Trace& trace = frontier.trace();
   std::vector<int64_t> wanted(trace.communicators.size());
   for (size_t c = 0; c < wanted.size(); ++c) wanted[c] = NewestCommon(frontier, static_cast<int32_t>(c));
@@ -45,7 +45,7 @@ std::vector<std::vector<Sighting>> Sightings(const TraceFrontier& frontier) {
 
 }  // namespace
 
-HostOffsets AlignHosts(const TraceFrontier& frontier) {
+HostOffsets AlignHosts(const Frontier& frontier) {
   const size_t hosts = frontier.trace().hosts.size();
   const std::vector<std::vector<Sighting>> sightings = Sightings(frontier);
   std::vector<std::vector<size_t>> communicators_of(hosts);

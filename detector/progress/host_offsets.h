@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/progress/trace_frontier.h"
+#include "detector/progress/frontier.h"
 
 namespace lockstep {
 
@@ -23,7 +23,7 @@ struct HostOffsets {
   std::vector<int32_t> island;  // hosts that no chain connects are on different islands
 };
 
-HostOffsets AlignHosts(const TraceFrontier& frontier);
+HostOffsets AlignHosts(const Frontier& frontier);
 
 }  // namespace lockstep
 

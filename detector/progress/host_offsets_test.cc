@@ -41,7 +41,7 @@ TEST(HostOffsets, BringAllMembersOfEveryCollectiveTogether) {
     ScriptedJob job = RandomJob(2, 2, 2, 3, random);
     job.host_stops_at[random.Below(job.programs.size())] = 1 + random.Below(20);
     const ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
-    const TraceFrontier frontier(run.trace);
+    const Frontier frontier = FrontierOf(run.trace);
     const HostOffsets offsets = AlignHosts(frontier);
     for (const auto& [key, ends] : EndsOf(run.trace, offsets)) {
       const auto& members = run.trace.communicators[static_cast<size_t>(key.first)].members;
@@ -64,7 +64,7 @@ TEST(HostOffsets, HostsThatNeverMetAreOnIslands) {
                   .gpu_stops_at = std::vector<size_t>(4, ScriptedJob::kNever)};
   for (size_t rank = 0; rank < 4; ++rank) job.programs[rank] = {{.communicator = static_cast<int32_t>(rank / 2)}};
   const ScriptedRun run = RunScript(job, ScriptedRecords::kFull, random);
-  const HostOffsets offsets = AlignHosts(TraceFrontier(run.trace));
+  const HostOffsets offsets = AlignHosts(FrontierOf(run.trace));
   EXPECT_EQ(offsets.island, (std::vector<int32_t>{0, 0, 1, 1}));
 }
 

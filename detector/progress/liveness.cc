@@ -30,6 +30,9 @@ bool MovedSince(const Roster& roster, int32_t rank_slot, int64_t silent_since_ns
 
 std::vector<DeadProcess> FindDeadProcesses(const Roster& roster) {
   std::vector<DeadProcess> dead;
+  const bool any = std::any_of(roster.ranks().begin(), roster.ranks().end(),
+                               [](const RankProcess& rank) { return rank.gone_since_ns != 0; });
+  if (!any) return dead;
   std::vector<int64_t> alive_ns;  // newest report of each rank that lives
   for (const RankProcess& rank : roster.ranks()) {
     if (!rank.dead() && !rank.finalized) alive_ns.push_back(rank.received_ns);
@@ -51,7 +54,9 @@ std::vector<SilentHost> FindSilentHosts(const Roster& roster, int64_t watermark_
   std::vector<SilentHost> silent;
   int32_t reporting = 0;
   for (const Host& host : roster.hosts()) reporting += watermark_ns - host.received_ns <= kReportsNs ? 1 : 0;
-  if (reporting == 0) return silent;  // nobody reports: the fault is on our side
+  const bool any = std::any_of(roster.hosts().begin(), roster.hosts().end(),
+                               [&](const Host& host) { return watermark_ns - host.received_ns > host_silent_ns; });
+  if (reporting == 0 || !any) return silent;  // nobody reports: the fault is on our side
   std::vector<int32_t> place(roster.hosts().size(), -1);
   for (size_t slot = 0; slot < roster.ranks().size(); ++slot) {
     const RankProcess& rank = roster.ranks()[slot];

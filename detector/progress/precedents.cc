@@ -37,7 +37,7 @@ int64_t LastMove(absl::Span<const TraceOperation> operations) {
 
 }  // namespace
 
-bool HasPrecedents(const TraceFrontier& frontier) {
+bool HasPrecedents(const Frontier& frontier) {
   const Trace& trace = frontier.trace();
   bool open = false;
   for (size_t rank = 0; rank < trace.ranks.size() && !open; ++rank) {
@@ -48,7 +48,7 @@ bool HasPrecedents(const TraceFrontier& frontier) {
                              [](const TraceOperation& operation) { return Whole(operation) && TellsTimes(operation); });
 }
 
-Precedents::Precedents(const TraceFrontier& frontier) : frontier_(&frontier), trace_(&frontier.trace()) {
+Precedents::Precedents(const Frontier& frontier) : frontier_(&frontier), trace_(&frontier.trace()) {
   for (size_t rank = 0; rank < trace_->ranks.size(); ++rank) {
     NoteWaits(rank);
     NoteWork(rank);

@@ -27,19 +27,19 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "detector/input.h"
+#include "detector/progress/frontier.h"
 #include "detector/progress/standing.h"
-#include "detector/progress/trace_frontier.h"
 #include "detector/trace/trace.h"
 
 namespace lockstep {
 
 // False where records cannot tell what is usual: nothing in them has ended, or they hold nothing but when hosts called.
 // Such a dump is of what is open (the Flight Recorder), and written when somebody's patience is over.
-bool HasPrecedents(const TraceFrontier& frontier);
+bool HasPrecedents(const Frontier& frontier);
 
 class Precedents {
  public:
-  explicit Precedents(const TraceFrontier& frontier);
+  explicit Precedents(const Frontier& frontier);
 
   // What is known of waits longer than all n before: they become rare as an exponential's do, or, taking nothing for
   // granted, no rarer than once in (n + 1)^2.
@@ -71,7 +71,7 @@ class Precedents {
   size_t SizeOf(const TraceOperation& operation) const;
   bool TakesPart(const Standing& standing, const TraceOperation& operation, size_t rank_index) const;
 
-  const TraceFrontier* frontier_;
+  const Frontier* frontier_;
   const Trace* trace_;
   absl::flat_hash_map<Here, int64_t> longest_here_ns_;
   absl::flat_hash_map<Alike, Longest> longest_alike_;

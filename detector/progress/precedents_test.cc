@@ -77,7 +77,7 @@ TEST_F(PrecedentsTest, AWaitIsWithoutPrecedentAtTwiceTheLongest) {
   Add(1, 0, 1040, -1);
   const auto waits = [&](int64_t now_ms) {
     Call(1, now_ms);
-    const TraceFrontier frontier(Written());
+    const Frontier frontier = FrontierOf(Written());
     rows_[1].pop_back();
     return Precedents(frontier).WaitLongest({1}, 0, Precedents::Tail::kExponential);
   };
@@ -95,7 +95,7 @@ TEST_F(PrecedentsTest, OfManyWaitsMoreIsAsked) {
   Add(1, 0, 1040, -1);
   Add(2, 1, 1050, -1);
   for (const size_t rank : {1, 2}) Call(rank, 1055);
-  const TraceFrontier frontier(Written());
+  const Frontier frontier = FrontierOf(Written());
   const Precedents precedents(frontier);
   EXPECT_TRUE(precedents.WaitLongest({1}, 0, Precedents::Tail::kExponential)) << "once in 11^3 moments";
   EXPECT_FALSE(precedents.WaitLongest({1}, 1.1, Precedents::Tail::kExponential));
@@ -109,7 +109,7 @@ TEST_F(PrecedentsTest, TheLongestWaitsMustBeAShareOfAll) {
   Add(1, 0, 1040, -1);
   Add(2, 1, 1068, -1);
   for (const size_t rank : {1, 2}) Call(rank, 1070);
-  const TraceFrontier frontier(Written());
+  const Frontier frontier = FrontierOf(Written());
   const Precedents precedents(frontier);
   EXPECT_TRUE(precedents.WaitLongest({1, 2}, 0.5, Precedents::Tail::kExponential));
   EXPECT_FALSE(precedents.WaitLongest({1, 2}, 0.6, Precedents::Tail::kExponential));
@@ -119,16 +119,16 @@ TEST_F(PrecedentsTest, WhatEndedInTheOlderHalfIsNoPrecedent) {
   rows_[1][4].end_ns += 30 * kMs;
   Add(1, 0, 1040, -1);
   Call(1, 1065);
-  EXPECT_TRUE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
+  EXPECT_TRUE(Precedents(FrontierOf(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
   rows_[1][16].end_ns += 30 * kMs;
-  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
+  EXPECT_FALSE(Precedents(FrontierOf(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
 }
 
 TEST_F(PrecedentsTest, AKindThatNeverEndedBeforeHasNone) {
   Add(1, 0, 1040, -1);
   rows_[1].back().kind = OperationKind::kBroadcast;
   Call(1, 9000);
-  EXPECT_FALSE(Precedents(TraceFrontier(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
+  EXPECT_FALSE(Precedents(FrontierOf(Written())).WaitLongest({1}, 0, Precedents::Tail::kExponential));
 }
 
 TEST_F(PrecedentsTest, ATransferIsMeasuredFromTheLastToCome) {
@@ -137,7 +137,7 @@ TEST_F(PrecedentsTest, ATransferIsMeasuredFromTheLastToCome) {
   Add(1, 0, 1030, -1);
   const auto lasts = [&](int64_t now_ms) {
     for (const size_t rank : {0, 1}) Call(rank, now_ms);
-    const TraceFrontier frontier(Written());
+    const Frontier frontier = FrontierOf(Written());
     Standing standing{.communicator = 0, .sequence = 10, .kind = OperationKind::kAllReduce, .at = {0, 1}};
     for (const size_t rank : {0, 1}) standing.operations.push_back(trace_.first_operation[rank + 1] - 2);
     for (const size_t rank : {0, 1}) rows_[rank].pop_back();
@@ -155,7 +155,7 @@ TEST_F(PrecedentsTest, AnAbsenceIsMeasuredByTheLastRecordOfAnybody) {
   Add(2, 1, 1040, -1);
   const auto absent = [&](int64_t now_ms) {
     Call(2, now_ms);
-    const TraceFrontier frontier(Written());
+    const Frontier frontier = FrontierOf(Written());
     rows_[2].pop_back();
     return Precedents(frontier).AbsenceToLongest(3).value_or(0) > 2;
   };
@@ -164,16 +164,16 @@ TEST_F(PrecedentsTest, AnAbsenceIsMeasuredByTheLastRecordOfAnybody) {
 }
 
 TEST_F(PrecedentsTest, ADumpOfCallsHasNone) {
-  EXPECT_FALSE(HasPrecedents(TraceFrontier(Written()))) << "nothing is open";
+  EXPECT_FALSE(HasPrecedents(FrontierOf(Written()))) << "nothing is open";
   Add(1, 0, 1040, -1);
-  EXPECT_TRUE(HasPrecedents(TraceFrontier(Written())));
+  EXPECT_TRUE(HasPrecedents(FrontierOf(Written())));
   rows_[1].back().quality = TimingQuality::kHostEnqueue;
-  EXPECT_FALSE(HasPrecedents(TraceFrontier(Written())));
+  EXPECT_FALSE(HasPrecedents(FrontierOf(Written())));
   for (std::vector<TraceOperation>& rows : rows_) {
     for (TraceOperation& row : rows) row.end_ns = kNoTime;
   }
   rows_[1].back().quality = TimingQuality::kGpuTimer;
-  EXPECT_FALSE(HasPrecedents(TraceFrontier(Written()))) << "nothing has ended";
+  EXPECT_FALSE(HasPrecedents(FrontierOf(Written()))) << "nothing has ended";
 }
 
 }  // namespace

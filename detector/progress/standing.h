@@ -1,13 +1,16 @@
-// An operation at which at least one rank of a trace stands when the records end. Pure value.
+// An operation at which at least one rank stands: when the records end, or now. Pure value.
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_STANDING_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_STANDING_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "detector/input.h"
+#include "detector/trace/trace.h"
+#include "detector/tuning.h"
 
 namespace lockstep {
 
@@ -21,8 +24,11 @@ struct Standing {
   std::vector<size_t> operations;   // theirs, in the trace
   std::vector<int32_t> unrecorded;  // communicator ranks that have not entered and left no record at all
   std::vector<int32_t> differing;   // rank indices whose call is another one than that of the others
+  std::optional<Tuning> usual_tuning, other_tuning;  // they differ only in how they carry it out
+  int64_t since_ns = kNoTime;                        // in a watched job: when the first that is stuck here came
   bool finished_by_some = false;
-  bool peer_unknown = false;  // a transfer whose other side the record does not name
+  bool unjudged = false;  // some member, or the other side of a transfer, is not known: it may be the cause
+  bool passing = false;   // of a watched job: nobody has been here for long
 
   bool collective() const { return source < 0 && destination < 0; }
 };

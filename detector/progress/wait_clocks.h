@@ -1,4 +1,4 @@
-// How long the ranks of a trace have waited at its end, as far as clocks tell.
+// How long ranks have waited, as far as clocks tell, and what is long.
 //
 // A host's clock stands at the latest time that any record of the host holds, or at the moment when its recorder was
 // last looked at; it is compared with nothing but times of the same host. Cost O(operations). Pure.
@@ -9,19 +9,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/progress/trace_frontier.h"
+#include "detector/progress/frontier.h"
 
 namespace lockstep {
 
 struct WaitClocks {
   std::vector<int64_t> waited_ns;  // by rank index: since it came to its first open operation; 0 = none, or not known
-  // The middle rank's longest time inside one operation, without the first fifth of its records, in which everybody
-  // compiles and connects. 0 = nothing has finished.
-  int64_t longest_usual_ns = 0;
-  bool looked_at = false;  // some rank's records say when it was last looked at
+  std::vector<int64_t> quiet_ns;   // by rank index: from its last record to when it was looked at; 0 = it never was
+  int64_t long_ns = 0;             // from here on a wait is like none before
+  bool looked_at = false;  // some rank's records say when it was last looked at: a hang must show as a long wait
 };
 
-WaitClocks MeasureWaits(const TraceFrontier& frontier);
+WaitClocks MeasureWaits(const Frontier& frontier);
 
 }  // namespace lockstep
 

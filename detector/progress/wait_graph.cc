@@ -15,24 +15,21 @@ using StreamKey = std::tuple<int32_t, int32_t, int32_t>;              // without
 
 constexpr int64_t kMaxLostInARow = 8;
 
-bool IsDead(const TraceRank& rank) {
-  return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
-}
-
 class Builder {
  public:
-  explicit Builder(const TraceFrontier& frontier) : frontier_(frontier), trace_(frontier.trace()) {}
+  explicit Builder(const Frontier& frontier) : frontier_(frontier), trace_(frontier.trace()) {}
 
   WaitGraph Run() {
     const size_t ranks = trace_.ranks.size();
     graph_.not_begun.assign(ranks, 0);
     graph_.left_behind.assign(ranks, 0);
     graph_.place_lost.assign(ranks, 0);
-    const auto dead = std::count_if(trace_.ranks.begin(), trace_.ranks.end(), IsDead);
-    some_dead_ = 2 * static_cast<size_t>(dead) <= ranks;
     first_open_.assign(ranks, nullptr);
     std::vector<std::vector<int32_t>> of_rank(ranks);
-    for (size_t rank = 0; rank < ranks; ++rank) of_rank[rank] = Stand(rank);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      of_rank[rank] = Stand(rank);
+      if (of_rank[rank].empty() && frontier_.IsMoving(rank)) graph_.place_lost[rank] = 1;
+    }
     for (size_t rank = 0; rank < ranks; ++rank) {
       if (graph_.not_begun[rank] == 0) continue;
       FillGaps(rank, &of_rank[rank]);
@@ -81,7 +78,8 @@ class Builder {
       }
     }
     for (size_t i = 0; i < first.size(); ++i) {
-      standings.push_back(StandingOf(first[i].first, first_index[i], static_cast<int32_t>(rank)));
+      const int32_t standing = StandingOf(first[i].first, first_index[i], static_cast<int32_t>(rank));
+      if (frontier_.IsStuckIn(rank, Operation(first_index[i]))) standings.push_back(standing);
     }
     return standings;
   }
@@ -140,10 +138,16 @@ class Builder {
     Standing& standing = graph_.standings[static_cast<size_t>(found->second)];
     standing.at.push_back(rank);
     standing.operations.push_back(index);
+    standing.passing = fresh || standing.passing;
+    if (frontier_.IsStuckIn(static_cast<size_t>(rank), operation)) {
+      const bool first = standing.passing || operation.enqueue_ns < standing.since_ns;
+      if (first) standing.since_ns = operation.enqueue_ns;
+      standing.passing = false;
+    }
     return found->second;
   }
 
-  bool Dead(int32_t rank) const { return some_dead_ && IsDead(trace_.ranks[static_cast<size_t>(rank)]); }
+  bool Dead(int32_t rank) const { return std::binary_search(frontier_.died().begin(), frontier_.died().end(), rank); }
 
   // Whether the member has come to the operation itself, and not only called it behind an earlier one.
   bool StandsHere(const Standing& standing, int32_t rank) const {
@@ -151,6 +155,7 @@ class Builder {
     if (here == standing.at.end() || *here != rank) return MayStandHere(standing, static_cast<size_t>(rank));
     if (frontier_.TellsBegun(static_cast<size_t>(rank))) return true;
     const size_t index = standing.operations[static_cast<size_t>(here - standing.at.begin())];
+    if (frontier_.watch() != nullptr && Operation(index).started()) return true;
     return &Operation(index) == first_open_[static_cast<size_t>(rank)];
   }
 
@@ -163,6 +168,7 @@ class Builder {
 
   void Judge(size_t s) {
     Standing& standing = graph_.standings[s];
+    if (standing.passing) return;
     const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(standing.communicator)].members;
     if (standing.collective()) {
       const auto sequence = static_cast<int64_t>(standing.sequence);
@@ -175,8 +181,8 @@ class Builder {
       return;
     }
     const auto known = [&](int32_t m) { return m >= 0 && static_cast<size_t>(m) < members.size(); };
-    standing.peer_unknown = !known(standing.source) || !known(standing.destination);
-    if (standing.peer_unknown) return;
+    standing.unjudged = !known(standing.source) || !known(standing.destination);
+    if (standing.unjudged) return;
     const auto sends = frontier_.Sends(standing.communicator, standing.source, standing.destination);
     const auto receives = frontier_.Receives(standing.communicator, standing.source, standing.destination);
     const auto sequence = static_cast<int64_t>(standing.sequence);
@@ -186,7 +192,7 @@ class Builder {
     JudgeMember(s, standing.destination, receives);
   }
 
-  void JudgeMember(size_t s, int32_t member, const TraceFrontier::Progress& progress) {
+  void JudgeMember(size_t s, int32_t member, const Frontier::Progress& progress) {
     Standing& standing = graph_.standings[s];
     const int32_t rank =
         trace_.communicators[static_cast<size_t>(standing.communicator)].members[static_cast<size_t>(member)];
@@ -194,19 +200,41 @@ class Builder {
     if (progress.finished >= sequence) return;
     const bool entered = progress.entered >= sequence;
     if (rank >= 0 && (Dead(rank) || frontier_.Unseen(static_cast<size_t>(rank)))) {
-      graph_.edges[trace_.ranks.size() + s].push_back(rank);
-      graph_.member_states[s].push_back(MemberState::kNotCalled);
+      AddEdge(s, rank, MemberState::kNotCalled);
       return;
     }
-    if (rank < 0 || trace_.OperationsOf(static_cast<size_t>(rank)).empty()) {
-      if (!entered) standing.unrecorded.push_back(member);
+    if (rank < 0 || !frontier_.IsKnown(static_cast<size_t>(rank))) {
+      if (entered) return;
+      // Who reports nothing to a watch may be without a recorder.
+      if (frontier_.watch() == nullptr) standing.unrecorded.push_back(member);
+      standing.unjudged = standing.unjudged || frontier_.watch() != nullptr;
       return;
     }
-    if (entered && (StandsHere(standing, rank) || graph_.place_lost[static_cast<size_t>(rank)] != 0)) return;
+    const auto index = static_cast<size_t>(rank);
+    if (frontier_.IsExcused(index) || (!entered && !frontier_.ProvesAbsence(index, standing.since_ns))) {
+      standing.unjudged = true;
+      return;
+    }
+    const bool lost = graph_.place_lost[index] != 0 && !frontier_.IsMoving(index);
+    if (entered && (StandsHere(standing, rank) || lost)) return;
+    AddEdge(s, rank,
+            !entered && !HidesCalls(standing, index) ? MemberState::kNotCalled
+            : entered && frontier_.TellsBegun(index) ? MemberState::kNotBegun
+                                                     : MemberState::kQueued);
+  }
+
+  void AddEdge(size_t s, int32_t rank, MemberState state) {
     graph_.edges[trace_.ranks.size() + s].push_back(rank);
-    const bool begun_tells = frontier_.TellsBegun(static_cast<size_t>(rank));
-    graph_.member_states[s].push_back(!entered ? MemberState::kNotCalled
-                                               : (begun_tells ? MemberState::kNotBegun : MemberState::kQueued));
+    graph_.member_states[s].push_back(state);
+  }
+
+  // A watch sees the oldest operation in flight of each communicator, and counts collectives: a transfer called behind
+  // it does not show.
+  bool HidesCalls(const Standing& standing, size_t rank) const {
+    if (frontier_.watch() == nullptr || standing.collective()) return false;
+    const absl::Span<const size_t> open = frontier_.OpenOf(rank);
+    return std::any_of(open.begin(), open.end(),
+                       [&](size_t index) { return Operation(index).communicator == standing.communicator; });
   }
 
   void Lead(size_t rank, std::vector<int32_t> standings) {
@@ -220,18 +248,17 @@ class Builder {
     }
   }
 
-  const TraceFrontier& frontier_;
+  const Frontier& frontier_;
   const Trace& trace_;
   WaitGraph graph_;
   std::vector<int32_t> without_place_;             // rank indices whose begun operation left no record, rising
-  bool some_dead_ = false;                         // when most are, the job is over and death tells nothing
   std::vector<const TraceOperation*> first_open_;  // of each rank; nullptr = none
   absl::flat_hash_map<StandingKey, int32_t> numbers_;
 };
 
 }  // namespace
 
-WaitGraph BuildWaitGraph(const TraceFrontier& frontier) { return Builder(frontier).Run(); }
+WaitGraph BuildWaitGraph(const Frontier& frontier) { return Builder(frontier).Run(); }
 
 std::vector<char> ReachedFrom(std::vector<int32_t> nodes, const std::vector<std::vector<int32_t>>& edges) {
   std::vector<char> reached(edges.size(), 0);

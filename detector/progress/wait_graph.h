@@ -1,9 +1,10 @@
-// Who waits for whom at the end of a trace: ranks, the operations at which they stand, and the edges between them.
+// Who waits for whom: ranks, the operations at which they stand, and the edges between them.
 //
 // Nodes 0 .. ranks-1 are rank indices, node ranks + s is standing s. A rank leads to the standings at which it waits, a
 // standing to the members that keep it from ending. A rank leads nowhere when nothing of others keeps it: it is
 // outside, its GPU has not begun what its host called (`not_begun`), or it alone does not finish (`left_behind`),
-// or it is dead.
+// or it is dead. In a watched job a rank waits only where it has been for long, and a member that may have entered
+// since it was last heard is neither cause nor victim.
 // Where the records tell when the GPU began, a rank waits in every operation that it began; otherwise the first open
 // operation of each communicator counts, and an operation may be queued behind an earlier one of another communicator.
 // Pure; the frontier must outlive the graph.
@@ -15,8 +16,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "detector/progress/frontier.h"
 #include "detector/progress/standing.h"
-#include "detector/progress/trace_frontier.h"
 
 namespace lockstep {
 
@@ -33,13 +34,13 @@ struct WaitGraph {
   std::vector<std::vector<MemberState>> member_states;  // beside the edges of a standing
   std::vector<char> not_begun;                          // by rank index
   std::vector<char> left_behind;
-  std::vector<char> place_lost;  // no record says where the rank stands: it is neither cause nor victim
+  std::vector<char> place_lost;  // it is not known where the rank stands: it is neither cause nor victim
 
   bool IsStanding(int32_t node) const { return static_cast<size_t>(node) >= not_begun.size(); }
   const Standing& At(int32_t node) const { return standings[static_cast<size_t>(node) - not_begun.size()]; }
 };
 
-WaitGraph BuildWaitGraph(const TraceFrontier& frontier);
+WaitGraph BuildWaitGraph(const Frontier& frontier);
 
 // By node: whether a path of `edges` leads to it from one of `nodes`, or it is one of them.
 std::vector<char> ReachedFrom(std::vector<int32_t> nodes, const std::vector<std::vector<int32_t>>& edges);

@@ -1,4 +1,4 @@
-// The hang search against its definition, on random rosters.
+// The live judgement of hangs against its definition, on random rosters.
 
 #include <cstdint>
 #include <set>
@@ -7,9 +7,10 @@
 
 #include "base/random.h"
 #include "detector/input.h"
-#include "detector/progress/hang_search.h"
+#include "detector/progress/live_hangs.h"
 #include "detector/roster.h"
 #include "detector/testing/reference_hangs.h"
+#include "detector/verdict.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -29,7 +30,9 @@ Roster RandomRoster(Random* random) {
   const uint64_t ranks = 2 + random->Below(7);
   const uint64_t communicators = 1 + random->Below(5);
   std::vector<std::vector<int32_t>> members(communicators);
+  std::vector<uint64_t> finished(communicators);  // nobody is left behind
   for (uint64_t c = 0; c < communicators; ++c) {
+    finished[c] = 5 + random->Below(2);
     for (uint64_t rank = 0; rank < ranks; ++rank) {
       if (random->Unit() < 0.6) members[c].push_back(static_cast<int32_t>(rank));
     }
@@ -46,7 +49,7 @@ Roster RandomRoster(Random* random) {
         if (members[c][place] != view.rank) continue;
         CommunicatorView at{.id = c + 1, .size = static_cast<int32_t>(members[c].size())};
         at.communicator_rank = static_cast<int32_t>(place);
-        at.finished = 5 + random->Below(2);
+        at.finished = finished[c];
         at.enqueued = at.started = at.finished;
         at.idle_ns = 10 * kSecond;
         if (!gone_on && random->Unit() < inside) {
@@ -66,21 +69,30 @@ Roster RandomRoster(Random* random) {
   return roster;
 }
 
-TEST(HangReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsACycle) {
+constexpr int64_t kPatienceNs = 4 * kSecond;
+
+std::set<int32_t> SlotsOf(const Roster& roster, const Verdict& verdict) {
+  std::set<int32_t> slots;
+  for (const Culprit& culprit : verdict.culprits) slots.insert(roster.SlotOfRank(culprit.rank));
+  return slots;
+}
+
+TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsACycle) {
   uint64_t missing = 0, cycles = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Random random(seed);
     const Roster roster = RandomRoster(&random);
-    const HangSearchOptions options;
-    const ReferenceHangs expected = FindReferenceHangs(roster, options.timeout_ns);
+    const ReferenceHangs expected = FindReferenceHangs(roster, kPatienceNs);
     std::set<int32_t> found_missing;
     bool found_cycle = false;
-    for (const Hang& hang : SearchHangs(roster, options).hangs) {
-      if (hang.kind == HangKind::kNotEntered) found_missing.insert(hang.culprits.begin(), hang.culprits.end());
-      if (hang.kind != HangKind::kDeadlock) continue;
+    for (const Verdict& verdict :
+         JudgeLiveHangs(roster, {.watermark_ns = kNow, .longest_usual_step_seconds = 0.1}).verdicts) {
+      const std::set<int32_t> slots = SlotsOf(roster, verdict);
+      if (verdict.verdict_class == VerdictClass::kHangNotEntered) found_missing.insert(slots.begin(), slots.end());
+      if (verdict.verdict_class != VerdictClass::kDeadlock) continue;
       found_cycle = true;
-      for (const int32_t one : hang.culprits) {
-        for (const int32_t other : hang.culprits) ASSERT_TRUE(expected.InOneCycle(one, other)) << "seed " << seed;
+      for (const int32_t one : slots) {
+        for (const int32_t other : slots) ASSERT_TRUE(expected.InOneCycle(one, other)) << "seed " << seed;
       }
     }
     bool cycle = false;

@@ -1,3 +1,5 @@
+#include "detector/progress/trace_hangs.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -9,7 +11,6 @@
 #include "detector/input.h"
 #include "detector/progress/precedents.h"
 #include "detector/progress/trace_frontier.h"
-#include "detector/progress/trace_hang_verdict.h"
 #include "detector/testing/scripted_job.h"
 #include "detector/trace/trace.h"
 #include "detector/verdict.h"
@@ -47,7 +48,7 @@ std::set<int32_t> Accused(const std::vector<Verdict>& verdicts) {
 }
 
 std::vector<Verdict> VerdictsOf(const Trace& trace, absl::Span<const HostEvent> events, bool stalls_pass) {
-  return FindTraceHangs(TraceFrontier(trace), events, stalls_pass).verdicts;
+  return FindHangs(FrontierOf(trace), events, stalls_pass).verdicts;
 }
 
 int64_t LastMoment(const Trace& trace, size_t rank) {
@@ -96,7 +97,7 @@ std::vector<Verdict> FindLong(Trace trace, ScriptedRecords records) {
   return with;
 }
 
-TEST(TraceHang, NamesExactlyTheRanksWhoseProgramStopped) {
+TEST(Hang, NamesExactlyTheRanksWhoseProgramStopped) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
     ScriptedJob job = JobFrom(random);
@@ -127,7 +128,7 @@ TEST(TraceHang, NamesExactlyTheRanksWhoseProgramStopped) {
   }
 }
 
-TEST(TraceHang, NamesTheGpuThatNeverBegan) {
+TEST(Hang, NamesTheGpuThatNeverBegan) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
     ScriptedJob job = JobFrom(random);
@@ -141,7 +142,7 @@ TEST(TraceHang, NamesTheGpuThatNeverBegan) {
   }
 }
 
-TEST(TraceHang, AStuckTransferListsItsMembersAndNobodyElse) {
+TEST(Hang, AStuckTransferListsItsMembersAndNobodyElse) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
     ScriptedJob job = JobFrom(random);
@@ -164,7 +165,7 @@ TEST(TraceHang, AStuckTransferListsItsMembersAndNobodyElse) {
   }
 }
 
-TEST(TraceHang, AnotherCallAtTheSamePlaceIsSoftware) {
+TEST(Hang, AnotherCallAtTheSamePlaceIsSoftware) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
     ScriptedJob job = JobFrom(random);
@@ -188,7 +189,7 @@ TEST(TraceHang, AnotherCallAtTheSamePlaceIsSoftware) {
   }
 }
 
-TEST(TraceHang, TwoGroupsEnteredInAnotherOrderAreADeadlock) {
+TEST(Hang, TwoGroupsEnteredInAnotherOrderAreADeadlock) {
   int deadlocks = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
@@ -211,7 +212,7 @@ TEST(TraceHang, TwoGroupsEnteredInAnotherOrderAreADeadlock) {
   EXPECT_GT(deadlocks, 15);
 }
 
-TEST(TraceHang, RecordsThatMerelyEndAccuseNobody) {
+TEST(Hang, RecordsThatMerelyEndAccuseNobody) {
   int open_questions = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);
@@ -222,15 +223,15 @@ TEST(TraceHang, RecordsThatMerelyEndAccuseNobody) {
     const auto cut_ns = static_cast<int64_t>(random.Below(static_cast<uint64_t>(whole.end_ns)));
     const ScriptedRun cut = RunScript(job, ScriptedRecords::kFull, random, cut_ns);
     // Before anything has ended nothing tells what is usual.
-    if (!HasPrecedents(TraceFrontier(cut.trace))) continue;
-    const TraceHangFindings found = FindTraceHangs(TraceFrontier(cut.trace), {}, false);
+    if (!HasPrecedents(FrontierOf(cut.trace))) continue;
+    const HangFindings found = FindHangs(FrontierOf(cut.trace), {}, false);
     EXPECT_TRUE(found.verdicts.empty()) << "seed " << seed << "\n" << Told(found.verdicts);
     if (!found.open_question.empty()) ++open_questions;
   }
   EXPECT_GT(open_questions, 5) << "moments in which all but the last one wait";
 }
 
-TEST(TraceHang, ALookThatIsFreshTellsAJobUnderWay) {
+TEST(Hang, ALookThatIsFreshTellsAJobUnderWay) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     ScriptedJob job = JobFrom(random);
@@ -264,7 +265,7 @@ Trace WithLosses(Trace trace, double share, Random& random) {
   return left;
 }
 
-TEST(TraceHang, LostRecordsSeldomAccuseInnocents) {
+TEST(Hang, LostRecordsSeldomAccuseInnocents) {
   int wrong = 0, right = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
@@ -348,12 +349,12 @@ TEST_F(FourRanks, AWaitLikeThoseBeforeIsAnOpenQuestion) {
   for (const int64_t after_ns : {0, 200'000}) {
     trace_ = played;
     CallOneMore(after_ns, &trace_);
-    const TraceHangFindings found = FindTraceHangs(TraceFrontier(trace_), {}, false);
+    const HangFindings found = FindHangs(FrontierOf(trace_), {}, false);
     EXPECT_TRUE(found.verdicts.empty()) << Told(found.verdicts);
     EXPECT_NE(found.open_question.find("rank 2"), std::string::npos) << found.open_question;
   }
   CallOneMore(5'000'000, &trace_);
-  const TraceHangFindings found = FindTraceHangs(TraceFrontier(trace_), {}, false);
+  const HangFindings found = FindHangs(FrontierOf(trace_), {}, false);
   EXPECT_EQ(Accused(found.verdicts), std::set<int32_t>{2});
   EXPECT_EQ(found.open_question, "");
 }

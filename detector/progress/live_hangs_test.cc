@@ -1,12 +1,14 @@
-#include "detector/progress/hang_search.h"
+#include "detector/progress/live_hangs.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "detector/evidence_log.h"
-#include "detector/progress/hang_verdict.h"
-#include "detector/progress/liveness.h"
+#include "detector/input.h"
+#include "detector/roster.h"
 #include "detector/tuning.h"
+#include "detector/verdict.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -28,7 +30,7 @@ struct Standing {
   Tuning tuning = {};
 };
 
-class HangSearchTest : public ::testing::Test {
+class LiveHangsTest : public ::testing::Test {
  protected:
   void Rank(int32_t rank, std::vector<Standing> places, ProcessState state = ProcessState::kRunning,
             bool finalized = false, int64_t received_ns = kNow, bool unsized = false) {
@@ -54,17 +56,13 @@ class HangSearchTest : public ::testing::Test {
     for (const CommunicatorView& at : view.communicators) roster_.Join(roster_.SlotOfRank(rank), at);
   }
 
-  std::vector<Verdict> Verdicts() {
-    EvidenceLog log;
-    const HangSearch search = SearchHangs(roster_, {});
-    const HangContext context{.roster = &roster_, .log = &log, .watermark_ns = kNow};
-    return BuildHangVerdicts(context, search.hangs, {}, {});
-  }
+  LiveHangs Judge() const { return JudgeLiveHangs(roster_, {.watermark_ns = kNow, .longest_usual_step_seconds = 0.1}); }
+  std::vector<Verdict> Verdicts() const { return Judge().verdicts; }
 
   Roster roster_{RosterLimits{}};
 };
 
-TEST_F(HangSearchTest, FollowsTheWaitsOverCommunicatorsToTheRoot) {
+TEST_F(LiveHangsTest, FollowsTheWaitsOverCommunicatorsToTheRoot) {
   // 3 has not entered its pair; 2 waits for it there, 0 and 1 wait for 2 and 3 in the world.
   Rank(0, {{1, 4, 0, 8, 7, 5 * kSecond}});
   Rank(1, {{1, 4, 1, 8, 7, 5 * kSecond}});
@@ -76,7 +74,7 @@ TEST_F(HangSearchTest, FollowsTheWaitsOverCommunicatorsToTheRoot) {
   EXPECT_EQ(CauseKey(verdicts[0]), "hang:h3/rank3");
 }
 
-TEST_F(HangSearchTest, ACycleOverCommunicatorsIsADeadlockOfSoftware) {
+TEST_F(LiveHangsTest, ACycleOverCommunicatorsIsADeadlockOfSoftware) {
   Rank(0, {{1, 2, 0, 5, 4, 5 * kSecond}, {2, 2, 0, 4, 4}});
   Rank(1, {{1, 2, 1, 4, 4}, {2, 2, 1, 5, 4, 5 * kSecond}});
   const std::vector<Verdict> verdicts = Verdicts();
@@ -86,7 +84,7 @@ TEST_F(HangSearchTest, ACycleOverCommunicatorsIsADeadlockOfSoftware) {
   EXPECT_EQ(verdicts[0].culprits.size(), 2u);
 }
 
-TEST_F(HangSearchTest, DifferentOperationsAtOnePlaceAreAMismatch) {
+TEST_F(LiveHangsTest, DifferentOperationsAtOnePlaceAreAMismatch) {
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond, OperationKind::kBarrier}});
   Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
@@ -106,7 +104,7 @@ Standing Carried(int32_t member, int32_t size, const Tuning& tuning) {
   return standing;
 }
 
-TEST_F(HangSearchTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerParty) {
+TEST_F(LiveHangsTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerParty) {
   for (int rank = 0; rank < 4; ++rank) Rank(rank, {Carried(rank, 4, rank == 2 ? kTree : kRing)});
   const std::vector<Verdict> verdicts = Verdicts();
   ASSERT_EQ(verdicts.size(), 1u);
@@ -117,7 +115,7 @@ TEST_F(HangSearchTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerPar
   EXPECT_NE(verdicts[0].evidence[0].text.find("rank 2 as \"tree, Simple, 16 channels\""), std::string::npos);
 }
 
-TEST_F(HangSearchTest, TwoPartiesOfOneSizeAreBothListed) {
+TEST_F(LiveHangsTest, TwoPartiesOfOneSizeAreBothListed) {
   for (int rank = 0; rank < 2; ++rank) Rank(rank, {Carried(rank, 2, rank == 0 ? kTree : kRing)});
   const std::vector<Verdict> verdicts = Verdicts();
   ASSERT_EQ(verdicts.size(), 1u);
@@ -125,7 +123,7 @@ TEST_F(HangSearchTest, TwoPartiesOfOneSizeAreBothListed) {
   EXPECT_EQ(verdicts[0].culprits.size(), 2u);
 }
 
-TEST_F(HangSearchTest, ARecorderThatDoesNotKnowTheWayDiffersFromNothing) {
+TEST_F(LiveHangsTest, ARecorderThatDoesNotKnowTheWayDiffersFromNothing) {
   for (int rank = 0; rank < 3; ++rank) Rank(rank, {Carried(rank, 3, rank == 0 ? Tuning{} : kRing)});
   std::vector<Verdict> verdicts = Verdicts();
   ASSERT_EQ(verdicts.size(), 1u);
@@ -136,7 +134,7 @@ TEST_F(HangSearchTest, ARecorderThatDoesNotKnowTheWayDiffersFromNothing) {
   EXPECT_NE(verdicts[0].evidence[0].text.find("(ring, LL128, 16 channels)"), std::string::npos);
 }
 
-TEST_F(HangSearchTest, KernelsOnSymmetricMemoryChooseTheirChannelsAlone) {
+TEST_F(LiveHangsTest, KernelsOnSymmetricMemoryChooseTheirChannelsAlone) {
   for (int rank = 0; rank < 3; ++rank) {
     const auto channels = static_cast<uint16_t>(rank + 1);
     Rank(rank, {Carried(rank, 3, {CollectiveAlgorithm::kSymmetric, CollectiveProtocol::kUnknown, channels})});
@@ -146,7 +144,7 @@ TEST_F(HangSearchTest, KernelsOnSymmetricMemoryChooseTheirChannelsAlone) {
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
 }
 
-TEST_F(HangSearchTest, AllInsideAndRunningIsAQuestionForTheNetwork) {
+TEST_F(LiveHangsTest, AllInsideAndRunningIsAQuestionForTheNetwork) {
   for (int rank = 0; rank < 3; ++rank) Rank(rank, {{1, 3, rank, 5, 4, 5 * kSecond}});
   const std::vector<Verdict> verdicts = Verdicts();
   ASSERT_EQ(verdicts.size(), 1u);
@@ -155,7 +153,7 @@ TEST_F(HangSearchTest, AllInsideAndRunningIsAQuestionForTheNetwork) {
   EXPECT_EQ(verdicts[0].culprits.size(), 3u);
 }
 
-TEST_F(HangSearchTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
+TEST_F(LiveHangsTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
   Standing stuck{1, 3, 1, 5, 4, 5 * kSecond};
   stuck.begun = false;
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
@@ -167,7 +165,7 @@ TEST_F(HangSearchTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
   EXPECT_EQ(verdicts[0].culprits[0].rank, 1);
 }
 
-TEST_F(HangSearchTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
+TEST_F(LiveHangsTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
   // 3 has not entered the pair with 2; what 2 has called in the other communicator waits behind it on its GPU.
   Standing queued{1, 3, 2, 5, 4, 5 * kSecond};
   queued.begun = false;
@@ -180,7 +178,7 @@ TEST_F(HangSearchTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
   EXPECT_EQ(CauseKey(verdicts[0]), "hang:h3/rank3");
 }
 
-TEST_F(HangSearchTest, ARecorderThatNeverSeesABeginTellsNoStuckGpu) {
+TEST_F(LiveHangsTest, ARecorderThatNeverSeesABeginTellsNoStuckGpu) {
   for (int rank = 0; rank < 3; ++rank) {
     Standing called{1, 3, rank, 5, 4, 5 * kSecond};
     called.begun = false;
@@ -191,7 +189,7 @@ TEST_F(HangSearchTest, ARecorderThatNeverSeesABeginTellsNoStuckGpu) {
   EXPECT_EQ(verdicts[0].culprits.size(), 3u);
 }
 
-TEST_F(HangSearchTest, WhoMayWaitInACommunicatorOfUnknownSizeIsNotAccused) {
+TEST_F(LiveHangsTest, WhoMayWaitInACommunicatorOfUnknownSizeIsNotAccused) {
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}});
   Rank(2, {{1, 3, 2, 4, 4}}, ProcessState::kRunning, false, kNow, /*unsized=*/true);
@@ -202,7 +200,7 @@ TEST_F(HangSearchTest, WhoMayWaitInACommunicatorOfUnknownSizeIsNotAccused) {
   EXPECT_EQ(Verdicts().size(), 1u);
 }
 
-TEST_F(HangSearchTest, StoppedInsideIsNamedAlone) {
+TEST_F(LiveHangsTest, StoppedInsideIsNamedAlone) {
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}}, ProcessState::kStopped);
   Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
@@ -213,21 +211,21 @@ TEST_F(HangSearchTest, StoppedInsideIsNamedAlone) {
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
 }
 
-TEST_F(HangSearchTest, AFinalizedOrStaleRankIsNotAccused) {
+TEST_F(LiveHangsTest, AFinalizedOrStaleRankIsNotAccused) {
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {{1, 3, 1, 4, 4}}, ProcessState::kRunning, /*finalized=*/true);
   Rank(2, {{1, 3, 2, 4, 4}}, ProcessState::kRunning, false, kNow - 5 * kSecond);  // its report is too old to tell
   EXPECT_TRUE(Verdicts().empty());
-  EXPECT_EQ(SearchHangs(roster_, {}).stuck_ranks, 1);
+  EXPECT_EQ(Judge().stuck_ranks, 1);
 }
 
-TEST_F(HangSearchTest, AMemberThatNeverReportedIsNeitherGuiltyNorInnocent) {
+TEST_F(LiveHangsTest, AMemberThatNeverReportedIsNeitherGuiltyNorInnocent) {
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}});
   EXPECT_TRUE(Verdicts().empty());
 }
 
-TEST_F(HangSearchTest, SendAndReceiveThatMeetAreStuckBetweenTheTwo) {
+TEST_F(LiveHangsTest, SendAndReceiveThatMeetAreStuckBetweenTheTwo) {
   Rank(0, {{1, 3, 0, 4, 4, 5 * kSecond, OperationKind::kSend, 8, 1}});
   Rank(1, {{1, 3, 1, 4, 4, 5 * kSecond, OperationKind::kRecv, 8, 0}});
   Rank(2, {{1, 3, 2, 4, 4}});
@@ -237,7 +235,7 @@ TEST_F(HangSearchTest, SendAndReceiveThatMeetAreStuckBetweenTheTwo) {
   }
 }
 
-TEST_F(HangSearchTest, CountersThatContradictTheOperationAccuseNobody) {
+TEST_F(LiveHangsTest, CountersThatContradictTheOperationAccuseNobody) {
   Rank(0, {{1, 2, 0, 9, 9, 5 * kSecond}});  // says that it is inside operation 10, and that it entered 9
   Rank(1, {{1, 2, 1, 10, 10}});
   roster_.communicator(0).members[0].enqueued = 10;
@@ -245,12 +243,100 @@ TEST_F(HangSearchTest, CountersThatContradictTheOperationAccuseNobody) {
   EXPECT_TRUE(Verdicts().empty());
 }
 
-TEST_F(HangSearchTest, OutsideForLongIsAPause) {
+TEST_F(LiveHangsTest, OutsideForLongIsAPause) {
   Rank(0, {{1, 2, 0, 4, 4}});
   Rank(1, {{1, 2, 1, 4, 4}});
-  const HangSearch search = SearchHangs(roster_, {});
-  EXPECT_TRUE(search.hangs.empty());
-  EXPECT_TRUE(search.all_outside);
+  const LiveHangs found = Judge();
+  EXPECT_TRUE(found.verdicts.empty());
+  EXPECT_TRUE(found.all_outside);
+}
+
+TEST_F(LiveHangsTest, ATransferIsNotStuckBeforeTheLastToComeHasBeenInsideForLong) {
+  for (int rank = 0; rank < 3; ++rank) Rank(rank, {{1, 3, rank, 5, 4, (rank == 2 ? 1 : 6) * kSecond}});
+  EXPECT_TRUE(Verdicts().empty());
+  EXPECT_EQ(Judge().stuck_ranks, 2);
+  Rank(2, {{1, 3, 2, 5, 4, 4 * kSecond}});
+  EXPECT_EQ(Verdicts().size(), 1u);
+}
+
+TEST_F(LiveHangsTest, WhoIsLeftBehindIsNamedOnlyIfItWasHeardLongAfterTheOthersLeft) {
+  Rank(0, {{1, 3, 0, 5, 4, 6 * kSecond}});
+  Rank(1, {{1, 3, 1, 5, 5}});
+  Rank(2, {{1, 3, 2, 5, 5}});
+  std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h0/rank0");
+  // Its report is from before the others left, six seconds ago.
+  Rank(0, {{1, 3, 0, 5, 4, 6 * kSecond}}, ProcessState::kRunning, false, kNow - 5 * kSecond);
+  EXPECT_TRUE(Verdicts().empty());
+}
+
+TEST_F(LiveHangsTest, AReceiverThatEndedIsNotAccusedBySenders) {
+  Rank(0, {{1, 3, 0, 4, 4, 5 * kSecond, OperationKind::kSend, 8, 1}});
+  Rank(1, {{1, 3, 1, 4, 4}}, ProcessState::kRunning, /*finalized=*/true);
+  Rank(2, {{1, 3, 2, 4, 4}});
+  EXPECT_TRUE(Verdicts().empty());
+  Rank(0, {{1, 3, 0, 4, 4, 5 * kSecond, OperationKind::kSend, 8, 2}});
+  ASSERT_EQ(Verdicts().size(), 1u);
+  EXPECT_EQ(CauseKey(Verdicts()[0]), "hang:h2/rank2");
+}
+
+// Each sends and receives in one group call, of which only the first half shows.
+TEST_F(LiveHangsTest, ACircleOfSendsIsAStuckTransferAndNoDeadlock) {
+  for (int rank = 0; rank < 3; ++rank) {
+    Rank(rank, {{1, 3, rank, 4, 4, 5 * kSecond, OperationKind::kSend, 8, (rank + 1) % 3}});
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(verdicts[0].culprits.size(), 3u);
+}
+
+TEST_F(LiveHangsTest, OfTwoEqualPartiesTheSisterGroupTellsWhichDiffers) {
+  Rank(0, {{1, 2, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 2, 1, 5, 4, 5 * kSecond, OperationKind::kBroadcast}});
+  Rank(2, {{2, 2, 0, 5, 4, 5 * kSecond, OperationKind::kBroadcast}});
+  Rank(3, {{2, 2, 1, 4, 4}});
+  bool told = false;
+  for (const Verdict& verdict : Verdicts()) {
+    if (verdict.verdict_class != VerdictClass::kCollectiveMismatch) continue;
+    told = true;
+    ASSERT_EQ(verdict.culprits.size(), 1u);
+    EXPECT_EQ(verdict.culprits[0].rank, 0);
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST_F(LiveHangsTest, EachMissingRankHasAVerdictOfItsOwn) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 4, 4}});
+  Rank(2, {{1, 3, 2, 4, 4}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h1/rank1");
+  EXPECT_EQ(CauseKey(verdicts[1]), "hang:h2/rank2");
+  EXPECT_EQ(verdicts[0].first_seen_ns, kNow - 5 * kSecond);
+}
+
+TEST_F(LiveHangsTest, AHostWithoutReportsIsUnreachableAndItsRanksAreNotNamedBesides) {
+  Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
+  Rank(1, {{1, 3, 1, 4, 4}}, ProcessState::kRunning, false, kNow - 20 * kSecond);
+  Rank(2, {{1, 3, 2, 5, 4, 5 * kSecond}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kMachineUnreachable);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].host, "h1");
+}
+
+TEST_F(LiveHangsTest, ADeadProcessIsNamedBeforeAnybodyWaitsForIt) {
+  Rank(0, {{1, 2, 0, 4, 4}});
+  Rank(1, {{1, 2, 1, 4, 4}}, ProcessState::kGone, false, kNow - 2 * kSecond);
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kProcessDead);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h1/rank1");
 }
 
 }  // namespace
