@@ -102,6 +102,38 @@ TEST(EvalCommandTest, OneEpisodeOfCountersIsAskedOfAllMethods) {
   EXPECT_NE(result.out.find("lockstep: found "), std::string::npos) << result.out;
 }
 
+// Without what is measured of this machine.
+nlohmann::json WithoutEfforts(const std::string& text) {
+  nlohmann::json json = nlohmann::json::parse(text);
+  for (nlohmann::json& suite : json["suites"]) {
+    for (const char* key : {"engine_cores_per_1000_machines", "play_cpu_seconds", "simulate_seconds"}) suite.erase(key);
+  }
+  return json;
+}
+
+TEST(EvalCommandTest, TheLivePathGivesTheSameOnAnyNumberOfThreads) {
+  const std::vector<std::string> arguments = {"--suite", "slow-8", "--episodes", "3", "-o", "json", "--threads"};
+  std::vector<std::string> one = arguments, two = arguments;
+  one.push_back("1");
+  two.push_back("2");
+  const Result alone = Eval(one, "live");
+  ASSERT_EQ(alone.exit_code, ExitCode::kOk) << alone.err;
+  const nlohmann::json json = WithoutEfforts(alone.out);
+  EXPECT_EQ(WithoutEfforts(Eval(two, "live").out), json);
+  ASSERT_EQ(json["suites"].size(), 1u);
+  EXPECT_EQ(json["suites"][0]["episodes"], 3);
+  EXPECT_EQ(json["suites"][0]["agrees_with_file"]["trials"], 3);
+  EXPECT_FALSE(json["measures"].empty());
+}
+
+TEST(EvalCommandTest, OneLiveEpisodeIsShownWithItsTimeline) {
+  const Result result = Eval({"--suite", "hangs", "--episode", "3"}, "live");
+  ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.err;
+  for (const char* part : {"truth: machine hang_not_entered", "timeline", "state     ", "appears", "as a file: "}) {
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
+  }
+}
+
 TEST(EvalCommandTest, CountersRefuseWhatCannotBeMeant) {
   EXPECT_EQ(Eval({"--suite", "hangs"}, "counters").exit_code, ExitCode::kUsage) << "a suite of collectives";
   EXPECT_EQ(Eval({"--episode", "3"}, "counters").exit_code, ExitCode::kUsage);

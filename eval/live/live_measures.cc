@@ -56,6 +56,11 @@ Measure Top1(const LiveSummary& s) { return FromRate(s.top1); }
 Measure BothNamed(const LiveSummary& s) { return FromRate(s.all_named); }
 Measure Recall(const LiveSummary& s) { return FromMean({s.recall}, 100, "%"); }
 Measure Named(const LiveSummary& s) { return FromRate(s.named); }
+Measure NamedAfter(const LiveSummary& s) {
+  Measure measure = FromRate(s.named);
+  absl::StrAppendFormat(&measure.measured, "; p50 %.0f s, p95 %.0f s", s.named_seconds.median, s.named_seconds.p95);
+  return measure;
+}
 Measure Precision(const LiveSummary& s) { return FromRate(s.accused_rightly); }
 Measure Agreement(const LiveSummary& s) { return FromRate(s.agrees_with_file); }
 Measure Unknown(const LiveSummary& s) { return FromMean(s.unknown_share, 100, "%"); }
@@ -110,10 +115,17 @@ const LiveMeasureRow kRows[] = {
     {{"healthy", "live: looks that say unknown while records are there", "", "0 %", 0, false}, Unknown},
     {{"healthy", "live: bytes pulled per machine and second, healthy", "", "<= 500 B", 500, false}, Pulled},
     {{"healthy", "live: engine CPU for 1,000 machines, healthy", "", "<= 0.1 cores", 0.1, false}, Cores},
+    {{"hours", "live: innocent hosts accused in hours of healthy and ugly jobs", "", "0", 0, false}, Innocents},
+    {{"hours", "live: bytes pulled per machine and second, mean of an hour", "", "<= 500 B", 500, false}, Pulled},
+    {{"hours", "live: engine CPU for 1,000 machines, over an hour", "", "<= 0.1 cores", 0.1, false}, Cores},
     {{"two-at-once", "live, two faults at once: both named", "", ">= 95 %", 0.95, true}, BothNamed},
     {{"tenth-at-once", "live, 10 % of machines at once: recall", "", ">= 90 %", 0.90, true}, Recall},
     {{"counters", "live with counters: faults found", "", ">= 95 %", 0.95, true}, Named},
     {{"counters", "live with counters: accused hosts that are to blame", "", ">= 99 %", 0.99, true}, Precision},
+    {{"counters-alone", "live, counters alone: machines found (recall)", "", ">= 90 %", 0.9, true}, NamedAfter},
+    {{"counters-alone", "live, counters alone: accused hosts that are to blame", "", ">= 99 %", 0.99, true}, Precision},
+    {{"counters-quiet", "live, counters alone: innocent hosts accused", "", "0", 0, false}, Innocents},
+    {{"counters-alone", "live agrees with the file, counters alone", "", "all", 1, true}, Agreement},
     {{"slow-64", "live agrees with the file, slow devices", "", "all", 1, true}, Agreement},
     {{"hangs", "live agrees with the file, hangs", "", "all", 1, true}, Agreement},
     {{"healthy", "live agrees with the file, healthy and ugly jobs", "", "all", 1, true}, Agreement},

@@ -24,6 +24,7 @@ const std::set<FaultKind> kKnownDifferences = {
     FaultKind::kGpuLost,        // live, a fatal Xid names the host alone
     FaultKind::kNotEntered,     // live, transfers that wait for one another read as deadlocks
     FaultKind::kProcessDead,    // as above
+    FaultKind::kTransferStuck,  // as above
     FaultKind::kJobRegression,  // a look sees a window: the time before the change is not in it
     FaultKind::kPause,          // as above
 };

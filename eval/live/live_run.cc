@@ -7,7 +7,6 @@
 #include "eval/live/played_episode.h"
 #include "eval/scoring/answer_text.h"
 #include "eval/suites/ordered_work.h"
-#include "sim/episode.h"
 
 namespace lockstep {
 
@@ -15,9 +14,9 @@ LiveOutcome RunLivePlan(const LivePlan& plan, const LiveRun& run, const Clock& c
   LiveOutcome outcome;
   outcome.description = DescribeLivePlan(plan);
   const int64_t begun_ns = clock.MonotonicNanos();
-  PlayedEpisode played = MakePlayedEpisode(SimulatePlan(plan.episode), plan.delivery.recorder, plan.seed);
+  PlayedEpisode played = MakePlayedEpisode(SimulateLivePlan(plan), plan.delivery.recorder, plan.seed);
   outcome.simulate_ns = clock.MonotonicNanos() - begun_ns;
-  outcome.gpus = plan.episode.job.parallelism.gpus();
+  outcome.gpus = GpusOf(plan);
   outcome.hosts = static_cast<int32_t>(played.seen.evidence.trace.hosts.size());
   outcome.truth = played.truth;
 

@@ -15,9 +15,13 @@ namespace {
 
 double Seconds(int64_t nanos) { return static_cast<double>(nanos) / kNanosPerSecond; }
 
+bool StopsTheJob(const TrueCause& cause, const Truth& truth) {
+  return truth.state == JobState::kHung && InfoOf(cause.kind).hang;
+}
+
 // A hang strikes at a moment, not with a step.
 int64_t OnsetOf(const TrueCause& cause, const Truth& truth) {
-  return InfoOf(cause.kind).hang ? truth.hang_ns : cause.onset_ns;
+  return StopsTheJob(cause, truth) ? truth.hang_ns : cause.onset_ns;
 }
 
 double MedianStepSeconds(const Truth& truth, int32_t first_step) {
@@ -83,7 +87,8 @@ LiveScorer::LiveScorer(const Truth& truth, double min_cost)
   for (const TrueCause& cause : truth.causes) {
     first_onset_ns_ = std::min(first_onset_ns_, OnsetOf(cause, truth));
     LiveCauseScore& score = score_.causes.emplace_back();
-    if (!InfoOf(cause.kind).hang) score.step_seconds = MedianStepSeconds(truth, cause.first_step);
+    score.stops_job = StopsTheJob(cause, truth);
+    if (!score.stops_job) score.step_seconds = MedianStepSeconds(truth, cause.first_step);
   }
   usual_step_seconds_ = MedianStepSeconds(truth, 1);
 }

@@ -24,6 +24,7 @@ struct LiveCauseScore {
   static constexpr double kNever = -1;
 
   CauseScore at_end;              // of the last look
+  bool stops_job = false;         // a hang, as the job goes
   double left_seconds = 0;        // from the onset to the last look: what a cause that was never named counts with
   double left_steps = 0;          // the same in steps
   double step_seconds = 0;        // median of the steps since the onset; 0 = none was finished (a hang)

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "eval/live/counter_episode.h"
+#include "eval/suites/episode_run.h"
 
 namespace lockstep {
 
@@ -22,10 +24,19 @@ LivePlan LivePlanOf(const LiveSuite& suite, uint64_t number) {
   return plan;
 }
 
+Episode SimulateLivePlan(const LivePlan& plan) {
+  return plan.counters.has_value() ? MakeCounterEpisode(*plan.counters) : SimulatePlan(plan.episode);
+}
+
+int32_t GpusOf(const LivePlan& plan) {
+  if (!plan.counters.has_value()) return plan.episode.job.parallelism.gpus();
+  return plan.counters->spec.hosts * plan.counters->spec.devices_per_host;
+}
+
 std::string DescribeLivePlan(const LivePlan& plan) {
   const DeliverySpec& delivery = plan.delivery;
   const RecorderErrors& recorder = delivery.recorder;
-  std::string text = Describe(plan.episode);
+  std::string text = plan.counters.has_value() ? DescribeCounterPlan(*plan.counters) : Describe(plan.episode);
   absl::StrAppendFormat(&text, "; begins wander %.3g ms, jitter %.3g ms, %.0f %% of ranks without begins",
                         1e3 * recorder.wander_seconds, 1e3 * recorder.jitter_seconds,
                         100 * recorder.enqueue_only_share);

@@ -7,18 +7,22 @@
 #define LOCKSTEP_EVAL_LIVE_LIVE_SUITE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/random.h"
+#include "eval/counters/counter_suite.h"
 #include "eval/live/delivery_spec.h"
 #include "eval/suites/suite.h"
+#include "sim/episode.h"
 
 namespace lockstep {
 
 struct LivePlan {
   EpisodePlan episode;
+  std::optional<CounterPlan> counters;  // instead of the simulated job: counters of machines, and nothing else
   DeliverySpec delivery;
   uint64_t seed = 0;  // of clocks, recorders and delivery
 };
@@ -40,6 +44,9 @@ const LiveSuite* FindLiveSuite(absl::string_view name);  // nullptr = unknown
 
 // The plan of an episode: the same on every machine.
 LivePlan LivePlanOf(const LiveSuite& suite, uint64_t number);
+
+Episode SimulateLivePlan(const LivePlan& plan);
+int32_t GpusOf(const LivePlan& plan);
 
 // What is simulated, and what happens to records and reports.
 std::string DescribeLivePlan(const LivePlan& plan);

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
+#include "eval/counters/counter_suite.h"
 #include "eval/live/live_suite.h"
 #include "eval/suites/plan_draws.h"
 #include "sim/fault_choice.h"
@@ -15,7 +17,8 @@ namespace {
 
 constexpr double kPlaySeconds = 150;      // of jobs up to 256 GPUs: time for a past, a fault and two rounds of pulls
 constexpr double kLargePlaySeconds = 90;  // of larger ones, which take memory by the second
-constexpr double kVastPlaySeconds = 60;   // from 8,192 GPUs on
+constexpr double kSecondsPerHour = 3600;
+constexpr double kVastPlaySeconds = 60;  // from 8,192 GPUs on
 constexpr int32_t kLargeGpus = 1024;
 constexpr int32_t kVastGpus = 8192;
 
@@ -118,10 +121,9 @@ LivePlan HangOf(int32_t gpus, uint64_t number, Random& random) {
 LivePlan Hangs(uint64_t number, Random& random) { return HangOf(SmallSize(random), number, random); }
 LivePlan Hangs2048(uint64_t number, Random& random) { return HangOf(2048, number, random); }
 
-// Jobs and deliveries with everything that is no fault, all kinds of it in turn.
-LivePlan Healthy(uint64_t number, Random& random) {
+// Makes a healthy job and its delivery ugly: everything that is no fault, all kinds of it in turn.
+LivePlan MadeUgly(LivePlan plan, uint64_t number, Random& random) {
   constexpr size_t kPlain = 4;
-  LivePlan plan = HealthyPlan(random.Unit() < 0.2 ? 8 : SmallSize(random), random);
   JobSpec& job = plan.episode.job;
   const size_t which = number % (kPlain + std::size(kUglyKinds));
   if (which >= kPlain) {
@@ -143,6 +145,34 @@ LivePlan Healthy(uint64_t number, Random& random) {
     plan.delivery.late_agent_share = 0.2;
   }
   return plan;
+}
+
+LivePlan Healthy(uint64_t number, Random& random) {
+  const int32_t gpus = random.Unit() < 0.2 ? 8 : SmallSize(random);
+  return MadeUgly(HealthyPlan(gpus, random), number, random);
+}
+
+// Long enough for means over an hour: small jobs with slow steps, so that an hour fits into memory.
+LivePlan Hours(uint64_t number, Random& random) {
+  LivePlan plan = HealthyPlan(16, random);
+  JobSpec& job = plan.episode.job;
+  job.workload.microbatches = 8;
+  job.workload.forward_seconds = LogUniform(0.04, 0.08, random);
+  job.schedule.steps = static_cast<int32_t>(std::lround(kSecondsPerHour / StepSeconds(job)));
+  return MadeUgly(std::move(plan), number, random);
+}
+
+// The same histories as those of `lockstep eval counters`, number by number.
+LivePlan CountersOf(const char* suite, uint64_t number, Random& random) {
+  LivePlan plan;
+  plan.delivery = RandomDelivery(random);
+  plan.counters = CounterPlanOf(*FindCounterSuite(suite), number);
+  return plan;
+}
+
+LivePlan CounterFaults(uint64_t number, Random& random) { return CountersOf("gross", number, random); }
+LivePlan CounterQuiet(uint64_t number, Random& random) {
+  return CountersOf(number % 2 == 0 ? "healthy" : "not-faults", number / 2, random);
 }
 
 LivePlan TwoSlow(uint64_t, Random& random) {
@@ -183,10 +213,15 @@ constexpr LiveSuite kSuites[] = {
     {"hangs-2048", "the job stops for good, 2,048 GPUs", 16, 0, true, true, 0, Hangs2048},
     {"healthy", "healthy and ugly jobs of 8 to 256 GPUs, ugly deliveries: nobody is to blame", 110, 11, false, false, 1,
      Healthy},
+    {"hours", "the same for an hour each, 16 GPUs on 8 hosts", 22, 1, false, false, 0, Hours},
     {"two-at-once", "two unrelated slow devices, 64 to 256 GPUs", 40, 2, false, false, 1, TwoSlow},
     {"tenth-at-once", "a tenth of 32 machines slow at once", 20, 1, false, false, 1, SlowTenth},
     {"counters", "faults that counters show as well, 64 GPUs, counters every second", 40, 2, false, false, 1,
      WithCounters},
+    {"counters-alone", "one fault of Minder's mix, 8 to 256 machines, no records of operations", 20, 0, false, false, 1,
+     CounterFaults},
+    {"counters-quiet", "counters of machines without faults, shifted loads and the like, no records", 20, 0, false,
+     false, 1, CounterQuiet},
 };
 
 }  // namespace

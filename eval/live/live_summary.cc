@@ -33,8 +33,8 @@ std::string Failure(const LiveOutcome& outcome) {
     if (!cause.at_end.accusable) continue;
     const std::string kind(InfoOf(cause.at_end.kind).name);
     if (cause.named_seconds < 0) return "never names " + kind;
-    if (InfoOf(cause.at_end.kind).hang && !IsExactInTime(cause)) return "no exact set in time: " + kind;
-    if (!InfoOf(cause.at_end.kind).hang && !IsWithin(cause, kP95LiveSeconds)) return "slow to name " + kind;
+    if (cause.stops_job && !IsExactInTime(cause)) return "no exact set in time: " + kind;
+    if (!cause.stops_job && !IsWithin(cause, kP95LiveSeconds)) return "slow to name " + kind;
     if (!cause.at_end.named) return "names it no more at the end: " + kind;
     if (!cause.at_end.class_right) return "class of " + kind;
   }
@@ -135,7 +135,7 @@ class LiveSummarizer {
     recalls_.push_back(static_cast<double>(cause.at_end.culprits_named) / static_cast<double>(cause.at_end.culprits));
     const bool named = cause.named_seconds >= 0;
     kind_seconds_[name].push_back(named ? cause.named_seconds : cause.left_seconds);
-    info.hang ? AddHang(cause) : AddSlow(cause);
+    cause.stops_job ? AddHang(cause) : AddSlow(cause);
   }
 
   void AddHang(const LiveCauseScore& cause) {

@@ -72,7 +72,7 @@ TEST(LiveSummaryTest, InnocentsAreCountedPerJobHour) {
 
 TEST(LiveSummaryTest, HangsCountByTheirExactSet) {
   std::vector<LiveOutcome> outcomes = {Slow(4), Slow(4), Slow(4)};
-  for (LiveOutcome& outcome : outcomes) outcome.score.causes[0].at_end.kind = FaultKind::kNotEntered;
+  for (LiveOutcome& outcome : outcomes) outcome.score.causes[0].stops_job = true;
   outcomes[0].score.causes[0].exact_seconds = 5;
   outcomes[1].score.causes[0].exact_seconds = 12;
   const LiveSummary summary = Summary("hangs", outcomes);
