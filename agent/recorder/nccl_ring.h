@@ -110,7 +110,7 @@ class NcclRing {
   void NoteStart(RingHeader* header, OperationSlot& slot, int64_t now_ns);
   void BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
                    CycleClock& clock);
-  int64_t EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
+  int64_t EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side,
                     CycleClock& clock);
   void PlaceTimes(NcclContext& context, OperationSlot& slot, OperationSide& side, int64_t now_ns);
   void Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns);

@@ -14,6 +14,7 @@
 #include "agent/recorder/nccl_begin_lock.h"
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
+#include "agent/recorder/nccl_gpu_clock.h"
 #include "agent/recorder/ring_access.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_format.h"
@@ -37,7 +38,7 @@ class NcclRingTest : public ::testing::Test {
     EXPECT_NE(header_, nullptr);
     ring_->Use(header_);
     clock_.Start(false);
-    context_.gpu_clock.Reset();
+    context_.gpu_clock = &gpu_clock_;
     context_.counts_all_channels = true;
     Communicators(header_)[0].ready = 1;
   }
@@ -85,6 +86,7 @@ class NcclRingTest : public ::testing::Test {
   RingHeader* header_ = nullptr;
   std::unique_ptr<NcclRing> ring_ = std::make_unique<NcclRing>();
   CycleClock clock_;
+  GpuClock gpu_clock_;
   NcclContext context_;
   uint64_t groups_ = 0;
 };
@@ -136,6 +138,22 @@ TEST_F(NcclRingTest, ABeginIsPlacedByTheGpuUnlessItCannotBe) {
   StartAt(absurd, 0, MonotonicNs() + 3'600'000'000'000);
   EXPECT_LE(Slot(absurd).started_at_ns, MonotonicNs());
   EXPECT_LE(World().changed_at_ns, MonotonicNs());
+}
+
+// Which is when the GPU's times lie before the callback that tells of the operation: the gap to its neighbour stays.
+TEST_F(NcclRingTest, AnOperationThatIsToldOfAfterItsLaunchKeepsItsGaps) {
+  for (int i = 0; i < 8; ++i) Run(Begin());
+  const int64_t begin_ns = MonotonicNs() - 60'000;
+  const uint64_t first = Begin(true, 1);
+  StartAt(first, 0, begin_ns);
+  StopAt(first, 0, begin_ns + 20'000);
+  const uint64_t second = Begin(true, 1);
+  StartAt(second, 0, begin_ns + 23'000);
+  StopAt(second, 0, begin_ns + 50'000);
+  ASSERT_EQ(Quality(first), TimingQuality::kGpuTimer);
+  ASSERT_EQ(Quality(second), TimingQuality::kGpuTimer);
+  EXPECT_NEAR(Slot(second).started_at_ns - Slot(first).finished_at_ns, 3'000, 100);
+  EXPECT_LE(Slot(second).enqueued_at_ns, Slot(second).started_at_ns);
 }
 
 TEST_F(NcclRingTest, OneLostGpuTimeMakesItAKernelWindow) {
