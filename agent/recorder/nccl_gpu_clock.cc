@@ -47,7 +47,13 @@ int64_t Plus(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uin
 double Passed(int64_t from, int64_t to) { return static_cast<double>(Minus(to, from)); }
 double Magnitude(double value) { return value < 0 ? -value : value; }
 
-double SquareRoot(double value) { return __builtin_sqrt(value); }
+// Of 1 to 64, by Heron's rule: the library of mathematics is not worth a dependency.
+double SquareRoot(int value) {
+  constexpr int kRounds = 6;
+  double root = value;
+  for (int i = 0; i < kRounds; ++i) root = (root + value / root) / 2;
+  return root;
+}
 
 }  // namespace
 
@@ -175,8 +181,12 @@ void GpuClock::Add(const Point& point, int64_t heard_ns) {
     points_[count_ - 1] = point;
     least_delay_ns_.store(delay_ns, std::memory_order_relaxed);
   }
-  // A moment that is told before it comes to pass cannot wait for the end of the interval.
-  if (is_next || delay_ns < 0) Refit(point.gpu_ns);
+  if (is_next) {
+    Refit(point.gpu_ns);
+  } else if (delay_ns < 0) {
+    // A moment that is told before it comes to pass cannot wait for the end of the interval.
+    MoveTo(point.gpu_ns, point.excess_ns);
+  }
 }
 
 void GpuClock::NextPoint(const Point& point, int64_t heard_ns) {
@@ -231,36 +241,36 @@ GpuClock::Line GpuClock::FitLine() const {
   return line;
 }
 
-int64_t GpuClock::ErrorOf(const Line& line, double room_ns) const {
-  if (count_ < kFewPoints) return kBaseErrorNs + static_cast<int64_t>(room_ns);
-  return kBaseErrorNs + static_cast<int64_t>(3 * line.mean_delay_ns / SquareRoot(count_));
-}
-
 // A new line, and the way from the mapping to it.
 void GpuClock::Refit(int64_t gpu_ns) {
   // Never back: what was mapped stays as it was mapped.
-  const int64_t since_ns =
-      segments_[version_.load(std::memory_order_relaxed) % kSegments].gpu_ns.load(std::memory_order_relaxed);
+  const Segment& segment = segments_[version_.load(std::memory_order_relaxed) % kSegments];
+  const int64_t since_ns = segment.gpu_ns.load(std::memory_order_relaxed);
   if (gpu_ns < since_ns) gpu_ns = since_ns;
-  const Point base = points_[count_ - 1];
   const Line line = FitLine();
-  const auto at_ns = Passed(base.gpu_ns, gpu_ns);
-  const double value_ns = line.value_ns + line.rate * (at_ns - line.at_ns);
-  // Between when it was enqueued and when it was heard of.
+  const Point& base = points_[count_ - 1];
+  const double value_ns = line.value_ns + line.rate * (Passed(base.gpu_ns, gpu_ns) - line.at_ns);
+  rate_ = line.rate;
+  scatter_ns_ = 3 * line.mean_delay_ns / SquareRoot(count_);
+  MoveTo(gpu_ns, Plus(base.excess_ns, static_cast<int64_t>(value_ns)));
+}
+
+// The line passes `latest_ns` at `gpu_ns`.
+void GpuClock::MoveTo(int64_t gpu_ns, int64_t latest_ns) {
+  // Between when something was enqueued and when something was heard of.
   double room_ns = static_cast<double>(kFarNs);
   if (has_enqueued_) {
-    const auto age_ns = Passed(enqueued_.gpu_ns, gpu_ns);
-    const double drift_ns = Magnitude(age_ns) * kMaxDriftPpm * kPpm;
-    room_ns = Max(0, value_ns + drift_ns + Passed(enqueued_.excess_ns, base.excess_ns));
+    const double drift_ns = Magnitude(Passed(enqueued_.gpu_ns, gpu_ns)) * kMaxDriftPpm * kPpm;
+    room_ns = Max(0, Passed(enqueued_.excess_ns, latest_ns) + drift_ns);
   }
-  const double hearing_ns = Min(room_ns / 2, static_cast<double>(kHearingNs));
-  const int64_t offset_ns = Plus(base.excess_ns, static_cast<int64_t>(value_ns - hearing_ns));
+  const int64_t offset_ns = Minus(latest_ns, static_cast<int64_t>(Min(room_ns / 2, static_cast<double>(kHearingNs))));
   const Mapping before = Map(gpu_ns);
   const int64_t change_ns = Minus(offset_ns, before.offset_ns);
   const double size_ns = Magnitude(static_cast<double>(change_ns));
-  const double span_ns = Passed(points_[0].gpu_ns, points_[count_ - 1].gpu_ns);
-  const bool is_step = before.error_ns < 0 || size_ns > kMaxSlewNs || (span_ns < kYoungNs && size_ns > kSmallStepNs);
-  Publish(gpu_ns, is_step ? offset_ns : before.offset_ns, line.rate, is_step ? 0 : change_ns, ErrorOf(line, room_ns));
+  const bool is_young = Passed(points_[0].gpu_ns, points_[count_ - 1].gpu_ns) < kYoungNs;
+  const bool is_step = before.error_ns < 0 || size_ns > kMaxSlewNs || (is_young && size_ns > kSmallStepNs);
+  const int64_t error_ns = kBaseErrorNs + static_cast<int64_t>(count_ < kFewPoints ? room_ns : scatter_ns_);
+  Publish(gpu_ns, is_step ? offset_ns : before.offset_ns, rate_, is_step ? 0 : change_ns, error_ns);
   const Point& newest = points_[count_ - 1];
   least_delay_ns_.store(Minus(newest.excess_ns, Map(newest.gpu_ns).offset_ns), std::memory_order_relaxed);
 }

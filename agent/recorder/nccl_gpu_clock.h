@@ -93,7 +93,7 @@ class GpuClock {
   void MergePoints();
   Line FitLine() const;
   void Refit(int64_t gpu_ns);
-  int64_t ErrorOf(const Line& line, double room_ns) const;
+  void MoveTo(int64_t gpu_ns, int64_t latest_ns);
   void Publish(int64_t gpu_ns, int64_t value_ns, double rate, int64_t slew_ns, int64_t error_ns);
   void Clear();
 
@@ -110,6 +110,8 @@ class GpuClock {
   uint32_t contradictions_ = 0;  // heard of by far too early, in a row
   int count_ = 0;
   int64_t width_ns_ = 0;
+  double rate_ = 0;
+  double scatter_ns_ = 0;  // what the delays above the line say of its error
   bool has_enqueued_ = false;
   Point enqueued_ = {};  // the tightest, as far as drift lets it count
   Point points_[kMaxPoints] = {};
