@@ -71,6 +71,7 @@ void GpuClock::Clear() {
   next_enqueued_at_ns_.store(INT64_MIN, std::memory_order_relaxed);
   least_delay_ns_.store(kFarNs, std::memory_order_relaxed);
   next_point_at_ns_.store(0, std::memory_order_relaxed);
+  next_move_at_ns_.store(0, std::memory_order_relaxed);
   Publish(INT64_MIN, 0, 0, 0, -1);
 }
 
@@ -115,12 +116,14 @@ void GpuClock::Publish(int64_t gpu_ns, int64_t value_ns, double rate, int64_t sl
 void GpuClock::Observe(int64_t gpu_ns, int64_t heard_ns) {
   const Mapping mapping = Map(gpu_ns);
   const Point point = {gpu_ns, Minus(heard_ns, gpu_ns)};
-  if (mapping.error_ns >= 0 && heard_ns < next_point_at_ns_.load(std::memory_order_relaxed) &&
-      Minus(point.excess_ns, mapping.offset_ns) >= least_delay_ns_.load(std::memory_order_relaxed)) [[likely]] {
-    return;
+  if (mapping.error_ns >= 0) [[likely]] {
+    if (heard_ns < next_move_at_ns_.load(std::memory_order_relaxed)) return;
+    const bool is_least = Minus(point.excess_ns, mapping.offset_ns) < least_delay_ns_.load(std::memory_order_relaxed);
+    if (!is_least && heard_ns < next_point_at_ns_.load(std::memory_order_relaxed)) [[likely]]
+      return;
   }
   const Entrance entrance(is_entered_);
-  if (entrance.held()) Add(point, heard_ns);
+  if (entrance.held()) Add(point, heard_ns, mapping);
 }
 
 void GpuClock::ObserveEnqueued(int64_t gpu_ns, int64_t enqueued_ns) {
@@ -156,13 +159,13 @@ bool GpuClock::IsContradicted(const Point& point) const {
   return Passed(enqueued_.excess_ns, point.excess_ns) + drift_ns < -static_cast<double>(kMaxLaunchDelayNs);
 }
 
-void GpuClock::Add(const Point& point, int64_t heard_ns) {
+void GpuClock::Add(const Point& point, int64_t heard_ns, Mapping mapping) {
   if (IsContradicted(point)) {
     if (++contradictions_ < kContradictions) return;
     Clear();
+    mapping = {};
   }
   contradictions_ = 0;
-  const Mapping mapping = Map(point.gpu_ns);
   const bool is_mapped = mapping.error_ns >= 0 && count_ > 0;
   const int64_t delay_ns = Minus(point.excess_ns, mapping.offset_ns);
   if (is_mapped && delay_ns > kMaxDelayNs) return;
@@ -181,6 +184,7 @@ void GpuClock::Add(const Point& point, int64_t heard_ns) {
     points_[count_ - 1] = point;
     least_delay_ns_.store(delay_ns, std::memory_order_relaxed);
   }
+  next_move_at_ns_.store(Plus(heard_ns, kMinMoveNs), std::memory_order_relaxed);
   if (is_next) {
     Refit(point.gpu_ns);
   } else if (delay_ns < 0) {
@@ -226,7 +230,7 @@ GpuClock::Line GpuClock::FitLine() const {
   const double steepest = kPpm * (count_ < kScatterPoints ? kUsualDriftPpm : kMaxDriftPpm);
   double low = -steepest;
   double high = steepest;
-  for (int i = 0; i <= kBisections; ++i) {
+  for (int i = 0; i <= kBisections && count_ > 1; ++i) {
     line.rate = (low + high) / 2;
     int lowest = 0;
     for (int k = 0; k < count_; ++k) {
@@ -270,9 +274,11 @@ void GpuClock::MoveTo(int64_t gpu_ns, int64_t latest_ns) {
   const bool is_young = Passed(points_[0].gpu_ns, points_[count_ - 1].gpu_ns) < kYoungNs;
   const bool is_step = before.error_ns < 0 || size_ns > kMaxSlewNs || (is_young && size_ns > kSmallStepNs);
   const int64_t error_ns = kBaseErrorNs + static_cast<int64_t>(count_ < kFewPoints ? room_ns : scatter_ns_);
-  Publish(gpu_ns, is_step ? offset_ns : before.offset_ns, rate_, is_step ? 0 : change_ns, error_ns);
+  const int64_t value_ns = is_step ? offset_ns : before.offset_ns;
+  Publish(gpu_ns, value_ns, rate_, is_step ? 0 : change_ns, error_ns);
   const Point& newest = points_[count_ - 1];
-  least_delay_ns_.store(Minus(newest.excess_ns, Map(newest.gpu_ns).offset_ns), std::memory_order_relaxed);
+  const int64_t newest_value_ns = newest.gpu_ns == gpu_ns ? value_ns : Map(newest.gpu_ns).offset_ns;
+  least_delay_ns_.store(Minus(newest.excess_ns, newest_value_ns), std::memory_order_relaxed);
 }
 
 }  // namespace lockstep::ring

@@ -86,8 +86,10 @@ class GpuClock {
   static constexpr uint64_t kSegments = 4;
   static constexpr int64_t kFirstWidthNs = int64_t{1} << 22;  // 4 ms
   static constexpr int64_t kLastWidthNs = int64_t{1} << 28;   // 0.27 s
+  // Between looks that may cost more than a comparison: also where time on the GPU runs at another rate altogether.
+  static constexpr int64_t kMinMoveNs = 50'000;
 
-  void Add(const Point& point, int64_t heard_ns);
+  void Add(const Point& point, int64_t heard_ns, Mapping mapping);
   bool IsContradicted(const Point& point) const;
   void NextPoint(const Point& point, int64_t heard_ns);
   void MergePoints();
@@ -100,6 +102,7 @@ class GpuClock {
   // What a thread looks at before it enters.
   std::atomic<uint64_t> version_{0};  // of the segments; 0 = none
   std::atomic<int64_t> least_delay_ns_{0};
+  std::atomic<int64_t> next_move_at_ns_{0};      // of the host
   std::atomic<int64_t> next_point_at_ns_{0};     // of the host
   std::atomic<int64_t> next_enqueued_at_ns_{0};  // of the GPU
   std::atomic<uint32_t> late_launches_{0};       // by far, in a row

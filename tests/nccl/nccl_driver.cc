@@ -12,7 +12,7 @@
 //   first=N        operations per rank of the first phase, where they differ from the others'
 //   pause_ms=N     sleeps between phases
 //   busy=N         so many threads take the machine's CPUs meanwhile
-//   hold=1         waits for a file TRUTH_FILE.go between the first init and the first script
+//   hold=1         makes a file TRUTH_FILE.held after the first inits, and waits for one TRUTH_FILE.go
 //   foreign=MASK   bits that somebody else writes into NCCL's mask for a while
 //   nccl=N         what ncclGetVersion says; by default a sound release with that version of the interface
 //
@@ -176,6 +176,10 @@ bool Live(const Arguments& arguments, int life, Truth* truth) {
     truth->accepted_ranks += ranks.back()->Init() ? 1 : 0;
   }
   if (life == 0) truth->mask = static_cast<uint32_t>(mask);
+  if (arguments.is_held) {
+    FILE* const held = fopen((arguments.truth_path + ".held").c_str(), "w");
+    if (held != nullptr) fclose(held);
+  }
   while (arguments.is_held && access((arguments.truth_path + ".go").c_str(), F_OK) != 0) {
     never.WaitFor(kNanosPerMilli);
   }
