@@ -185,11 +185,15 @@ void GpuClock::Add(const Point& point, int64_t heard_ns, Mapping mapping) {
     least_delay_ns_.store(delay_ns, std::memory_order_relaxed);
   }
   next_move_at_ns_.store(Plus(heard_ns, kMinMoveNs), std::memory_order_relaxed);
+  // Never back: what was mapped stays as it was mapped.
+  const Segment& segment = segments_[version_.load(std::memory_order_relaxed) % kSegments];
+  const int64_t since_ns = segment.gpu_ns.load(std::memory_order_relaxed);
+  const int64_t at_ns = point.gpu_ns > since_ns ? point.gpu_ns : since_ns;
   if (is_next) {
-    Refit(point.gpu_ns);
+    Refit(at_ns);
   } else if (delay_ns < 0) {
     // A moment that is told before it comes to pass cannot wait for the end of the interval.
-    MoveTo(point.gpu_ns, point.excess_ns);
+    MoveTo(at_ns, point.excess_ns);
   }
 }
 
@@ -247,10 +251,6 @@ GpuClock::Line GpuClock::FitLine() const {
 
 // A new line, and the way from the mapping to it.
 void GpuClock::Refit(int64_t gpu_ns) {
-  // Never back: what was mapped stays as it was mapped.
-  const Segment& segment = segments_[version_.load(std::memory_order_relaxed) % kSegments];
-  const int64_t since_ns = segment.gpu_ns.load(std::memory_order_relaxed);
-  if (gpu_ns < since_ns) gpu_ns = since_ns;
   const Line line = FitLine();
   const Point& base = points_[count_ - 1];
   const double value_ns = line.value_ns + line.rate * (Passed(base.gpu_ns, gpu_ns) - line.at_ns);
