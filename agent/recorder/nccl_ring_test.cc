@@ -3,6 +3,7 @@
 #include "agent/recorder/nccl_ring.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
 #include "agent/recorder/nccl_gpu_clock.h"
+#include "agent/recorder/nccl_side.h"
 #include "agent/recorder/ring_access.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_format.h"
@@ -84,7 +86,8 @@ class NcclRingTest : public ::testing::Test {
 
   RingDirectory directory_;
   RingHeader* header_ = nullptr;
-  std::unique_ptr<NcclRing> ring_ = std::make_unique<NcclRing>();
+  const std::unique_ptr<NcclRing> own_ring_ = std::make_unique<NcclRing>();
+  NcclRing* ring_ = own_ring_.get();
   CycleClock clock_;
   GpuClock gpu_clock_;
   NcclContext context_;
@@ -288,6 +291,35 @@ TEST_F(NcclRingTest, OverwrittenOperationsAreLostAndProgressHeals) {
   EXPECT_EQ(World().enqueued, 65u);
   EXPECT_EQ(World().finished, 65u);
   ExpectExactAccounting();
+}
+
+// As the library has it: zeroed memory that nobody has touched.
+constinit NcclRing untouched_ring;
+
+class LargeRingTest : public NcclRingTest {
+ protected:
+  LargeRingTest() : NcclRingTest(NcclRing::kMaxSlots) {
+    ring_ = &untouched_ring;
+    ring_->Use(header_);
+  }
+
+  static int64_t PageFaults() {
+    rusage usage = {};
+    EXPECT_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_minflt + usage.ru_majflt;
+  }
+};
+
+// A page fault costs a launching thread as much as fifty operations.
+TEST_F(LargeRingTest, TheFirstOperationsMeetNoPageFaults) {
+#ifdef LOCKSTEP_SANITIZED
+  GTEST_SKIP() << "a sanitizer's own memory is touched with ours";
+#endif
+  constexpr int64_t kPagesOfSides = NcclRing::kMaxSlots * sizeof(OperationSide) / 4096;
+  Run(Begin());
+  const int64_t before = PageFaults();
+  for (uint32_t i = 2; i < NcclRing::kMaxSlots; ++i) Run(Begin());
+  EXPECT_LT(PageFaults() - before, kPagesOfSides / 20);
 }
 
 // Its slot is the next to be used: an event has to be alone with whatever begins there.
