@@ -26,14 +26,7 @@ constexpr uint32_t kMaxImplausibleEvents = 16;
 constexpr uint64_t kMaxCount = uint64_t{1} << 50;
 // One operation in this many has its callbacks timed.
 constexpr uint64_t kCostSamples = 128;
-constexpr uint32_t kMaxSampleNs = 2000;
 constexpr uint64_t kNoNumber = (uint64_t{1} << 48) - 1;  // of a handle
-
-void Learn(std::atomic<uint32_t>& cost, int64_t sample_ns) {
-  const uint32_t before = cost.load(std::memory_order_relaxed);
-  const auto sample = static_cast<uint32_t>(sample_ns < kMaxSampleNs ? sample_ns : kMaxSampleNs);
-  cost.store((7 * before + sample) / 8, std::memory_order_relaxed);
-}
 
 uint16_t IndexOf(const NcclContext& context) { return static_cast<uint16_t>(&context - g_nccl.contexts); }
 
@@ -193,7 +186,7 @@ template <int kAbi, typename D, typename Event>
   if (start.has_kernel) r.channels_asked += start.channels;
   const uint64_t ticket = r.ring.Begin(context, IndexOf(context), start, now_ns);
   if (ticket % kCostSamples == 0) [[unlikely]]
-    Learn(g_nccl_control.costs.operation, r.clock.NowNs() - now_ns);
+    g_nccl_control.spent.operation.Learn(r.clock.NowNs() - now_ns);
   if (ticket == kNoTicket) return {};
   return {HandleType::kOperation, start.has_kernel ? kOperationHasKernel : 0, ticket};
 }
@@ -202,7 +195,7 @@ template <int kAbi, typename D, typename Event>
   CycleClock& clock = g_nccl.clock;
   const int64_t before_ns = clock.NowNs();
   g_nccl.ring.StartChannel(g_nccl.contexts, parent.number(), channel, gpu_ns, clock);
-  Learn(g_nccl_control.costs.channel, 2 * (clock.NowNs() - before_ns));
+  g_nccl_control.spent.channel.Learn(2 * (clock.NowNs() - before_ns));
 }
 
 template <int kAbi>

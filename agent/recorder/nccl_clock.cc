@@ -10,6 +10,9 @@ namespace {
 // Longer between two readings of the counter means that the thread was interrupted in between.
 constexpr uint64_t kMaxReadingCycles = 4000;
 constexpr int kReadings = 3;
+constexpr int kFirstReadings = 64;
+// A difference of counters from here on is a negative one.
+constexpr uint64_t kBehind = uint64_t{1} << 62;
 
 }  // namespace
 
@@ -27,15 +30,16 @@ bool IsCycleCounterInvariant() {
 }
 
 void CycleClock::Start(bool use_counter) {
-  uses_counter_.store(use_counter, std::memory_order_relaxed);
+  bool is_anchored = false;
   // Descheduled between both readings, the first rate would be wrong by as much.
-  for (int reading = 0; reading < kReadings; ++reading) {
+  for (int reading = 0; reading < kFirstReadings && use_counter && !is_anchored; ++reading) {
     const uint64_t before = ReadCycleCounter();
     anchor_ns_.store(MonotonicNs(), std::memory_order_relaxed);
     const uint64_t width = ReadCycleCounter() - before;
     anchor_cycles_.store(before + width / 2, std::memory_order_relaxed);
-    if (width <= kMaxReadingCycles) break;
+    is_anchored = width <= kMaxReadingCycles;
   }
+  uses_counter_.store(is_anchored, std::memory_order_relaxed);
   valid_cycles_.store(0, std::memory_order_release);
 }
 
@@ -49,7 +53,7 @@ int64_t CycleClock::Slow() {
     now_ns = MonotonicNs();
     const uint64_t width = ReadCycleCounter() - before;
     if (width > kMaxReadingCycles) continue;
-    if (now_ns >= due_ns || before - anchor_cycles >= uint64_t{1} << 62) Anchor(before + width / 2, now_ns);
+    if (now_ns >= due_ns || before - anchor_cycles >= kBehind) Anchor(before + width / 2, now_ns);
     break;
   }
   return now_ns;
@@ -61,6 +65,11 @@ void CycleClock::Anchor(uint64_t cycles, int64_t now_ns) {
   std::atomic_thread_fence(std::memory_order_release);
   const uint64_t passed = cycles - anchor_cycles_.load(std::memory_order_relaxed);
   const int64_t elapsed_ns = now_ns - anchor_ns_.load(std::memory_order_relaxed);
+  // Another thread found it due at the same time: a rate over what lies between both would be noise.
+  if (elapsed_ns < kAnchorNanos && passed < kBehind) {
+    version_.store(version, std::memory_order_release);
+    return;
+  }
   const uint64_t valid = valid_cycles_.load(std::memory_order_relaxed);
   // Readings were served for `valid` cycles only: just after that the error was largest.
   if (valid != 0 && passed >= valid && passed < 2 * valid) {
@@ -75,7 +84,7 @@ void CycleClock::Anchor(uint64_t cycles, int64_t now_ns) {
     }
   }
   uint64_t next_valid = 0;
-  if (uses_counter_.load(std::memory_order_relaxed) && passed > 0 && passed < uint64_t{1} << 62 && elapsed_ns > 0) {
+  if (uses_counter_.load(std::memory_order_relaxed) && passed > 0 && passed < kBehind && elapsed_ns > 0) {
     const double rate = static_cast<double>(elapsed_ns) / static_cast<double>(passed);
     rate_.store(static_cast<uint64_t>(rate * (1 << kRateBits)), std::memory_order_relaxed);
     next_valid = static_cast<uint64_t>(static_cast<double>(kAnchorNanos) / rate);

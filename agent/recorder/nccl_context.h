@@ -34,9 +34,11 @@ struct NcclContext {
   int32_t size = 0;  // 0 = unknown
   int32_t rank = 0;
   int32_t node_count = 0;
+  uint32_t thread = 0;      // that made it
   bool is_checked = false;  // its first event could be read
 
-  GpuClock gpu_clock;
+  // Shared by the communicators of one GPU, so that their operations can be compared; never nullptr once handed out.
+  std::atomic<GpuClock*> gpu_clock{nullptr};
   std::atomic<uint64_t> oldest_open{0};  // no older operation of this communicator is in flight
   // Operations that found the begin lock held for too long, since they were last accounted for.
   std::atomic<uint64_t> missed_collectives{0};

@@ -159,13 +159,22 @@ uint32_t AddCommunicator(RingHeader* header, const NcclContext& context, const c
   return index;
 }
 
+// Which GPU a new communicator is on. Members of one communicator are on different ones.
+uint64_t GpuOf(const NcclCommunicatorStart& start, uint32_t thread) {
+  uint64_t members = 0;
+  for (const NcclContext& context : g_nccl.contexts) {
+    if (start.hash == 0 || !context.in_use.load(std::memory_order_relaxed)) continue;
+    members += context.hash == start.hash && context.thread == thread ? 1 : 0;
+  }
+  return CurrentGpu(thread, members);
+}
+
 void FillContext(RingHeader* header, const NcclCommunicatorStart& start, NcclContext* context, int64_t now_ns) {
   context->hash = start.hash;
   context->size = start.size;
   context->rank = start.rank;
   context->node_count = start.node_count;
   context->is_checked = false;
-  context->gpu_clock.Reset();
   context->oldest_open.store(Atomic(header->next_ticket).load(std::memory_order_relaxed), std::memory_order_relaxed);
   context->missed_collectives.store(0, std::memory_order_relaxed);
   context->missed_transfers.store(0, std::memory_order_relaxed);
@@ -196,6 +205,9 @@ NcclContext* OpenNcclContext(const NcclCommunicatorStart& start) {
     Log(start, "does not record this communicator", g_judgement.why);
     return nullptr;
   }
+  const uint32_t thread = ThreadId();
+  context->gpu_clock.store(&g_nccl.gpus.Claim(GpuOf(start, thread)), std::memory_order_relaxed);
+  context->thread = thread;
   const int64_t now_ns = g_nccl.clock.NowNs();
   UnderBeginLock([&] {
     FillContext(header, start, context, now_ns);
@@ -219,6 +231,7 @@ void CloseNcclContext(NcclContext* context) {
     if (entry != nullptr) Atomic(entry->ready).store(2, std::memory_order_release);
     if (header != nullptr && --g_nccl.open_contexts == 0) SetState(header, RecorderState::kFinalized);
     context->communicator.store(kNoCommunicator, std::memory_order_relaxed);
+    g_nccl.gpus.Release(context->gpu_clock.load(std::memory_order_relaxed));
     context->in_use.store(false, std::memory_order_release);
   });
 }
@@ -236,16 +249,13 @@ void UpdateNcclMask(RingHeader* header, int64_t now_ns) {
   NcclControl& control = g_nccl_control;
   const uint64_t operations = Atomic(header->next_ticket).load(std::memory_order_relaxed);
   const uint64_t steps = r.transfers.steps();
-  const uint64_t operation_ns = operations * control.costs.operation.load(std::memory_order_relaxed);
-  const uint64_t channel_ns = control.costs.channel.load(std::memory_order_relaxed);
-  const uint64_t spent_ns =
-      operation_ns + r.channels_asked * channel_ns + steps * control.costs.step.load(std::memory_order_relaxed);
-  const uint32_t level = control.governor.Update(now_ns, spent_ns, operation_ns + r.channels_all * channel_ns);
+  control.spent.Charge({operations, r.channels_asked, r.channels_all, steps});
+  const uint32_t level = control.governor.Update(now_ns, control.spent.cost_ns(), control.spent.full_cost_ns());
   control.mask.Update(header, level, false, now_ns);
   r.next_update_ns = now_ns + kUpdateNanos;
   NcclStatus& status = header->nccl;
   Atomic(status.callbacks).store(4 * operations + 3 * r.channels_asked + 3 * steps, std::memory_order_relaxed);
-  Atomic(status.callback_ns).store(spent_ns, std::memory_order_relaxed);
+  Atomic(status.callback_ns).store(control.spent.cost_ns(), std::memory_order_relaxed);
   Atomic(status.governor_level).store(level, std::memory_order_relaxed);
   Atomic(status.governor_changes).store(control.governor.changes(), std::memory_order_relaxed);
   Atomic(status.clock_kind).store(r.clock.uses_counter() ? 2u : 1u, std::memory_order_relaxed);

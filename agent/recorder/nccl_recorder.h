@@ -21,6 +21,7 @@
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
 #include "agent/recorder/nccl_governor.h"
+#include "agent/recorder/nccl_gpus.h"
 #include "agent/recorder/nccl_mask.h"
 #include "agent/recorder/nccl_names.h"
 #include "agent/recorder/nccl_ring.h"
@@ -42,18 +43,12 @@ struct NcclCommunicatorStart {
   const void* caller = nullptr;  // an address inside NCCL
 };
 
-// Estimates of what callbacks cost, from samples; nanoseconds. Relaxed: an estimate may lose an update.
-struct CallbackCosts {
-  std::atomic<uint32_t> operation{60};  // begin and end of one operation on the launching thread
-  std::atomic<uint32_t> channel{60};    // all events of one channel
-  std::atomic<uint32_t> step{60};
-};
-
 // All zero at first, so that its megabytes take no room in the library.
 struct NcclRecorder {
   NcclRing ring;
   CycleClock clock;
   NcclContext contexts[kMaxContexts];
+  NcclGpus gpus;  // guarded by whoever serializes init and finalize
   PeerSequences sequences;
   NcclTransfers transfers;
   std::atomic<int32_t> pid{0};
@@ -70,8 +65,8 @@ struct NcclRecorder {
 extern NcclRecorder g_nccl;
 
 struct NcclControl {
-  CallbackCosts costs;
-  // Guarded by the ring's begin lock.
+  // Guarded by the ring's begin lock, but for what is learned.
+  SpentTime spent;
   NcclMask mask;
   OverheadGovernor governor;
 };

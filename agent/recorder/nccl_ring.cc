@@ -51,22 +51,23 @@ inline void NcclRing::NoteStart(RingHeader* header, OperationSlot& slot, int64_t
 // timer is placed well, it tells the moment, late by its error.
 void NcclRing::BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side,
                            uint64_t gpu_ns, CycleClock& clock) {
+  GpuClock& gpu_clock = *context.gpu_clock.load(std::memory_order_relaxed);
   GpuClock::Mapping mapping;
   if (gpu_ns != 0) {
     side.gpu_start_ns = gpu_ns;
-    context.gpu_clock.ObserveEarliest(static_cast<int64_t>(gpu_ns), slot.enqueued_at_ns);
-    mapping = context.gpu_clock.Map();
+    gpu_clock.ObserveEnqueued(static_cast<int64_t>(gpu_ns), slot.enqueued_at_ns);
+    mapping = gpu_clock.Map(static_cast<int64_t>(gpu_ns));
   }
-  int64_t start_ns = static_cast<int64_t>(gpu_ns) + mapping.offset_ns;
+  int64_t start_ns = mapping.HostTime(gpu_ns);
   int64_t now_ns = start_ns + mapping.error_ns;
   const bool is_known = mapping.error_ns >= 0 && mapping.error_ns <= kMaxTrustedErrorNs &&
                         now_ns <= slot.enqueued_at_ns + kMaxTrustedDelayNs;
   if (!is_known) {
     now_ns = clock.NowNs();
     if (gpu_ns != 0) {
-      context.gpu_clock.Observe(static_cast<int64_t>(gpu_ns), 0, now_ns);
-      mapping = context.gpu_clock.Map();
-      start_ns = static_cast<int64_t>(gpu_ns) + mapping.offset_ns;
+      gpu_clock.Observe(static_cast<int64_t>(gpu_ns), now_ns);
+      mapping = gpu_clock.Map(static_cast<int64_t>(gpu_ns));
+      start_ns = mapping.HostTime(gpu_ns);
       if (start_ns > now_ns) start_ns = now_ns;
     }
   }
@@ -89,19 +90,28 @@ void NcclRing::PlaceWindow(OperationSlot& slot, const OperationSide& side, int64
 
 // Start and end of a finished operation on the host's clock.
 inline void NcclRing::PlaceTimes(NcclContext& context, OperationSlot& slot, OperationSide& side, int64_t now_ns) {
-  const GpuClock::Mapping mapping = context.gpu_clock.Map();
   const auto duration_ns = static_cast<int64_t>(side.gpu_stop_ns - side.gpu_start_ns);
-  const bool fits = duration_ns >= 0 && duration_ns <= now_ns - slot.enqueued_at_ns + GpuClock::kDriftNs;
-  if (side.lacks_gpu_time || !fits || mapping.error_ns < 0) [[unlikely]] {
-    if (!fits && !side.lacks_gpu_time) Add(header()->nccl.timer_conflicts, 1, false);
-    return PlaceWindow(slot, side, now_ns);
+  const int64_t longest_ns = now_ns - slot.enqueued_at_ns + GpuClock::kMaxLaunchDelayNs;
+  const bool fits = !side.lacks_gpu_time && duration_ns >= 0 && duration_ns <= longest_ns;
+  GpuClock::Mapping mapping;
+  if (fits) [[likely]] {
+    GpuClock& gpu_clock = *context.gpu_clock.load(std::memory_order_relaxed);
+    gpu_clock.Observe(static_cast<int64_t>(side.gpu_stop_ns), now_ns);
+    mapping = gpu_clock.Map(static_cast<int64_t>(side.gpu_start_ns));
+  } else if (!side.lacks_gpu_time) {
+    Add(header()->nccl.timer_conflicts, 1, false);
   }
+  if (mapping.error_ns < 0) [[unlikely]]
+    return PlaceWindow(slot, side, now_ns);
   SetQuality(slot, TimingQuality::kGpuTimer);
   slot.timing_error_ns = ToBound(mapping.error_ns);
-  // Both move together: their difference is what the GPU measured.
-  int64_t start_ns = static_cast<int64_t>(side.gpu_start_ns) + mapping.offset_ns;
-  if (start_ns < slot.enqueued_at_ns) start_ns = slot.enqueued_at_ns;
-  if (start_ns + duration_ns > now_ns) start_ns = now_ns - duration_ns;
+  // Both move together: their difference is what the GPU measured. They leave the mapping, and with it the gaps to
+  // their neighbours, only where it contradicts what the host knows by more than it can be off.
+  int64_t start_ns = mapping.HostTime(side.gpu_start_ns);
+  if (start_ns + duration_ns > now_ns + GpuClock::kMaxSlewNs) start_ns = now_ns - duration_ns;
+  if (start_ns < slot.enqueued_at_ns - GpuClock::kMaxLaunchDelayNs) start_ns = slot.enqueued_at_ns;
+  // NCCL tells of some operations when their kernel has been launched and may run already.
+  if (start_ns < slot.enqueued_at_ns) slot.enqueued_at_ns = start_ns;
   slot.started_at_ns = start_ns;
   slot.finished_at_ns = start_ns + duration_ns;
   Atomic(header()->nccl.gpu_clock_error_ns).store(slot.timing_error_ns, std::memory_order_relaxed);
@@ -199,7 +209,7 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
     const bool counts = slot.channels != 0 && context->counts_all_channels.load(std::memory_order_relaxed);
     if (counts && slot.channels_finished < slot.channels) return;
     group = side.group;
-    finished_ns = EndKernel(header, *context, slot, side, gpu_ns, clock);
+    finished_ns = EndKernel(header, *context, slot, side, clock);
   }
   if (finished_ns == 0) return;
   CloseOvertaken(header, {*context, context->communicator.load(std::memory_order_relaxed), ticket, group, finished_ns});
@@ -207,12 +217,11 @@ void NcclRing::StopChannel(NcclContext* contexts, uint64_t ticket, uint32_t chan
 
 // The last kernel of an operation has ended, as far as one knows. Returns when; 0 = it was taken to be over before.
 int64_t NcclRing::EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side,
-                            uint64_t gpu_ns, CycleClock& clock) {
+                            CycleClock& clock) {
   const int64_t now_ns = clock.NowNs();
   const bool is_late = IsState(slot, OperationState::kFinished);
   side.host_stop_ns = now_ns;
   if (side.host_start_ns > now_ns) side.host_start_ns = now_ns;
-  if (gpu_ns != 0) context.gpu_clock.Observe(static_cast<int64_t>(gpu_ns), 0, now_ns);
   if (!is_late) Finish(header, slot, now_ns);
   PlaceTimes(context, slot, side, now_ns);
   return is_late ? 0 : now_ns;

@@ -59,7 +59,7 @@ class NcclRing {
 
   // `header` is of a ring with at most kMaxSlots; nullptr = inert from now on. Not while operations begin elsewhere.
   void Use(RingHeader* header) {
-    if (header != nullptr) sides_.set_capacity(header->operation_capacity);
+    if (header != nullptr) sides_.SetCapacity(header->operation_capacity);
     header_.store(header, std::memory_order_release);
   }
   RingHeader* header() const { return header_.load(std::memory_order_acquire); }
@@ -110,7 +110,7 @@ class NcclRing {
   void NoteStart(RingHeader* header, OperationSlot& slot, int64_t now_ns);
   void BeginKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
                    CycleClock& clock);
-  int64_t EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side, uint64_t gpu_ns,
+  int64_t EndKernel(RingHeader* header, NcclContext& context, OperationSlot& slot, OperationSide& side,
                     CycleClock& clock);
   void PlaceTimes(NcclContext& context, OperationSlot& slot, OperationSide& side, int64_t now_ns);
   void Finish(RingHeader* header, OperationSlot& slot, int64_t now_ns);

@@ -3,6 +3,7 @@
 #include "agent/recorder/nccl_ring.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +15,8 @@
 #include "agent/recorder/nccl_begin_lock.h"
 #include "agent/recorder/nccl_clock.h"
 #include "agent/recorder/nccl_context.h"
+#include "agent/recorder/nccl_gpu_clock.h"
+#include "agent/recorder/nccl_side.h"
 #include "agent/recorder/ring_access.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_format.h"
@@ -37,7 +40,7 @@ class NcclRingTest : public ::testing::Test {
     EXPECT_NE(header_, nullptr);
     ring_->Use(header_);
     clock_.Start(false);
-    context_.gpu_clock.Reset();
+    context_.gpu_clock = &gpu_clock_;
     context_.counts_all_channels = true;
     Communicators(header_)[0].ready = 1;
   }
@@ -83,8 +86,10 @@ class NcclRingTest : public ::testing::Test {
 
   RingDirectory directory_;
   RingHeader* header_ = nullptr;
-  std::unique_ptr<NcclRing> ring_ = std::make_unique<NcclRing>();
+  const std::unique_ptr<NcclRing> own_ring_ = std::make_unique<NcclRing>();
+  NcclRing* ring_ = own_ring_.get();
   CycleClock clock_;
+  GpuClock gpu_clock_;
   NcclContext context_;
   uint64_t groups_ = 0;
 };
@@ -136,6 +141,22 @@ TEST_F(NcclRingTest, ABeginIsPlacedByTheGpuUnlessItCannotBe) {
   StartAt(absurd, 0, MonotonicNs() + 3'600'000'000'000);
   EXPECT_LE(Slot(absurd).started_at_ns, MonotonicNs());
   EXPECT_LE(World().changed_at_ns, MonotonicNs());
+}
+
+// Which is when the GPU's times lie before the callback that tells of the operation: the gap to its neighbour stays.
+TEST_F(NcclRingTest, AnOperationThatIsToldOfAfterItsLaunchKeepsItsGaps) {
+  for (int i = 0; i < 8; ++i) Run(Begin());
+  const int64_t begin_ns = MonotonicNs() - 60'000;
+  const uint64_t first = Begin(true, 1);
+  StartAt(first, 0, begin_ns);
+  StopAt(first, 0, begin_ns + 20'000);
+  const uint64_t second = Begin(true, 1);
+  StartAt(second, 0, begin_ns + 23'000);
+  StopAt(second, 0, begin_ns + 50'000);
+  ASSERT_EQ(Quality(first), TimingQuality::kGpuTimer);
+  ASSERT_EQ(Quality(second), TimingQuality::kGpuTimer);
+  EXPECT_NEAR(Slot(second).started_at_ns - Slot(first).finished_at_ns, 3'000, 100);
+  EXPECT_LE(Slot(second).enqueued_at_ns, Slot(second).started_at_ns);
 }
 
 TEST_F(NcclRingTest, OneLostGpuTimeMakesItAKernelWindow) {
@@ -270,6 +291,35 @@ TEST_F(NcclRingTest, OverwrittenOperationsAreLostAndProgressHeals) {
   EXPECT_EQ(World().enqueued, 65u);
   EXPECT_EQ(World().finished, 65u);
   ExpectExactAccounting();
+}
+
+// As the library has it: zeroed memory that nobody has touched.
+constinit NcclRing untouched_ring;
+
+class LargeRingTest : public NcclRingTest {
+ protected:
+  LargeRingTest() : NcclRingTest(NcclRing::kMaxSlots) {
+    ring_ = &untouched_ring;
+    ring_->Use(header_);
+  }
+
+  static int64_t PageFaults() {
+    rusage usage = {};
+    EXPECT_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_minflt + usage.ru_majflt;
+  }
+};
+
+// A page fault costs a launching thread as much as fifty operations.
+TEST_F(LargeRingTest, TheFirstOperationsMeetNoPageFaults) {
+#ifdef LOCKSTEP_SANITIZED
+  GTEST_SKIP() << "a sanitizer's own memory is touched with ours";
+#endif
+  constexpr int64_t kPagesOfSides = NcclRing::kMaxSlots * sizeof(OperationSide) / 4096;
+  Run(Begin());
+  const int64_t before = PageFaults();
+  for (uint32_t i = 2; i < NcclRing::kMaxSlots; ++i) Run(Begin());
+  EXPECT_LT(PageFaults() - before, kPagesOfSides / 20);
 }
 
 // Its slot is the next to be used: an event has to be alone with whatever begins there.

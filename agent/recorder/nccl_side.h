@@ -60,8 +60,11 @@ class OperationSides {
   OperationSides(const OperationSides&) = delete;
   OperationSides& operator=(const OperationSides&) = delete;
 
-  // As many as the ring has slots, a power of two: operations that share a slot share a side.
-  void set_capacity(uint32_t slots) { last_ = slots - 1; }
+  // As many as the ring has slots, a power of two: operations that share a slot share a side. All are unused.
+  void SetCapacity(uint32_t slots) {
+    last_ = slots - 1;
+    TouchPages(sides_, slots * sizeof(OperationSide));
+  }
 
   OperationSide& Of(uint64_t ticket) { return sides_[ticket & last_]; }
 

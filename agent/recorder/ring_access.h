@@ -35,6 +35,13 @@ inline uint64_t Add(uint64_t& counter, uint64_t amount, bool alone) {
   return before;
 }
 
+// Writes to each page of zeroed memory that nobody else uses yet.
+inline void TouchPages(void* memory, uint64_t bytes) {
+  constexpr uint64_t kSmallestPage = 4096;
+  auto* const begin = static_cast<volatile char*>(memory);
+  for (uint64_t at = 0; at < bytes; at += kSmallestPage) begin[at] = 0;
+}
+
 inline CommunicatorEntry* Communicators(RingHeader* header) { return reinterpret_cast<CommunicatorEntry*>(header + 1); }
 
 inline CommunicatorEntry* CommunicatorOrNull(RingHeader* header, uint32_t index) {

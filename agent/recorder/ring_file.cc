@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/recorder/ring_access.h"
+
 namespace lockstep::ring {
 namespace {
 
@@ -98,11 +100,14 @@ void FillHeader(const RingOptions& options, uint64_t bytes, uint64_t start_ticks
   header->magic = kMagic;
 }
 
-// Reserves and maps `bytes` of the file; nullptr on failure. MAP_POPULATE keeps page faults off the call path.
+// Reserves and maps `bytes` of the file; nullptr on failure. Every page is written, so that no call of the job meets a
+// page fault: MAP_POPULATE alone may leave a shared page to the first write.
 RingHeader* ReserveAndMap(int fd, uint64_t bytes) {
   if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0) return nullptr;
   void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  return mapped == MAP_FAILED ? nullptr : static_cast<RingHeader*>(mapped);
+  if (mapped == MAP_FAILED) return nullptr;
+  TouchPages(mapped, bytes);
+  return static_cast<RingHeader*>(mapped);
 }
 
 // Gives the complete file its first free name. Linking, unlike renaming, fails when a second recorder of this process

@@ -9,8 +9,10 @@
 //   awkward=0      no awkward orders
 //   lives=N        finalizes everything, unloads the plugin and starts again N times
 //   phases=N       plays N scripts one after the other in each life
+//   first=N        operations per rank of the first phase, where they differ from the others'
 //   pause_ms=N     sleeps between phases
-//   hold=1         waits for a file TRUTH_FILE.go between the first init and the first script
+//   busy=N         so many threads take the machine's CPUs meanwhile
+//   hold=1         makes a file TRUTH_FILE.held after the first inits, and waits for one TRUTH_FILE.go
 //   foreign=MASK   bits that somebody else writes into NCCL's mask for a while
 //   nccl=N         what ncclGetVersion says; by default a sound release with that version of the interface
 //
@@ -22,6 +24,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -53,7 +56,9 @@ struct Arguments {
   ScriptOptions script;
   int lives = 1;
   int phases = 1;
+  int first_operations = 0;
   int64_t pause_ns = 0;
+  int busy_threads = 0;
   bool is_held = false;
 };
 
@@ -81,6 +86,10 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->lives = static_cast<int>(number);
     } else if (name == "phases") {
       arguments->phases = static_cast<int>(number);
+    } else if (name == "first") {
+      arguments->first_operations = static_cast<int>(number);
+    } else if (name == "busy") {
+      arguments->busy_threads = static_cast<int>(number);
     } else if (name == "pause_ms") {
       arguments->pause_ns = number * kNanosPerMilli;
     } else if (name == "hold") {
@@ -106,11 +115,11 @@ std::vector<Communicator> CommunicatorsOf(int life) {
 }
 
 // One script for each rank, in two threads each.
-void PlayPhase(const Arguments& arguments, const std::vector<std::unique_ptr<PlayedRank>>& ranks, uint64_t seed,
+void PlayPhase(const ScriptOptions& script, const std::vector<std::unique_ptr<PlayedRank>>& ranks, uint64_t seed,
                int32_t* mask, Truth* truth) {
   std::vector<std::unique_ptr<RankScript>> scripts;
   for (const auto& rank : ranks) {
-    ScriptOptions options = arguments.script;
+    ScriptOptions options = script;
     options.seed = seed + scripts.size();
     // One script meddles, or two would restore each other's mask.
     if (!scripts.empty()) options.foreign_mask = 0;
@@ -125,6 +134,29 @@ void PlayPhase(const Arguments& arguments, const std::vector<std::unique_ptr<Pla
   for (size_t i = 0; i < ranks.size(); ++i) AddRank(*ranks[i], *scripts[i], *truth);
   truth->masks.push_back(static_cast<uint32_t>(*mask));
 }
+
+// Threads that leave little of the machine to others.
+class BusyThreads {
+ public:
+  explicit BusyThreads(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        while (!has_ended_.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+  }
+  ~BusyThreads() {
+    has_ended_.store(true, std::memory_order_relaxed);
+    for (std::thread& thread : threads_) thread.join();
+  }
+  BusyThreads(const BusyThreads&) = delete;
+  BusyThreads& operator=(const BusyThreads&) = delete;
+
+ private:
+  std::atomic<bool> has_ended_{false};
+  std::vector<std::thread> threads_;
+};
 
 // One life of the plugin between its load and its unload. False = it could not be loaded.
 bool Live(const Arguments& arguments, int life, Truth* truth) {
@@ -144,13 +176,19 @@ bool Live(const Arguments& arguments, int life, Truth* truth) {
     truth->accepted_ranks += ranks.back()->Init() ? 1 : 0;
   }
   if (life == 0) truth->mask = static_cast<uint32_t>(mask);
+  if (arguments.is_held) {
+    FILE* const held = fopen((arguments.truth_path + ".held").c_str(), "w");
+    if (held != nullptr) fclose(held);
+  }
   while (arguments.is_held && access((arguments.truth_path + ".go").c_str(), F_OK) != 0) {
     never.WaitFor(kNanosPerMilli);
   }
   for (int phase = 0; phase < arguments.phases; ++phase) {
     if (phase > 0) never.WaitFor(arguments.pause_ns);
     const auto number = static_cast<uint64_t>(life * arguments.phases + phase);
-    PlayPhase(arguments, ranks, arguments.script.seed * 1000 + 10 * number, &mask, truth);
+    ScriptOptions script = arguments.script;
+    if (phase == 0 && arguments.first_operations > 0) script.operations = arguments.first_operations;
+    PlayPhase(script, ranks, arguments.script.seed * 1000 + 10 * number, &mask, truth);
   }
   truth->violations += caller.violations();
   if (arguments.script.ending == Ending::kHang) {
@@ -169,6 +207,7 @@ int Run(int argc, char** argv) {
     return kExitUsage;
   }
   Truth truth;
+  const BusyThreads busy(arguments.busy_threads);
   for (int life = 0; life < arguments.lives; ++life) {
     if (!Live(arguments, life, &truth)) return kExitNoPlugin;
   }
