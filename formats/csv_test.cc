@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/metric_catalog.h"
 #include "base/random.h"
 #include "base/testing/status_matchers.h"
@@ -53,6 +54,49 @@ TEST(OpsCsvTest, ReadsEmptyCellsAsUnknown) {
   EXPECT_EQ(trace.OperationsOf(0)[0].kind, OperationKind::kSend);
   EXPECT_EQ(trace.OperationsOf(0)[0].duration_ns(), 3);
   EXPECT_EQ(trace.communicators[0].members, (std::vector<int32_t>{0, 1}));
+}
+
+TEST(OpsCsvTest, TheLatestReadingOfAHostCountsForAllItsRanks) {
+  EvidenceBuilder builder;
+  const auto source = Source(
+      "rank,host,comm,seq,op,start_ns,end_ns,taken_ns\n"
+      "0,a,c,1,AllReduce,1,2,90\n1,a,c,1,AllReduce,1,2,\n0,a,c,2,AllReduce,3,,80\n"
+      "2,b,c,1,AllReduce,1,2,\n3,,c,1,AllReduce,1,2,70\n");
+  EXPECT_OK(ReadOpsCsv(*source, "j", builder).status);
+  const Trace trace = OnlyJob(builder).evidence.trace;
+  ASSERT_EQ(trace.ranks.size(), 4u);
+  EXPECT_EQ(trace.ranks[0].last_seen_ns, 90);
+  EXPECT_EQ(trace.ranks[1].last_seen_ns, 90);
+  EXPECT_EQ(trace.ranks[2].last_seen_ns, kNoTime);  // nobody read host b
+  EXPECT_EQ(trace.ranks[3].last_seen_ns, 70);       // on a host that no file names
+}
+
+TEST(OpsCsvTest, AReadingThatIsNoTimeIsNamed) {
+  EvidenceBuilder builder;
+  const auto source = Source("rank,comm,seq,op,start_ns,end_ns,taken_ns\n0,c,1,AllReduce,1,2,soon\n");
+  EXPECT_THAT(std::string(ReadOpsCsv(*source, "j", builder).status.message()),
+              HasSubstr("column 'taken_ns': expected nanoseconds, found 'soon'"));
+}
+
+TEST(OpsCsvTest, WritesWhenItWasReadIfThatIsKnown) {
+  const TemporaryDirectory directory;
+  const std::string path = (directory.path() / "ops.csv").string();
+  for (const bool known : {false, true}) {
+    EvidenceBuilder builder;
+    const auto source = Source(absl::StrCat("rank,host,comm,seq,op,start_ns,end_ns,taken_ns\n0,a,c,1,AllReduce,1,2,",
+                                            known ? "90" : "", "\n0,a,c,2,AllReduce,3,,\n1,b,c,1,AllReduce,1,2,\n"));
+    EXPECT_OK(ReadOpsCsv(*source, "j", builder).status);
+    const auto file = *FileWriter::Create(path);
+    EXPECT_OK(WriteOpsCsv(OnlyJob(builder).evidence.trace, *file));
+    EXPECT_OK(file->Close());
+    const std::string text = *ReadWhole(**ByteSource::Open(path), 1 << 20);
+    EXPECT_EQ(text.find("taken_ns") != std::string::npos, known);
+    EvidenceBuilder again;
+    EXPECT_OK(ReadOpsCsv(*Source(text), "j", again).status);
+    const Trace trace = OnlyJob(again).evidence.trace;
+    EXPECT_EQ(trace.ranks[0].last_seen_ns, known ? 90 : kNoTime);
+    EXPECT_EQ(trace.ranks[1].last_seen_ns, kNoTime);
+  }
 }
 
 TEST(OpsCsvTest, TakesColumnsInAnyOrderQuotesAndCarriageReturns) {

@@ -15,11 +15,28 @@
 namespace lockstep {
 namespace {
 
-enum Column { kJob, kHost, kGpu, kRank, kComm, kCommRank, kCommSize, kSeq, kOp, kPeer, kBytes, kEnqueue, kStart, kEnd };
+enum Column {
+  kJob,
+  kHost,
+  kGpu,
+  kRank,
+  kComm,
+  kCommRank,
+  kCommSize,
+  kSeq,
+  kOp,
+  kPeer,
+  kBytes,
+  kEnqueue,
+  kStart,
+  kEnd,
+  kTaken,
+};
 
 constexpr CsvColumn kColumns[] = {
     {"job"},       {"host"},     {"gpu"},  {"rank", true}, {"comm", true}, {"comm_rank"},      {"comm_size"},
     {"seq", true}, {"op", true}, {"peer"}, {"bytes"},      {"enqueue_ns"}, {"start_ns", true}, {"end_ns", true},
+    {"taken_ns"},
 };
 
 // Cells that may be empty keep the value that stands for "not known".
@@ -72,6 +89,7 @@ absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, OperationRow&
   RETURN_IF_ERROR(Optional(row, at, kPeer, kInteger, parsed.operation.peer));
   RETURN_IF_ERROR(ParseBytes(row, at, parsed.operation.bytes));
   RETURN_IF_ERROR(ParseTimes(row, at, parsed.operation));
+  RETURN_IF_ERROR(Optional(row, at, kTaken, kNanos, parsed.taken_ns));
   if (parsed.rank < 0 || parsed.rank > kMaxRank) return BadCell("rank", "a rank", row.cell(at[kRank]));
   parsed.host = row.cell(at[kHost]);
   parsed.communicator = row.cell(at[kComm]);

@@ -1,5 +1,6 @@
 #include "formats/ops_csv_writer.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +14,8 @@
 namespace lockstep {
 namespace {
 
-constexpr char kHeader[] = "job,host,gpu,rank,comm,comm_rank,comm_size,seq,op,peer,bytes,enqueue_ns,start_ns,end_ns\n";
+constexpr char kHeader[] = "job,host,gpu,rank,comm,comm_rank,comm_size,seq,op,peer,bytes,enqueue_ns,start_ns,end_ns";
+constexpr char kTakenHeader[] = ",taken_ns";  // only where it is known of some rank
 
 // Position of a rank in a communicator.
 using MemberRanks = absl::flat_hash_map<uint64_t, int32_t>;
@@ -69,13 +71,14 @@ void AppendRow(const Trace& trace, const MemberRanks& positions, size_t rank_ind
   AppendTime(line, operation.enqueue_ns);
   AppendTime(line, operation.start_ns);
   AppendTime(line, operation.end_ns);
-  line.push_back('\n');
 }
 
 }  // namespace
 
 absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file) {
-  RETURN_IF_ERROR(file.Append(kHeader));
+  const bool tells_taken = std::any_of(trace.ranks.begin(), trace.ranks.end(),
+                                       [](const TraceRank& rank) { return rank.last_seen_ns != kNoTime; });
+  RETURN_IF_ERROR(file.Append(absl::StrCat(kHeader, tells_taken ? kTakenHeader : "", "\n")));
   const MemberRanks positions = IndexMembers(trace);
   std::string line;
   for (size_t i = 0; i < trace.ranks.size(); ++i) {
@@ -83,6 +86,9 @@ absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file) {
     for (const TraceOperation& operation : trace.OperationsOf(i)) {
       line = rank_cells;
       AppendRow(trace, positions, i, operation, line);
+      const bool is_last = &operation == &trace.OperationsOf(i).back();
+      if (tells_taken) AppendTime(line, is_last ? trace.ranks[i].last_seen_ns : kNoTime);
+      line.push_back('\n');
       RETURN_IF_ERROR(file.Append(line));
     }
   }

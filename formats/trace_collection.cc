@@ -12,6 +12,19 @@ namespace {
 
 constexpr char kStandInPrefix[] = "unknown-host-of-rank-";
 
+// The recorders of a host are read together: what was seen of one rank was seen of its neighbours.
+void ShareLastSeen(Trace& trace) {
+  std::vector<int64_t> last_seen_ns(trace.hosts.size(), kNoTime);
+  for (const TraceRank& rank : trace.ranks) {
+    if (rank.host < 0) continue;
+    int64_t& of_host = last_seen_ns[static_cast<size_t>(rank.host)];
+    of_host = std::max(of_host, rank.last_seen_ns);
+  }
+  for (TraceRank& rank : trace.ranks) {
+    if (rank.host >= 0) rank.last_seen_ns = last_seen_ns[static_cast<size_t>(rank.host)];
+  }
+}
+
 }  // namespace
 
 bool IsStandInHost(absl::string_view host) { return absl::StartsWith(host, kStandInPrefix); }
@@ -64,6 +77,7 @@ void TraceCollection::Add(const OperationRow& row) {
   rank.rank = row.rank;
   rank.host = row.host;
   rank.gpu = row.gpu;
+  rank.last_seen_ns = row.taken_ns;
   const KnownRank* known = Known(rank);
   TraceOperation operation = row.operation;
   operation.communicator = known != nullptr ? Communicator(row.communicator, "", row.communicator_size) : -1;
@@ -116,7 +130,9 @@ Trace TraceCollection::Finish() {
     stand_in.host = builder_.AddHost(absl::StrCat(kStandInPrefix, rank));
     builder_.AddRank(stand_in);
   }
-  return builder_.Build();
+  Trace trace = builder_.Build();
+  ShareLastSeen(trace);
+  return trace;
 }
 
 }  // namespace lockstep

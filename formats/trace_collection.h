@@ -35,7 +35,8 @@ struct OperationRow {
   absl::string_view communicator;  // equal on all members
   int32_t communicator_rank = -1;  // -1 = not known: members are then ordered by rank
   int32_t communicator_size = -1;
-  TraceOperation operation;  // but for `communicator`, which is filled here
+  TraceOperation operation;    // but for `communicator`, which is filled here
+  int64_t taken_ns = kNoTime;  // host clock, when the recorder's memory was read; the latest of a host counts
 };
 
 // A process, whether it left operations or not.

@@ -17,6 +17,7 @@
 #include "base/thread_executor.h"
 #include "cli/inputs/input_files.h"
 #include "cli/inputs/input_format.h"
+#include "cli/inputs/standstill.h"
 #include "cli/render/json.h"
 #include "cli/render/report_json.h"
 #include "cli/render/report_text.h"
@@ -69,6 +70,8 @@ class DiagnoseCommand final : public Command {
         {"PATH", "files, directories or globs; several are diagnosed together", &paths_, /*required=*/true},
         {"--format", "of all files: ops-csv, metrics-csv, kineto, flight-recorder, nccl-inspector, capture", &format_},
         {"--fail-on-fault", "exit with 1 if a machine, the network or the software is to blame", &fail_on_fault_},
+        {"--stuck", "the job was standing still when files that do not say so were written, for at least a minute",
+         &stuck_},
         {"--min-cost", "share of the step time that healing must give back before a slow machine or link is accused",
          &min_cost_},
         {"--places", "CSV with host,rack,leaf,power,image: machines that go astray together in one place are its fault",
@@ -118,7 +121,8 @@ class DiagnoseCommand final : public Command {
                 << " MiB" << std::flush;
   }
 
-  static JobReport Judge(CommandContext& context, JobInput& job, const DiagnosisOptions& options) {
+  JobReport Judge(CommandContext& context, JobInput& job, const DiagnosisOptions& options) const {
+    if (stuck_) AssumeStandstill(job.evidence.trace);
     for (const std::string& note : job.notes) context.err << "lockstep: " << Printable(note) << "\n";
     JobReport report = Diagnose(job.evidence, options);
     ForgetStandIns(report, job.evidence.trace);
@@ -159,6 +163,7 @@ class DiagnoseCommand final : public Command {
   std::string min_cost_ = "0.03";
   std::string places_;
   bool fail_on_fault_ = false;
+  bool stuck_ = false;
   uint64_t shown_bytes_ = 0;
 };
 
