@@ -23,6 +23,7 @@
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/fault_text.h"
+#include "sim/feed/feed_result.h"
 #include "sim/feed/fleet_feed.h"
 #include "sim/job_spec.h"
 #include "sim/truth_json.h"
