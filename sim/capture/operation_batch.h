@@ -1,4 +1,4 @@
-// Operations of a trace as an agent sends them.
+// Operations of a trace as an agent sends them. Pure; thread-safe.
 
 #ifndef LOCKSTEP_SIM_CAPTURE_OPERATION_BATCH_H_
 #define LOCKSTEP_SIM_CAPTURE_OPERATION_BATCH_H_

@@ -125,9 +125,9 @@ TEST(FleetFeedTest, EveryHostReportsEveryTickAndAnswers) {
 class CaptureFeedTest : public ::testing::Test {
  protected:
   // A capture of two hosts.
-  std::string WriteCapture() const {
+  std::string WriteCapture(int32_t steps) const {
     JobSpec job = TypicalJob(16, 2);
-    job.schedule.steps = 4;
+    job.schedule.steps = steps;
     const std::string path = (directory_.path() / "job.lockcap").string();
     EXPECT_OK(WriteSimulatedCapture(Simulate(job, {}, 1), 1, path));
     return path;
@@ -140,7 +140,7 @@ TEST_F(CaptureFeedTest, PlaysTheReportsOfTheCaptureUnderAnotherName) {
   FakeCollector collector("again");
   int port = 0;
   const std::unique_ptr<grpc::Server> server = Start(collector, port);
-  const std::string path = WriteCapture();
+  const std::string path = WriteCapture(4);
   const CaptureContents contents = ScanCapture(path);
   ASSERT_OK(contents.status);
   EXPECT_EQ(contents.job, "job-1");
@@ -168,7 +168,7 @@ TEST_F(CaptureFeedTest, ACaptureThatWasCutShortIsPlayedUpToTheCut) {
   FakeCollector collector("job-1");
   int port = 0;
   const std::unique_ptr<grpc::Server> server = Start(collector, port);
-  const std::string path = WriteCapture();
+  const std::string path = WriteCapture(20);
   const uint64_t whole = ScanCapture(path).inputs;
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   const CaptureContents contents = ScanCapture(path);

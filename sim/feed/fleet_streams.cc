@@ -28,10 +28,9 @@ void SleepUntil(const Clock& clock, int64_t monotonic_ns) {
 
 }  // namespace
 
-bool Pace::WaitFor(int64_t since_ns) const {
-  const int64_t due_ns = begin_ns_ + static_cast<int64_t>(static_cast<double>(since_ns) / speed_);
-  if (clock_.MonotonicNanos() > due_ns) return false;
-  SleepUntil(clock_, due_ns);
+bool Pace::WaitFor(int64_t since_ns, int64_t slack_ns) const {
+  if (clock_.MonotonicNanos() > DueNanos(since_ns + slack_ns)) return false;
+  SleepUntil(clock_, DueNanos(since_ns));
   return true;
 }
 

@@ -26,10 +26,14 @@ class Pace {
  public:
   Pace(const Clock& clock, double speed) : clock_(clock), speed_(speed), begin_ns_(clock.MonotonicNanos()) {}
 
-  // Returns when the job is `since_ns` old; false = it was older already.
-  bool WaitFor(int64_t since_ns) const;
+  // Returns when the job is `since_ns` old; false = it was older already, by more than `slack_ns`.
+  bool WaitFor(int64_t since_ns, int64_t slack_ns = 0) const;
 
  private:
+  int64_t DueNanos(int64_t since_ns) const {
+    return begin_ns_ + static_cast<int64_t>(static_cast<double>(since_ns) / speed_);
+  }
+
   const Clock& clock_;
   const double speed_;
   const int64_t begin_ns_;
