@@ -60,7 +60,7 @@ class AgentReports {
     uint64_t started = 0;
     uint64_t finished = 0;
     std::map<Direction, uint64_t> transfers_finished;
-    int64_t changed_ns = 0;
+    int64_t changed_ns = kNoTime;  // host clock
     const TraceOperation* oldest = nullptr;  // in flight at the tick being made
     std::vector<const TraceOperation*> finished_now;
   };

@@ -13,6 +13,7 @@
 #include "detector/progress/host_offsets.h"
 #include "detector/progress/trace_frontier.h"
 #include "detector/trace/trace.h"
+#include "sim/capture/host_alignment.h"
 
 namespace lockstep {
 namespace {
@@ -116,7 +117,7 @@ class Planner {
 
   // Hosts of one island share a clock but for their offsets; all islands begin together.
   void Align() {
-    const HostOffsets offsets = AlignHosts(frontier_);
+    const HostOffsets offsets = AlignPlayedHosts(frontier_);
     std::vector<int64_t> first_ns(trace_.hosts.size(), std::numeric_limits<int64_t>::max());  // by island
     for (size_t h = 0; h < trace_.hosts.size(); ++h) {
       int64_t& first = first_ns[static_cast<size_t>(offsets.island[h])];

@@ -1,8 +1,8 @@
 // How a recording is played: from files of any origin to agents that report what these files hold.
 //
-// Clocks of different hosts are not comparable, so hosts are aligned by the collectives that they left together
-// (detector/progress/host_offsets.h): good to milliseconds, for agents that report once per second. Hosts that no
-// chain of collectives connects begin together. Samples share the clock of the operations where the two overlap in
+// Clocks of different hosts are not comparable, so hosts are aligned by the operations that they left together
+// (sim/capture/host_alignment.h): good enough for agents that report once per second. Hosts that no chain of operations
+// connects begin together. Samples share the clock of the operations where the two overlap in
 // time; elsewhere the oldest sample is taken for the beginning of the job.
 //
 // A recording whose end holds operations in flight, or that says when it was read, goes on for kTicksAfterEnd: its job

@@ -118,6 +118,46 @@ TEST(RecordingPlaybackTest, HostsAreAlignedByWhatTheyLeftTogetherAndNotByTheirCl
   }
 }
 
+TEST(RecordingPlaybackTest, HostsThatShareNoCollectiveAreAlignedByTheirTransfers) {
+  // Three stages of a pipeline; the last begins 4 s after the first.
+  Recording recording({1'760'000'000 * kSecond, 77 * kSecond, 500'000 * kSecond});
+  for (const int32_t rank : {0, 1, 2}) recording.AddRank(rank, static_cast<size_t>(rank));
+  for (const int32_t stage : {0, 1}) {
+    const std::string pair = absl::StrCat("pair", stage);
+    for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
+      const int64_t at_ns = 2 * stage * kSecond + static_cast<int64_t>(sequence) * 300 * kMilli;
+      recording.Add(stage, pair, sequence, at_ns, at_ns, at_ns + 50 * kMilli, OperationKind::kSend, 1);
+      // The sender's last record is all that is missing of it.
+      if (sequence == 5) continue;
+      recording.Add(stage + 1, pair, sequence, at_ns, at_ns, at_ns + 52 * kMilli, OperationKind::kRecv, 0);
+    }
+  }
+  const JobEvidence evidence = recording.Finish();
+  const absl::StatusOr<Playback> plan = PlanRecording(evidence, "");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::vector<PlayedHost>& hosts = plan->hosts;
+  ASSERT_EQ(hosts.size(), 3u);
+  EXPECT_NEAR(static_cast<double>(hosts[1].zero_ns - hosts[0].zero_ns), (77 - 1'760'000'000.0) * kSecond, 5 * kMilli);
+  EXPECT_NEAR(static_cast<double>(hosts[2].zero_ns - hosts[1].zero_ns), (500'000 - 77.0) * kSecond, 5 * kMilli);
+}
+
+// Whatever the clocks of the hosts read, every report is the same.
+TEST(RecordingPlaybackTest, ShiftedClocksChangeNothing) {
+  const JobEvidence plain = TwoHosts(0, 0).Finish();
+  const JobEvidence shifted = TwoHosts(-3'600 * kSecond, 1'760'000'000 * kSecond).Finish();
+  AgentReports first = Play(plain);
+  AgentReports second = Play(shifted);
+  ASSERT_EQ(first.ticks(), second.ticks());
+  for (int32_t tick = 1; tick <= first.ticks(); ++tick) {
+    for (const size_t host : {0, 1}) {
+      wire::AgentReport expected, found;
+      ASSERT_TRUE(first.Make(tick, host, expected));
+      ASSERT_TRUE(second.Make(tick, host, found));
+      EXPECT_EQ(found.SerializeAsString(), expected.SerializeAsString()) << tick;
+    }
+  }
+}
+
 TEST(RecordingPlaybackTest, HostClocksOnTheWireHaveNothingInCommon) {
   const JobEvidence evidence = TwoHosts(0, 0).Finish();
   AgentReports reports = Play(evidence);
