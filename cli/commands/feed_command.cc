@@ -5,21 +5,25 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/collector_client.h"
 #include "cli/inputs/input_files.h"
 #include "cli/inputs/input_format.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
 #include "formats/evidence_builder.h"
 #include "nlohmann/json.hpp"
+#include "proto/query.pb.h"
 #include "sim/capture/agent_reports.h"
 #include "sim/capture/playback.h"
 #include "sim/capture/recording_playback.h"
@@ -50,6 +54,7 @@ class FeedCommand final : public Command {
         {"--to", "HOST:PORT of the collector", &to_, /*required=*/true},
         {"--speed", "seconds of the recording per second", &speed_},
         {"--job", "what the job is to be called; else as in the recording", &job_},
+        {"--host-prefix", "put before the name of every host", &host_prefix_},
         {"--format", "of all files: ops-csv, metrics-csv, kineto, flight-recorder, nccl-inspector, capture", &format_}};
   }
 
@@ -84,6 +89,9 @@ class FeedCommand final : public Command {
     const JobInput& input = inputs.jobs[0];
     for (const std::string& note : input.notes) context.err << "lockstep: " << Printable(note) << "\n";
     ASSIGN_OR_RETURN(Playback playback, PlanRecording(input.evidence, job_));
+    std::set<std::string> hosts;
+    for (const PlayedHost& host : playback.hosts) hosts.insert(host.name);
+    RETURN_IF_ERROR(CheckHostsAreFree(hosts));
     const std::string job = playback.job;
     AgentReports reports(std::move(playback));
     ASSIGN_OR_RETURN(const FeedResult result,
@@ -99,6 +107,7 @@ class FeedCommand final : public Command {
       if (!contents.status.ok()) return ExitCode::kInputUnreadable;
       return absl::DataLossError(absl::StrCat(path, ": the capture holds no reports"));
     }
+    RETURN_IF_ERROR(CheckHostsAreFree(contents.hosts));
     const std::string job = job_.empty() ? contents.job : job_;
     ASSIGN_OR_RETURN(const FeedResult result,
                      FeedCapture(path, contents, job, Seed(context), Options(), context.clock, Progress(context)));
@@ -116,10 +125,29 @@ class FeedCommand final : public Command {
                                                    names.size() < jobs.size() ? ", ..." : ""));
   }
 
+  // A collector hears one agent per host, the one that connected last: a played host would silence a real one.
+  absl::Status CheckHostsAreFree(const std::set<std::string>& hosts) const {
+    RETURN_IF_ERROR(CheckCollectorAddress(to_));
+    CollectorClient collector(to_);
+    ASSIGN_OR_RETURN(const wire::GetStatusResponse status, collector.GetStatus());
+    std::vector<std::string> taken;
+    for (const wire::AgentStatus& agent : status.agents()) {
+      const bool played =
+          absl::StartsWith(agent.host(), host_prefix_) && hosts.contains(agent.host().substr(host_prefix_.size()));
+      if (agent.connected() && played) taken.push_back(agent.host());
+    }
+    if (taken.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("agents of ", taken.size(), " of these hosts report to the collector now, '", Printable(taken[0]),
+                     "' among them, and would be cut off: --host-prefix gives the played hosts other names"));
+  }
+
   // Another incarnation of every agent each time, or a collector would take the second playing for a repetition.
   static uint64_t Seed(const CommandContext& context) { return static_cast<uint64_t>(context.clock.WallNanos()); }
 
-  FeedOptions Options() const { return {.address = to_, .speed = static_cast<double>(speed_)}; }
+  FeedOptions Options() const {
+    return {.address = to_, .host_prefix = host_prefix_, .speed = static_cast<double>(speed_)};
+  }
 
   static void Show(CommandContext& context, const std::string& text) {
     if (context.progress) context.err << kEraseLine << text << std::flush;
@@ -181,6 +209,7 @@ class FeedCommand final : public Command {
   std::string to_;
   uint32_t speed_ = 1;
   std::string job_;
+  std::string host_prefix_;
   std::string format_ = "auto";
 };
 

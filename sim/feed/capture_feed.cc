@@ -122,6 +122,7 @@ CaptureContents ScanCapture(const std::string& path) {
     contents.first_wall_ns = std::min(contents.first_wall_ns, input.received_wall_ns());
     contents.last_wall_ns = std::max(contents.last_wall_ns, input.received_wall_ns());
     agents.emplace(input.host(), input.incarnation());
+    contents.hosts.insert(input.host());
     for (const wire::ProcessReport& process : input.report().processes()) ranks.insert(process.rank());
     return absl::OkStatus();
   });

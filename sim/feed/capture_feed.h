@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,6 +24,7 @@ struct CaptureContents {
   std::string job;  // of its first input; "" = there is none
   uint64_t inputs = 0;
   uint64_t agents = 0;  // incarnations of hosts
+  std::set<std::string> hosts;
   size_t ranks = 0;
   int64_t first_wall_ns = 0;
   int64_t last_wall_ns = 0;

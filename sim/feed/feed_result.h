@@ -13,6 +13,7 @@ namespace lockstep {
 
 struct FeedOptions {
   std::string address;                        // host:port of the collector's ingest service, without TLS
+  std::string host_prefix;                    // before the name of every host
   double speed = 1;                           // seconds of the job per second
   int32_t connections = 16;                   // that the hosts share
   int64_t connect_ns = 10 * kNanosPerSecond;  // for the first connection

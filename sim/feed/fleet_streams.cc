@@ -52,7 +52,9 @@ absl::Status FleetStreams::Connect(size_t agents) {
 }
 
 size_t FleetStreams::Open(const wire::AgentHello& hello) {
-  streams_.push_back(std::make_unique<HostStream>(*stubs_[streams_.size() % stubs_.size()], hello));
+  wire::AgentHello named = hello;
+  named.set_host(absl::StrCat(options_.host_prefix, hello.host()));
+  streams_.push_back(std::make_unique<HostStream>(*stubs_[streams_.size() % stubs_.size()], named));
   sent_.push_back(0);
   closed_.push_back(0);
   return streams_.size() - 1;

@@ -128,6 +128,20 @@ class FeedTest(unittest.TestCase):
         states = {r["process_state"] for r in self.stack.lockstep("ranks", "hung")["ranks"]}
         self.assertNotIn("finalized", states)
 
+    def test_hosts_that_report_already_are_not_cut_off(self):
+        path = simulate(self.place / "busy", "", steps=4)
+        command = ["feed", path, "--to", self.stack.address, "--job", "first", "--speed", 1]
+        with subprocess.Popen([str(BINARIES / "cli/lockstep"), *map(str, command)], stdout=subprocess.PIPE) as first:
+            self.stack.wait_until("the first agents to report", lambda: self.job("first") is not None, PATIENCE_SECONDS)
+            code, _, error = lockstep("feed", path, "--to", self.stack.address, "--job", "second", "--speed", SPEED)
+            self.assertEqual(code, 2, error)
+            self.assertIn("--host-prefix", error)
+            self.feed(path, "third", "--host-prefix", "other-")
+            hosts = {r["host"] for r in self.stack.lockstep("ranks", "third")["ranks"]}
+            self.assertTrue(hosts and all(host.startswith("other-") for host in hosts), hosts)
+            first.communicate(timeout=60)
+            self.assertEqual(first.returncode, 0)
+
     def test_errors_are_one_line_and_an_exit_code(self):
         path = simulate(self.place / "small", "", steps=2)
         for expected, arguments in ((4, (path, "--to", "127.0.0.1:1")),
