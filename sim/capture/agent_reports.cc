@@ -52,7 +52,9 @@ Playback PlanEpisode(const Episode& episode) {
   const MetricTable& metrics = episode.evidence.metrics;
   for (size_t s = 0; s < metrics.series.size(); ++s) {
     const std::string& host = metrics.hosts[static_cast<size_t>(metrics.series[s].host)];
-    plan.hosts[host_of_name.at(host)].series.push_back(s);
+    const auto [known, added] = host_of_name.try_emplace(host, plan.hosts.size());
+    if (added) plan.hosts.emplace_back().name = host;
+    plan.hosts[known->second].series.push_back(s);
   }
   plan.communicator_ids = CommunicatorIds(trace.communicators);
   plan.world_size = static_cast<int32_t>(trace.ranks.size() + trace.missing_ranks.size());

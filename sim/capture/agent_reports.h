@@ -30,8 +30,8 @@ class AgentReports {
  public:
   explicit AgentReports(Playback playback);
 
-  // A simulated job. Its hosts are those of its trace, in the same order; their clocks are those of the trace, moved
-  // into the positive by kBootNanos.
+  // A simulated job. Its hosts are those of its trace, in the same order, and behind them any with samples alone; their
+  // clocks are those of the trace, moved into the positive by kBootNanos.
   explicit AgentReports(const Episode& episode);
 
   // Ticks until everything is reported and, after a hang, kTicksAfterHang more.
@@ -60,7 +60,7 @@ class AgentReports {
     uint64_t started = 0;
     uint64_t finished = 0;
     std::map<Direction, uint64_t> transfers_finished;
-    int64_t changed_ns = kNoTime;  // host clock
+    int64_t changed_ns = kNoTime;            // host clock
     const TraceOperation* oldest = nullptr;  // in flight at the tick being made
     std::vector<const TraceOperation*> finished_now;
   };
