@@ -6,6 +6,7 @@
 #include "cli/commands/enable_nccl_command.h"
 #include "cli/commands/eval_command.h"
 #include "cli/commands/explain_command.h"
+#include "cli/commands/feed_command.h"
 #include "cli/commands/history_command.h"
 #include "cli/commands/incidents_command.h"
 #include "cli/commands/jobs_command.h"
@@ -35,6 +36,10 @@ constexpr Verb kVerbs[] = {
     {"diagnose", "Find who makes a job slow or stuck, from files of many kinds",
      "lockstep diagnose traces/\n  lockstep diagnose -o json --fail-on-fault ops.csv.zst metrics.csv",
      MakeDiagnoseCommand},
+    {"feed", "Play recordings to a running collector, as one agent per host",
+     "lockstep feed traces/ --to 127.0.0.1:7070\n  lockstep feed ops.csv.zst metrics.csv --to 127.0.0.1:7070 --speed "
+     "10",
+     MakeFeedCommand},
     {"replay", "Run the detector over a capture", "lockstep replay demo.lockcap --verify", MakeReplayCommand},
     {"eval", "How good the detector is, on simulated jobs whose truth is known",
      "lockstep eval collectives --quick\n  lockstep eval collectives --suite hangs --seeds report -o json",

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/testing/temporary_directory.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -15,6 +17,7 @@ namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 CommandResult DiagnoseMetrics(const std::string& text) {
   const TemporaryDirectory directory;
@@ -36,6 +39,29 @@ TEST(DiagnoseCommandTest, NothingUsableIsNotCalledHealthy) {
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << result.error;
   EXPECT_THAT(result.out, HasSubstr("job-1: UNKNOWN"));
   EXPECT_THAT(result.out, HasSubstr("not judged"));
+}
+
+// Four ranks in step for 20 steps; then rank 2 does not come.
+TEST(DiagnoseCommandTest, StuckTellsAHangFromTheEndOfAFile) {
+  std::string text = "job,host,rank,comm,comm_rank,comm_size,seq,op,enqueue_ns,start_ns,end_ns\n";
+  for (int64_t step = 1; step <= 21; ++step) {
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      const int64_t enter_ns = step * 1'000'000'000 + rank * 1'000'000;
+      const bool hangs = step == 21;
+      if (hangs && rank == 2) continue;
+      absl::StrAppend(&text, "job-1,h", rank, ",", rank, ",c,", rank, ",4,", step, ",AllReduce,", enter_ns, ",",
+                      enter_ns, ",", hangs ? "" : absl::StrCat(step * 1'000'000'000 + 50'000'000), "\n");
+    }
+  }
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "ops.csv";
+  EXPECT_TRUE(ReplaceWholeFile(path, text).ok());
+  const CommandResult plain = RunCommand(MakeDiagnoseCommand(), {{"PATH", path}}, OutputFormat::kTable);
+  EXPECT_THAT(plain.out, Not(HasSubstr("HUNG")));
+  const CommandResult stuck =
+      RunCommand(MakeDiagnoseCommand(), {{"PATH", path}, {"--stuck", ""}}, OutputFormat::kTable);
+  EXPECT_THAT(stuck.out, HasSubstr("job-1: HUNG"));
+  EXPECT_THAT(stuck.out, HasSubstr("h2"));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "cli/commands/sim_command.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
@@ -23,6 +26,7 @@
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/fault_text.h"
+#include "sim/feed/feed_result.h"
 #include "sim/feed/fleet_feed.h"
 #include "sim/job_spec.h"
 #include "sim/truth_json.h"
@@ -52,6 +56,8 @@ class SimCommand final : public Command {
         {"--seed", "equal seeds give equal bytes", &seed_},
         {"--job", "what the job is called", &job_},
         {"--lost", "share of the records that get lost, 0 to 1", &lost_},
+        {"--read-after", "seconds after the last record at which the recorders were read (taken_ns); 0 = not said",
+         &read_after_},
         {"--compress", "none, gz or zst: for ops.csv and metrics.csv", &compress_},
         {"--capture", "write capture.lockcap as well: what a collector would have received", &capture_},
         {"--feed", "HOST:PORT of a collector: play the job to it as one agent per host", &feed_},
@@ -69,7 +75,8 @@ class SimCommand final : public Command {
     if (compress_ != "none" && compress_ != "gz" && compress_ != "zst") {
       return absl::InvalidArgumentError(absl::StrCat("--compress is none, gz or zst, not '", compress_, "'"));
     }
-    const Episode episode = Simulate(job, faults, seed_);
+    Episode episode = Simulate(job, faults, seed_);
+    if (read_after_ > 0) SayWhenRead(episode);
     if (!directory_.empty()) RETURN_IF_ERROR(WriteFiles(job, episode));
     Report(episode, context);
     if (!feed_.empty()) RETURN_IF_ERROR(PlayToCollector(episode, context));
@@ -94,6 +101,22 @@ class SimCommand final : public Command {
     }
     RETURN_IF_ERROR(Validate(job));
     return job;
+  }
+
+  // Whoever reads the recorders finds every machine that still answers.
+  void SayWhenRead(Episode& episode) const {
+    Trace& trace = episode.evidence.trace;
+    int64_t last_ns = 0;
+    for (const TraceOperation& op : trace.operations) last_ns = std::max({last_ns, op.enqueue_ns, op.end_ns});
+    std::set<std::string> unreachable;
+    for (const TrueCause& cause : episode.truth.causes) {
+      if (cause.kind != FaultKind::kMachineUnreachable) continue;
+      for (const Culprit& culprit : cause.culprits) unreachable.insert(culprit.host);
+    }
+    for (TraceRank& rank : trace.ranks) {
+      if (unreachable.contains(trace.hosts[static_cast<size_t>(rank.host)])) continue;
+      rank.last_seen_ns = last_ns + static_cast<int64_t>(read_after_) * kNanosPerSecond;
+    }
   }
 
   std::string PathOf(absl::string_view name, bool compressed) const {
@@ -183,6 +206,7 @@ class SimCommand final : public Command {
   uint64_t seed_ = 1;
   std::string job_ = "job-1";
   std::string lost_ = "0";
+  uint32_t read_after_ = 0;
   std::string compress_ = "none";
   bool capture_ = false;
   std::string feed_;

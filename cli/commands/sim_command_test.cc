@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "base/testing/temporary_directory.h"
@@ -47,6 +48,22 @@ TEST_F(SimTest, WritesOperationsAndTheTruth) {
   EXPECT_EQ(truth["state"], "slow");
   EXPECT_FALSE(std::filesystem::exists(Path("metrics.csv")));
   EXPECT_FALSE(std::filesystem::exists(Path("capture.lockcap")));
+}
+
+TEST_F(SimTest, SaysWhenTheRecordersOfMachinesThatAnswerWereRead) {
+  std::map<std::string, std::string> arguments = Small();
+  arguments.insert({{"--faults", "machine_unreachable:1@3"}, {"--read-after", "60"}});
+  ASSERT_EQ(Sim(arguments).exit_code, ExitCode::kOk);
+  std::istringstream rows(Text("ops.csv"));
+  std::string row;
+  ASSERT_TRUE(std::getline(rows, row));
+  EXPECT_THAT(row, ::testing::EndsWith(",taken_ns"));
+  std::map<std::string, int> said;  // rows with a reading, by host
+  while (std::getline(rows, row)) {
+    const std::string host = row.substr(6, 10);  // behind "job-1,"
+    said[host] += row.back() == ',' ? 0 : 1;
+  }
+  EXPECT_EQ(said, (std::map<std::string, int>{{"node-00000", 8}, {"node-00001", 0}}));
 }
 
 TEST_F(SimTest, WritesCompressedFilesCountersAndACapture) {

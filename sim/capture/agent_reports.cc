@@ -1,68 +1,123 @@
 #include "sim/capture/agent_reports.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "base/check.h"
+#include "base/metric_catalog.h"
+#include "detector/places/place_table.h"
+#include "proto/place.pb.h"
 #include "sim/capture/operation_batch.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr uint64_t kProcessStartTicks = 360'000;
 constexpr size_t kMaxPulledBytes = 2 << 20;   // of one answer; as an agent's
 constexpr size_t kPulledOperationBytes = 24;  // on the wire, about
+// A collector takes messages of 4 MiB, 4,096 communicators per process and 8,192 blocks of samples.
+constexpr size_t kMaxOperationsPerReport = 100'000;
+constexpr int kMaxCommunicatorsPerProcess = 4'096;
+constexpr int kMaxBlocksPerReport = 4'096;
 
-}  // namespace
+constexpr wire::PlaceKind kWirePlaces[kPlaceKinds] = {wire::PLACE_KIND_RACK, wire::PLACE_KIND_LEAF,
+                                                      wire::PLACE_KIND_POWER, wire::PLACE_KIND_IMAGE};
 
-AgentReports::AgentReports(const Episode& episode)
-    : episode_(episode),
-      trace_(episode.evidence.trace),
-      host_ranks_(trace_.hosts.size()),
-      states_(trace_.ranks.size()),
-      silent_from_ns_(trace_.hosts.size(), kForEver),
-      host_series_(trace_.hosts.size()) {
-  for (size_t r = 0; r < trace_.ranks.size(); ++r) host_ranks_[trace_.ranks[r].host].push_back(r);
-  for (const TraceCommunicator& communicator : trace_.communicators) {
-    uint64_t id = 0;
-    CHECK(absl::SimpleHexAtoi(communicator.name, &id));
-    communicator_ids_.push_back(id);
+Playback PlanEpisode(const Episode& episode) {
+  const Trace& trace = episode.evidence.trace;
+  Playback plan{.evidence = &episode.evidence, .job = trace.job};
+  absl::flat_hash_map<std::string, size_t> host_of_name;
+  for (const std::string& host : trace.hosts) {
+    host_of_name.emplace(host, plan.hosts.size());
+    plan.hosts.emplace_back().name = host;
+  }
+  plan.processes.resize(trace.ranks.size());
+  for (size_t r = 0; r < trace.ranks.size(); ++r) {
+    plan.hosts[static_cast<size_t>(trace.ranks[r].host)].ranks.push_back(r);
+    if (trace.ranks[r].process_state == ProcessState::kGone) {
+      plan.processes[r] = {ProcessState::kGone, episode.truth.hang_ns};
+    }
   }
   for (const TrueCause& cause : episode.truth.causes) {
     if (cause.kind != FaultKind::kMachineUnreachable) continue;
     for (const Culprit& culprit : cause.culprits) {
-      const auto host = std::find(trace_.hosts.begin(), trace_.hosts.end(), culprit.host) - trace_.hosts.begin();
-      silent_from_ns_[host] = episode.truth.hang_ns;
+      plan.hosts[host_of_name.at(culprit.host)].silent_from_ns = episode.truth.hang_ns;
     }
   }
-  int64_t last_ns = 0;
-  for (const TraceOperation& op : trace_.operations) last_ns = std::max({last_ns, op.enqueue_ns, op.end_ns});
   const MetricTable& metrics = episode.evidence.metrics;
-  for (size_t s = 0; s < metrics.series.size(); ++s) host_series_[metrics.series[s].host].emplace_back(s, 0);
-  ticks_ = static_cast<int32_t>(last_ns / kReportIntervalNanos) + 1;
-  if (episode.truth.state == JobState::kHung) ticks_ += kTicksAfterHang;
+  for (size_t s = 0; s < metrics.series.size(); ++s) {
+    const std::string& host = metrics.hosts[static_cast<size_t>(metrics.series[s].host)];
+    const auto [known, added] = host_of_name.try_emplace(host, plan.hosts.size());
+    if (added) plan.hosts.emplace_back().name = host;
+    plan.hosts[known->second].series.push_back(s);
+  }
+  plan.communicator_ids = CommunicatorIds(trace.communicators);
+  plan.world_size = static_cast<int32_t>(trace.ranks.size() + trace.missing_ranks.size());
+  int64_t last_ns = 0;
+  for (const TraceOperation& op : trace.operations) last_ns = std::max({last_ns, op.enqueue_ns, op.end_ns});
+  plan.ticks = static_cast<int32_t>(last_ns / kReportIntervalNanos) + 1;
+  if (episode.truth.state == JobState::kHung) plan.ticks += AgentReports::kTicksAfterHang;
+  return plan;
+}
+
+bool HasEnded(const TraceOperation& operation, int64_t now_ns) {
+  return operation.finished() && operation.end_ns <= now_ns;
+}
+
+bool HasStarted(const TraceOperation& operation, int64_t now_ns) {
+  return operation.started() && operation.start_ns <= now_ns;
+}
+
+}  // namespace
+
+AgentReports::AgentReports(Playback playback)
+    : plan_(std::move(playback)), trace_(plan_.evidence->trace), states_(trace_.ranks.size()) {
+  for (const PlayedHost& host : plan_.hosts) next_sample_.emplace_back(host.series.size(), 0);
+}
+
+AgentReports::AgentReports(const Episode& episode) : AgentReports(PlanEpisode(episode)) {}
+
+WireNumbers AgentReports::NumbersOf(const PlayedHost& host) const {
+  return {host.boot_ns - host.zero_ns, plan_.collective_shift, plan_.transfer_shift};
+}
+
+wire::AgentHello AgentReports::Hello(size_t host, uint64_t incarnation) const {
+  wire::AgentHello hello;
+  hello.set_host(plan_.hosts[host].name);
+  hello.set_incarnation(incarnation);
+  hello.set_version("simulated");
+  hello.set_protocol_version(1);
+  const auto places = plan_.evidence->places.of_host.find(plan_.hosts[host].name);
+  if (places == plan_.evidence->places.of_host.end()) return hello;
+  for (size_t kind = 0; kind < kPlaceKinds; ++kind) {
+    if (places->second[kind].empty()) continue;
+    wire::Place& place = *hello.add_places();
+    place.set_kind(kWirePlaces[kind]);
+    place.set_name(places->second[kind]);
+  }
+  return hello;
 }
 
 bool AgentReports::Make(int32_t tick, size_t host, wire::AgentReport& report) {
-  const int64_t now_ns = tick * kReportIntervalNanos;
-  if (now_ns >= silent_from_ns_[host]) return false;
-  report.set_sequence(tick);
-  report.set_monotonic_ns(now_ns + kBootNanos);
-  for (const size_t r : host_ranks_[host]) {
-    Advance(r, now_ns);
-    AppendProcess(r, now_ns, report);
-  }
-  AppendSamples(host, now_ns - kReportIntervalNanos, now_ns, report);
-  AppendEvents(host, now_ns - kReportIntervalNanos, now_ns, report);
+  const PlayedHost& played = plan_.hosts[host];
+  const int64_t since_ns = tick * kReportIntervalNanos;
+  if (since_ns >= played.silent_from_ns) return false;
+  report.set_sequence(static_cast<uint64_t>(tick));
+  report.set_monotonic_ns(since_ns + played.boot_ns);
+  for (const size_t r : played.ranks) Advance(r, since_ns + played.zero_ns);
+  const uint32_t stride = StrideOf(played);
+  for (const size_t r : played.ranks) AppendProcess(tick, played, r, stride, report);
+  AppendSamples(host, since_ns, report);
+  AppendEvents(played, since_ns - kReportIntervalNanos, since_ns, report);
   return true;
 }
 
-// Brings the state of a rank up to `now_ns`.
+// Brings the state of a rank up to `now_ns` of its host's clock.
 void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
   RankState& state = states_[rank_index];
   const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank_index);
@@ -73,22 +128,19 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
     progress.oldest = nullptr;
     progress.finished_now.clear();
   }
+  for (const TraceOperation* op : state.open) {
+    const auto [known, added] = state.communicators.try_emplace(op->communicator);
+    if (added) known->second.rank = RankIn(op->communicator, rank_index);
+    NoteProgress(*op, now_ns, known->second);
+  }
   std::vector<const TraceOperation*> still_open;
   for (const TraceOperation* op : state.open) {
     Progress& progress = state.communicators[op->communicator];
-    if (progress.rank < 0) progress.rank = RankIn(op->communicator, rank_index);
-    const bool started = op->started() && op->start_ns <= now_ns;
-    const bool finished = op->finished() && op->end_ns <= now_ns;
-    const int64_t changed_ns = finished ? op->end_ns : started ? op->start_ns : op->enqueue_ns;
-    progress.changed_ns = std::max(progress.changed_ns, changed_ns);
-    if (op->peer < 0) {
-      progress.enqueued = std::max(progress.enqueued, op->sequence);
-      if (started) progress.started = std::max(progress.started, op->sequence);
-      if (finished) progress.finished = std::max(progress.finished, op->sequence);
-    }
-    if (finished) {
+    if (HasEnded(*op, now_ns)) {
       progress.finished_now.push_back(op);
       ++state.finished;
+    } else if (!op->finished() && IsLost(*op, progress)) {
+      ++state.lost;
     } else {
       if (progress.oldest == nullptr) progress.oldest = op;
       still_open.push_back(op);
@@ -97,40 +149,80 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
   state.open = std::move(still_open);
 }
 
-void AgentReports::AppendProcess(size_t rank_index, int64_t now_ns, wire::AgentReport& report) const {
+void AgentReports::NoteProgress(const TraceOperation& operation, int64_t now_ns, Progress& progress) const {
+  const bool started = HasStarted(operation, now_ns);
+  const bool ended = HasEnded(operation, now_ns);
+  const int64_t changed_ns = ended ? operation.end_ns : started ? operation.start_ns : operation.enqueue_ns;
+  progress.changed_ns = std::max(progress.changed_ns, changed_ns);
+  const uint64_t sequence = operation.sequence + plan_.collective_shift;
+  if (IsTransfer(operation)) {
+    if (!ended) return;
+    uint64_t& newest = progress.transfers_finished[{operation.kind, operation.peer}];
+    newest = std::max(newest, operation.sequence);
+    return;
+  }
+  progress.enqueued = std::max(progress.enqueued, sequence);
+  if (started) progress.started = std::max(progress.started, sequence);
+  if (ended) progress.finished = std::max(progress.finished, sequence);
+}
+
+bool AgentReports::IsLost(const TraceOperation& operation, const Progress& progress) const {
+  if (!IsTransfer(operation)) return operation.sequence + plan_.collective_shift < progress.finished;
+  const auto newest = progress.transfers_finished.find({operation.kind, operation.peer});
+  return newest != progress.transfers_finished.end() && operation.sequence < newest->second;
+}
+
+// Of how many operations one is reported, so that the report of this tick fits: a power of two, as agents thin.
+uint32_t AgentReports::StrideOf(const PlayedHost& host) const {
+  size_t finished = 0;
+  for (const size_t r : host.ranks) {
+    for (const auto& [communicator, progress] : states_[r].communicators) finished += progress.finished_now.size();
+  }
+  uint32_t stride = 1;
+  while (finished / stride > kMaxOperationsPerReport) stride *= 2;
+  return stride;
+}
+
+void AgentReports::AppendProcess(int32_t tick, const PlayedHost& host, size_t rank_index, uint32_t stride,
+                                 wire::AgentReport& report) const {
   const TraceRank& rank = trace_.ranks[rank_index];
   const RankState& state = states_[rank_index];
+  const PlayedProcess& played = plan_.processes[rank_index];
+  const int64_t since_ns = tick * kReportIntervalNanos;
   wire::ProcessReport& process = *report.add_processes();
-  process.set_job(trace_.job);
+  process.set_job(plan_.job);
   process.set_rank(rank.rank);
-  process.set_world_size(static_cast<int32_t>(trace_.ranks.size() + trace_.missing_ranks.size()));
-  process.set_local_rank(rank.gpu);
-  process.set_pid(rank.pid);
-  process.set_process_start_ticks(kProcessStartTicks + rank.gpu);
-  process.set_gpu_index(rank.gpu);
+  process.set_world_size(plan_.world_size);
+  process.set_local_rank(std::max(rank.gpu, -1));
+  process.set_pid(std::max(rank.pid, 0));
+  process.set_process_start_ticks(kProcessStartTicks + static_cast<uint64_t>(std::max(rank.gpu, 0)));
+  process.set_gpu_index(std::max(rank.gpu, -1));
   process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
-  const bool gone = rank.process_state == ProcessState::kGone && now_ns >= episode_.truth.hang_ns;
-  process.set_state(gone ? wire::PROCESS_STATE_GONE : wire::PROCESS_STATE_RUNNING);
-  process.set_recorder_state(wire::RECORDER_STATE_ACTIVE);
-  process.set_cpu_ns(now_ns);
+  const ProcessState now = since_ns >= played.from_ns ? played.state : ProcessState::kRunning;
+  process.set_state(static_cast<wire::ProcessState>(now));
+  const bool through = plan_.ends_in_order && tick == plan_.ticks;
+  process.set_recorder_state(through ? wire::RECORDER_STATE_FINALIZED : wire::RECORDER_STATE_ACTIVE);
+  process.set_cpu_ns(since_ns);
   process.set_operations_enqueued(state.next);
   process.set_operations_finished(state.finished);
+  process.set_operations_lost(state.lost);
   for (const auto& [communicator, progress] : state.communicators) {
-    AppendCommunicator(communicator, progress, now_ns, process);
+    if (process.communicators_size() == kMaxCommunicatorsPerProcess) break;
+    AppendCommunicator(communicator, progress, NumbersOf(host), since_ns + host.zero_ns, stride, process);
   }
 }
 
 int32_t AgentReports::RankIn(int32_t communicator, size_t rank_index) const {
-  const std::vector<int32_t>& members = trace_.communicators[communicator].members;
+  const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(communicator)].members;
   const auto member = std::find(members.begin(), members.end(), static_cast<int32_t>(rank_index));
-  return static_cast<int32_t>(member - members.begin());
+  return member == members.end() ? -1 : static_cast<int32_t>(member - members.begin());
 }
 
-void AgentReports::AppendCommunicator(int32_t communicator, const Progress& progress, int64_t now_ns,
-                                      wire::ProcessReport& process) const {
-  const TraceCommunicator& known = trace_.communicators[communicator];
+void AgentReports::AppendCommunicator(int32_t communicator, const Progress& progress, const WireNumbers& numbers,
+                                      int64_t now_ns, uint32_t stride, wire::ProcessReport& process) const {
+  const TraceCommunicator& known = trace_.communicators[static_cast<size_t>(communicator)];
   wire::CommunicatorReport& to = *process.add_communicators();
-  to.set_id(communicator_ids_[communicator]);
+  to.set_id(plan_.communicator_ids[static_cast<size_t>(communicator)]);
   to.set_name(known.hint);
   to.set_size(static_cast<int32_t>(known.members.size()));
   to.set_rank(progress.rank);
@@ -142,72 +234,85 @@ void AgentReports::AppendCommunicator(int32_t communicator, const Progress& prog
     const TraceOperation& op = *progress.oldest;
     wire::InFlight& in_flight = *to.mutable_oldest_in_flight();
     in_flight.set_kind(static_cast<wire::OperationKind>(op.kind));
-    in_flight.set_sequence(op.sequence);
-    in_flight.set_started(op.started() && op.start_ns <= now_ns);
+    in_flight.set_sequence(numbers.SequenceOf(op));
+    in_flight.set_started(HasStarted(op, now_ns));
     in_flight.set_age_ns(now_ns - op.enqueue_ns);
     in_flight.set_bytes(op.bytes);
     in_flight.set_peer(op.peer);
   }
-  if (!progress.finished_now.empty()) AppendToBatch(progress.finished_now, *to.mutable_operations());
+  if (!progress.finished_now.empty()) AppendToBatch(progress.finished_now, *to.mutable_operations(), numbers, stride);
 }
 
 void AgentReports::Answer(size_t host, const wire::Command& command, int32_t tick, wire::CommandResult& result) const {
   result.set_id(command.id());
   result.set_job(command.job());
-  if (!command.has_pull_operations() || command.job() != trace_.job) {
+  if (!command.has_pull_operations() || command.job() != plan_.job) {
     result.set_outcome(wire::CommandResult::OUTCOME_REFUSED);
     result.set_error("a simulated host can only be asked for operations");
     return;
   }
   result.set_outcome(wire::CommandResult::OUTCOME_DONE);
   const wire::PullOperations& pull = command.pull_operations();
-  size_t bytes_left = pull.max_bytes() > 0 ? std::min<size_t>(pull.max_bytes(), kMaxPulledBytes) : kMaxPulledBytes;
-  for (const size_t r : host_ranks_[host]) {
+  const PlayedHost& played = plan_.hosts[host];
+  std::vector<std::pair<const TraceOperation*, size_t>> found;  // with the rank index
+  for (const size_t r : played.ranks) {
     const bool asked = pull.ranks().empty() ||
                        std::find(pull.ranks().begin(), pull.ranks().end(), trace_.ranks[r].rank) != pull.ranks().end();
-    if (asked) PullRank(r, pull, tick * kReportIntervalNanos, bytes_left, result);
+    if (asked) FindPulled(r, pull, tick * kReportIntervalNanos + played.zero_ns, found);
+  }
+  const size_t most = (pull.max_bytes() > 0 ? std::min<size_t>(pull.max_bytes(), kMaxPulledBytes) : kMaxPulledBytes) /
+                      kPulledOperationBytes;
+  if (found.size() > most) {
+    const auto newer = [](const auto& a, const auto& b) {
+      return std::tie(b.first->end_ns, b.second, b.first) < std::tie(a.first->end_ns, a.second, a.first);
+    };
+    std::sort(found.begin(), found.end(), newer);
+    result.set_left_out(found.size() - most);
+    found.resize(most);
+  }
+  // Operations of a trace lie rank after rank, each rank's by enqueue time.
+  std::sort(found.begin(), found.end());
+  std::map<std::pair<size_t, int32_t>, std::vector<const TraceOperation*>> batches;  // by rank and communicator
+  for (const auto& [operation, r] : found) batches[{r, operation->communicator}].push_back(operation);
+  for (const auto& [key, operations] : batches) {
+    wire::PulledOperations& pulled = *result.add_pulled();
+    const TraceRank& rank = trace_.ranks[key.first];
+    pulled.set_rank(rank.rank);
+    pulled.set_process_start_ticks(kProcessStartTicks + static_cast<uint64_t>(std::max(rank.gpu, 0)));
+    pulled.set_communicator(plan_.communicator_ids[static_cast<size_t>(key.second)]);
+    AppendToBatch(operations, *pulled.mutable_operations(), NumbersOf(played));
   }
 }
 
-void AgentReports::PullRank(size_t rank_index, const wire::PullOperations& pull, int64_t now_ns, size_t& bytes_left,
-                            wire::CommandResult& result) const {
-  std::map<int32_t, std::vector<const TraceOperation*>> found;
+void AgentReports::FindPulled(size_t rank_index, const wire::PullOperations& pull, int64_t now_ns,
+                              std::vector<std::pair<const TraceOperation*, size_t>>& found) const {
   for (const TraceOperation& op : trace_.OperationsOf(rank_index)) {
     if (op.enqueue_ns > now_ns) break;
-    if (!op.finished() || op.end_ns > now_ns || op.end_ns < now_ns - pull.newest_ns()) continue;
-    const uint64_t id = communicator_ids_[op.communicator];
+    if (!HasEnded(op, now_ns) || op.end_ns < now_ns - pull.newest_ns()) continue;
+    const uint64_t id = plan_.communicator_ids[static_cast<size_t>(op.communicator)];
     const bool asked =
         pull.communicators().empty() ||
         std::find(pull.communicators().begin(), pull.communicators().end(), id) != pull.communicators().end();
-    if (!asked) continue;
-    if (bytes_left < kPulledOperationBytes) {
-      result.set_left_out(result.left_out() + 1);
-      continue;
-    }
-    bytes_left -= kPulledOperationBytes;
-    found[op.communicator].push_back(&op);
-  }
-  for (const auto& [communicator, operations] : found) {
-    wire::PulledOperations& pulled = *result.add_pulled();
-    pulled.set_rank(trace_.ranks[rank_index].rank);
-    pulled.set_process_start_ticks(kProcessStartTicks + trace_.ranks[rank_index].gpu);
-    pulled.set_communicator(communicator_ids_[communicator]);
-    AppendToBatch(operations, *pulled.mutable_operations());
+    if (asked) found.emplace_back(&op, rank_index);
   }
 }
 
-void AgentReports::AppendSamples(size_t host, int64_t from_ns, int64_t to_ns, wire::AgentReport& report) {
+void AgentReports::AppendSamples(size_t host, int64_t to_ns, wire::AgentReport& report) {
+  const PlayedHost& played = plan_.hosts[host];
   std::map<std::pair<std::string, int64_t>, wire::MetricBlock*> blocks;  // by device and time
-  for (auto& [index, next] : host_series_[host]) {
-    const MetricSeries& series = episode_.evidence.metrics.series[index];
-    for (; next < series.time_ms.size() && series.time_ms[next] * 1'000'000 <= to_ns; ++next) {
-      const int64_t sampled_ns = series.time_ms[next] * 1'000'000;
-      if (sampled_ns <= from_ns - kReportIntervalNanos) continue;
-      wire::MetricBlock*& block = blocks[{series.device, sampled_ns}];
+  for (size_t i = 0; i < played.series.size(); ++i) {
+    const MetricSeries& series = plan_.evidence->metrics.series[played.series[i]];
+    if (series.metric == Metric::kUnspecified) continue;  // on the wire a metric is a number of the catalogue
+    for (size_t& next = next_sample_[host][i]; next < series.time_ms.size(); ++next) {
+      const int64_t since_ns = series.time_ms[next] * kNanosPerMilli - played.metrics_zero_ns;
+      if (since_ns > to_ns) break;
+      if (since_ns <= -kReportIntervalNanos || !std::isfinite(series.value[next])) continue;
+      wire::MetricBlock*& block = blocks[{series.device, since_ns}];
       if (block == nullptr) {
+        if (report.metrics_size() == kMaxBlocksPerReport) break;  // the rest goes with the next report
         block = report.add_metrics();
         block->set_device(series.device);
-        block->set_monotonic_ns(sampled_ns + kBootNanos);
+        block->set_monotonic_ns(since_ns + played.boot_ns);
       }
       block->add_metrics(static_cast<uint32_t>(series.metric));
       block->add_values(series.value[next]);
@@ -215,16 +320,19 @@ void AgentReports::AppendSamples(size_t host, int64_t from_ns, int64_t to_ns, wi
   }
 }
 
-void AgentReports::AppendEvents(size_t host, int64_t from_ns, int64_t to_ns, wire::AgentReport& report) const {
-  for (const HostEvent& event : episode_.evidence.events) {
-    if (event.host != trace_.hosts[host] || event.event.host_ns <= from_ns || event.event.host_ns > to_ns) continue;
+void AgentReports::AppendEvents(const PlayedHost& host, int64_t from_ns, int64_t to_ns,
+                                wire::AgentReport& report) const {
+  for (const HostEvent& event : plan_.evidence->events) {
+    const int64_t since_ns = event.event.host_ns - host.zero_ns;
+    const bool first = from_ns == 0 && since_ns == 0;
+    if (event.host != host.name || (since_ns <= from_ns && !first) || since_ns > to_ns) continue;
     wire::KernelEvent& to = *report.add_kernel_events();
     to.set_kind(static_cast<wire::KernelEvent::Kind>(event.event.kind));
     to.set_code(event.event.code);
     to.set_device(event.event.device);
     to.set_pid(event.event.pid);
     to.set_text(event.event.text);
-    to.set_monotonic_ns(event.event.host_ns + kBootNanos);
+    to.set_monotonic_ns(since_ns + host.boot_ns);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "formats/capture_file.h"
 #include "sim/capture/agent_reports.h"
+#include "sim/capture/playback.h"
 #include "sim/chance.h"
 
 namespace lockstep {

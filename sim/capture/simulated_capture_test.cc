@@ -16,6 +16,7 @@
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/agent_reports.h"
+#include "sim/capture/playback.h"
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"

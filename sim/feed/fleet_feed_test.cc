@@ -5,17 +5,26 @@
 #include <grpcpp/server_builder.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
 #include "gtest/gtest.h"
 #include "proto/ingest.grpc.pb.h"
 #include "proto/ingest.pb.h"
+#include "proto/telemetry.pb.h"
+#include "sim/capture/simulated_capture.h"
 #include "sim/episode.h"
+#include "sim/feed/capture_feed.h"
+#include "sim/feed/feed_result.h"
 #include "sim/job_spec.h"
 
 namespace lockstep {
@@ -36,12 +45,19 @@ class FakeCollector final : public wire::Ingest::Service {
         stream->Write(answer);
         answer.Clear();
         answer.mutable_command()->set_id(1);
-        answer.mutable_command()->set_job("job-1");
+        answer.mutable_command()->set_job(job_);
         answer.mutable_command()->mutable_pull_operations()->set_newest_ns(kNanosPerSecond);
       } else {
         const MutexLock lock(mutex_);
         EXPECT_EQ(message.report().sequence(), ++reports_[host]);
         answers_ += message.report().command_results_size();
+        for (const wire::CommandResult& result : message.report().command_results()) {
+          EXPECT_EQ(result.outcome(), wire::CommandResult::OUTCOME_DONE);
+          for (const wire::PulledOperations& pulled : result.pulled()) {
+            operations_ += pulled.operations().kinds_size();
+          }
+        }
+        for (const wire::ProcessReport& process : message.report().processes()) jobs_.insert(process.job());
         answer.mutable_ack()->set_stored_sequence(message.report().sequence());
       }
       stream->Write(answer);
@@ -49,6 +65,16 @@ class FakeCollector final : public wire::Ingest::Service {
     return grpc::Status::OK;
   }
 
+  explicit FakeCollector(const std::string& job) : job_(job) {}
+
+  int operations() {
+    const MutexLock lock(mutex_);
+    return operations_;
+  }
+  std::set<std::string> jobs() {
+    const MutexLock lock(mutex_);
+    return jobs_;
+  }
   std::map<std::string, uint64_t> reports() {
     const MutexLock lock(mutex_);
     return reports_;
@@ -59,18 +85,25 @@ class FakeCollector final : public wire::Ingest::Service {
   }
 
  private:
+  const std::string job_;  // that it asks for
   Mutex mutex_;
   std::map<std::string, uint64_t> reports_ ABSL_GUARDED_BY(mutex_);
   int answers_ ABSL_GUARDED_BY(mutex_) = 0;
+  int operations_ ABSL_GUARDED_BY(mutex_) = 0;  // in the answers
+  std::set<std::string> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(FleetFeedTest, EveryHostReportsEveryTickAndAnswers) {
-  FakeCollector collector;
+std::unique_ptr<grpc::Server> Start(FakeCollector& collector, int& port) {
   grpc::ServerBuilder builder;
-  int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&collector);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  return builder.BuildAndStart();
+}
+
+TEST(FleetFeedTest, EveryHostReportsEveryTickAndAnswers) {
+  FakeCollector collector("job-1");
+  int port = 0;
+  const std::unique_ptr<grpc::Server> server = Start(collector, port);
   JobSpec job = TypicalJob(64, 3);
   job.schedule.steps = 5;
   const Episode episode = Simulate(job, {}, 1);
@@ -86,6 +119,66 @@ TEST(FleetFeedTest, EveryHostReportsEveryTickAndAnswers) {
   EXPECT_EQ(collector.answers(), 8);
   EXPECT_EQ(collector.reports().size(), 8u);
   for (const auto& [host, reports] : collector.reports()) EXPECT_EQ(reports, static_cast<uint64_t>(ticks)) << host;
+  server->Shutdown();
+}
+
+class CaptureFeedTest : public ::testing::Test {
+ protected:
+  // A capture of two hosts.
+  std::string WriteCapture(int32_t steps) const {
+    JobSpec job = TypicalJob(16, 2);
+    job.schedule.steps = steps;
+    const std::string path = (directory_.path() / "job.lockcap").string();
+    EXPECT_OK(WriteSimulatedCapture(Simulate(job, {}, 1), 1, path));
+    return path;
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(CaptureFeedTest, PlaysTheReportsOfTheCaptureUnderAnotherName) {
+  FakeCollector collector("again");
+  int port = 0;
+  const std::unique_ptr<grpc::Server> server = Start(collector, port);
+  const std::string path = WriteCapture(4);
+  const CaptureContents contents = ScanCapture(path);
+  ASSERT_OK(contents.status);
+  EXPECT_EQ(contents.job, "job-1");
+  EXPECT_EQ(contents.agents, 2u);
+  EXPECT_EQ(contents.ranks, 16u);
+  const FeedOptions options{.address = absl::StrCat("127.0.0.1:", port), .speed = 20, .connections = 3};
+  int32_t seconds = 0;
+  const int64_t begin_ns = RealClock().MonotonicNanos();
+  const auto result =
+      FeedCapture(path, contents, "again", 1, options, RealClock(), [&](int32_t, int32_t of) { seconds = of; });
+  ASSERT_OK(result.status());
+  EXPECT_GE(RealClock().MonotonicNanos() - begin_ns, (seconds - 1) * kNanosPerSecond / 20);
+  EXPECT_EQ(result->reports, contents.inputs);
+  EXPECT_EQ(result->acknowledged, contents.inputs);
+  EXPECT_EQ(result->hosts, 2u);
+  EXPECT_EQ(result->commands, 2u);
+  EXPECT_EQ(result->streams_ended, 0u);
+  EXPECT_EQ(collector.jobs(), std::set<std::string>{"again"});
+  EXPECT_EQ(collector.reports().size(), 2u);
+  EXPECT_GT(collector.operations(), 0);
+  server->Shutdown();
+}
+
+TEST_F(CaptureFeedTest, ACaptureThatWasCutShortIsPlayedUpToTheCut) {
+  FakeCollector collector("job-1");
+  int port = 0;
+  const std::unique_ptr<grpc::Server> server = Start(collector, port);
+  const std::string path = WriteCapture(20);
+  const uint64_t whole = ScanCapture(path).inputs;
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const CaptureContents contents = ScanCapture(path);
+  EXPECT_EQ(contents.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_LT(contents.inputs, whole);
+  EXPECT_GT(contents.inputs, 0u);
+  const FeedOptions options{.address = absl::StrCat("127.0.0.1:", port), .speed = 50};
+  const auto result = FeedCapture(path, contents, "job-1", 1, options, RealClock(), [](int32_t, int32_t) {});
+  ASSERT_OK(result.status());
+  EXPECT_EQ(result->reports, contents.inputs);
   server->Shutdown();
 }
 

@@ -5,16 +5,13 @@
 
 namespace lockstep {
 
-HostStream::HostStream(wire::Ingest::Stub& stub, const std::string& host, uint64_t incarnation) {
+HostStream::HostStream(wire::Ingest::Stub& stub, const wire::AgentHello& hello) {
   stub.async()->Stream(&context_, this);
-  wire::AgentMessage hello;
-  hello.mutable_hello()->set_host(host);
-  hello.mutable_hello()->set_incarnation(incarnation);
-  hello.mutable_hello()->set_version("simulated");
-  hello.mutable_hello()->set_protocol_version(1);
+  wire::AgentMessage first;
+  *first.mutable_hello() = hello;
   {
     const MutexLock lock(mutex_);
-    queue_.push_back(std::move(hello));
+    queue_.push_back(std::move(first));
     WriteNext();
   }
   // What is written from outside of the reactor's own callbacks needs a hold until the last write.
@@ -81,6 +78,7 @@ void HostStream::OnReadDone(bool ok) {
 void HostStream::OnDone(const grpc::Status& status) {
   const MutexLock lock(mutex_);
   ended_ = true;
+  if (!status.ok()) error_ = status.error_message();
   changed_.NotifyAll();
 }
 
@@ -104,6 +102,11 @@ bool HostStream::ended() const {
 uint64_t HostStream::acknowledged() const {
   const MutexLock lock(mutex_);
   return acknowledged_;
+}
+
+std::string HostStream::error() const {
+  const MutexLock lock(mutex_);
+  return error_;
 }
 
 uint64_t HostStream::dropped() const {

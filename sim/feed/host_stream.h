@@ -1,4 +1,4 @@
-// The stream of one simulated agent to a collector.
+// The stream of one played agent to a collector.
 //
 // A gRPC callback reactor: reports are queued, written one after the other, and forgotten; there is no outbox, and a
 // stream that ends stays ended. Commands of the collector are kept until somebody takes them. Thread-safe.
@@ -28,7 +28,7 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   static constexpr size_t kMaxCommands = 64;
 
   // Says hello. `stub` must outlive this.
-  HostStream(wire::Ingest::Stub& stub, const std::string& host, uint64_t incarnation);
+  HostStream(wire::Ingest::Stub& stub, const wire::AgentHello& hello);
 
   // Blocks until the stream has ended.
   ~HostStream() override;
@@ -45,6 +45,7 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   bool ended() const;
   uint64_t acknowledged() const;  // newest sequence
   uint64_t dropped() const;
+  std::string error() const;  // why the stream ended; "" = it goes on, or ended well
 
   void OnWriteDone(bool ok) override;
   void OnReadDone(bool ok) override;
@@ -65,6 +66,7 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string error_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Real collector, and `lockstep feed` playing recordings to it: what arrives there is what the files hold.
+
+What the live engine concludes of them is its own matter and not asserted here. FOLLOW-UP: once it judges by windows of
+operations, test_a_slow_job_arrives_whole shall also expect an incident that names SLOW_RANK alone.
+
+Usage: feed_test.py; under Bazel, or by hand with the binaries in bazel-bin
+"""
+
+import collections
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from demo.stack import Stack  # noqa: E402
+
+BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
+SLOW_RANK = 5
+SPEED = 20
+PATIENCE_SECONDS = 30
+
+
+def lockstep(*arguments):
+    """Exit code, stdout and stderr."""
+    done = subprocess.run([str(BINARIES / "cli/lockstep"), *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def simulate(directory, faults, steps=20):
+    directory.mkdir()
+    code, _, error = lockstep("sim", directory, "--gpus", 32, "--steps", steps, "--faults", faults)
+    assert code == 0, error
+    return directory / "ops.csv"
+
+
+def collectives(path):
+    """By rank: the highest sequence number of its collectives, enqueued and finished, added up over communicators."""
+    enqueued, finished = collections.defaultdict(dict), collections.defaultdict(dict)
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            if row["op"] in ("Send", "Recv"):
+                continue
+            of_rank, sequence = int(row["rank"]), int(row["seq"])
+            enqueued[of_rank][row["comm"]] = max(sequence, enqueued[of_rank].get(row["comm"], 0))
+            if row["end_ns"]:
+                finished[of_rank][row["comm"]] = max(sequence, finished[of_rank].get(row["comm"], 0))
+    return {r: (sum(enqueued[r].values()), sum(finished[r].values())) for r in enqueued}
+
+
+class FeedTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        cls.place = pathlib.Path(cls.directory.name)
+        cls.stack = Stack(cls.place / "state", BINARIES)
+        cls.stack.start_collector()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+        cls.directory.cleanup()
+
+    def feed(self, path, job, *more):
+        """Plays `path` and returns the summary, in which nothing may be missing."""
+        code, out, error = lockstep("-o", "json", "feed", path, "--to", self.stack.address, "--job", job,
+                                    "--speed", SPEED, *more)
+        self.assertEqual(code, 0, error)
+        self.assertEqual(error, "")  # progress is for terminals
+        summary = json.loads(out)
+        self.assertEqual(summary["job"], job)
+        self.assertEqual(summary["stored"], summary["reports"])
+        self.assertEqual(summary["dropped"], 0)
+        self.assertEqual(summary["streams_ended_early"], 0)
+        return summary
+
+    def job(self, name):
+        return next((j for j in self.stack.lockstep("jobs")["jobs"] if j["job"] == name), None)
+
+    def progress(self, job):
+        """By rank: enqueued, finished; nothing while the job is not known yet."""
+        if self.job(job) is None:
+            return {}
+        return {r["rank"]: (r["enqueued"], r["finished"]) for r in self.stack.lockstep("ranks", job)["ranks"]}
+
+    def wait_for_end(self, job, expected):
+        """Until all that is in the files has been seen, and the job has ended."""
+        self.stack.wait_until(f"all progress of {job}", lambda: self.progress(job) == expected, PATIENCE_SECONDS)
+        self.stack.wait_until(f"{job} to end", lambda: self.job(job)["state"] == "ended", PATIENCE_SECONDS)
+
+    def test_a_slow_job_arrives_whole(self):
+        path = simulate(self.place / "slow", f"compute_slow:{SLOW_RANK}@8*1.0")
+        summary = self.feed(path, "slow")
+        self.assertEqual((summary["ranks"], summary["hosts"]), (32, 4))
+        self.assertEqual(summary["reports"], summary["seconds"] * summary["hosts"])
+        expected = collectives(path)
+        self.wait_for_end("slow", expected)
+        job = self.job("slow")
+        self.assertEqual((job["ranks"], job["world_size"], job["hosts"]), (32, 32, 4))
+        self.assertGreater(job["steps"], 0)
+        self.assertLessEqual(job["steps"], 20)
+        states = {r["process_state"] for r in self.stack.lockstep("ranks", "slow")["ranks"]}
+        self.assertEqual(states, {"finalized"})
+
+        # What the collector received of it, played once more, is the same job again.
+        capture = self.place / "slow.lockcap"
+        self.stack.text("--output", "json", "capture", "slow", "-o", str(capture))
+        summary = self.feed(capture, "again")
+        self.assertEqual((summary["ranks"], summary["hosts"]), (32, 4))
+        self.wait_for_end("again", expected)
+
+    def test_what_is_in_flight_at_the_end_stays_in_flight(self):
+        path = simulate(self.place / "hung", "hang_not_entered:9@5", steps=8)
+        expected = collectives(path)
+        self.assertTrue(any(enqueued > finished for enqueued, finished in expected.values()))
+        self.feed(path, "hung")
+        self.stack.wait_until("all progress to be seen", lambda: self.progress("hung") == expected, PATIENCE_SECONDS)
+        self.assertNotEqual(self.job("hung")["state"], "ended")
+        states = {r["process_state"] for r in self.stack.lockstep("ranks", "hung")["ranks"]}
+        self.assertNotIn("finalized", states)
+
+    def test_hosts_that_report_already_are_not_cut_off(self):
+        path = simulate(self.place / "busy", "", steps=4)
+        command = ["feed", path, "--to", self.stack.address, "--job", "first", "--speed", 1]
+        with subprocess.Popen([str(BINARIES / "cli/lockstep"), *map(str, command)], stdout=subprocess.PIPE) as first:
+            self.stack.wait_until("the first agents to report", lambda: self.job("first") is not None, PATIENCE_SECONDS)
+            code, _, error = lockstep("feed", path, "--to", self.stack.address, "--job", "second", "--speed", SPEED)
+            self.assertEqual(code, 2, error)
+            self.assertIn("--host-prefix", error)
+            self.feed(path, "third", "--host-prefix", "other-")
+            hosts = {r["host"] for r in self.stack.lockstep("ranks", "third")["ranks"]}
+            self.assertTrue(hosts and all(host.startswith("other-") for host in hosts), hosts)
+            first.communicate(timeout=60)
+            self.assertEqual(first.returncode, 0)
+
+    def test_errors_are_one_line_and_an_exit_code(self):
+        path = simulate(self.place / "small", "", steps=2)
+        for expected, arguments in ((4, (path, "--to", "127.0.0.1:1")),
+                                    (3, (self.place / "absent.csv", "--to", self.stack.address)),
+                                    (2, (path, "--to", self.stack.address, "--speed", 0))):
+            code, out, error = lockstep("feed", *arguments)
+            self.assertEqual(code, expected, error)
+            self.assertEqual(out, "")
+            self.assertRegex(error, r"\Alockstep: [^\n]+\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()
