@@ -18,10 +18,13 @@ std::string Quoted(absl::string_view text) {
                       text.size() > kMaxQuotedBytes ? "...'" : "'");
 }
 
-absl::StatusOr<std::vector<int>> FindColumns(absl::string_view header, absl::Span<const CsvColumn> columns) {
+absl::StatusOr<std::vector<int>> FindColumns(absl::string_view header, uint64_t line_number,
+                                             absl::Span<const CsvColumn> columns) {
   CsvRow row;
-  if (!row.Split(header))
-    return absl::DataLossError("line 1: expected a header, found an open quote or too many cells");
+  if (!row.Split(header)) {
+    return absl::DataLossError(
+        absl::StrCat("line ", line_number, ": expected a header, found an open quote or too many cells"));
+  }
   std::vector<int> positions(columns.size(), -1);
   for (size_t c = 0; c < columns.size(); ++c) {
     for (size_t i = 0; i < row.size(); ++i) {
@@ -29,8 +32,8 @@ absl::StatusOr<std::vector<int>> FindColumns(absl::string_view header, absl::Spa
         positions[c] = static_cast<int>(i);
     }
     if (columns[c].required && positions[c] < 0) {
-      return absl::DataLossError(
-          absl::StrCat("line 1: expected a column '", columns[c].name, "', found the header ", Quoted(header)));
+      return absl::DataLossError(absl::StrCat("line ", line_number, ": expected a column '", columns[c].name,
+                                              "', found the header ", Quoted(header)));
     }
   }
   return positions;
@@ -59,7 +62,7 @@ ReadResult ReadCsv(ByteSource& source, absl::Span<const CsvColumn> columns,
     if (!*more) break;
     if (line.empty()) continue;
     if (positions.empty()) {
-      absl::StatusOr<std::vector<int>> found = FindColumns(line, columns);
+      absl::StatusOr<std::vector<int>> found = FindColumns(line, lines.line_number(), columns);
       result.status = found.status();
       if (!found.ok()) return result;
       positions = *std::move(found);

@@ -126,9 +126,9 @@ absl::StatusOr<char> JsonStream::Peek() {
 
 absl::Status JsonStream::Expect(char wanted) {
   ASSIGN_OR_RETURN(const char next, Peek());
-  if (next != wanted || at_ == end_) {
+  if (next != wanted || AtEnd()) {
     const std::string found =
-        at_ == end_ ? "the end of the data" : absl::StrCat("'", absl::CHexEscape(absl::string_view(&next, 1)), "'");
+        AtEnd() ? "the end of the data" : absl::StrCat("'", absl::CHexEscape(absl::string_view(&next, 1)), "'");
     return Error(absl::StrCat("'", absl::string_view(&wanted, 1), "'"), found);
   }
   Skip();

@@ -28,8 +28,11 @@ class JsonStream {
   // `source` is borrowed.
   explicit JsonStream(ByteSource& source);
 
-  // The next byte that is not white space, which stays where it is; '\0' at the end.
+  // The next byte that is not white space, which stays where it is; '\0' at the end (and for a zero byte: AtEnd()).
   absl::StatusOr<char> Peek();
+
+  // Whether the last Peek found the end of the data.
+  bool AtEnd() const { return at_ == end_; }
 
   // Takes the byte of the last Peek.
   void Skip() { ++at_; }

@@ -1,7 +1,10 @@
 #include "formats/nccl_inspector_reader.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -65,7 +68,7 @@ ReadResult NcclInspectorReader::Read(ByteSource& source, JobIndex job) {
   while (result.malformed < kMaxMalformedObjects) {
     const uint64_t offset = stream.offset();
     const absl::StatusOr<char> next = stream.Peek();
-    if (next.ok() && *next == '\0') break;
+    if (next.ok() && stream.AtEnd()) break;
     const absl::StatusOr<absl::string_view> value = stream.Value();  // repeats an error of Peek
     if (!value.ok()) {
       result.status =
@@ -113,7 +116,7 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
   record.operation.quality = QualityOf(TextOf(document.Find(performance, "coll_timing_source")));
   FillTimes(document, performance, dumped_ns, micros * kNanosPerMicro, record.operation);
   const auto pid = static_cast<int32_t>(std::clamp<int64_t>(IntegerOr(document.Find(metadata, "pid"), 0), 0, 1 << 30));
-  record.process = ProcessOf(std::string(TextOf(document.Find(metadata, "hostname"))), pid);
+  record.process = ProcessOf(job, std::string(TextOf(document.Find(metadata, "hostname"))), pid);
   Process& process = processes_[static_cast<size_t>(record.process)];
   if (record.communicator_size > process.largest_size) {
     process.largest_size = record.communicator_size;
@@ -123,28 +126,31 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
   return true;
 }
 
-int32_t NcclInspectorReader::ProcessOf(const std::string& host, int32_t pid) {
+int32_t NcclInspectorReader::ProcessOf(JobIndex job, const std::string& host, int32_t pid) {
   const auto [known, is_new] =
-      process_by_identity_.emplace(std::pair(host, pid), static_cast<int32_t>(processes_.size()));
+      process_by_identity_.emplace(std::tuple(job, host, pid), static_cast<int32_t>(processes_.size()));
   if (is_new) {
     Process& process = processes_.emplace_back();
+    process.job = job;
     process.host = host;
     process.pid = pid;
   }
   return known->second;
 }
 
-// The rank in the job of each process; by host and process id when the communicators do not tell it.
-std::vector<int32_t> NcclInspectorReader::NumberRanks() {
+// The rank in its job of each process; by host and process id in jobs whose communicators do not tell it.
+std::vector<int32_t> NcclInspectorReader::NumberRanks() const {
   std::vector<int32_t> ranks;
-  std::set<int32_t> distinct;
+  std::set<std::pair<JobIndex, int32_t>> taken;
+  std::map<JobIndex, int32_t> next;  // of the jobs in which two processes have one number
   for (const Process& process : processes_) {
     ranks.push_back(process.rank_in_largest);
-    distinct.insert(process.rank_in_largest);
+    if (!taken.emplace(process.job, process.rank_in_largest).second) next[process.job] = 0;
   }
-  if (distinct.size() == processes_.size()) return ranks;
-  int32_t next = 0;
-  for (const auto& [identity, process] : process_by_identity_) ranks[static_cast<size_t>(process)] = next++;
+  for (const auto& [identity, process] : process_by_identity_) {
+    const auto numbered = next.find(std::get<0>(identity));
+    if (numbered != next.end()) ranks[static_cast<size_t>(process)] = numbered->second++;
+  }
   return ranks;
 }
 

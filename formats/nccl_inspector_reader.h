@@ -1,9 +1,9 @@
 // Reads the output of NCCL's Inspector plugin: JSON objects one after the other, of one process or of many.
 //
 // A record names its communicator, its rank there, the host and the process, but not the rank in the job. That is taken
-// to be the rank in the largest communicator of the process; where this gives two processes one number, all processes
-// are numbered by host and process id instead, and a note says so. It takes all files, so that records wait until
-// Finish.
+// to be the rank in the largest communicator of the process; where this gives two processes of a job one number, all of
+// its processes are numbered by host and process id instead, and a note says so. It takes all files, so that records
+// wait until Finish.
 //
 // Memory: about 90 bytes per record, up to kMaxInspectorRecords; one object of the file. Not thread-safe.
 
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "detector/trace/trace.h"
@@ -49,6 +49,7 @@ class NcclInspectorReader {
     TraceOperation operation;  // communicator: number in communicators_
   };
   struct Process {
+    JobIndex job = -1;
     std::string host;
     int32_t pid = 0;
     int32_t largest_size = -1;
@@ -56,13 +57,13 @@ class NcclInspectorReader {
   };
 
   bool Take(const PlainDocument& document, JobIndex job);
-  int32_t ProcessOf(const std::string& host, int32_t pid);
-  std::vector<int32_t> NumberRanks();
+  int32_t ProcessOf(JobIndex job, const std::string& host, int32_t pid);
+  std::vector<int32_t> NumberRanks() const;
 
   EvidenceBuilder& builder_;
   NameTable communicators_;
   std::vector<Process> processes_;
-  std::map<std::pair<std::string, int32_t>, int32_t> process_by_identity_;
+  std::map<std::tuple<JobIndex, std::string, int32_t>, int32_t> process_by_identity_;
   std::vector<Record> records_;
 };
 

@@ -93,6 +93,8 @@ absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, OperationRow&
   if (parsed.rank < 0 || parsed.rank > kMaxRank) return BadCell("rank", "a rank", row.cell(at[kRank]));
   parsed.host = row.cell(at[kHost]);
   parsed.communicator = row.cell(at[kComm]);
+  // Operations without a communicator would all be taken for those of one, whose members wait for each other.
+  if (parsed.communicator.empty()) return BadCell("comm", "a name", "");
   parsed.operation.kind = OperationKindOf(row.cell(at[kOp]));
   return absl::OkStatus();
 }
