@@ -251,7 +251,8 @@ void JobEngine::State::SummarizeSteps() {
     note_ = absl::StrCat("Steps take ", recent, ": see the verdicts.");
   } else if (sentinel.slower()) {
     state_ = JobState::kSlow;
-    note_ = absl::StrFormat("Steps take %s, usually %s; %s", recent, Duration(sentinel.usual_seconds()),
+    note_ = absl::StrFormat("Steps take %s, usually %s; %s", Duration(sentinel.level_seconds()),
+                            Duration(sentinel.usual_seconds()),
                             close_look_.verdicts().empty() ? "why is not known." : "see the verdicts.");
   } else if (!close_look_.judged()) {
     state_ = JobState::kUnknown;
