@@ -26,6 +26,7 @@ constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is l
 constexpr double kSure = 0.95;
 constexpr double kNearlyAll = 0.8;
 constexpr size_t kHostsShown = 8;
+constexpr double kMostNamed = 0.25;  // of the job's hosts; a cause that lies among more than these names nobody
 
 class Writer {
  public:
@@ -72,6 +73,7 @@ class Writer {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:
       case PathCauseKind::kNic: {
+        if (cause.ranks.size() != 1) break;
         std::string name = TraceRankName(trace_, cause.ranks[0]);
         name[0] = 'r';
         return name;
@@ -91,12 +93,16 @@ class Writer {
                         HostName(cause.hosts.back()));
   }
 
+  // Nobody where so many are meant that the evidence tells nothing about any of them.
   void AddCulprits(const PathCause& cause, Verdict* verdict) const {
+    const double most = kMostNamed * static_cast<double>(trace_.hosts.size());
+    if (cause.hosts.size() > 2 && static_cast<double>(cause.hosts.size()) > most) return;
     switch (cause.kind) {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:
       case PathCauseKind::kNic:
-        verdict->culprits = {TraceCulprit(trace_, cause.ranks[0], kSure)};
+        verdict->culprits = {cause.ranks.size() == 1 ? TraceCulprit(trace_, cause.ranks[0], kSure)
+                                                     : Culprit{.host = HostName(cause.hosts[0]), .confidence = kSure}};
         return;
       case PathCauseKind::kLink:
         verdict->culprits = {
