@@ -252,14 +252,18 @@ class Gains {
       return gain;
     }
     const auto steps = static_cast<double>(account.shares.size());
-    const bool hides = account.last * account.recorded > account.alone * account.others_healed;
+    if (account.others_healed > 0) gain.behind_share = std::max(0.0, account.last / account.others_healed);
+    // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
+    // behind; transfers cost what healing them gives back now.
+    const bool hides =
+        ailment.cause != nullptr && account.last * account.recorded > account.alone * account.others_healed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
     gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
     gain.path_share = account.path / steps;
     gain.replayed = !account.estimated;
     // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, as
-    // far as others waited for it, and transfers what they take longer.
-    if (account.most_hidden > kMaxHidden) {
+    // far as others waited for it. How long transfers take is recorded: a replay that takes as long as the step tells.
+    if (account.most_hidden > kMaxHidden && (ailment.cause != nullptr || !account.faithful)) {
       const Suspect* const strongest = ailment.strongest();
       const double beyond = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
       std::vector<double> waited = account.waited;
