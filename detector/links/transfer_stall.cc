@@ -21,8 +21,9 @@ using HostGraph = std::map<int32_t, std::set<int32_t>>;
 
 class StallSearch {
  public:
-  StallSearch(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of)
-      : table_(table), steps_(steps), host_of_(host_of) {}
+  StallSearch(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of,
+              const std::vector<int32_t>& explained)
+      : table_(table), steps_(steps), host_of_(host_of), explained_(explained) {}
 
   TransferStall Run(double min_cost) {
     TransferStall stall;
@@ -62,6 +63,7 @@ class StallSearch {
     std::vector<size_t> stalled;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
       const auto row = absl::MakeConstSpan(table_.longest_seconds).subspan(path * table_.steps, table_.steps);
+      if (std::binary_search(explained_.begin(), explained_.end(), table_.paths[path].channel)) continue;
       if (!table_.paths[path].crosses_hosts || std::isnan(row[step])) continue;
       if (static_cast<double>(row[step]) < kMostOfTheWait * extra) continue;
       std::vector<double> others;
@@ -123,13 +125,14 @@ class StallSearch {
   const TransferTable& table_;
   const StepTable& steps_;
   const std::vector<int32_t>& host_of_;
+  const std::vector<int32_t>& explained_;
 };
 
 }  // namespace
 
 TransferStall FindTransferStall(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of,
-                                double min_cost) {
-  return StallSearch(table, steps, host_of).Run(min_cost);
+                                const std::vector<int32_t>& explained, double min_cost) {
+  return StallSearch(table, steps, host_of, explained).Run(min_cost);
 }
 
 }  // namespace lockstep

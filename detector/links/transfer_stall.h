@@ -33,10 +33,10 @@ struct TransferStall {
   size_t compared_paths = 0;
 };
 
-// At most one: what stalls in several steps is taken together. `host_of`: by rank. `min_cost`: see
-// TransferStall::share. No stall: steps = 0.
+// At most one: what stalls in several steps is taken together. `host_of`: by rank. `explained`: channels, rising, whose
+// transfers are slow for another reason. `min_cost`: see TransferStall::share. No stall: steps = 0.
 TransferStall FindTransferStall(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of,
-                                double min_cost);
+                                const std::vector<int32_t>& explained, double min_cost);
 
 }  // namespace lockstep
 

@@ -35,7 +35,7 @@ class TransferStallTest : public testing::Test {
     }
   }
 
-  TransferStall Find() const { return FindTransferStall(table_, steps_, host_of_, 0.03); }
+  TransferStall Find() const { return FindTransferStall(table_, steps_, host_of_, {}, 0.03); }
 
   TransferTable table_;
   StepTable steps_;

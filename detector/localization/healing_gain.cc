@@ -252,7 +252,6 @@ class Gains {
       return gain;
     }
     const auto steps = static_cast<double>(account.shares.size());
-    if (account.others_healed > 0) gain.behind_share = std::max(0.0, account.last / account.others_healed);
     // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
     // behind; transfers cost what healing them gives back now.
     const bool hides =
@@ -378,14 +377,27 @@ class Gains {
   bool Known(const Ailment& ailment, int32_t step) const {
     const auto at = static_cast<size_t>(step);
     const Suspect* const strongest = ailment.strongest();
-    if (strongest == nullptr) return analysis_.steps.usual[at] != 0 && analysis_.steps.step_seconds[at] > 0;
+    if (strongest == nullptr) return TransfersMatter(ailment, step) && ailment.transfers.front()->IsIn(step);
     return !std::isnan(analysis_.profile.own[static_cast<size_t>(strongest->rank) * analysis_.profile.steps + at]);
   }
 
-  // Of the usual steps since the onset. Transfers stay slow until the end.
+  // What comes and goes makes steps unusual.
+  bool TransfersMatter(const Ailment& ailment, int32_t step) const {
+    const auto at = static_cast<size_t>(step);
+    const SlowTransfers& slow = *ailment.transfers.front();
+    return analysis_.steps.step_seconds[at] > 0 &&
+           (analysis_.steps.usual[at] != 0 || (!slow.in_step.empty() && slow.IsIn(step)));
+  }
+
+  // Of the usual steps since the onset.
   double AffectedShare(const Ailment& ailment) const {
-    if (ailment.cause == nullptr) return 1;
     int32_t since = 0, within = 0;
+    for (int32_t step = ailment.first_step; ailment.cause == nullptr && step < analysis_.steps.steps; ++step) {
+      if (!TransfersMatter(ailment, step)) continue;
+      ++since;
+      within += ailment.transfers.front()->IsIn(step) ? 1 : 0;
+    }
+    if (ailment.cause == nullptr) return since == 0 ? 0 : static_cast<double>(within) / since;
     for (int32_t step = ailment.first_step; step < analysis_.steps.steps; ++step) {
       if (analysis_.steps.usual[static_cast<size_t>(step)] == 0) continue;
       ++since;

@@ -2,8 +2,8 @@
 // alike, together, because either may hide behind the other.
 //
 // For each cause two gains are taken: healing it alone, and healing it when all other causes are healed already, against
-// the step that is then left. Of slow ranks the dearer counts; transfers cost the first, and the second says whether they
-// matter. With several equally slow ranks healing one alone gives nothing
+// the step that is then left. Of slow ranks the dearer counts; transfers cost the first.
+// With several equally slow ranks healing one alone gives nothing
 // back, and yet each of them has to go; what hides behind a dearer cause will be felt when that one is gone.
 // A rank and transfers of its that became slow at the same step are healed together: what both pass is the way between
 // the GPU and its host.
@@ -43,7 +43,6 @@ struct HealingGain {
   double seconds_per_step = 0;
   double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are healed
   double steps_affected = 0;  // share of the usual steps since the onset
-  double behind_share = 0;    // of the step that is left when all others are healed: what healing it gives back then
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: an estimate from the excess
   size_t event_causes = 0;    // of the event that it is part of; 0 = none

@@ -1,4 +1,4 @@
-#include "detector/links/link_verdict.h"
+#include "detector/links/slow_paths.h"
 
 #include <cmath>
 #include <cstddef>
