@@ -25,6 +25,8 @@ constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
+// Of an ailment, where they can be afforded: steps differ by a third in what it costs, and eight tell the mean to 12 %.
+constexpr size_t kAccurateSteps = 8;
 
 class Gains {
  public:
@@ -125,6 +127,7 @@ class Gains {
   bool Settled(size_t number) const {
     const Account& account = accounts_[number];
     const double affected = AffectedShare(ailments_[number]);
+    if (account.shares.size() < std::min(account.steps.size(), kAccurateSteps)) return false;
     return account.shares.Settled(affected > 0 ? min_cost_ / affected : 1, account.eligible);
   }
 
