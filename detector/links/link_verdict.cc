@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is left to a pair of equals
 constexpr double kSure = 0.95;
-constexpr double kAlways = 0.9;     // share of the steps since the onset in which a lasting fault shows
 constexpr size_t kMinAgreeing = 2;  // paths that are slow in the same steps
 constexpr size_t kHostsShown = 8;
 constexpr size_t kMostOfOneFault = 2;  // hosts: the ends of a link
@@ -230,7 +230,7 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
   return verdict;
 }
 
-// One vote after the other, each on the paths that are left.
+// What paths that are slow, for good or at times, have in common.
 class LinkSearch {
  public:
   LinkSearch(const Trace& trace, const TransferTable& table, const StepTable& steps,
@@ -242,29 +242,30 @@ class LinkSearch {
         writer_(trace, steps, table, slow_) {}
 
   std::vector<SlowLink> Run() {
-    for (const PathCause& cause : Vote(&SlowPath::slow)) {
-      std::vector<double> onsets;
-      for (const int32_t path : cause.paths) {
-        onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
-      }
-      const auto onset = static_cast<size_t>(Median(std::move(onsets)));
-      std::vector<char> in_step = SlowSteps(table_, slow_, cause.paths, onset);
-      if (ShareOf(in_step, onset) >= kAlways) in_step.clear();
-      Add(cause, onset, std::move(in_step));
-    }
-    for (const PathCause& cause : Vote(&SlowPath::at_times)) {
-      if (cause.paths.size() < kMinAgreeing) continue;
-      std::vector<char> in_step = SlowSteps(table_, slow_, cause.paths, 0);
-      const auto first = static_cast<size_t>(std::find(in_step.begin(), in_step.end(), 1) - in_step.begin());
-      const auto count = static_cast<size_t>(std::count(in_step.begin(), in_step.end(), 1));
-      if (count < kMinSlowSteps || ShareOf(in_step, first) < kMinSlowShare) continue;
-      Add(cause, first, std::move(in_step));
+    for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow; })) AddLasting(cause);
+    // What is slow half of the time looks lasting on some of its paths and passing on others: these vote again,
+    // together.
+    for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow || path.at_times; })) {
+      const bool lasting = std::any_of(cause.paths.begin(), cause.paths.end(),
+                                       [&](int32_t path) { return slow_[static_cast<size_t>(path)].slow; });
+      if (lasting || cause.paths.size() >= kMinAgreeing) AddAtTimes(cause);
     }
     return std::move(links_);
   }
 
  private:
-  std::vector<PathCause> Vote(bool SlowPath::*is_slow) const {
+  // Unless it comes and goes: then its paths are left to the next vote.
+  void AddLasting(const PathCause& cause) {
+    std::vector<double> onsets;
+    for (const int32_t path : cause.paths) {
+      onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
+    }
+    const auto onset = static_cast<size_t>(Median(std::move(onsets)));
+    if (ShareOf(SlowSteps(table_, slow_, cause.paths, onset), onset) >= kAlwaysSlow) Add(cause, onset, {});
+  }
+
+  // On the paths that are not explained yet.
+  std::vector<PathCause> Vote(absl::FunctionRef<bool(const SlowPath&)> is_slow) const {
     std::vector<VotePath> paths;
     std::vector<int32_t> path_of;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
@@ -273,13 +274,21 @@ class LinkSearch {
       paths.push_back({.ranks = table_.paths[path].ranks,
                        .point_to_point = table_.paths[path].point_to_point,
                        .exchange = table_.paths[path].exchange,
-                       .slow = slow_[path].*is_slow});
+                       .slow = is_slow(slow_[path])});
     }
     std::vector<PathCause> causes = VoteOnPaths(paths, host_of_);
     for (PathCause& cause : causes) {
       for (int32_t& path : cause.paths) path = path_of[static_cast<size_t>(path)];
     }
     return causes;
+  }
+
+  // Where most of its paths agree in enough of the steps.
+  void AddAtTimes(const PathCause& cause) {
+    std::vector<char> in_step = SlowSteps(table_, slow_, cause.paths, 0);
+    const auto first = static_cast<size_t>(std::find(in_step.begin(), in_step.end(), 1) - in_step.begin());
+    if (static_cast<size_t>(std::count(in_step.begin(), in_step.end(), 1)) < kMinSlowSteps) return;
+    if (ShareOf(in_step, first) >= kMinSlowShare) Add(cause, first, std::move(in_step));
   }
 
   static double ShareOf(absl::Span<const char> in_step, size_t first) {

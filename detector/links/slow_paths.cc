@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "detector/structure/job_change.h"
 #include "detector/structure/robust.h"
@@ -12,7 +13,8 @@ namespace {
 constexpr double kMinRatio = 1.25;
 constexpr double kMinDeviations = 6;
 constexpr double kNearlyAll = 0.8;
-constexpr size_t kFarMore = 3;  // than the middle path has slow steps
+constexpr double kMostlySlow = 0.75;  // of the steps since the onset: a path that is slow for good, but for chance
+constexpr size_t kFarMore = 3;        // than the middle path has slow steps
 
 // Where (nearly) all AllToAlls of a job got slower, more is sent: whom the routing favours is no matter of the network.
 void ForgetSharedExchanges(const TransferTable& table, bool SlowPath::*is_slow, std::vector<SlowPath>* slow) {
@@ -99,6 +101,14 @@ SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& kno
                 .against_past = against_past > kMinRatio * ratio};
   slow.slow = slow.ratio >= limit;
   slow.slow_above = std::exp(after - std::log(slow.ratio) / 2);
+  std::vector<double> above;
+  std::copy_if(at, logs.end(), std::back_inserter(above),
+               [&](double log) { return log >= after - std::log(slow.ratio) / 2; });
+  if (slow.slow && static_cast<double>(above.size()) < kMostlySlow * static_cast<double>(logs.end() - at)) {
+    slow.slow = false;
+    slow.at_times = true;
+    slow.ratio *= std::exp(Median(std::move(above)) - after);
+  }
   if (from > 0) slow.excess_before_seconds = std::min(0.0, ExcessBefore(table, path, known.step_of[from]));
   return slow;
 }
@@ -134,7 +144,9 @@ void JudgeMoments(const std::vector<SlowMoments>& moments, std::vector<SlowPath>
     const SlowMoments& here = moments[path];
     const auto count = static_cast<double>(here.steps.size());
     const bool often = count >= kMinSlowShare * static_cast<double>(here.since_first);
-    if ((*slow)[path].slow || here.steps.size() < kMinSlowSteps || !often || count <= kFarMore * common) continue;
+    if ((*slow)[path].slow || (*slow)[path].at_times || here.steps.size() < kMinSlowSteps || !often ||
+        count <= kFarMore * common)
+      continue;
     (*slow)[path] = {.at_times = true,
                      .first_step = here.steps.front(),
                      .ratio = std::exp(here.level - here.usual),
@@ -152,7 +164,7 @@ std::vector<SlowPath> FindSlowPaths(const TransferTable& table) {
     const PathLogs known = LogsOf(table, path);
     if (known.logs.size() < kMinSlowSteps) continue;
     slow[path] = JudgeLevel(table, path, known, limit);
-    if (!slow[path].slow) moments[path] = MomentsOf(known, limit);
+    if (!slow[path].slow && !slow[path].at_times) moments[path] = MomentsOf(known, limit);
   }
   ForgetSharedExchanges(table, &SlowPath::slow, &slow);
   JudgeMoments(moments, &slow);

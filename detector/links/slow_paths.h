@@ -22,8 +22,10 @@ namespace lockstep {
 inline constexpr size_t kMinSlowSteps = 3;    // on either side of an onset, and in all
 inline constexpr double kMinSlowShare = 0.1;  // of the steps since the first, of what is slow at times
 
+inline constexpr double kAlwaysSlow = 0.9;  // and of what is slow for good, all paths together
+
 struct SlowPath {
-  bool slow = false;      // from first_step on
+  bool slow = false;      // from first_step on, for good
   bool at_times = false;  // in some of the steps from first_step on; then not `slow`
   size_t first_step = 0;
   double ratio = 1;           // median from the first step on; of what is slow at times, of the slow steps
