@@ -50,10 +50,19 @@ std::vector<double> WithoutSpikes(absl::Span<const double> logs) {
   return smooth;
 }
 
+// Whether the steps before are as slow too often for the ones after to be more than a cluster of such.
+bool WasSlowBefore(absl::Span<const double> logs, const LevelShift& shift) {
+  const auto at = logs.begin() + static_cast<std::ptrdiff_t>(shift.at);
+  const double half_way = (shift.before + shift.after) / 2;
+  const auto slow = std::count_if(logs.begin(), at, [half_way](double log) { return log >= half_way; });
+  return slow > 1 && static_cast<double>(slow) >= kMinSlowShare * static_cast<double>(shift.at);
+}
+
 // Where the ratio jumps up for good; 0 = it does not.
 size_t OnsetOf(absl::Span<const double> logs, double noise) {
   const LevelShift shift = FindLevelShift(WithoutSpikes(logs), kMinSlowSteps);
-  if (shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations) return shift.at;
+  const bool jumps = shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations;
+  if (jumps && !WasSlowBefore(logs, shift)) return shift.at;
   for (size_t at = 1; at < kMinSlowSteps && at + kMinSlowSteps <= logs.size(); ++at) {
     if (IsEarlyOnset(logs, at, noise)) return at;
   }

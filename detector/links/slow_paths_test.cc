@@ -100,5 +100,43 @@ TEST(FindSlowPathsTest, AbstainsOnTooFewSteps) {
   for (const SlowPath& path : FindSlowPaths(table)) EXPECT_FALSE(path.slow);
 }
 
+TEST(FindSlowPathsTest, AWildStepDoesNotHideAnOnset) {
+  const std::vector<SlowPath> slow = FindSlowPaths(Table(6, [](size_t path, size_t step) {
+    return step == 3 && path == 2 ? 40 : path == 2 && step >= 8 ? 1.6 : 1.0;
+  }));
+  EXPECT_TRUE(slow[2].slow);
+  EXPECT_EQ(slow[2].first_step, 8u);
+}
+
+TEST(FindSlowPathsTest, APathMayBeSlowAtTimes) {
+  const auto level = [](size_t path, size_t step) { return path == 2 && step >= 5 && step % 3 == 0 ? 3.0 : 1.0; };
+  const TransferTable table = Table(6, level);
+  const std::vector<SlowPath> slow = FindSlowPaths(table);
+  for (size_t path = 0; path < slow.size(); ++path) {
+    EXPECT_FALSE(slow[path].slow) << path;
+    EXPECT_EQ(slow[path].at_times, path == 2) << path;
+  }
+  EXPECT_EQ(slow[2].first_step, 6u);
+  EXPECT_NEAR(slow[2].ratio, 3, 0.2);
+  const std::vector<char> in_step = SlowSteps(table, slow, {2}, 0);
+  for (size_t step = 0; step < kSteps; ++step) EXPECT_EQ(in_step[step], step >= 5 && step % 3 == 0) << step;
+}
+
+TEST(FindSlowPathsTest, AFaultThatHasGoneIsThereInItsStepsOnly) {
+  const auto level = [](size_t path, size_t step) { return path == 2 && step >= 4 && step < 9 ? 2.0 : 1.0; };
+  const TransferTable table = Table(6, level);
+  const std::vector<SlowPath> slow = FindSlowPaths(table);
+  EXPECT_FALSE(slow[2].slow);
+  ASSERT_TRUE(slow[2].at_times);
+  const std::vector<char> in_step = SlowSteps(table, slow, {2}, 0);
+  for (size_t step = 0; step < kSteps; ++step) EXPECT_EQ(in_step[step], step >= 4 && step < 9) << step;
+}
+
+TEST(FindSlowPathsTest, WhatAllPathsShowAtTimesIsNobodys) {
+  Random random(5);
+  const auto level = [&](size_t, size_t) { return random.Below(5) == 0 ? 2.0 : 1.0; };
+  for (const SlowPath& path : FindSlowPaths(Table(40, level))) EXPECT_FALSE(path.slow || path.at_times);
+}
+
 }  // namespace
 }  // namespace lockstep
