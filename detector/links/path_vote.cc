@@ -136,7 +136,7 @@ class Vote {
     for (const int32_t host : hosts) ++size[root(host)];
     const auto larger = [](const auto& a, const auto& b) { return a.second < b.second; };
     const auto largest = std::max_element(size.begin(), size.end(), larger);
-    if (largest->second < 2 || size.size() < 2) return;
+    if (2 * largest->second < hosts.size() || size.size() < 2) return;
     const bool of_one_size = std::any_of(size.begin(), size.end(), [&](const auto& entry) {
       return entry.first != largest->first && entry.second == largest->second;
     });

@@ -255,6 +255,9 @@ class Gains {
       return gain;
     }
     const auto steps = static_cast<double>(account.shares.size());
+    if (account.others_healed > 0) {
+      gain.behind_share = gain.steps_affected * std::max(0.0, account.last / account.others_healed);
+    }
     // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
     // behind; transfers cost what healing them gives back now.
     const bool hides =
