@@ -362,8 +362,8 @@ class Vote {
 
   // Of one kind, on more hosts than fail side by side: what they have in common, a switch, is at fault.
   void JoinManyOfOneKind() {
-    for (const PathCauseKind kind :
-         {PathCauseKind::kSend, PathCauseKind::kReceive, PathCauseKind::kNic, PathCauseKind::kHost}) {
+    for (const PathCauseKind kind : {PathCauseKind::kSend, PathCauseKind::kReceive, PathCauseKind::kNic,
+                                     PathCauseKind::kHost, PathCauseKind::kGroup, PathCauseKind::kHosts}) {
       const auto is_one = [kind](const PathCause& cause) { return cause.kind == kind; };
       if (static_cast<size_t>(std::count_if(causes_.begin(), causes_.end(), is_one)) <= kFewCauses) continue;
       const auto first = std::find_if(causes_.begin(), causes_.end(), is_one);
@@ -374,6 +374,7 @@ class Vote {
       }
       first->ranks.clear();
       std::sort(first->hosts.begin(), first->hosts.end());
+      first->hosts.erase(std::unique(first->hosts.begin(), first->hosts.end()), first->hosts.end());
       first->kind = PathCauseKind::kFabric;
       std::erase_if(causes_, is_one);
     }

@@ -7,8 +7,8 @@
 // repeated, so that two causes are two results. Suspects with the same slow paths and equally good predictions cannot
 // be told apart: then all are returned as one result; of links the hosts that they connect. Where no fine path connects
 // some hosts with most others, and no simpler cause explains as much, the cause lies between the parts (a
-// leaf switch): the smaller part is returned, both where they are of one size. Three causes or more of one kind on as
-// many hosts are one part of the network, too. The rows, columns and points of C4's delay matrix are the special case
+// leaf switch): the smaller part is returned, both where they are of one size. Three causes or more of one kind are one
+// part of the network, too. The rows, columns and points of C4's delay matrix are the special case
 // of a job that sends from each to each.
 //
 // Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.

@@ -254,6 +254,16 @@ TEST(PathVote, ManyHostsThatSendSlowlyAreOnePartOfTheNetwork) {
   EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{8, 9, 10}));
 }
 
+// All rings of a job, and nothing else: each by itself would list its members.
+TEST(PathVote, ManyGroupsThatNobodyCanTakeApartAreOneCause) {
+  Net net = MakeNet({.gpus = 2, .replicas = 4, .stages = 4});
+  net.Slow([](const VotePath& p) { return !p.point_to_point; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].hosts.size(), 16u);
+  EXPECT_EQ(causes[0].paths.size(), 8u);
+}
+
 TEST(PathVote, WhatPassesSlowNvlinkOnItsWayIsNotTheNetworks) {
   // Groups with two members on each host, and the tensor groups of one host.
   std::vector<VotePath> paths;
