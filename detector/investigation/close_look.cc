@@ -66,11 +66,12 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) sentinel_.Clear();
   const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
   schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
-  judged_ = judgement.why_not_judged.empty() && believed;
   why_not_judged_ = std::move(judgement.why_not_judged);
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
+  blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
-  if (!judged_) return;
+  if (blind_looks_ > 0) return;
+  judged_once_ = true;
   work_ = std::move(judgement.work);
   std::vector<Verdict> causes = CausesOfLook(judgement.report);
   for (Verdict& cause : causes) {
@@ -92,7 +93,7 @@ WatchNeed CloseLook::NeedOfWatch() const {
   const bool leaves_network = std::none_of(found.begin(), found.end(), [](const Verdict& verdict) {
     return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kSoftware;
   });
-  need.wanted = leaves_network && judged_ && (sentinel_.slower() || irregular());
+  need.wanted = leaves_network && judged() && (sentinel_.slower() || irregular());
   if (!need.wanted) return need;
   const std::string why = sentinel_.slower() ? absl::StrCat("Steps take ", Duration(sentinel_.level_seconds()),
                                                             ", usually ", Duration(sentinel_.usual_seconds()))
@@ -154,7 +155,8 @@ void CloseLook::Clear() {
   told_.clear();
   work_.clear();
   why_not_judged_.clear();
-  judged_ = stood_still_ = false;
+  judged_once_ = stood_still_ = false;
+  blind_looks_ = 0;
   moving_since_ns_ = 0;
 }
 

@@ -34,6 +34,8 @@ struct Wishes {
 
 class CloseLook {
  public:
+  static constexpr int kMostBlindLooks = 2;
+
   explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
 
   // One communicator of a rank of a report.
@@ -55,8 +57,9 @@ class CloseLook {
   bool irregular() const;  // step times vary much
   // That a step takes in 97 of 100 cases; before steps are known, how far apart all calls recur. 0 = unknown.
   double LongestUsualSeconds() const;
-  // Whether the newest look that ended could judge; if not, why, one sentence ("" = no look has ended yet).
-  bool judged() const { return judged_; }
+  // Whether looks can judge: the newest one could, or the one before it, since a pause may fall into a window. If not,
+  // why, one sentence ("" = no look has ended yet).
+  bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
   const std::string& why_not_judged() const { return why_not_judged_; }
   const std::vector<RankWork>& work() const { return work_; }  // of the newest look that could judge, by rank
 
@@ -83,7 +86,8 @@ class CloseLook {
   std::vector<Verdict> told_;
   std::vector<RankWork> work_;
   std::string why_not_judged_;
-  bool judged_ = false;
+  bool judged_once_ = false;
+  int blind_looks_ = 0;  // in a row, the newest ones
   bool stood_still_ = false;
   int64_t moving_since_ns_ = 0;  // receive time of the first report with a finished operation; 0 = none yet
 };
