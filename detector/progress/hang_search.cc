@@ -182,7 +182,8 @@ class Search {
       return RecordsEnd::kMoving;
     const double unexplained = static_cast<double>(found_.free_ranks) / static_cast<double>(ranks_);
     const double most = frontier_.lost_share() > 0 ? kMaxUnexplainedWithLosses : kMaxUnexplained;
-    if (unexplained > most || !CausesAreFew()) return RecordsEnd::kMoving;
+    if (unexplained > most) return RecordsEnd::kMoving;
+    if (!CausesAreFew()) return RecordsEnd::kOpen;
     return KeepUnprecedented() ? RecordsEnd::kHung : RecordsEnd::kOpen;
   }
 

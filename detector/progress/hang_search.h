@@ -1,19 +1,14 @@
-// Why the job of a trace does not go on: who others wait for and who waits for nobody.
+// Why a job does not go on: who others wait for and who waits for nobody, in records and in running jobs alike.
 //
-// Nodes are ranks and the operations at which they stand; a rank leads to the first operation that it has not finished
-// in each communicator, an operation to the members that have not entered it, or stand before an earlier one. What no
-// edge leaves (a sink of the graph's strong components) is the cause, everything that leads to it a victim:
-//   - a rank that has not entered, or whose GPU never began what its host enqueued;
-//   - a rank that alone does not finish what others have finished (nobody leaves a synchronous operation before all
-//     have entered);
-//   - an operation that all members stand in: the transfer is stuck, or the calls differ;
-//   - a cycle: ranks that entered different operations and wait for each other.
-// Clock-free but for ages on one host. Records that merely stop are told from a hang by three facts: in a hang
-// (almost) every rank waits or is waited for, the causes are few, and something lasts longer than ever before: where
-// the recorder says when it last looked (TraceRank::last_seen_ns), the wait, by far, and nothing else counts; elsewhere
-// a wait, a transfer or an absence (Precedents). Our own composition of rules A and B of the flight-recorder analyses,
-// Mycroft's dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX. Cost O(operations + members
-// of stuck operations). Pure.
+// Nodes are ranks and the operations at which they stand (wait_graph.h); what no edge leaves is a cause
+// (hang_causes.h), everything that leads to it a victim. Records that merely stop are told from a hang by three facts:
+// in a hang (almost) every rank waits or is waited for, the causes are few, and something lasts longer than ever
+// before. Where the recorder says when it last looked (TraceRank::last_seen_ns), and in a watched job, the wait, by
+// far, and nothing else counts; elsewhere a wait, a transfer or an absence (Precedents). If almost all wait and the
+// rest does not tell, it is an open question. Our own composition of rules A and B of the flight-recorder analyses,
+// Mycroft's dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX. Limits: kMaxHangs causes,
+// the rest is counted. Cost O(operations
+// + members of stuck operations + causes x edges). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_PROGRESS_HANG_SEARCH_H_
 #define LOCKSTEP_DETECTOR_PROGRESS_HANG_SEARCH_H_

@@ -99,10 +99,13 @@ std::string OpenQuestion(const Trace& trace, const HangSearch& search) {
   const Hang& first = search.hangs.front();
   const std::string what =
       first.ranks.empty() ? TraceCommunicatorName(trace, first.communicator) : TraceRankList(trace, first.ranks);
+  const std::string others =
+      search.hangs.size() > 1 ? absl::StrFormat(" (and some for %d other causes)", search.hangs.size() - 1) : "";
   return absl::StrFormat(
-      "The records end while %d of %d ranks wait for %s, and nothing lasts much longer than the longest of its kind "
+      "The records end while %d of %d ranks wait for %s%s, and nothing proves that it has lasted longer than such "
+      "waits "
       "before. Whether the job went on they do not tell: they would have to say when they were taken.",
-      first.victims, trace.ranks.size(), what);
+      first.victims, trace.ranks.size(), what, others);
 }
 
 }  // namespace
