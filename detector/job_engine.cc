@@ -61,7 +61,7 @@ class JobEngine::State {
       : options_(options),
         roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
         analysis_(AnalysisOptions(options)),
-        counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}),
+        counters_(options.max_series),
         close_look_(options.min_step_cost) {}
 
   void Observe(const HostReport& report);
@@ -75,9 +75,14 @@ class JobEngine::State {
   void BeginIncarnation();
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
   Conclusion ConcludeByRas(int64_t watermark_ns);
+  Conclusion ConcludeByHosts(int64_t watermark_ns);
   std::vector<Verdict> FindSlowRanks(int64_t watermark_ns, bool hung);
   bool IsExplained() const;
   void Investigate(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion);
+  // What kernel logs and error counters say.
+  std::vector<HardwareFinding> Findings(int64_t watermark_ns) const {
+    return JoinFindings(events_.Findings(watermark_ns), counters_.Findings(watermark_ns));
+  }
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
@@ -159,10 +164,8 @@ void JobEngine::State::Observe(const HostReport& report) {
   records_lost_ += report.dropped_records;
   for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
   if (report.ras.has_value()) ras_.Observe(report.host, *report.ras, report.received_ns, report.host_ns);
-  for (const MetricSample& sample : report.samples) {
-    counters_.Observe(host_slot, sample, report.received_ns);
-    events_.Observe(report.host, sample, report.received_ns);
-  }
+  // Machines that no job claims do not work together: there is nothing to compare.
+  counters_.Observe(host_slot, report, /*compared=*/!roster_.ranks().empty());
   for (const KernelEvent& event : report.kernel_events) {
     log_.Add(report.host, event, report.received_ns);
     events_.Observe(report.host, event, report.received_ns);
@@ -209,13 +212,30 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   return by_ras_.verdicts;
 }
 
+// Machines of which no rank is known: idle ones, and those of jobs that nobody records. What they say of themselves
+// holds; what they do has nobody to be compared with, and an agent that falls silent may have been stopped.
+JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
+  Conclusion conclusion;
+  conclusion.can_conclude = newest_report_ns_ != 0 && watermark_ns - newest_report_ns_ <= kFreshNs;
+  state_ = JobState::kUnknown;
+  note_ = "No rank has reported: hosts are judged by their error counters and kernel logs alone.";
+  if (!conclusion.can_conclude) {
+    note_ = newest_report_ns_ == 0 ? "No host has reported yet." : "No host of the job reports any more.";
+    return conclusion;
+  }
+  AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
+  Stamp(watermark_ns, &conclusion.verdicts);
+  return conclusion;
+}
+
 // A job of which nothing is known but what NCCL says.
 JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
   Conclusion conclusion;
   conclusion.can_conclude = true;
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
   conclusion.verdicts = by_ras_.verdicts;
-  state_ = conclusion.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
+  AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
+  state_ = by_ras_.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
   note_ = Sentences({"No recorder tells of this job, NCCL's RAS service does.", by_ras_.why_none});
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
@@ -354,11 +374,13 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
     conclusion.can_conclude = true;
     return conclusion;
   }
-  conclusion.can_conclude = !roster_.ranks().empty() && watermark_ns - newest_report_ns_ <= kFreshNs;
+  if (roster_.ranks().empty()) {
+    return ras_.Speaks(watermark_ns) ? ConcludeByRas(watermark_ns) : ConcludeByHosts(watermark_ns);
+  }
+  conclusion.can_conclude = watermark_ns - newest_report_ns_ <= kFreshNs;
   if (!conclusion.can_conclude) {
     state_ = JobState::kUnknown;
-    if (roster_.ranks().empty() && ras_.Speaks(watermark_ns)) return ConcludeByRas(watermark_ns);
-    note_ = roster_.ranks().empty() ? "No rank has reported yet." : "No host of the job reports any more.";
+    note_ = "No host of the job reports any more.";
     return conclusion;
   }
   sizes_.Infer(roster_, watermark_ns);
@@ -366,11 +388,16 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   const bool hung = !conclusion.verdicts.empty();
   if (hung) last_hang_ns_ = watermark_ns;
   for (Verdict& verdict : FindSlowRanks(watermark_ns, hung)) conclusion.verdicts.push_back(std::move(verdict));
-  const std::vector<HardwareFinding> findings = events_.Findings(watermark_ns);
+  const std::vector<HardwareFinding> findings = Findings(watermark_ns);
   for (Verdict& verdict : conclusion.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   Judge(watermark_ns, conclusion.verdicts);
-  outliers_.Find(counters_, roster_, places_, watermark_ns);
+  outliers_.Find({.counters = counters_,
+                  .roster = roster_,
+                  .places = places_,
+                  .may_accuse = analysis_.records() == 0,
+                  .min_hosts = options_.min_peer_hosts,
+                  .watermark_ns = watermark_ns});
   Investigate(watermark_ns, outliers_.NetworkSigns(findings), &conclusion);
   outliers_.AddTo(&conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
@@ -391,8 +418,8 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_observed = records_before_ + analysis_.records();
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
-  summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.refused() +
-                              counters_.not_usable() + log_.dropped() + events_.refused() + ras_.refused() +
+  summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.discarded() +
+                              log_.dropped() + events_.refused() + ras_.refused() +
                               sizes_.refused() + close_look_.discarded() + places_refused_;
   return summary;
 }

@@ -84,6 +84,9 @@ class PeerGroup {
   // One value per unit. `time_ms` must increase. `regime`: what the job as a whole does (job_activity.h).
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
 
+  // Nats that an alarm needs, from now on.
+  void Need(double evidence) { options_.evidence = evidence; }
+
   // Since when the job is slower, before the Step that it is about; 0 = it is not.
   void DateHarm(int64_t slower_since_ms) { harm_.Date(slower_since_ms); }
 
