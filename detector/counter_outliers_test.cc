@@ -131,8 +131,8 @@ TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobSuffers) {
                  .odd_rack = -1,
                  .has_places = false,
                  .may_accuse = may_accuse,
-                 .slow_second = slow_second,
-                 .learning_seconds = kOdd});
+                 .learning_seconds = kOdd,
+                 .slow_second = slow_second});
       std::vector<Verdict> verdicts = play.After(kOdd + 60);
       ASSERT_EQ(verdicts.size(), 1u);
       ASSERT_EQ(verdicts[0].culprits.size(), 1u);

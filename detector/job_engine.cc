@@ -1,7 +1,6 @@
 #include "detector/job_engine.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -212,17 +211,15 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   return by_ras_.verdicts;
 }
 
-// Machines of which no rank is known: idle ones, and those of jobs that nobody records. What they say of themselves
-// holds; what they do has nobody to be compared with, and an agent that falls silent may have been stopped.
+// No rank is known: idle hosts, and jobs that nobody records. What a host says of itself holds. What it does has nobody
+// to be compared with, and an agent that falls silent may have been stopped.
 JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
   Conclusion conclusion;
   conclusion.can_conclude = newest_report_ns_ != 0 && watermark_ns - newest_report_ns_ <= kFreshNs;
   state_ = JobState::kUnknown;
-  note_ = "No rank has reported: hosts are judged by their error counters and kernel logs alone.";
-  if (!conclusion.can_conclude) {
-    note_ = newest_report_ns_ == 0 ? "No host has reported yet." : "No host of the job reports any more.";
-    return conclusion;
-  }
+  note_ = conclusion.can_conclude ? "No rank has reported: hosts are judged by error counters and kernel logs alone."
+                                  : "No rank and no host reports.";
+  if (!conclusion.can_conclude) return conclusion;
   AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
@@ -284,24 +281,10 @@ void JobEngine::State::Investigate(int64_t watermark_ns, const std::vector<Membe
   }
 }
 
-// What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence.
 void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                                       std::vector<Verdict>* verdicts) const {
-  for (Verdict& finding : FindingVerdicts(findings, watermark_ns)) {
-    const auto same_host = [&finding](const Verdict& verdict) {
-      return !finding.culprits.empty() && !verdict.culprits.empty() &&
-             std::all_of(verdict.culprits.begin(), verdict.culprits.end(),
-                         [&finding](const Culprit& culprit) { return culprit.host == finding.culprits.front().host; });
-    };
-    const auto known = std::find_if(verdicts->begin(), verdicts->end(), same_host);
-    if (known == verdicts->end()) {
-      verdicts->push_back(std::move(finding));
-    } else if (first_seen_ns_.contains(CauseKey(finding)) && !first_seen_ns_.contains(CauseKey(*known))) {
-      finding.cost = known->cost;
-      std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
-      *known = std::move(finding);
-    }
-  }
+  const auto stands = [this](const Verdict& verdict) { return first_seen_ns_.contains(CauseKey(verdict)); };
+  MergeFindings(FindingVerdicts(findings, watermark_ns), stands, verdicts);
 }
 
 // Since when each cause holds, without interruption: the onset that its finder saw when it was first found.
