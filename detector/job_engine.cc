@@ -219,8 +219,7 @@ JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
   state_ = JobState::kUnknown;
   note_ = conclusion.can_conclude ? "No rank has reported: hosts are judged by error counters and kernel logs alone."
                                   : "No rank and no host reports.";
-  if (!conclusion.can_conclude) return conclusion;
-  AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
+  if (conclusion.can_conclude) AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
 }

@@ -31,7 +31,8 @@ using enum Metric;
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr double kMillisPerSecond = 1000;
 constexpr size_t kMostSentences = 3;
-constexpr int64_t kLongEnoughMs = 120'000;  // of history, to call a job healthy
+// Of history, to call a job healthy: JobActivity::kPaceSeconds, before which nothing is called slower.
+constexpr int64_t kLongEnoughMs = 120'000;
 
 void PlaceCulprit(const HistoryCase& found, const std::string& host, double confidence, Verdict* verdict) {
   Culprit culprit{.host = host, .confidence = confidence};

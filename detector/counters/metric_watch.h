@@ -34,6 +34,7 @@ struct CounterSign {
 
 class MetricWatch {
  public:
+  // A usual level is then known to an eighth of its noise; gaps between duties are wider.
   static constexpr int kLearningTicks = 60;
 
   MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options, double tick_seconds = 1);

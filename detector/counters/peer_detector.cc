@@ -13,20 +13,26 @@
 namespace lockstep {
 namespace {
 
-constexpr int32_t kFewHosts = 3;
+constexpr int32_t kFewHosts = 3;  // of which a median has one neighbour on each side
 constexpr int32_t kAllWork = CommonShift::kAllWork;
 constexpr std::pair<int32_t, bool> kAnyWay = {-2, false};
-constexpr int32_t kSomeHosts = 8;        // from here on two may fail at once
-constexpr double kOwnShift = 5;          // deviations of its own past
-constexpr double kOwnShiftRatio = 3;     // over the next
-constexpr size_t kMostSigns = 8;         // kept of a case
-constexpr int64_t kGapMs = 8000;         // a silence worth counting
-constexpr double kChanceGaps = 0.05;     // expected in that time; with more, other signs are waited for
-constexpr int64_t kCautionMs = 5000;     // so long
-constexpr int64_t kResettleMs = 60'000;  // after so long, what moved many at once is how things are
+// From here on two may fail at once: 15 % (PeerOptions::most_at_once) of 8 are one, rounded up two.
+constexpr int32_t kSomeHosts = 8;
+// Deviations of its own past, and over the next: 1e-6 of a normal, and no doubt about who moved. Empirical.
+constexpr double kOwnShift = 5;
+constexpr double kOwnShiftRatio = 3;
+constexpr size_t kMostSigns = 8;  // kept of a case
+// A silence worth counting: JobActivity::kStuckMs, after which a hang may have come with it.
+constexpr int64_t kGapMs = 8000;
+// Gaps expected by chance in that time: the usual 5 %. With more, other signs are waited for, for kCautionMs.
+constexpr double kChanceGaps = 0.05;
+constexpr int64_t kCautionMs = 5000;
+// After so long, what moved many at once is how things are. Empirical.
+constexpr int64_t kResettleMs = 60'000;
 // Deviations from the peers of the recent mean of a soft sign that accuses: two standard errors of that mean.
 constexpr double kStillAway = 2.0 / 3;
-constexpr double kFreshHosts = 0.7;  // of all must report while one is called silent
+// Of all must report while one is called silent: with fewer, the way to the collector is what failed.
+constexpr double kFreshHosts = 0.7;
 
 }  // namespace
 

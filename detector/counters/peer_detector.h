@@ -48,12 +48,15 @@ namespace lockstep {
 struct PeerOptions {
   double false_alarms_per_machine_day = 1e-4;  // one per day of a fleet of 10,000 machines
   double series_per_machine = 128;             // for the budget, until SetSeriesPerMachine says it
-  int64_t min_persistence_ms = 12'000;         // of one metric of a device alone
-  int64_t min_soft_ms = 15'000;                // of load of the host
-  int64_t min_pooled_ms = 10'000;              // of several together
+  // How long a sign lasts at least: of one metric of a device alone, of load of the host, of several together.
+  // Empirical: bursts on healthy machines last 12 s (sim/counters/counter_spec.h).
+  int64_t min_persistence_ms = 12'000;
+  int64_t min_soft_ms = 15'000;
+  int64_t min_pooled_ms = 10'000;
+  // More than twice the gaps of healthy machines (20 s in sim/counters/counter_spec.h); at a hang more than a restart.
   int64_t silent_ms = 45'000;
   int64_t silent_when_stuck_ms = 12'000;
-  double most_at_once = 0.15;         // of the machines; more have a common cause
+  double most_at_once = 0.15;         // of the machines; more have a common cause. Empirical
   std::vector<int32_t> duty_of_host;  // roles, by host index; empty or -1 = not known
   int32_t max_units = 1'000'000;
   int32_t max_metrics = 256;
@@ -90,6 +93,7 @@ struct MachineCase {
 
 class PeerDetector {
  public:
+  // What an alarm of two or three metrics needs more, since there are more ways to pick them. Empirical.
   static constexpr double kPerMetric = 0.1;
   static constexpr size_t kPooledMetrics = 3;
 

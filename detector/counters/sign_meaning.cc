@@ -16,13 +16,18 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSoftWeight = 0.25;       // of load that may be no harm
-constexpr double kMostOfOne = 4;           // what one metric can add, in alarms
-constexpr double kChanceLoads = 0.05;      // expected so near to the harm; with more, a load explains nothing
-constexpr int64_t kLongBeforeMs = 60'000;  // the harm of a sign shows late in a job of long steps
-constexpr double kMostShifted = 0.25;      // of the work of a machine: by more no balancing moves it
-constexpr double kSlowdownsPerHang = 4;    // jobs become slower more often than they hang, for whatever reason
-constexpr double kApartTicks = 1.5;        // one machine may see the same moment so much earlier than another
+// Of load that may be no harm: four alarms of load, as many as one metric can add, are an observation. Empirical.
+constexpr double kSoftWeight = 0.25;
+constexpr double kMostOfOne = 4;
+// Expected so near to the harm, the usual 5 %; with more, a load explains nothing.
+constexpr double kChanceLoads = 0.05;
+// The harm of a sign shows late in a job of long steps: three of 20 s.
+constexpr int64_t kLongBeforeMs = 60'000;
+// Of the work of a machine: by more no balancing of batches or experts moves it. Empirical.
+constexpr double kMostShifted = 0.25;
+// Jobs become slower more often than they hang, for whatever reason. Assumed; no source counts it.
+constexpr double kSlowdownsPerHang = 4;
+constexpr double kApartTicks = 1.5;  // one machine may see the same moment so much earlier than another
 
 }  // namespace
 

@@ -17,11 +17,13 @@
 
 namespace lockstep {
 
-inline constexpr int64_t kTogetherMs = 45'000;   // between a sign and what it has to do with
-inline constexpr int64_t kCoincidenceMs = 9000;  // around the moment at which the job got stuck
+// Between a sign and what it has to do with: three readings of a metric that is read every 15 s.
+inline constexpr int64_t kTogetherMs = 45'000;
+// Around the moment at which the job got stuck: operations under way, and steps of up to 8 s, are over by then.
+inline constexpr int64_t kCoincidenceMs = 9000;
 // Share of the evidence from which a machine counts as gone somewhere: at half, chance is as far as a fault.
 inline constexpr double kDeviating = 0.5;
-// From which a metric adds to the pool; the same as PeerGroup::kWorthMention.
+// From which a metric adds to the pool: it is listed from there on, as PeerGroup::kWorthMention.
 inline constexpr double kCounted = 0.3;
 // A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
 // machines, some 40 times in 10,000 machine-days, so that one hang in 40 may accuse wrongly for a budget of 1e-4.
