@@ -35,7 +35,7 @@ struct JobEngineOptions {
   int64_t host_silent_ns = 15'000'000'000;  // no report of a host for this long = machine unreachable
 
   // Counters.
-  int min_peer_hosts = 2;  // below this many hosts, distance to peers abstains
+  int min_peer_hosts = 4;  // below this many hosts, distance to peers abstains: the tables of quality begin there
 
   // Limits.
   int max_ranks = 100'000;
