@@ -401,8 +401,8 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
   summary.records_discarded = discarded_before_ + analysis_.discarded() + roster_.refused() + counters_.discarded() +
-                              log_.dropped() + events_.refused() + ras_.refused() +
-                              sizes_.refused() + close_look_.discarded() + places_refused_;
+                              log_.dropped() + events_.refused() + ras_.refused() + sizes_.refused() +
+                              close_look_.discarded() + places_refused_;
   return summary;
 }
 

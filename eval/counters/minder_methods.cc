@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "eval/minder/metric_grid.h"
 #include "eval/minder/default_minder.h"
 #include "eval/minder/distance_sum.h"
+#include "eval/minder/metric_grid.h"
 #include "eval/minder/minder.h"
 #include "eval/minder/minder_model.h"
 

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "detector/counters/machine_alarm.h"
-#include "eval/minder/metric_grid.h"
 #include "eval/minder/distance_sum.h"
+#include "eval/minder/metric_grid.h"
 #include "eval/minder/minder_model.h"
 #include "eval/minder/normal_score.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/random.h"
 #include "detector/counters/machine_alarm.h"
-#include "eval/minder/metric_grid.h"
 #include "eval/minder/machine_history.h"
+#include "eval/minder/metric_grid.h"
 #include "eval/minder/minder_model.h"
 #include "eval/minder/minder_training.h"
 #include "gtest/gtest.h"

@@ -15,8 +15,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "eval/minder/metric_grid.h"
 #include "eval/minder/lstm_vae_training.h"
+#include "eval/minder/metric_grid.h"
 #include "eval/minder/minder_model.h"
 
 namespace lockstep {
