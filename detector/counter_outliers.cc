@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_format.h"
-#include "detector/counters/counter_class.h"
-#include "detector/counters/named_sign.h"
+#include "detector/counters/counter_diagnosis.h"
+#include "detector/counters/counter_driver.h"
 #include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/verdict_merge.h"
@@ -15,95 +14,105 @@ namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
-HistoryCase CaseOf(const MachineCase& found, const PeerDetector& detector, int64_t now_ms) {
-  HistoryCase known{.host = found.host,
-                    .kind = found.kind,
-                    .score = found.score,
-                    .onset_ms = found.onset_ms,
-                    .alarm_ms = found.since_ms,
-                    .last_ms = now_ms};
-  for (const CounterSign& sign : found.signs) known.signs.push_back(NameSign(sign, detector.watch(sign.watch)));
-  return known;
+std::vector<std::string> HostNames(const Roster& roster) {
+  std::vector<std::string> hosts;
+  for (const Host& host : roster.hosts()) hosts.push_back(host.name);
+  return hosts;
 }
 
-std::vector<HistoryShift> ShiftsOf(const PeerDetector& detector, int64_t now_ms) {
-  std::vector<HistoryShift> shifts;
-  for (const CommonShift& shift : detector.common_shifts()) {
-    shifts.push_back({.hosts = shift.hosts,
-                      .strongest = NameSign(shift.strongest, detector.watch(shift.strongest.watch)),
-                      .strongest_host = shift.strongest.host,
-                      .onset_ms = shift.onset_ms,
-                      .last_ms = now_ms});
+std::vector<HistoryShift> Standing(const std::vector<HistoryShift>& shifts, int64_t now_ms) {
+  std::vector<HistoryShift> standing;
+  for (const HistoryShift& shift : shifts) {
+    if (shift.last_ms >= now_ms) standing.push_back(shift);
   }
-  return shifts;
+  return standing;
 }
 
 }  // namespace
 
-Verdict CounterOutliers::ObservationOf(const HistoryCase& found, const std::string& host) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kUnknown;
-  verdict.verdict_class = VerdictClass::kCounterOutlier;
-  verdict.advice = Advice::kObserve;
-  verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
-  // One cause per host: which of its metrics is the strongest changes from one look to the next.
-  verdict.culprits = {{.host = host, .confidence = 0.5}};
-  if (found.signs.empty()) return verdict;
-  const NamedSign& sign = found.signs.front();
-  verdict.evidence = {
-      {EvidenceKind::kCounter,
-       absl::StrFormat("%s%s%s of host %s is %.4g%s; the median of %d peers is %.4g, and it stays %s its place by %.1f "
-                       "times the noise.",
-                       sign.metric_name, sign.device.empty() ? "" : " of ", sign.device, host, sign.excursion.level,
-                       sign.is_rate ? " per second" : "", sign.peers, sign.excursion.median,
-                       sign.excursion.up ? "above" : "below", sign.excursion.sigmas)}};
+// Which of its devices shows the most changes from one look to the next.
+Verdict CounterOutliers::WholeHost(Verdict verdict) {
+  for (Culprit& culprit : verdict.culprits) {
+    culprit.gpu = -1;
+    culprit.device.clear();
+  }
   return verdict;
 }
 
 // A place that stands already goes on with the newest evidence and the machines that it was first seen by.
-void CounterOutliers::Stand(PlaceFinding finding, const std::vector<std::string>& hosts) {
-  Verdict observation = ObservationOf(finding.example, hosts[static_cast<size_t>(finding.example.host)]);
-  BlamePlace(finding, hosts, &observation);
+void CounterOutliers::Stand(PlaceFinding finding, const std::vector<std::string>& hosts, const Context& context) {
+  const std::string& host = hosts[static_cast<size_t>(finding.example.host)];
+  Verdict verdict =
+      WholeHost(CaseVerdict(finding.example, context.counters.driver().history(), host, context.may_accuse));
+  BlamePlace(finding, hosts, &verdict);
   const auto known = std::find_if(standing_.begin(), standing_.end(), [&finding](const StandingPlace& place) {
     return place.finding.vote.places == finding.vote.places;
   });
   if (known == standing_.end()) {
-    if (standing_.size() < kMaxPlaces) standing_.push_back({std::move(finding), std::move(observation)});
+    if (standing_.size() < kMaxPlaces) standing_.push_back({std::move(finding), std::move(verdict)});
     return;
   }
-  observation.culprits = std::move(known->observation.culprits);
+  verdict.culprits = std::move(known->verdict.culprits);
+  if (Blames(verdict) && Blames(known->verdict)) verdict.verdict_class = known->verdict.verdict_class;
   finding.example.onset_ms = std::min(finding.example.onset_ms, known->finding.example.onset_ms);
-  *known = {std::move(finding), std::move(observation)};
+  *known = {std::move(finding), std::move(verdict)};
 }
 
-void CounterOutliers::FindPlacesOf(const std::vector<Outlier>& outliers, const std::vector<HistoryShift>& shifts,
-                                   const Roster& roster, const PlaceTable& places, int64_t now_ms) {
+void CounterOutliers::FindPlacesOf(const Context& context) {
+  const CounterHistory& history = context.counters.driver().history();
+  const int64_t now_ms = context.watermark_ns / kNanosPerMilli;
   std::erase_if(standing_,
                 [now_ms](const StandingPlace& place) { return now_ms - place.finding.example.last_ms > kTogetherMs; });
-  if (places.empty() || (outliers.size() < 2 && shifts.empty())) return;
+  const std::vector<HistoryShift> shifts = Standing(history.shifts, history.end_ms);
+  if (context.places.empty() || (outliers_.size() < 2 && shifts.empty())) return;
   std::vector<const HistoryCase*> cases;
-  for (const Outlier& outlier : outliers) cases.push_back(&outlier.found);
-  std::vector<std::string> hosts;
-  for (const Host& host : roster.hosts()) hosts.push_back(host.name);
-  for (PlaceFinding& finding : FindPlaces(cases, shifts, hosts, places)) Stand(std::move(finding), hosts);
+  for (const Outlier& outlier : outliers_) cases.push_back(&outlier.found);
+  const std::vector<std::string> hosts = HostNames(context.roster);
+  for (PlaceFinding& finding : FindPlaces(cases, shifts, hosts, context.places)) {
+    Stand(std::move(finding), hosts, context);
+  }
 }
 
-void CounterOutliers::Find(CounterStream& counters, const Roster& roster, const PlaceTable& places,
-                           int64_t watermark_ns) {
-  const int64_t now_ms = watermark_ns / kNanosPerMilli;
-  outliers_.clear();
-  for (const MachineCase& found : counters.Evaluate(watermark_ns)) {
-    outliers_.push_back({.host = roster.hosts()[static_cast<size_t>(found.host)].name,
-                         .found = CaseOf(found, counters.detector(), now_ms)});
+void CounterOutliers::KeepFirstClasses() {
+  std::map<std::string, VerdictClass> accused_as;
+  for (Outlier& outlier : outliers_) {
+    if (!Blames(outlier.verdict)) continue;
+    const auto before = accused_as_.find(outlier.host);
+    if (before != accused_as_.end()) outlier.verdict.verdict_class = before->second;
+    accused_as[outlier.host] = outlier.verdict.verdict_class;
   }
-  FindPlacesOf(outliers_, ShiftsOf(counters.detector(), now_ms), roster, places, now_ms);
+  accused_as_ = std::move(accused_as);
+}
+
+void CounterOutliers::Find(const Context& context) {
+  outliers_.clear();
+  const CounterHistory& history = context.counters.driver().history();
+  const std::vector<Host>& hosts = context.roster.hosts();
+  if (static_cast<int>(hosts.size()) < context.min_hosts) return;
+  for (const HistoryCase& found : history.cases) {
+    if (found.last_ms < history.end_ms) continue;
+    // Who is silent while records or nobody tells of harm has an agent that was stopped, for all that is known.
+    if (found.kind == CaseKind::kSilence && (!context.may_accuse || !found.job_hurt)) continue;
+    const std::string& host = hosts[static_cast<size_t>(found.host)].name;
+    Outlier& outlier = outliers_.emplace_back();
+    outlier.host = host;
+    outlier.found = found;
+    outlier.verdict = WholeHost(CaseVerdict(found, history, host, context.may_accuse));
+  }
+  FindPlacesOf(context);
   for (Outlier& outlier : outliers_) {
     outlier.is_of_place = std::any_of(standing_.begin(), standing_.end(), [&outlier](const StandingPlace& place) {
       return place.finding.Explains(outlier.found);
     });
   }
+  KeepFirstClasses();
+  DropBeyondLimit();
+}
+
+void CounterOutliers::DropBeyondLimit() {
   if (outliers_.size() <= kMaxOutliers) return;
   std::stable_sort(outliers_.begin(), outliers_.end(), [](const Outlier& a, const Outlier& b) {
+    if (Blames(a.verdict) != Blames(b.verdict)) return Blames(a.verdict);
     if (a.is_of_place != b.is_of_place) return b.is_of_place;
     return a.found.score > b.found.score;
   });
@@ -122,16 +131,13 @@ std::vector<MemberSign> CounterOutliers::NetworkSigns(const std::vector<Hardware
 }
 
 void CounterOutliers::AddTo(std::vector<Verdict>* verdicts) const {
-  std::vector<Verdict> observations;
-  for (const StandingPlace& place : standing_) observations.push_back(place.observation);
+  std::vector<Verdict> found;
+  for (const StandingPlace& place : standing_) found.push_back(place.verdict);
   for (const Outlier& outlier : outliers_) {
-    if (!outlier.is_of_place) observations.push_back(ObservationOf(outlier.found, outlier.host));
-    for (Verdict& verdict : *verdicts) {
-      if (verdict.culprits.size() != 1 || verdict.culprits.front().host != outlier.host) continue;
-      verdict.verdict_class = Refined(verdict.verdict_class, ClassOf(outlier.found.signs));
-    }
+    if (Corroborate(outlier.found, outlier.host, verdicts) || outlier.is_of_place) continue;
+    found.push_back(outlier.verdict);
   }
-  MergeVerdicts(observations, verdicts);
+  MergeVerdicts(found, verdicts);
 }
 
 }  // namespace lockstep

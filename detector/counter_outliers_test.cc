@@ -26,6 +26,11 @@ struct Fleet {
   int stragglers = 0;      // of the odd rack that fall back 10 s later
   int odd_seconds = 1000;  // after which all is well again
   bool has_places = true;
+  bool may_accuse = false;  // no operation record judges the job
+  int learning_seconds = kLearningSeconds;
+  int slow_second = -1;  // from when on the whole job does a tenth less; -1 = never
+
+  double job_pace(int64_t second) const { return slow_second >= 0 && second >= slow_second ? 0.9 : 1; }
 };
 
 class Play {
@@ -42,12 +47,19 @@ class Play {
     ++second_;
     for (int host = 0; host < fleet_.hosts; ++host) {
       const double value = (300 + 10 * random_.Gaussian()) * (IsOdd(host) ? 0.6 : 1);
-      counters_.Observe(
-          host,
-          {.device = "gpu0", .metric = Metric::kGpuPowerWatts, .host_ns = second_ * kNanosPerSecond, .value = value},
-          second_ * kNanosPerSecond + host);
+      const int64_t now_ns = second_ * kNanosPerSecond;
+      counters_.Observe(host,
+                        {.host = Name(host),
+                         .received_ns = now_ns,
+                         .host_ns = now_ns,
+                         .samples = {{"gpu0", Metric::kGpuPowerWatts, now_ns, value * fleet_.job_pace(second_)}}},
+                        /*compared=*/true);
     }
-    outliers_.Find(counters_, roster_, places_, second_ * kNanosPerSecond + 1000);
+    outliers_.Find({.counters = counters_,
+                    .roster = roster_,
+                    .places = places_,
+                    .may_accuse = fleet_.may_accuse,
+                    .watermark_ns = second_ * kNanosPerSecond + 1000});
     std::vector<Verdict> verdicts;
     outliers_.AddTo(&verdicts);
     return verdicts;
@@ -58,11 +70,13 @@ class Play {
     return Second();
   }
 
+  const CounterOutliers& outliers() const { return outliers_; }
+
  private:
   static std::string Name(int host) { return absl::StrCat("node-", host); }
 
   bool IsOdd(int host) const {
-    const int since = static_cast<int>(second_) - kLearningSeconds;
+    const int since = static_cast<int>(second_) - fleet_.learning_seconds;
     if (host == fleet_.lone_host && since >= 0) return true;
     if (host / fleet_.hosts_per_rack != fleet_.odd_rack || since < 0 || since >= fleet_.odd_seconds) return false;
     return since >= 10 || host % fleet_.hosts_per_rack >= fleet_.stragglers;
@@ -72,7 +86,7 @@ class Play {
   Random random_{7};
   Roster roster_{{}};
   PlaceTable places_;
-  CounterStream counters_{{}};
+  CounterStream counters_{1'000'000};
   CounterOutliers outliers_;
   int64_t second_ = 0;
 };
@@ -106,6 +120,42 @@ TEST(CounterOutliersTest, WithoutPlacesEachMachineStandsForItself) {
   const std::vector<Verdict> verdicts = play.After(kLearningSeconds + 30);
   EXPECT_EQ(verdicts.size(), 4u);
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.culprits.size(), 1u);
+}
+
+// Without operation records the gate decides: who stands out while the job suffers is accused, else observed.
+TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobSuffers) {
+  constexpr int kOdd = 240;
+  for (const bool may_accuse : {false, true}) {
+    for (const int slow_second : {-1, kOdd}) {
+      Play play({.lone_host = 7,
+                 .odd_rack = -1,
+                 .has_places = false,
+                 .may_accuse = may_accuse,
+                 .learning_seconds = kOdd,
+                 .slow_second = slow_second});
+      std::vector<Verdict> verdicts = play.After(kOdd + 60);
+      ASSERT_EQ(verdicts.size(), 1u);
+      ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+      EXPECT_EQ(verdicts[0].culprits[0].host, "node-7");
+      const bool accused = may_accuse && slow_second >= 0;
+      EXPECT_EQ(verdicts[0].scope, accused ? VerdictScope::kMachine : VerdictScope::kUnknown);
+      EXPECT_EQ(verdicts[0].verdict_class == VerdictClass::kCounterOutlier, !accused);
+      EXPECT_EQ(verdicts[0].advice, accused ? Advice::kCordonAndReplace : Advice::kObserve);
+    }
+  }
+}
+
+TEST(CounterOutliersTest, AMachineThatRecordsBlameGetsItsCountersAsEvidence) {
+  Play play({.lone_host = 7, .odd_rack = -1, .has_places = false});
+  std::vector<Verdict> verdicts = {{.scope = VerdictScope::kMachine,
+                                    .verdict_class = VerdictClass::kComputeSlow,
+                                    .culprits = {{.host = "node-7", .rank = 3, .confidence = 0.8}}}};
+  play.After(kLearningSeconds + 30);
+  play.outliers().AddTo(&verdicts);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_NEAR(verdicts[0].culprits[0].confidence, 0.9, 1e-9);
+  ASSERT_FALSE(verdicts[0].evidence.empty());
+  EXPECT_EQ(verdicts[0].evidence[0].kind, EvidenceKind::kCounter);
 }
 
 TEST(CounterOutliersTest, AHealthyFleetHasNoPlaceAstray) {

@@ -1,7 +1,6 @@
 #include "detector/job_engine.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -39,7 +38,7 @@ class JobEngine::State {
   explicit State(const JobEngineOptions& options)
       : options_(options),
         roster_({.max_ranks = options.max_ranks, .max_communicators = options.max_communicators}),
-        counters_({.min_peer_hosts = options.min_peer_hosts, .max_series = options.max_series}),
+        counters_(options.max_series),
         close_look_(options.min_step_cost) {}
 
   void Observe(const HostReport& report);
@@ -53,6 +52,11 @@ class JobEngine::State {
   void BeginIncarnation();
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
   Conclusion ConcludeByRas(int64_t watermark_ns);
+  Conclusion ConcludeByHosts(int64_t watermark_ns);
+  // What kernel logs and error counters say.
+  std::vector<HardwareFinding> Findings(int64_t watermark_ns) const {
+    return JoinFindings(events_.Findings(watermark_ns), counters_.Findings(watermark_ns));
+  }
   void Look(int64_t watermark_ns, const std::vector<MemberSign>& signs, Conclusion* conclusion);
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
@@ -126,10 +130,8 @@ void JobEngine::State::Observe(const HostReport& report) {
   records_lost_ += report.dropped_records;
   for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
   if (report.ras.has_value()) ras_.Observe(report.host, *report.ras, report.received_ns, report.host_ns);
-  for (const MetricSample& sample : report.samples) {
-    counters_.Observe(host_slot, sample, report.received_ns);
-    events_.Observe(report.host, sample, report.received_ns);
-  }
+  // Machines that no job claims do not work together: there is nothing to compare.
+  counters_.Observe(host_slot, report, /*compared=*/!roster_.ranks().empty());
   for (const KernelEvent& event : report.kernel_events) {
     log_.Add(report.host, event, report.received_ns);
     events_.Observe(report.host, event, report.received_ns);
@@ -166,13 +168,27 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   return by_ras_.verdicts;
 }
 
+// No rank is known: idle hosts, and jobs that nobody records. What a host says of itself holds. What it does has nobody
+// to be compared with, and an agent that falls silent may have been stopped.
+JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
+  Conclusion conclusion;
+  conclusion.can_conclude = newest_report_ns_ != 0 && watermark_ns - newest_report_ns_ <= kFreshNs;
+  state_ = JobState::kUnknown;
+  note_ = conclusion.can_conclude ? "No rank has reported: hosts are judged by error counters and kernel logs alone."
+                                  : "No rank and no host reports.";
+  if (conclusion.can_conclude) AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
+  Stamp(watermark_ns, &conclusion.verdicts);
+  return conclusion;
+}
+
 // A job of which nothing is known but what NCCL says.
 JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
   Conclusion conclusion;
   conclusion.can_conclude = true;
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
   conclusion.verdicts = by_ras_.verdicts;
-  state_ = conclusion.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
+  AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
+  state_ = by_ras_.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
   note_ = Sentences({"No recorder tells of this job, NCCL's RAS service does.", by_ras_.why_none});
   Stamp(watermark_ns, &conclusion.verdicts);
   return conclusion;
@@ -197,29 +213,10 @@ void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>&
   MergeVerdicts(found, &conclusion->verdicts);
 }
 
-// What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence. A
-// verdict that names ranks of the host is more exact than what the host says.
 void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                                       std::vector<Verdict>* verdicts) const {
-  for (Verdict& finding : FindingVerdicts(findings, watermark_ns)) {
-    const auto same_host = [&finding](const Verdict& verdict) {
-      return !finding.culprits.empty() && !verdict.culprits.empty() &&
-             std::all_of(verdict.culprits.begin(), verdict.culprits.end(),
-                         [&finding](const Culprit& culprit) { return culprit.host == finding.culprits.front().host; });
-    };
-    const auto known = std::find_if(verdicts->begin(), verdicts->end(), same_host);
-    if (known == verdicts->end()) {
-      verdicts->push_back(std::move(finding));
-    } else if (known->culprits.front().rank >= 0) {
-      const bool broken = finding.verdict_class == VerdictClass::kGpuFault && IsHang(known->verdict_class);
-      if (broken) known->verdict_class = finding.verdict_class;
-      if (broken) known->advice = finding.advice;
-    } else if (first_seen_ns_.contains(CauseKey(finding)) && !first_seen_ns_.contains(CauseKey(*known))) {
-      finding.cost = known->cost;
-      std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
-      *known = std::move(finding);
-    }
-  }
+  const auto stands = [this](const Verdict& verdict) { return first_seen_ns_.contains(CauseKey(verdict)); };
+  MergeFindings(FindingVerdicts(findings, watermark_ns), stands, verdicts);
 }
 
 // Since when each cause holds, without interruption: the onset that its finder saw when it was first found.
@@ -302,18 +299,26 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
     conclusion.can_conclude = true;
     return conclusion;
   }
-  conclusion.can_conclude = !roster_.ranks().empty() && watermark_ns - newest_report_ns_ <= kFreshNs;
+  if (roster_.ranks().empty()) {
+    return ras_.Speaks(watermark_ns) ? ConcludeByRas(watermark_ns) : ConcludeByHosts(watermark_ns);
+  }
+  conclusion.can_conclude = watermark_ns - newest_report_ns_ <= kFreshNs;
   if (!conclusion.can_conclude) {
     state_ = JobState::kUnknown;
-    if (roster_.ranks().empty() && ras_.Speaks(watermark_ns)) return ConcludeByRas(watermark_ns);
-    note_ = roster_.ranks().empty() ? "No rank has reported yet." : "No host of the job reports any more.";
+    note_ = "No host of the job reports any more.";
     return conclusion;
   }
   sizes_.Infer(roster_, watermark_ns);
   conclusion.verdicts = FindHangs(watermark_ns);
   if (!conclusion.verdicts.empty()) last_hang_ns_ = watermark_ns;
-  const std::vector<HardwareFinding> findings = events_.Findings(watermark_ns);
-  outliers_.Find(counters_, roster_, places_, watermark_ns);
+  const std::vector<HardwareFinding> findings = Findings(watermark_ns);
+  // Beside operations that can be judged counters are evidence; where there are none they accuse by themselves.
+  outliers_.Find({.counters = counters_,
+                  .roster = roster_,
+                  .places = places_,
+                  .may_accuse = records_ == 0 || close_look_.blind(),
+                  .min_hosts = options_.min_peer_hosts,
+                  .watermark_ns = watermark_ns});
   Look(watermark_ns, outliers_.NetworkSigns(findings), &conclusion);
   Summarize(watermark_ns);
   for (Verdict& verdict : conclusion.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
@@ -336,9 +341,8 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_observed = records_;
   summary.records_lost = records_lost_ + records_lost_before_;
   for (const RankProcess& rank : roster_.ranks()) summary.records_lost += rank.lost;
-  summary.records_discarded = roster_.refused() + counters_.refused() + counters_.not_usable() + log_.dropped() +
-                              events_.refused() + ras_.refused() + sizes_.refused() + close_look_.discarded() +
-                              places_refused_;
+  summary.records_discarded = roster_.refused() + counters_.discarded() + log_.dropped() + events_.refused() +
+                              ras_.refused() + sizes_.refused() + close_look_.discarded() + places_refused_;
   return summary;
 }
 

@@ -31,7 +31,7 @@ struct JobEngineOptions {
   int64_t host_silent_ns = 8'000'000'000;
 
   // Counters.
-  int min_peer_hosts = 6;  // below this many hosts, distance to peers abstains
+  int min_peer_hosts = 4;  // below this many hosts, distance to peers abstains: the tables of quality begin there
 
   // Limits.
   int max_ranks = 100'000;

@@ -62,4 +62,27 @@ void MergeVerdicts(const std::vector<Verdict>& found, std::vector<Verdict>* verd
   std::move(fresh.begin(), fresh.end(), std::back_inserter(*verdicts));
 }
 
+void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const Verdict&)> stands,
+                   std::vector<Verdict>* verdicts) {
+  for (Verdict& finding : findings) {
+    const auto same_host = [&finding](const Verdict& verdict) {
+      return !finding.culprits.empty() && !verdict.culprits.empty() &&
+             std::all_of(verdict.culprits.begin(), verdict.culprits.end(),
+                         [&finding](const Culprit& culprit) { return culprit.host == finding.culprits.front().host; });
+    };
+    const auto known = std::find_if(verdicts->begin(), verdicts->end(), same_host);
+    if (known == verdicts->end()) {
+      verdicts->push_back(std::move(finding));
+    } else if (known->culprits.front().rank >= 0) {
+      const bool broken = finding.verdict_class == VerdictClass::kGpuFault && IsHang(known->verdict_class);
+      if (broken) known->verdict_class = finding.verdict_class;
+      if (broken) known->advice = finding.advice;
+    } else if (stands(finding) && !stands(*known)) {
+      finding.cost = known->cost;
+      std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
+      *known = std::move(finding);
+    }
+  }
+}
+
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "detector/verdict.h"
 
 namespace lockstep {
@@ -19,6 +20,12 @@ bool Blames(const Verdict& verdict);
 // blames one of its culprits already, one that does not when any verdict is about one of them. An observation of a
 // machine that a verdict blames becomes evidence of that verdict, whichever came first.
 void MergeVerdicts(const std::vector<Verdict>& found, std::vector<Verdict>* verdicts);
+
+// What hosts say of themselves, put beside the verdicts about the job. A host has one cause: the one that `stands`
+// already stays, else the one that the job shows, and a finding about the same host is then left to AddCounterFindings.
+// A verdict that names a rank is more exact than its host's finding: it stays, and a hang of a broken GPU is called so.
+void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const Verdict&)> stands,
+                   std::vector<Verdict>* verdicts);
 
 }  // namespace lockstep
 

@@ -65,5 +65,26 @@ TEST(VerdictMergeTest, WhatBlamesNobodyTakesNoObservations) {
   EXPECT_EQ(verdicts[1].evidence.size(), 1u);
 }
 
+TEST(VerdictMergeTest, AHostHasOneCauseAndTheOneThatStandsStays) {
+  const Verdict slow = Of(VerdictScope::kMachine, {"a"}, "slow");
+  const Verdict xid = Of(VerdictScope::kMachine, {"a"}, "xid");
+  const Verdict other = Of(VerdictScope::kMachine, {"b"}, "ecc");
+  const auto stands = [](const std::string& why) {
+    return [why](const Verdict& verdict) { return verdict.evidence[0].text == why; };
+  };
+  std::vector<Verdict> verdicts = {slow};
+  MergeFindings({xid, other}, stands("slow"), &verdicts);
+  EXPECT_EQ(verdicts, (std::vector<Verdict>{slow, other}));
+  verdicts = {slow};
+  MergeFindings({xid}, stands("none"), &verdicts);
+  EXPECT_EQ(verdicts, std::vector<Verdict>{slow});
+  // The slowness that comes after the error is evidence of the error.
+  MergeFindings({xid}, stands("xid"), &verdicts);
+  ASSERT_EQ(verdicts.size(), 1u);
+  ASSERT_EQ(verdicts[0].evidence.size(), 2u);
+  EXPECT_EQ(verdicts[0].evidence[0].text, "xid");
+  EXPECT_EQ(verdicts[0].evidence[1].text, "slow");
+}
+
 }  // namespace
 }  // namespace lockstep

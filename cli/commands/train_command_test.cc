@@ -15,7 +15,7 @@
 #include "cli/testing/run_command.h"
 #include "cli/whole_file.h"
 #include "detector/counters/metric_table.h"
-#include "detector/counters/minder/minder_model.h"
+#include "eval/minder/minder_model.h"
 #include "formats/file_writer.h"
 #include "formats/metrics_csv_writer.h"
 #include "nlohmann/json.hpp"

@@ -27,9 +27,12 @@ struct EvidenceLimits {
 class ChangeEvidence {
  public:
   static constexpr int kSides = 2;  // up, down
+  // Sigma: the shift that the gross sum looks for. The subtle one looks for 1.
   static constexpr double kGross = 3;
+  // Empirical: the subtle sum, of small shifts in noise that is not quite normal, alarms on a half more evidence, adds
+  // less per tick, and one tick takes no more from it than a reading 1.5 sigma on the other side.
   static constexpr double kSubtleStep = 0.75;
-  static constexpr double kRecovery = 2;  // most that a tick takes from the subtle sum
+  static constexpr double kRecovery = 2;
   static constexpr double kSubtleWeight = 0.65;
   static constexpr double kNoise = 1;  // nats that a series has for no reason, more often than not
 

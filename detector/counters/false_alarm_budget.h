@@ -28,12 +28,14 @@ namespace lockstep {
 // Nats that an alarm needs. All arguments > 0; at least kLeastEvidence.
 double EvidenceNeeded(double series_per_machine, double tick_seconds, double false_alarms_per_machine_day);
 
+// One in ten million: below that the model of the noise is not to be trusted, whatever the budget.
 inline constexpr double kLeastEvidence = 16;
 
 // The same for what begins at the very moment at which a job hangs. Something is at fault then, so that one look at all
 // `series` of the job is what chance has, and `false_alarms_per_hang` is what may go wrong. At least kLeastInHang.
 double EvidenceInHang(double series, double false_alarms_per_hang);
 
+// One in 20,000: the same where one look is all that chance has.
 inline constexpr double kLeastInHang = 10;
 
 // The normal score of about the same tail probability as `t` of Student's distribution. `freedom` >= 1. Keeps the sign.

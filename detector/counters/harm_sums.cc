@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMadToSigma = 1.4826;
+constexpr double kMadToSigma = 1.4826;  // of a normal: 1 / its 75 % point
 
 }  // namespace
 

@@ -8,7 +8,8 @@
 namespace lockstep {
 namespace {
 
-constexpr float kUsualSwing = 0.02F;    // of the level, until it is known
+// Of the level, until it is known. Empirical.
+constexpr float kUsualSwing = 0.02F;
 constexpr double kPriorAverages = 0.5;  // what that counts: half an average that has nothing in common with others
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/counters/counter_history.h"
+#include "detector/counters/case_record.h"
 #include "detector/places/place_table.h"
 #include "detector/places/place_vote.h"
 #include "detector/verdict.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -94,6 +95,10 @@ Verdict OfDevice(const HardwareFinding& finding, int64_t now_ns) {
   verdict.culprits = {{.host = finding.host, .device = finding.device, .confidence = finding.hard ? 0.9 : 0.5}};
   verdict.evidence = {{KindOf(finding), Sentence(finding, now_ns)}};
   return verdict;
+}
+
+bool IsBefore(const HardwareFinding& a, const HardwareFinding& b) {
+  return std::tie(b.hard, a.host, a.device, a.reason) < std::tie(a.hard, b.host, b.device, b.reason);
 }
 
 }  // namespace
@@ -237,10 +242,14 @@ std::vector<HardwareFinding> EventJudge::Findings(int64_t now_ns) const {
       std::move(same.begin(), same.end(), std::back_inserter(findings));
     }
   }
-  std::sort(findings.begin(), findings.end(), [](const HardwareFinding& a, const HardwareFinding& b) {
-    return std::tie(b.hard, a.host, a.device, a.reason) < std::tie(a.hard, b.host, b.device, b.reason);
-  });
+  std::sort(findings.begin(), findings.end(), IsBefore);
   return findings;
+}
+
+std::vector<HardwareFinding> JoinFindings(std::vector<HardwareFinding> some, std::vector<HardwareFinding> others) {
+  std::move(others.begin(), others.end(), std::back_inserter(some));
+  std::sort(some.begin(), some.end(), IsBefore);
+  return some;
 }
 
 std::vector<Verdict> FindingVerdicts(const std::vector<HardwareFinding>& findings, int64_t now_ns) {

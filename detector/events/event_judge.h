@@ -92,6 +92,9 @@ class EventJudge {
   uint64_t refused_ = 0;
 };
 
+// Both, in the order in which EventJudge::Findings gives them.
+std::vector<HardwareFinding> JoinFindings(std::vector<HardwareFinding> some, std::vector<HardwareFinding> others);
+
 // Findings as verdicts: a hard one accuses its machine, a notable one is an observation. The others serve as evidence
 // only.
 std::vector<Verdict> FindingVerdicts(const std::vector<HardwareFinding>& findings, int64_t now_ns);

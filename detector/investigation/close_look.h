@@ -35,6 +35,7 @@ struct Wishes {
 class CloseLook {
  public:
   static constexpr int kMostBlindLooks = 2;
+  static constexpr int kBlind = 8;  // looks at doubling distances: two minutes at least
 
   explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
 
@@ -61,6 +62,8 @@ class CloseLook {
   // why, one sentence ("" = no look has ended yet).
   bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
   const std::string& why_not_judged() const { return why_not_judged_; }
+  // Looks were made and none of them could ever judge: the records of this job do not tell.
+  bool blind() const { return !judged_once_ && blind_looks_ >= kBlind; }
   const std::vector<RankWork>& work() const { return work_; }  // of the newest look that could judge, by rank
 
   uint64_t looks() const { return investigation_.rounds(); }
