@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -20,9 +21,8 @@ namespace {
 constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all healed
 constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
-constexpr size_t kMaxComparedPeers = 64;
-constexpr double kMaxHidden = 0.01;  // of the instances
-constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
+constexpr double kErrorOfMedian = 1.2533;            // of a normal distribution: sqrt(pi / 2)
+constexpr double kMaxUnlike = 0.2;  // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
 
@@ -38,6 +38,7 @@ class Gains {
     for (const SlowCause& cause : causes) {
       const Suspect& strongest = cause.suspects.front();
       ailments_.push_back({.cause = &cause,
+                           .profile = &analysis.profile,
                            .first_step = strongest.first_step,
                            .last_step = strongest.last_step,
                            .earliest_step = strongest.earliest_step(),
@@ -83,9 +84,7 @@ class Gains {
     double alone = 0;            // what healing it alone gives back
     double others_healed = 0;    // how long they take with all others healed
     double last = 0;             // what healing it gives back then
-    std::vector<double> waited;  // by step: what others waited for it; infinite = unknown
     double path = 0;             // shares of the way back from the end
-    double most_hidden = 0;      // share of the meetings, in the worst of the steps
     bool estimated = false;      // not replayed by itself
     bool faithful = false;       // of steps that took as long in the replay as in the records: others only without such
 
@@ -191,7 +190,6 @@ class Gains {
       Account& account = accounts_[i];
       if (IsFaithful(healed) && !account.faithful) account.Restart();
       if (ailments_[i].cause != nullptr) account.path += PathShare(healed.path, *ailments_[i].cause);
-      account.most_hidden = std::max(account.most_hidden, healed.hidden_share);
       AddLengths(i, healed, &account);
     }
     latest_operations_ = healed.operations;
@@ -210,7 +208,6 @@ class Gains {
       last = healed.of_ailment[number].others - healed.all_healed;
       others_healed = WithHealthyRest(healed.of_ailment[number].others, last);
     }
-    account->waited.push_back(healed.waited_for[number]);
     account->recorded += healed.recorded;
     account->alone += alone;
     account->others_healed += others_healed;
@@ -246,30 +243,47 @@ class Gains {
     HealingGain gain;
     if (account.eligible == 0) return gain;
     gain.steps_affected = AffectedShare(ailment);
-    if (account.shares.size() == 0) {  // none hangs together
-      gain.step_seconds = analysis_.steps.usual_seconds;
-      gain.seconds_per_step = ailment.excess_seconds;
-      return gain;
-    }
+    if (account.shares.size() == 0) return gain;  // none hangs together
+    gain.replayed = !account.estimated;
     const auto steps = static_cast<double>(account.shares.size());
     const bool hides = account.last * account.recorded > account.alone * account.others_healed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
     gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
     gain.path_share = account.path / steps;
-    gain.replayed = !account.estimated;
-    // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, as
-    // far as others waited for it, and transfers what they take longer.
-    if (account.most_hidden > kMaxHidden) {
-      const Suspect* const strongest = ailment.strongest();
-      const double beyond = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
-      std::vector<double> waited = account.waited;
-      const double least = std::min(beyond, MedianInPlace(&waited));
-      gain.replayed &= least <= gain.seconds_per_step;
-      gain.seconds_per_step = std::max(gain.seconds_per_step, least);
+    if (const std::optional<double> most = LengthenedBy(number)) {
+      gain.seconds_per_step = std::min(gain.seconds_per_step, *most);
     }
     gain.seconds_per_step = std::max(0.0, gain.seconds_per_step);
     return gain;
   }
+
+  // By how much steps got longer at the onset: healing gives back no more. Nothing is known where too few steps lie
+  // between it and the onsets of others, or the ends of the records. A standard error more, so that noise takes nothing
+  // off.
+  std::optional<double> LengthenedBy(size_t number) const {
+    const Ailment& ailment = ailments_[number];
+    int32_t begin = 0, end = ailment.last_step + 1;
+    for (const Ailment& other : ailments_) {
+      for (const int32_t change : {other.first_step, other.last_step + 1}) {
+        if (change < ailment.earliest_step - kSameOnsetSteps) begin = std::max(begin, change);
+        if (change > ailment.first_step + kSameOnsetSteps) end = std::min(end, change);
+      }
+    }
+    std::vector<double> before, after;
+    for (int32_t step = begin; step < end; ++step) {
+      const auto at = static_cast<size_t>(step);
+      if (analysis_.steps.usual[at] == 0 || analysis_.steps.step_seconds[at] <= 0) continue;
+      if (step < ailment.earliest_step) before.push_back(analysis_.steps.step_seconds[at]);
+      if (step >= ailment.first_step && ailment.IsIn(step)) after.push_back(analysis_.steps.step_seconds[at]);
+    }
+    if (before.size() < kMinPastSteps || after.size() < kMinPastSteps) return std::nullopt;
+    const double usual = MedianInPlace(&before), affected = MedianInPlace(&after);
+    const double variance = SquareOf(SigmaInPlace(&before, usual)) / static_cast<double>(before.size()) +
+                            SquareOf(SigmaInPlace(&after, affected)) / static_cast<double>(after.size());
+    return std::max(0.0, affected - usual + kErrorOfMedian * std::sqrt(variance));
+  }
+
+  static double SquareOf(double value) { return value * value; }
 
   // Causes that are of one event with one another, rising.
   std::vector<std::vector<size_t>> Events() const {
@@ -308,32 +322,10 @@ class Gains {
     if (with_them <= 0) return;
     for (const size_t i : cheap) {
       (*gains)[i].event_causes = event.size();
-      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - all_healed / with_them);
+      const double most = LengthenedBy(i).value_or(with_them);
+      (*gains)[i].event_share =
+          (*gains)[i].steps_affected * std::clamp(1 - all_healed / with_them, 0.0, most / with_them);
     }
-  }
-
-  // The largest excess, over the same stretch, of a peer that no cause is about.
-  double NextExcess(const Suspect& suspect) const {
-    const std::vector<int32_t>& peers = analysis_.roles.PeersOf(static_cast<size_t>(suspect.rank));
-    const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
-    double next = 0;
-    std::vector<double> values;
-    for (size_t i = 0; i < peers.size(); i += stride) {
-      const bool accused = std::any_of(causes_.begin(), causes_.end(), [&](const SlowCause& cause) {
-        return std::any_of(cause.suspects.begin(), cause.suspects.end(),
-                           [&](const Suspect& other) { return other.rank == peers[i]; });
-      });
-      if (accused) continue;
-      values.clear();
-      for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
-        const float excess =
-            analysis_.profile
-                .excess[static_cast<size_t>(peers[i]) * analysis_.profile.steps + static_cast<size_t>(step)];
-        if (!std::isnan(excess)) values.push_back(static_cast<double>(excess));
-      }
-      next = std::max(next, MedianInPlace(&values));
-    }
-    return next;
   }
 
   static double PathShare(const std::vector<StepReplay::Link>& path, const SlowCause& cause) {
@@ -367,7 +359,7 @@ class Gains {
 
   size_t OthersIn(const Ailment& ailment, int32_t step) const {
     return static_cast<size_t>(std::count_if(ailments_.begin(), ailments_.end(), [&](const Ailment& other) {
-      return &other != &ailment && other.MayBeIn(step);
+      return &other != &ailment && other.IsIn(step);
     }));
   }
 
@@ -375,6 +367,8 @@ class Gains {
     const auto at = static_cast<size_t>(step);
     const Suspect* const strongest = ailment.strongest();
     if (strongest == nullptr) return analysis_.steps.usual[at] != 0 && analysis_.steps.step_seconds[at] > 0;
+    if (!ailment.IsIn(step)) return false;
+    if (strongest->in_some_steps()) return analysis_.steps.usual[at] != 0;
     return !std::isnan(analysis_.profile.own[static_cast<size_t>(strongest->rank) * analysis_.profile.steps + at]);
   }
 

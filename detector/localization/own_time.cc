@@ -17,11 +17,13 @@ constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
 constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
                                        // ended before it: recorders read the two times one after the other
-constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
-constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
-constexpr size_t kMinSamples = 4;      // steps
-constexpr size_t kPartsPerLane = 4;    // of the ranks: some take longer than others
-constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
+// At most: clocks of one GPU and recorders that read two times one after the other are no further off.
+constexpr int64_t kMaxEndToleranceNs = 50'000;
+constexpr double kMinGain = 0.05;    // of regularity, that makes a dependency
+constexpr double kMaxLost = 0.2;     // gaps in the sequence numbers over records
+constexpr size_t kMinSamples = 4;    // steps
+constexpr size_t kPartsPerLane = 4;  // of the ranks: some take longer than others
+constexpr size_t kFollowers = 2;     // calls behind one whose own time changes, that may gain what it loses
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
 
@@ -130,7 +132,8 @@ class Sweep {
     for (size_t k = 0; k < in_flight_.size();) {
       const TraceOperation& operation = trace_.operations[in_flight_[k].operation];
       const bool ended =
-          operation.finished() && (operation.end_ns - next.start_ns) * kEndTolerance <= operation.duration_ns();
+          operation.finished() &&
+          operation.end_ns - next.start_ns <= std::min(operation.duration_ns() / kEndTolerance, kMaxEndToleranceNs);
       if (!ended) {
         ++k;
         continue;
