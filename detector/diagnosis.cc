@@ -19,6 +19,7 @@
 #include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
 #include "detector/links/transfer_table.h"
+#include "detector/localization/dragged_along.h"
 #include "detector/localization/even_work.h"
 #include "detector/localization/healing_gain.h"
 #include "detector/localization/intermittent_excess.h"
@@ -128,6 +129,7 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
   const auto find_suspects = [&] {
     const PersistenceOptions persistence{.min_cost = options.min_cost};
     found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+    DropDraggedAlong(analysis, &found.suspects);
     AddIntermittentExcess(analysis.profile, analysis.roles, analysis.steps, persistence, &found.suspects);
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};

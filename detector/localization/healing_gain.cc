@@ -22,6 +22,7 @@ constexpr size_t kRunsPerStep = 2;                   // preparing it, then as re
 constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
 constexpr double kErrorOfMedian = 1.2533;            // of a normal distribution: sqrt(pi / 2)
+constexpr double kErrors = 2;       // standard errors by which noise may hide how much longer steps got
 constexpr double kMaxUnlike = 0.2;  // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
@@ -65,7 +66,7 @@ class Gains {
       for (size_t i = 0; i < next.size() && NextStep(replayed_) == next[i]; ++i) Add(healed[i]);
     }
     std::vector<HealingGain> gains;
-    for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i));
+    for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i, gains));
     for (const std::vector<size_t>& event : Events()) TellEvent(event, &gains);
     HealingGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
@@ -237,34 +238,37 @@ class Gains {
     return lengths.size() < kMinPastSteps ? 0 : MedianInPlace(&lengths);
   }
 
-  HealingGain GainOf(size_t number) const {
+  // `gains` of those before it.
+  HealingGain GainOf(size_t number, const std::vector<HealingGain>& gains) const {
     const Ailment& ailment = ailments_[number];
     const Account& account = accounts_[number];
     HealingGain gain;
     if (account.eligible == 0) return gain;
     gain.steps_affected = AffectedShare(ailment);
-    if (account.shares.size() == 0) return gain;  // none hangs together
-    gain.replayed = !account.estimated;
+    if (account.shares.size() == 0) {  // none hangs together: only the job's own past tells a cost
+      gain.step_seconds = analysis_.steps.usual_seconds;
+      gain.seconds_per_step = std::min(ailment.excess_seconds, LeftOfPast(number, gains));
+      return gain;
+    }
     const auto steps = static_cast<double>(account.shares.size());
     const bool hides = account.last * account.recorded > account.alone * account.others_healed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
     gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
     gain.path_share = account.path / steps;
-    if (const std::optional<double> most = LengthenedBy(number)) {
-      gain.seconds_per_step = std::min(gain.seconds_per_step, *most);
-    }
+    // What hides behind others made no step longer yet.
+    const std::optional<double> most = hides ? std::nullopt : LengthenedBy(number);
+    if (most.has_value()) gain.seconds_per_step = std::min(gain.seconds_per_step, *most);
     gain.seconds_per_step = std::max(0.0, gain.seconds_per_step);
     return gain;
   }
 
   // By how much steps got longer at the onset: healing gives back no more. Nothing is known where too few steps lie
-  // between it and the onsets of others, or the ends of the records. A standard error more, so that noise takes nothing
-  // off.
+  // between it and the onsets of others, or the ends of the records.
   std::optional<double> LengthenedBy(size_t number) const {
     const Ailment& ailment = ailments_[number];
     int32_t begin = 0, end = ailment.last_step + 1;
     for (const Ailment& other : ailments_) {
-      for (const int32_t change : {other.first_step, other.last_step + 1}) {
+      for (const int32_t change : {other.earliest_step, other.last_step + 1}) {
         if (change < ailment.earliest_step - kSameOnsetSteps) begin = std::max(begin, change);
         if (change > ailment.first_step + kSameOnsetSteps) end = std::min(end, change);
       }
@@ -280,7 +284,19 @@ class Gains {
     const double usual = MedianInPlace(&before), affected = MedianInPlace(&after);
     const double variance = SquareOf(SigmaInPlace(&before, usual)) / static_cast<double>(before.size()) +
                             SquareOf(SigmaInPlace(&after, affected)) / static_cast<double>(after.size());
-    return std::max(0.0, affected - usual + kErrorOfMedian * std::sqrt(variance));
+    return std::max(0.0, affected - usual + kErrors * kErrorOfMedian * std::sqrt(variance));
+  }
+
+  // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either
+  // leave.
+  double LeftOfPast(size_t number, const std::vector<HealingGain>& gains) const {
+    double left = LengthenedBy(number).value_or(0);
+    for (size_t other = 0; other < gains.size(); ++other) {
+      const bool with_it = ailments_[other].earliest_step <= ailments_[number].first_step + kSameOnsetSteps &&
+                           ailments_[number].earliest_step <= ailments_[other].first_step + kSameOnsetSteps;
+      if (accounts_[other].shares.size() == 0 && with_it) left -= gains[other].seconds_per_step;
+    }
+    return std::max(0.0, left);
   }
 
   static double SquareOf(double value) { return value * value; }

@@ -13,7 +13,9 @@
 // the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
 // other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
 // lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are lost the
-// replay of a step may take far longer than the step did, or far less: such are left out if others agree. Replays are
+// replay of a step may take far longer than the step did, or far less: such are left out if others agree. A cause that
+// does not hide costs no more than steps got longer by at its onset, where the records hold enough of both sides; where
+// no step can be replayed, that and its excess are all there is, and without a past it has no cost. Replays are
 // bounded by kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own
 // excess, at most what healing all together gives back.
 // An executor replays several steps at the same time, where they are small enough: the same answer, sooner. Pure.
@@ -43,7 +45,7 @@ struct HealingGain {
   double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are healed
   double steps_affected = 0;  // share of the usual steps since the onset
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
-  bool replayed = false;      // false: an estimate from the excess
+  bool replayed = false;      // false: the excess, at most what steps got longer by or healing all gives back
   size_t event_causes = 0;    // of the event that it is part of; 0 = none
   double event_share = 0;     // of the step time, that healing all of the event that are as cheap gives back
 

@@ -17,13 +17,11 @@ constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
 constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
                                        // ended before it: recorders read the two times one after the other
-// At most: clocks of one GPU and recorders that read two times one after the other are no further off.
-constexpr int64_t kMaxEndToleranceNs = 50'000;
-constexpr double kMinGain = 0.05;    // of regularity, that makes a dependency
-constexpr double kMaxLost = 0.2;     // gaps in the sequence numbers over records
-constexpr size_t kMinSamples = 4;    // steps
-constexpr size_t kPartsPerLane = 4;  // of the ranks: some take longer than others
-constexpr size_t kFollowers = 2;     // calls behind one whose own time changes, that may gain what it loses
+constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
+constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
+constexpr size_t kMinSamples = 4;      // steps
+constexpr size_t kPartsPerLane = 4;    // of the ranks: some take longer than others
+constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
 
@@ -132,8 +130,7 @@ class Sweep {
     for (size_t k = 0; k < in_flight_.size();) {
       const TraceOperation& operation = trace_.operations[in_flight_[k].operation];
       const bool ended =
-          operation.finished() &&
-          operation.end_ns - next.start_ns <= std::min(operation.duration_ns() / kEndTolerance, kMaxEndToleranceNs);
+          operation.finished() && (operation.end_ns - next.start_ns) * kEndTolerance <= operation.duration_ns();
       if (!ended) {
         ++k;
         continue;
@@ -332,6 +329,20 @@ void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::ve
 }
 
 }  // namespace
+
+std::vector<OwnInterval> LongestOwnTimes(const Trace& trace, const JobRoles& roles, size_t begin, size_t end) {
+  const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
+  WorkOrder order{.awaited = std::vector<char>(kinds, 0), .apart = std::vector<std::vector<char>>(kinds)};
+  for (size_t kind = 0; kind < kinds; ++kind) {
+    // Nor does the start of a Send or Recv that stood in line say that any work was done.
+    if (!IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds))) continue;
+    order.awaited[kind] = 1;
+    order.apart[kind].assign(kinds, 1);
+  }
+  std::vector<OwnInterval> longest(end - begin);
+  Sweep(trace, roles, order).Run(begin, end, longest.data());
+  return longest;
+}
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
                          const StepTable& steps, Executor* executor) {

@@ -38,7 +38,7 @@ class Search {
  public:
   Search(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
          const PersistenceOptions& options)
-      : trace_(trace), profile_(profile), options_(options), least_(options.min_cost / 2 * steps.usual_seconds) {
+      : roles_(roles), profile_(profile), options_(options), least_(options.min_cost / 2 * steps.usual_seconds) {
     late_.assign(profile.excess.size(), kUnknown);
     for (const std::vector<int32_t>& peers : roles.classes) MeasureLate(peers);
     hosts_.resize(trace.hosts.size());
@@ -191,6 +191,7 @@ class Search {
     Suspect suspect{.rank = rank,
                     .first_step = static_cast<int32_t>(stretch.first),
                     .last_step = static_cast<int32_t>(stretch.last),
+                    .peers = static_cast<int32_t>(roles_.PeersOf(static_cast<size_t>(rank)).size()) - 1,
                     .slow_above_seconds = 0};
     for (size_t step = stretch.first; step <= stretch.last; ++step) {
       const float late = LateAt(rank, step);
@@ -207,7 +208,7 @@ class Search {
     return suspect;
   }
 
-  const Trace& trace_;
+  const JobRoles& roles_;
   const OwnProfile& profile_;
   const PersistenceOptions& options_;
   const double least_;
