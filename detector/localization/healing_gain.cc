@@ -268,6 +268,8 @@ class Gains {
     const Ailment& ailment = ailments_[number];
     int32_t begin = 0, end = ailment.last_step + 1;
     for (const Ailment& other : ailments_) {
+      // What is below half of what counts moves no step by enough to matter.
+      if (other.excess_seconds < min_cost_ / 2 * analysis_.steps.usual_seconds) continue;
       for (const int32_t change : {other.earliest_step, other.last_step + 1}) {
         if (change < ailment.earliest_step - kSameOnsetSteps) begin = std::max(begin, change);
         if (change > ailment.first_step + kSameOnsetSteps) end = std::min(end, change);
