@@ -129,8 +129,8 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
   const auto find_suspects = [&] {
     const PersistenceOptions persistence{.min_cost = options.min_cost};
     found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
-    DropDraggedAlong(analysis, &found.suspects);
     AddIntermittentExcess(analysis.profile, analysis.roles, analysis.steps, persistence, &found.suspects);
+    DropDraggedAlong(analysis, &found.suspects);
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
   RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });

@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMinPast = 4;          // usual steps: as many as a suspect needs
 constexpr double kMinSignificance = 6;  // of a change of level, as in job_change.h
 constexpr double kExplained = 0.5;      // of what was lost: the findings are about it
+constexpr int64_t kOnsetSteps = 2;      // an onset is known to a step on both sides
 constexpr double kErrors = 2;           // standard errors, that an unexplained rest exceeds
 
 // Of usual steps whose length is known.
@@ -161,7 +162,9 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
                                             const std::vector<Verdict>& verdicts, double min_gain) {
   double explained = 0;
   for (const Verdict& verdict : verdicts) {
-    if (IsOfSteps(verdict)) explained += verdict.cost.seconds_per_step;
+    // What was there before made no step longer.
+    const bool since = verdict.first_step + kOnsetSteps >= shift.first_step;
+    if (since && IsOfSteps(verdict)) explained += verdict.cost.seconds_per_step;
   }
   const double unexplained = shift.lost_seconds() - explained;
   if (unexplained < (1 - kExplained) * shift.lost_seconds() || unexplained < min_gain * shift.after_seconds ||

@@ -123,6 +123,7 @@ TEST(SlowForUnknownReasonTest, SaysHowMuchAndSinceWhen) {
 TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {
   EXPECT_FALSE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.28)}).has_value());
   EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.1)}).has_value());
+  EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(0, 0.28)}).has_value()) << "it was there before";
 }
 
 TEST(SlowForUnknownReasonTest, IsNotSaidOfStepsThatTakeAsLongAsBefore) {

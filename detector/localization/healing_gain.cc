@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "detector/localization/healed_step.h"
 #include "detector/localization/order_statistics.h"
 #include "detector/localization/sampled_mean.h"
@@ -22,6 +23,7 @@ constexpr size_t kRunsPerStep = 2;                   // preparing it, then as re
 constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
 constexpr double kErrorOfMedian = 1.2533;            // of a normal distribution: sqrt(pi / 2)
+constexpr double kMaxUnknownRanks = 0.1;             // as many as may be missing of a job that is judged (coverage.h)
 constexpr double kErrors = 2;       // standard errors by which noise may hide how much longer steps got
 constexpr double kMaxUnlike = 0.2;  // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
@@ -53,6 +55,7 @@ class Gains {
 
   HealingGains Run() {
     healthy_seconds_ = SecondsBeforeAll();
+    replayable_ = IsReplayable();
     for (const Ailment& ailment : ailments_) {
       const std::vector<int32_t> steps = StepsByLength(ailment);
       Account& account = accounts_.emplace_back();
@@ -245,7 +248,7 @@ class Gains {
     HealingGain gain;
     if (account.eligible == 0) return gain;
     gain.steps_affected = AffectedShare(ailment);
-    if (account.shares.size() == 0) {  // none hangs together: only the job's own past tells a cost
+    if (!replayable_ || account.shares.size() == 0) {  // only the job's own past tells a cost
       gain.step_seconds = analysis_.steps.usual_seconds;
       gain.seconds_per_step = std::min(ailment.excess_seconds, LeftOfPast(number, gains));
       return gain;
@@ -289,6 +292,17 @@ class Gains {
     return std::max(0.0, affected - usual + kErrors * kErrorOfMedian * std::sqrt(variance));
   }
 
+  // Delays do not pass through ranks of which no times are known.
+  bool IsReplayable() const {
+    const OwnProfile& profile = analysis_.profile;
+    size_t unknown = 0;
+    for (size_t rank = 0; rank < profile.ranks; ++rank) {
+      const absl::Span<const float> own = profile.Row(profile.own, rank);
+      unknown += std::all_of(own.begin(), own.end(), [](float seconds) { return std::isnan(seconds); });
+    }
+    return static_cast<double>(unknown) <= kMaxUnknownRanks * static_cast<double>(profile.ranks);
+  }
+
   // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either
   // leave.
   double LeftOfPast(size_t number, const std::vector<HealingGain>& gains) const {
@@ -296,7 +310,7 @@ class Gains {
     for (size_t other = 0; other < gains.size(); ++other) {
       const bool with_it = ailments_[other].earliest_step <= ailments_[number].first_step + kSameOnsetSteps &&
                            ailments_[number].earliest_step <= ailments_[other].first_step + kSameOnsetSteps;
-      if (accounts_[other].shares.size() == 0 && with_it) left -= gains[other].seconds_per_step;
+      if ((!replayable_ || accounts_[other].shares.size() == 0) && with_it) left -= gains[other].seconds_per_step;
     }
     return std::max(0.0, left);
   }
@@ -417,6 +431,7 @@ class Gains {
   std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
   std::vector<size_t> ailment_of_transfers_;
   double healthy_seconds_ = 0;
+  bool replayable_ = true;
   std::vector<Account> accounts_;
   std::set<int32_t> replayed_;       // steps
   std::vector<StepReplay> replays_;  // as many as run at once

@@ -97,6 +97,8 @@ class Search {
     if (levels.higher - levels.lower < kMinSeparation * noise_ || levels.middle() <= 0) return false;
     *suspect = Measure(rank, levels.middle());
     suspect->peers = static_cast<int32_t>(peers.size()) - 1;
+    if (suspect->share_of_steps >= options_.min_persistence)
+      return false;  // one that stays: persistent_excess.h judges
     const double effect = suspect->share_of_steps * suspect->excess_seconds;
     if (effect < options_.min_cost / 2 * steps_.usual_seconds) return false;
     const double surprise = LogBinomialTail(slow, values.size(), RateOfPeers(rank, peers, levels.middle()));
