@@ -249,7 +249,7 @@ class Gains {
     if (account.eligible == 0) return gain;
     gain.steps_affected = AffectedShare(ailment);
     if (!replayable_ || account.shares.size() == 0) {  // only the job's own past tells a cost
-      gain.step_seconds = analysis_.steps.usual_seconds;
+      gain.step_seconds = UsualSecondsOf(ailment);
       gain.seconds_per_step = std::min(ailment.excess_seconds, LeftOfPast(number, gains));
       return gain;
     }
@@ -290,6 +290,16 @@ class Gains {
     const double variance = SquareOf(SigmaInPlace(&before, usual)) / static_cast<double>(before.size()) +
                             SquareOf(SigmaInPlace(&after, affected)) / static_cast<double>(after.size());
     return std::max(0.0, affected - usual + kErrors * kErrorOfMedian * std::sqrt(variance));
+  }
+
+  // Of the steps that it is in.
+  double UsualSecondsOf(const Ailment& ailment) const {
+    std::vector<double> lengths;
+    for (int32_t step = ailment.first_step; step <= ailment.last_step; ++step) {
+      const auto at = static_cast<size_t>(step);
+      if (analysis_.steps.usual[at] != 0 && ailment.IsIn(step)) lengths.push_back(analysis_.steps.step_seconds[at]);
+    }
+    return MedianInPlace(&lengths);
   }
 
   // Delays do not pass through ranks of which no times are known.
