@@ -253,6 +253,7 @@ class Gains {
       gain.seconds_per_step = std::min(ailment.excess_seconds, LeftOfPast(number, gains));
       return gain;
     }
+    gain.replayed = !account.estimated;
     const auto steps = static_cast<double>(account.shares.size());
     const bool hides = account.last * account.recorded > account.alone * account.others_healed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
@@ -302,15 +303,19 @@ class Gains {
     return MedianInPlace(&lengths);
   }
 
-  // Delays do not pass through ranks of which no times are known.
+  // Delays do not pass through ranks most of whose operations have no times.
   bool IsReplayable() const {
-    const OwnProfile& profile = analysis_.profile;
+    const Trace& trace = *analysis_.trace;
     size_t unknown = 0;
-    for (size_t rank = 0; rank < profile.ranks; ++rank) {
-      const absl::Span<const float> own = profile.Row(profile.own, rank);
-      unknown += std::all_of(own.begin(), own.end(), [](float seconds) { return std::isnan(seconds); });
+    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+      const absl::Span<const TraceOperation> operations = trace.OperationsOf(rank);
+      const auto timed =
+          static_cast<size_t>(std::count_if(operations.begin(), operations.end(), [](const TraceOperation& operation) {
+            return operation.started() && operation.finished();
+          }));
+      unknown += 2 * timed < operations.size();
     }
-    return static_cast<double>(unknown) <= kMaxUnknownRanks * static_cast<double>(profile.ranks);
+    return static_cast<double>(unknown) <= kMaxUnknownRanks * static_cast<double>(trace.ranks.size());
   }
 
   // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either
@@ -364,9 +369,7 @@ class Gains {
     if (with_them <= 0) return;
     for (const size_t i : cheap) {
       (*gains)[i].event_causes = event.size();
-      const double most = LengthenedBy(i).value_or(with_them);
-      (*gains)[i].event_share =
-          (*gains)[i].steps_affected * std::clamp(1 - all_healed / with_them, 0.0, most / with_them);
+      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - all_healed / with_them);
     }
   }
 
