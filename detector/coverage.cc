@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/trace/operation_instances.h"
 #include "detector/trace/trace.h"
@@ -15,6 +16,20 @@ namespace {
 bool AnyMeeting(const OperationInstances& matched) {
   return std::any_of(matched.instances.begin(), matched.instances.end(),
                      [](const OperationInstance& instance) { return instance.member_count > 1; });
+}
+
+// Ranks of which most operations have no time at which they began or none at which they ended.
+size_t RanksWithoutTimes(const Trace& trace) {
+  size_t without = 0;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const absl::Span<const TraceOperation> operations = trace.OperationsOf(rank);
+    const auto timed =
+        static_cast<size_t>(std::count_if(operations.begin(), operations.end(), [](const TraceOperation& operation) {
+          return operation.started() && operation.finished();
+        }));
+    without += 2 * timed < operations.size();
+  }
+  return without;
 }
 
 }  // namespace
@@ -30,6 +45,11 @@ std::string WhyNotJudged(const TraceAnalysis& analysis) {
   if (static_cast<double>(missing) > kMaxMissingRanks * static_cast<double>(all)) {
     return absl::StrFormat("%d of %d ranks left no records: any of them may be the one that the others wait for.",
                            missing, all);
+  }
+  if (const size_t without = RanksWithoutTimes(trace); without > 0) {
+    return absl::StrFormat(
+        "%d of %d ranks left operations without times: their own work was not judged, the others' was.", without,
+        trace.ranks.size());
   }
   const double records = static_cast<double>(trace.operations.size() + trace.lost_records);
   if (static_cast<double>(trace.lost_records) > kMaxLostRecords * records) {

@@ -20,8 +20,10 @@
 #include "detector/coverage.h"
 #include "detector/links/link_verdict.h"
 #include "detector/links/transfer_table.h"
+#include "detector/localization/dragged_along.h"
 #include "detector/localization/even_work.h"
 #include "detector/localization/healing_gain.h"
+#include "detector/localization/intermittent_excess.h"
 #include "detector/localization/order_statistics.h"
 #include "detector/localization/pacemaker.h"
 #include "detector/localization/persistent_excess.h"
@@ -30,6 +32,7 @@
 #include "detector/localization/slow_rank_verdict.h"
 #include "detector/localization/slow_transfers.h"
 #include "detector/localization/slow_within_host.h"
+#include "detector/localization/starved_host.h"
 #include "detector/localization/trace_analysis.h"
 #include "detector/localization/wait_echo.h"
 #include "detector/progress/frontier.h"
@@ -38,6 +41,7 @@
 #include "detector/structure/finding.h"
 #include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
+#include "detector/time_ledger.h"
 
 namespace lockstep {
 namespace {
@@ -117,8 +121,10 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
     found.structural = FindStructural(found.profile, gain, options.min_cost);
   };
   const auto find_suspects = [&] {
-    found.suspects =
-        FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {.min_cost = options.min_cost});
+    const PersistenceOptions persistence{.min_cost = options.min_cost};
+    found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+    AddIntermittentExcess(analysis.profile, analysis.roles, analysis.steps, persistence, &found.suspects);
+    DropDraggedAlong(analysis, &found.suspects);
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
   RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
@@ -135,6 +141,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
+  AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
   const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
@@ -194,6 +201,17 @@ void Abstain(std::string reason, JobReport* report) {
   verdict.advice = Advice::kNone;
   verdict.evidence.push_back({EvidenceKind::kAbstained, std::move(reason)});
   report->verdicts.push_back(std::move(verdict));
+}
+
+// What the step time says that findings have to add up to. Slow without a cause is a finding as well.
+void AddLedger(const TraceAnalysis& analysis, double min_cost, JobReport* report) {
+  const std::optional<StepShift> shift = FindLongerSteps(analysis.steps, min_cost);
+  report->ledger = BuildLedger(analysis.steps, report->verdicts, shift);
+  if (!shift.has_value() || report->state == JobState::kHung) return;
+  std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
+  if (!unknown.has_value()) return;
+  report->verdicts.push_back(*std::move(unknown));
+  report->state = JobState::kSlow;
 }
 
 // What the caller knows counts more than what agents said.
@@ -274,6 +292,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   });
   std::string not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, not_judged.empty() && hangs.open_question.empty());
+  AddLedger(analysis, options.min_cost, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),

@@ -19,6 +19,24 @@ struct Completeness {
   uint64_t lost_records = 0;
 };
 
+// Seconds per step, the mean over all usual steps: measured = reference + all lines + unexplained, always exactly. How
+// they come about: time_ledger.h.
+struct LedgerLine {
+  std::string finding;  // class and whom it names
+  double seconds = 0;
+};
+
+struct TimeLedger {
+  double reference_seconds = 0;
+  double measured_seconds = 0;
+  std::vector<LedgerLine> lines;  // as the verdicts come
+  double unexplained_seconds = 0;  // negative: the job lost less than nothing
+  double error_seconds = 0;        // standard error of measured minus reference
+
+  // Not known: too few usual steps.
+  bool empty() const { return measured_seconds <= 0; }
+};
+
 struct JobReport {
   std::string job;
   int32_t ranks = 0;
@@ -28,6 +46,7 @@ struct JobReport {
   Completeness completeness;
   JobState state = JobState::kUnknown;
   std::vector<Verdict> verdicts;  // the costliest first
+  TimeLedger ledger;
 };
 
 }  // namespace lockstep

@@ -1,16 +1,27 @@
 #include "detector/localization/healed_step.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <cstddef>
 #include <tuple>
 
 namespace lockstep {
 namespace {
 
-void AddHealing(const SlowCause& cause, Healing* healing) {
+// What is slow in some steps needs in each what it needs in it, not what it usually does.
+double ScaleInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
+  const double excess = ExcessInStep(suspect, profile, step);
+  const auto own =
+      static_cast<double>(profile.Row(profile.own, static_cast<size_t>(suspect.rank))[static_cast<size_t>(step)]);
+  return own > 0 ? std::clamp(1 - excess / own, 0.0, 1.0) : 1;
+}
+
+void AddHealing(const Ailment& ailment, const SlowCause& cause, int32_t step, Healing* healing) {
   for (const Suspect& suspect : cause.suspects) {
     Healing::OwnTime own{.rank = suspect.rank};
-    if (cause.kind == SlowKind::kInput) {
+    if (suspect.in_some_steps()) {
+      own.scale = static_cast<float>(ScaleInStep(suspect, *ailment.profile, step));
+    } else if (cause.kind == SlowKind::kInput) {
       own.largest_less = static_cast<float>(ExcessOf(suspect));
     } else {
       const double healthy = 1 - ExcessOf(suspect) / std::max(suspect.own_seconds, 1e-9);
@@ -22,7 +33,7 @@ void AddHealing(const SlowCause& cause, Healing* healing) {
 
 void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
   if (!ailment.MayBeIn(step)) return;
-  if (ailment.cause != nullptr) AddHealing(*ailment.cause, healing);
+  if (ailment.cause != nullptr) AddHealing(ailment, *ailment.cause, step, healing);
   for (const SlowTransfers* transfers : ailment.transfers) {
     if (!transfers->IsIn(step)) continue;
     for (const SlowChannel& slow : transfers->channels) {
@@ -33,19 +44,6 @@ void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
   }
 }
 
-// The step gains from healing ranks at most what others wait for them where they meet. Their excess may promise more:
-// work beside a collective that a peer waits in leaves no trace in the records, and looks as if it were none.
-double WaitedFor(const Ailment& ailment, const StepReplay& replay) {
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  if (ailment.cause == nullptr || !ailment.transfers.empty()) return kUnknown;
-  std::vector<int32_t> ranks;
-  for (const Suspect& suspect : ailment.cause->suspects) ranks.push_back(suspect.rank);
-  std::sort(ranks.begin(), ranks.end());
-  double most = -1;
-  for (const int32_t rank : ranks) most = std::max(most, replay.WaitsFor(rank, ranks));
-  return most < 0 ? kUnknown : most;
-}
-
 }  // namespace
 
 // Where collectives run beside the work, peers that wait in them seem to work less than they do; but before the onset
@@ -53,6 +51,21 @@ double WaitedFor(const Ailment& ailment, const StepReplay& replay) {
 double ExcessOf(const Suspect& suspect) {
   if (suspect.before_seconds <= 0) return suspect.excess_seconds;
   return std::clamp(suspect.own_seconds - suspect.before_seconds, 0.0, suspect.excess_seconds);
+}
+
+double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
+  const auto row = static_cast<size_t>(suspect.rank), at = static_cast<size_t>(step);
+  const auto excess = static_cast<double>(profile.Row(profile.excess, row)[at]);
+  if (std::isnan(excess) || excess < suspect.slow_above_seconds) return 0;
+  if (suspect.before_seconds <= 0) return excess;
+  return std::clamp(static_cast<double>(profile.Row(profile.shared, row)[at]) - suspect.before_seconds, 0.0, excess);
+}
+
+bool Ailment::IsIn(int32_t step) const {
+  if (!MayBeIn(step) || cause == nullptr || profile == nullptr) return MayBeIn(step);
+  return std::any_of(cause->suspects.begin(), cause->suspects.end(), [&](const Suspect& suspect) {
+    return !suspect.in_some_steps() || ExcessInStep(suspect, *profile, step) > 0;
+  });
 }
 
 Healing HealingOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out, int32_t step) {
@@ -69,7 +82,6 @@ HealedStep HealStep(absl::Span<const Ailment> ailments, int32_t step, StepReplay
   std::tie(healed.recorded, healed.all_healed) = replay->RunBoth({}, HealingOfAllBut(ailments, {}, step));
   healed.path = replay->CriticalPath();
   healed.of_ailment.resize(ailments.size());
-  for (const Ailment& ailment : ailments) healed.waited_for.push_back(WaitedFor(ailment, *replay));
   return healed;
 }
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "detector/localization/own_profile.h"
+#include "detector/localization/persistent_excess.h"
 #include "detector/localization/slow_cause.h"
 #include "detector/localization/slow_transfers.h"
 #include "detector/localization/step_replay.h"
@@ -20,6 +22,7 @@ namespace lockstep {
 
 struct Ailment {
   const SlowCause* cause = nullptr;
+  const OwnProfile* profile = nullptr;  // of a cause that is there in some steps only
   std::vector<const SlowTransfers*> transfers;
   int32_t first_step = 0;
   int32_t last_step = 0;
@@ -32,10 +35,16 @@ struct Ailment {
     const bool there = cause != nullptr || transfers.front()->IsIn(step);
     return there && earliest_step <= step && step <= latest_step;
   }
+  // Whether any of its ranks is known to be slow in the step.
+  bool IsIn(int32_t step) const;
 };
 
 // What a healthy rank would need less.
 double ExcessOf(const Suspect& suspect);
+
+// The same of one step of a suspect that is slow in some steps: what it exceeds its peers by, at most what it exceeds
+// its own other steps by; 0 in a step in which it is not slow, or nothing is known of it.
+double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step);
 
 // Of the ailments that are there in this step, all but some. `left_out` rises.
 Healing HealingOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out, int32_t step);
@@ -53,7 +62,6 @@ struct HealedStep {
   double hidden_share = 0;
   std::vector<StepReplay::Link> path;  // of the recorded step
   std::vector<Lengths> of_ailment;     // zeros until HealOne has been asked
-  std::vector<double> waited_for;      // by ailment: how long others waited for it in the records; infinite = unknown
 };
 
 // `replay` goes over to the step. Two runs, preparing it counted.

@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "detector/localization/healed_step.h"
+#include "detector/localization/lengthened_steps.h"
 #include "detector/localization/order_statistics.h"
 #include "detector/localization/sampled_mean.h"
 #include "detector/localization/step_replay.h"
@@ -20,9 +23,7 @@ namespace {
 constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all healed
 constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
-constexpr size_t kMaxComparedPeers = 64;
-constexpr double kMaxHidden = 0.01;  // of the instances
-constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
+constexpr double kMaxUnlike = 0.2;  // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
 // Of an ailment, where they can be afforded: steps differ by a third in what it costs, and eight tell the mean to 12 %.
@@ -40,6 +41,7 @@ class Gains {
     for (const SlowCause& cause : causes) {
       const Suspect& strongest = cause.suspects.front();
       ailments_.push_back({.cause = &cause,
+                           .profile = &analysis.profile,
                            .first_step = strongest.first_step,
                            .last_step = strongest.last_step,
                            .earliest_step = strongest.earliest_step(),
@@ -53,6 +55,7 @@ class Gains {
 
   HealingGains Run() {
     healthy_seconds_ = SecondsBeforeAll();
+    replayable_ = IsReplayable(*analysis_.trace);
     for (const Ailment& ailment : ailments_) {
       const std::vector<int32_t> steps = StepsByLength(ailment);
       Account& account = accounts_.emplace_back();
@@ -66,7 +69,7 @@ class Gains {
       for (size_t i = 0; i < next.size() && NextStep(replayed_) == next[i]; ++i) Add(healed[i]);
     }
     std::vector<HealingGain> gains;
-    for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i));
+    for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i, gains));
     for (const std::vector<size_t>& event : Events()) TellEvent(event, &gains);
     HealingGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
@@ -85,9 +88,7 @@ class Gains {
     double alone = 0;            // what healing it alone gives back
     double others_healed = 0;    // how long they take with all others healed
     double last = 0;             // what healing it gives back then
-    std::vector<double> waited;  // by step: what others waited for it; infinite = unknown
     double path = 0;             // shares of the way back from the end
-    double most_hidden = 0;      // share of the meetings, in the worst of the steps
     bool estimated = false;      // not replayed by itself
     bool faithful = false;       // of steps that took as long in the replay as in the records: others only without such
 
@@ -194,7 +195,6 @@ class Gains {
       Account& account = accounts_[i];
       if (IsFaithful(healed) && !account.faithful) account.Restart();
       if (ailments_[i].cause != nullptr) account.path += PathShare(healed.path, *ailments_[i].cause);
-      account.most_hidden = std::max(account.most_hidden, healed.hidden_share);
       AddLengths(i, healed, &account);
     }
     latest_operations_ = healed.operations;
@@ -213,7 +213,6 @@ class Gains {
       last = healed.of_ailment[number].others - healed.all_healed;
       others_healed = WithHealthyRest(healed.of_ailment[number].others, last);
     }
-    account->waited.push_back(healed.waited_for[number]);
     account->recorded += healed.recorded;
     account->alone += alone;
     account->others_healed += others_healed;
@@ -243,17 +242,19 @@ class Gains {
     return lengths.size() < kMinPastSteps ? 0 : MedianInPlace(&lengths);
   }
 
-  HealingGain GainOf(size_t number) const {
+  // `gains` of those before it.
+  HealingGain GainOf(size_t number, const std::vector<HealingGain>& gains) const {
     const Ailment& ailment = ailments_[number];
     const Account& account = accounts_[number];
     HealingGain gain;
     if (account.eligible == 0) return gain;
     gain.steps_affected = AffectedShare(ailment);
-    if (account.shares.size() == 0) {  // none hangs together
-      gain.step_seconds = analysis_.steps.usual_seconds;
-      gain.seconds_per_step = ailment.excess_seconds;
+    if (!replayable_ || account.shares.size() == 0) {  // only the job's own past tells a cost
+      gain.step_seconds = UsualSecondsOf(analysis_.steps, ailment);
+      gain.seconds_per_step = std::min(ailment.excess_seconds, LeftOfPast(number, gains));
       return gain;
     }
+    gain.replayed = !account.estimated;
     const auto steps = static_cast<double>(account.shares.size());
     if (account.others_healed > 0) {
       gain.behind_share = gain.steps_affected * std::max(0.0, account.last / account.others_healed);
@@ -265,19 +266,24 @@ class Gains {
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
     gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
     gain.path_share = account.path / steps;
-    gain.replayed = !account.estimated;
-    // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, as
-    // far as others waited for it. How long transfers take is recorded: a replay that takes as long as the step tells.
-    if (account.most_hidden > kMaxHidden && (ailment.cause != nullptr || !account.faithful)) {
-      const Suspect* const strongest = ailment.strongest();
-      const double beyond = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
-      std::vector<double> waited = account.waited;
-      const double least = std::min(beyond, MedianInPlace(&waited));
-      gain.replayed &= least <= gain.seconds_per_step;
-      gain.seconds_per_step = std::max(gain.seconds_per_step, least);
-    }
+    // What hides behind others made no step longer yet.
+    const std::optional<double> most =
+        hides ? std::nullopt : LengthenedBy(analysis_.steps, ailments_, number, min_cost_);
+    if (most.has_value()) gain.seconds_per_step = std::min(gain.seconds_per_step, *most);
     gain.seconds_per_step = std::max(0.0, gain.seconds_per_step);
     return gain;
+  }
+
+  // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either
+  // leave.
+  double LeftOfPast(size_t number, const std::vector<HealingGain>& gains) const {
+    double left = LengthenedBy(analysis_.steps, ailments_, number, min_cost_).value_or(0);
+    for (size_t other = 0; other < gains.size(); ++other) {
+      const bool with_it = ailments_[other].earliest_step <= ailments_[number].first_step + kSameOnsetSteps &&
+                           ailments_[number].earliest_step <= ailments_[other].first_step + kSameOnsetSteps;
+      if ((!replayable_ || accounts_[other].shares.size() == 0) && with_it) left -= gains[other].seconds_per_step;
+    }
+    return std::max(0.0, left);
   }
 
   // Causes that are of one event with one another, rising.
@@ -321,30 +327,6 @@ class Gains {
     }
   }
 
-  // The largest excess, over the same stretch, of a peer that no cause is about.
-  double NextExcess(const Suspect& suspect) const {
-    const std::vector<int32_t>& peers = analysis_.roles.PeersOf(static_cast<size_t>(suspect.rank));
-    const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
-    double next = 0;
-    std::vector<double> values;
-    for (size_t i = 0; i < peers.size(); i += stride) {
-      const bool accused = std::any_of(causes_.begin(), causes_.end(), [&](const SlowCause& cause) {
-        return std::any_of(cause.suspects.begin(), cause.suspects.end(),
-                           [&](const Suspect& other) { return other.rank == peers[i]; });
-      });
-      if (accused) continue;
-      values.clear();
-      for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
-        const float excess =
-            analysis_.profile
-                .excess[static_cast<size_t>(peers[i]) * analysis_.profile.steps + static_cast<size_t>(step)];
-        if (!std::isnan(excess)) values.push_back(static_cast<double>(excess));
-      }
-      next = std::max(next, MedianInPlace(&values));
-    }
-    return next;
-  }
-
   static double PathShare(const std::vector<StepReplay::Link>& path, const SlowCause& cause) {
     double own = 0, all = 0;
     for (const StepReplay::Link& link : path) {
@@ -376,7 +358,7 @@ class Gains {
 
   size_t OthersIn(const Ailment& ailment, int32_t step) const {
     return static_cast<size_t>(std::count_if(ailments_.begin(), ailments_.end(), [&](const Ailment& other) {
-      return &other != &ailment && other.MayBeIn(step);
+      return &other != &ailment && other.IsIn(step);
     }));
   }
 
@@ -384,6 +366,8 @@ class Gains {
     const auto at = static_cast<size_t>(step);
     const Suspect* const strongest = ailment.strongest();
     if (strongest == nullptr) return TransfersMatter(ailment, step) && ailment.transfers.front()->IsIn(step);
+    if (!ailment.IsIn(step)) return false;
+    if (strongest->in_some_steps()) return analysis_.steps.usual[at] != 0;
     return !std::isnan(analysis_.profile.own[static_cast<size_t>(strongest->rank) * analysis_.profile.steps + at]);
   }
 
@@ -427,6 +411,7 @@ class Gains {
   std::vector<Ailment> ailments_;  // by cause, then transfers that belong to none
   std::vector<size_t> ailment_of_transfers_;
   double healthy_seconds_ = 0;
+  bool replayable_ = true;
   std::vector<Account> accounts_;
   std::set<int32_t> replayed_;       // steps
   std::vector<StepReplay> replays_;  // as many as run at once

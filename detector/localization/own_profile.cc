@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "detector/groups/place_in_group.h"
 #include "detector/localization/expert_work.h"
@@ -20,6 +21,8 @@ constexpr double kMinKnown = 0.5;       // share of the operations of a step who
 // cannot be guessed from the others.
 constexpr double kMostInOneInterval = 0.1;
 constexpr double kOtherLength = 1.3;  // a step of so many times the operations of its peers', or of so many times fewer
+// On other hosts, at the same place of their expert groups: of fewer, one that is slow moves the middle.
+constexpr size_t kMinFellows = 3;
 constexpr double kMinApart = 0.25;  // share of the work that lies apart from that between AllToAlls, and stands for it
 
 void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile) {
@@ -200,6 +203,48 @@ void CompareExperts(const std::vector<int32_t>& peers, int32_t step, ExpertWork*
   for (size_t i = 0; i < peers.size(); ++i) profile->shared[at(peers[i])] += static_cast<float>(comparable[i]);
 }
 
+// What all ranks at one place of their expert groups exceed their peers by comes with the tokens that are routed to
+// these experts. A rank's own is what it exceeds the others at its place by, on other hosts.
+class PlaceShare {
+ public:
+  PlaceShare(const Trace& trace, const std::vector<int32_t>& peers, const OwnProfile& profile) : trace_(trace) {
+    for (const int32_t peer : peers) at_place_[profile.expert_place[static_cast<size_t>(peer)]].push_back(peer);
+    if (at_place_.size() < 2) at_place_.clear();  // without experts all are at one place
+  }
+
+  void TakeOff(size_t step, OwnProfile* profile) const {
+    for (const auto& [place, fellows] : at_place_) {
+      const auto excess_of = [&, step](int32_t rank) -> float& {
+        return profile->excess[static_cast<size_t>(rank) * profile->steps + step];
+      };
+      std::vector<float> shared;
+      // Of many, leaving one host out changes nothing.
+      const bool alike = fellows.size() > kExactReference;
+      for (const int32_t rank : fellows) {
+        if (!alike || shared.empty()) shared.push_back(SharedWith(alike ? -1 : HostOf(rank), fellows, excess_of));
+      }
+      for (size_t i = 0; i < fellows.size(); ++i) excess_of(fellows[i]) -= shared[alike ? 0 : i];
+    }
+  }
+
+ private:
+  int32_t HostOf(int32_t rank) const { return trace_.ranks[static_cast<size_t>(rank)].host; }
+
+  // By the fellows on other hosts.
+  template <typename ExcessOf>
+  float SharedWith(int32_t host, const std::vector<int32_t>& fellows, const ExcessOf& excess_of) const {
+    std::vector<double> others;
+    for (const int32_t fellow : fellows) {
+      if (HostOf(fellow) == host || std::isnan(excess_of(fellow))) continue;
+      others.push_back(static_cast<double>(excess_of(fellow)));
+    }
+    return others.size() < kMinFellows ? 0 : static_cast<float>(std::max(0.0, MedianInPlace(&others)));
+  }
+
+  const Trace& trace_;
+  std::map<int32_t, std::vector<int32_t>> at_place_;
+};
+
 }  // namespace
 
 OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
@@ -223,10 +268,12 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   for (const std::vector<int32_t>& peers : roles.classes) {
     ForgetOtherLengths(peers, steps, &profile);
     PeerReference reference(trace, peers);
+    const PlaceShare place_share(trace, peers, profile);
     for (int32_t step = 0; step < steps.steps; ++step) {
       DistrustPoorGuesses(peers, static_cast<size_t>(step), &profile);
       CompareExperts(peers, step, &expert_work, &profile);
       reference.Apply(static_cast<size_t>(step), &profile);
+      place_share.TakeOff(static_cast<size_t>(step), &profile);
     }
   }
   return profile;

@@ -80,5 +80,24 @@ TEST_F(OwnProfileTest, TwoRanksOnTwoHostsAreComparedWithOneAnother) {
   EXPECT_NEAR(excess[kOfHost], -0.2F, 1e-6);
 }
 
+// Four expert groups of four, one rank of each on a host: what all ranks of a place have is the tokens'.
+TEST_F(OwnProfileTest, WhatGoesWithAnExpertPlaceIsNoRanks) {
+  Build(4);
+  for (int32_t group = 0; group < 4; ++group) {
+    trace_.communicators.push_back({});
+    roles_.communicators.push_back({.role = GroupRole::kExpert});
+    for (int32_t place = 0; place < kOfHost; ++place) {
+      trace_.communicators.back().members.push_back(group * kOfHost + place);
+    }
+  }
+  for (size_t group = 0; group < 4; ++group) Slow(group * kOfHost + 1, 0.05F);
+  Slow(kOfHost + 1, 0.02F);
+  Slow(2, 0.03F);
+  const std::vector<float> excess = Excess();
+  EXPECT_NEAR(excess[1], 0, 1e-6);
+  EXPECT_NEAR(excess[kOfHost + 1], 0.02F, 1e-6) << "beyond its place";
+  EXPECT_NEAR(excess[2], 0.03F, 1e-6) << "alone at its place";
+}
+
 }  // namespace
 }  // namespace lockstep

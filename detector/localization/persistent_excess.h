@@ -53,6 +53,11 @@ struct Suspect {
   double significance = 0;    // standard errors
   double share_of_steps = 0;  // with at least half of the excess
   int32_t peers = 0;
+  // Slow in some steps only (intermittent_excess.h, starved_host.h): those with at least this excess, each by as much
+  // as it has. Negative = in all steps of the stretch, by the median.
+  double slow_above_seconds = -1;
+
+  bool in_some_steps() const { return slow_above_seconds >= 0; }
 
   // In which it may have been slow.
   int32_t earliest_step() const { return first_step - unknown_before; }

@@ -26,6 +26,7 @@ enum class SlowKind : uint8_t { kCompute, kHost, kInput };
 struct SlowCause {
   SlowKind kind = SlowKind::kCompute;
   bool whole_host = false;
+  bool starved = false;      // its ranks launch late, now this one and then that: see starved_host.h
   bool beyond_host = false;  // compared with the other ranks of its host: see slow_within_host.h
   // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in a quarter
   // of the steps but not in enough to be suspects.

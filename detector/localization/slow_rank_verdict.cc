@@ -67,6 +67,17 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
                                 "peers are the other ranks of the host."});
   }
   verdict.evidence.push_back({EvidenceKind::kLateness, absl::StrCat("The excess lies ", info.what, ".")});
+  if (cause.starved) {
+    verdict.evidence.push_back({EvidenceKind::kLateness,
+                                "Its ranks take turns: operations start the moment they are launched, while those of "
+                                "other hosts wait in the queue. The host no longer runs ahead of its GPUs."});
+  } else if (strongest.in_some_steps()) {
+    verdict.evidence.push_back(
+        {EvidenceKind::kLateness,
+         absl::StrFormat(
+             "In its other steps it spends %.4g s. Its peers are rarely that slow: chance does not explain it.",
+             strongest.before_seconds)});
+  }
   const double share = 100 * gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
   if (gain.path_share > 0) {
     verdict.evidence.push_back(
@@ -78,7 +89,7 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
   verdict.evidence.push_back(
       {EvidenceKind::kWhatIf,
        absl::StrFormat("%s with the own time of its peers, an affected step would take %.4g s less of %.4g s (%.1f%%).",
-                       gain.replayed ? "Replayed" : "By its excess,", gain.seconds_per_step, gain.step_seconds,
+                       gain.replayed ? "Replayed" : "Against its own past,", gain.seconds_per_step, gain.step_seconds,
                        share)});
   if (gain.event_causes > 0) {
     verdict.evidence.push_back(

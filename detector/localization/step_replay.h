@@ -6,7 +6,8 @@
 // transfer is done, the transfer being the shortest time inside of any member; a Recv ends when both sides have arrived
 // and the data have moved; a Send by itself that did not wait for its receiver in the records does not in the replay
 // either. Send and Recv of one rank that begin and end together were issued as one group: they end when the last of
-// them does, and how long the others took is known from where they went alone. No clock of two hosts is compared.
+// them does, and how long the others took is known from where they went alone; unless the step does not hang together
+// that way. No clock of two hosts is compared.
 // Healing replaces own times of some ranks, and lengths of some transfers.
 // Calls whose records are lost are put back where the rank's other steps have them (step_pattern.h), so that it waits
 // for others there, and others for it. How long such an operation's transfer took is not known if the lost member came
@@ -66,10 +67,6 @@ class StepReplay {
   // from transfers.
   double hidden_share() const { return hidden_share_; }
 
-  // How long others waited in the records where they met this rank, in seconds: of each operation the middle one of its
-  // members but `left_out`, which rise. Negative = a record of the rank is lost in this step.
-  double WaitsFor(int32_t rank, absl::Span<const int32_t> left_out) const;
-
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
   double Run(const Healing& healing) { return RunBoth(healing, healing).first; }
   std::pair<double, double> RunBoth(const Healing& first, const Healing& second);
@@ -92,6 +89,8 @@ class StepReplay {
   using Lanes = std::array<double, kLanes>;
   using Lengths = std::array<float, kLanes>;
 
+  void Prepare(int32_t step);
+  std::pair<double, double> RunOnce(const Healing& first, const Healing& second);
   void Collect(const TraceAnalysis& analysis);
   void CollectRecorded(size_t rank);
   void CollectPattern(size_t rank, const std::vector<PatternCall>& calls);
@@ -120,6 +119,7 @@ class StepReplay {
   StepPattern pattern_;
   int32_t step_ = -1;
   double hidden_share_ = 0;
+  bool groups_count_ = true;  // false: with them the records of this step do not hang together
   // What a run touches of an operation lies in one cache line: members of a meeting are far apart.
   struct Node {
     Lanes arrival;
