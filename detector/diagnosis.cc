@@ -131,6 +131,19 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
   return found;
 }
 
+// What slow transfers cost.
+void TellCost(const HealingGain& gain, Verdict* verdict) {
+  if (gain.step_seconds > 0) {
+    verdict->cost.slowdown_fraction = gain.slowdown();
+    verdict->cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
+  }
+  verdict->evidence.push_back(
+      {EvidenceKind::kWhatIf,
+       absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
+                       gain.replayed ? "Replayed" : "By its excess,", 1e3 * verdict->cost.seconds_per_step,
+                       100 * verdict->cost.slowdown_fraction)});
+}
+
 // Slow ranks and slow transfers, each at what healing it gives back.
 void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found, JobReport* report) {
   const Trace& trace = *analysis.trace;

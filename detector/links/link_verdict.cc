@@ -328,18 +328,6 @@ std::vector<SlowLink> FindSlowLinks(const Trace& trace, const TransferTable& tab
   return LinkSearch(trace, table, steps, host_of).Run();
 }
 
-void TellCost(const HealingGain& gain, Verdict* verdict) {
-  if (gain.step_seconds > 0) {
-    verdict->cost.slowdown_fraction = gain.slowdown();
-    verdict->cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
-  }
-  verdict->evidence.push_back(
-      {EvidenceKind::kWhatIf,
-       absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
-                       gain.replayed ? "Replayed" : "By its excess,", 1e3 * verdict->cost.seconds_per_step,
-                       100 * verdict->cost.slowdown_fraction)});
-}
-
 std::vector<Verdict> FindStalls(const Trace& trace, const TransferTable& table, const StepTable& steps,
                                 const std::vector<SlowLink>& links, double min_cost) {
   std::vector<int32_t> host_of;

@@ -14,7 +14,6 @@
 
 #include "detector/links/path_vote.h"
 #include "detector/links/transfer_table.h"
-#include "detector/localization/healing_gain.h"
 #include "detector/localization/slow_transfers.h"
 #include "detector/localization/step_finder.h"
 #include "detector/trace/trace.h"
@@ -29,9 +28,6 @@ struct SlowLink {
 };
 
 std::vector<SlowLink> FindSlowLinks(const Trace& trace, const TransferTable& table, const StepTable& steps);
-
-// Fills in the cost.
-void TellCost(const HealingGain& gain, Verdict* verdict);
 
 // Transfers that stood still in single steps (transfer_stall.h), on paths that no slow link explains; at most one.
 std::vector<Verdict> FindStalls(const Trace& trace, const TransferTable& table, const StepTable& steps,
