@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/operation_kind.h"
-#include "detector/trace/trace.h"
-#include "detector/verdict.h"
+#include "detector/model/operation_kind.h"
+#include "detector/model/trace.h"
+#include "detector/verdict/verdict.h"
 #include "sim/episode.h"
 #include "sim/fault_choice.h"
 #include "sim/fault_spec.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/operation_kind.h"
-#include "detector/trace/trace.h"
+#include "detector/model/operation_kind.h"
+#include "detector/model/trace.h"
 #include "sim/fault_choice.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"

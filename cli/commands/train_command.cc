@@ -18,7 +18,7 @@
 #include "cli/inputs/input_files.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "eval/minder/metric_grid.h"
 #include "eval/minder/minder_model.h"
 #include "eval/minder/minder_training.h"

@@ -14,7 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/testing/run_command.h"
 #include "cli/whole_file.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "eval/minder/minder_model.h"
 #include "formats/file_writer.h"
 #include "formats/metrics_csv_writer.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {

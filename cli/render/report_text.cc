@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {

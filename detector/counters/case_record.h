@@ -18,7 +18,7 @@
 #include "detector/counters/named_sign.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/sample_losses.h"
-#include "detector/events/event_judge.h"
+#include "detector/hardware/event_judge.h"
 
 namespace lockstep {
 

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "detector/counters/case_record.h"
-#include "detector/counters/metric_table.h"
-#include "detector/job_report.h"
-#include "detector/places/place_table.h"
-#include "detector/verdict.h"
+#include "detector/model/metric_table.h"
+#include "detector/model/place_table.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

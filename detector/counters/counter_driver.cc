@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "base/check.h"
 #include "detector/counters/metric_traits.h"
-#include "detector/events/counter_rules.h"
-#include "detector/input.h"
+#include "detector/hardware/counter_rules.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 namespace {

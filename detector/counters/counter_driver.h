@@ -4,7 +4,7 @@
 // Samples are put on ticks (metric_raster.h). All that was known by one moment goes to the peer detector together, as
 // soon as every machine has delivered what is later, or after kMostDelayMs: the moments are those of the samples' own
 // clock, so that the same samples in the same order give the same answers, however late they are. Rules on error
-// counters and ceilings (detector/events) see each sample at once. Silence is told by others that go on.
+// counters and ceilings (detector/hardware) see each sample at once. Silence is told by others that go on.
 //
 // One clock for all samples; those of one series must rise. Cost: O(1) per sample, O(units) per tick. Memory: 400 bytes
 // per series, at most PeerOptions::max_units of them, and at most kMostCases cases; the rest is refused and counted.
@@ -28,7 +28,7 @@
 #include "detector/counters/metric_raster.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/sample_losses.h"
-#include "detector/events/event_judge.h"
+#include "detector/hardware/event_judge.h"
 
 namespace lockstep {
 

@@ -10,8 +10,8 @@
 
 #include "detector/counters/case_record.h"
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/metric_table.h"
 #include "detector/counters/peer_detector.h"
+#include "detector/model/metric_table.h"
 
 namespace lockstep {
 

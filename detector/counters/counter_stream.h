@@ -14,8 +14,8 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_driver.h"
 #include "detector/counters/sample_clock.h"
-#include "detector/events/event_judge.h"
-#include "detector/input.h"
+#include "detector/hardware/event_judge.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "absl/types/span.h"
-#include "detector/counters/false_alarm_budget.h"
-#include "detector/counters/median.h"
+#include "detector/stats/false_alarm_budget.h"
+#include "detector/stats/median.h"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 
 namespace lockstep {
 

@@ -11,7 +11,7 @@ namespace {
 
 using enum Metric;
 
-// Constants of the hardware, states with rules of their own (detector/events), and what describes no work at all.
+// Constants of the hardware, states with rules of their own (detector/hardware), and what describes no work at all.
 constexpr Metric kIgnoredMetrics[] = {
     kHostOomKillsTotal,        kHostMemoryTotalBytes,   kGpuMemoryTotalBytes,         kGpuMemoryUsedBytes,
     kGpuClockEventReasons,     kGpuPcieLinkWidthMax,    kGpuPcieLinkGenerationMax,    kGpuRowRemapPending,

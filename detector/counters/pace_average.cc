@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "detector/counters/false_alarm_budget.h"
+#include "detector/stats/false_alarm_budget.h"
 
 namespace lockstep {
 namespace {

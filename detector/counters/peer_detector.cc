@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "detector/counters/false_alarm_budget.h"
+#include "detector/stats/false_alarm_budget.h"
 
 namespace lockstep {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstddef>
 
 #include "base/check.h"
-#include "detector/counters/false_alarm_budget.h"
 #include "detector/counters/job_regime.h"
-#include "detector/counters/median.h"
 #include "detector/counters/peer_group_limits.h"
+#include "detector/stats/false_alarm_budget.h"
+#include "detector/stats/median.h"
 
 namespace lockstep {
 namespace {

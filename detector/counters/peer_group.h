@@ -38,14 +38,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/counters/change_evidence.h"
 #include "detector/counters/excursion.h"
 #include "detector/counters/harm_sums.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
-#include "detector/counters/tail_record.h"
 #include "detector/counters/usual_scatter.h"
 #include "detector/counters/work_stop.h"
+#include "detector/stats/change_evidence.h"
+#include "detector/stats/tail_record.h"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "detector/counters/false_alarm_budget.h"
+#include "detector/stats/false_alarm_budget.h"
 
 namespace lockstep::peer_group {
 

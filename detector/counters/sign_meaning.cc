@@ -7,11 +7,11 @@
 #include <cstdlib>
 
 #include "base/metric_catalog.h"
-#include "detector/counters/false_alarm_budget.h"
 #include "detector/counters/harm_sums.h"
 #include "detector/counters/job_regime.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/peer_group.h"
+#include "detector/stats/false_alarm_budget.h"
 
 namespace lockstep {
 namespace {

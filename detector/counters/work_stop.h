@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/counters/tail_record.h"
+#include "detector/stats/tail_record.h"
 
 namespace lockstep {
 

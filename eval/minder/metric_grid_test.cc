@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/metric_catalog.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {

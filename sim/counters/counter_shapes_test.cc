@@ -15,7 +15,7 @@
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "sim/counters/counter_effects.h"
 #include "sim/counters/counter_simulation.h"
 #include "sim/counters/counter_spec.h"
