@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
@@ -56,6 +57,12 @@ std::string MaterialChange(const wire::Verdict& older, const wire::Verdict& newe
   return before == after ? "" : absl::StrCat("culprits changed from ", before, " to ", after);
 }
 
+// Whether one key names a rank and the other one its host, or a device of it, for a cause of the same family.
+bool IsMoreExact(absl::string_view key, absl::string_view other) {
+  const auto place_of = [](absl::string_view text) { return text.substr(0, text.find('/')); };
+  return absl::StrContains(key, "/rank") && !absl::StrContains(other, "/rank") && place_of(key) == place_of(other);
+}
+
 // "Last seen" moves with every evaluation and is no news by itself.
 bool SaysTheSame(wire::Verdict a, wire::Verdict b) {
   for (wire::Verdict* verdict : {&a, &b}) {
@@ -87,6 +94,8 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   std::map<std::string, const Verdict*> present;
   for (const Verdict& verdict : conclusion.verdicts) present.emplace(CauseKey(verdict), &verdict);
 
+  for (const auto& [cause, verdict] : present) ContinueAs(job, cause, present);
+
   std::vector<IncidentEvent> events;
   const auto keep = [&events](std::optional<IncidentEvent> event) {
     if (event.has_value()) events.push_back(*std::move(event));
@@ -100,6 +109,20 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   std::stable_sort(events.begin(), events.end(),
                    [](const IncidentEvent& a, const IncidentEvent& b) { return a.incident.key() < b.incident.key(); });
   return events;
+}
+
+void IncidentBook::ContinueAs(const std::string& job, const std::string& cause,
+                              const std::map<std::string, const Verdict*>& present) {
+  if (entries_.contains({job, cause})) return;
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    const std::string& less_exact = it->first.second;
+    if (!IsMoreExact(cause, less_exact) || present.contains(less_exact) || !IsOpen(it->second.incident)) continue;
+    auto entry = entries_.extract(it);
+    entry.key() = {job, cause};
+    entry.mapped().incident.set_key(cause);
+    entries_.insert(std::move(entry));
+    return;
+  }
 }
 
 std::vector<IncidentEvent> IncidentBook::EndJob(const std::string& job, int64_t wall_ns, const std::string& why) {

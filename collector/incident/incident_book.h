@@ -69,6 +69,9 @@ class IncidentBook {
   };
   using Key = std::pair<std::string, std::string>;  // job, cause
 
+  // A cause that is named more exactly than before ("node-1", then a rank of it) goes on as the same incident.
+  void ContinueAs(const std::string& job, const std::string& cause,
+                  const std::map<std::string, const Verdict*>& present);
   std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, int64_t wall_ns);
   std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
   std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);

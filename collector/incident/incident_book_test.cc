@@ -66,6 +66,23 @@ TEST_F(IncidentBookTest, OpensWithTheVerdictItsReasonAndTheTime) {
   EXPECT_EQ(incident.transitions(0).why(), "rank has not entered operation 7");
 }
 
+TEST_F(IncidentBookTest, ACauseThatIsNamedMoreExactlyGoesOnAsTheSameIncident) {
+  IncidentBook book = NewBook();
+  const auto opened = book.Apply("job", Concluded({Hang(-1, VerdictClass::kGpuFault)}), kStart);
+  ASSERT_THAT(KindsOf(opened), testing::ElementsAre(Kind::kOpened));
+  const auto events = book.Apply("job", Concluded({Hang(3, VerdictClass::kGpuFault)}), kStart + 4 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kUpdated));
+  EXPECT_EQ(events[0].incident.id(), opened[0].incident.id());
+  EXPECT_EQ(events[0].incident.key(), CauseKey(Hang(3)));
+  EXPECT_EQ(events[0].incident.verdict().culprits(0).rank(), 3);
+  // Another rank of the host is another cause.
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({Hang(3, VerdictClass::kGpuFault), Hang(4)}), kStart + 5 * kSecond)),
+              testing::Contains(Kind::kOpened));
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 60 * kSecond)), testing::IsEmpty());
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 90 * kSecond)),
+              testing::ElementsAre(Kind::kResolved, Kind::kResolved));
+}
+
 TEST_F(IncidentBookTest, SameVerdictAgainIsNoEvent) {
   IncidentBook book = NewBook();
   Verdict verdict = Hang(3);

@@ -176,7 +176,9 @@ TEST(CounterStreamTest, ReportsThatComeLateChangeNothingThatMatters) {
     std::set<int32_t> hosts;
     for (const HistoryCase& found : stream.driver().history().cases) {
       hosts.insert(found.host);
-      EXPECT_NEAR(static_cast<double>(found.alarm_ms), static_cast<double>(in_time[0].alarm_ms), 3000);
+      // Later by what late samples cost, and never much sooner.
+      EXPECT_GE(found.alarm_ms, in_time[0].alarm_ms - 3000) << seed;
+      EXPECT_LE(found.alarm_ms, in_time[0].alarm_ms + 8000) << seed;
     }
     EXPECT_EQ(hosts, std::set<int32_t>{5}) << seed;
     EXPECT_LE(stream.discarded(), 24u * 3 * kSeconds / 100);

@@ -34,7 +34,7 @@ std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
 void CloseLook::ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place,
                                     const CommunicatorView& view, int64_t received_ns) {
   watch_.Observe(rank_slot, place, view.transfers, received_ns);
-  if (moving_since_ns_ == 0 && view.finished > 0) moving_since_ns_ = received_ns;
+  moves_ = moves_ || view.finished > 0;
   pace_.Observe(rank, view, received_ns);
 }
 
@@ -55,7 +55,7 @@ double CloseLook::LongestUsualSeconds() const {
 void CloseLook::TakePace(int64_t watermark_ns) {
   bool changed = false;
   for (const double seconds : pace_.TakeNew()) changed = sentinel_.Observe(seconds) || changed;
-  sentinel_.Advance(watermark_ns, findings_.explains());
+  sentinel_.Advance(watermark_ns, findings_.explains() || accuses());
   if (changed) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
 }
 
@@ -126,7 +126,7 @@ void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
 
 Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool standing_still) {
   Wishes wishes;
-  if (moving_since_ns_ == 0) return wishes;
+  if (!moves_) return wishes;
   schedule_.Begin(watermark_ns);
   if (stood_still_ && !standing_still) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
   stood_still_ = standing_still;
@@ -136,8 +136,7 @@ Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool stand
     TakeLook(roster, *std::move(look), watermark_ns);
   }
   if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
-    wishes.pulls = investigation_.Begin(roster, watermark_ns,
-                                        window_.Choose(roster, watermark_ns, moving_since_ns_, pace_.RecentSeconds()));
+    wishes.pulls = investigation_.Begin(roster, watermark_ns, window_.Choose(roster, pace_.RecentSeconds()));
   }
   wishes.watches = watch_.Advance(roster, watermark_ns, standing_still ? WatchNeed() : NeedOfWatch());
   Tell(roster, watermark_ns);
@@ -155,9 +154,8 @@ void CloseLook::Clear() {
   told_.clear();
   work_.clear();
   why_not_judged_.clear();
-  judged_once_ = stood_still_ = false;
+  judged_once_ = stood_still_ = moves_ = false;
   blind_looks_ = 0;
-  moving_since_ns_ = 0;
 }
 
 }  // namespace lockstep

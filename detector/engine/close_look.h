@@ -92,7 +92,7 @@ class CloseLook {
   bool judged_once_ = false;
   int blind_looks_ = 0;  // in a row, the newest ones
   bool stood_still_ = false;
-  int64_t moving_since_ns_ = 0;  // receive time of the first report with a finished operation; 0 = none yet
+  bool moves_ = false;  // somebody has finished an operation
 };
 
 }  // namespace lockstep

@@ -165,9 +165,9 @@ TEST(CloseLookTest, TransfersTellWhatOperationsDoNot) {
   fleet.Play(6, true);
   EXPECT_EQ(fleet.watches(), static_cast<size_t>(kRanks));
   EXPECT_THAT(fleet.reason(), HasSubstr("no rank's own time explains it"));
-  EXPECT_FALSE(fleet.look().accuses());
+  for (const Verdict& verdict : fleet.look().verdicts()) EXPECT_THAT(verdict.culprits, IsEmpty());
   fleet.Play(16, true);
-  ASSERT_THAT(fleet.look().verdicts(), SizeIs(1));
+  ASSERT_THAT(fleet.look().verdicts(), SizeIs(1)) << ToJsonLine(fleet.look().verdicts()[0]);
   const Verdict& verdict = fleet.look().verdicts()[0];
   EXPECT_EQ(verdict.scope, VerdictScope::kNetwork);
   EXPECT_EQ(verdict.verdict_class, VerdictClass::kLinkSlow);

@@ -124,8 +124,12 @@ PlayedJob PlayHangWithXid(const std::string& host, double second) {
 
 TEST(JobEngineFaultsTest, AHangAfterAHardErrorOfItsHostIsEvidenceOfThatError) {
   const PlayedJob run = PlayHangWithXid("node-1", 21);
-  ASSERT_EQ(run.causes.size(), 1u) << run.log;
-  const Verdict& verdict = run.causes.begin()->second.newest;
+  // First the host by its kernel log, then, as the same cause, the rank on it: one incident (incident_book.h).
+  ASSERT_EQ(run.causes.size(), 2u) << run.log;
+  ASSERT_TRUE(run.causes.contains("hang:node-1/0000:41:00")) << run.causes.begin()->first;
+  ASSERT_TRUE(run.causes.contains("hang:node-1/rank3"));
+  EXPECT_LT(run.causes.at("hang:node-1/0000:41:00").last, run.causes.at("hang:node-1/rank3").first);
+  const Verdict& verdict = run.causes.at("hang:node-1/rank3").newest;
   EXPECT_EQ(verdict.verdict_class, VerdictClass::kGpuFault);
   EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
   EXPECT_EQ(verdict.culprits.at(0).host, "node-1");

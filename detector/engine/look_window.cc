@@ -14,14 +14,14 @@ constexpr int64_t kReportNs = kNanosPerSecond;
 
 }  // namespace
 
-int64_t LookWindow::Choose(const Roster& roster, int64_t watermark_ns, int64_t moving_since_ns, double step_seconds) {
-  rarest_seconds_ = rates_.RarestPeriodSeconds(roster, watermark_ns);
+int64_t LookWindow::Choose(const Roster& roster, double step_seconds) {
+  rates_.Observe(roster);
   const InvestigationOptions costs;
   const double bytes_per_second = std::max(OperationsPerSecond(roster, {}) * costs.operation_bytes, 1.0);
   most_seconds_ = static_cast<double>(costs.max_bytes) / bytes_per_second;
   const double cheap_seconds = kBytesPerHost * static_cast<double>(roster.hosts().size()) / bytes_per_second;
-  const double moving_seconds = static_cast<double>(watermark_ns - moving_since_ns + kReportNs) / kNanosPerSecond;
-  double seconds = rarest_seconds_ > 0 ? kLeastSteps * rarest_seconds_ : moving_seconds;
+  const double moving_seconds = rates_.watched_seconds() + static_cast<double>(kReportNs) / kNanosPerSecond;
+  double seconds = rarest_seconds() > 0 ? kLeastSteps * rarest_seconds() : moving_seconds;
   if (believes_steps(step_seconds)) {
     const double step = step_seconds > 0 ? step_seconds : found_seconds_;
     seconds = std::clamp(cheap_seconds, kLeastSteps * step, kMostSteps * step);
@@ -32,9 +32,9 @@ int64_t LookWindow::Choose(const Roster& roster, int64_t watermark_ns, int64_t m
 
 bool LookWindow::Suffices(double step_seconds, double window_seconds) const {
   if (step_seconds <= 0) return false;
-  if (rarest_seconds_ <= 0) return window_seconds >= kManyCalls * step_seconds;  // nothing but Send/Recv
-  const double calls = step_seconds >= kWholeStep * rarest_seconds_ ? kLeastCalls : kManyCalls;
-  return window_seconds >= std::min(calls * rarest_seconds_, kSureShare * most_seconds_);
+  if (rarest_seconds() <= 0) return window_seconds >= kManyCalls * step_seconds;  // nothing but Send/Recv
+  const double calls = step_seconds >= kWholeStep * rarest_seconds() ? kLeastCalls : kManyCalls;
+  return window_seconds >= std::min(calls * rarest_seconds(), kSureShare * most_seconds_);
 }
 
 bool LookWindow::believes_steps(double step_seconds) const {

@@ -35,7 +35,7 @@ class LookWindow {
   static constexpr double kOtherStep = 2;
 
   // The window of the next look. `step_seconds`: of the newest steps, 0 = unknown.
-  int64_t Choose(const Roster& roster, int64_t watermark_ns, int64_t moving_since_ns, double step_seconds);
+  int64_t Choose(const Roster& roster, double step_seconds);
 
   // A look over that window found steps of this median length. False: they are not to be believed, nor what was found
   // on their strength.
@@ -44,14 +44,13 @@ class LookWindow {
   bool believes_steps(double step_seconds) const;
 
   // From one call of the rarest communicator to the next, as of the newest look; 0 = unknown. About a step, or more.
-  double rarest_seconds() const { return rarest_seconds_; }
+  double rarest_seconds() const { return rates_.rarest_period_seconds(); }
   void Clear() { *this = LookWindow(); }
 
  private:
   bool Suffices(double step_seconds, double window_seconds) const;
 
   CallRates rates_;
-  double rarest_seconds_ = 0;           // from one call of the rarest communicator to the next; 0 = unknown
   double most_seconds_ = 0;             // of time whose operations fit into a look
   double window_seconds_ = 0;           // of the newest look
   double found_seconds_ = 0;            // a step, as the newest look that was believed found it

@@ -23,7 +23,7 @@ class LookWindowTest : public testing::Test {
     roster_.Update(host, view, now_ns, now_ns);
     Join(1, view.operations_finished);
     Join(2, data_calls);
-    return static_cast<double>(window_.Choose(roster_, now_ns, kMovingNs, step_seconds)) / kSecond - 1;
+    return static_cast<double>(window_.Choose(roster_, step_seconds)) / kSecond - 1;
   }
 
   void Join(CommunicatorId id, uint64_t finished) {

@@ -157,13 +157,14 @@ std::string NotTheNetwork(const WatchedTransfers& watched) {
 bool Strengthen(const Verdict& of_transfers, Verdict* verdict) {
   const std::set<std::string> mine = HostsOf(of_transfers);
   const std::set<std::string> theirs = HostsOf(*verdict);
-  const bool agree =
-      of_transfers.scope == VerdictScope::kNetwork
-          ? verdict->scope == VerdictScope::kNetwork && (Includes(theirs, mine) || Includes(mine, theirs))
-          : verdict->scope == VerdictScope::kMachine && Includes(mine, theirs);
-  if (mine.empty() || theirs.empty() || !agree) return false;
+  const bool both_network = of_transfers.scope == VerdictScope::kNetwork && verdict->scope == VerdictScope::kNetwork;
+  // Operations that show a slow network and nobody in it leave the place to be named.
+  const bool unnamed = both_network && theirs.empty();
+  const bool agree = both_network ? Includes(theirs, mine) || Includes(mine, theirs)
+                                  : verdict->scope == VerdictScope::kMachine && Includes(mine, theirs);
+  if (mine.empty() || (theirs.empty() && !unnamed) || !agree) return false;
   const bool more_exact = of_transfers.scope == VerdictScope::kNetwork &&
-                          (mine.size() < theirs.size() ||
+                          (unnamed || mine.size() < theirs.size() ||
                            (mine.size() == theirs.size() && of_transfers.culprits.size() < verdict->culprits.size()));
   if (more_exact) {
     verdict->culprits = of_transfers.culprits;

@@ -17,6 +17,7 @@ constexpr size_t kMinSpreadPeers = 8;      // fewer say nothing about how peers 
 constexpr int kRounds = 3;
 constexpr double kSureShift = 6;   // standard errors of a change of level
 constexpr double kMinShare = 0.5;  // of the median excess, in a step that counts as slow
+constexpr double kErrorsAllowed = 2;
 
 struct Noise {
   double between_steps = 0;  // of one rank's excess from step to step
@@ -219,7 +220,17 @@ class Search {
     if (!FindStretch(rank, noise, &first, &last)) return false;
     *suspect = Measure(rank, noise, first, last);
     return suspect->excess_seconds >= Least() && suspect->significance >= min_significance_ &&
-           suspect->share_of_steps >= options_.min_persistence;
+           suspect->share_of_steps >= LeastShareOfSteps(noise, *suspect);
+  }
+
+  // Noise alone takes some steps of a persistent excess below half of it: as many as of a normal one, and two standard
+  // errors more, are not held against it.
+  double LeastShareOfSteps(const Noise& noise, const Suspect& suspect) const {
+    if (noise.between_steps <= 0) return options_.min_persistence;
+    const double deviations = (1 - kMinShare) * suspect.excess_seconds / noise.between_steps;
+    const double expected = std::erfc(-deviations / std::sqrt(2.0)) / 2;
+    const double error = std::sqrt(expected * (1 - expected) / static_cast<double>(std::max(1, suspect.steps)));
+    return std::min(options_.min_persistence, expected - kErrorsAllowed * error);
   }
 
   bool ConvictBeside(const SlowTransfers& slow, double min_significance, Suspect* suspect) const {

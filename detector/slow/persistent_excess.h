@@ -6,8 +6,8 @@
 //   significance: it stands out of the noise so far that, over all ranks and stretches of the job, chance would make
 //     one such suspect in a thousand jobs. The noise is the larger of two: how a rank's excess varies from step to
 //     step, over the square root of the steps; and how those medians vary among peers,
-//   persistence: the excess is above half of its median in at least `min_persistence` of the steps. Imbalance that
-//     rotates over the ranks has effect but no persistence.
+//   persistence: the excess is above half of its median in at least `min_persistence` of the steps, or in as many as
+//     noise of this size leaves. Imbalance that rotates over the ranks has effect but no persistence.
 // Medians and median deviations make suspects invisible to one another up to half of the peers, so that all are found
 // at once. Abstains below kMinSuspectSteps. Cost O(ranks x steps). Pure.
 

@@ -413,7 +413,10 @@ bool ReferenceConvicts(const OwnProfile& profile, const ReferenceNoise& noise, s
   suspect->excess_seconds = effect;
   suspect->significance = effect / error;
   suspect->share_of_steps = static_cast<double>(strong) / n;
-  return effect >= least && effect / error >= sure && suspect->share_of_steps >= options.min_persistence;
+  const double above_half = 0.5 * (1 + std::erf(effect / 2 / noise.between_steps / std::sqrt(2.0)));
+  const double least_share =
+      std::min(options.min_persistence, above_half - 2 * std::sqrt(above_half * (1 - above_half) / n));
+  return effect >= least && effect / error >= sure && suspect->share_of_steps >= least_share;
 }
 
 TEST(ReferencePersistenceTest, AgreesOnRandomProfiles) {

@@ -173,8 +173,14 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     const auto weaker = std::find_if(
         own.begin(), own.end(), [comparable](const Suspect& suspect) { return suspect.excess_seconds < comparable; });
     std::vector<Suspect> alike(own.begin(), weaker);
-    const bool whole =
-        alike.size() > 1 && alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
+    // Without peers elsewhere nothing says that the host is slow: those of its ranks that are not may be the odd ones.
+    const bool has_peers_elsewhere = std::any_of(alike.begin(), alike.end(), [&](const Suspect& suspect) {
+      const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(suspect.rank));
+      return std::any_of(peers.begin(), peers.end(),
+                         [&](int32_t peer) { return trace.ranks[static_cast<size_t>(peer)].host != host; });
+    });
+    const bool whole = alike.size() > 1 && has_peers_elsewhere &&
+                       alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
     if (whole) causes.push_back({.whole_host = true, .suspects = std::move(alike)});
     for (auto rest = whole ? weaker : own.begin(); rest != own.end(); ++rest) causes.push_back({.suspects = {*rest}});
   }

@@ -124,11 +124,13 @@ class Documents(unittest.TestCase):
         build = (ROOT / "tests/bench/BUILD.bazel").read_text(encoding="utf-8")
         suites = {kind: (ROOT / table).read_text(encoding="utf-8")
                   for kind, table in (("collectives", "eval/suites/suite_table.cc"),
-                                      ("counters", "eval/counters/counter_suite_table.cc"))}
+                                      ("counters", "eval/counters/counter_suite_table.cc"),
+                                      ("live", "eval/live/live_suite_table.cc"))}
         named = self.commands("docs/quality.md")
         self.assertTrue(named)
         for command in named:
-            evaluation = re.match(r"lockstep eval (\w+) (?:--suite (\S+) )?--(?:seeds|episode) ", command)
+            command = command.split(" #")[0].strip()
+            evaluation = re.match(r"lockstep eval (\w+)(?: --suite (\S+))?(?: --(?:seeds|episode) |$)", command)
             if evaluation:
                 kind, suite = evaluation.groups()
                 self.assertIn(f'"{suite}"' if suite else "", suites[kind])
