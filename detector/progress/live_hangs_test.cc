@@ -46,6 +46,7 @@ class LiveHangsTest : public ::testing::Test {
                                                 .sequence = place.finished + 1,
                                                 .started = place.begun,
                                                 .age_ns = place.age_ns,
+                                                .inside_ns = place.begun ? place.age_ns : 0,
                                                 .bytes = place.bytes,
                                                 .peer = place.peer};
       }
