@@ -197,7 +197,8 @@ void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>&
   MergeVerdicts(found, &conclusion->verdicts);
 }
 
-// What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence.
+// What hosts say of themselves. A host has one cause: the one that was found first stays, the other is its evidence. A
+// verdict that names ranks of the host is more exact than what the host says.
 void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                                       std::vector<Verdict>* verdicts) const {
   for (Verdict& finding : FindingVerdicts(findings, watermark_ns)) {
@@ -209,6 +210,10 @@ void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findin
     const auto known = std::find_if(verdicts->begin(), verdicts->end(), same_host);
     if (known == verdicts->end()) {
       verdicts->push_back(std::move(finding));
+    } else if (known->culprits.front().rank >= 0) {
+      const bool broken = finding.verdict_class == VerdictClass::kGpuFault && IsHang(known->verdict_class);
+      if (broken) known->verdict_class = finding.verdict_class;
+      if (broken) known->advice = finding.advice;
     } else if (first_seen_ns_.contains(CauseKey(finding)) && !first_seen_ns_.contains(CauseKey(*known))) {
       finding.cost = known->cost;
       std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
@@ -246,7 +251,8 @@ void JobEngine::State::SummarizeSteps() {
     note_ = absl::StrCat("Steps take ", recent, ": see the verdicts.");
   } else if (sentinel.slower()) {
     state_ = JobState::kSlow;
-    note_ = absl::StrFormat("Steps take %s, usually %s; %s", recent, Duration(sentinel.usual_seconds()),
+    note_ = absl::StrFormat("Steps take %s, usually %s; %s", Duration(sentinel.level_seconds()),
+                            Duration(sentinel.usual_seconds()),
                             close_look_.verdicts().empty() ? "why is not known." : "see the verdicts.");
   } else if (!close_look_.judged()) {
     state_ = JobState::kUnknown;

@@ -26,7 +26,9 @@ struct JobEngineOptions {
   // Hang: stuck for max(floor, multiple x the job's own longest usual step).
   int64_t hang_floor_ns = 4'000'000'000;
   double hang_step_multiple = 5.0;
-  int64_t host_silent_ns = 15'000'000'000;  // no report of a host for this long = machine unreachable
+  // No report of a host for this long while the job stands still without it = machine unreachable. Eight reports at the
+  // usual one per second: longer than a connection takes to break and come back.
+  int64_t host_silent_ns = 8'000'000'000;
 
   // Counters.
   int min_peer_hosts = 6;  // below this many hosts, distance to peers abstains

@@ -2,102 +2,135 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
-#include "detector/links/transfer_table.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kSteps = 20;
-constexpr double kNoise = 0.02;
+constexpr size_t kSteps = 30;
+constexpr int32_t kGpus = 2;
+constexpr double kRatio = 4;
 
-// Paths whose transfers take `level(path, step)` times what is usual, with noise; what is usual takes 10 ms a step.
-template <typename Level>
-TransferTable Table(size_t paths, const Level& level) {
-  Random random(1);
-  TransferTable table;
-  table.steps = kSteps;
-  table.noise = kNoise;
-  table.paths.resize(paths);
-  for (size_t path = 0; path < paths; ++path) {
+// A job with kGpus ranks on each host, and a table of transfers in which some paths are slow in some steps.
+class FindSlowLinksTest : public testing::Test {
+ protected:
+  explicit FindSlowLinksTest(int32_t hosts = 12) {
+    for (int32_t host = 0; host < hosts; ++host) {
+      trace_.hosts.push_back(absl::StrCat("h", host));
+      for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+        trace_.ranks.push_back({.rank = host * kGpus + gpu, .host = host, .gpu = gpu});
+      }
+    }
+    table_.steps = kSteps;
+    table_.noise = 0.02;
+    steps_.steps = kSteps;
+    steps_.step_seconds.assign(kSteps, 1);
+    steps_.usual.assign(kSteps, 1);
+  }
+
+  void AddPath(std::vector<int32_t> ranks, bool pair, const std::function<bool(size_t)>& is_slow) {
+    const auto channel = static_cast<int32_t>(table_.paths.size());
+    table_.paths.push_back(
+        {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true});
     for (size_t step = 0; step < kSteps; ++step) {
-      const double ratio = level(path, step) * std::exp(kNoise * random.Gaussian());
-      table.ratio.push_back(static_cast<float>(ratio));
-      table.excess_seconds.push_back(static_cast<float>(0.01 * (ratio - 1)));
+      const double ratio = (is_slow(step) ? kRatio : 1) * std::exp(0.02 * random_.Gaussian());
+      table_.ratio.push_back(static_cast<float>(ratio));
+      table_.excess_seconds.push_back(static_cast<float>(0.05 * (ratio - 1)));
     }
   }
-  return table;
+
+  // Both directions between neighbours of a chain of hosts; `host` sends slowly.
+  void AddChain(int32_t host, const std::function<bool(size_t)>& is_slow) {
+    const auto never = [](size_t) { return false; };
+    const auto hosts = static_cast<int32_t>(trace_.hosts.size());
+    for (int32_t a = 0; a + 1 < hosts; ++a) {
+      for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+        const int32_t left = a * kGpus + gpu, right = left + kGpus;
+        AddPath({left, right}, true, a == host ? is_slow : never);
+        AddPath({right, left}, true, a + 1 == host ? is_slow : never);
+      }
+    }
+  }
+
+  std::vector<SlowLink> Find() const { return FindSlowLinks(trace_, table_, steps_); }
+
+  Random random_{7};
+  Trace trace_;
+  TransferTable table_;
+  StepTable steps_;
+};
+
+TEST_F(FindSlowLinksTest, AllAdaptersOfAHostAreOneVerdictOnIt) {
+  AddChain(5, [](size_t step) { return step >= 10; });
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  const Verdict& verdict = links[0].verdict;
+  EXPECT_EQ(verdict.verdict_class, VerdictClass::kCommSlowTx);
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].host, "h5");
+  EXPECT_TRUE(verdict.culprits[0].peer_host.empty());
+  EXPECT_EQ(verdict.first_step, 10);
+  EXPECT_EQ(links[0].transfers.channels.size(), 4u);
+  EXPECT_TRUE(links[0].transfers.in_step.empty());
 }
 
-TEST(FindSlowPathsTest, FindsTheOnsetOfOnePathAmongMany) {
-  const std::vector<SlowPath> slow =
-      FindSlowPaths(Table(6, [](size_t path, size_t step) { return path == 2 && step >= 8 ? 1.6 : 1.0; }));
-  for (size_t path = 0; path < slow.size(); ++path) EXPECT_EQ(slow[path].slow, path == 2) << path;
-  EXPECT_EQ(slow[2].first_step, 8u);
-  EXPECT_NEAR(slow[2].ratio, 1.6, 0.1);
-  EXPECT_FALSE(slow[2].against_past);
-  EXPECT_NEAR(slow[2].excess_before_seconds, 0, 5e-4);
-}
-
-TEST(FindSlowPathsTest, PathsThatBecomeSlowTogetherAreComparedWithTheirPast) {
-  // What is usual is then the slow level: before the onset all were ten times as quick.
-  const std::vector<SlowPath> slow = FindSlowPaths(Table(8, [](size_t, size_t step) { return step >= 6 ? 1.0 : 0.1; }));
-  for (const SlowPath& path : slow) {
-    EXPECT_TRUE(path.slow);
-    EXPECT_EQ(path.first_step, 6u);
-    EXPECT_NEAR(path.ratio, 10, 0.5);
-    EXPECT_TRUE(path.against_past);
-    EXPECT_NEAR(path.excess_before_seconds, -0.009, 5e-4);
+TEST_F(FindSlowLinksTest, AFaultThatComesAndGoesIsHealedInItsSteps) {
+  const auto slow = [](size_t step) { return step >= 9 && step % 3 == 0; };
+  AddChain(5, slow);
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  ASSERT_EQ(links[0].verdict.culprits.size(), 1u);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h5");
+  EXPECT_EQ(links[0].verdict.first_step, 9);
+  EXPECT_EQ(links[0].verdict.last_step, 27);
+  for (size_t step = 0; step < kSteps; ++step) {
+    EXPECT_EQ(links[0].transfers.IsIn(static_cast<int32_t>(step)), slow(step)) << step;
   }
 }
 
-TEST(FindSlowPathsTest, OneQuickStepIsAPastBecauseChanceMakesNothingQuicker) {
-  const std::vector<SlowPath> slow = FindSlowPaths(Table(8, [](size_t, size_t step) { return step == 0 ? 0.2 : 1.0; }));
-  for (const SlowPath& path : slow) {
-    EXPECT_TRUE(path.slow);
-    EXPECT_EQ(path.first_step, 1u);
-    EXPECT_NEAR(path.ratio, 5, 0.5);
-    EXPECT_TRUE(path.against_past);
+// Slow in 60 % of the steps, some paths look lasting and others passing: still one fault.
+TEST_F(FindSlowLinksTest, WhatIsSlowMostOfTheTimeOnSomePathsIsOneFault) {
+  std::vector<char> on(kSteps, 0);
+  for (size_t step = 10; step < kSteps; ++step) on[step] = step % 5 < 2;
+  AddChain(5, [&](size_t step) { return on[step] != 0; });
+  // A group's transfers of one step are seen in the next one as well.
+  for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+    AddPath({4 * kGpus + gpu, 5 * kGpus + gpu, 6 * kGpus + gpu}, false,
+            [&](size_t step) { return on[step] != 0 || on[step - 1] != 0 || on[step - 2] != 0; });
   }
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  ASSERT_EQ(links[0].verdict.culprits.size(), 1u);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h5");
 }
 
-TEST(FindSlowPathsTest, AQuickFirstStepIsNoPastWhereLaterOnesAreAsQuick) {
-  const auto level = [](size_t, size_t step) { return step == 0 || step == 9 ? 0.2 : 1.0; };
-  for (const SlowPath& path : FindSlowPaths(Table(8, level))) EXPECT_FALSE(path.slow);
+TEST_F(FindSlowLinksTest, OnePathThatIsSlowAtTimesIsChance) {
+  AddChain(-1, [](size_t) { return false; });
+  AddPath({0, 2 * kGpus}, true, [](size_t step) { return step % 4 == 0; });
+  EXPECT_TRUE(Find().empty());
 }
 
-TEST(FindSlowPathsTest, ASlowFirstStepIsNobodysFault) {
-  for (const SlowPath& path : FindSlowPaths(Table(8, [](size_t, size_t step) { return step == 0 ? 5.0 : 1.0; }))) {
-    EXPECT_FALSE(path.slow);
+TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
+  for (const size_t members : {size_t{3}, size_t{4}}) {
+    table_ = {.steps = kSteps, .noise = 0.02};
+    AddChain(-1, [](size_t) { return false; });
+    for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+      std::vector<int32_t> ranks;
+      for (size_t i = 0; i < members; ++i) ranks.push_back(static_cast<int32_t>(2 * i) * kGpus + gpu);
+      AddPath(ranks, false, [](size_t step) { return step >= 10; });
+    }
+    const std::vector<SlowLink> links = Find();
+    ASSERT_EQ(links.size(), 1u) << members;
+    EXPECT_EQ(links[0].verdict.verdict_class, VerdictClass::kGroupSlow);
+    EXPECT_EQ(links[0].verdict.culprits.size(), members == 3 ? 3u : 0u) << members;
   }
-}
-
-TEST(FindSlowPathsTest, APathThatWasAlwaysSlowIsComparedWithTheOthers) {
-  const std::vector<SlowPath> slow = FindSlowPaths(Table(4, [](size_t path, size_t) { return path == 1 ? 2.0 : 1.0; }));
-  EXPECT_TRUE(slow[1].slow);
-  EXPECT_EQ(slow[1].first_step, 0u);
-  EXPECT_EQ(slow[1].excess_before_seconds, 0);
-}
-
-TEST(FindSlowPathsTest, AllToAllsThatGetSlowerTogetherAreTheRoutings) {
-  for (const size_t slower : {size_t{8}, size_t{2}}) {
-    TransferTable table = Table(8, [&](size_t path, size_t step) { return path < slower && step >= 6 ? 2.0 : 1.0; });
-    for (TransferPath& path : table.paths) path.exchange = path.crosses_hosts = true;
-    const std::vector<SlowPath> slow = FindSlowPaths(table);
-    for (size_t path = 0; path < slow.size(); ++path) EXPECT_EQ(slow[path].slow, slower == 2 && path < 2) << path;
-  }
-}
-
-TEST(FindSlowPathsTest, AbstainsOnTooFewSteps) {
-  TransferTable table = Table(2, [](size_t path, size_t) { return path == 0 ? 3.0 : 1.0; });
-  for (size_t i = 0; i < table.ratio.size(); ++i) {
-    if (i % kSteps >= 2) table.ratio[i] = std::numeric_limits<float>::quiet_NaN();
-  }
-  for (const SlowPath& path : FindSlowPaths(table)) EXPECT_FALSE(path.slow);
 }
 
 }  // namespace

@@ -173,6 +173,120 @@ TEST(PathVote, PathsBetweenPartsThatAreFineInsideAreTheFabric) {
   EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{0, 1, 2, 3}));
 }
 
+// Any of the GPUs [first, last] of a host sends (receives): Send/Recv in that direction, and all groups with an edge
+// there.
+std::function<bool(const VotePath&)> SendsAny(int32_t first, int32_t last) {
+  return [=](const VotePath& p) {
+    for (int32_t rank = first; rank <= last; ++rank) {
+      if (Sends(rank)(p)) return true;
+    }
+    return false;
+  };
+}
+
+std::function<bool(const VotePath&)> ReceivesAny(int32_t first, int32_t last) {
+  return [=](const VotePath& p) {
+    for (int32_t rank = first; rank <= last; ++rank) {
+      if (Receives(rank)(p)) return true;
+    }
+    return false;
+  };
+}
+
+TEST(PathVote, AnAdapterThatSeveralGpusShareIsOneCauseOnOneHost) {
+  for (const int32_t shared : {2, 4}) {
+    for (const bool sends : {true, false}) {
+      Net net = MakeNet({.gpus = 4, .replicas = 4, .stages = 2});
+      const int32_t first = net.Rank(4 - shared, 1, 1), last = net.Rank(3, 1, 1);
+      net.Slow(sends ? SendsAny(first, last) : ReceivesAny(first, last));
+      const std::vector<PathCause> causes = net.Causes();
+      ASSERT_EQ(causes.size(), 1u) << shared;
+      EXPECT_EQ(causes[0].kind, sends ? PathCauseKind::kSend : PathCauseKind::kReceive) << shared;
+      EXPECT_EQ(causes[0].hosts, std::vector<int32_t>{5}) << shared;
+      EXPECT_EQ(causes[0].ranks.size(), static_cast<size_t>(shared));
+    }
+  }
+}
+
+TEST(PathVote, AGroupThatMayGoRoundAnAdapterSaysNothingAgainstIt) {
+  // Two members of each group on a host, behind one adapter each: one group leaves by the other one.
+  std::vector<VotePath> paths = {{.ranks = {0, 1, 2, 3}, .slow = true}, {.ranks = {0, 1, 4, 5}}};
+  for (const int32_t peer : {2, 4, 5}) {
+    paths.push_back({.ranks = {0, peer}, .point_to_point = true, .slow = true});
+    paths.push_back({.ranks = {peer, 0}, .point_to_point = true});
+    paths.push_back({.ranks = {1, peer}, .point_to_point = true});
+  }
+  const std::vector<PathCause> causes = VoteOnPaths(paths, {0, 0, 1, 1, 2, 2});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kSend);
+  EXPECT_EQ(causes[0].ranks, std::vector<int32_t>{0});
+}
+
+TEST(PathVote, ALinkInOneDirectionIsNoAdapter) {
+  Net net = MakeNet({.gpus = 4, .replicas = 4, .stages = 3});
+  net.Slow([](const VotePath& p) { return p.point_to_point && p.ranks[0] / 4 == 6 && p.ranks[1] / 4 == 2; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kLink);
+  EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{6, 2})) << "in the direction of the transfer";
+}
+
+// Hosts of one stage: their groups reach beyond the leaf, so that no fine path connects them with one another.
+TEST(PathVote, TheSmallerPartIsNamedThoughNothingConnectsItsHosts) {
+  Net net = MakeNet({.gpus = 2, .replicas = 6, .stages = 3});
+  const auto leaf = [](int32_t rank) { return rank / 2 >= 6 && rank / 2 < 9; };
+  net.Slow([&](const VotePath& p) {
+    return std::any_of(p.ranks.begin(), p.ranks.end(), leaf) && !std::all_of(p.ranks.begin(), p.ranks.end(), leaf);
+  });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kFabric);
+  EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{6, 7, 8})) << "not the fifteen others";
+}
+
+TEST(PathVote, ManyHostsThatSendSlowlyAreOnePartOfTheNetwork) {
+  Net net = MakeNet({.gpus = 2, .replicas = 4, .stages = 6});
+  net.Slow([](const VotePath& p) { return p.point_to_point && p.ranks[0] / 2 >= 8 && p.ranks[0] / 2 < 11; });
+  net.Slow([](const VotePath& p) { return !p.point_to_point && p.ranks[0] / 2 == 8; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kFabric);
+  EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{8, 9, 10}));
+}
+
+// All rings of a job, and nothing else: each by itself would list its members.
+TEST(PathVote, ManyGroupsThatNobodyCanTakeApartAreOneCause) {
+  Net net = MakeNet({.gpus = 2, .replicas = 4, .stages = 4});
+  net.Slow([](const VotePath& p) { return !p.point_to_point; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].hosts.size(), 16u);
+  EXPECT_EQ(causes[0].paths.size(), 8u);
+}
+
+TEST(PathVote, WhatPassesSlowNvlinkOnItsWayIsNotTheNetworks) {
+  // Groups with two members on each host, and the tensor groups of one host.
+  std::vector<VotePath> paths;
+  for (int32_t host = 0; host < 4; ++host) {
+    for (const int32_t pair : {0, 2}) {
+      paths.push_back({.ranks = {4 * host + pair, 4 * host + pair + 1}, .slow = host == 2});
+    }
+    paths.push_back({.ranks = {4 * host, 4 * ((host + 1) % 4)}, .point_to_point = true});
+  }
+  for (const int32_t lane : {0, 1}) {
+    VotePath group{.slow = true};
+    for (int32_t host = 0; host < 4; ++host)
+      group.ranks.insert(group.ranks.end(), {4 * host + lane, 4 * host + 2 + lane});
+    paths.push_back(group);
+  }
+  std::vector<int32_t> host_of;
+  for (int32_t rank = 0; rank < 16; ++rank) host_of.push_back(rank / 4);
+  const std::vector<PathCause> causes = VoteOnPaths(paths, host_of);
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kInside);
+  EXPECT_EQ(causes[0].hosts, std::vector<int32_t>{2});
+}
+
 TEST(PathVote, SlowInsideAHostIsTheHostsOwn) {
   Net net = MakeNet({});
   for (VotePath& path : net.paths) path.slow = net.Inside(path) && path.ranks[0] / 4 == 7;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/types/span.h"
+#include "detector/links/path_vote.h"
 #include "detector/structure/robust.h"
 
 namespace lockstep {
@@ -17,12 +17,11 @@ constexpr double kMinLongStep = 1.1;    // usual steps
 constexpr double kMostOfTheWait = 0.5;  // of what the step took longer, in one transfer
 constexpr double kUnlikeOthers = 0.25;  // of it, at most, in the middle one of the other steps
 
-using HostGraph = std::map<int32_t, std::set<int32_t>>;
-
 class StallSearch {
  public:
-  StallSearch(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of)
-      : table_(table), steps_(steps), host_of_(host_of) {}
+  StallSearch(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of,
+              const std::vector<int32_t>& explained)
+      : table_(table), steps_(steps), host_of_(host_of), explained_(explained) {}
 
   TransferStall Run(double min_cost) {
     TransferStall stall;
@@ -62,6 +61,7 @@ class StallSearch {
     std::vector<size_t> stalled;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
       const auto row = absl::MakeConstSpan(table_.longest_seconds).subspan(path * table_.steps, table_.steps);
+      if (std::binary_search(explained_.begin(), explained_.end(), table_.paths[path].channel)) continue;
       if (!table_.paths[path].crosses_hosts || std::isnan(row[step])) continue;
       if (static_cast<double>(row[step]) < kMostOfTheWait * extra) continue;
       std::vector<double> others;
@@ -73,63 +73,46 @@ class StallSearch {
     return stalled;
   }
 
+  // What all stalled paths have in common, among those that were measured in the steps that stood still.
   void NameHosts(const std::vector<size_t>& stalled, TransferStall* stall) const {
-    HostGraph graph;
-    std::set<int32_t> all;
-    for (const size_t path : stalled) {
-      const std::vector<int32_t>& ranks = table_.paths[path].ranks;
-      for (const int32_t rank : ranks) all.insert(HostOf(rank));
-      if (!table_.paths[path].point_to_point) continue;
-      graph[HostOf(ranks[0])].insert(HostOf(ranks[1]));
-      graph[HostOf(ranks[1])].insert(HostOf(ranks[0]));
+    std::vector<VotePath> paths;
+    for (size_t path = 0; path < table_.paths.size(); ++path) {
+      const bool is_stalled = std::binary_search(stalled.begin(), stalled.end(), path);
+      if (!table_.paths[path].crosses_hosts || (!is_stalled && !MeasuredIn(path, *stall))) continue;
+      paths.push_back({.ranks = table_.paths[path].ranks,
+                       .point_to_point = table_.paths[path].point_to_point,
+                       .exchange = table_.paths[path].exchange,
+                       .slow = is_stalled});
     }
     std::set<int32_t> named;
-    stall->told_apart = !graph.empty();
-    std::map<int32_t, bool> side;
-    for (const auto& [host, neighbours] : graph) {
-      if (side.contains(host)) continue;
-      const auto [smaller, tells] = SmallerSide(graph, host, &side);
-      named.insert(smaller.begin(), smaller.end());
-      stall->told_apart &= tells;
+    stall->told_apart = true;
+    for (const PathCause& cause : VoteOnPaths(paths, host_of_)) {
+      named.insert(cause.hosts.begin(), cause.hosts.end());
+      const bool between = cause.kind == PathCauseKind::kLink || cause.kind == PathCauseKind::kGroup ||
+                           cause.kind == PathCauseKind::kHosts;
+      stall->told_apart &= !between;
     }
-    if (graph.empty()) named = std::move(all);
     stall->hosts.assign(named.begin(), named.end());
   }
 
-  // Of the connected part with `host` in it; all of it, and false, when it has no two sides or they are of one size.
-  static std::pair<std::vector<int32_t>, bool> SmallerSide(const HostGraph& graph, int32_t host,
-                                                           std::map<int32_t, bool>* side) {
-    std::vector<int32_t> of_side[2], unvisited = {host};
-    bool two_sides = true;
-    side->emplace(host, false);
-    while (!unvisited.empty()) {
-      const int32_t at = unvisited.back();
-      unvisited.pop_back();
-      const bool here = side->at(at);
-      of_side[here ? 1 : 0].push_back(at);
-      for (const int32_t next : graph.at(at)) {
-        const auto [found, fresh] = side->emplace(next, !here);
-        if (fresh) unvisited.push_back(next);
-        two_sides &= found->second != here;
-      }
+  bool MeasuredIn(size_t path, const TransferStall& stall) const {
+    for (int64_t step = stall.first_step; step <= stall.last_step; ++step) {
+      if (!std::isnan(table_.longest_seconds[path * table_.steps + static_cast<size_t>(step)])) return true;
     }
-    if (two_sides && of_side[0].size() != of_side[1].size()) {
-      return {of_side[0].size() < of_side[1].size() ? of_side[0] : of_side[1], true};
-    }
-    of_side[0].insert(of_side[0].end(), of_side[1].begin(), of_side[1].end());
-    return {of_side[0], false};
+    return false;
   }
 
   const TransferTable& table_;
   const StepTable& steps_;
   const std::vector<int32_t>& host_of_;
+  const std::vector<int32_t>& explained_;
 };
 
 }  // namespace
 
 TransferStall FindTransferStall(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of,
-                                double min_cost) {
-  return StallSearch(table, steps, host_of).Run(min_cost);
+                                const std::vector<int32_t>& explained, double min_cost) {
+  return StallSearch(table, steps, host_of, explained).Run(min_cost);
 }
 
 }  // namespace lockstep

@@ -2,11 +2,9 @@
 //
 // A step is looked at when it took so much longer than the usual ones that it alone costs enough. A path stalled in it
 // when one of its transfers took at least half of that time more than usual, and nothing like it in the other steps:
-// transfer times are those of the last to arrive, so that a late rank stalls nobody's transfer. The stalled Send/Recv
-// are the edges of a graph of hosts. What stood still lies on every edge: in each connected part whose hosts fall into
-// two sides with edges only between them, the smaller side is named; where the sides are of one size, or there are
-// three hosts in a ring, or only groups stalled, the evidence ends there and all are named. Our own; the idea that what
-// many deviate in together is shared by them is the topology vote of our notes, section 7.4 rule 6. Pure.
+// transfer times are those of the last to arrive, so that a late rank stalls nobody's transfer. What the stalled paths
+// have in common, and the others measured in those steps do not, is voted on (path_vote.h): all hosts that its causes
+// mean are named, told apart unless one of them lies between hosts. Our own. Pure.
 // Cost O(paths x steps).
 
 #ifndef LOCKSTEP_DETECTOR_LINKS_TRANSFER_STALL_H_
@@ -33,10 +31,10 @@ struct TransferStall {
   size_t compared_paths = 0;
 };
 
-// At most one: what stalls in several steps is taken together. `host_of`: by rank. `min_cost`: see
-// TransferStall::share. No stall: steps = 0.
+// At most one: what stalls in several steps is taken together. `host_of`: by rank. `explained`: channels, rising, whose
+// transfers are slow for another reason. `min_cost`: see TransferStall::share. No stall: steps = 0.
 TransferStall FindTransferStall(const TransferTable& table, const StepTable& steps, const std::vector<int32_t>& host_of,
-                                double min_cost);
+                                const std::vector<int32_t>& explained, double min_cost);
 
 }  // namespace lockstep
 

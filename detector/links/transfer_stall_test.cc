@@ -29,13 +29,18 @@ class TransferStallTest : public testing::Test {
 
   void AddPath(std::vector<int32_t> ranks, bool stalls) {
     const bool pair = ranks.size() == 2;
-    table_.paths.push_back({.ranks = std::move(ranks), .point_to_point = pair, .crosses_hosts = true});
+    const auto channel = static_cast<int32_t>(table_.paths.size());
+    table_.paths.push_back(
+        {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true});
     for (size_t step = 0; step < kSteps; ++step) {
       table_.longest_seconds.push_back(stalls && step == kLongStep ? static_cast<float>(kLonger) : 0.001F);
     }
   }
 
-  TransferStall Find() const { return FindTransferStall(table_, steps_, host_of_, 0.03); }
+  // `explained`: channels.
+  TransferStall Find(const std::vector<int32_t>& explained = {}) const {
+    return FindTransferStall(table_, steps_, host_of_, explained, 0.03);
+  }
 
   TransferTable table_;
   StepTable steps_;
@@ -88,6 +93,13 @@ TEST_F(TransferStallTest, WhatCostsLittleIsNotTold) {
   AddPath({0, 2}, true);
   steps_.step_seconds[kLongStep] = kUsualSeconds * 1.15;
   EXPECT_EQ(Find().steps, 0);
+}
+
+TEST_F(TransferStallTest, WhatASlowLinkExplainsIsNoStall) {
+  AddPath({0, 1}, true);
+  AddPath({2, 3}, false);
+  EXPECT_EQ(Find().steps, 1);
+  EXPECT_EQ(Find({0}).steps, 0);
 }
 
 }  // namespace

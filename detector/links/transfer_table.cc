@@ -142,7 +142,7 @@ class Measurement {
     const OperationInstance& instance = matched_.instances[index];
     const Quickest& quickest = quickest_[index];
     if (instance.member_count != path->ranks.size() || quickest.duration_ns < 0) return false;
-    if (quickest.bytes > 0 && quickest.bytes < kMinBytes) return false;
+    if (quickest.kind == OperationKind::kBarrier || (quickest.bytes > 0 && quickest.bytes < kMinBytes)) return false;
     path->exchange = path->exchange || quickest.kind == OperationKind::kAllToAll;
     const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest.kind;
     duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, quickest.bytes});

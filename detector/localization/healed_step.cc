@@ -24,6 +24,7 @@ void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
   if (!ailment.MayBeIn(step)) return;
   if (ailment.cause != nullptr) AddHealing(*ailment.cause, healing);
   for (const SlowTransfers* transfers : ailment.transfers) {
+    if (!transfers->IsIn(step)) continue;
     for (const SlowChannel& slow : transfers->channels) {
       if (slow.first_step > step) continue;
       healing->channels.push_back(

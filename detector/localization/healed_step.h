@@ -28,7 +28,10 @@ struct Ailment {
   double excess_seconds = 0;
 
   const Suspect* strongest() const { return cause == nullptr ? nullptr : &cause->suspects.front(); }
-  bool MayBeIn(int32_t step) const { return earliest_step <= step && step <= latest_step; }
+  bool MayBeIn(int32_t step) const {
+    const bool there = cause != nullptr || transfers.front()->IsIn(step);
+    return there && earliest_step <= step && step <= latest_step;
+  }
 };
 
 // What a healthy rank would need less.

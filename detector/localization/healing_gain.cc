@@ -25,6 +25,8 @@ constexpr double kMaxHidden = 0.01;  // of the instances
 constexpr double kMaxUnlike = 0.2;   // of a step's length: a replay that is further off tells of another step
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
+// Of an ailment, where they can be afforded: steps differ by a third in what it costs, and eight tell the mean to 12 %.
+constexpr size_t kAccurateSteps = 8;
 
 class Gains {
  public:
@@ -125,6 +127,7 @@ class Gains {
   bool Settled(size_t number) const {
     const Account& account = accounts_[number];
     const double affected = AffectedShare(ailments_[number]);
+    if (account.shares.size() < std::min(account.steps.size(), kAccurateSteps)) return false;
     return account.shares.Settled(affected > 0 ? min_cost_ / affected : 1, account.eligible);
   }
 
@@ -252,14 +255,20 @@ class Gains {
       return gain;
     }
     const auto steps = static_cast<double>(account.shares.size());
-    const bool hides = account.last * account.recorded > account.alone * account.others_healed;
+    if (account.others_healed > 0) {
+      gain.behind_share = gain.steps_affected * std::max(0.0, account.last / account.others_healed);
+    }
+    // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
+    // behind; transfers cost what healing them gives back now.
+    const bool hides =
+        ailment.cause != nullptr && account.last * account.recorded > account.alone * account.others_healed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
     gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
     gain.path_share = account.path / steps;
     gain.replayed = !account.estimated;
     // Lost records hide who waited for whom. Then a rank costs at least what it exceeds the next of its peers by, as
-    // far as others waited for it, and transfers what they take longer.
-    if (account.most_hidden > kMaxHidden) {
+    // far as others waited for it. How long transfers take is recorded: a replay that takes as long as the step tells.
+    if (account.most_hidden > kMaxHidden && (ailment.cause != nullptr || !account.faithful)) {
       const Suspect* const strongest = ailment.strongest();
       const double beyond = ailment.excess_seconds - (strongest == nullptr ? 0 : NextExcess(*strongest));
       std::vector<double> waited = account.waited;
@@ -374,14 +383,27 @@ class Gains {
   bool Known(const Ailment& ailment, int32_t step) const {
     const auto at = static_cast<size_t>(step);
     const Suspect* const strongest = ailment.strongest();
-    if (strongest == nullptr) return analysis_.steps.usual[at] != 0 && analysis_.steps.step_seconds[at] > 0;
+    if (strongest == nullptr) return TransfersMatter(ailment, step) && ailment.transfers.front()->IsIn(step);
     return !std::isnan(analysis_.profile.own[static_cast<size_t>(strongest->rank) * analysis_.profile.steps + at]);
   }
 
-  // Of the usual steps since the onset. Transfers stay slow until the end.
+  // What comes and goes makes steps unusual.
+  bool TransfersMatter(const Ailment& ailment, int32_t step) const {
+    const auto at = static_cast<size_t>(step);
+    const SlowTransfers& slow = *ailment.transfers.front();
+    return analysis_.steps.step_seconds[at] > 0 &&
+           (analysis_.steps.usual[at] != 0 || (!slow.in_step.empty() && slow.IsIn(step)));
+  }
+
+  // Of the usual steps since the onset.
   double AffectedShare(const Ailment& ailment) const {
-    if (ailment.cause == nullptr) return 1;
     int32_t since = 0, within = 0;
+    for (int32_t step = ailment.first_step; ailment.cause == nullptr && step < analysis_.steps.steps; ++step) {
+      if (!TransfersMatter(ailment, step)) continue;
+      ++since;
+      within += ailment.transfers.front()->IsIn(step) ? 1 : 0;
+    }
+    if (ailment.cause == nullptr) return since == 0 ? 0 : static_cast<double>(within) / since;
     for (int32_t step = ailment.first_step; step < analysis_.steps.steps; ++step) {
       if (analysis_.steps.usual[static_cast<size_t>(step)] == 0) continue;
       ++since;

@@ -1,22 +1,22 @@
 // What healing each cause would give back, by replaying a typical step of its stretch: slow ranks and slow transfers
 // alike, together, because either may hide behind the other.
 //
-// For each cause two gains are taken and the dearer counts: healing it alone, and healing it when all other causes are
-// healed already, against the step that is then left. With several equally slow ranks healing one alone gives nothing
-// back, and yet each of them has to go; what hides behind a dearer cause will be felt when that one is gone.
-// A rank and transfers of its that became slow at the same step are healed together: what both pass is the way between
-// the GPU and its host.
-// Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
-// driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that for
-// those that are too cheap by themselves it counts what healing all such gives back, when everything else is healed.
-// A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean over
-// the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
-// other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
-// lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are lost the
-// replay of a step may take far longer than the step did, or far less: such are left out if others agree. Replays are
-// bounded by kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own
-// excess, at most what healing all together gives back.
-// An executor replays several steps at the same time, where they are small enough: the same answer, sooner. Pure.
+// For each cause two gains are taken: healing it alone, and healing it when all other causes are healed already,
+// against the step that is then left. Of slow ranks the dearer counts; transfers cost the first, and either says
+// whether they matter. With several equally slow ranks healing one alone gives nothing back, and yet each of them has
+// to go; what hides behind a dearer cause will be felt when that one is gone. A rank and transfers of its that became
+// slow at the same step are healed together: what both pass is the way between the GPU and its host. Three ranks or
+// more, without slow transfers of theirs, that are slow in one way since one onset are one event: a driver, a room, a
+// rack. What each costs hides behind the others wherever ranks wait for several of them, so that for those that are too
+// cheap by themselves it counts what healing all such gives back, when everything else is healed. A cause costs little
+// in a step in which something else is late, and much in the next: what it costs is the mean over the usual steps of
+// its stretch, of those in which fewest other causes are there. They are replayed one after the other, in an order that
+// is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean lies, or
+// kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are lost the replay of a
+// step may take far longer than the step did, or far less: such are left out if others agree. Replays are bounded by
+// kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most
+// what healing all together gives back. An executor replays several steps at the same time, where they are small
+// enough: the same answer, sooner. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_HEALING_GAIN_H_
@@ -42,6 +42,7 @@ struct HealingGain {
   double seconds_per_step = 0;
   double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are healed
   double steps_affected = 0;  // share of the usual steps since the onset
+  double behind_share = 0;    // of the step that is left when all others are healed: what healing it gives back then
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: an estimate from the excess
   size_t event_causes = 0;    // of the event that it is part of; 0 = none

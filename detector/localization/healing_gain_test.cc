@@ -11,6 +11,7 @@
 #include "detector/input.h"
 #include "detector/localization/persistent_excess.h"
 #include "detector/localization/slow_cause.h"
+#include "detector/localization/slow_transfers.h"
 #include "detector/localization/trace_analysis.h"
 #include "detector/trace/trace.h"
 #include "detector/trace/trace_builder.h"
@@ -178,6 +179,57 @@ TEST(HealingGainTest, IsTheMeanOverStepsInWhichTheCauseHidesAndSuchInWhichItDoes
   const HealingGain gain = GainsOf(analysis, {cause}, {}, cost / 0.1205).of_ranks[0];
   EXPECT_TRUE(gain.replayed);
   EXPECT_NEAR(gain.seconds_per_step, cost, 0.02 * cost);
+}
+
+// Where records are missing the replay still tells what transfers cost, and no excess stands in for it.
+TEST(HealingGainTest, TransfersCostWhatTheReplaySaysThoughRecordsAreMissing) {
+  constexpr double kRatio = 2, kExcess = 1;
+  const Trace trace = Play({}, {.transfer = kLongTransfer, .last_is_silent = true});
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<SlowTransfers> transfers = {
+      {.channels = {{.channel = 0, .ratio = kRatio}}, .excess_seconds = kExcess}};
+  const HealingGain gain = GainsOf(analysis, {}, transfers, kMinCost).of_transfers.at(0);
+  EXPECT_GT(gain.seconds_per_step, 0);
+  EXPECT_LT(gain.seconds_per_step, 1.1 * kBuckets * kLongTransfer * (1 - 1 / kRatio));
+  EXPECT_TRUE(gain.replayed);
+}
+
+// Two ranks that meet once per step; in every third step from the tenth on the transfer takes five times as long.
+TEST(HealingGainTest, TransfersThatAreSlowAtTimesAreHealedInThoseSteps) {
+  constexpr int32_t kAll = 31, kFirst = 10, kEvery = 3;
+  constexpr double kWork = 0.1, kUsual = 0.01, kRatio = 5;
+  TraceBuilder builder("job");
+  const int32_t group = builder.AddCommunicator("dp", "", 2);
+  std::vector<int32_t> handles;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    handles.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank))}));
+    builder.AddMember(group, rank, handles.back());
+  }
+  std::vector<char> slow(kAll, 0);
+  for (size_t step = kFirst; step < kAll; step += kEvery) slow[step] = 1;
+  double now = 1;
+  for (int32_t step = 0; step < kAll; ++step) {
+    const double start = now + kWork;
+    now = start + kUsual * (slow[static_cast<size_t>(step)] != 0 ? kRatio : 1);
+    for (const int32_t handle : handles) {
+      builder.Add(handle, {.enqueue_ns = Nanos(start),
+                           .start_ns = Nanos(start),
+                           .end_ns = Nanos(now),
+                           .sequence = static_cast<uint64_t>(step),
+                           .bytes = 4096,
+                           .communicator = group,
+                           .kind = OperationKind::kAllReduce});
+    }
+  }
+  const Trace trace = builder.Build();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  ASSERT_EQ(analysis.steps.steps, kAll);
+  const std::vector<SlowTransfers> transfers = {
+      {.channels = {{.channel = 0, .first_step = kFirst, .ratio = kRatio}}, .first_step = kFirst, .in_step = slow}};
+  const HealingGain gain = GainsOf(analysis, {}, transfers, kMinCost).of_transfers.at(0);
+  EXPECT_NEAR(gain.steps_affected, 1.0 / kEvery, 0.05);
+  EXPECT_NEAR(gain.seconds_per_step, kUsual * (kRatio - 1), 0.1 * kUsual * (kRatio - 1));
+  EXPECT_NEAR(gain.step_seconds, kWork + kUsual * kRatio, 0.1 * kWork);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_DETECTOR_LOCALIZATION_SLOW_TRANSFERS_H_
 #define LOCKSTEP_DETECTOR_LOCALIZATION_SLOW_TRANSFERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,8 +19,13 @@ struct SlowChannel {
 struct SlowTransfers {
   std::vector<SlowChannel> channels;
   int32_t first_step = 0;
+  std::vector<char> in_step;   // by step: 1 = slow in it; empty = in all from first_step on
   std::vector<int32_t> ranks;  // rank indices, rising: whose NIC it may be; empty = of nobody alone
   double excess_seconds = 0;   // per step, of the rank with most of it: the cost where nothing can be replayed
+
+  bool IsIn(int32_t step) const {
+    return step >= first_step && (in_step.empty() || in_step[static_cast<size_t>(step)] != 0);
+  }
 };
 
 }  // namespace lockstep

@@ -29,7 +29,7 @@ struct Transfer {
 using Direction = std::tuple<int32_t, int32_t, int32_t>;  // communicator, source, destination
 
 // Of each pair of ranks and direction, the newest transfer that both sides have finished.
-std::map<Direction, Transfer> NewestTransfers(const TraceFrontier& frontier) {
+std::map<Direction, Transfer> NewestTransfers(const Frontier& frontier) {
   const Trace& trace = frontier.trace();
   std::map<Direction, Transfer> transfers;
   for (size_t r = 0; r < trace.ranks.size(); ++r) {
@@ -58,7 +58,7 @@ int64_t Middle(std::vector<int64_t> values) {
 
 }  // namespace
 
-HostOffsets AlignPlayedHosts(const TraceFrontier& frontier) {
+HostOffsets AlignPlayedHosts(const Frontier& frontier) {
   HostOffsets offsets = AlignHosts(frontier);
   const auto islands = offsets.island.empty() ? 0 : *std::max_element(offsets.island.begin(), offsets.island.end()) + 1;
   if (islands < 2) return offsets;

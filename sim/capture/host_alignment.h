@@ -9,12 +9,12 @@
 #define LOCKSTEP_SIM_CAPTURE_HOST_ALIGNMENT_H_
 
 #include "detector/progress/host_offsets.h"
-#include "detector/progress/trace_frontier.h"
+#include "detector/progress/frontier.h"
 
 namespace lockstep {
 
 // Hosts that neither collectives nor transfers connect stay on different islands.
-HostOffsets AlignPlayedHosts(const TraceFrontier& frontier);
+HostOffsets AlignPlayedHosts(const Frontier& frontier);
 
 }  // namespace lockstep
 

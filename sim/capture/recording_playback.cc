@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "detector/progress/host_offsets.h"
+#include "detector/progress/frontier.h"
 #include "detector/progress/trace_frontier.h"
 #include "detector/trace/trace.h"
 #include "sim/capture/host_alignment.h"
@@ -45,7 +46,7 @@ int64_t LastOf(const TraceOperation& operation) {
 class Planner {
  public:
   explicit Planner(const JobEvidence& evidence)
-      : evidence_(evidence), trace_(evidence.trace), frontier_(trace_), rank_spans_(trace_.ranks.size()) {
+      : evidence_(evidence), trace_(evidence.trace), frontier_(FrontierOf(trace_)), rank_spans_(trace_.ranks.size()) {
     plan_.evidence = &evidence;
   }
 
@@ -210,7 +211,7 @@ class Planner {
 
   const JobEvidence& evidence_;
   const Trace& trace_;
-  const TraceFrontier frontier_;
+  const Frontier frontier_;
   std::vector<Span> rank_spans_;                           // by rank index, host clock
   std::vector<Span> records_;                              // by host of the plan: operations and events
   std::vector<Span> samples_;                              // by host of the plan
