@@ -31,9 +31,9 @@ class Reader {
     found_.watch = Watch{.now_ns = options_.now_ns,
                          .patience_ns = patience_ns,
                          .freshness_ns = static_cast<int64_t>(kFreshShare * static_cast<double>(patience_ns)),
+                         .longest_usual_step_seconds = options_.longest_usual_step_seconds,
                          .patience_of_ns = patience_of_ns_,
                          .tells_open = std::vector<char>(ranks, 1),
-                         .longest_usual_step_seconds = options_.longest_usual_step_seconds,
                          .excused = std::vector<char>(ranks, 0),
                          .moving = std::vector<char>(ranks, 0),
                          .host_silent_ns = std::vector<int64_t>(roster_.hosts().size(), 0)};
