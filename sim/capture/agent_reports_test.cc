@@ -160,7 +160,9 @@ TEST(AgentReportTest, AllThatIsInFlightIsToldOnceARankStands) {
         const wire::InFlight& oldest = communicator.oldest_in_flight();
         EXPECT_EQ(oldest.inside_ns() > 0, oldest.started());
         EXPECT_LE(oldest.inside_ns(), oldest.age_ns());
-        if (tick == reports.ticks()) EXPECT_TRUE(communicator.has_further_in_flight());
+        if (tick == reports.ticks()) {
+          EXPECT_TRUE(communicator.has_further_in_flight());
+        }
         in_flight += 1 + static_cast<size_t>(communicator.further_in_flight().operations_size());
         EXPECT_EQ(communicator.further_in_flight().left_out(), 0u);
       }
