@@ -1,6 +1,6 @@
 #include "collector/job_pipeline.h"
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

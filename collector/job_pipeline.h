@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/job_engine.h"
-#include "detector/places/place_table.h"
+#include "detector/engine/job_engine.h"
+#include "detector/model/input.h"
+#include "detector/model/place_table.h"
 
 namespace lockstep {
 

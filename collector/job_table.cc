@@ -6,7 +6,7 @@
 #include "collector/convert/agent_commands.h"
 #include "collector/convert/detector_options.h"
 #include "collector/convert/summary.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {

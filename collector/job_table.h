@@ -24,7 +24,7 @@
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
 #include "collector/metrics.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
 #include "proto/query.pb.h"

@@ -288,6 +288,41 @@ TEST_F(JobTableTest, TheSnapshotShowsJobsAndRanksButNotTheNamelessJob) {
   EXPECT_EQ(snapshot->ranks.at("train")->at(3).process_state(), "running");
 }
 
+// Idle hosts, and those of jobs that nobody records: what the hardware says of itself is an incident of the host.
+TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
+  JobTable table = MakeTable();
+  for (uint64_t second = 1; second <= 40; ++second) {
+    for (int host = 0; host < 4; ++host) {
+      wire::AgentReport report = MakeHostReport(second, 0.5);
+      if (second == 10 && host == 2) {
+        wire::KernelEvent& event = *report.add_kernel_events();
+        event.set_kind(wire::KernelEvent::KIND_XID);
+        event.set_code(79);
+        event.set_device("0000:3b:00");
+        event.set_text("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.");
+        event.set_monotonic_ns(report.monotonic_ns());
+      }
+      // From here on its agent is silent, as after an orderly stop: that alone accuses nobody.
+      if (host == 3 && second > 20) continue;
+      table.Observe(Slice("node-" + std::to_string(host), std::move(report)));
+    }
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+  }
+  ASSERT_EQ(index_.open_count(), 1u);
+  ASSERT_EQ(log_.incidents.size(), alerts_.events.size());
+  const wire::Incident& incident = log_.incidents.back();
+  EXPECT_EQ(incident.state(), wire::Incident::STATE_OPEN);
+  EXPECT_EQ(incident.job(), "");
+  EXPECT_EQ(incident.verdict().scope(), "machine");
+  EXPECT_EQ(incident.verdict().class_(), "gpu_fault");
+  ASSERT_EQ(incident.verdict().culprits_size(), 1);
+  EXPECT_EQ(incident.verdict().culprits(0).host(), "node-2");
+  EXPECT_EQ(incident.verdict().culprits(0).device(), "0000:3b:00");
+  std::vector<std::string> lines;
+  EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+}
+
 TEST_F(JobTableTest, AnIdleJobIsForgottenAndBeginsAnewWhenItComesBack) {
   options_.forget_after_ns = 20 * kNanosPerSecond;
   JobTable table = MakeTable();

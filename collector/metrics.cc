@@ -12,7 +12,7 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Registry;
 
-// The words of detector/verdict.h for JobState.
+// The words of detector/verdict/verdict.h for JobState.
 constexpr const char* kJobStates[] = {"unknown", "healthy", "slow", "irregular", "hung", "ended"};
 
 Family<Counter>& CounterFamily(Registry& registry, const char* name, const char* help) {

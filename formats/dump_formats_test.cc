@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "base/testing/status_matchers.h"
-#include "detector/diagnosis.h"
-#include "detector/job_report.h"
-#include "detector/verdict.h"
+#include "detector/engine/diagnosis.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
 #include "formats/flight_recorder_reader.h"

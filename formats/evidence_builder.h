@@ -17,8 +17,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "detector/job_evidence.h"
-#include "detector/places/place_table.h"
+#include "detector/model/job_evidence.h"
+#include "detector/model/place_table.h"
 #include "formats/trace_collection.h"
 
 namespace lockstep {

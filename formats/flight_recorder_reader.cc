@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 #include "formats/file_name.h"
 #include "formats/operation_names.h"
 #include "formats/pickle.h"

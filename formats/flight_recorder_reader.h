@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
 #include "formats/plain_document.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/metric_catalog.h"
 #include "base/status_macros.h"
-#include "detector/counters/metric_grid.h"
 #include "formats/csv_job_rows.h"
 #include "formats/csv_row.h"
 #include "formats/csv_table.h"

@@ -24,7 +24,7 @@
 #include "base/random.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
 #include "formats/exporter_names.h"

@@ -5,7 +5,7 @@
 #define LOCKSTEP_FORMATS_METRICS_CSV_WRITER_H_
 
 #include "absl/status/status.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "formats/file_writer.h"
 
 namespace lockstep {

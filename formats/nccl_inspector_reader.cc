@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 #include "formats/json_stream.h"
 #include "formats/operation_names.h"
 #include "formats/plain_json.h"

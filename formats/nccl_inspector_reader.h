@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
 #include "formats/name_table.h"

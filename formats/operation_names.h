@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

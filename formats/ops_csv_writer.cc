@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 #include "formats/csv_cell.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #define LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
 
 #include "absl/status/status.h"
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "formats/file_writer.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #ifndef LOCKSTEP_FORMATS_PLACES_READER_H_
 #define LOCKSTEP_FORMATS_PLACES_READER_H_
 
-#include "detector/places/place_table.h"
+#include "detector/model/place_table.h"
 #include "formats/byte_source.h"
 #include "formats/read_result.h"
 

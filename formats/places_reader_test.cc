@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/testing/status_matchers.h"
-#include "detector/places/place_table.h"
+#include "detector/model/place_table.h"
 #include "formats/byte_source.h"
 #include "formats/read_result.h"
 

@@ -13,9 +13,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "detector/input.h"
-#include "detector/trace/trace.h"
-#include "detector/trace/trace_builder.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
 #include "formats/name_table.h"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "sim/fault_spec.h"
 #include "sim/layout.h"
 #include "sim/program.h"

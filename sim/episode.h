@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/job_evidence.h"
-#include "detector/verdict.h"
+#include "detector/model/job_evidence.h"
+#include "detector/verdict/verdict.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"
 

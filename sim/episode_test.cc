@@ -13,9 +13,9 @@
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
-#include "detector/counters/metric_table.h"
-#include "detector/trace/trace.h"
-#include "detector/verdict.h"
+#include "detector/model/metric_table.h"
+#include "detector/model/trace.h"
+#include "detector/verdict/verdict.h"
 #include "gtest/gtest.h"
 #include "sim/fault_choice.h"
 #include "sim/fault_text.h"

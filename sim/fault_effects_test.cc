@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "detector/operation_kind.h"
-#include "detector/trace/trace.h"
+#include "detector/model/operation_kind.h"
+#include "detector/model/trace.h"
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"

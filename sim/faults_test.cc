@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/testing/status_matchers.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "sim/fault_choice.h"
 #include "sim/fault_spec.h"
 #include "sim/fault_text.h"

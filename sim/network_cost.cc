@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstddef>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 #include "sim/job_spec.h"
 #include "sim/layout.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/operation_kind.h"
+#include "detector/model/operation_kind.h"
 #include "sim/fault_spec.h"
 #include "sim/hang_site.h"
 #include "sim/job_spec.h"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "sim/layout.h"
 
 namespace lockstep {

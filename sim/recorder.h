@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "sim/job_spec.h"
 #include "sim/layout.h"
 #include "sim/record_rows.h"

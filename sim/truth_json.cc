@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "nlohmann/json.hpp"
 #include "sim/fault_spec.h"
 

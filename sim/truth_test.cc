@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/input.h"
-#include "detector/operation_kind.h"
-#include "detector/trace/trace.h"
-#include "detector/verdict.h"
+#include "detector/model/input.h"
+#include "detector/model/operation_kind.h"
+#include "detector/model/trace.h"
+#include "detector/verdict/verdict.h"
 #include "nlohmann/json.hpp"
 #include "sim/culprits.h"
 #include "sim/episode.h"

@@ -5,7 +5,7 @@
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "collector/replay/replay.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "formats/capture_file.h"
 #include "nlohmann/json.hpp"
 

@@ -15,8 +15,8 @@
 #include "collector/convert/convert.h"
 #include "collector/convert/convert_losses.h"
 #include "collector/convert/places.h"
-#include "detector/input.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 #include "formats/capture_file.h"
 #include "proto/capture.pb.h"
 

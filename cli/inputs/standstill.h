@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "detector/trace/trace.h"
-#include "detector/trace/trace_builder.h"
+#include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
 
 namespace lockstep {
 namespace {

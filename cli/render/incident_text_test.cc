@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/testing/sim_clock.h"
 #include "cli/render/incident_words_table.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {
@@ -39,6 +39,18 @@ Json VerdictJson(const Verdict& verdict) {
           {"advice", Name(verdict.advice)}};
 }
 
+Json LedgerJson(const TimeLedger& ledger) {
+  Json lines = Json::array();
+  for (const LedgerLine& line : ledger.lines) {
+    lines.push_back(Json{{"finding", line.finding}, {"seconds", Finite(line.seconds)}});
+  }
+  return {{"reference_seconds", Finite(ledger.reference_seconds)},
+          {"measured_seconds", Finite(ledger.measured_seconds)},
+          {"lines", std::move(lines)},
+          {"unexplained_seconds", Finite(ledger.unexplained_seconds)},
+          {"error_seconds", Finite(ledger.error_seconds)}};
+}
+
 }  // namespace
 
 Json ReportJson(const JobReport& report) {
@@ -54,7 +66,8 @@ Json ReportJson(const JobReport& report) {
             {"missing_ranks", report.completeness.missing_ranks},
             {"lost_records", report.completeness.lost_records}}},
           {"state", Name(report.state)},
-          {"verdicts", std::move(verdicts)}};
+          {"verdicts", std::move(verdicts)},
+          {"ledger", LedgerJson(report.ledger)}};
 }
 
 }  // namespace lockstep

@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_CLI_RENDER_REPORT_JSON_H_
 #define LOCKSTEP_CLI_RENDER_REPORT_JSON_H_
 
-#include "detector/job_report.h"
+#include "detector/verdict/job_report.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace lockstep {

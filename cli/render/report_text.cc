@@ -1,6 +1,7 @@
 #include "cli/render/report_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -9,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {
@@ -84,6 +85,19 @@ void AppendCompleteness(const Completeness& completeness, std::string& text) {
   absl::StrAppend(&text, "\n");
 }
 
+// Where a step's time goes: only where there is anything to account for.
+void AppendLedger(const TimeLedger& ledger, std::string& text) {
+  if (ledger.empty() || (ledger.lines.empty() && ledger.unexplained_seconds <= ledger.error_seconds)) return;
+  absl::StrAppend(&text, "\n  a step takes ", SecondsText(ledger.measured_seconds),
+                  " (mean): ", SecondsText(ledger.reference_seconds), " that it needs");
+  for (const LedgerLine& line : ledger.lines) {
+    absl::StrAppend(&text, " + ", SecondsText(line.seconds), " ", Printable(line.finding));
+  }
+  absl::StrAppend(&text, ledger.unexplained_seconds < 0 ? " - " : " + ",
+                  SecondsText(std::abs(ledger.unexplained_seconds)), " unexplained (error ",
+                  SecondsText(ledger.error_seconds), ")\n");
+}
+
 }  // namespace
 
 std::string ReportText(const JobReport& report) {
@@ -105,6 +119,7 @@ std::string ReportText(const JobReport& report) {
       AppendVerdict(++number, verdict, text);
     }
   }
+  AppendLedger(report.ledger, text);
   return text;
 }
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "detector/job_report.h"
-#include "detector/verdict.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "sim/fault_spec.h"
 
 namespace lockstep {

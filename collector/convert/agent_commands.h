@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "collector/convert/convert_losses.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {

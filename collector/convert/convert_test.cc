@@ -11,7 +11,7 @@
 #include "base/testing/status_matchers.h"
 #include "collector/convert/report_limits.h"
 #include "collector/testing/report_builder.h"
-#include "detector/tuning.h"
+#include "detector/model/tuning.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #define LOCKSTEP_COLLECTOR_CONVERT_DETECTOR_OPTIONS_H_
 
 #include "absl/status/statusor.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {

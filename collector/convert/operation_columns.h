@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "collector/convert/convert_losses.h"
-#include "detector/input.h"
-#include "detector/tuning.h"
+#include "detector/model/input.h"
+#include "detector/model/tuning.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {

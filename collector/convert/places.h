@@ -9,7 +9,7 @@
 #include <google/protobuf/repeated_ptr_field.h>
 
 #include "collector/convert/convert_losses.h"
-#include "detector/places/place_table.h"
+#include "detector/model/place_table.h"
 #include "proto/place.pb.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "collector/convert/convert_losses.h"
-#include "detector/ras/ras_answer.h"
+#include "detector/model/ras_answer.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {

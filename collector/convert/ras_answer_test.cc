@@ -11,7 +11,7 @@
 #include "base/testing/status_matchers.h"
 #include "collector/convert/convert.h"
 #include "collector/testing/report_builder.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 #include "collector/convert/summary.h"
 
-#include "detector/input.h"
-#include "detector/verdict.h"
+#include "detector/model/input.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #ifndef LOCKSTEP_COLLECTOR_CONVERT_SUMMARY_H_
 #define LOCKSTEP_COLLECTOR_CONVERT_SUMMARY_H_
 
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {

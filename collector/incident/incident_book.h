@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "proto/incident.pb.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_COLLECTOR_INCIDENT_VERDICT_PROTO_H_
 #define LOCKSTEP_COLLECTOR_INCIDENT_VERDICT_PROTO_H_
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "proto/incident.pb.h"
 
 namespace lockstep {

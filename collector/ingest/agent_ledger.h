@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "detector/places/place_table.h"
+#include "detector/model/place_table.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/ingest/agent_ledger.h"
-#include "detector/places/place_table.h"
+#include "detector/model/place_table.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {

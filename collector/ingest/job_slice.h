@@ -8,8 +8,8 @@
 #include <cstddef>
 
 #include "collector/ingest/agent_ledger.h"
-#include "detector/input.h"
-#include "detector/places/place_table.h"
+#include "detector/model/input.h"
+#include "detector/model/place_table.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include "collector/convert/convert.h"
 #include "collector/convert/detector_options.h"
 #include "collector/convert/places.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "collector/convert/convert_losses.h"
 #include "collector/job_pipeline.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {

@@ -14,8 +14,11 @@
 
 namespace lockstep {
 
+// Of three the odd one has two peers, and of two each (peer_detector.h: few machines).
 inline constexpr int kFewestHostsOfDuty = 4;
-inline constexpr double kSmallestDuty = 0.15;  // share of the units
+// Share of the units: fewer going together are PeerOptions::most_at_once, which may be faults.
+inline constexpr double kSmallestDuty = 0.15;
+// Stages of a pipeline whose levels differ at all; more are a ramp and no duties.
 inline constexpr int kMostDuties = 8;
 
 // A number from 0 per unit, by rising level; all 0 when there is but one duty. `hosts` tells the host of each unit.

@@ -10,8 +10,10 @@ namespace {
 
 using enum Metric;
 
-constexpr double kStrong = 0.5;     // share of the evidence from which a sign may name the cause
-constexpr double kCollapsed = 0.5;  // of the peers' level
+// Share of the evidence from which a sign may name the cause: kDeviating.
+constexpr double kStrong = 0.5;
+// Of the peers' level: a lowered clock takes less, a device that hardly works takes more. Empirical.
+constexpr double kCollapsed = 0.5;
 
 enum class Way : uint8_t { kUp, kDown, kCollapsed };
 

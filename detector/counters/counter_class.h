@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "detector/counters/named_sign.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

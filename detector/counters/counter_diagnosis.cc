@@ -16,10 +16,12 @@
 #include "absl/strings/str_join.h"
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_class.h"
+#include "detector/counters/counter_history.h"
 #include "detector/counters/group_member.h"
 #include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
+#include "detector/counters/sample_losses.h"
 
 namespace lockstep {
 namespace {
@@ -29,10 +31,11 @@ using enum Metric;
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr double kMillisPerSecond = 1000;
 constexpr size_t kMostSentences = 3;
-constexpr int64_t kLongEnoughMs = 120'000;  // of history, to call a job healthy
+// Of history, to call a job healthy: JobActivity::kPaceSeconds, before which nothing is called slower.
+constexpr int64_t kLongEnoughMs = 120'000;
 
-void PlaceCulprit(const HistoryCase& found, const MetricTable& table, double confidence, Verdict* verdict) {
-  Culprit culprit{.host = table.hosts[static_cast<size_t>(found.host)], .confidence = confidence};
+void PlaceCulprit(const HistoryCase& found, const std::string& host, double confidence, Verdict* verdict) {
+  Culprit culprit{.host = host, .confidence = confidence};
   const std::string device = DeviceOf(found.signs);
   if (absl::StartsWith(device, "gpu")) {
     int gpu = -1;
@@ -65,47 +68,12 @@ void AddOmissions(const CounterHistory& history, const MetricTable& table, Verdi
   if (!losses.empty()) verdict->evidence.push_back({EvidenceKind::kAbstained, losses});
 }
 
-Verdict VerdictOf(const HistoryCase& found, const CounterHistory& history, const MetricTable& table, bool may_accuse) {
-  const std::string& host = table.hosts[static_cast<size_t>(found.host)];
-  Verdict verdict;
-  const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_hurt;
-  verdict.verdict_class = accuse ? ClassOf(found) : VerdictClass::kCounterOutlier;
-  const bool network = IsNetwork(verdict.verdict_class);
-  if (accuse) verdict.scope = network ? VerdictScope::kNetwork : VerdictScope::kMachine;
-  verdict.advice = !accuse ? Advice::kObserve : network ? Advice::kCheckLink : Advice::kCordonAndReplace;
-  PlaceCulprit(found, table, accuse ? 0.8 : 0.5, &verdict);
-  verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
-  verdict.last_seen_ns = found.last_ms * kNanosPerMilli;
-  AddSentences(found, host, &verdict);
-  if (accuse) {
-    verdict.cost = {.slowdown_fraction = found.job_loss, .steps_affected_fraction = 1};
-    verdict.evidence.push_back(
-        {EvidenceKind::kCounter,
-         absl::StrFormat("Meanwhile the whole job did up to %.0f %% less than usual.", 100 * found.job_loss)});
-  } else if (may_accuse) {
-    verdict.evidence.push_back(
-        {EvidenceKind::kAbstained, history.activity_known ? "The job as a whole went on as usual: no accusation."
-                                                          : "Whether the job suffers cannot be told: no accusation."});
-  }
+// With what was not looked at.
+Verdict FullVerdict(const HistoryCase& found, const CounterHistory& history, const MetricTable& table,
+                    bool may_accuse) {
+  Verdict verdict = CaseVerdict(found, history, table.hosts[static_cast<size_t>(found.host)], may_accuse);
   AddOmissions(history, table, &verdict);
   return verdict;
-}
-
-// True when the report blames that host already; then the counters are its evidence.
-bool Agree(const HistoryCase& found, const std::string& host, JobReport* report) {
-  bool blamed = false;
-  for (Verdict& verdict : report->verdicts) {
-    if (verdict.scope != VerdictScope::kMachine && verdict.scope != VerdictScope::kNetwork) continue;
-    for (Culprit& culprit : verdict.culprits) {
-      if (culprit.host != host) continue;
-      blamed = true;
-      culprit.confidence = 1 - (1 - culprit.confidence) / 2;
-      verdict.verdict_class = Refined(verdict.verdict_class, ClassOf(found));
-      AddSentences(found, host, &verdict);
-      break;
-    }
-  }
-  return blamed;
 }
 
 // One case per machine: one that may accuse before one that may not, then the one with the most evidence. By host.
@@ -143,15 +111,15 @@ void AddCases(const CounterHistory& history, const MetricTable& table, const Cou
                                                : FindPlaces(cases, history.shifts, table.hosts, *context.places);
   size_t observations = 0;
   for (const HistoryCase* const found : cases) {
-    if (Agree(*found, table.hosts[static_cast<size_t>(found->host)], report)) continue;
+    if (Corroborate(*found, table.hosts[static_cast<size_t>(found->host)], &report->verdicts)) continue;
     if (std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); }))
       continue;
-    Verdict verdict = VerdictOf(*found, history, table, !context.has_records);
+    Verdict verdict = FullVerdict(*found, history, table, !context.has_records);
     if (verdict.scope == VerdictScope::kUnknown && ++observations > kMostCounterObservations) continue;
     report->verdicts.push_back(std::move(verdict));
   }
   for (const PlaceFinding& place : places) {
-    Verdict verdict = VerdictOf(place.example, history, table, !context.has_records);
+    Verdict verdict = FullVerdict(place.example, history, table, !context.has_records);
     BlamePlace(place, table.hosts, &verdict);
     report->verdicts.push_back(std::move(verdict));
   }
@@ -204,6 +172,46 @@ void SayState(const CounterHistory& history, JobReport* report) {
 
 VerdictClass ClassOf(const HistoryCase& found) {
   return found.kind == CaseKind::kSilence ? VerdictClass::kMachineUnreachable : ClassOf(found.signs);
+}
+
+Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, const std::string& host, bool may_accuse) {
+  Verdict verdict;
+  const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_hurt;
+  verdict.verdict_class = accuse ? ClassOf(found) : VerdictClass::kCounterOutlier;
+  const bool network = IsNetwork(verdict.verdict_class);
+  if (accuse) verdict.scope = network ? VerdictScope::kNetwork : VerdictScope::kMachine;
+  verdict.advice = !accuse ? Advice::kObserve : network ? Advice::kCheckLink : Advice::kCordonAndReplace;
+  PlaceCulprit(found, host, accuse ? 0.8 : 0.5, &verdict);
+  verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
+  verdict.last_seen_ns = found.last_ms * kNanosPerMilli;
+  AddSentences(found, host, &verdict);
+  if (accuse) {
+    verdict.cost = {.slowdown_fraction = found.job_loss, .steps_affected_fraction = 1};
+    verdict.evidence.push_back(
+        {EvidenceKind::kCounter,
+         absl::StrFormat("Meanwhile the whole job did up to %.0f %% less than usual.", 100 * found.job_loss)});
+  } else if (may_accuse) {
+    verdict.evidence.push_back(
+        {EvidenceKind::kAbstained, history.activity_known ? "The job as a whole went on as usual: no accusation."
+                                                          : "Whether the job suffers cannot be told: no accusation."});
+  }
+  return verdict;
+}
+
+bool Corroborate(const HistoryCase& found, const std::string& host, std::vector<Verdict>* verdicts) {
+  bool blamed = false;
+  for (Verdict& verdict : *verdicts) {
+    if (verdict.scope != VerdictScope::kMachine && verdict.scope != VerdictScope::kNetwork) continue;
+    for (Culprit& culprit : verdict.culprits) {
+      if (culprit.host != host) continue;
+      blamed = true;
+      culprit.confidence = 1 - (1 - culprit.confidence) / 2;
+      verdict.verdict_class = Refined(verdict.verdict_class, ClassOf(found));
+      AddSentences(found, host, &verdict);
+      break;
+    }
+  }
+  return blamed;
 }
 
 std::string SentenceOf(const NamedSign& sign, const std::string& host) {

@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "detector/counters/counter_history.h"
-#include "detector/counters/metric_table.h"
-#include "detector/job_report.h"
-#include "detector/places/place_table.h"
-#include "detector/verdict.h"
+#include "detector/counters/case_record.h"
+#include "detector/model/metric_table.h"
+#include "detector/model/place_table.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
@@ -37,6 +37,13 @@ struct CounterContext {
 
 // Pure. Cost: that of JudgeHistory.
 void AddCounters(const MetricTable& table, const CounterContext& context, JobReport* report);
+
+// The verdict on one machine: an accusation where `may_accuse` and the job suffered while it stood out, else an
+// observation. The culprit is as precise as the signs.
+Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, const std::string& host, bool may_accuse);
+
+// True when a verdict blames that machine already; then the case is evidence for it, makes it surer, and may say why.
+bool Corroborate(const HistoryCase& found, const std::string& host, std::vector<Verdict>* verdicts);
 
 // The class that the signs of a case speak for: the most specific of them wins.
 VerdictClass ClassOf(const HistoryCase& found);

@@ -7,10 +7,10 @@
 
 #include "base/metric_catalog.h"
 #include "base/random.h"
-#include "detector/counters/metric_table.h"
-#include "detector/job_report.h"
-#include "detector/places/place_table.h"
-#include "detector/verdict.h"
+#include "detector/model/metric_table.h"
+#include "detector/model/place_table.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {

@@ -5,9 +5,9 @@
 
 #include "base/metric_catalog.h"
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/metric_table.h"
 #include "detector/counters/pace_average.h"
-#include "detector/counters/testing/counter_job.h"
+#include "detector/model/metric_table.h"
+#include "detector/testing/counter_job.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // Between the onset that the records tell and that of the counters, of which some are read every 15 s.
 constexpr int64_t kMostApartMs = 60'000;
+// As of a machine that counters accuse by themselves (counter_diagnosis.cc). Assumed.
 constexpr double kConfidence = 0.8;
 
 bool IsGroup(const Verdict& verdict, const std::set<std::string>& hosts) {

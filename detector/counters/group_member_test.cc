@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {

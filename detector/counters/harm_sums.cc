@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "absl/types/span.h"
-#include "detector/counters/false_alarm_budget.h"
-#include "detector/counters/median.h"
+#include "detector/stats/false_alarm_budget.h"
+#include "detector/stats/median.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kMadToSigma = 1.4826;
+constexpr double kMadToSigma = 1.4826;  // of a normal: 1 / its 75 % point
 
 }  // namespace
 

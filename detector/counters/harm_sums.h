@@ -31,11 +31,17 @@ struct HarmShift {
 
 class HarmSums {
  public:
-  static constexpr double kBeforeSeconds = 120;  // time constant of what was before, or
-  static constexpr double kBeforeReadings = 32;  // so many readings
-  static constexpr double kLeastSeconds = 12;    // before a shift is one
-  static constexpr double kMostSeconds = 120;    // that a shift is looked for
-  static constexpr int kFewestReadings = 3;      // of a unit
+  // What was before is as long as what is looked for after it, so that both are known equally well; of slow metrics 32
+  // readings, which are known to 18 % of their noise.
+  static constexpr double kBeforeSeconds = 120;
+  static constexpr double kBeforeReadings = 32;
+  // As long as an alarm of a device has to last (PeerOptions::min_persistence_ms), and as the longest average of the
+  // pace.
+  static constexpr double kLeastSeconds = 12;
+  static constexpr double kMostSeconds = 120;
+  // Of a unit: the highest and the lowest do not count.
+  static constexpr int kFewestReadings = 3;
+  // A median deviation of fewer is no scale.
   static constexpr int kFewestUnits = 6;
 
   void AddUnit() { units_.emplace_back(); }

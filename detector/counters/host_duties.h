@@ -1,4 +1,4 @@
-// Machines of equal duty, where operation records tell which: their ranks are of the same classes (detector/groups).
+// Machines of equal duty, where operation records tell which: their ranks are of the same classes (detector/model).
 //
 // Pure. Cost O(ranks log ranks).
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/groups/roles.h"
-#include "detector/trace/trace.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

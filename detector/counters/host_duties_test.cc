@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "detector/groups/roles.h"
-#include "detector/trace/trace.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,8 @@
 namespace lockstep {
 namespace {
 
-constexpr double kBusy = 0.9;  // utilisation
+// Utilisation: kernels that spin in a collective show 1.0, less what a sampling window misses.
+constexpr double kBusy = 0.9;
 
 void Hold(bool condition, int64_t time_ms, int64_t* since_ms) {
   if (!condition) {
@@ -21,7 +22,8 @@ bool Lasts(int64_t since_ms, int64_t now_ms, int64_t least_ms) {
   return since_ms != 0 && now_ms - since_ms >= least_ms;
 }
 
-constexpr int64_t kRecoveredMs = 10'000;  // a job that is slower from time to time in less than this is slower
+// A job that is slower from time to time in less than this is slower: a step of 10 s. Empirical.
+constexpr int64_t kRecoveredMs = 10'000;
 
 }  // namespace
 

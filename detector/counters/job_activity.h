@@ -28,16 +28,27 @@ namespace lockstep {
 
 class JobActivity {
  public:
+  // Several steps of jobs whose steps take 10 to 20 s; to know a pace takes twice as long.
   static constexpr double kLearningSeconds = 60;
-  static constexpr double kPaceSeconds = 120;  // before anything is called slower
+  static constexpr double kPaceSeconds = 120;
+  // Many times PaceAverage::kLongest, so that a slow decline of a minute is no new usual, and well below an hour of
+  // drift.
   static constexpr double kUsualSeconds = 600;
-  static constexpr double kRemembered = 0.5;  // of what was observed, while that is less than kUsualSeconds
+  // Of what was observed, while that is less than kUsualSeconds: the weight of a moment falls with the square of the
+  // time.
+  static constexpr double kRemembered = 0.5;
+  // Two steps of 12 s.
   static constexpr double kLatelySeconds = 24;
-  static constexpr double kStanding = 0.6;  // of the usual mean
+  // Of the usual mean. Empirical: between an idle GPU, at a fifth of its power, and the waits of a healthy step.
+  static constexpr double kStanding = 0.6;
+  // Empirical: longer than the waits inside healthy steps.
   static constexpr int64_t kStuckMs = 8000;
+  // Empirical: shorter pauses are checkpoints.
   static constexpr int64_t kPauseMs = 30'000;
+  // Two looks of metrics that are read once a second.
   static constexpr int64_t kSlowerMs = 2'000;
-  static constexpr double kLongestTickSeconds = 5;  // slower metrics come too late to tell
+  // Slower metrics come too late to tell: kStuckMs would be a single reading.
+  static constexpr double kLongestTickSeconds = 5;
 
   // Median and mean over all machines of one activity metric or of GPU utilisation, for the tick that ended at
   // `time_ms`.

@@ -27,8 +27,10 @@ namespace lockstep {
 
 class LoadChance {
  public:
+  // One backup or scrub a day, until the job's own history says more: it counts half a load (Jeffreys' prior).
   static constexpr double kUsualPerMachineDay = 1;
   static constexpr double kPriorLoads = 0.5;
+  // kTogetherMs: a load that comes back within it is the same.
   static constexpr int64_t kPauseMs = 45'000;
   // In alarms: a load whose evidence fell by more than this from where it was is over. An eighth of the 25 nats that
   // an alarm usually needs, or what a load that goes on loses by chance about once in twenty times.
@@ -45,7 +47,8 @@ class LoadChance {
   bool Lasts(const CounterSign& sign) const;
 
  private:
-  static constexpr size_t kGrades = 50;  // of strength
+  // Of strength, in alarms: tenths up to PeerGroup's most, five.
+  static constexpr size_t kGrades = 50;
   static constexpr double kGrade = 0.1;
 
   struct Load {

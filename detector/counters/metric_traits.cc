@@ -11,7 +11,7 @@ namespace {
 
 using enum Metric;
 
-// Constants of the hardware, states with rules of their own (detector/events), and what describes no work at all.
+// Constants of the hardware, states with rules of their own (detector/hardware), and what describes no work at all.
 constexpr Metric kIgnoredMetrics[] = {
     kHostOomKillsTotal,        kHostMemoryTotalBytes,   kGpuMemoryTotalBytes,         kGpuMemoryUsedBytes,
     kGpuClockEventReasons,     kGpuPcieLinkWidthMax,    kGpuPcieLinkGenerationMax,    kGpuRowRemapPending,
@@ -61,10 +61,12 @@ constexpr Metric kFineMetrics[] = {
     kHostPressureIoSomeRatio,
     kHostPressureIoFullRatio,
 };
+// A jiffy of 10 ms in a second, on ten cores.
 constexpr double kFineResolution = 0.001;
 
 // Full most of the time, so that small differences say more about the ceiling than about the machine.
 constexpr Metric kSaturatingMetrics[] = {kGpuUtilizationRatio, kGpuGraphicsActiveRatio};
+// Empirical: healthy GPUs near the ceiling of the one differ by so much, and boost clocks by so much with heat.
 constexpr double kSaturatingResolution = 0.06;
 constexpr double kClockResolution = 0.03;
 
@@ -83,9 +85,10 @@ struct Unit {
   double absolute_resolution;
 };
 
+// 2 % of a full ratio, a step of the sensors, 1 % of a GPU's power, one step of a GPU's clock.
 constexpr Unit kUnits[] = {{"_ratio", 0.02}, {"_celsius", 2}, {"_watts", 5}, {"_hertz", 1.5e7}};
 
-constexpr double kEventsPerTick = 0.5;
+constexpr double kEventsPerTick = 0.5;      // a count is a whole number: half a step
 constexpr double kLeastResolution = 1e-30;  // of what has none
 
 bool IsPause(Metric metric) {

@@ -11,8 +11,12 @@
 
 namespace lockstep {
 
-MetricWatch::MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options)
-    : name_(std::move(name)), metric_(metric), traits_(TraitsOf(metric, name_)), options_(options) {}
+MetricWatch::MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options, double tick_seconds)
+    : name_(std::move(name)),
+      metric_(metric),
+      traits_(TraitsOf(metric, name_)),
+      options_(options),
+      tick_seconds_(tick_seconds) {}
 
 void MetricWatch::Place(int32_t row, int32_t duty) {
   Unit& unit = units_[static_cast<size_t>(row)];
@@ -72,6 +76,25 @@ void MetricWatch::StepSums(Group* group, int64_t time_ms, double tick_seconds, i
   }
   if (!group->sums.Add(group->values, group->peers->median(), tick_seconds)) return;
   group->slowly->Step(group->sums.levels(), time_ms, WorkSums::kSeconds, regime);
+}
+
+void MetricWatch::SetDuties(absl::Span<const int32_t> duty_of_host) {
+  const auto duty_of = [duty_of_host](int32_t host) {
+    return static_cast<size_t>(host) < duty_of_host.size() ? duty_of_host[static_cast<size_t>(host)] : -1;
+  };
+  const bool same = std::all_of(units_.begin(), units_.end(),
+                                [&duty_of](const Unit& unit) { return unit.duty == duty_of(unit.host); });
+  if (same) return;
+  groups_.clear();
+  for (size_t row = 0; row < units_.size(); ++row) Place(static_cast<int32_t>(row), duty_of(units_[row].host));
+}
+
+void MetricWatch::Need(double evidence) {
+  options_.evidence = evidence;
+  for (Group& group : groups_) {
+    group.peers->Need(evidence);
+    if (group.slowly != nullptr) group.slowly->Need(evidence);
+  }
 }
 
 void MetricWatch::DateHarm(int64_t slower_since_ms) {

@@ -34,9 +34,10 @@ struct CounterSign {
 
 class MetricWatch {
  public:
+  // A usual level is then known to an eighth of its noise; gaps between duties are wider.
   static constexpr int kLearningTicks = 60;
 
-  MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options);
+  MetricWatch(std::string name, Metric metric, const PeerGroupOptions& options, double tick_seconds = 1);
 
   // Returns the unit's row: 0, 1, ...
   int32_t AddUnit(int32_t host, const std::string& device, int32_t duty);
@@ -44,7 +45,11 @@ class MetricWatch {
   // One value per row, NaN = unknown. `time_ms` must increase. `regime`: what the job as a whole does.
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
 
+  // Units of these hosts are each other's peers; -1 or beyond = not known. Whose groups change are learnt anew.
+  void SetDuties(absl::Span<const int32_t> duty_of_host);
+
   // See PeerGroup.
+  void Need(double evidence);
   void DateHarm(int64_t slower_since_ms);
   void Resettle();
 
@@ -55,6 +60,7 @@ class MetricWatch {
   const std::string& name() const { return name_; }
   Metric metric() const { return metric_; }
   const MetricTraits& traits() const { return traits_; }
+  double tick_seconds() const { return tick_seconds_; }  // the newest; before any, the usual
   int32_t units() const { return static_cast<int32_t>(units_.size()); }
   int32_t HostOf(int32_t row) const { return units_[static_cast<size_t>(row)].host; }
   const std::string& DeviceOf(int32_t row) const { return units_[static_cast<size_t>(row)].device; }
@@ -93,7 +99,7 @@ class MetricWatch {
   std::vector<Unit> units_;
   std::vector<Group> groups_;
   int64_t ticks_ = 0;
-  double tick_seconds_ = 1;  // the newest
+  double tick_seconds_;
 };
 
 }  // namespace lockstep

@@ -88,6 +88,20 @@ TEST(MetricWatchTest, AUnitIsComparedWithThoseOfItsDutyOnly) {
   EXPECT_NEAR(signs[0].excursion.median, 600, 10);
 }
 
+// Operation records may tell duties long after the first samples.
+TEST(MetricWatchTest, DutiesThatAreSaidLaterSeparateUnitsFromThenOn) {
+  MetricWatch watch = Power();
+  for (int host = 0; host < 8; ++host) watch.AddUnit(host, "gpu0", -1);
+  const std::vector<float> values = {10, 20, 30, 40, 50, 60, 70, 80};
+  watch.Step(values, 1000, 1, 0);
+  EXPECT_NEAR(watch.median(), 45, 1e-3);
+  watch.SetDuties(std::vector<int32_t>{0, 0, 0, 0, 0, 1, 1, 1});
+  watch.Step(values, 2000, 1, 0);
+  EXPECT_NEAR(watch.median(), 30, 1e-3);
+  EXPECT_EQ(watch.units(), 8);
+  EXPECT_EQ(watch.HostOf(7), 7);
+}
+
 TEST(MetricWatchTest, DutiesThatNobodyNamedAreToldByTheirLevels) {
   MetricWatch watch = Power();
   Levels draw;

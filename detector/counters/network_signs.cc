@@ -1,7 +1,7 @@
 #include "detector/counters/network_signs.h"
 
 #include "detector/counters/counter_class.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

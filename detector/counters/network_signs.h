@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "detector/counters/group_member.h"
 #include "detector/counters/named_sign.h"
-#include "detector/events/event_judge.h"
+#include "detector/hardware/event_judge.h"
 
 namespace lockstep {
 

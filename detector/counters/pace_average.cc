@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "detector/counters/false_alarm_budget.h"
+#include "detector/stats/false_alarm_budget.h"
 
 namespace lockstep {
 namespace {
 
-constexpr float kUsualSwing = 0.02F;    // of the level, until it is known
+// Of the level, until it is known. Empirical.
+constexpr float kUsualSwing = 0.02F;
 constexpr double kPriorAverages = 0.5;  // what that counts: half an average that has nothing in common with others
 
 }  // namespace

@@ -39,12 +39,16 @@ struct Slowness {
 
 class PaceAverage {
  public:
-  static constexpr double kShortest = 4;  // seconds
+  // Seconds: from the shortest steps of large jobs to several of the longest, in octaves.
+  static constexpr double kShortest = 4;
   static constexpr double kLongest = 128;
+  // Empirical, docs/counters.md has what they cost and give: a job of healthy machines drifts by 1 %; four ripples
+  // would call fewer healthy jobs slower, and never find 4 % of small shifts.
   static constexpr double kSlower = 0.012;
   static constexpr double kRipples = 3;
   static constexpr double kFewRipples = 2;
   static constexpr double kMoreThanEver = 1.25;
+  // Half of the longest average: the last block and the one under way hold all of it.
   static constexpr int kBlockTicks = 64;
   static constexpr int kBlocksBefore = 2;  // after so many there is a "before"
 

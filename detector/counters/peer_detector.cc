@@ -8,27 +8,31 @@
 #include <utility>
 
 #include "base/check.h"
-#include "detector/counters/false_alarm_budget.h"
+#include "detector/stats/false_alarm_budget.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kDeviating = 0.5;  // share of the evidence from which a machine counts as gone the same way
-constexpr double kCounted = 0.3;    // from which a metric adds to the pool
-constexpr int32_t kFewHosts = 3;
+constexpr int32_t kFewHosts = 3;  // of which a median has one neighbour on each side
 constexpr int32_t kAllWork = CommonShift::kAllWork;
 constexpr std::pair<int32_t, bool> kAnyWay = {-2, false};
-constexpr int32_t kSomeHosts = 8;        // from here on two may fail at once
-constexpr double kOwnShift = 5;          // deviations of its own past
-constexpr double kOwnShiftRatio = 3;     // over the next
-constexpr size_t kMostSigns = 8;         // kept of a case
-constexpr int64_t kGapMs = 8000;         // a silence worth counting
-constexpr double kChanceGaps = 0.05;     // expected in that time; with more, other signs are waited for
-constexpr int64_t kCautionMs = 5000;     // so long
-constexpr int64_t kResettleMs = 60'000;  // after so long, what moved many at once is how things are
+// From here on two may fail at once: 15 % (PeerOptions::most_at_once) of 8 are one, rounded up two.
+constexpr int32_t kSomeHosts = 8;
+// Deviations of its own past, and over the next: 1e-6 of a normal, and no doubt about who moved. Empirical.
+constexpr double kOwnShift = 5;
+constexpr double kOwnShiftRatio = 3;
+constexpr size_t kMostSigns = 8;  // kept of a case
+// A silence worth counting: JobActivity::kStuckMs, after which a hang may have come with it.
+constexpr int64_t kGapMs = 8000;
+// Gaps expected by chance in that time: the usual 5 %. With more, other signs are waited for, for kCautionMs.
+constexpr double kChanceGaps = 0.05;
+constexpr int64_t kCautionMs = 5000;
+// After so long, what moved many at once is how things are. Empirical.
+constexpr int64_t kResettleMs = 60'000;
 // Deviations from the peers of the recent mean of a soft sign that accuses: two standard errors of that mean.
 constexpr double kStillAway = 2.0 / 3;
-constexpr double kFreshHosts = 0.7;  // of all must report while one is called silent
+// Of all must report while one is called silent: with fewer, the way to the collector is what failed.
+constexpr double kFreshHosts = 0.7;
 
 }  // namespace
 
@@ -42,7 +46,7 @@ int32_t PeerDetector::Watch(absl::string_view name, Metric metric, double tick_s
   group.evidence = EvidenceNeeded(options_.series_per_machine, tick_seconds, options_.false_alarms_per_machine_day);
   const bool soft = TraitsOf(metric, name).family == MetricFamily::kSoft;
   group.min_persistence_ms = soft ? options_.min_soft_ms : options_.min_persistence_ms;
-  watches_.emplace_back(std::string(name), metric, group);
+  watches_.emplace_back(std::string(name), metric, group, tick_seconds);
   return watches() - 1;
 }
 
@@ -54,9 +58,26 @@ int32_t PeerDetector::AddUnit(int32_t watch, int32_t host, const std::string& de
   }
   ++units_;
   const auto index = static_cast<size_t>(host);
-  if (index >= hosts_.size()) hosts_.resize(index + 1);
+  if (index >= hosts_.size()) {
+    hosts_.resize(index + 1);
+    blames_.resize(index + 1);
+  }
   const int32_t duty = index < options_.duty_of_host.size() ? options_.duty_of_host[index] : -1;
   return watches_[static_cast<size_t>(watch)].AddUnit(host, device, duty);
+}
+
+void PeerDetector::SetSeriesPerMachine(double series) {
+  options_.series_per_machine = series;
+  for (MetricWatch& metric : watches_) {
+    metric.Need(EvidenceNeeded(series, metric.tick_seconds(), options_.false_alarms_per_machine_day));
+  }
+}
+
+void PeerDetector::SetDuties(absl::Span<const int32_t> duty_of_host) {
+  if (std::equal(duty_of_host.begin(), duty_of_host.end(), options_.duty_of_host.begin(), options_.duty_of_host.end()))
+    return;
+  options_.duty_of_host.assign(duty_of_host.begin(), duty_of_host.end());
+  for (MetricWatch& metric : watches_) metric.SetDuties(duty_of_host);
 }
 
 void PeerDetector::Step(int32_t watch, absl::Span<const float> values, int64_t time_ms, double tick_seconds) {
@@ -64,8 +85,10 @@ void PeerDetector::Step(int32_t watch, absl::Span<const float> values, int64_t t
   fastest_tick_seconds_ = std::min(fastest_tick_seconds_, tick_seconds);
   // A value of a long tick may have been sampled at its beginning.
   const int64_t sampled_ms = time_ms - static_cast<int64_t>(1000 * (tick_seconds - fastest_tick_seconds_));
+  bool any = false;
   for (int32_t row = 0; row < metric.units(); ++row) {
     if (std::isnan(values[static_cast<size_t>(row)])) continue;
+    any = true;
     Host& host = hosts_[static_cast<size_t>(metric.HostOf(row))];
     if (host.last_ms == 0) host.first_ms = time_ms;
     if (host.last_ms != 0 && sampled_ms - host.last_ms > kGapMs + static_cast<int64_t>(1000 * tick_seconds)) ++gaps_;
@@ -73,27 +96,32 @@ void PeerDetector::Step(int32_t watch, absl::Span<const float> values, int64_t t
   }
   metric.DateHarm(activity_.slower_since_ms());
   metric.Step(values, time_ms, tick_seconds, activity_.regime());
-  if (metric.traits().is_activity || metric.metric() == Metric::kGpuUtilizationRatio) {
+  // A tick without a value says nothing about the job.
+  if (any && (metric.traits().is_activity || metric.metric() == Metric::kGpuUtilizationRatio)) {
     activity_.Observe(metric.metric(), metric.median(), metric.mean(), time_ms, tick_seconds);
   }
 }
 
-void PeerDetector::CollectSigns() {
+void PeerDetector::CollectSigns(int64_t now_ms) {
   signs_.clear();
   for (int32_t i = 0; i < watches(); ++i) watches_[static_cast<size_t>(i)].AppendSigns(i, &signs_);
   // What a slow metric shows may have begun right after the reading before.
   for (CounterSign& sign : signs_) {
     sign.excursion.onset_ms -= static_cast<int64_t>(1000 * (sign.tick_seconds - fastest_tick_seconds_));
   }
-  FindSuspects();
-  first_stop_ms_ = 0;
-  for (const CounterSign& sign : signs_) {
-    const WorkStop& stop = sign.excursion.stop;
-    if (!StoppedBefore(sign) || stop.surprise < EvidenceAtHarm(sign)) continue;
-    if (first_stop_ms_ == 0 || stop.since_ms < first_stop_ms_) first_stop_ms_ = stop.since_ms;
-  }
+  meaning_.Begin({.watches = &watches_,
+                  .machines = &blames_,
+                  .activity = &activity_,
+                  .loads = &loads_,
+                  .series_per_machine = options_.series_per_machine,
+                  .false_alarms_per_machine_day = options_.false_alarms_per_machine_day,
+                  .fastest_tick_seconds = fastest_tick_seconds_,
+                  .hurt = hurt_,
+                  .now_ms = now_ms},
+                 &signs_);
   std::erase_if(signs_, [&](const CounterSign& sign) {
-    return sign.excursion.share < PeerGroup::kWorthMention && !StoppedFirst(sign) && ShareSinceHarm(sign) < kCounted;
+    return sign.excursion.share < PeerGroup::kWorthMention && !meaning_.StoppedFirst(sign) &&
+           meaning_.ShareSinceHarm(sign) < kCounted;
   });
   common_.assign(signs_.size(), false);
 }
@@ -144,9 +172,9 @@ void PeerDetector::SetCommonAside(int64_t now_ms) {
     const bool up = signs_[i].excursion.up;
     of_metric[signs_[i].watch].push_back(i);
     // One sum in which the pace changed may show on many and is no way that they go: the next one has to agree.
-    if (InSums(signs_[i]) && signs_[i].excursion.share < kDeviating) continue;
+    if (meaning_.InSums(signs_[i]) && signs_[i].excursion.share < kDeviating) continue;
     // Who changed with the job did so beyond what the others did, and has gone nowhere for long.
-    if (signs_[i].excursion.share < PeerGroup::kWorthMention && !StoppedFirst(signs_[i])) continue;
+    if (signs_[i].excursion.share < PeerGroup::kWorthMention && !meaning_.StoppedFirst(signs_[i])) continue;
     same_way[{signs_[i].watch, up}].insert(signs_[i].host);
     // Work that moves from machine to machine shows here in one metric and there in another.
     if (watch(signs_[i].watch).traits().is_work()) same_way[{kAllWork, up}].insert(signs_[i].host);
@@ -242,7 +270,7 @@ void PeerDetector::NoteLoads(int64_t now_ms) {
 PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t now_ms) const {
   const auto accuses = [&](size_t i) {
     if (!signs_[i].excursion.up && watch(signs_[i].watch).traits().is_host_load) return false;
-    const bool stays = ShareSinceHarm(signs_[i]) >= kDeviating ||
+    const bool stays = meaning_.ShareSinceHarm(signs_[i]) >= kDeviating ||
                        (signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]));
     return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_harm && stays));
   };
@@ -258,7 +286,7 @@ PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t n
   size_t counted = 0;
   bool since_harm = false;
   for (const size_t i : host.best) {
-    const Meaning& meaning = meanings_[i];
+    const SignMeaning::Meaning& meaning = meanings_[i];
     pool.witness = pool.witness || accuses(i);
     pool.hard = pool.hard || (meaning.hard && meaning.weight >= kDeviating);
     if (counted == kPooledMetrics || meaning.weight < kCounted || !belongs(i)) continue;
@@ -294,10 +322,11 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
     return;
   }
   const Pool& pool = accused ? serious : all;
-  if (accused) host.accused_ms = now_ms;
+  MachineBlame& blame = blames_[static_cast<size_t>(index)];
+  if (accused) blame.accused_ms = now_ms;
   if (accused && pool.hard) {
-    host.broken_ms = now_ms;
-    host.broken_onset_ms = pool.onset_ms;
+    blame.broken_ms = now_ms;
+    blame.broken_onset_ms = pool.onset_ms;
   }
   Open(index, accused ? CaseKind::kAlarm : CaseKind::kSoft, pool.score, now_ms);
 }
@@ -324,8 +353,8 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
   bool explained =
       std::any_of(cases_.begin(), cases_.end(), [](const MachineCase& found) { return found.kind != CaseKind::kSoft; });
   for (size_t i = 0; i < signs_.size() && !explained; ++i) {
-    const bool of_device = IsIdle(signs_[i]) || (meanings_[i].hard && !common_[i]);
-    explained = of_device && IsTimely(signs_[i]) && meanings_[i].weight >= kDeviating;
+    const bool of_device = meaning_.IsIdle(signs_[i]) || (meanings_[i].hard && !common_[i]);
+    explained = of_device && meaning_.IsTimely(signs_[i]) && meanings_[i].weight >= kDeviating;
   }
   const double gap_rate = static_cast<double>(gaps_ + 2) / static_cast<double>(std::max<int64_t>(1, seconds));
   const double chance = gap_rate * static_cast<double>(known * kCoincidenceMs) / 1000;
@@ -342,15 +371,12 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
 
 const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
   cases_.clear();
-  now_ms_ = now_ms;
   hurt_ = activity_.IsHurt(now_ms);
-  stuck_factor_ = EvidenceNeeded(options_.series_per_machine, 1, options_.false_alarms_per_machine_day) /
-                  EvidenceInHang(options_.series_per_machine * static_cast<double>(hosts_.size()),
-                                 options_.false_alarms_per_machine_day / kHangsPerMachineDay);
-  CollectSigns();
+  CollectSigns(now_ms);
   SetCommonAside(now_ms);
   NoteLoads(now_ms);
-  Interpret(now_ms);
+  meanings_.clear();
+  for (const CounterSign& sign : signs_) meanings_.push_back(meaning_.Of(sign));
   for (Host& host : hosts_) host.best.clear();
   for (Host& host : hosts_) host.has_signs = false;
   for (const CounterSign& sign : signs_) hosts_[static_cast<size_t>(sign.host)].has_signs = true;

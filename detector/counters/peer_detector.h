@@ -40,35 +40,29 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/job_activity.h"
 #include "detector/counters/load_chance.h"
-#include "detector/counters/metric_grid.h"
-#include "detector/counters/metric_table.h"
 #include "detector/counters/metric_watch.h"
-#include "detector/counters/suspects.h"
+#include "detector/counters/sign_meaning.h"
 
 namespace lockstep {
 
 struct PeerOptions {
   double false_alarms_per_machine_day = 1e-4;  // one per day of a fleet of 10,000 machines
-  double series_per_machine = 128;             // for the budget; DetectMachines counts them
-  int64_t min_persistence_ms = 12'000;         // of one metric of a device alone
-  int64_t min_soft_ms = 15'000;                // of load of the host
-  int64_t min_pooled_ms = 10'000;              // of several together
+  double series_per_machine = 128;             // for the budget, until SetSeriesPerMachine says it
+  // How long a sign lasts at least: of one metric of a device alone, of load of the host, of several together.
+  // Empirical: bursts on healthy machines last 12 s (sim/counters/counter_spec.h).
+  int64_t min_persistence_ms = 12'000;
+  int64_t min_soft_ms = 15'000;
+  int64_t min_pooled_ms = 10'000;
+  // More than twice the gaps of healthy machines (20 s in sim/counters/counter_spec.h); at a hang more than a restart.
   int64_t silent_ms = 45'000;
   int64_t silent_when_stuck_ms = 12'000;
-  double most_at_once = 0.15;         // of the machines; more have a common cause
+  double most_at_once = 0.15;         // of the machines; more have a common cause. Empirical
   std::vector<int32_t> duty_of_host;  // roles, by host index; empty or -1 = not known
   int32_t max_units = 1'000'000;
   int32_t max_metrics = 256;
-  GridOptions grid;
   // Breaks the detector: accuses the machine next to the one it means. For tests of the evaluation, which must notice.
   bool sabotage_accuse_neighbour = false;
 };
-
-inline constexpr int64_t kTogetherMs = 45'000;   // between a sign and what it has to do with
-inline constexpr int64_t kCoincidenceMs = 9000;  // around the moment at which the job got stuck
-// A job that hangs has a cause: Llama 3 (arXiv 2407.21783, table 5) was interrupted 419 times in 54 days on 2,048
-// machines, some 40 times in 10,000 machine-days, so that one hang in 40 may accuse wrongly for a budget of 1e-4.
-inline constexpr double kHangsPerMachineDay = 0.004;
 
 // More machines went the same way than may be faulty independently.
 struct CommonShift {
@@ -99,8 +93,8 @@ struct MachineCase {
 
 class PeerDetector {
  public:
+  // What an alarm of two or three metrics needs more, since there are more ways to pick them. Empirical.
   static constexpr double kPerMetric = 0.1;
-  static constexpr double kSoftWeight = 0.25;
   static constexpr size_t kPooledMetrics = 3;
 
   explicit PeerDetector(const PeerOptions& options) : options_(options) {}
@@ -109,6 +103,11 @@ class PeerDetector {
   int32_t Watch(absl::string_view name, Metric metric, double tick_seconds);
   // Row of a new unit of that metric; -1 when there are too many.
   int32_t AddUnit(int32_t watch, int32_t host, const std::string& device);
+
+  // How many series of metrics a machine has: the budget of false alarms is divided by them.
+  void SetSeriesPerMachine(double series);
+  // As PeerOptions::duty_of_host, from now on. Machines whose peers change are learnt anew.
+  void SetDuties(absl::Span<const int32_t> duty_of_host);
 
   // One tick of one metric, one value per row. `time_ms` must not decrease.
   void Step(int32_t watch, absl::Span<const float> values, int64_t time_ms, double tick_seconds);
@@ -134,18 +133,7 @@ class PeerDetector {
     // When it last went where too many went, by metric and direction; since it last had no signs.
     std::map<std::pair<int32_t, bool>, int64_t> common_ms;
     bool has_signs = false;
-    int64_t broken_ms = 0;        // when a device of it was last enough to accuse it; 0 = never
-    int64_t broken_onset_ms = 0;  // when that began
-    int64_t accused_ms = 0;       // when it last was, whatever for; 0 = never
-    std::vector<size_t> best;     // into signs_, of the current Conclude
-  };
-
-  // Of a sign, for its machine.
-  struct Meaning {
-    bool may_harm = false;    // it may be what makes the job suffer
-    bool hard = false;        // of a device, in the direction that faults have
-    bool since_harm = false;  // it counts for what changed since the job is slower
-    double weight = 0;        // what it counts, in alarms
+    std::vector<size_t> best;  // into signs_, of the current Conclude
   };
 
   // What the signs of one host come to.
@@ -156,29 +144,13 @@ class PeerDetector {
     bool hard = false;     // a device does
   };
 
-  void CollectSigns();
+  void CollectSigns(int64_t now_ms);
   bool IsOwnAffair(const std::pair<int32_t, bool>& way) const;
   void SetCommonAside(int64_t now_ms);
   void NoteCommonShift(int32_t watch_index, bool up, const std::set<int32_t>& hosts);
   void SetAmbiguousAside(const std::map<int32_t, std::vector<size_t>>& of_metric);
   std::vector<int32_t> OwnChange(const std::vector<size_t>& signs) const;
-  bool IsHard(const CounterSign& sign, bool may_harm) const;
-  bool IsIdle(const CounterSign& sign) const;
-  bool IsTimely(const CounterSign& sign) const;
-  bool InSums(const CounterSign& sign) const;
-  bool IsExplained(const CounterSign& sign) const;
-  bool IsNoChance(const CounterSign& sign, int64_t now_ms) const;
-  double WrongPerHarm() const;
-  double EvidenceAtHarm(const CounterSign& sign) const;
-  double ShareAtHarm(const CounterSign& sign) const;
-  double ShareSinceHarm(const CounterSign& sign) const;
-  bool HasCulprit(int32_t beside_host) const;
-  void FindSuspects();
-  bool StoppedBefore(const CounterSign& sign) const;
-  bool StoppedFirst(const CounterSign& sign) const;
-  double WeightOf(const CounterSign& sign, const Meaning& meaning) const;
   void NoteLoads(int64_t now_ms);
-  void Interpret(int64_t now_ms);
   Pool AddUp(const Host& host, bool serious, int64_t now_ms) const;
   void JudgeHost(int32_t host, int64_t now_ms);
   void JudgeSilence(int64_t now_ms);
@@ -187,9 +159,9 @@ class PeerDetector {
   PeerOptions options_;
   std::vector<MetricWatch> watches_;
   std::vector<Host> hosts_;
+  std::vector<MachineBlame> blames_;  // by host
   JobActivity activity_;
   LoadChance loads_;
-  int64_t now_ms_ = 0;
   bool hurt_ = false;
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;
@@ -197,13 +169,11 @@ class PeerDetector {
   std::vector<CommonShift> common_shifts_;
   std::map<std::pair<int32_t, bool>, int64_t> common_since_ms_;  // by metric and direction; 0 = not now
   double fastest_tick_seconds_ = 1e9;
-  double stuck_factor_ = 1;    // what a sign that began with a hang counts more
-  Suspects suspects_;          // by devices that changed about when the job began to suffer
-  int64_t first_stop_ms_ = 0;  // of what surely stopped before the job hung; 0 = nothing did
-  uint64_t gaps_ = 0;          // silences that ended
+  SignMeaning meaning_;
+  uint64_t gaps_ = 0;  // silences that ended
   std::vector<CounterSign> signs_;
-  std::vector<bool> common_;       // per sign
-  std::vector<Meaning> meanings_;  // per sign
+  std::vector<bool> common_;                    // per sign
+  std::vector<SignMeaning::Meaning> meanings_;  // per sign
   std::vector<MachineCase> cases_;
 };
 

@@ -12,8 +12,9 @@
 #include "base/random.h"
 #include "detector/counters/counter_history.h"
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/metric_table.h"
-#include "detector/counters/testing/counter_job.h"
+#include "detector/counters/sample_losses.h"
+#include "detector/model/metric_table.h"
+#include "detector/testing/counter_job.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -304,7 +305,7 @@ TEST(PeerDetectorTest, SameInputSameOutput) {
 struct BadInput {
   const char* name;
   std::function<void(MetricTable*)> spoil;
-  std::function<uint64_t(const GridLosses&)> counted;
+  std::function<uint64_t(const SampleLosses&)> counted;
 };
 
 void SpoilSome(MetricTable* table, double value) {
@@ -324,27 +325,27 @@ void ShiftHost(MetricTable* table, int32_t host, int64_t by_ms) {
 TEST(PeerDetectorTest, BadInputAccusesNobodyAndIsCounted) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const BadInput inputs[] = {
-      {"nan", [](MetricTable* t) { SpoilSome(t, kNan); }, [](const GridLosses& l) { return l.not_finite; }},
-      {"infinity", [](MetricTable* t) { SpoilSome(t, kInfinity); }, [](const GridLosses& l) { return l.not_finite; }},
+      {"nan", [](MetricTable* t) { SpoilSome(t, kNan); }, [](const SampleLosses& l) { return l.not_finite; }},
+      {"infinity", [](MetricTable* t) { SpoilSome(t, kInfinity); }, [](const SampleLosses& l) { return l.not_finite; }},
       {"blank", [](MetricTable* t) { SpoilSome(t, 9223372036854775794.0); },
-       [](const GridLosses& l) { return l.blank; }},
+       [](const SampleLosses& l) { return l.blank; }},
       {"reset",
        [](MetricTable* t) {
          for (size_t i = 300; i < kSeconds; ++i) t->series[1].value[i] -= t->series[1].value[299];
        },
-       [](const GridLosses& l) { return l.resets; }},
+       [](const SampleLosses& l) { return l.resets; }},
       {"wrap",
        [](MetricTable* t) {
          for (double& value : t->series[1].value) value = std::fmod(value, 4294967296.0 * 16);
        },
-       [](const GridLosses& l) { return l.resets; }},
+       [](const SampleLosses& l) { return l.resets; }},
       {"a day off", [](MetricTable* t) { ShiftHost(t, 2, 86'400'000); },
-       [](const GridLosses& l) { return l.misclocked_hosts.size(); }},
+       [](const SampleLosses& l) { return l.misclocked_hosts.size(); }},
       {"duplicates",
        [](MetricTable* t) {
          for (size_t i = 1; i < kSeconds; i += 2) t->series[3].time_ms[i] = t->series[3].time_ms[i - 1];
        },
-       [](const GridLosses& l) { return l.duplicate; }},
+       [](const SampleLosses& l) { return l.duplicate; }},
   };
   for (const int hosts : {4, 16}) {
     for (const BadInput& input : inputs) {

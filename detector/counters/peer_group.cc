@@ -5,48 +5,15 @@
 #include <cstddef>
 
 #include "base/check.h"
-#include "detector/counters/false_alarm_budget.h"
 #include "detector/counters/job_regime.h"
-#include "detector/counters/median.h"
+#include "detector/counters/peer_group_limits.h"
+#include "detector/stats/false_alarm_budget.h"
+#include "detector/stats/median.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kMadToSigma = 1.4826;
-constexpr double kMeanToSigma = 1.2533;  // of a normal: mean absolute deviation to standard deviation
-constexpr size_t kFewestValues = 3;
-constexpr double kCalmShare = 1.0 / 3;  // of the evidence: from here on nothing is learnt from a unit
-constexpr double kAwayShare = 0.5;
-constexpr double kMostShares = 5;     // of the evidence, at which sums stop growing
-constexpr double kLargestStep = 0.4;  // of the evidence, however long a tick is, unless one reading is a surprise
-constexpr double kWildest = 4;        // residuals count no more than so many sigma when noise is learnt
-constexpr double kYoungReach = 3;     // spreads that a baseline may move while its phase is new
-constexpr uint16_t kYoungTicks = 20;
-constexpr uint16_t kResettledTicks = 10;
-constexpr double kEstablishedSeconds = 120;
-constexpr double kWarmUpTicks = 20;  // or, of slow metrics, as many as kEstablishedSeconds hold
-constexpr double kFewestWarmUpTicks = 8;
-constexpr uint16_t kMostSeen = 60'000;
-// A healthy machine's normal score among its peers, at most: 1e-7 of them stand further out.
-constexpr double kNaturalScore = 5.2;
-constexpr double kMostFreedom = 500;
-constexpr double kRecentWeight = 0.2;
-constexpr double kMagnitudeFloor = 0.1;  // where the median is 0, differences below this share of the mean are none
-constexpr double kNoiseFloor = 0.25;     // of the resolution: noise that is 0 would never be learnt again
-constexpr double kPriorBlocks = 80;
-constexpr double kMemorySeconds = 3;                  // how long noise remembers itself, until that is known
-constexpr double kLeastWander = 1.5;                  // of what is not known
-constexpr double kNetSeconds = 20;                    // over which work is added up
-constexpr double kNetTicks = 3;                       // at least
-constexpr double kSampledApart = 0.35;                // of a tick: machines sample so far apart
-constexpr double kDoubtful = 0.15;                    // of the evidence: from here on a new phase is learnt with care
-constexpr double kMostBlocks = 20'000;                // from then on, old ones are forgotten
-constexpr double kLeastSinceHarm = kLeastInHang / 2;  // nats, from which a shift since the harm is listed
-// What peers scatter by at least, in resolutions: over a while, and in work, which is compared in sums.
-constexpr double kLeastScatter = 0.25;
-constexpr double kLeastWorkScatter = 0.1;
-constexpr int kMostMissed = 6;  // ticks that one value of a counter may cover beside its own; longer ones hold restarts
-constexpr double kScatterErrors = 3;  // of a scatter known from n units, divided by the root of n
+using namespace peer_group;  // NOLINT(google-build-using-namespace): its own numbers
 
 // How much more sums of noise vary that remembers itself for kMemorySeconds than independent ticks would.
 double UsualWander(double tick_seconds) {

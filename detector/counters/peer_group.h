@@ -38,13 +38,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/counters/change_evidence.h"
+#include "detector/counters/excursion.h"
 #include "detector/counters/harm_sums.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
-#include "detector/counters/tail_record.h"
 #include "detector/counters/usual_scatter.h"
 #include "detector/counters/work_stop.h"
+#include "detector/stats/change_evidence.h"
+#include "detector/stats/tail_record.h"
 
 namespace lockstep {
 
@@ -52,23 +53,6 @@ struct PeerGroupOptions {
   double evidence = 27;  // nats that an alarm needs
   int64_t min_persistence_ms = 15'000;
   double memory_seconds = 600;  // time constant of what is learnt
-};
-
-struct Excursion {
-  int32_t unit = -1;
-  bool up = false;
-  bool net = true;        // false while it may be work that the unit only sampled at another moment than its peers
-  double net_change = 0;  // of work: what the unit does more than its usual part of what its peers do, as a share of it
-  double share = 0;       // of the evidence that an alarm needs; 1 = enough
-  double surprise = 0;    // of slow metrics, in nats: of the readings since the onset together (tail_record.h)
-  double level = 0;       // of the unit, newest
-  double median = 0;      // of its peers
-  double excess = 0;      // recent mean distance to where the unit should be, in the metric's unit
-  double sigmas = 0;      // the same over the noise
-  double own_shift = 0;   // of its level against its own past, in deviations of that past
-  int64_t onset_ms = 0;   // when the evidence last rose above that of noise
-  WorkStop stop;          // of work, in a hang: that the unit stopped while its peers worked on
-  double since_harm = 0;  // of devices, in nats: of what it does since the job is slower (harm_sums.h)
 };
 
 class PeerGroup {
@@ -83,6 +67,9 @@ class PeerGroup {
 
   // One value per unit. `time_ms` must increase. `regime`: what the job as a whole does (job_activity.h).
   void Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime);
+
+  // Nats that an alarm needs, from now on.
+  void Need(double evidence) { options_.evidence = evidence; }
 
   // Since when the job is slower, before the Step that it is about; 0 = it is not.
   void DateHarm(int64_t slower_since_ms) { harm_.Date(slower_since_ms); }

@@ -10,10 +10,14 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSameLevel = 0.08;     // of the center: medians this near are one phase
-constexpr double kMedianErrors = 4;     // or within so many standard errors of the median
-constexpr double kSpreads = 1;          // or within the distances between machines, which are what is measured
-constexpr double kInheritedTicks = 10;  // weight of what a new phase inherits
+// Of the center: medians this near are one phase; common drift of a day is 2 %, phases of a step differ by 20 % or
+// more.
+constexpr double kSameLevel = 0.08;
+// Or within so many standard errors of the median: 6 in 100,000 of a normal lie beyond.
+constexpr double kMedianErrors = 4;
+constexpr double kSpreads = 1;  // or within the distances between machines, which are what is measured
+// Weight of what a new phase inherits: its own readings count more after ten.
+constexpr double kInheritedTicks = 10;
 
 }  // namespace
 

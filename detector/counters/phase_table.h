@@ -28,6 +28,8 @@ struct LevelPhase {
 
 class PhaseTable {
  public:
+  // Compute, communication and the waits of a pipeline, a checkpoint, idle, and one to spare; memory is per unit and
+  // phase.
   static constexpr int kPhases = 6;
 
   struct Match {

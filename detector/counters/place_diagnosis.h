@@ -2,7 +2,7 @@
 // place, and none about its machines.
 //
 // Together are alarms whose onsets follow each other within kTogetherMs, and the machines of a shift that was set aside
-// because too many showed it. What they share is voted on (detector/places/place_vote.h); without a table of places
+// because too many showed it. What they share is voted on (detector/model/place_vote.h); without a table of places
 // nothing is found. Pure. Cost: a vote per group of alarms and per shift.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_PLACE_DIAGNOSIS_H_
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/counters/counter_history.h"
-#include "detector/places/place_table.h"
-#include "detector/places/place_vote.h"
-#include "detector/verdict.h"
+#include "detector/counters/case_record.h"
+#include "detector/model/place_table.h"
+#include "detector/model/place_vote.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

@@ -10,9 +10,9 @@
 #include "base/random.h"
 #include "detector/counters/counter_history.h"
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/metric_table.h"
 #include "detector/counters/peer_detector.h"
-#include "detector/counters/testing/counter_job.h"
+#include "detector/model/metric_table.h"
+#include "detector/testing/counter_job.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {

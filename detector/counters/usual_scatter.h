@@ -17,7 +17,9 @@ namespace lockstep {
 
 class UsualScatter {
  public:
+  // 3e-7 of a normal: looked at once a second, once in 40 days.
   static constexpr double kErrors = 5;
+  // Of fewer, five errors are as much as the scatter itself.
   static constexpr int kFewestUnits = 32;
 
   // What units scatter by more than usual: 0 = they do not. `weight`: of this scatter in what is usual, 0 to 1.

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/counters/tail_record.h"
+#include "detector/stats/tail_record.h"
 
 namespace lockstep {
 
@@ -30,7 +30,8 @@ struct WorkStop {
 
 class WorkStops {
  public:
-  static constexpr double kStopped = 100;  // times less than its part
+  // Times less than its part: bursts that one machine samples late make it 2 or 3, a dead device a thousand and more.
+  static constexpr double kStopped = 100;
 
   void AddUnit() { stops_.emplace_back(); }
 

@@ -20,9 +20,11 @@ namespace lockstep {
 
 class WorkSums {
  public:
+  // Longer than most steps, and as long as the readings of slow metrics are apart.
   static constexpr double kSeconds = 16;
-  static constexpr double kLeastKnown = 0.5;   // of the ticks; of a unit with fewer nothing is said
-  static constexpr int kFewestToLeaveOut = 6;  // readings of a unit; of fewer all count
+  static constexpr double kLeastKnown = 0.5;  // of the ticks; of a unit with fewer nothing is said
+  // Readings of a unit: of fewer, two left out would be more than a third.
+  static constexpr int kFewestToLeaveOut = 6;
 
   // One tick, a value per unit (NaN = unknown) and their median. True when a sum is complete, see levels().
   bool Add(absl::Span<const float> values, double median, double tick_seconds);

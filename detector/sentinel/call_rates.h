@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/roster.h"
+#include "detector/model/roster.h"
 
 namespace lockstep {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "detector/input.h"
-#include "detector/roster.h"
+#include "detector/model/input.h"
+#include "detector/model/roster.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "detector/structure/robust.h"
+#include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {

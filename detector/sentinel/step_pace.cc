@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "detector/operation_kind.h"
+#include "detector/model/operation_kind.h"
 
 namespace lockstep {
 namespace {

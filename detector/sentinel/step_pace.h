@@ -1,6 +1,6 @@
 // How long the steps of a running job take, from the records of a few ranks.
 //
-// Follows pacemakers (localization/pacemaker.h): communicators in which a rank takes part equally often in every step.
+// Follows pacemakers (steps/pacemaker.h): communicators in which a rank takes part equally often in every step.
 // A step lasts from one operation of such a communicator to the one `operations_per_step` later, on the clock of the
 // rank's own host. One pacemaker counts at a time; another one takes over when its records stop coming. Where reports
 // are thinned, only distances of whole steps count. Nothing is known (0) until Follow has been called with one.
@@ -16,7 +16,7 @@
 #include <deque>
 #include <vector>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
-#include "detector/structure/robust.h"
+#include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "detector/steps/step_profile.h"
 #include "detector/structure/finding.h"
-#include "detector/structure/step_profile.h"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

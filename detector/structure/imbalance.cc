@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "detector/stats/robust.h"
 #include "detector/structure/expert_load.h"
-#include "detector/structure/robust.h"
 #include "detector/structure/rotation.h"
 
 namespace lockstep {

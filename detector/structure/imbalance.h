@@ -12,8 +12,8 @@
 
 #include <vector>
 
+#include "detector/steps/step_profile.h"
 #include "detector/structure/finding.h"
-#include "detector/structure/step_profile.h"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_format.h"
-#include "detector/structure/robust.h"
+#include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {

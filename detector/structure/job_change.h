@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "detector/steps/step_profile.h"
 #include "detector/structure/finding.h"
-#include "detector/structure/step_profile.h"
 
 namespace lockstep {
 

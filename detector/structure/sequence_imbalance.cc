@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "detector/structure/robust.h"
+#include "detector/stats/robust.h"
 #include "detector/structure/rotation.h"
 
 namespace lockstep {

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "detector/stats/robust.h"
 #include "detector/structure/expert_load.h"
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
-#include "detector/structure/robust.h"
 #include "detector/structure/sequence_imbalance.h"
 
 namespace lockstep {

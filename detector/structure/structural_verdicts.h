@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "detector/steps/step_profile.h"
 #include "detector/structure/finding.h"
-#include "detector/structure/step_profile.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/random.h"
+#include "detector/steps/step_profile.h"
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/rotation.h"
-#include "detector/structure/step_profile.h"
 #include "detector/structure/structural_verdicts.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {

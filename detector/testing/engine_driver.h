@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
+#include "detector/model/input.h"
 #include "detector/testing/pull_archive.h"
 
 namespace lockstep {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

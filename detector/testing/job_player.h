@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
+#include "detector/model/input.h"
 #include "detector/testing/job_generator.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

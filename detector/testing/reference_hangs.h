@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "detector/roster.h"
+#include "detector/model/roster.h"
 
 namespace lockstep {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/input.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

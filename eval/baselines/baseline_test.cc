@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 #include "eval/baselines/joined_trace.h"
 #include "eval/baselines/wait_edges.h"
 #include "eval/testing/small_trace.h"

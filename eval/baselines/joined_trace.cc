@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

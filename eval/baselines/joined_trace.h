@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

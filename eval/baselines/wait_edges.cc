@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <tuple>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "detector/counters/counter_history.h"
-#include "detector/counters/metric_table.h"
 #include "detector/counters/peer_detector.h"
+#include "detector/model/metric_table.h"
 #include "eval/counters/minder_methods.h"
 #include "eval/counters/three_sigma.h"
 

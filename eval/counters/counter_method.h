@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 
 namespace lockstep {
 

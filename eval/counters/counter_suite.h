@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/random.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "sim/counters/counter_spec.h"
 
 namespace lockstep {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "detector/counters/metric_grid.h"
-#include "detector/counters/minder/default_minder.h"
-#include "detector/counters/minder/distance_sum.h"
-#include "detector/counters/minder/minder.h"
-#include "detector/counters/minder/minder_model.h"
+#include "eval/minder/default_minder.h"
+#include "eval/minder/distance_sum.h"
+#include "eval/minder/metric_grid.h"
+#include "eval/minder/minder.h"
+#include "eval/minder/minder_model.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "detector/counters/metric_grid.h"
+#include "eval/minder/metric_grid.h"
 
 namespace lockstep {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "detector/job_engine.h"
-#include "detector/verdict.h"
+#include "detector/engine/job_engine.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 

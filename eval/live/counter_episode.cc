@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "sim/counters/counter_simulation.h"
 #include "sim/fault_spec.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/testing/sim_clock.h"
-#include "detector/diagnosis.h"
-#include "detector/job_evidence.h"
+#include "detector/engine/diagnosis.h"
+#include "detector/model/job_evidence.h"
 #include "eval/live/live_engine.h"
 #include "eval/live/live_run.h"
 #include "eval/live/live_suite.h"

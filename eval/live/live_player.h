@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "eval/live/delivery_spec.h"
 #include "eval/live/live_engine.h"
 #include "eval/live/played_episode.h"

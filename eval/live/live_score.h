@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "detector/job_report.h"
+#include "detector/verdict/job_report.h"
 #include "eval/live/live_player.h"
 #include "eval/scoring/episode_score.h"
 #include "sim/episode.h"

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "detector/job_report.h"
+#include "detector/verdict/job_report.h"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "eval/live/delivery_spec.h"
 
 namespace lockstep {

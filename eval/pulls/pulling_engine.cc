@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "detector/input.h"
-#include "detector/investigation/standing_findings.h"
-#include "detector/roster.h"
+#include "detector/engine/standing_findings.h"
+#include "detector/model/input.h"
+#include "detector/model/roster.h"
 #include "sim/capture/trace_agents.h"
 
 namespace lockstep {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "detector/investigation/investigation.h"
-#include "detector/job_evidence.h"
-#include "detector/job_report.h"
+#include "detector/engine/investigation.h"
+#include "detector/model/job_evidence.h"
+#include "detector/verdict/job_report.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "detector/investigation/investigation.h"
-#include "detector/job_report.h"
+#include "detector/engine/investigation.h"
+#include "detector/verdict/job_report.h"
 #include "eval/scoring/episode_score.h"
 #include "gtest/gtest.h"
 #include "sim/episode.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {

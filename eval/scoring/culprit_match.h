@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "sim/episode.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "detector/job_report.h"
+#include "detector/verdict/job_report.h"
 #include "eval/baselines/baseline.h"
 #include "sim/episode.h"
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "detector/job_report.h"
-#include "detector/verdict.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "eval/baselines/baseline.h"
 #include "eval/scoring/culprit_match.h"
 #include "eval/testing/small_trace.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "detector/verdict.h"
+#include "detector/verdict/verdict.h"
 #include "eval/scoring/episode_score.h"
 
 namespace lockstep {

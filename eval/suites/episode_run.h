@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "base/clock.h"
-#include "detector/job_evidence.h"
-#include "detector/job_report.h"
+#include "detector/model/job_evidence.h"
+#include "detector/verdict/job_report.h"
 #include "eval/suites/episode_outcome.h"
 #include "eval/suites/suite.h"
 #include "sim/episode.h"

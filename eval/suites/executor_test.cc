@@ -10,9 +10,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "base/thread_executor.h"
-#include "detector/diagnosis.h"
-#include "detector/job_report.h"
-#include "detector/verdict.h"
+#include "detector/engine/diagnosis.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "eval/suites/episode_run.h"
 #include "eval/suites/suite.h"
 #include "gtest/gtest.h"

@@ -5,8 +5,8 @@
 
 #include "base/random.h"
 #include "base/testing/sim_clock.h"
-#include "detector/diagnosis.h"
-#include "detector/job_evidence.h"
+#include "detector/engine/diagnosis.h"
+#include "detector/model/job_evidence.h"
 #include "eval/report/measures.h"
 #include "eval/report/suite_summary.h"
 #include "eval/suites/suite.h"

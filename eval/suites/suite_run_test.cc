@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/testing/sim_clock.h"
-#include "detector/job_evidence.h"
-#include "detector/job_report.h"
-#include "detector/verdict.h"
+#include "detector/model/job_evidence.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
 #include "eval/baselines/baseline.h"
 #include "eval/suites/episode_outcome.h"
 #include "eval/suites/episode_run.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 #include "eval/suites/trace_cut.h"
 
-#include "detector/input.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 #include "eval/testing/small_trace.h"
 #include "gtest/gtest.h"
 

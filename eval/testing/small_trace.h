@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

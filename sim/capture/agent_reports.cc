@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "base/metric_catalog.h"
-#include "detector/places/place_table.h"
+#include "detector/model/place_table.h"
 #include "proto/place.pb.h"
 #include "sim/capture/operation_batch.h"
 

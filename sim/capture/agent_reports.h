@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/operation_batch.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/operation_batch.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "detector/input.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 

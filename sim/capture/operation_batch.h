@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/job_evidence.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/job_evidence.h"
+#include "detector/model/trace.h"
 #include "sim/capture/operation_batch.h"
 
 namespace lockstep {

@@ -10,10 +10,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "detector/progress/host_offsets.h"
-#include "detector/progress/frontier.h"
-#include "detector/progress/trace_frontier.h"
-#include "detector/trace/trace.h"
+#include "detector/hang/frontier.h"
+#include "detector/hang/host_offsets.h"
+#include "detector/hang/trace_frontier.h"
+#include "detector/model/trace.h"
 #include "sim/capture/host_alignment.h"
 
 namespace lockstep {

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "detector/job_evidence.h"
+#include "detector/model/job_evidence.h"
 #include "sim/capture/playback.h"
 
 namespace lockstep {

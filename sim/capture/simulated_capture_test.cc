@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "gtest/gtest.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"

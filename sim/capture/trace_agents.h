@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "detector/input.h"
-#include "detector/roster.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/roster.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 

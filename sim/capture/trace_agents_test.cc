@@ -5,9 +5,9 @@
 #include <set>
 #include <vector>
 
-#include "detector/input.h"
-#include "detector/roster.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/roster.h"
+#include "detector/model/trace.h"
 #include "gtest/gtest.h"
 #include "sim/episode.h"
 #include "sim/job_spec.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"
 #include "sim/layout.h"

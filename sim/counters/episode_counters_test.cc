@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/metric_catalog.h"
-#include "detector/counters/metric_table.h"
+#include "detector/model/metric_table.h"
 #include "sim/counters/counter_simulation.h"
 #include "sim/counters/counter_spec.h"
 #include "sim/fault_spec.h"

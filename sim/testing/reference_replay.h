@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "sim/job_spec.h"
 #include "sim/layout.h"
 #include "sim/program.h"

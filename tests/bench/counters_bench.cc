@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/metric_catalog.h"
 #include "base/random.h"
-#include "detector/counters/minder/lstm_vae.h"
-#include "detector/counters/minder/lstm_vae_denoiser.h"
 #include "detector/counters/peer_detector.h"
+#include "eval/minder/lstm_vae.h"
+#include "eval/minder/lstm_vae_denoiser.h"
 #include "tests/bench/json_reporter.h"
 
 namespace lockstep {

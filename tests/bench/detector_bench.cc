@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/job_engine.h"
+#include "detector/engine/job_engine.h"
 #include "detector/testing/engine_driver.h"
 #include "detector/testing/job_generator.h"
 #include "tests/bench/json_reporter.h"

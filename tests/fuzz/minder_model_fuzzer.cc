@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
-#include "detector/counters/minder/minder_model.h"
+#include "eval/minder/minder_model.h"
 
 namespace {
 

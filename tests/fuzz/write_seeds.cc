@@ -14,8 +14,8 @@
 #include "collector/store/rollup.h"
 #include "collector/store/values.h"
 #include "collector/testing/report_builder.h"
-#include "detector/counters/minder/lstm_vae.h"
-#include "detector/counters/minder/minder_model.h"
+#include "eval/minder/lstm_vae.h"
+#include "eval/minder/minder_model.h"
 #include "proto/capture.pb.h"
 
 namespace lockstep {

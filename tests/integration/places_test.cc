@@ -28,7 +28,7 @@
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
-#include "detector/diagnosis.h"
+#include "detector/engine/diagnosis.h"
 #include "formats/capture_file.h"
 #include "proto/query.grpc.pb.h"
 

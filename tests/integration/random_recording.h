@@ -11,7 +11,7 @@
 
 #include "absl/types/span.h"
 #include "base/random.h"
-#include "detector/trace/trace.h"
+#include "detector/model/trace.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"
 #include "sim/world.h"

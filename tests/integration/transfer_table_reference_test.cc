@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/groups/roles.h"
-#include "detector/input.h"
-#include "detector/links/transfer_table.h"
-#include "detector/localization/step_finder.h"
-#include "detector/trace/operation_instances.h"
-#include "detector/trace/trace.h"
+#include "detector/model/input.h"
+#include "detector/model/operation_instances.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+#include "detector/network/transfer_table.h"
+#include "detector/steps/step_finder.h"
 #include "gtest/gtest.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"

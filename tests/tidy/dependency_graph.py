@@ -29,6 +29,24 @@ ALLOWED = {
     "tests/demo": ["base"],
 }
 
+# room of detector/ -> rooms that it may include (its own is implied), bottom up. Tests and detector/testing may
+# include all.
+ROOMS = {
+    "stats": [],
+    "model": [],
+    "verdict": ["model"],
+    "hardware": ["model", "verdict"],
+    "steps": ["stats", "model"],
+    "sentinel": ["stats", "model"],
+    "structure": ["stats", "verdict", "steps"],
+    "slow": ["stats", "model", "verdict", "steps", "structure"],
+    "network": ["stats", "model", "verdict", "steps", "structure"],
+    "hang": ["model", "verdict", "hardware"],
+    "counters": ["stats", "model", "verdict", "hardware"],
+    "engine": ["stats", "model", "verdict", "hardware", "steps", "sentinel", "structure", "slow", "network", "hang",
+               "counters"],
+}
+
 # folder -> (pattern of included header, why not)
 FORBIDDEN_HEADERS = {
     "detector": (r"<(thread|mutex|fstream|iostream|chrono|filesystem|random|ctime|unistd.h|sys/.*)>|\.pb\.h|grpc|rocksdb",
@@ -44,6 +62,11 @@ def rule_for(path, table):
     """The key of `table` that is the longest folder above `path`, or None."""
     folders = [str(p) for p in path.parents]
     return next((f for f in folders if f in table), None)
+
+
+def room_of(path):
+    """The room of a file of detector/, or None."""
+    return path.parts[1] if path.parts[0] == "detector" and len(path.parts) > 2 else None
 
 
 def is_test(path):
@@ -65,6 +88,9 @@ def violations(root):
                 purity = rule_for(relative, FORBIDDEN_HEADERS)
                 if purity and re.search(FORBIDDEN_HEADERS[purity][0], spelled):
                     yield f"{relative}: includes {spelled}; {FORBIDDEN_HEADERS[purity][1]}"
+            room, entered = room_of(relative), room_of(pathlib.PurePosixPath(header))
+            if room and entered and room != entered and not is_test(relative) and entered not in ROOMS.get(room, []):
+                yield f"{relative}: detector/{room} must not include {spelled}"
             target = rule_for(pathlib.PurePosixPath(header), ALLOWED)
             if kind == "<" or target is None or target == folder or is_test(relative):
                 continue

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tidy rules over the tree, and proves on planted violations that they can fail."""
 
+import graphlib
 import pathlib
 import re
 import subprocess
@@ -70,7 +71,8 @@ class Planted(unittest.TestCase):
             "agent/d.cc": '#include "collector/shard.h"\n',
             "collector/e.cc": '#include "agent/agent.h"\n',
             "agent/recorder/f.cc": '#include "base/clock.h"\n',
-            "base/g.cc": '#include "detector/input.h"\n',
+            "detector/stats/h.cc": '#include "detector/engine/job_engine.h"\n',
+            "base/g.cc": '#include "detector/model/input.h"\n',
         }
         found = "\n".join(dependency_graph.violations(self.plant(planted)))
         for name in planted:
@@ -96,6 +98,12 @@ class Tree(unittest.TestCase):
 
     def test_dependency_graph(self):
         self.assertEqual(list(dependency_graph.violations(ROOT)), [])
+
+    def test_rooms_of_the_detector_have_no_circles(self):
+        self.assertEqual(len(list(graphlib.TopologicalSorter(dependency_graph.ROOMS).static_order())),
+                         len(dependency_graph.ROOMS))
+        for room in (ROOT / "detector").iterdir():
+            self.assertIn(room.name, [*dependency_graph.ROOMS, "testing"])
 
     def test_direct_includes(self):
         self.assertEqual(list(direct_includes.violations(ROOT)), [])

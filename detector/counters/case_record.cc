@@ -1,0 +1,108 @@
+#include "detector/counters/case_record.h"
+
+#include <algorithm>
+
+#include "detector/counters/pace_average.h"
+
+namespace lockstep {
+namespace {
+
+// The longest average of a job's pace shows after so long what a machine does to it.
+constexpr auto kHarmFollowsMs = static_cast<int64_t>(1000 * PaceAverage::kLongest);
+
+NamedSign Named(const CounterSign& sign, const PeerDetector& detector) {
+  return NameSign(sign, detector.watch(sign.watch));
+}
+
+// True when the job suffers. It takes less to believe that a machine that has just begun to stand out costs the job
+// something than to look for one.
+bool Suffers(const HistoryCase& noted, const PeerDetector& detector, int64_t now_ms) {
+  const bool is_new = noted.kind == CaseKind::kAlarm && now_ms - noted.alarm_ms <= kHarmFollowsMs;
+  return detector.JobIsHurt() || (is_new && detector.activity().SeemsSlower());
+}
+
+}  // namespace
+
+void CaseRecord::Note(const std::vector<MachineCase>& cases, const PeerDetector& detector, int64_t now_ms) {
+  if (history_.start_ms == 0) history_.start_ms = now_ms;
+  history_.end_ms = now_ms;
+  for (const MachineCase& found : cases) NoteCase(found, detector, now_ms);
+  history_.common_cause = history_.common_cause || detector.common_signs() > 0;
+  NoteShifts(detector, now_ms);
+  NoteJob(detector, now_ms);
+  ForgetOldest(now_ms);
+}
+
+void CaseRecord::NoteCase(const MachineCase& found, const PeerDetector& detector, int64_t now_ms) {
+  const auto key = std::make_tuple(found.host, found.kind, found.since_ms);
+  const auto [at, fresh] = known_.emplace(key, history_.cases.size());
+  if (fresh) history_.cases.push_back({.host = found.host, .kind = found.kind, .alarm_ms = now_ms});
+  HistoryCase& noted = history_.cases[at->second];
+  noted.last_ms = now_ms;
+  if (Suffers(noted, detector, now_ms)) {
+    if (!noted.job_hurt) noted.hurt_ms = now_ms;
+    noted.job_hurt = true;
+    noted.job_loss = std::max(noted.job_loss, detector.activity().loss());
+    history_.hurt = history_.hurt || noted.kind == CaseKind::kAlarm;
+  }
+  if (!fresh && found.score <= noted.score) return;
+  if (fresh || found.onset_ms < noted.onset_ms) noted.onset_ms = found.onset_ms;
+  noted.score = found.score;
+  noted.signs.clear();
+  for (const CounterSign& sign : found.signs) noted.signs.push_back(Named(sign, detector));
+}
+
+void CaseRecord::NoteShifts(const PeerDetector& detector, int64_t now_ms) {
+  std::vector<HistoryShift>& shifts = history_.shifts;
+  for (const CommonShift& shift : detector.common_shifts()) {
+    const auto [at, fresh] = shift_of_way_.emplace(std::pair(shift.watch, shift.up), shifts.size());
+    if (!fresh && now_ms - shifts[at->second].last_ms > kTogetherMs) at->second = shifts.size();
+    if (at->second == shifts.size()) shifts.push_back({.onset_ms = shift.onset_ms});
+    HistoryShift& noted = shifts[at->second];
+    noted.last_ms = now_ms;
+    if (detector.JobIsHurt()) {
+      noted.job_hurt = true;
+      noted.job_loss = std::max(noted.job_loss, detector.activity().loss());
+    }
+    if (shift.hosts.size() >= noted.hosts.size()) noted.hosts = shift.hosts;
+    if (shift.strongest.excursion.share <= noted.strongest.excursion.share) continue;
+    noted.strongest = Named(shift.strongest, detector);
+    noted.strongest_host = shift.strongest.host;
+  }
+}
+
+void CaseRecord::NoteJob(const PeerDetector& detector, int64_t now_ms) {
+  const JobActivity& activity = detector.activity();
+  history_.activity_known = activity.IsKnown();
+  history_.hurt_at_end = detector.JobIsHurt();
+  history_.stuck_at_end = activity.IsHurt(now_ms) && activity.stuck_since_ms() != 0;
+  if (!history_.hurt_at_end) return;
+  history_.hurt = true;
+  history_.loss = std::max(history_.loss, activity.loss());
+}
+
+// A quarter at once, so that it is rare. What still stands is kept.
+void CaseRecord::ForgetOldest(int64_t now_ms) {
+  if (history_.cases.size() > kMostCases) {
+    std::vector<HistoryCase> kept;
+    std::vector<size_t> moved(history_.cases.size(), history_.cases.size());
+    for (size_t i = 0; i < history_.cases.size(); ++i) {
+      const bool old = i < kMostCases / 4 && history_.cases[i].last_ms < now_ms;
+      if (old) continue;
+      moved[i] = kept.size();
+      kept.push_back(std::move(history_.cases[i]));
+    }
+    forgotten_ += history_.cases.size() - kept.size();
+    std::erase_if(known_, [&](const auto& entry) { return moved[entry.second] == moved.size(); });
+    for (auto& [key, index] : known_) index = moved[index];
+    history_.cases = std::move(kept);
+  }
+  if (history_.shifts.size() <= kMostShifts) return;
+  const size_t old = kMostShifts / 4;
+  std::erase_if(shift_of_way_, [old](const auto& entry) { return entry.second < old; });
+  for (auto& [way, index] : shift_of_way_) index -= old;
+  history_.shifts.erase(history_.shifts.begin(), history_.shifts.begin() + static_cast<ptrdiff_t>(old));
+  forgotten_ += old;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,163 @@
+#include "detector/engine/close_look.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "detector/engine/process_use.h"
+#include "detector/network/transfer_verdict.h"
+#include "detector/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
+
+bool Accuses(const Verdict& verdict) {
+  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
+}
+
+std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
+  std::vector<FollowedCalls> calls;
+  for (const StepCount& count : counts) {
+    FollowedCalls call = {.rank = count.rank, .operations_per_step = count.operations_per_step};
+    if (absl::SimpleAtoi(count.communicator, &call.communicator)) calls.push_back(call);
+  }
+  return calls;
+}
+
+}  // namespace
+
+void CloseLook::ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place,
+                                    const CommunicatorView& view, int64_t received_ns) {
+  watch_.Observe(rank_slot, place, view.transfers, received_ns);
+  if (moving_since_ns_ == 0 && view.finished > 0) moving_since_ns_ = received_ns;
+  pace_.Observe(rank, view, received_ns);
+}
+
+void CloseLook::Observe(const HostReport& report) {
+  investigation_.Observe(report);
+  watch_.Observe(report);
+}
+
+bool CloseLook::accuses() const { return std::any_of(told_.begin(), told_.end(), Accuses); }
+
+bool CloseLook::irregular() const { return pace_.LongestUsualSeconds() > kIrregularSpread * pace_.MedianSeconds(); }
+
+double CloseLook::LongestUsualSeconds() const {
+  const double of_steps = pace_.LongestUsualSeconds();
+  return of_steps > 0 ? of_steps : window_.rarest_seconds();
+}
+
+void CloseLook::TakePace(int64_t watermark_ns) {
+  bool changed = false;
+  for (const double seconds : pace_.TakeNew()) changed = sentinel_.Observe(seconds) || changed;
+  sentinel_.Advance(watermark_ns, findings_.explains());
+  if (changed) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
+}
+
+void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns) {
+  Judgement& judgement = look.judgement;
+  const bool believed_before = window_.believes_steps(pace_.RecentSeconds());
+  const bool believed = window_.Take(judgement.report.step_seconds_median, pace_.RecentSeconds());
+  if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) sentinel_.Clear();
+  const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
+  schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
+  why_not_judged_ = std::move(judgement.why_not_judged);
+  if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
+  blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
+  if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
+  if (blind_looks_ > 0) return;
+  judged_once_ = true;
+  work_ = std::move(judgement.work);
+  std::vector<Verdict> causes = CausesOfLook(judgement.report);
+  for (Verdict& cause : causes) {
+    const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
+    AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);
+  }
+  const LookResult result = {.verdicts = std::move(causes),
+                             .steps = judgement.report.steps,
+                             .step_seconds = judgement.report.step_seconds_median,
+                             .watermark_ns = watermark_ns,
+                             .newest_step = pace_.steps(),
+                             .still_slower = sentinel_.slower()};
+  if (findings_.Take(result)) schedule_.NoteEvent(watermark_ns, step_seconds);
+}
+
+WatchNeed CloseLook::NeedOfWatch() const {
+  WatchNeed need;
+  const std::vector<Verdict> found = findings_.Candidates();
+  const bool leaves_network = std::none_of(found.begin(), found.end(), [](const Verdict& verdict) {
+    return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kSoftware;
+  });
+  need.wanted = leaves_network && judged() && (sentinel_.slower() || irregular());
+  if (!need.wanted) return need;
+  const std::string why = sentinel_.slower() ? absl::StrCat("Steps take ", Duration(sentinel_.level_seconds()),
+                                                            ", usually ", Duration(sentinel_.usual_seconds()))
+                                             : "Step times vary";
+  const bool points_there = std::any_of(found.begin(), found.end(),
+                                        [](const Verdict& verdict) { return verdict.scope == VerdictScope::kNetwork; });
+  need.reason = absl::StrCat(
+      why, points_there ? ", and operations point to the network." : ", and no rank's own time explains it.");
+  std::set<std::string> hosts;
+  for (const Verdict& verdict : found) {
+    if (verdict.scope != VerdictScope::kNetwork) continue;
+    for (const Culprit& culprit : verdict.culprits) hosts.insert({culprit.host, culprit.peer_host});
+  }
+  hosts.erase("");
+  need.hosts.assign(hosts.begin(), hosts.end());
+  return need;
+}
+
+void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
+  told_ = findings_.Told();
+  const double step_seconds = pace_.RecentSeconds();
+  for (Verdict& verdict : told_) verdict.last_seen_ns = watermark_ns;
+  if (!sentinel_.slower() && !irregular()) watch_.Forget();
+  if (!watch_.result().has_value()) return;
+  const StepImpact impact = {.step_seconds = step_seconds, .lost_seconds = sentinel_.lost_seconds()};
+  std::vector<Verdict> of_transfers = TransferVerdicts(roster, *watch_.result(), impact);
+  for (Verdict& verdict : of_transfers) verdict.last_seen_ns = watermark_ns;
+  MergeTransferVerdicts(*watch_.result(), std::move(of_transfers), min_cost_, &told_);
+}
+
+Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool standing_still) {
+  Wishes wishes;
+  if (moving_since_ns_ == 0) return wishes;
+  schedule_.Begin(watermark_ns);
+  if (stood_still_ && !standing_still) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
+  stood_still_ = standing_still;
+  TakePace(watermark_ns);
+  wishes.pulls = investigation_.Advance(roster, watermark_ns);
+  if (std::optional<LookedAt> look = investigation_.Take()) {
+    TakeLook(roster, *std::move(look), watermark_ns);
+  }
+  if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
+    wishes.pulls = investigation_.Begin(roster, watermark_ns,
+                                        window_.Choose(roster, watermark_ns, moving_since_ns_, pace_.RecentSeconds()));
+  }
+  wishes.watches = watch_.Advance(roster, watermark_ns, standing_still ? WatchNeed() : NeedOfWatch());
+  Tell(roster, watermark_ns);
+  return wishes;
+}
+
+void CloseLook::Clear() {
+  pace_.Clear();
+  window_.Clear();
+  sentinel_.Clear();
+  schedule_.Clear();
+  investigation_.Clear();
+  findings_.Clear();
+  watch_.Clear();
+  told_.clear();
+  work_.clear();
+  why_not_judged_.clear();
+  judged_once_ = stood_still_ = false;
+  blind_looks_ = 0;
+  moving_since_ns_ = 0;
+}
+
+}  // namespace lockstep

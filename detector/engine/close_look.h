@@ -1,0 +1,100 @@
+// All that is done about a running job besides hangs and counters: a sentinel over its steps, looks at its operations,
+// transfers watched for a while, and what these say together.
+//
+// The sentinel (sentinel/pace_sentinel.h) accuses nobody: it says that steps take longer than they did. Looks
+// (investigation.h) come when it does, when something was found or lost for the first time, and now and then without a
+// reason (look_schedule.h), so that a fault from the first step on is found. Each is judged like a file; what two of
+// them find holds (standing_findings.h). Transfers are watched (transfer_watch.h) when a look found the network or
+// nothing, while steps are longer than usual or irregular. Pure; not thread-safe. Bounded by its parts.
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_CLOSE_LOOK_H_
+#define LOCKSTEP_DETECTOR_ENGINE_CLOSE_LOOK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "detector/engine/investigation.h"
+#include "detector/engine/look_schedule.h"
+#include "detector/engine/look_window.h"
+#include "detector/engine/standing_findings.h"
+#include "detector/model/input.h"
+#include "detector/model/roster.h"
+#include "detector/network/transfer_watch.h"
+#include "detector/sentinel/pace_sentinel.h"
+#include "detector/sentinel/step_pace.h"
+#include "detector/verdict/verdict.h"
+
+namespace lockstep {
+
+struct Wishes {
+  std::vector<PullRequest> pulls;
+  std::vector<WatchRequest> watches;
+};
+
+class CloseLook {
+ public:
+  static constexpr int kMostBlindLooks = 2;
+  static constexpr int kBlind = 8;  // looks at doubling distances: two minutes at least
+
+  explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
+
+  // One communicator of a rank of a report.
+  void ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place, const CommunicatorView& view,
+                           int64_t received_ns);
+  // The answers of a report.
+  void Observe(const HostReport& report);
+
+  // After everything up to `watermark_ns` was observed. `standing_still` = the job hangs: nothing is to be learnt about
+  // its steps until it goes on.
+  Wishes Advance(const Roster& roster, int64_t watermark_ns, bool standing_still);
+
+  // What holds now.
+  const std::vector<Verdict>& verdicts() const { return told_; }
+  bool accuses() const;  // a machine or the network
+
+  const StepPace& pace() const { return pace_; }
+  const PaceSentinel& sentinel() const { return sentinel_; }
+  bool irregular() const;  // step times vary much
+  // That a step takes in 97 of 100 cases; before steps are known, how far apart all calls recur. 0 = unknown.
+  double LongestUsualSeconds() const;
+  // Whether looks can judge: the newest one could, or the one before it, since a pause may fall into a window. If not,
+  // why, one sentence ("" = no look has ended yet).
+  bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
+  const std::string& why_not_judged() const { return why_not_judged_; }
+  // Looks were made and none of them could ever judge: the records of this job do not tell.
+  bool blind() const { return !judged_once_ && blind_looks_ >= kBlind; }
+  const std::vector<RankWork>& work() const { return work_; }  // of the newest look that could judge, by rank
+
+  uint64_t looks() const { return investigation_.rounds(); }
+  uint64_t discarded() const { return investigation_.discarded() + watch_.discarded() + findings_.refused(); }
+
+  // A new incarnation of the job.
+  void Clear();
+
+ private:
+  void TakePace(int64_t watermark_ns);
+  void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
+  WatchNeed NeedOfWatch() const;
+  void Tell(const Roster& roster, int64_t watermark_ns);
+
+  const double min_cost_;
+  StepPace pace_;
+  LookWindow window_;
+  PaceSentinel sentinel_;
+  LookSchedule schedule_;
+  Investigation investigation_;
+  StandingFindings findings_;
+  TransferWatch watch_;
+  std::vector<Verdict> told_;
+  std::vector<RankWork> work_;
+  std::string why_not_judged_;
+  bool judged_once_ = false;
+  int blind_looks_ = 0;  // in a row, the newest ones
+  bool stood_still_ = false;
+  int64_t moving_since_ns_ = 0;  // receive time of the first report with a finished operation; 0 = none yet
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_CLOSE_LOOK_H_

@@ -1,0 +1,24 @@
+// Whether records suffice to call a job healthy: silence in the data is never read as health.
+//
+// Findings need no coverage, their absence does. Pure. Cost O(instances).
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_
+#define LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_
+
+#include <string>
+
+#include "detector/steps/trace_analysis.h"
+
+namespace lockstep {
+
+// Of the ranks that ought to have left records; whoever left none may be the one that the others waited for.
+inline constexpr double kMaxMissingRanks = 0.1;
+// Of the records that ought to be there.
+inline constexpr double kMaxLostRecords = 0.2;
+
+// One sentence that says what is missing, or "" when nothing found means that nothing is wrong.
+std::string WhyNotJudged(const TraceAnalysis& analysis);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_

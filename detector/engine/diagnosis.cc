@@ -1,0 +1,323 @@
+#include "detector/engine/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "detector/counters/counter_diagnosis.h"
+#include "detector/counters/host_duties.h"
+#include "detector/engine/coverage.h"
+#include "detector/engine/time_ledger.h"
+#include "detector/hang/frontier.h"
+#include "detector/hang/trace_frontier.h"
+#include "detector/hang/trace_hangs.h"
+#include "detector/network/link_verdict.h"
+#include "detector/network/transfer_table.h"
+#include "detector/slow/dragged_along.h"
+#include "detector/slow/even_work.h"
+#include "detector/slow/healing_gain.h"
+#include "detector/slow/intermittent_excess.h"
+#include "detector/slow/persistent_excess.h"
+#include "detector/slow/shared_batch.h"
+#include "detector/slow/slow_cause.h"
+#include "detector/slow/slow_rank_verdict.h"
+#include "detector/slow/slow_within_host.h"
+#include "detector/slow/starved_host.h"
+#include "detector/slow/wait_echo.h"
+#include "detector/stats/order_statistics.h"
+#include "detector/steps/pacemaker.h"
+#include "detector/steps/slow_transfers.h"
+#include "detector/steps/step_profile.h"
+#include "detector/steps/trace_analysis.h"
+#include "detector/structure/finding.h"
+#include "detector/structure/structural_verdicts.h"
+
+namespace lockstep {
+namespace {
+
+void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobReport* report) {
+  const Trace& trace = evidence.trace;
+  report->job = evidence.job.empty() ? trace.job : evidence.job;
+  report->ranks = static_cast<int32_t>(trace.ranks.size());
+  std::set<std::string> hosts(trace.hosts.begin(), trace.hosts.end());
+  hosts.insert(evidence.metrics.hosts.begin(), evidence.metrics.hosts.end());
+  report->hosts = static_cast<int32_t>(hosts.size());
+  report->steps = analysis.steps.steps;
+  report->step_seconds_median = analysis.steps.usual_seconds;
+  report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
+}
+
+// Of a replica whose machines are slow together, at what healing all of them gives back; none if it has been told.
+void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& causes,
+                    const std::vector<HealingGain>& gains, double min_cost, JobReport* report) {
+  const bool told = std::any_of(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
+    return verdict.verdict_class == VerdictClass::kSequenceImbalance;
+  });
+  const Suspect& first = causes[batch.causes.front()].suspects.front();
+  StructuralFinding finding{
+      .verdict_class = VerdictClass::kSequenceImbalance, .first_step = first.first_step, .last_step = first.last_step};
+  double step_seconds = 0;
+  for (const size_t i : batch.causes) {
+    const double share = std::max(gains[i].slowdown(), gains[i].event_share);
+    if (share <= finding.gain) continue;
+    finding.gain = share;
+    finding.steps_affected = gains[i].steps_affected;
+    step_seconds = gains[i].step_seconds;
+  }
+  if (told || finding.gain < min_cost) return;
+  finding.text = absl::StrFormat(
+      "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, and work on the "
+      "same batches: these are longer than the others'.",
+      batch.causes.size(), finding.first_step);
+  report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
+}
+
+// Slow ranks, each at what healing it gives back; those that share a slow batch as one.
+void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const std::vector<SlowCause>& causes,
+                  const std::vector<HealingGain>& gains, double min_cost, JobReport* report) {
+  std::vector<char> shared(causes.size(), 0);
+  for (const SharedBatch& batch : FindSharedBatches(trace, places, causes)) {
+    for (const size_t i : batch.causes) shared[i] = 1;
+    AddSharedBatch(batch, causes, gains, min_cost, report);
+  }
+  for (size_t i = 0; i < causes.size(); ++i) {
+    if (shared[i] != 0) continue;
+    Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
+    const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
+    if (worth >= min_cost) report->verdicts.push_back(std::move(verdict));
+  }
+}
+
+// What an analysis shows without a replay.
+struct Findings {
+  StepProfile profile;
+  std::vector<Verdict> structural;
+  TransferTable transfers;
+  std::vector<SlowLink> links;
+  std::vector<Suspect> suspects;
+};
+
+Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options) {
+  Findings found;
+  const auto find_links = [&] {
+    found.transfers =
+        MeasureTransfers(*analysis.trace, analysis.matched, analysis.roles, analysis.steps, options.executor);
+    found.links = FindSlowLinks(*analysis.trace, found.transfers, analysis.steps);
+  };
+  const auto find_structural = [&] {
+    found.profile = StructuralProfile(analysis);
+    const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, found.profile.places, which); };
+    found.structural = FindStructural(found.profile, gain, options.min_cost);
+  };
+  const auto find_suspects = [&] {
+    const PersistenceOptions persistence{.min_cost = options.min_cost};
+    found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
+    AddIntermittentExcess(analysis.profile, analysis.roles, analysis.steps, persistence, &found.suspects);
+    DropDraggedAlong(analysis, &found.suspects);
+  };
+  const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
+  RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
+  return found;
+}
+
+// What slow transfers cost.
+void TellCost(const HealingGain& gain, Verdict* verdict) {
+  if (gain.step_seconds > 0) {
+    verdict->cost.slowdown_fraction = gain.slowdown();
+    verdict->cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
+  }
+  verdict->evidence.push_back(
+      {EvidenceKind::kWhatIf,
+       absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
+                       gain.replayed ? "Replayed" : "By its excess,", 1e3 * verdict->cost.seconds_per_step,
+                       100 * verdict->cost.slowdown_fraction)});
+}
+
+// Slow ranks and slow transfers, each at what healing it gives back.
+void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found, JobReport* report) {
+  const Trace& trace = *analysis.trace;
+  std::vector<SlowTransfers> transfers;
+  for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
+  const PersistenceOptions persistence{.min_cost = options.min_cost};
+  AddSlowBesideTransfers(analysis.profile, analysis.roles, analysis.steps, persistence, transfers, &found.suspects);
+  DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
+  std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
+  AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
+  AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
+  const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
+  for (size_t i = 0; i < found.links.size(); ++i) {
+    Verdict& verdict = found.links[i].verdict;
+    TellCost(gains.of_transfers[i], &verdict);
+    // What hides behind something dearer will be felt when that is gone.
+    const double worth = std::max(verdict.cost.slowdown_fraction, gains.of_transfers[i].behind_share);
+    if (worth >= options.min_cost) report->verdicts.push_back(std::move(verdict));
+  }
+  for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {
+    report->verdicts.push_back(std::move(verdict));
+  }
+  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, options.min_cost, report);
+}
+
+// `judged`: finding nothing means that nothing is wrong.
+JobState StateOf(const JobReport& report, bool judged) {
+  JobState state = judged ? JobState::kHealthy : JobState::kUnknown;
+  for (const Verdict& verdict : report.verdicts) {
+    if (IsHang(verdict.verdict_class)) return JobState::kHung;
+    const bool often = verdict.cost.steps_affected_fraction >= 0.5;
+    if (verdict.cost.slowdown_fraction <= 0) continue;
+    if (state != JobState::kSlow) state = often ? JobState::kSlow : JobState::kIrregular;
+  }
+  return state;
+}
+
+// A GPU that computes slowly, and a group of its that transfers slowly since the same step, are one cause: what both
+// pass is the way between the GPU and its host.
+void JoinGpuWithItsGroup(std::vector<Verdict>* verdicts) {
+  for (Verdict& gpu : *verdicts) {
+    if (gpu.verdict_class != VerdictClass::kComputeSlow || gpu.culprits.size() != 1 || gpu.culprits[0].rank < 0)
+      continue;
+    const auto is_its_group = [&gpu](const Verdict& verdict) {
+      return verdict.verdict_class == VerdictClass::kGroupSlow &&
+             std::abs(verdict.first_step - gpu.first_step) <= kSameOnsetSteps &&
+             std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
+                         [&gpu](const Culprit& culprit) { return culprit.rank == gpu.culprits[0].rank; });
+    };
+    const auto group = std::find_if(verdicts->begin(), verdicts->end(), is_its_group);
+    if (group == verdicts->end()) continue;
+    gpu.verdict_class = VerdictClass::kPcieDegraded;
+    gpu.evidence.insert(gpu.evidence.end(), group->evidence.begin(), group->evidence.end());
+    verdicts->erase(group);
+    return JoinGpuWithItsGroup(verdicts);
+  }
+}
+
+// Stalls that go round are the only structural finding of the software.
+bool HasPassingStalls(const std::vector<Verdict>& structural) {
+  return std::any_of(structural.begin(), structural.end(),
+                     [](const Verdict& verdict) { return verdict.scope == VerdictScope::kSoftware; });
+}
+
+void Abstain(std::string reason, JobReport* report) {
+  Verdict verdict;
+  verdict.scope = VerdictScope::kUnknown;
+  verdict.advice = Advice::kNone;
+  verdict.evidence.push_back({EvidenceKind::kAbstained, std::move(reason)});
+  report->verdicts.push_back(std::move(verdict));
+}
+
+// What the step time says that findings have to add up to. Slow without a cause is a finding as well.
+void AddLedger(const TraceAnalysis& analysis, double min_cost, JobReport* report) {
+  const std::optional<StepShift> shift = FindLongerSteps(analysis.steps, min_cost);
+  report->ledger = BuildLedger(analysis.steps, report->verdicts, shift);
+  if (!shift.has_value() || report->state == JobState::kHung) return;
+  std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
+  if (!unknown.has_value()) return;
+  report->verdicts.push_back(*std::move(unknown));
+  report->state = JobState::kSlow;
+}
+
+// What the caller knows counts more than what agents said.
+PlaceTable AllPlaces(const JobEvidence& evidence, const DiagnosisOptions& options) {
+  PlaceTable places = options.places;
+  places.of_host.insert(evidence.places.of_host.begin(), evidence.places.of_host.end());
+  return places;
+}
+
+// Median own time per step of every rank, and that of its peers.
+std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
+  const OwnProfile& profile = analysis.profile;
+  const std::vector<TraceRank>& ranks = analysis.trace->ranks;
+  std::vector<double> own(ranks.size(), 0);
+  for (size_t rank = 0; rank < ranks.size() && profile.steps > 0; ++rank) {
+    std::vector<double> known;
+    for (const float seconds : profile.Row(profile.own, rank)) {
+      if (!std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
+    }
+    own[rank] = MedianInPlace(&known);
+  }
+  std::vector<RankWork> work;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (own[rank] <= 0) continue;
+    std::vector<double> peers;
+    for (const int32_t peer : analysis.roles.PeersOf(rank)) {
+      const auto at = static_cast<size_t>(peer);
+      if (at != rank && own[at] > 0) peers.push_back(own[at]);
+    }
+    work.push_back({.rank = ranks[rank].rank, .own_seconds = own[rank], .peer_seconds = MedianInPlace(&peers)});
+  }
+  return work;
+}
+
+std::vector<StepCount> StepCountsOf(const TraceAnalysis& analysis) {
+  std::vector<StepCount> counts;
+  const Trace& trace = *analysis.trace;
+  for (const Pacemaker& pacemaker : FindPacemakers(trace, analysis.steps)) {
+    counts.push_back({.rank = trace.ranks[pacemaker.rank_index].rank,
+                      .communicator = trace.communicators[static_cast<size_t>(pacemaker.communicator)].name,
+                      .operations_per_step = pacemaker.operations_per_step});
+  }
+  return counts;
+}
+
+}  // namespace
+
+JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options) {
+  return Judge(evidence, options).report;
+}
+
+Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
+  Judgement judgement;
+  JobReport& report = judgement.report;
+  TraceAnalysis analysis;
+  std::optional<Frontier> frontier;
+  RunPieces(options.executor, 2, [&](size_t piece) {
+    if (piece == 0) {
+      analysis = AnalyseTrace(evidence.trace, options.sabotage_lateness_sign, options.executor);
+    } else {
+      frontier.emplace(FrontierOf(evidence.trace));
+    }
+  });
+  Describe(evidence, analysis, &report);
+  Findings found = FindAll(analysis, options);
+  HangFindings hangs = FindHangs(*frontier, evidence.events, HasPassingStalls(found.structural));
+  report.verdicts = std::move(hangs.verdicts);
+  const bool hung = !report.verdicts.empty();
+  for (Verdict& verdict : found.structural) {
+    if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
+    report.verdicts.push_back(std::move(verdict));
+  }
+  AddSlowness(analysis, options, std::move(found), &report);
+  JoinGpuWithItsGroup(&report.verdicts);
+  std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
+    return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
+  });
+  std::string not_judged = WhyNotJudged(analysis);
+  report.state = StateOf(report, not_judged.empty() && hangs.open_question.empty());
+  AddLedger(analysis, options.min_cost, &report);
+  const PlaceTable places = AllPlaces(evidence, options);
+  AddCounters(evidence.metrics,
+              {.has_records = !evidence.trace.operations.empty(),
+               .duty_of_host = DutiesOfHosts(evidence.trace, analysis.roles, evidence.metrics.hosts),
+               .places = &places},
+              &report);
+  if (!hangs.open_question.empty()) Abstain(std::move(hangs.open_question), &report);
+  judgement.why_not_judged = not_judged;
+  judgement.work = WorkOf(analysis);
+  judgement.step_counts = StepCountsOf(analysis);
+  if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
+  return judgement;
+}
+
+}  // namespace lockstep

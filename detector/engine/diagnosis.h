@@ -1,0 +1,62 @@
+// A job judged as a whole from what is known of it: operation records, counters, kernel events, or any of them.
+//
+// The one judge: `lockstep diagnose` and `lockstep eval` call it on whole recordings, the live engine on the window of
+// operations that a look has pulled. Pure function: same input, same bytes out.
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_DIAGNOSIS_H_
+#define LOCKSTEP_DETECTOR_ENGINE_DIAGNOSIS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "detector/model/job_evidence.h"
+#include "detector/model/place_table.h"
+#include "detector/verdict/job_report.h"
+
+namespace lockstep {
+
+struct DiagnosisOptions {
+  // A slow machine or link is accused only when healing it gives back at least this share of the step time.
+  double min_cost = 0.03;
+  // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
+  // Counts more than the places in the evidence.
+  PlaceTable places;
+  // Runs what can run at the same time; the report does not depend on it. Not owned; nullptr = the caller's thread
+  // alone.
+  Executor* executor = nullptr;
+  // Breaks the engine: the earliest rank counts as the latest. For tests of the evaluation, which has to notice.
+  bool sabotage_lateness_sign = false;
+};
+
+// What a rank did in a usual step, median over the steps that were seen; its peers are the ranks of equal duty.
+struct RankWork {
+  int32_t rank = -1;
+  double own_seconds = 0;   // outside of operations
+  double peer_seconds = 0;  // the same of its peers, median; 0 = it has none
+};
+
+// Operations that count the steps of the job; see steps/pacemaker.h.
+struct StepCount {
+  int32_t rank = -1;
+  std::string communicator;  // as the trace calls it
+  uint64_t operations_per_step = 0;
+};
+
+// A report, and what else was learnt about the job on the way.
+struct Judgement {
+  JobReport report;
+  std::string why_not_judged;  // one sentence; empty = finding nothing means that nothing is wrong
+  std::vector<RankWork> work;  // by rank; of ranks with known own times
+  std::vector<StepCount> step_counts;
+};
+
+Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options);
+
+// The report alone.
+JobReport Diagnose(const JobEvidence& evidence, const DiagnosisOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_DIAGNOSIS_H_

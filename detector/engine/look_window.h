@@ -1,0 +1,63 @@
+// How far back a look goes, and whether the steps that it finds are to be believed.
+//
+// A window of less than a few steps shows micro-batches and takes them for steps; a window chosen by such steps would
+// be shorter still. So the length of windows follows from the communicator that is used least (sentinel/call_rates.h)
+// until steps are found in one that shows several of its calls. A step makes all calls that recur: one much shorter
+// than the period of the rarest is believed only of a window that showed many of these, which then are no part of it
+// (checkpoints). When a rarer communicator comes into use, it begins anew. From then on a window holds kLeastSteps
+// steps, and more where they cost a host little. Pure; not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
+#define LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
+
+#include <cstdint>
+
+#include "detector/model/roster.h"
+#include "detector/sentinel/call_rates.h"
+
+namespace lockstep {
+
+class LookWindow {
+ public:
+  // Enough to know a rank's own past besides the four steps that an accusation takes.
+  static constexpr double kLeastSteps = 16;
+  static constexpr double kMostSteps = 64;
+  static constexpr double kBytesPerHost = 100'000;
+  // A window of fewer calls of the rarest communicator cannot tell a step from a micro-batch: of two calls nobody
+  // knows whether they recur.
+  static constexpr double kLeastCalls = 3;
+  // Of a period that is longer than two steps, so many must have been seen.
+  static constexpr double kManyCalls = 8;
+  static constexpr double kWholeStep = 0.5;
+  // Where not even that fits into a look, this share of what fits has to do.
+  static constexpr double kSureShare = 0.8;
+  // Steps of a look that are longer or shorter by this factor than those that are believed are no steps.
+  static constexpr double kOtherStep = 2;
+
+  // The window of the next look. `step_seconds`: of the newest steps, 0 = unknown.
+  int64_t Choose(const Roster& roster, int64_t watermark_ns, int64_t moving_since_ns, double step_seconds);
+
+  // A look over that window found steps of this median length. False: they are not to be believed, nor what was found
+  // on their strength.
+  bool Take(double found_step_seconds, double step_seconds);
+
+  bool believes_steps(double step_seconds) const;
+
+  // From one call of the rarest communicator to the next, as of the newest look; 0 = unknown. About a step, or more.
+  double rarest_seconds() const { return rarest_seconds_; }
+  void Clear() { *this = LookWindow(); }
+
+ private:
+  bool Suffices(double step_seconds, double window_seconds) const;
+
+  CallRates rates_;
+  double rarest_seconds_ = 0;           // from one call of the rarest communicator to the next; 0 = unknown
+  double most_seconds_ = 0;             // of time whose operations fit into a look
+  double window_seconds_ = 0;           // of the newest look
+  double found_seconds_ = 0;            // a step, as the newest look that was believed found it
+  double believed_window_seconds_ = 0;  // the longest window that showed steps
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_

@@ -1,0 +1,114 @@
+#include "detector/engine/process_use.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "detector/verdict/wording.h"
+
+namespace lockstep {
+namespace {
+
+// Host slow: the rank gets the CPU for less than this share of its own time, its peers for more than kServed, and it
+// does not compute more than they do.
+constexpr double kStarved = 0.70;
+constexpr double kServed = 0.85;
+constexpr double kSameWork = 1.15;
+constexpr double kMoreWork = 1.10;
+// Storage stall: in uninterruptible sleep in at least this share of the recent reports.
+constexpr double kStalledShare = 0.5;
+constexpr size_t kMinCpuSamples = 4;
+// CPU time comes in ticks of 10 ms, and reports come at their own time within a step: below this it is too coarse.
+constexpr double kMinCpuSeconds = 1.5;
+
+// CPU seconds per second of wall time since `seconds` ago, so that time before the fault does not dilute it; negative =
+// unknown.
+double CpuShare(const RankProcess& rank, double seconds) {
+  if (rank.cpu.size() < kMinCpuSamples) return -1;
+  const CpuSample& last = rank.cpu.back();
+  const auto window_ns = static_cast<int64_t>(std::max(seconds, kMinCpuSeconds) * kNanosPerSecond);
+  // The oldest report within the window, or the one before it where the window holds none that is far enough back.
+  auto begin = std::find_if(rank.cpu.begin(), rank.cpu.end(),
+                            [&](const CpuSample& sample) { return last.host_ns - sample.host_ns <= window_ns; });
+  const auto least_ns = static_cast<int64_t>(kMinCpuSeconds * kNanosPerSecond);
+  while (begin != rank.cpu.begin() && last.host_ns - begin->host_ns < least_ns) --begin;
+  const CpuSample& first = *begin;
+  if (first.cpu_ns <= 0 || last.host_ns <= first.host_ns || last.cpu_ns < first.cpu_ns) return -1;
+  return static_cast<double>(last.cpu_ns - first.cpu_ns) / static_cast<double>(last.host_ns - first.host_ns);
+}
+
+double StalledShare(const RankProcess& rank) {
+  if (rank.cpu.size() < kMinCpuSamples) return 0;
+  const auto stalled =
+      std::count_if(rank.cpu.begin(), rank.cpu.end(), [](const CpuSample& s) { return s.uninterruptible; });
+  return static_cast<double>(stalled) / static_cast<double>(rank.cpu.size());
+}
+
+struct CpuUse {
+  double own = -1;    // CPU seconds per step of the rank; negative = unknown
+  double peers = -1;  // median of the others
+};
+
+CpuUse CpuPerStep(const Roster& roster, int32_t rank_slot, double step_seconds, double since_seconds) {
+  CpuUse use;
+  std::vector<double> peers;
+  for (size_t slot = 0; slot < roster.ranks().size(); ++slot) {
+    const double share = CpuShare(roster.ranks()[slot], since_seconds);
+    if (share < 0) continue;
+    if (static_cast<int32_t>(slot) == rank_slot) {
+      use.own = share * step_seconds;
+    } else {
+      peers.push_back(share * step_seconds);
+    }
+  }
+  if (peers.empty()) return use;
+  const auto middle = peers.begin() + static_cast<int64_t>(peers.size() / 2);
+  std::nth_element(peers.begin(), middle, peers.end());
+  use.peers = *middle;
+  return use;
+}
+
+}  // namespace
+
+void AddProcessUse(const Roster& roster, absl::Span<const RankWork> work, double step_seconds, double since_seconds,
+                   Verdict* verdict) {
+  const bool slow_rank =
+      verdict->culprits.size() == 1 && verdict->culprits[0].rank >= 0 &&
+      (verdict->verdict_class == VerdictClass::kComputeSlow || verdict->verdict_class == VerdictClass::kHostSlow);
+  if (!slow_rank) return;
+  const int32_t slot = roster.SlotOfRank(verdict->culprits[0].rank);
+  if (slot < 0) return;
+  const double stalled = StalledShare(roster.ranks()[static_cast<size_t>(slot)]);
+  if (stalled >= kStalledShare) {
+    verdict->verdict_class = VerdictClass::kStorageStall;
+    verdict->evidence.push_back(
+        {EvidenceKind::kCounter,
+         absl::StrFormat("Its process waits for a device or a file system (state D) in %.0f %% of the recent reports.",
+                         stalled * 100)});
+    return;
+  }
+  const auto known = std::find_if(work.begin(), work.end(),
+                                  [&](const RankWork& rank) { return rank.rank == verdict->culprits[0].rank; });
+  const CpuUse use = CpuPerStep(roster, slot, step_seconds, since_seconds);
+  if (known == work.end() || use.own < 0 || use.peers < 0) return;
+  const std::string numbers =
+      absl::StrFormat("%s of CPU time per step; its peers use %s (median)", Duration(use.own), Duration(use.peers));
+  const bool starved = use.own < kStarved * known->own_seconds && use.own < kSameWork * use.peers &&
+                       use.peers > kServed * known->peer_seconds;
+  if (starved) {
+    verdict->verdict_class = VerdictClass::kHostSlow;
+    verdict->evidence.push_back({EvidenceKind::kCounter, absl::StrCat("It does not compute more, it gets the CPU too "
+                                                                      "rarely: it uses ",
+                                                                      numbers, ".")});
+  } else if (use.own > kMoreWork * use.peers) {
+    verdict->evidence.push_back(
+        {EvidenceKind::kCounter,
+         absl::StrCat("Its process is busy for longer: it uses ", numbers,
+                      ". Either it has more to do, or its processor does the same more slowly.")});
+  }
+}
+
+}  // namespace lockstep

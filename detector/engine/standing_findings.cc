@@ -1,0 +1,116 @@
+#include "detector/engine/standing_findings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace lockstep {
+namespace {
+
+// A cause that ended earlier than this before the end of a look is over. The last steps of a window are the least
+// known: some hosts have reported them and some have not.
+constexpr int64_t kOpenSteps = 2;
+constexpr int64_t kOpenShare = 4;  // or a quarter of its stretch, for what shows in some of the steps only
+
+// What only the whole course of a job can tell: a window of some tens of steps is too short for it.
+bool IsOfTheCourse(VerdictClass verdict_class) {
+  return verdict_class == VerdictClass::kDrift || verdict_class == VerdictClass::kPause;
+}
+
+bool ReachesTheEnd(const Verdict& verdict, int64_t steps) {
+  if (verdict.last_step < 0 || steps <= 0) return true;
+  const int64_t stretch = verdict.last_step - std::max<int64_t>(verdict.first_step, 0) + 1;
+  return steps - 1 - verdict.last_step <= std::max(kOpenSteps, stretch / kOpenShare);
+}
+
+// In steps of the job instead of the look, and on the collector's clock. An onset before the look's first step is not
+// known: it is that of the look, the least that is sure.
+void PlaceInJob(const LookResult& look, Verdict* verdict) {
+  const int64_t since = look.steps - std::max<int64_t>(verdict->first_step, 0);
+  const int64_t until = verdict->last_step < 0 ? 0 : std::max<int64_t>(look.steps - 1 - verdict->last_step, 0);
+  verdict->first_step = std::max<int64_t>(look.newest_step - since, 0);
+  verdict->last_step = std::max<int64_t>(look.newest_step - until, 0);
+  const auto since_ns = static_cast<int64_t>(static_cast<double>(since) * look.step_seconds * kNanosPerSecond);
+  verdict->first_seen_ns = look.watermark_ns - since_ns;
+  verdict->last_seen_ns = look.watermark_ns;
+}
+
+}  // namespace
+
+std::vector<Verdict> CausesOfLook(const JobReport& report) {
+  std::vector<Verdict> causes;
+  for (const Verdict& verdict : report.verdicts) {
+    const bool explains = verdict.scope != VerdictScope::kUnknown;
+    if (explains && !IsHang(verdict.verdict_class) && !IsOfTheCourse(verdict.verdict_class)) causes.push_back(verdict);
+  }
+  return causes;
+}
+
+bool StandingFindings::Take(const LookResult& look) {
+  bool look_soon = false;
+  std::map<std::string, Verdict> found;
+  for (const Verdict& verdict : look.verdicts) {
+    if (!ReachesTheEnd(verdict, look.steps)) continue;
+    Verdict placed = verdict;
+    PlaceInJob(look, &placed);
+    found.emplace(CauseKey(verdict), std::move(placed));
+  }
+  for (auto& [key, finding] : findings_) {
+    const auto again = found.find(key);
+    if (again == found.end()) {
+      look_soon = look_soon || finding.misses == 0;
+      ++finding.misses;
+      continue;
+    }
+    finding.misses = 0;
+    finding.told = finding.told || look.newest_step > finding.found_at_step;
+    look_soon = look_soon || !finding.told;
+    again->second.first_seen_ns = std::min(again->second.first_seen_ns, finding.verdict.first_seen_ns);
+    again->second.first_step = std::min(again->second.first_step, finding.verdict.first_step);
+    finding.verdict = std::move(again->second);
+  }
+  std::erase_if(findings_, [&](const auto& entry) {
+    const Finding& finding = entry.second;
+    const bool holds_on = finding.told && look.still_slower && found.empty();
+    return finding.misses >= (!finding.told ? 1 : holds_on ? kMostMisses : kMisses);
+  });
+  for (auto& [key, verdict] : found) {
+    if (findings_.contains(key)) continue;
+    if (findings_.size() >= kMaxFindings) {
+      ++refused_;
+      continue;
+    }
+    findings_[key] = {.verdict = std::move(verdict), .found_at_step = look.newest_step};
+    look_soon = true;
+  }
+  explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
+    return entry.second.told && entry.second.verdict.cost.slowdown_fraction > 0;
+  });
+  return look_soon;
+}
+
+std::vector<Verdict> StandingFindings::Told() const {
+  std::vector<Verdict> told;
+  for (const auto& [key, finding] : findings_) {
+    if (finding.told) told.push_back(finding.verdict);
+  }
+  return told;
+}
+
+std::vector<Verdict> StandingFindings::Candidates() const {
+  std::vector<Verdict> candidates;
+  for (const auto& [key, finding] : findings_) {
+    if (finding.misses == 0) candidates.push_back(finding.verdict);
+  }
+  return candidates;
+}
+
+bool StandingFindings::accuses() const {
+  return std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
+    const VerdictScope scope = entry.second.verdict.scope;
+    return entry.second.told && (scope == VerdictScope::kMachine || scope == VerdictScope::kNetwork);
+  });
+}
+
+}  // namespace lockstep

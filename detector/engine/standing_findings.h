@@ -1,0 +1,71 @@
+// What holds of a running job, from what one look after the other finds.
+//
+// A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it.
+// It holds until looks that could judge stop finding it: two of them, or, while steps are still slower than usual and
+// the looks find nothing else either, kMostMisses, since a window that no longer reaches back to the onset has less to
+// compare with. What a look found at its beginning only, and no more at its end, is over. Pure; not thread-safe.
+// Bounded by kMaxFindings; what did not fit is counted.
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_STANDING_FINDINGS_H_
+#define LOCKSTEP_DETECTOR_ENGINE_STANDING_FINDINGS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
+
+namespace lockstep {
+
+// A look that could judge.
+struct LookResult {
+  std::vector<Verdict> verdicts;  // steps numbered from the first of the look
+  int64_t steps = 0;              // that it saw
+  double step_seconds = 0;        // 0 = unknown
+  int64_t watermark_ns = 0;
+  int64_t newest_step = 0;    // of the job, when it ended
+  bool still_slower = false;  // steps take longer than usual
+};
+
+// What a look at a window of finished operations may tell: hangs show in progress, the course of a whole job (drift,
+// pauses) needs more than a window, and observations and abstentions explain nothing.
+std::vector<Verdict> CausesOfLook(const JobReport& report);
+
+class StandingFindings {
+ public:
+  static constexpr size_t kMaxFindings = 64;
+  static constexpr int kMisses = 2;
+  static constexpr int kMostMisses = 6;
+
+  // Takes in a look. True when another look should follow soon: something was found or missed for the first time.
+  bool Take(const LookResult& look);
+
+  // What holds now, by cause key.
+  std::vector<Verdict> Told() const;
+  // What the newest look found, told or not.
+  std::vector<Verdict> Candidates() const;
+  bool accuses() const;  // something that is told blames a machine or the network
+  bool explains() const { return accuses() || explains_; }
+
+  uint64_t refused() const { return refused_; }
+  void Clear() { *this = StandingFindings(); }
+
+ private:
+  struct Finding {
+    Verdict verdict;
+    int64_t found_at_step = 0;  // newest step of the look that found it first
+    int misses = 0;
+    bool told = false;
+  };
+
+  std::map<std::string, Finding> findings_;  // by cause key
+  bool explains_ = false;                    // something that is told costs steps, whoever is to blame
+  uint64_t refused_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_STANDING_FINDINGS_H_

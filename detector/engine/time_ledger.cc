@@ -1,0 +1,193 @@
+#include "detector/engine/time_ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "detector/stats/order_statistics.h"
+#include "detector/structure/job_change.h"
+#include "detector/verdict/trace_wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMinPast = 4;          // usual steps: as many as a suspect needs
+constexpr double kMinSignificance = 6;  // of a change of level, as in job_change.h
+constexpr double kExplained = 0.5;      // of what was lost: the findings are about it
+constexpr int64_t kOnsetSteps = 2;      // an onset is known to a step on both sides
+constexpr double kErrors = 2;           // standard errors, that an unexplained rest exceeds
+
+// Of usual steps whose length is known.
+struct Series {
+  std::vector<int32_t> step;
+  std::vector<double> seconds;
+};
+
+Series UsualSteps(const StepTable& steps) {
+  Series series;
+  for (int32_t step = 0; step < steps.steps; ++step) {
+    const auto at = static_cast<size_t>(step);
+    if (steps.usual[at] == 0 || steps.step_seconds[at] <= 0) continue;
+    series.step.push_back(step);
+    series.seconds.push_back(steps.step_seconds[at]);
+  }
+  return series;
+}
+
+double MeanOf(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double ErrorOf(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto n = static_cast<double>(values.size());
+  std::vector<double> copy = values;
+  const double middle = MedianInPlace(&copy);
+  return SigmaInPlace(&values, middle) / std::sqrt(n);
+}
+
+bool IsOfSteps(const Verdict& verdict) {
+  return verdict.verdict_class != VerdictClass::kPause && verdict.cost.slowdown_fraction > 0 &&
+         verdict.cost.slowdown_fraction < 1;
+}
+
+std::string FindingName(const Verdict& verdict) {
+  std::string name = Name(verdict.verdict_class);
+  if (verdict.culprits.empty()) return name;
+  const Culprit& first = verdict.culprits.front();
+  if (first.rank >= 0) absl::StrAppend(&name, " rank ", first.rank);
+  if (!first.host.empty()) absl::StrAppend(&name, " ", first.host);
+  if (!first.peer_host.empty()) absl::StrAppend(&name, " - ", first.peer_host);
+  return name;
+}
+
+// Middle own time of a rank in the steps of [first, last).
+double UsualOwn(const OwnProfile& profile, size_t rank, int32_t first, int32_t last) {
+  std::vector<double> own;
+  for (int32_t step = first; step < last; ++step) {
+    const float seconds = profile.Row(profile.own, rank)[static_cast<size_t>(step)];
+    if (!std::isnan(seconds)) own.push_back(static_cast<double>(seconds));
+  }
+  return MedianInPlace(&own);
+}
+
+// On whom it shows.
+std::string WhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift) {
+  size_t longer = 0, most_rank = 0;
+  double most = 0;
+  for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
+    const double grown = UsualOwn(analysis.profile, rank, shift.first_step, analysis.steps.steps) -
+                         UsualOwn(analysis.profile, rank, 0, shift.first_step);
+    longer += grown >= shift.lost_seconds() / 2;
+    if (grown <= most) continue;
+    most = grown;
+    most_rank = rank;
+  }
+  if (longer == 0) return "No rank's own work grew by half of that: it passes in operations, or in waits for them.";
+  return absl::StrFormat("Own work of %d of %d ranks grew by half of that or more, most on %s: by %.4g s.", longer,
+                         analysis.profile.ranks, TraceRankName(*analysis.trace, static_cast<int32_t>(most_rank)), most);
+}
+
+// Share of the usual steps since the onset of a finding.
+double ShareSince(const Series& series, int64_t first_step) {
+  const auto since =
+      std::count_if(series.step.begin(), series.step.end(), [first_step](int32_t step) { return step >= first_step; });
+  return static_cast<double>(since) / static_cast<double>(series.step.size());
+}
+
+}  // namespace
+
+std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain) {
+  const Series series = UsualSteps(steps);
+  const LevelShift split = FindLevelShift(series.seconds, kMinPast);
+  if (split.at == 0 || split.significance < kMinSignificance) return std::nullopt;
+  const auto at = series.seconds.begin() + static_cast<std::ptrdiff_t>(split.at);
+  std::vector<double> before(series.seconds.begin(), at), after(at, series.seconds.end());
+  StepShift shift{.first_step = series.step[split.at], .error_seconds = std::hypot(ErrorOf(before), ErrorOf(after))};
+  shift.before_seconds = MedianInPlace(&before);
+  shift.after_seconds = MedianInPlace(&after);
+  if (shift.lost_seconds() < min_gain * shift.after_seconds) return std::nullopt;
+  return shift;
+}
+
+TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
+                       const std::optional<StepShift>& shift) {
+  TimeLedger ledger;
+  const Series series = UsualSteps(steps);
+  if (series.step.size() < kMinPast) return ledger;
+  ledger.measured_seconds = MeanOf(series.seconds);
+  // The past ends with the first onset that leaves one.
+  int64_t onset = shift.has_value() ? shift->first_step : steps.steps;
+  const auto past_before = [&series](int64_t step) {
+    return static_cast<size_t>(std::lower_bound(series.step.begin(), series.step.end(), step) - series.step.begin());
+  };
+  for (const Verdict& verdict : verdicts) {
+    if (IsOfSteps(verdict) && past_before(verdict.first_step) >= kMinPast) onset = std::min(onset, verdict.first_step);
+  }
+  double explained = 0, of_past = 0;
+  for (const Verdict& verdict : verdicts) {
+    if (!IsOfSteps(verdict)) continue;
+    const double seconds = verdict.cost.seconds_per_step * ShareSince(series, verdict.first_step);
+    ledger.lines.push_back({FindingName(verdict), seconds});
+    explained += seconds;
+    if (verdict.first_step < onset) of_past += seconds;
+  }
+  const size_t past = past_before(onset);
+  if (onset >= steps.steps || past < kMinPast) {
+    explained = std::min(explained, ledger.measured_seconds);
+    ledger.reference_seconds = ledger.measured_seconds - explained;
+    ledger.error_seconds = ErrorOf(series.seconds);
+  } else {
+    const auto end = series.seconds.begin() + static_cast<std::ptrdiff_t>(past);
+    std::vector<double> before(series.seconds.begin(), end);
+    ledger.error_seconds = std::hypot(ErrorOf(before), ErrorOf({end, series.seconds.end()}));
+    ledger.reference_seconds = std::max(0.0, MedianInPlace(&before) - of_past);
+  }
+  const double lost = std::max(0.0, ledger.measured_seconds - ledger.reference_seconds);
+  double sum = 0;
+  for (const LedgerLine& line : ledger.lines) sum += line.seconds;
+  const double scale = sum > lost ? lost / sum : 1;
+  for (LedgerLine& line : ledger.lines) line.seconds *= scale;
+  ledger.unexplained_seconds = ledger.measured_seconds - ledger.reference_seconds - std::min(sum, lost);
+  return ledger;
+}
+
+std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,
+                                            const std::vector<Verdict>& verdicts, double min_gain) {
+  double explained = 0;
+  for (const Verdict& verdict : verdicts) {
+    // What was there before made no step longer.
+    const bool since = verdict.first_step + kOnsetSteps >= shift.first_step;
+    if (since && IsOfSteps(verdict)) explained += verdict.cost.seconds_per_step;
+  }
+  const double unexplained = shift.lost_seconds() - explained;
+  if (unexplained < (1 - kExplained) * shift.lost_seconds() || unexplained < min_gain * shift.after_seconds ||
+      unexplained < kErrors * shift.error_seconds) {
+    return std::nullopt;
+  }
+  Verdict verdict;
+  verdict.scope = VerdictScope::kUnknown;
+  verdict.advice = Advice::kObserve;
+  verdict.first_step = shift.first_step;
+  verdict.last_step = analysis.steps.steps - 1;
+  verdict.evidence.push_back(
+      {EvidenceKind::kAbstained,
+       absl::StrFormat("Since step %d steps take %.4g s instead of %.4g s, and %.4g s of it (%.1f %% of a step, error "
+                       "%.2g s) are not explained: the job is slow, and the cause is unknown.",
+                       shift.first_step, shift.after_seconds, shift.before_seconds, unexplained,
+                       100 * unexplained / shift.after_seconds, shift.error_seconds)});
+  verdict.evidence.push_back({EvidenceKind::kAbstained, WhoWorksLonger(analysis, shift)});
+  verdict.evidence.push_back(
+      {EvidenceKind::kAbstained,
+       "Looked for, and not found at this size: a rank or host that works longer than its peers, late launches of one "
+       "host, slow adapters, links and groups, uneven stages, batches and experts, longer work on most ranks."});
+  return verdict;
+}
+
+}  // namespace lockstep

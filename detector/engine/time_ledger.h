@@ -1,0 +1,52 @@
+// The ledger of a job's time: what a step takes, what it ought to take, and what the difference is owed to.
+//
+//   measured = reference + lines + unexplained        (seconds per step, the mean over all usual steps; always exact)
+//
+// Reference: the job's own past where there is one, usual steps before the first onset of a finding, or before the step
+// since which steps take longer, without what was wrong by then already. Else what is measured without the lines:
+// nothing but their replays says what the job would take. Lines: what findings cost, each averaged over all steps, so
+// that one of the second half counts for half. A sum that exceeds what was lost is scaled down to it: causes that hide
+// behind one another cost less together than one by one. Hangs and pauses are no part of a usual step.
+//
+// SlowForUnknownReason: steps take longer since some step, and the findings explain less than half of it: the job is
+// slow, and nobody knows why. The change is the best split of the series into two levels, as in job_change.h.
+// Pure. Cost O(steps + verdicts).
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_TIME_LEDGER_H_
+#define LOCKSTEP_DETECTOR_ENGINE_TIME_LEDGER_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "detector/steps/step_finder.h"
+#include "detector/steps/trace_analysis.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/verdict.h"
+
+namespace lockstep {
+
+// Steps of another length since a step.
+struct StepShift {
+  int32_t first_step = 0;
+  double before_seconds = 0;
+  double after_seconds = 0;
+  double error_seconds = 0;  // standard error of the difference
+
+  double lost_seconds() const { return after_seconds - before_seconds; }
+};
+
+// Longer ones, significantly, and by `min_gain` of what steps take then.
+std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain);
+
+TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
+                       const std::optional<StepShift>& shift);
+
+// No accusation and no class: amount, since when, on whom it shows, and what was looked for in vain. `min_gain`: share
+// of the step time.
+std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,
+                                            const std::vector<Verdict>& verdicts, double min_gain);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_TIME_LEDGER_H_

@@ -1,0 +1,136 @@
+// The ledger adds up, whatever the findings claim; and a job that is slow for no known reason is said to be.
+
+#include "detector/engine/time_ledger.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Ten steps of a second, then ten of `later`.
+StepTable Steps(double later, double noise = 0) {
+  Random random(5);
+  StepTable steps;
+  steps.steps = 20;
+  for (int step = 0; step < 20; ++step) {
+    steps.step_seconds.push_back((step < 10 ? 1.0 : later) + noise * random.Gaussian());
+    steps.usual.push_back(1);
+  }
+  return steps;
+}
+
+Verdict Finding(int64_t first_step, double seconds, VerdictClass verdict_class = VerdictClass::kComputeSlow) {
+  Verdict verdict;
+  verdict.scope = VerdictScope::kMachine;
+  verdict.verdict_class = verdict_class;
+  verdict.culprits = {{.host = "node-a", .rank = 3}};
+  verdict.first_step = first_step;
+  verdict.cost = {.slowdown_fraction = 0.1, .seconds_per_step = seconds, .steps_affected_fraction = 1};
+  return verdict;
+}
+
+TimeLedger LedgerOf(const StepTable& steps, const std::vector<Verdict>& verdicts) {
+  return BuildLedger(steps, verdicts, FindLongerSteps(steps, 0.03));
+}
+
+double Sum(const TimeLedger& ledger) {
+  double sum = ledger.reference_seconds + ledger.unexplained_seconds;
+  for (const LedgerLine& line : ledger.lines) sum += line.seconds;
+  return sum;
+}
+
+TEST(TimeLedgerTest, WhatFindingsDoNotExplainIsUnexplained) {
+  const TimeLedger ledger = LedgerOf(Steps(1.4), {Finding(10, 0.3)});
+  EXPECT_NEAR(ledger.reference_seconds, 1.0, 1e-9);
+  EXPECT_NEAR(ledger.measured_seconds, 1.2, 1e-9);
+  ASSERT_EQ(ledger.lines.size(), 1U);
+  EXPECT_EQ(ledger.lines[0].finding, "compute_slow rank 3 node-a");
+  EXPECT_NEAR(ledger.lines[0].seconds, 0.15, 1e-9) << "it was there in half of the steps";
+  EXPECT_NEAR(ledger.unexplained_seconds, 0.05, 1e-9);
+}
+
+TEST(TimeLedgerTest, FindingsNeverCostMoreThanTheJobLost) {
+  const TimeLedger ledger = LedgerOf(Steps(1.2), {Finding(10, 0.3), Finding(10, 0.1)});
+  ASSERT_EQ(ledger.lines.size(), 2U);
+  EXPECT_NEAR(ledger.lines[0].seconds + ledger.lines[1].seconds, 0.1, 1e-9);
+  EXPECT_NEAR(ledger.lines[0].seconds, 3 * ledger.lines[1].seconds, 1e-9);
+  EXPECT_NEAR(ledger.unexplained_seconds, 0, 1e-9);
+}
+
+TEST(TimeLedgerTest, WithoutAPastTheReplayIsTheReference) {
+  const TimeLedger ledger = LedgerOf(Steps(1.0), {Finding(0, 0.25)});
+  EXPECT_NEAR(ledger.reference_seconds, 0.75, 1e-9);
+  EXPECT_NEAR(ledger.unexplained_seconds, 0, 1e-9);
+}
+
+TEST(TimeLedgerTest, HangsAndPausesAreNoPartOfAUsualStep) {
+  Verdict hang = Finding(12, 0.5, VerdictClass::kHangNotEntered);
+  hang.cost.slowdown_fraction = 1;
+  EXPECT_TRUE(LedgerOf(Steps(1.0), {hang, Finding(12, 0.5, VerdictClass::kPause)}).lines.empty());
+}
+
+TEST(TimeLedgerTest, TooFewStepsHaveNoLedger) {
+  StepTable steps = Steps(1.0);
+  steps.usual.assign(20, 0);
+  EXPECT_TRUE(LedgerOf(steps, {Finding(0, 0.25)}).empty());
+}
+
+TEST(TimeLedgerTest, AlwaysAddsUp) {
+  Random random(9);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<Verdict> verdicts;
+    for (uint64_t k = random.Below(4); k > 0; --k) {
+      verdicts.push_back(Finding(static_cast<int64_t>(random.Below(20)), 0.6 * random.Unit()));
+    }
+    const TimeLedger ledger = LedgerOf(Steps(0.8 + random.Unit(), 0.02 * random.Unit()), verdicts);
+    EXPECT_NEAR(Sum(ledger), ledger.measured_seconds, 1e-9) << i;
+    for (const LedgerLine& line : ledger.lines) EXPECT_GE(line.seconds, 0) << i;
+    double lines = 0;
+    for (const LedgerLine& line : ledger.lines) lines += line.seconds;
+    EXPECT_LE(lines, std::max(0.0, ledger.measured_seconds - ledger.reference_seconds) + 1e-9) << i;
+  }
+}
+
+std::optional<Verdict> Unknown(const StepTable& steps, const std::vector<Verdict>& verdicts) {
+  TraceAnalysis analysis;
+  Trace trace;
+  analysis.trace = &trace;
+  analysis.steps = steps;
+  const std::optional<StepShift> shift = FindLongerSteps(steps, 0.03);
+  if (!shift.has_value()) return std::nullopt;
+  return SlowForUnknownReason(analysis, *shift, verdicts, 0.03);
+}
+
+TEST(SlowForUnknownReasonTest, SaysHowMuchAndSinceWhen) {
+  const std::optional<Verdict> unknown = Unknown(Steps(1.3, 0.01), {});
+  ASSERT_TRUE(unknown.has_value());
+  EXPECT_EQ(unknown->scope, VerdictScope::kUnknown);
+  EXPECT_TRUE(unknown->culprits.empty());
+  EXPECT_EQ(unknown->first_step, 10);
+  EXPECT_THAT(unknown->evidence[0].text, HasSubstr("Since step 10"));
+}
+
+TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {
+  EXPECT_FALSE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.28)}).has_value());
+  EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.1)}).has_value());
+  EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(0, 0.28)}).has_value()) << "it was there before";
+}
+
+TEST(SlowForUnknownReasonTest, IsNotSaidOfStepsThatTakeAsLongAsBefore) {
+  EXPECT_FALSE(Unknown(Steps(1.02, 0.002), {}).has_value()) << "below what counts";
+  EXPECT_FALSE(Unknown(Steps(1.0, 0.05), {}).has_value());
+  EXPECT_FALSE(Unknown(Steps(0.8, 0.01), {}).has_value());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+// Members of a communicator whose calls differ at the same sequence number: another operation, or another size where
+// all must agree, or, by environments that differ between hosts, another algorithm, protocol or number of channels.
+// The smaller party differs. With two equal parties the same place in communicators of equal size decides (sister
+// groups run the same program), then what usually follows the call before; if that does not either, all are listed.
+// What a recorder does not tell differs from nothing. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_HANG_CALL_MISMATCH_H_
+#define LOCKSTEP_DETECTOR_HANG_CALL_MISMATCH_H_
+
+#include <vector>
+
+#include "detector/hang/frontier.h"
+#include "detector/hang/standing.h"
+
+namespace lockstep {
+
+// Fills `differing`, and the tunings, of every standing that somebody is stuck in and that nobody has left.
+void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<Standing>* standings);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_HANG_CALL_MISMATCH_H_

@@ -1,0 +1,70 @@
+// One cause for which a job does not go on. Pure values.
+
+#ifndef LOCKSTEP_DETECTOR_HANG_HANG_H_
+#define LOCKSTEP_DETECTOR_HANG_HANG_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "detector/hang/standing.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
+#include "detector/model/tuning.h"
+
+namespace lockstep {
+
+enum class HangKind : uint8_t {
+  kNotEntered,   // the ranks have not called the operation, or their GPU has not begun it
+  kNotFinished,  // others have finished it, these ranks not
+  kHalted,       // all are inside; the processes of these ranks are stopped, dead, or wait for a device
+  kTransfer,     // all are inside and nobody gets out
+  kMismatch,     // different operations, sizes or ways to carry them out, at the same sequence number
+  kDeadlock,
+};
+
+struct Hang {
+  HangKind kind = HangKind::kNotEntered;
+  std::vector<int32_t> ranks;       // rank indices, rising: exactly the cause, or those that cannot be told apart
+  std::vector<int32_t> unrecorded;  // numbers of ranks without any record, rising; kNotEntered only
+  bool called = false;              // kNotEntered: the hosts have called it, the GPUs have not begun
+  int32_t communicator = -1;        // where the others wait, or stand
+  uint64_t sequence = 0;
+  OperationKind operation = OperationKind::kUnknown;
+  Tuning tuning;                       // of the operation, as far as known
+  std::optional<Tuning> other_tuning;  // kMismatch: the ranks' call is the same, but for this
+  int32_t waiting = 0;                 // ranks at that operation
+  int32_t victims = 0;                 // ranks that wait, directly or over others
+  std::vector<int32_t> first_victims;  // at most kMaxVictims rank indices, rising
+  int64_t waited_ns = 0;               // the longest time inside that one host's clock shows; 0 = not known
+  bool longest_ever = false;  // unlike anything before (Precedents); not looked at where other things tell a hang
+};
+inline constexpr size_t kMaxVictims = 8;
+
+// A cause without ranks, at an operation.
+inline Hang HangAt(HangKind kind, const Trace& trace, const Standing& standing) {
+  return {.kind = kind,
+          .communicator = standing.communicator,
+          .sequence = standing.sequence,
+          .operation = standing.kind,
+          .tuning = trace.operations[standing.operations.front()].tuning,
+          .waiting = static_cast<int32_t>(standing.at.size())};
+}
+
+inline bool IsDead(const TraceRank& rank) {
+  return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
+}
+
+// The process cannot go on: it is dead, or was stopped.
+inline bool IsGone(const TraceRank& rank) { return IsDead(rank) || rank.process_state == ProcessState::kStopped; }
+
+inline bool HasGone(const Trace& trace, const Hang& hang) {
+  return std::any_of(hang.ranks.begin(), hang.ranks.end(),
+                     [&trace](int32_t rank) { return IsGone(trace.ranks[static_cast<size_t>(rank)]); });
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_HANG_HANG_H_

@@ -1,0 +1,233 @@
+#include "detector/hang/hang_causes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "detector/hang/strong_components.h"
+#include "detector/hang/stuck_operation.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
+
+std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32_t>& ranks, const Standing& standing) {
+  std::vector<int32_t> members;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members),
+               [&](int32_t rank) { return frontier.MemberOf(static_cast<size_t>(rank), standing.communicator) >= 0; });
+  return members;
+}
+
+// The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
+// while most stand at the other. Where there are as many of either, both.
+Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vector<int32_t>& nodes) {
+  std::map<int32_t, std::vector<int32_t>> parties;  // ranks of the cycle by the operation at which they stand
+  for (const int32_t node : nodes) {
+    if (graph.IsStanding(node)) continue;
+    for (const int32_t next : graph.edges[static_cast<size_t>(node)]) {
+      if (std::binary_search(nodes.begin(), nodes.end(), next)) parties[next].push_back(node);
+    }
+  }
+  std::set<int32_t> differing;
+  for (auto a = parties.begin(); a != parties.end(); ++a) {
+    for (auto b = std::next(a); b != parties.end() && parties.size() <= kMaxCycleOperations; ++b) {
+      const std::vector<int32_t> at_a = MembersIn(frontier, a->second, graph.At(b->first));
+      const std::vector<int32_t> at_b = MembersIn(frontier, b->second, graph.At(a->first));
+      if (at_a.empty() || at_b.empty()) continue;
+      if (at_a.size() <= at_b.size()) differing.insert(at_a.begin(), at_a.end());
+      if (at_b.size() <= at_a.size()) differing.insert(at_b.begin(), at_b.end());
+    }
+  }
+  Hang hang = HangAt(HangKind::kDeadlock, frontier.trace(), graph.At(parties.begin()->first));
+  hang.ranks.assign(differing.begin(), differing.end());
+  if (hang.ranks.empty()) {
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(hang.ranks),
+                 [&](int32_t node) { return !graph.IsStanding(node); });
+  }
+  return hang;
+}
+
+class Collector {
+ public:
+  Collector(const Frontier& frontier, const WaitGraph& graph, const std::vector<std::vector<int32_t>>& waited_for,
+            WaitTrust trust)
+      : frontier_(frontier),
+        trace_(frontier.trace()),
+        graph_(graph),
+        waited_for_(waited_for),
+        trust_(trust),
+        ranks_(trace_.ranks.size()) {}
+
+  std::vector<Hang> Run() {
+    CollectRankCauses();
+    CollectOtherCauses();
+    for (const Standing& standing : graph_.standings) AddMismatch(standing);
+    MergeTransfers();
+    return std::move(hangs_);
+  }
+
+ private:
+  const std::vector<int32_t>& MembersOf(const Standing& standing) const {
+    return trace_.communicators[static_cast<size_t>(standing.communicator)].members;
+  }
+
+  bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty() && graph_.place_lost[rank] == 0; }
+
+  // Ranks that are waited for, or left behind, and wait for nobody. Those that one operation waits for together are one
+  // cause with several culprits.
+  void CollectRankCauses() {
+    std::vector<int32_t> cause(ranks_, -1);  // the cause of each rank, an index into `causes`
+    std::vector<Hang> causes;
+    const auto add = [&](size_t rank, const Standing& standing, HangKind kind, bool called) {
+      causes.push_back(HangAt(kind, trace_, standing));
+      causes.back().called = called;
+      cause[rank] = static_cast<int32_t>(causes.size()) - 1;
+    };
+    for (size_t s = 0; s < graph_.standings.size(); ++s) {
+      int32_t shared = -1;
+      const std::vector<int32_t>& blockers = graph_.edges[ranks_ + s];
+      for (size_t i = 0; i < blockers.size(); ++i) {
+        const auto rank = static_cast<size_t>(blockers[i]);
+        if (!HasNoWayOut(rank)) continue;
+        // Called behind what it alone does not finish: the operation says nothing new.
+        if (graph_.member_states[s][i] == MemberState::kQueued) continue;
+        const bool called = graph_.member_states[s][i] == MemberState::kNotBegun;
+        // Its host has called other things that its GPU has not begun: the record of this call may be lost.
+        if (frontier_.lost_share() > 0 && !called && graph_.not_begun[rank] != 0) continue;
+        if (cause[rank] < 0 && shared < 0) add(rank, graph_.standings[s], HangKind::kNotEntered, called);
+        if (cause[rank] < 0) cause[rank] = shared;
+        if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
+        shared = cause[rank];
+      }
+    }
+    for (size_t s = 0; s < graph_.standings.size(); ++s) {
+      const Standing& standing = graph_.standings[s];
+      if (!standing.finished_by_some || !standing.collective() || standing.passing) continue;
+      const bool few = 2 * standing.at.size() <= MembersOf(standing).size();
+      int32_t shared = -1;
+      for (const int32_t slot : standing.at) {
+        const auto rank = static_cast<size_t>(slot);
+        if (cause[rank] >= 0 || graph_.left_behind[rank] == 0 || frontier_.IsExcused(rank)) continue;
+        if (shared < 0) add(rank, standing, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
+        if (shared < 0) shared = cause[rank];
+        cause[rank] = shared;
+      }
+    }
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (cause[rank] >= 0) causes[static_cast<size_t>(cause[rank])].ranks.push_back(static_cast<int32_t>(rank));
+    }
+    for (Hang& hang : causes) {
+      if (!hang.ranks.empty()) hangs_.push_back(std::move(hang));
+    }
+  }
+
+  // Operations that nobody is missing from, and cycles.
+  void CollectOtherCauses() {
+    const StrongComponents components = FindStrongComponents(graph_.edges);
+    for (size_t component = 0; component < components.nodes.size(); ++component) {
+      const std::vector<int32_t>& nodes = components.nodes[component];
+      if (!graph_.IsStanding(nodes.back())) continue;
+      // A ghost in a cycle is a way out of it.
+      const bool sink = components.sink[component] != 0;
+      if (!sink && nodes.size() > 1 && trust_.long_only) AddCyclesWithin(nodes);
+      if (!sink && (!trust_.ghosts_likely || nodes.size() == 1)) continue;
+      if (Differs(nodes)) continue;
+      if (IsCycle(nodes)) {
+        hangs_.push_back(DeadlockOf(frontier_, graph_, nodes));
+      } else if (sink) {
+        std::optional<Hang> stuck = StuckOperation(frontier_, graph_, nodes);
+        // Else only ranks stand here that are stuck for another reason.
+        const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsStanding(n); });
+        if (stuck.has_value() && !waited_for_[static_cast<size_t>(*first)].empty()) hangs_.push_back(std::move(*stuck));
+      }
+    }
+  }
+
+  // Of ranks that also wait for somebody outside: cycles of calls that are known to be missing.
+  void AddCyclesWithin(const std::vector<int32_t>& nodes) {
+    std::vector<std::vector<int32_t>> edges(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const std::vector<int32_t>& all = graph_.edges[static_cast<size_t>(nodes[i])];
+      for (size_t e = 0; e < all.size(); ++e) {
+        const auto to = std::lower_bound(nodes.begin(), nodes.end(), all[e]);
+        if (to == nodes.end() || *to != all[e]) continue;
+        if (graph_.IsStanding(nodes[i]) && StatesOf(nodes[i])[e] == MemberState::kQueued) continue;
+        edges[i].push_back(static_cast<int32_t>(to - nodes.begin()));
+      }
+    }
+    for (const std::vector<int32_t>& within : FindStrongComponents(edges).nodes) {
+      if (within.size() < 2) continue;
+      std::vector<int32_t> cycle;
+      for (const int32_t i : within) cycle.push_back(nodes[static_cast<size_t>(i)]);
+      if (!Differs(cycle)) hangs_.push_back(DeadlockOf(frontier_, graph_, cycle));
+    }
+  }
+
+  const std::vector<MemberState>& StatesOf(int32_t node) const {
+    return graph_.member_states[static_cast<size_t>(node) - ranks_];
+  }
+
+  bool Differs(const std::vector<int32_t>& nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](int32_t node) { return graph_.IsStanding(node) && !graph_.At(node).differing.empty(); });
+  }
+
+  bool IsCycle(const std::vector<int32_t>& nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](int32_t node) {
+      if (!graph_.IsStanding(node)) return false;
+      return std::any_of(StatesOf(node).begin(), StatesOf(node).end(),
+                         [](MemberState state) { return state != MemberState::kQueued; });
+    });
+  }
+
+  void AddMismatch(const Standing& standing) {
+    if (standing.differing.empty()) return;
+    Hang hang = HangAt(HangKind::kMismatch, trace_, standing);
+    hang.ranks = standing.differing;
+    if (standing.usual_tuning.has_value()) hang.tuning = *standing.usual_tuning;
+    hang.other_tuning = standing.other_tuning;
+    hangs_.push_back(std::move(hang));
+  }
+
+  // Several stuck transfers that share a rank have one cause: what they share.
+  void MergeTransfers() {
+    std::vector<size_t> transfers;
+    std::map<int32_t, size_t> in;
+    for (size_t h = 0; h < hangs_.size(); ++h) {
+      if (hangs_[h].kind != HangKind::kTransfer) continue;
+      transfers.push_back(h);
+      for (const int32_t rank : hangs_[h].ranks) ++in[rank];
+    }
+    std::vector<int32_t> shared;
+    for (const auto& [rank, count] : in) {
+      if (count == transfers.size()) shared.push_back(rank);
+    }
+    if (transfers.size() < 2 || shared.empty()) return;
+    hangs_[transfers[0]].ranks = std::move(shared);
+    for (size_t i = transfers.size(); i-- > 1;) {
+      hangs_.erase(hangs_.begin() + static_cast<std::ptrdiff_t>(transfers[i]));
+    }
+  }
+
+  const Frontier& frontier_;
+  const Trace& trace_;
+  const WaitGraph& graph_;
+  const std::vector<std::vector<int32_t>>& waited_for_;
+  const WaitTrust trust_;
+  const size_t ranks_;
+  std::vector<Hang> hangs_;
+};
+
+}  // namespace
+
+std::vector<Hang> CollectCauses(const Frontier& frontier, const WaitGraph& graph,
+                                const std::vector<std::vector<int32_t>>& waited_for, WaitTrust trust) {
+  return Collector(frontier, graph, waited_for, trust).Run();
+}
+
+}  // namespace lockstep

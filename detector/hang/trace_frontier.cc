@@ -1,0 +1,228 @@
+#include "detector/hang/trace_frontier.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "detector/hang/member_table.h"
+#include "detector/model/input.h"
+
+namespace lockstep {
+namespace {
+
+using Progress = Frontier::Progress;
+
+bool FromHostCallsOnly(TimingQuality quality) {
+  return quality == TimingQuality::kHostCall || quality == TimingQuality::kHostEnqueue;
+}
+
+bool IsDead(const TraceRank& rank) {
+  return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
+}
+
+// A rank has few communicators and peers: a short list beats a map.
+constexpr size_t kMaxTallies = 32;
+
+void Raise(const TraceOperation& operation, Progress* progress) {
+  const auto sequence = static_cast<int64_t>(operation.sequence);
+  progress->entered = std::max(progress->entered, sequence);
+  progress->first = progress->first < 0 ? sequence : std::min(progress->first, sequence);
+  ++progress->records;
+  if (operation.finished()) progress->finished = std::max(progress->finished, sequence);
+}
+
+void Add(const Progress& from, Progress* to) {
+  to->entered = std::max(to->entered, from.entered);
+  to->finished = std::max(to->finished, from.finished);
+  to->first = to->first < 0 ? from.first : std::min(to->first, from.first);
+  to->records += from.records;
+}
+
+class Reader {
+ public:
+  explicit Reader(const Trace& trace) : trace_(trace), ranks_(trace.ranks.size()), members_(trace) {}
+
+  Frontier Run() {
+    found_.collectives.assign(members_.size(), Progress{});
+    found_.entered_by_all.assign(trace_.communicators.size(), -1);
+    found_.tells_begun.assign(ranks_, 0);
+    std::vector<size_t> unfinished;
+    for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
+    int64_t holes = 0;
+    for (const Progress& progress : found_.collectives) holes += std::max<int64_t>(0, progress.Holes());
+    const double lost = std::max(static_cast<double>(holes), static_cast<double>(trace_.lost_records));
+    if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
+    active_only_.assign(ranks_, 0);
+    for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
+    found_.unseen.assign(ranks_, 0);
+    for (size_t rank = 0; rank < ranks_; ++rank) found_.unseen[rank] = WentFurther(rank) ? 1 : 0;
+    ForgetHostsNotLookedAt();
+    FindOpen(unfinished);
+    FindDead();
+    return {trace_, std::move(members_), std::move(found_)};
+  }
+
+ private:
+  // What the records of one rank say of one communicator, or of one direction to one peer.
+  struct Tally {
+    int32_t communicator = -1;
+    int32_t peer = -1;  // of a Send/Recv
+    OperationKind kind = OperationKind::kUnknown;
+    Progress progress;
+    int64_t finished_by_all = -1;
+  };
+
+  Progress& Of(int32_t communicator, int32_t member) {
+    return found_.collectives[members_.IndexOf(communicator, member)];
+  }
+
+  void FindDead() {
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (IsDead(trace_.ranks[rank])) found_.died.push_back(static_cast<int32_t>(rank));
+    }
+    if (2 * found_.died.size() > ranks_) found_.died.clear();
+  }
+
+  void NoteRank(size_t rank_index, std::vector<size_t>* unfinished) {
+    for (size_t i = trace_.first_operation[rank_index]; i < trace_.first_operation[rank_index + 1]; ++i) {
+      const TraceOperation& operation = trace_.operations[i];
+      Tally& tally = TallyOf(rank_index, operation);
+      Raise(operation, &tally.progress);
+      if (!operation.finished()) {
+        unfinished->push_back(i);
+      } else if (!IsPointToPoint(operation.kind) && IsSynchronous(operation.kind)) {
+        tally.finished_by_all = std::max(tally.finished_by_all, static_cast<int64_t>(operation.sequence));
+      }
+      if (operation.started() && operation.start_ns > operation.enqueue_ns && !FromHostCallsOnly(operation.quality)) {
+        found_.tells_begun[rank_index] = 1;
+      }
+    }
+    StoreTallies(rank_index);
+  }
+
+  Tally& TallyOf(size_t rank_index, const TraceOperation& operation) {
+    const bool one_sided = IsPointToPoint(operation.kind);
+    const int32_t peer = one_sided ? operation.peer : -1;
+    const OperationKind kind = one_sided ? operation.kind : OperationKind::kUnknown;
+    for (Tally& known : tallies_) {
+      if (known.communicator == operation.communicator && known.peer == peer && known.kind == kind) return known;
+    }
+    if (tallies_.size() == kMaxTallies) StoreTallies(rank_index);
+    return tallies_.emplace_back(Tally{.communicator = operation.communicator, .peer = peer, .kind = kind});
+  }
+
+  void StoreTallies(size_t rank_index) {
+    for (const Tally& tally : tallies_) {
+      const int32_t member = members_.MemberOf(rank_index, tally.communicator);
+      if (member < 0) continue;
+      if (tally.kind == OperationKind::kSend) {
+        Add(tally.progress, &found_.pairs[{tally.communicator, member, tally.peer}].send);
+      } else if (tally.kind == OperationKind::kRecv) {
+        Add(tally.progress, &found_.pairs[{tally.communicator, tally.peer, member}].receive);
+      } else {
+        const auto communicator = static_cast<size_t>(tally.communicator);
+        Add(tally.progress, &Of(tally.communicator, member));
+        found_.entered_by_all[communicator] = std::max(found_.entered_by_all[communicator], tally.finished_by_all);
+      }
+    }
+    tallies_.clear();
+  }
+
+  // A dump of active work holds no finished operation. Operations of one communicator end in order, so that whatever
+  // comes before the first that it holds has ended.
+  void InferFinished(size_t rank_index) {
+    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank_index);
+    const auto finished = [](const TraceOperation& operation) { return operation.finished(); };
+    if (std::any_of(operations.begin(), operations.end(), finished)) return;
+    active_only_[rank_index] = 1;
+    for (auto it = operations.rbegin(); it != operations.rend(); ++it) {
+      const int32_t member = members_.MemberOf(rank_index, it->communicator);
+      if (member < 0) continue;
+      const int64_t before = static_cast<int64_t>(it->sequence) - 1;
+      if (it->kind == OperationKind::kSend) {
+        found_.pairs[{it->communicator, member, it->peer}].send.finished = before;
+      } else if (it->kind == OperationKind::kRecv) {
+        found_.pairs[{it->communicator, it->peer, member}].receive.finished = before;
+      } else {
+        Of(it->communicator, member).finished = before;
+      }
+    }
+    for (const MemberTable::Membership& place : members_.Of(rank_index)) {
+      int64_t& by_all = found_.entered_by_all[static_cast<size_t>(place.communicator)];
+      by_all = std::max(by_all, Of(place.communicator, place.member).finished);
+    }
+  }
+
+  // One record may be lost by chance; two operations of one communicator that others have left, and of which the rank
+  // has no record at all, nor of any later one, say that its records end early.
+  bool WentFurther(size_t rank_index) {
+    if (active_only_[rank_index] != 0) return false;
+    const absl::Span<const MemberTable::Membership> places = members_.Of(rank_index);
+    return std::any_of(places.begin(), places.end(), [&](const MemberTable::Membership& place) {
+      return found_.entered_by_all[static_cast<size_t>(place.communicator)] >
+             Of(place.communicator, place.member).entered + 1;
+    });
+  }
+
+  // Where most ranks were looked at, the records of a host of which none was are of an earlier time.
+  void ForgetHostsNotLookedAt() {
+    const std::vector<TraceRank>& ranks = trace_.ranks;
+    std::vector<char> looked_at(trace_.hosts.size(), 0);
+    size_t count = 0;
+    for (const TraceRank& rank : ranks) {
+      if (rank.last_seen_ns == kNoTime) continue;
+      ++count;
+      if (rank.host >= 0) looked_at[static_cast<size_t>(rank.host)] = 1;
+    }
+    if (2 * count <= ranks.size()) return;
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      const bool silent = ranks[rank].host >= 0 && looked_at[static_cast<size_t>(ranks[rank].host)] == 0;
+      if (silent && !trace_.OperationsOf(rank).empty()) found_.unseen[rank] = 1;
+    }
+  }
+
+  bool StillOpen(size_t rank_index, const TraceOperation& operation) {
+    const int32_t member = members_.MemberOf(rank_index, operation.communicator);
+    if (member < 0) return false;
+    const auto sequence = static_cast<int64_t>(operation.sequence);
+    if (operation.kind == OperationKind::kSend) {
+      return sequence > found_.pairs[{operation.communicator, member, operation.peer}].send.finished;
+    }
+    if (operation.kind == OperationKind::kRecv) {
+      return sequence > found_.pairs[{operation.communicator, operation.peer, member}].receive.finished;
+    }
+    return sequence > Of(operation.communicator, member).finished;
+  }
+
+  void FindOpen(const std::vector<size_t>& unfinished) {
+    found_.first_open.assign(ranks_ + 1, 0);
+    auto next = unfinished.begin();
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      found_.first_open[rank] = found_.open.size();
+      for (; next != unfinished.end() && *next < trace_.first_operation[rank + 1]; ++next) {
+        if (found_.unseen[rank] != 0 || !StillOpen(rank, trace_.operations[*next])) continue;
+        if (found_.open.size() - found_.first_open[rank] < kMaxOpenOperations) {
+          found_.open.push_back(*next);
+        } else {
+          ++found_.left_out;
+        }
+      }
+    }
+    found_.first_open[ranks_] = found_.open.size();
+  }
+
+  const Trace& trace_;
+  const size_t ranks_;
+  MemberTable members_;
+  Frontier::Content found_;
+  std::vector<Tally> tallies_;     // of the rank at hand
+  std::vector<char> active_only_;  // no finished operation is recorded
+};
+
+}  // namespace
+
+Frontier FrontierOf(const Trace& trace) { return Reader(trace).Run(); }
+
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+#include "detector/hang/trace_hangs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "detector/hang/hang.h"
+#include "detector/hang/hang_search.h"
+#include "detector/hang/hang_verdict.h"
+#include "detector/hardware/evidence_log.h"
+#include "detector/model/trace.h"
+#include "detector/verdict/trace_wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kLikelyConfidence = 0.8;
+constexpr int64_t kEventSlackNs = kNanosPerSecond;  // between the clock of the log and that of the recorder
+
+// The only rank that an event can be about; -1 = none, or several.
+int32_t RankOf(const Trace& trace, const HostEvent& event) {
+  int32_t found = -1;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const TraceRank& who = trace.ranks[rank];
+    if (HostNameOf(trace, static_cast<int32_t>(rank)) != event.host) continue;
+    const bool by_pid = event.event.pid != 0 && who.pid != 0;
+    const bool same =
+        by_pid ? event.event.pid == who.pid : who.gpu >= 0 && event.event.device == absl::StrCat("gpu", who.gpu);
+    if (!same) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int32_t>(rank);
+  }
+  return found;
+}
+
+bool FinishedLater(const Trace& trace, int32_t rank, int64_t host_ns) {
+  const absl::Span<const TraceOperation> operations = trace.OperationsOf(static_cast<size_t>(rank));
+  return std::any_of(operations.begin(), operations.end(), [host_ns](const TraceOperation& operation) {
+    return operation.finished() && operation.end_ns > host_ns + kEventSlackNs;
+  });
+}
+
+// By rank index: the kernel calls its GPU broken, and it has finished nothing since.
+std::vector<char> BrokenGpus(const Trace& trace, absl::Span<const HostEvent> events) {
+  std::vector<char> broken(trace.ranks.size(), 0);
+  for (const HostEvent& event : events) {
+    const int32_t rank = MeansBrokenGpu(event.event) ? RankOf(trace, event) : -1;
+    if (rank >= 0 && !FinishedLater(trace, rank, event.event.host_ns)) broken[static_cast<size_t>(rank)] = 1;
+  }
+  return broken;
+}
+
+// Where waits alone do not tell a hang, the kernel's word about who is waited for does.
+void BelieveTheKernel(const Trace& trace, absl::Span<const HostEvent> events, HangSearch* search) {
+  if (search->end == RecordsEnd::kHung) return;
+  const std::vector<char> broken = BrokenGpus(trace, events);
+  std::vector<Hang> hangs = search->hangs;
+  for (Hang& hang : hangs) {
+    std::erase_if(hang.ranks, [&](int32_t rank) { return broken[static_cast<size_t>(rank)] == 0; });
+  }
+  std::erase_if(hangs, [](const Hang& hang) { return hang.ranks.empty(); });
+  if (hangs.empty()) return;
+  search->hangs = std::move(hangs);
+  search->end = RecordsEnd::kHung;
+}
+
+// In a hang, GPUs that the kernel calls broken, that finished nothing since, and whom nobody waits for yet: behind a
+// first one a second does not show.
+void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, std::vector<Verdict>* verdicts) {
+  std::set<std::string> hosts_named;
+  for (const Verdict& verdict : *verdicts) {
+    for (const Culprit& culprit : verdict.culprits) hosts_named.insert(culprit.host);
+  }
+  for (const HostEvent& event : events) {
+    if (!MeansBrokenGpu(event.event) || hosts_named.contains(event.host)) continue;
+    const int32_t rank = RankOf(trace, event);
+    if (rank < 0 || FinishedLater(trace, rank, event.event.host_ns)) continue;
+    hosts_named.insert(event.host);
+    Verdict verdict{.scope = VerdictScope::kMachine,
+                    .verdict_class = VerdictClass::kGpuFault,
+                    .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
+                    .advice = Advice::kCordonAndReplace};
+    verdict.culprits.push_back(TraceCulprit(trace, rank, kLikelyConfidence));
+    verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event.host, " reported ",
+                                                                 Describe(event.event), ".")});
+    verdict.evidence.push_back(
+        {EvidenceKind::kProgress, "The job stands still, and this GPU has finished nothing since."});
+    verdicts->push_back(std::move(verdict));
+  }
+}
+
+// What everybody waits for, where nothing tells whether it will pass.
+std::string OpenQuestion(const Trace& trace, const HangSearch& search) {
+  const Hang& first = search.hangs.front();
+  const std::string what =
+      first.ranks.empty() ? TraceCommunicatorName(trace, first.communicator) : TraceRankList(trace, first.ranks);
+  const std::string others =
+      search.hangs.size() > 1 ? absl::StrFormat(" (and some for %d other causes)", search.hangs.size() - 1) : "";
+  return absl::StrFormat(
+      "The records end while %d of %d ranks wait for %s%s, and nothing proves that it has lasted longer than such "
+      "waits "
+      "before. Whether the job went on they do not tell: they would have to say when they were taken.",
+      first.victims, trace.ranks.size(), what, others);
+}
+
+}  // namespace
+
+HangFindings FindHangs(const Frontier& frontier, absl::Span<const HostEvent> events, bool stalls_pass) {
+  const Trace& trace = frontier.trace();
+  HangSearch search = SearchHangs(frontier, stalls_pass);
+  BelieveTheKernel(trace, events, &search);
+  HangFindings findings;
+  const bool hung = search.end == RecordsEnd::kHung;
+  findings.verdicts = HangVerdicts(frontier, hung ? search : HangSearch{}, events);
+  if (hung) AddSilentlyBroken(trace, events, &findings.verdicts);
+  if (search.end == RecordsEnd::kOpen && findings.verdicts.empty())
+    findings.open_question = OpenQuestion(trace, search);
+  return findings;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+#include "detector/hang/wait_clocks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "detector/model/trace.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kStartShare = 5;
+// A wait must be this many times as long as the longest finished operation, and a second more.
+constexpr int64_t kLongWaitMultiple = 2;
+constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
+constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
+
+// The longest time inside one operation, after the start.
+int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
+  int64_t longest_ns = 0;
+  for (const TraceOperation& operation : operations.subspan(operations.size() / kStartShare)) {
+    if (operation.finished() && operation.started()) longest_ns = std::max(longest_ns, operation.duration_ns());
+  }
+  return longest_ns;
+}
+
+int64_t Middle(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+WaitClocks MeasureWaits(const Frontier& frontier) {
+  const Trace& trace = frontier.trace();
+  WaitClocks clocks;
+  std::vector<int64_t> newest(trace.hosts.size(), kNoTime);
+  std::vector<int64_t> longest;
+  clocks.waited_ns.assign(trace.ranks.size(), 0);
+  clocks.quiet_ns.assign(trace.ranks.size(), 0);
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const TraceRank& who = trace.ranks[rank];
+    clocks.looked_at = clocks.looked_at || who.last_seen_ns != kNoTime;
+    if (who.host < 0) continue;
+    int64_t own_ns = kNoTime;
+    for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+      own_ns = std::max({own_ns, operation.enqueue_ns, operation.start_ns, operation.end_ns});
+    }
+    int64_t& last_ns = newest[static_cast<size_t>(who.host)];
+    last_ns = std::max({last_ns, who.last_seen_ns, own_ns});
+    if (own_ns != kNoTime && who.last_seen_ns > own_ns) clocks.quiet_ns[rank] = who.last_seen_ns - own_ns;
+    longest.push_back(LongestUsual(trace.OperationsOf(rank)));
+  }
+  // The middle rank's longest time inside, without the first fifth of its records: everybody compiles and connects.
+  const int64_t usual_ns = Middle(std::move(longest));
+  clocks.long_ns = usual_ns > 0 ? kLongWaitFloorNs + kLongWaitMultiple * usual_ns + 1 : kUnknownLongWaitNs + 1;
+  if (frontier.watch() != nullptr) clocks.long_ns = frontier.watch()->patience_ns;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    const TraceRank& who = trace.ranks[rank];
+    const absl::Span<const size_t> open = frontier.OpenOf(rank);
+    if (who.host < 0 || open.empty()) continue;
+    const TraceOperation& first = trace.operations[open.front()];
+    const int64_t since = first.started() ? first.start_ns : first.enqueue_ns;
+    if (since != kNoTime) clocks.waited_ns[rank] = newest[static_cast<size_t>(who.host)] - since;
+  }
+  return clocks;
+}
+
+}  // namespace lockstep

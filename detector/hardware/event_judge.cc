@@ -1,0 +1,279 @@
+#include "detector/hardware/event_judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "detector/hardware/xid_catalog.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxSentences = 3;
+constexpr int64_t kAerFatal = 2;
+constexpr double kUnderLoad = 0.5;  // utilisation from which a GPU has no reason to save power on its links
+
+// What a kernel event says, as far as one can tell from the line alone.
+struct Reading {
+  std::string reason;  // empty = nothing worth keeping
+  VerdictClass verdict_class = VerdictClass::kGpuFault;
+  bool hard = false;
+  bool of_program = false;
+  bool notable = true;
+};
+
+Reading ReadXid(const KernelEvent& event) {
+  const XidInfo* const xid = FindXid(event.code);
+  const XidAction action = xid == nullptr ? XidAction::kUnknown : xid->action;
+  const std::string meaning = xid == nullptr || xid->meaning[0] == '\0' ? "" : absl::StrCat(xid->meaning, "; ");
+  Reading reading;
+  reading.reason = absl::StrCat("Xid ", event.code, " (", meaning, Name(action), ")");
+  reading.hard = IsHard(action);
+  reading.of_program =
+      action == XidAction::kIgnore || action == XidAction::kRestartJob || action == XidAction::kFollowOthers;
+  reading.notable = action != XidAction::kIgnore;
+  return reading;
+}
+
+Reading Read(const KernelEvent& event) {
+  switch (event.kind) {
+    case KernelEventKind::kXid:
+      return ReadXid(event);
+    case KernelEventKind::kSxid:
+      return {absl::StrCat("NVSwitch SXid ", event.code), VerdictClass::kNvlinkSlow, false, false};
+    case KernelEventKind::kPcieAer:
+      return {event.code == kAerFatal ? "fatal PCIe error" : "PCIe error", VerdictClass::kPcieDegraded,
+              event.code == kAerFatal, false};
+    case KernelEventKind::kMlx5:
+      return {"network adapter error", VerdictClass::kLinkSlow, false, false};
+    case KernelEventKind::kOutOfMemory:
+      return {"out of memory, a process was killed", VerdictClass::kProcessDead, false, true};
+    case KernelEventKind::kEdac:
+      return {"memory error of the host", VerdictClass::kHostSlow, false, false};
+    case KernelEventKind::kUnknown:
+      break;
+  }
+  return {};
+}
+
+std::string Sentence(const HardwareFinding& finding, int64_t now_ns) {
+  const std::string where = finding.device.empty() ? absl::StrCat("Host ", finding.host)
+                                                   : absl::StrCat(finding.device, " of host ", finding.host);
+  return absl::StrFormat("%s: %s, %d times, last %.0f s ago.", where, finding.reason, finding.count,
+                         static_cast<double>(now_ns - finding.last_ns) / kNanosPerSecond);
+}
+
+EvidenceKind KindOf(const HardwareFinding& finding) {
+  return finding.reason.rfind("counter", 0) == 0 ? EvidenceKind::kCounter : EvidenceKind::kLog;
+}
+
+Verdict OfJob(const HardwareFinding& finding) {
+  Verdict verdict;
+  verdict.scope = VerdictScope::kJob;
+  verdict.verdict_class = VerdictClass::kProcessDead;
+  verdict.advice = Advice::kCheckSoftware;
+  verdict.evidence = {{EvidenceKind::kLog, absl::StrFormat("%s on %d hosts at one time, %d lines in all: processes of "
+                                                           "the job failed or were torn down; no machine is to blame.",
+                                                           finding.reason, finding.hosts, finding.count)}};
+  return verdict;
+}
+
+Verdict OfDevice(const HardwareFinding& finding, int64_t now_ns) {
+  Verdict verdict;
+  verdict.scope = finding.hard ? VerdictScope::kMachine : VerdictScope::kUnknown;
+  verdict.verdict_class = finding.verdict_class;
+  verdict.advice = finding.hard ? Advice::kCordonAndReplace : Advice::kObserve;
+  if (finding.hard && finding.verdict_class == VerdictClass::kLinkSlow) {
+    verdict.scope = VerdictScope::kNetwork;
+    verdict.advice = Advice::kCheckLink;
+  }
+  verdict.culprits = {{.host = finding.host, .device = finding.device, .confidence = finding.hard ? 0.9 : 0.5}};
+  verdict.evidence = {{KindOf(finding), Sentence(finding, now_ns)}};
+  return verdict;
+}
+
+bool IsBefore(const HardwareFinding& a, const HardwareFinding& b) {
+  return std::tie(b.hard, a.host, a.device, a.reason) < std::tie(a.hard, b.host, b.device, b.reason);
+}
+
+}  // namespace
+
+void EventJudge::Hold(Key key, const Held& fresh) {
+  const auto held = held_.find(key);
+  if (held == held_.end()) {
+    if (held_.size() == kMaxFindings) {
+      ++refused_;
+      return;
+    }
+    held_.emplace(std::move(key), fresh);
+    return;
+  }
+  if (fresh.last_ns - held->second.last_ns > kStickyNs) {
+    held->second = fresh;
+    return;
+  }
+  held->second.count += fresh.count;
+  held->second.last_ns = fresh.last_ns;
+}
+
+void EventJudge::Observe(const std::string& host, const KernelEvent& event, int64_t now_ns) {
+  Reading reading = Read(event);
+  if (reading.reason.empty()) return;
+  Hold({host, event.device, std::move(reading.reason)},
+       {reading.verdict_class, reading.hard, reading.of_program, reading.notable, 1, now_ns, now_ns});
+}
+
+void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {
+  // A counter that is blank for a moment did not grow by 2^63.
+  if (!std::isfinite(sample.value) || IsBlankSentinel(sample.value)) return;
+  const absl::Span<const CounterRule> rules = CounterRules();
+  for (size_t row = 0; row < rules.size(); ++row) {
+    if (rules[row].metric == sample.metric) Judge(host, sample, row, now_ns);
+  }
+  JudgeCeilings(host, sample, now_ns);
+}
+
+void EventJudge::Judge(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
+  const CounterRule& rule = CounterRules()[row];
+  if (rule.test == CounterTest::kIncrease) return JudgeIncrease(host, sample, row, now_ns);
+  const bool holds =
+      rule.test == CounterTest::kAbove
+          ? sample.value > rule.threshold
+          : (static_cast<uint64_t>(std::clamp(sample.value, 0.0, 1e18)) & static_cast<uint64_t>(rule.threshold)) != 0;
+  if (!holds) return;
+  Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
+       {rule.verdict_class, rule.hard, false, true, 1, now_ns, now_ns});
+}
+
+void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
+  const CounterRule& rule = CounterRules()[row];
+  const auto [entry, is_new] = counters_.try_emplace({host, sample.device, row});
+  if (is_new && counters_.size() > kMaxCounters) {
+    counters_.erase(entry);
+    ++refused_;
+    return;
+  }
+  Counter& counter = entry->second;
+  const bool reset = sample.value < counter.last;
+  counter.last = sample.value;
+  if (is_new || reset) {
+    counter.base[0] = counter.base[1] = sample.value;
+    counter.since_ns[0] = now_ns;
+    counter.since_ns[1] = now_ns - rule.window_ns / 2;
+    return;
+  }
+  double growth = 0;
+  for (int window = 0; window < 2; ++window) {
+    growth = std::max(growth, sample.value - counter.base[window]);
+    if (now_ns - counter.since_ns[window] < rule.window_ns) continue;
+    counter.base[window] = sample.value;
+    counter.since_ns[window] = now_ns;
+  }
+  if (growth <= rule.threshold) return;
+  // What was counted opens no second finding: both windows begin anew.
+  counter.base[0] = counter.base[1] = sample.value;
+  Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
+       {rule.verdict_class, rule.hard, false, true, static_cast<uint64_t>(growth), now_ns, now_ns});
+}
+
+void EventJudge::JudgeCeilings(const std::string& host, const MetricSample& sample, int64_t now_ns) {
+  const absl::Span<const CeilingRule> rules = CeilingRules();
+  const bool matters = sample.metric == Metric::kGpuUtilizationRatio ||
+                       std::any_of(rules.begin(), rules.end(), [&](const CeilingRule& rule) {
+                         return rule.metric == sample.metric || rule.ceiling == sample.metric;
+                       });
+  if (!matters) return;
+  if (ceilings_.size() >= kMaxFindings && !ceilings_.contains({host, sample.device})) {
+    ++refused_;
+    return;
+  }
+  std::map<Metric, double>& values = ceilings_[{host, sample.device}];
+  values[sample.metric] = sample.value;
+  for (const CeilingRule& rule : rules) {
+    const auto value = values.find(rule.metric);
+    const auto ceiling = values.find(rule.ceiling);
+    if (sample.metric != rule.metric || ceiling == values.end() || value->second >= ceiling->second) continue;
+    const auto load = values.find(Metric::kGpuUtilizationRatio);
+    if (rule.only_under_load && (load == values.end() || load->second < kUnderLoad)) continue;
+    Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
+         {rule.verdict_class, false, false, true, 1, now_ns, now_ns});
+  }
+}
+
+std::vector<HardwareFinding> EventJudge::Findings(int64_t now_ns) const {
+  std::vector<HardwareFinding> findings;
+  std::map<std::string, std::vector<HardwareFinding>> of_programs;  // by reason
+  for (const auto& [key, held] : held_) {
+    if (now_ns - held.last_ns > kStickyNs) continue;
+    HardwareFinding finding{.host = key.host,
+                            .device = key.device,
+                            .verdict_class = held.verdict_class,
+                            .hard = held.hard,
+                            .reason = key.reason,
+                            .notable = held.notable,
+                            .count = held.count,
+                            .first_ns = held.first_ns,
+                            .last_ns = held.last_ns};
+    (held.of_program ? of_programs[key.reason] : findings).push_back(std::move(finding));
+  }
+  for (auto& [reason, same] : of_programs) {
+    std::set<std::string> hosts;
+    HardwareFinding all = same.front();
+    all.host = all.device = "";
+    all.count = 0;
+    for (const HardwareFinding& one : same) {
+      hosts.insert(one.host);
+      all.count += one.count;
+      all.first_ns = std::min(all.first_ns, one.first_ns);
+      all.last_ns = std::max(all.last_ns, one.last_ns);
+    }
+    all.hosts = static_cast<int32_t>(hosts.size());
+    const auto [earliest, latest] = std::minmax_element(
+        same.begin(), same.end(), [](const auto& a, const auto& b) { return a.first_ns < b.first_ns; });
+    const bool storm = all.hosts >= kStormHosts && latest->first_ns - earliest->first_ns <= kStormNs;
+    if (storm) {
+      findings.push_back(std::move(all));
+    } else {
+      std::move(same.begin(), same.end(), std::back_inserter(findings));
+    }
+  }
+  std::sort(findings.begin(), findings.end(), IsBefore);
+  return findings;
+}
+
+std::vector<HardwareFinding> JoinFindings(std::vector<HardwareFinding> some, std::vector<HardwareFinding> others) {
+  std::move(others.begin(), others.end(), std::back_inserter(some));
+  std::sort(some.begin(), some.end(), IsBefore);
+  return some;
+}
+
+std::vector<Verdict> FindingVerdicts(const std::vector<HardwareFinding>& findings, int64_t now_ns) {
+  std::vector<Verdict> verdicts;
+  for (const HardwareFinding& finding : findings) {
+    if (!finding.hard && !finding.notable && !finding.host.empty()) continue;
+    Verdict verdict = finding.host.empty() ? OfJob(finding) : OfDevice(finding, now_ns);
+    verdict.first_seen_ns = finding.first_ns;
+    verdict.last_seen_ns = finding.last_ns;
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+void AddCounterFindings(const std::vector<HardwareFinding>& findings, int64_t now_ns, Verdict& verdict) {
+  size_t added = 0;
+  for (const HardwareFinding& finding : findings) {
+    const bool concerns = std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
+      return !finding.host.empty() && culprit.host == finding.host;
+    });
+    if (!concerns || KindOf(finding) != EvidenceKind::kCounter || added == kMaxSentences) continue;
+    verdict.evidence.push_back({EvidenceKind::kCounter, Sentence(finding, now_ns)});
+    ++added;
+  }
+}
+
+}  // namespace lockstep

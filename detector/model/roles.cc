@@ -1,0 +1,344 @@
+#include "detector/model/roles.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "detector/model/disjoint_sets.h"
+#include "detector/model/input.h"
+
+namespace lockstep {
+namespace {
+
+// A member of a pipeline talks to the stage before and the one after; in an all-to-all of Send/Recv to many.
+constexpr size_t kMaxPipelinePeers = 2;
+constexpr double kHintConfidence = 0.95;
+constexpr double kMixConfidence = 0.9;
+constexpr double kShapeConfidence = 0.7;
+
+struct HintWord {
+  absl::string_view word;
+  GroupRole role;
+};
+
+// In this order: "expert_data_parallel" is a data group.
+constexpr HintWord kHintWords[] = {
+    {"data", GroupRole::kData},        {"dp", GroupRole::kData},          {"tensor", GroupRole::kTensor},
+    {"tp", GroupRole::kTensor},        {"expert", GroupRole::kExpert},    {"ep", GroupRole::kExpert},
+    {"context", GroupRole::kContext},  {"cp", GroupRole::kContext},       {"pipe", GroupRole::kPipeline},
+    {"pp", GroupRole::kPipeline},      {"emb", GroupRole::kAcrossStages}, {"world", GroupRole::kWorld},
+    {"default_pg", GroupRole::kWorld},
+};
+
+// What a communicator is used for.
+struct Usage {
+  uint64_t collectives = 0;
+  uint64_t all_to_alls = 0;
+  uint64_t sends = 0;
+
+  void Note(OperationKind kind) {
+    const bool one_sided = IsSendOrRecv(kind);
+    sends += one_sided;
+    collectives += !one_sided;
+    all_to_alls += kind == OperationKind::kAllToAll;
+  }
+  void Add(const Usage& other) {
+    collectives += other.collectives;
+    all_to_alls += other.all_to_alls;
+    sends += other.sends;
+  }
+};
+
+class Inference {
+ public:
+  Inference(const Trace& trace, const OperationInstances& matched, Executor* executor)
+      : trace_(trace),
+        matched_(matched),
+        executor_(executor),
+        pipelines_(trace.ranks.size()),
+        peers_(trace.ranks.size()) {}
+
+  JobRoles Run() {
+    roles_.communicators.resize(trace_.communicators.size());
+    CountUsage();
+    JoinPipelines();
+    if (!any_pipeline_) SignRanks();
+    JoinPeers();
+    NumberClasses();
+    OrderStages();
+    NumberFamilies();
+    for (size_t i = 0; i < trace_.communicators.size(); ++i) GiveRole(i);
+    return std::move(roles_);
+  }
+
+ private:
+  const std::vector<int32_t>& Members(size_t communicator) const { return trace_.communicators[communicator].members; }
+
+  int32_t Member(int32_t communicator, int32_t place) const {
+    const std::vector<int32_t>& members = Members(static_cast<size_t>(communicator));
+    return place >= 0 && static_cast<size_t>(place) < members.size() ? members[static_cast<size_t>(place)] : -1;
+  }
+
+  void CountUsage() {
+    usage_.resize(trace_.communicators.size());
+    const size_t parts = PartsOf(executor_, trace_.operations.size());
+    std::vector<std::vector<Usage>> of_part(parts, usage_);
+    RunParts(executor_, trace_.operations.size(), parts, [&](size_t part, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const TraceOperation& operation = trace_.operations[i];
+        of_part[part][static_cast<size_t>(operation.communicator)].Note(operation.kind);
+      }
+    });
+    for (const std::vector<Usage>& part : of_part) {
+      for (size_t i = 0; i < usage_.size(); ++i) usage_[i].Add(part[i]);
+    }
+  }
+
+  void JoinPipelines() {
+    roles_.pipeline_of_rank.assign(trace_.ranks.size(), -1);
+    std::map<std::pair<int32_t, int32_t>, std::set<int32_t>> partners;  // (communicator, place) -> places
+    for (const OperationChannel& channel : matched_.channels) {
+      if (channel.collective()) continue;
+      partners[{channel.communicator, channel.source}].insert(channel.destination);
+      partners[{channel.communicator, channel.destination}].insert(channel.source);
+    }
+    for (const OperationChannel& channel : matched_.channels) {
+      if (channel.collective() || partners[{channel.communicator, channel.source}].size() > kMaxPipelinePeers ||
+          partners[{channel.communicator, channel.destination}].size() > kMaxPipelinePeers) {
+        continue;
+      }
+      const int32_t source = Member(channel.communicator, channel.source);
+      const int32_t destination = Member(channel.communicator, channel.destination);
+      if (source < 0 || destination < 0) continue;
+      pipelines_.Join(source, destination);
+      roles_.pipeline_of_rank[static_cast<size_t>(source)] = 0;
+      roles_.pipeline_of_rank[static_cast<size_t>(destination)] = 0;
+      any_pipeline_ = true;
+    }
+    for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
+      int32_t& pipeline = roles_.pipeline_of_rank[rank];
+      if (pipeline == 0) pipeline = pipelines_.Find(static_cast<int32_t>(rank));
+    }
+  }
+
+  // Which kinds of calls on groups of which size each rank makes.
+  void SignRanks() {
+    signature_.assign(trace_.ranks.size(), 0);
+    std::set<std::pair<int, size_t>> calls;
+    absl::flat_hash_map<uint64_t, bool> seen;
+    std::map<std::set<std::pair<int, size_t>>, uint64_t> numbers;
+    for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
+      calls.clear();
+      seen.clear();
+      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+        const uint64_t key = static_cast<uint64_t>(operation.communicator) * 16 + static_cast<uint64_t>(operation.kind);
+        if (!seen.try_emplace(key, true).second) continue;
+        calls.emplace(static_cast<int>(operation.kind), Members(static_cast<size_t>(operation.communicator)).size());
+      }
+      signature_[rank] = numbers.try_emplace(calls, numbers.size()).first->second;
+    }
+  }
+
+  bool InsideStage(size_t communicator) const {
+    const std::vector<int32_t>& members = Members(communicator);
+    if (usage_[communicator].collectives == 0) return false;
+    std::vector<int32_t> pipelines;
+    int32_t first = -1;
+    for (const int32_t member : members) {
+      if (member < 0) continue;
+      if (first < 0) first = member;
+      if (any_pipeline_) {
+        const int32_t pipeline = roles_.pipeline_of_rank[static_cast<size_t>(member)];
+        if (pipeline >= 0) pipelines.push_back(pipeline);
+      } else if (signature_[static_cast<size_t>(member)] != signature_[static_cast<size_t>(first)]) {
+        return false;
+      }
+    }
+    std::sort(pipelines.begin(), pipelines.end());
+    return std::adjacent_find(pipelines.begin(), pipelines.end()) == pipelines.end();
+  }
+
+  void JoinPeers() {
+    for (size_t communicator = 0; communicator < trace_.communicators.size(); ++communicator) {
+      CommunicatorRole& role = roles_.communicators[communicator];
+      role.inside_stage = InsideStage(communicator);
+      if (!role.inside_stage) continue;
+      int32_t first = -1;
+      for (const int32_t member : Members(communicator)) {
+        if (member >= 0 && first < 0) first = member;
+        if (member >= 0) peers_.Join(first, member);
+      }
+    }
+  }
+
+  void NumberClasses() {
+    roles_.class_of_rank.assign(trace_.ranks.size(), -1);
+    std::vector<int32_t> class_of_root(trace_.ranks.size(), -1);
+    for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
+      int32_t& number = class_of_root[static_cast<size_t>(peers_.Find(static_cast<int32_t>(rank)))];
+      if (number < 0) {
+        number = static_cast<int32_t>(roles_.classes.size());
+        roles_.classes.emplace_back();
+      }
+      roles_.class_of_rank[rank] = number;
+      roles_.classes[static_cast<size_t>(number)].push_back(static_cast<int32_t>(rank));
+    }
+  }
+
+  // The next stage of a class: where its ranks send before they receive anything from there.
+  std::vector<int32_t> NextStages() const {
+    std::vector<int32_t> next(roles_.classes.size(), -1);
+    for (size_t number = 0; number < roles_.classes.size(); ++number) {
+      const auto rank = static_cast<size_t>(roles_.classes[number].front());
+      std::set<int32_t> met;
+      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+        if (!IsSendOrRecv(operation.kind)) continue;
+        const int32_t peer = Member(operation.communicator, operation.peer);
+        if (peer < 0) continue;
+        const int32_t other = roles_.class_of_rank[static_cast<size_t>(peer)];
+        if (met.insert(other).second && operation.kind == OperationKind::kSend && next[number] < 0)
+          next[number] = other;
+        if (met.size() >= kMaxPipelinePeers) break;
+      }
+    }
+    return next;
+  }
+
+  void OrderStages() {
+    roles_.stage_of_class.assign(roles_.classes.size(), -1);
+    if (!any_pipeline_) return;
+    const std::vector<int32_t> next = NextStages();
+    std::vector<char> has_previous(next.size(), 0);
+    for (size_t from = 0; from < next.size(); ++from) {
+      if (next[from] >= 0 && next[static_cast<size_t>(next[from])] != static_cast<int32_t>(from)) {
+        has_previous[static_cast<size_t>(next[from])] = 1;
+      }
+    }
+    for (size_t start = 0; start < next.size(); ++start) {
+      // In an interleaved schedule the last stage sends to the first as well: then the lowest rank begins.
+      const bool begins = next[start] >= 0 && (!has_previous[start] || (start == 0 && roles_.stage_of_class[0] < 0));
+      if (!begins) continue;
+      int32_t stage = 0;
+      for (auto at = static_cast<int32_t>(start); at >= 0 && roles_.stage_of_class[static_cast<size_t>(at)] < 0;
+           at = next[static_cast<size_t>(at)]) {
+        roles_.stage_of_class[static_cast<size_t>(at)] = stage++;
+      }
+      roles_.stages = std::max(roles_.stages, stage);
+    }
+  }
+
+  int32_t StrideOf(size_t communicator) const {
+    const std::vector<int32_t>& members = Members(communicator);
+    int32_t previous = -1, stride = 0;
+    for (size_t place = 0; place < members.size(); ++place) {
+      if (members[place] < 0) continue;
+      const int32_t rank = trace_.ranks[static_cast<size_t>(members[place])].rank;
+      if (previous >= 0 && (stride == 0 || rank - previous < stride)) stride = rank - previous;
+      previous = rank;
+    }
+    return stride;
+  }
+
+  void NumberFamilies() {
+    std::map<std::tuple<size_t, int32_t, bool, bool>, int32_t> numbers;
+    for (size_t i = 0; i < trace_.communicators.size(); ++i) {
+      CommunicatorRole& role = roles_.communicators[i];
+      std::set<int32_t> hosts;
+      size_t known = 0;
+      for (const int32_t member : Members(i)) {
+        if (member < 0) continue;
+        ++known;
+        if (hosts.size() < 2) hosts.insert(trace_.ranks[static_cast<size_t>(member)].host);
+      }
+      role.on_one_host = hosts.size() == 1 && known > 1 && *hosts.begin() >= 0;
+      role.calls_per_member = known == 0 ? 0 : static_cast<double>(usage_[i].collectives) / static_cast<double>(known);
+      const bool moves = usage_[i].all_to_alls * 2 > usage_[i].collectives;
+      const auto key = std::make_tuple(Members(i).size(), StrideOf(i), role.inside_stage, moves);
+      role.family = numbers.try_emplace(key, static_cast<int32_t>(numbers.size())).first->second;
+    }
+    roles_.families = static_cast<int32_t>(numbers.size());
+  }
+
+  void GiveRole(size_t communicator) {
+    CommunicatorRole& role = roles_.communicators[communicator];
+    if (Members(communicator).size() < 2) return;  // whatever it is called, it connects nobody
+    const std::string hint = absl::AsciiStrToLower(trace_.communicators[communicator].hint);
+    for (const HintWord& known : kHintWords) {
+      if (hint.empty() || !absl::StrContains(hint, known.word)) continue;
+      role.role = known.role;
+      role.confidence = kHintConfidence;
+      return;
+    }
+    const Usage& usage = usage_[communicator];
+    role.confidence = kShapeConfidence;
+    if (usage.collectives == 0 && usage.sends > 0) {
+      role.role = GroupRole::kPipeline;
+      role.confidence = kMixConfidence;
+    } else if (!role.inside_stage) {
+      const bool all = Members(communicator).size() >= trace_.ranks.size() + trace_.missing_ranks.size();
+      role.role = all ? GroupRole::kWorld : GroupRole::kAcrossStages;
+    } else if (usage.all_to_alls * 2 > usage.collectives) {
+      role.role = GroupRole::kExpert;
+      role.confidence = kMixConfidence;
+    } else {
+      role.role = BusiestOfItsMembers(communicator) ? GroupRole::kTensor : GroupRole::kData;
+    }
+  }
+
+  // Tensor groups sit on one host and are called several times in every layer; data groups a few times per step.
+  bool BusiestOfItsMembers(size_t communicator) const {
+    const CommunicatorRole& role = roles_.communicators[communicator];
+    if (!role.on_one_host) return false;
+    if (quietest_of_class_.empty()) FindQuietest();
+    int32_t first = -1;
+    for (const int32_t member : Members(communicator)) first = first < 0 ? member : first;
+    const auto number = static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(first)]);
+    return role.calls_per_member > 2 * quietest_of_class_[number];
+  }
+
+  void FindQuietest() const {
+    quietest_of_class_.assign(roles_.classes.size(), -1);
+    for (size_t i = 0; i < trace_.communicators.size(); ++i) {
+      const CommunicatorRole& role = roles_.communicators[i];
+      if (!role.inside_stage || role.calls_per_member == 0) continue;
+      for (const int32_t member : Members(i)) {
+        if (member < 0) continue;
+        double& quietest = quietest_of_class_[static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(member)])];
+        if (quietest < 0 || role.calls_per_member < quietest) quietest = role.calls_per_member;
+        break;
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const OperationInstances& matched_;
+  Executor* const executor_;
+  DisjointSets pipelines_;
+  DisjointSets peers_;
+  bool any_pipeline_ = false;
+  std::vector<Usage> usage_;
+  std::vector<uint64_t> signature_;  // by rank; of jobs without pipelines
+  mutable std::vector<double> quietest_of_class_;
+  JobRoles roles_;
+};
+
+}  // namespace
+
+const char* Name(GroupRole role) {
+  static constexpr const char* kNames[] = {"group",        "tensor group",   "context group",           "data group",
+                                           "expert group", "pipeline group", "group of several stages", "all ranks"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+JobRoles InferRoles(const Trace& trace, const OperationInstances& matched, Executor* executor) {
+  return Inference(trace, matched, executor).Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+// Which rank does what: the groups of a job and their roles, inferred from who talks to whom, and how.
+//
+// Peers are ranks of equal duty: the members of groups inside one pipeline stage do the same work on other data or
+// another slice, so the stages are the sets that such groups connect. A group lies inside a stage unless two of its
+// members belong to one pipeline, that is, are connected by Send/Recv. Without Send/Recv a group lies inside a stage
+// when all of its members make the same kinds of calls. Roles come from the framework's name for the group where it
+// has one, else from operation mix (AllToAll: experts), size, stride, host and call rate; the confidence says how sure
+// that is. Nothing here needs a clock. Cost O(records + members). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_MODEL_ROLES_H_
+#define LOCKSTEP_DETECTOR_MODEL_ROLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/executor.h"
+#include "detector/model/operation_instances.h"
+#include "detector/model/trace.h"
+
+namespace lockstep {
+
+enum class GroupRole : uint8_t { kUnknown, kTensor, kContext, kData, kExpert, kPipeline, kAcrossStages, kWorld };
+
+// "tensor group", ...
+const char* Name(GroupRole role);
+
+struct CommunicatorRole {
+  GroupRole role = GroupRole::kUnknown;
+  double confidence = 0;      // 0 to 1
+  int32_t family = -1;        // communicators of one size, stride and place (inside a stage or not) are of one family
+  bool inside_stage = false;  // its members are peers
+  bool on_one_host = false;
+  double calls_per_member = 0;  // collectives
+};
+
+struct JobRoles {
+  std::vector<CommunicatorRole> communicators;  // by communicator
+  int32_t families = 0;
+  std::vector<int32_t> class_of_rank;         // by rank index: peers have the same class
+  std::vector<std::vector<int32_t>> classes;  // rank indices, rising; classes by their lowest rank
+  std::vector<int32_t> stage_of_class;        // pipeline position from 0, in the direction of the forward pass; -1 =
+                                              // no pipeline, or its order cannot be told
+  std::vector<int32_t> pipeline_of_rank;      // ranks connected by Send/Recv; -1 = the rank does none
+  int32_t stages = 1;                         // 1 = no pipeline
+
+  const std::vector<int32_t>& PeersOf(size_t rank) const { return classes[static_cast<size_t>(class_of_rank[rank])]; }
+};
+
+// `executor` may be nullptr.
+JobRoles InferRoles(const Trace& trace, const OperationInstances& matched, Executor* executor = nullptr);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_MODEL_ROLES_H_

@@ -1,0 +1,165 @@
+// Who takes part in one job: hosts, ranks, communicators and the progress of every member, as last reported.
+//
+// Ranks, hosts and communicators are numbered densely in order of appearance ("slots"); numbers of a roster mean
+// nothing in another one. A communicator's `members` are indexed by communicator rank. Progress is only as fresh as
+// `received_ns` of the member's rank. One roster describes one incarnation of the job: a new process for a known rank
+// makes Admit answer kNewIncarnation, and the owner begins a new roster with Retire(). Limits: see RosterLimits; what
+// did not fit is counted. Not thread-safe.
+
+#ifndef LOCKSTEP_DETECTOR_MODEL_ROSTER_H_
+#define LOCKSTEP_DETECTOR_MODEL_ROSTER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "detector/model/input.h"
+
+namespace lockstep {
+
+struct RosterLimits {
+  int max_ranks = 100'000;
+  int max_communicators = 400'000;
+  int64_t max_memberships = 1'600'000;  // over all communicators
+};
+
+// One member of a communicator.
+struct Member {
+  int32_t rank_slot = -1;  // -1 = has not reported yet
+  bool freed = false;
+  uint64_t enqueued = 0;
+  uint64_t started = 0;
+  uint64_t finished = 0;
+  int64_t idle_ns = 0;
+  std::optional<InFlightOperation> in_flight;     // the oldest
+  std::optional<InFlightRest> further_in_flight;  // absent = not told
+  int64_t oldest_since_ns = 0;  // collector's clock: `in_flight` has been the oldest for no longer than since then
+  uint64_t last_record = 0;     // highest sequence whose record was seen
+
+  // For how long the rank has been inside of an operation in flight, as of its report: since it began; where that is
+  // not told, since it was called, but not before it, or the one in front of it, was the oldest.
+  int64_t InsideNs(const InFlightOperation& operation, int64_t received_ns) const {
+    if (operation.started && operation.inside_ns > 0) return operation.inside_ns;
+    return std::min(operation.age_ns, received_ns - oldest_since_ns);
+  }
+};
+
+struct Communicator {
+  CommunicatorId id = 0;
+  std::string name;
+  int32_t size = 0;
+  int32_t reported = 0;  // members that have reported
+  // The longest time that anybody spent inside one of its operations, without the first few of each member.
+  int64_t longest_stay_ns = 0;
+  uint64_t stays = 0;  // that are known, the first few included
+  std::vector<Member> members;
+};
+
+// How a rank's process used the CPU between reports: a short history.
+struct CpuSample {
+  int64_t host_ns = 0;
+  int64_t cpu_ns = 0;
+  uint64_t operations_finished = 0;
+  bool uninterruptible = false;
+};
+
+struct RankProcess {
+  int32_t rank = -1;
+  int32_t host_slot = -1;
+  int32_t pid = 0;
+  uint64_t process_start_ticks = 0;
+  int32_t local_rank = -1;
+  int32_t gpu = -1;
+  ProcessState state = ProcessState::kUnknown;
+  bool finalized = false;
+  bool disabled = false;
+  bool unsized = false;  // uses a communicator whose size is not known: nobody can say what it waits for there
+  bool can_watch_transfers = false;
+  uint64_t lost = 0;
+  int64_t received_ns = 0;       // of the newest report about it
+  int64_t gone_since_ns = 0;     // receive time of the first report that it is dead; 0 = it lives
+  int64_t stopped_since_ns = 0;  // receive time of the first of the reports in a row that say kStopped; 0 = it is not
+
+  struct Membership {
+    int32_t communicator_slot;
+    int32_t member;
+  };
+  std::vector<Membership> memberships;
+
+  static constexpr int kCpuSamples = 8;
+  std::vector<CpuSample> cpu;  // oldest first, at most kCpuSamples
+
+  bool dead() const { return state == ProcessState::kGone || state == ProcessState::kZombie; }
+};
+
+struct Host {
+  std::string name;
+  int64_t received_ns = 0;
+};
+
+class Roster {
+ public:
+  explicit Roster(const RosterLimits& limits) : limits_(limits) {}
+
+  enum class Admission { kAccepted, kIgnored, kNewIncarnation };
+
+  // Whether this view of a rank belongs to the incarnation that this roster describes. Changes nothing.
+  Admission Admit(const std::string& host, const RankView& view) const;
+
+  // Takes in an admitted view; nullptr when a limit forbids it (counted).
+  RankProcess* Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns);
+
+  // Takes in one communicator of an updated rank and gives its slot and the index of the member; -1 when it
+  // contradicts what is known or a limit forbids it (counted).
+  struct Place {
+    int32_t communicator_slot = -1;
+    int32_t member = -1;
+  };
+  Place Join(int32_t rank_slot, const CommunicatorView& view) { return Join(rank_slot, view, view.size); }
+  // The same where the recorder does not know the size.
+  Place Join(int32_t rank_slot, const CommunicatorView& view, int32_t size);
+
+  // Its size was not what it was believed to be: from now on nothing is in flight there, and its members are held to
+  // move, so that nobody is accused by what was recorded.
+  void Abandon(CommunicatorId id);
+
+  // Notes that `host` reported, and gives its slot.
+  int32_t TouchHost(const std::string& host, int64_t received_ns);
+
+  // Forgets everything but the processes, which will be ignored from now on, and the hosts.
+  void Retire();
+
+  const std::vector<RankProcess>& ranks() const { return ranks_; }
+  const std::vector<Host>& hosts() const { return hosts_; }
+  const std::vector<Communicator>& communicators() const { return communicators_; }
+  Communicator& communicator(int32_t slot) { return communicators_[static_cast<size_t>(slot)]; }
+  int32_t world_size() const { return world_size_; }
+  int32_t SlotOfRank(int32_t rank) const;
+  int32_t SlotOfCommunicator(CommunicatorId id) const;  // -1 = nobody has reported it
+  const std::string& HostName(int32_t rank_slot) const;
+  uint64_t refused() const { return refused_; }  // views that did not fit or contradicted
+
+ private:
+  using ProcessKey = std::tuple<std::string, int32_t, uint64_t>;  // host, pid, start
+
+  RosterLimits limits_;
+  std::vector<RankProcess> ranks_;
+  std::vector<int32_t> slot_of_rank_;  // by rank
+  std::vector<Host> hosts_;
+  absl::flat_hash_map<std::string, int32_t> slot_of_host_;
+  std::vector<Communicator> communicators_;
+  absl::flat_hash_map<CommunicatorId, int32_t> slot_of_communicator_;
+  absl::flat_hash_set<ProcessKey> retired_;
+  int32_t world_size_ = -1;
+  int64_t memberships_ = 0;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_MODEL_ROSTER_H_

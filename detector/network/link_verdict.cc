@@ -1,0 +1,345 @@
+#include "detector/network/link_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "detector/network/path_words.h"
+#include "detector/network/slow_paths.h"
+#include "detector/network/transfer_stall.h"
+#include "detector/stats/robust.h"
+#include "detector/verdict/trace_wording.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is left to a pair of equals
+constexpr double kSure = 0.95;
+constexpr size_t kMinAgreeing = 2;  // paths that are slow in the same steps
+constexpr size_t kHostsShown = 8;
+constexpr size_t kMostOfOneFault = 2;  // hosts: the ends of a link
+constexpr double kMostNamed = 0.25;    // of the job's hosts; a cause that lies among more than these names nobody
+
+bool MayName(const Trace& trace, size_t hosts) {
+  return hosts <= kMostOfOneFault || static_cast<double>(hosts) <= kMostNamed * static_cast<double>(trace.hosts.size());
+}
+
+class Writer {
+ public:
+  Writer(const Trace& trace, const StepTable& steps, const TransferTable& table, const std::vector<SlowPath>& slow)
+      : trace_(trace), steps_(steps), table_(table), slow_(slow) {}
+
+  // The cost is a first estimate, by the excess. `in_step`: in which it is slow; empty = in all from the onset on.
+  Verdict Write(const PathCause& cause, size_t first_step, absl::Span<const char> in_step) const {
+    const PathWords& word = WordsOf(cause.kind);
+    Verdict verdict;
+    verdict.scope = word.scope;
+    verdict.verdict_class = word.verdict_class;
+    verdict.advice = cause.kind == PathCauseKind::kInside ? Advice::kCordonAndReplace : Advice::kCheckLink;
+    std::vector<double> ratios;
+    size_t against_past = 0;
+    for (const int32_t path : cause.paths) {
+      ratios.push_back(slow_[static_cast<size_t>(path)].ratio);
+      against_past += slow_[static_cast<size_t>(path)].against_past ? 1 : 0;
+    }
+    verdict.first_step = static_cast<int64_t>(first_step);
+    verdict.last_step = static_cast<int64_t>(table_.steps) - 1;
+    while (!in_step.empty() && in_step[static_cast<size_t>(verdict.last_step)] == 0) --verdict.last_step;
+    AddCulprits(cause, &verdict);
+    AddCost(cause, in_step, &verdict);
+    const auto what = absl::ParsedFormat<'s'>::New(word.what);
+    std::string subject = absl::StrFormat(*what, Subject(cause));
+    subject[0] = 'W';
+    verdict.evidence.push_back(
+        {EvidenceKind::kDelayMatrix,
+         absl::StrFormat("%s takes %.2f times as long as %s, %s, on %d of the %d paths that have this in "
+                         "common; %d paths were compared.",
+                         subject, Median(std::move(ratios)),
+                         2 * against_past > cause.paths.size() ? "before" : "the same transfers elsewhere",
+                         When(verdict, in_step), cause.paths.size(), cause.predicted, table_.paths.size())});
+    return verdict;
+  }
+
+ private:
+  const std::string& HostName(int32_t host) const { return trace_.hosts[static_cast<size_t>(host)]; }
+
+  static std::string When(const Verdict& verdict, absl::Span<const char> in_step) {
+    if (in_step.empty()) return absl::StrFormat("from step %d on", verdict.first_step);
+    const auto slow = std::count(in_step.begin(), in_step.end(), 1);
+    return absl::StrFormat("in %d of the steps from %d to %d", slow, verdict.first_step, verdict.last_step);
+  }
+
+  std::string Subject(const PathCause& cause) const {
+    switch (cause.kind) {
+      case PathCauseKind::kSend:
+      case PathCauseKind::kReceive:
+      case PathCauseKind::kNic: {
+        if (cause.ranks.size() != 1) break;
+        std::string name = TraceRankName(trace_, cause.ranks[0]);
+        name[0] = 'r';
+        return name;
+      }
+      case PathCauseKind::kLink:
+        return absl::StrCat("host ", HostName(cause.hosts[0]), " and host ", HostName(cause.hosts[1]));
+      case PathCauseKind::kGroup:
+        return TraceRankList(trace_, cause.ranks);
+      case PathCauseKind::kHost:
+      case PathCauseKind::kHosts:
+      case PathCauseKind::kInside:
+      case PathCauseKind::kFabric:
+        break;
+    }
+    if (cause.hosts.size() == 1) return absl::StrCat("host ", HostName(cause.hosts[0]));
+    return absl::StrCat("the ", cause.hosts.size(), " hosts from ", HostName(cause.hosts.front()), " to ",
+                        HostName(cause.hosts.back()));
+  }
+
+  // Nobody where so many are meant that the evidence tells nothing about any of them.
+  void AddCulprits(const PathCause& cause, Verdict* verdict) const {
+    if (!MayName(trace_, cause.hosts.size())) return;
+    switch (cause.kind) {
+      case PathCauseKind::kSend:
+      case PathCauseKind::kReceive:
+      case PathCauseKind::kNic:
+        verdict->culprits = {cause.ranks.size() == 1 ? TraceCulprit(trace_, cause.ranks[0], kSure)
+                                                     : Culprit{.host = HostName(cause.hosts[0]), .confidence = kSure}};
+        return;
+      case PathCauseKind::kLink:
+        verdict->culprits = {
+            {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kPairedShare}};
+        return;
+      case PathCauseKind::kGroup:
+        for (const int32_t rank : cause.ranks) {
+          verdict->culprits.push_back(TraceCulprit(trace_, rank, 1.0 / static_cast<double>(cause.ranks.size())));
+        }
+        return;
+      case PathCauseKind::kHosts:
+        for (const int32_t host : cause.hosts) {
+          verdict->culprits.push_back(
+              {.host = HostName(host), .confidence = 1.0 / static_cast<double>(cause.hosts.size())});
+        }
+        return;
+      case PathCauseKind::kHost:
+      case PathCauseKind::kInside:
+      case PathCauseKind::kFabric:
+        for (const int32_t host : cause.hosts) {
+          verdict->culprits.push_back({.host = HostName(host), .confidence = kPairedShare});
+        }
+        return;
+    }
+  }
+
+  // The most that one rank spends on the excess of these paths in a step. `of_rank`: zeros, by rank.
+  double MostExcess(const PathCause& cause, size_t step, std::vector<double>* of_rank) const {
+    double most = 0;
+    for (const int32_t path : cause.paths) {
+      const double excess =
+          static_cast<double>(table_.excess_seconds[static_cast<size_t>(path) * table_.steps + step]) -
+          slow_[static_cast<size_t>(path)].excess_before_seconds;
+      if (std::isnan(excess) || excess <= 0) continue;
+      for (const int32_t rank : table_.paths[static_cast<size_t>(path)].ranks) {
+        most = std::max(most, (*of_rank)[static_cast<size_t>(rank)] += excess);
+      }
+    }
+    for (const int32_t path : cause.paths) {
+      for (const int32_t rank : table_.paths[static_cast<size_t>(path)].ranks)
+        (*of_rank)[static_cast<size_t>(rank)] = 0;
+    }
+    return most;
+  }
+
+  // Step by step.
+  void AddCost(const PathCause& cause, absl::Span<const char> in_step, Verdict* verdict) const {
+    std::vector<double> costs;
+    std::vector<double> lengths;
+    std::vector<double> before;
+    size_t affected = 0;
+    size_t known = 0;
+    std::vector<double> of_rank(trace_.ranks.size(), 0);
+    for (size_t step = 0; step < table_.steps; ++step) {
+      const double length = steps_.step_seconds[step];
+      if (length <= 0) continue;
+      if (static_cast<int64_t>(step) < verdict->first_step) {
+        if (steps_.usual[step] != 0) before.push_back(length);
+        continue;
+      }
+      const double most = in_step.empty() || in_step[step] != 0 ? MostExcess(cause, step, &of_rank) : 0;
+      ++known;
+      if (most > 0) ++affected;
+      costs.push_back(std::min(1.0, most / length));
+      lengths.push_back(length);
+    }
+    if (known == 0) return;
+    double share = 0;
+    for (const double cost : costs) share += cost / static_cast<double>(known);
+    const double length = Median(lengths);
+    if (before.size() >= kMinSlowSteps && lengths.size() >= kMinSlowSteps) {
+      share = std::min(share, std::max(0.0, 1 - Median(std::move(before)) / length));
+    }
+    verdict->cost = {.slowdown_fraction = share,
+                     .seconds_per_step = share * length,
+                     .steps_affected_fraction = static_cast<double>(affected) / static_cast<double>(known)};
+  }
+
+  const Trace& trace_;
+  const StepTable& steps_;
+  const TransferTable& table_;
+  const std::vector<SlowPath>& slow_;
+};
+
+// By rank; false where some are not known.
+bool HostsOfRanks(const Trace& trace, std::vector<int32_t>* hosts) {
+  for (const TraceRank& rank : trace.ranks) hosts->push_back(rank.host);
+  return std::none_of(hosts->begin(), hosts->end(), [](int32_t host) { return host < 0; });
+}
+
+Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall& stall) {
+  const double length = steps.usual_seconds;
+  const auto since = static_cast<double>(steps.steps - stall.first_step);
+  Verdict verdict{.scope = VerdictScope::kNetwork, .verdict_class = VerdictClass::kGroupSlow};
+  verdict.first_step = stall.first_step;
+  verdict.last_step = stall.last_step;
+  verdict.cost = {.slowdown_fraction = stall.share,
+                  .seconds_per_step = stall.seconds / since,
+                  .steps_affected_fraction = static_cast<double>(stall.steps) / since};
+  verdict.advice = Advice::kCheckLink;
+  const bool named = MayName(trace, stall.hosts.size());
+  const double confidence = stall.told_apart ? kPairedShare : 1.0 / static_cast<double>(stall.hosts.size());
+  std::vector<std::string> names;
+  for (const int32_t host : stall.hosts) {
+    const std::string& name = trace.hosts[static_cast<size_t>(host)];
+    if (named) verdict.culprits.push_back({.host = name, .confidence = confidence});
+    if (names.size() < kHostsShown) names.push_back(name);
+  }
+  verdict.evidence.push_back(
+      {EvidenceKind::kDelayMatrix,
+       absl::StrFormat("In %d of the steps from %d to %d, transfers on %d of %d paths stood still for about %.3g s in "
+                       "all, where a usual step takes %.3g s; %s of %d hosts: %s%s.",
+                       stall.steps, stall.first_step, stall.last_step, stall.stalled_paths, stall.compared_paths,
+                       stall.seconds, length, stall.told_apart ? "all of them touch one side" : "they lie between ends",
+                       stall.hosts.size(), absl::StrJoin(names, ", "),
+                       names.size() < stall.hosts.size() ? ", ..." : "")});
+  return verdict;
+}
+
+// What paths that are slow, for good or at times, have in common.
+class LinkSearch {
+ public:
+  LinkSearch(const Trace& trace, const TransferTable& table, const StepTable& steps,
+             const std::vector<int32_t>& host_of)
+      : table_(table),
+        host_of_(host_of),
+        slow_(FindSlowPaths(table)),
+        explained_(slow_.size(), 0),
+        writer_(trace, steps, table, slow_) {}
+
+  std::vector<SlowLink> Run() {
+    for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow; })) AddLasting(cause);
+    // What is slow half of the time looks lasting on some of its paths and passing on others: these vote again,
+    // together.
+    for (const PathCause& cause : Vote([](const SlowPath& path) { return path.slow || path.at_times; })) {
+      const bool lasting = std::any_of(cause.paths.begin(), cause.paths.end(),
+                                       [&](int32_t path) { return slow_[static_cast<size_t>(path)].slow; });
+      if (lasting || cause.paths.size() >= kMinAgreeing) AddAtTimes(cause);
+    }
+    return std::move(links_);
+  }
+
+ private:
+  // Unless it comes and goes: then its paths are left to the next vote.
+  void AddLasting(const PathCause& cause) {
+    std::vector<double> onsets;
+    for (const int32_t path : cause.paths) {
+      onsets.push_back(static_cast<double>(slow_[static_cast<size_t>(path)].first_step));
+    }
+    const auto onset = static_cast<size_t>(Median(std::move(onsets)));
+    if (ShareOf(SlowSteps(table_, slow_, cause.paths, onset), onset) >= kAlwaysSlow) Add(cause, onset, {});
+  }
+
+  // On the paths that are not explained yet.
+  std::vector<PathCause> Vote(absl::FunctionRef<bool(const SlowPath&)> is_slow) const {
+    std::vector<VotePath> paths;
+    std::vector<int32_t> path_of;
+    for (size_t path = 0; path < table_.paths.size(); ++path) {
+      if (explained_[path] != 0) continue;
+      path_of.push_back(static_cast<int32_t>(path));
+      paths.push_back({.ranks = table_.paths[path].ranks,
+                       .point_to_point = table_.paths[path].point_to_point,
+                       .exchange = table_.paths[path].exchange,
+                       .slow = is_slow(slow_[path])});
+    }
+    std::vector<PathCause> causes = VoteOnPaths(paths, host_of_);
+    for (PathCause& cause : causes) {
+      for (int32_t& path : cause.paths) path = path_of[static_cast<size_t>(path)];
+    }
+    return causes;
+  }
+
+  // Where most of its paths agree in enough of the steps.
+  void AddAtTimes(const PathCause& cause) {
+    std::vector<char> in_step = SlowSteps(table_, slow_, cause.paths, 0);
+    const auto first = static_cast<size_t>(std::find(in_step.begin(), in_step.end(), 1) - in_step.begin());
+    if (static_cast<size_t>(std::count(in_step.begin(), in_step.end(), 1)) < kMinSlowSteps) return;
+    if (ShareOf(in_step, first) >= kMinSlowShare) Add(cause, first, std::move(in_step));
+  }
+
+  static double ShareOf(absl::Span<const char> in_step, size_t first) {
+    const auto begin = in_step.begin() + static_cast<std::ptrdiff_t>(first);
+    return static_cast<double>(std::count(begin, in_step.end(), 1)) / static_cast<double>(in_step.size() - first);
+  }
+
+  void Add(const PathCause& cause, size_t first_step, std::vector<char> in_step) {
+    SlowLink link{.verdict = writer_.Write(cause, first_step, in_step)};
+    link.transfers.first_step = static_cast<int32_t>(first_step);
+    link.transfers.in_step = std::move(in_step);
+    link.transfers.excess_seconds = link.verdict.cost.seconds_per_step;
+    const bool of_one_rank = cause.ranks.size() == 1 || cause.kind == PathCauseKind::kGroup;
+    if (cause.kind != PathCauseKind::kInside && of_one_rank) link.transfers.ranks = cause.ranks;
+    for (const int32_t path : cause.paths) {
+      explained_[static_cast<size_t>(path)] = 1;
+      link.transfers.channels.push_back({.channel = table_.paths[static_cast<size_t>(path)].channel,
+                                         .first_step = static_cast<int32_t>(first_step),
+                                         .ratio = slow_[static_cast<size_t>(path)].ratio});
+    }
+    links_.push_back(std::move(link));
+  }
+
+  const TransferTable& table_;
+  const std::vector<int32_t>& host_of_;
+  const std::vector<SlowPath> slow_;
+  std::vector<char> explained_;  // by path
+  const Writer writer_;
+  std::vector<SlowLink> links_;
+};
+
+}  // namespace
+
+std::vector<SlowLink> FindSlowLinks(const Trace& trace, const TransferTable& table, const StepTable& steps) {
+  std::vector<int32_t> host_of;
+  if (steps.steps < static_cast<int32_t>(kMinSlowSteps) || !HostsOfRanks(trace, &host_of)) return {};
+  return LinkSearch(trace, table, steps, host_of).Run();
+}
+
+std::vector<Verdict> FindStalls(const Trace& trace, const TransferTable& table, const StepTable& steps,
+                                const std::vector<SlowLink>& links, double min_cost) {
+  std::vector<int32_t> host_of;
+  if (steps.steps < static_cast<int32_t>(kMinSlowSteps) || !HostsOfRanks(trace, &host_of)) return {};
+  std::vector<int32_t> explained;
+  for (const SlowLink& link : links) {
+    for (const SlowChannel& slow : link.transfers.channels) explained.push_back(slow.channel);
+  }
+  std::sort(explained.begin(), explained.end());
+  const TransferStall stall = FindTransferStall(table, steps, host_of, explained, min_cost);
+  if (stall.steps == 0) return {};
+  return {OfStall(trace, steps, stall)};
+}
+
+}  // namespace lockstep

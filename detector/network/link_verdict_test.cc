@@ -1,0 +1,137 @@
+#include "detector/network/link_verdict.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kSteps = 30;
+constexpr int32_t kGpus = 2;
+constexpr double kRatio = 4;
+
+// A job with kGpus ranks on each host, and a table of transfers in which some paths are slow in some steps.
+class FindSlowLinksTest : public testing::Test {
+ protected:
+  explicit FindSlowLinksTest(int32_t hosts = 12) {
+    for (int32_t host = 0; host < hosts; ++host) {
+      trace_.hosts.push_back(absl::StrCat("h", host));
+      for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+        trace_.ranks.push_back({.rank = host * kGpus + gpu, .host = host, .gpu = gpu});
+      }
+    }
+    table_.steps = kSteps;
+    table_.noise = 0.02;
+    steps_.steps = kSteps;
+    steps_.step_seconds.assign(kSteps, 1);
+    steps_.usual.assign(kSteps, 1);
+  }
+
+  void AddPath(std::vector<int32_t> ranks, bool pair, const std::function<bool(size_t)>& is_slow) {
+    const auto channel = static_cast<int32_t>(table_.paths.size());
+    table_.paths.push_back(
+        {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true});
+    for (size_t step = 0; step < kSteps; ++step) {
+      const double ratio = (is_slow(step) ? kRatio : 1) * std::exp(0.02 * random_.Gaussian());
+      table_.ratio.push_back(static_cast<float>(ratio));
+      table_.excess_seconds.push_back(static_cast<float>(0.05 * (ratio - 1)));
+    }
+  }
+
+  // Both directions between neighbours of a chain of hosts; `host` sends slowly.
+  void AddChain(int32_t host, const std::function<bool(size_t)>& is_slow) {
+    const auto never = [](size_t) { return false; };
+    const auto hosts = static_cast<int32_t>(trace_.hosts.size());
+    for (int32_t a = 0; a + 1 < hosts; ++a) {
+      for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+        const int32_t left = a * kGpus + gpu, right = left + kGpus;
+        AddPath({left, right}, true, a == host ? is_slow : never);
+        AddPath({right, left}, true, a + 1 == host ? is_slow : never);
+      }
+    }
+  }
+
+  std::vector<SlowLink> Find() const { return FindSlowLinks(trace_, table_, steps_); }
+
+  Random random_{7};
+  Trace trace_;
+  TransferTable table_;
+  StepTable steps_;
+};
+
+TEST_F(FindSlowLinksTest, AllAdaptersOfAHostAreOneVerdictOnIt) {
+  AddChain(5, [](size_t step) { return step >= 10; });
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  const Verdict& verdict = links[0].verdict;
+  EXPECT_EQ(verdict.verdict_class, VerdictClass::kCommSlowTx);
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].host, "h5");
+  EXPECT_TRUE(verdict.culprits[0].peer_host.empty());
+  EXPECT_EQ(verdict.first_step, 10);
+  EXPECT_EQ(links[0].transfers.channels.size(), 4u);
+  EXPECT_TRUE(links[0].transfers.in_step.empty());
+}
+
+TEST_F(FindSlowLinksTest, AFaultThatComesAndGoesIsHealedInItsSteps) {
+  const auto slow = [](size_t step) { return step >= 9 && step % 3 == 0; };
+  AddChain(5, slow);
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  ASSERT_EQ(links[0].verdict.culprits.size(), 1u);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h5");
+  EXPECT_EQ(links[0].verdict.first_step, 9);
+  EXPECT_EQ(links[0].verdict.last_step, 27);
+  for (size_t step = 0; step < kSteps; ++step) {
+    EXPECT_EQ(links[0].transfers.IsIn(static_cast<int32_t>(step)), slow(step)) << step;
+  }
+}
+
+// Slow in 60 % of the steps, some paths look lasting and others passing: still one fault.
+TEST_F(FindSlowLinksTest, WhatIsSlowMostOfTheTimeOnSomePathsIsOneFault) {
+  std::vector<char> on(kSteps, 0);
+  for (size_t step = 10; step < kSteps; ++step) on[step] = step % 5 < 2;
+  AddChain(5, [&](size_t step) { return on[step] != 0; });
+  // A group's transfers of one step are seen in the next one as well.
+  for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+    AddPath({4 * kGpus + gpu, 5 * kGpus + gpu, 6 * kGpus + gpu}, false,
+            [&](size_t step) { return on[step] != 0 || on[step - 1] != 0 || on[step - 2] != 0; });
+  }
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  ASSERT_EQ(links[0].verdict.culprits.size(), 1u);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h5");
+}
+
+TEST_F(FindSlowLinksTest, OnePathThatIsSlowAtTimesIsChance) {
+  AddChain(-1, [](size_t) { return false; });
+  AddPath({0, 2 * kGpus}, true, [](size_t step) { return step % 4 == 0; });
+  EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(FindSlowLinksTest, ACauseAmongMoreThanAQuarterOfTheHostsNamesNobody) {
+  for (const size_t members : {size_t{3}, size_t{4}}) {
+    table_ = {.steps = kSteps, .noise = 0.02};
+    AddChain(-1, [](size_t) { return false; });
+    for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
+      std::vector<int32_t> ranks;
+      for (size_t i = 0; i < members; ++i) ranks.push_back(static_cast<int32_t>(2 * i) * kGpus + gpu);
+      AddPath(ranks, false, [](size_t step) { return step >= 10; });
+    }
+    const std::vector<SlowLink> links = Find();
+    ASSERT_EQ(links.size(), 1u) << members;
+    EXPECT_EQ(links[0].verdict.verdict_class, VerdictClass::kGroupSlow);
+    EXPECT_EQ(links[0].verdict.culprits.size(), members == 3 ? 3u : 0u) << members;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,404 @@
+#include "detector/network/path_vote.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "detector/network/path_suspects.h"
+
+namespace lockstep {
+namespace {
+
+// Of the paths that a suspect would slow down, this share must be slow.
+constexpr double kHolds = 0.8;
+// Who explains as much as this of what another does, explains what it does: what is left may be chance.
+constexpr double kExplainsAsMuch = 0.9;
+constexpr size_t kFewCauses = 2;    // that happen side by side; more of one kind at once have one cause
+constexpr size_t kInsideShare = 2;  // members of a group on one host between which its NVLink lies
+
+struct Suspect {
+  std::vector<int32_t> slow;  // paths, rising
+  int32_t fine = 0;           // paths that would be slow for certain, and are not
+};
+
+class Vote {
+ public:
+  Vote(const std::vector<VotePath>& paths, const std::vector<int32_t>& host_of)
+      : paths_(paths), host_of_(host_of), predictions_(host_of), explained_(paths.size(), 0) {}
+
+  std::vector<PathCause> Run() {
+    VoteInside();
+    for (size_t p = 0; p < paths_.size(); ++p) {
+      if (!Crosses(paths_[p]) || explained_[p] != 0) continue;
+      (paths_[p].slow ? slow_ : fine_).push_back(static_cast<int32_t>(p));
+    }
+    if (slow_.empty()) return std::move(causes_);
+    CollectSuspects();
+    SuspectPart();
+    for (int round = 0; round < kMaxPathCauses && TakeBest(); ++round) {
+    }
+    JoinEqualOnes();
+    JoinManyOfOneKind();
+    return std::move(causes_);
+  }
+
+ private:
+  int32_t HostOf(int32_t rank) const { return host_of_[static_cast<size_t>(rank)]; }
+
+  bool Crosses(const VotePath& path) const {
+    return std::any_of(path.ranks.begin(), path.ranks.end(),
+                       [&](int32_t r) { return HostOf(r) != HostOf(path.ranks[0]); });
+  }
+
+  std::vector<int32_t> HostsOf(const std::vector<int32_t>& ranks) const {
+    std::vector<int32_t> hosts;
+    for (const int32_t rank : ranks) hosts.push_back(HostOf(rank));
+    std::sort(hosts.begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+    return hosts;
+  }
+
+  // Slow paths that never leave their host; and those that do, and pass between several GPUs of it on their way.
+  void VoteInside() {
+    std::map<int32_t, std::vector<int32_t>> slow;
+    for (size_t p = 0; p < paths_.size(); ++p) {
+      if (paths_[p].slow && !Crosses(paths_[p])) slow[HostOf(paths_[p].ranks[0])].push_back(static_cast<int32_t>(p));
+    }
+    for (auto& [host, here] : slow) {
+      std::map<int32_t, size_t> in;
+      for (const int32_t p : here) {
+        for (const int32_t rank : paths_[static_cast<size_t>(p)].ranks) ++in[rank];
+      }
+      PathCause cause{.kind = PathCauseKind::kInside, .hosts = {host}};
+      for (const auto& [rank, count] : in) {
+        if (count == here.size()) cause.ranks.push_back(rank);
+      }
+      for (size_t p = 0; p < paths_.size(); ++p) {
+        if (paths_[p].slow && explained_[p] == 0 && PassesInside(paths_[p], host)) {
+          here.push_back(static_cast<int32_t>(p));
+          explained_[p] = 1;
+        }
+      }
+      cause.predicted = static_cast<int32_t>(here.size());
+      cause.paths = std::move(here);
+      causes_.push_back(std::move(cause));
+    }
+  }
+
+  bool PassesInside(const VotePath& path, int32_t host) const {
+    if (path.point_to_point || !Crosses(path)) return false;
+    const auto on_host =
+        std::count_if(path.ranks.begin(), path.ranks.end(), [&](int32_t r) { return HostOf(r) == host; });
+    return static_cast<size_t>(on_host) >= kInsideShare;
+  }
+
+  void CollectSuspects() {
+    for (const int32_t p : slow_) {
+      for (const Prediction& prediction : predictions_.Of(paths_[static_cast<size_t>(p)])) {
+        suspects_[prediction.suspect].slow.push_back(p);
+      }
+    }
+    for (const int32_t p : fine_) {
+      for (const Prediction& prediction : predictions_.Of(paths_[static_cast<size_t>(p)])) {
+        const auto found = suspects_.find(prediction.suspect);
+        if (found != suspects_.end() && prediction.certain) ++found->second.fine;
+      }
+    }
+    for (const auto& [key, suspect] : suspects_) {
+      if (Holds(suspect)) keys_.push_back(key);
+    }
+    std::sort(keys_.begin(), keys_.end());
+  }
+
+  // A part of the network: good paths connect most hosts with one another, and none of the others with these.
+  void SuspectPart() {
+    std::vector<int32_t> side(1 + static_cast<size_t>(*std::max_element(host_of_.begin(), host_of_.end())));
+    std::iota(side.begin(), side.end(), 0);
+    const auto root = [&side](int32_t host) {
+      while (side[static_cast<size_t>(host)] != host) {
+        side[static_cast<size_t>(host)] = side[static_cast<size_t>(side[static_cast<size_t>(host)])];
+        host = side[static_cast<size_t>(host)];
+      }
+      return host;
+    };
+    for (const int32_t p : fine_) {
+      const std::vector<int32_t>& ranks = paths_[static_cast<size_t>(p)].ranks;
+      for (const int32_t rank : ranks) side[static_cast<size_t>(root(HostOf(rank)))] = root(HostOf(ranks[0]));
+    }
+    std::map<int32_t, size_t> size;
+    const std::set<int32_t> hosts(host_of_.begin(), host_of_.end());
+    for (const int32_t host : hosts) ++size[root(host)];
+    const auto larger = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const auto largest = std::max_element(size.begin(), size.end(), larger);
+    if (2 * largest->second < hosts.size() || size.size() < 2) return;
+    const bool of_one_size = std::any_of(size.begin(), size.end(), [&](const auto& entry) {
+      return entry.first != largest->first && entry.second == largest->second;
+    });
+    if (hosts.size() - largest->second < 2) return;  // one host: an adapter tells as much
+    for (const int32_t host : hosts) {
+      if (of_one_size || root(host) != largest->first) part_.push_back(host);
+    }
+    Suspect part;
+    for (const int32_t p : slow_) {
+      const std::vector<int32_t>& ranks = paths_[static_cast<size_t>(p)].ranks;
+      const bool crosses = std::any_of(ranks.begin(), ranks.end(),
+                                       [&](int32_t rank) { return root(HostOf(rank)) != root(HostOf(ranks[0])); });
+      if (crosses) part.slow.push_back(p);
+    }
+    suspects_[kPartKey] = std::move(part);
+  }
+
+  std::vector<int32_t> Remaining(const SuspectKey& key) const {
+    std::vector<int32_t> remaining;
+    const std::vector<int32_t>& slow = suspects_.at(key).slow;
+    std::copy_if(slow.begin(), slow.end(), std::back_inserter(remaining),
+                 [&](int32_t p) { return explained_[static_cast<size_t>(p)] == 0; });
+    return remaining;
+  }
+
+  static bool Holds(const Suspect& suspect) {
+    const auto slow = static_cast<double>(suspect.slow.size());
+    return slow >= kHolds * (slow + suspect.fine);
+  }
+
+  // Of those that explain nearly as much as any, the one with fewest predictions that fail, then the one that explains
+  // most, then the one that predicts least; and all that explain the same as well as it does.
+  std::vector<SuspectKey> Best() const {
+    std::vector<size_t> explains;
+    size_t most = 0;
+    for (const SuspectKey& key : keys_) {
+      const std::vector<int32_t>& slow = suspects_.at(key).slow;
+      explains.push_back(static_cast<size_t>(
+          std::count_if(slow.begin(), slow.end(), [&](int32_t p) { return explained_[static_cast<size_t>(p)] == 0; })));
+      most = std::max(most, explains.back());
+    }
+    std::vector<SuspectKey> best;
+    std::tuple<int32_t, int64_t, size_t> least;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      const Suspect& suspect = suspects_.at(keys_[i]);
+      if (explains[i] == 0 || static_cast<double>(explains[i]) < kExplainsAsMuch * static_cast<double>(most)) continue;
+      const std::tuple<int32_t, int64_t, size_t> rank(suspect.fine, -static_cast<int64_t>(explains[i]),
+                                                      suspect.slow.size());
+      if (best.empty() || rank < least) best.clear();
+      if (best.empty()) least = rank;
+      if (rank == least) best.push_back(keys_[i]);
+    }
+    if (best.empty()) return best;
+    const std::vector<int32_t> explained = Remaining(best.front());
+    std::erase_if(best, [&](const SuspectKey& key) { return Remaining(key) != explained; });
+    return best;
+  }
+
+  // Whether the part of the network explains what no single simpler cause does.
+  bool NeedsPart() const {
+    const auto found = suspects_.find(kPartKey);
+    if (found == suspects_.end()) return false;
+    const std::vector<int32_t> by_part = Remaining(kPartKey);
+    if (by_part.empty()) return false;
+    const std::vector<SuspectKey> best = Best();
+    const std::vector<int32_t> by_best = best.empty() ? std::vector<int32_t>() : Remaining(best.front());
+    const auto left = std::count_if(by_part.begin(), by_part.end(),
+                                    [&](int32_t p) { return !std::binary_search(by_best.begin(), by_best.end(), p); });
+    return static_cast<double>(left) > (1 - kExplainsAsMuch) * static_cast<double>(by_part.size());
+  }
+
+  bool TakeBest() {
+    if (NeedsPart()) {
+      PathCause cause{.kind = PathCauseKind::kFabric, .hosts = part_};
+      Take(std::move(cause), kPartKey);
+      return true;
+    }
+    const std::vector<SuspectKey> best = Best();
+    if (best.empty()) return TakeWholePath();
+    Take(Conclude(best), best.front());
+    return true;
+  }
+
+  void Take(PathCause cause, const SuspectKey& key) {
+    cause.paths = Remaining(key);
+    const Suspect& suspect = suspects_.at(key);
+    cause.predicted = static_cast<int32_t>(suspect.slow.size()) + suspect.fine;
+    for (const int32_t p : cause.paths) explained_[static_cast<size_t>(p)] = 1;
+    causes_.push_back(std::move(cause));
+  }
+
+  // No suspect holds: the evidence ends at the path.
+  bool TakeWholePath() {
+    const auto left =
+        std::find_if(slow_.begin(), slow_.end(), [&](int32_t p) { return explained_[static_cast<size_t>(p)] == 0; });
+    if (left == slow_.end()) return false;
+    explained_[static_cast<size_t>(*left)] = 1;
+    PathCause cause = Between(paths_[static_cast<size_t>(*left)].ranks);
+    cause.paths = {*left};
+    cause.predicted = 1;
+    causes_.push_back(std::move(cause));
+    return true;
+  }
+
+  PathCause Between(std::vector<int32_t> ranks) const {
+    PathCause cause{.kind = PathCauseKind::kGroup, .ranks = std::move(ranks)};
+    if (cause.ranks.size() == 2) {
+      cause.kind = PathCauseKind::kLink;
+      cause.hosts = {HostOf(cause.ranks[0]), HostOf(cause.ranks[1])};
+    } else {
+      cause.hosts = HostsOf(cause.ranks);
+    }
+    std::sort(cause.ranks.begin(), cause.ranks.end());
+    return cause;
+  }
+
+  // What suspects that explain the same have in common: an adapter, a link, or the hosts among which it lies.
+  PathCause Conclude(const std::vector<SuspectKey>& best) const {
+    std::set<int32_t> adapter_hosts, link_hosts;
+    std::vector<SuspectKey> adapters, links;
+    bool pairs = false;
+    for (const SuspectKey& key : best) {
+      const auto& [kind, a, b, c] = key;
+      if (IsAdapter(kind)) {
+        adapters.push_back(key);
+        adapter_hosts.insert(a);
+      } else if (kind == SuspectKind::kLink || kind == SuspectKind::kPair) {
+        if (kind == SuspectKind::kLink) links.push_back(key);
+        pairs = pairs || kind == SuspectKind::kPair;
+        link_hosts.insert({a, b});
+      }
+    }
+    const std::vector<int32_t> explained = Remaining(best.front());
+    if (adapters.empty() && link_hosts.empty()) return OfRail(explained);
+    if (adapter_hosts.size() == 1 && link_hosts.empty()) return OfAdapters(adapters);
+    if (link_hosts.size() == 2) return OfLink(link_hosts, links, explained);
+    if (explained.size() == 1) return Between(paths_[static_cast<size_t>(explained.front())].ranks);
+    link_hosts.insert(adapter_hosts.begin(), adapter_hosts.end());
+    return AmongHosts(link_hosts, explained);
+  }
+
+  // All of one host. Which side of it, if only one can be.
+  PathCause OfAdapters(const std::vector<SuspectKey>& adapters) const {
+    const auto has = [&](SuspectKind wanted) {
+      return std::any_of(adapters.begin(), adapters.end(),
+                         [&](const SuspectKey& key) { return KindOf(key) == wanted; });
+    };
+    const bool send = has(SuspectKind::kSend), receive = has(SuspectKind::kReceive);
+    PathCause cause{.hosts = {std::get<1>(adapters.front())}};
+    for (const SuspectKey& key : adapters) {
+      std::vector<int32_t> ranks = predictions_.RanksOf(key);
+      if (cause.ranks.empty() || ranks.size() < cause.ranks.size()) cause.ranks = std::move(ranks);
+    }
+    const auto on_host = std::count(host_of_.begin(), host_of_.end(), cause.hosts[0]);
+    const bool whole = cause.ranks.size() > 1 && cause.ranks.size() == static_cast<size_t>(on_host);
+    cause.kind = send && !receive   ? PathCauseKind::kSend
+                 : receive && !send ? PathCauseKind::kReceive
+                 : whole            ? PathCauseKind::kHost
+                                    : PathCauseKind::kNic;
+    if (whole && cause.kind == PathCauseKind::kHost) cause.ranks.clear();
+    return cause;
+  }
+
+  // In the direction of what goes between the two.
+  PathCause OfLink(const std::set<int32_t>& ends, const std::vector<SuspectKey>& links,
+                   const std::vector<int32_t>& explained) const {
+    PathCause cause{.kind = PathCauseKind::kLink, .hosts = {ends.begin(), ends.end()}};
+    const VotePath& first = paths_[static_cast<size_t>(explained.front())];
+    const bool turned = links.size() == 1 ? std::get<1>(links.front()) == cause.hosts[1]
+                                          : first.point_to_point && HostOf(first.ranks[0]) == cause.hosts[1];
+    if (turned) std::swap(cause.hosts[0], cause.hosts[1]);
+    return cause;
+  }
+
+  // Several suspects would explain the same paths, such as those of a ring of which all groups on it are slow.
+  PathCause AmongHosts(const std::set<int32_t>& hosts, const std::vector<int32_t>& explained) const {
+    PathCause cause{.kind = PathCauseKind::kHosts, .hosts = {hosts.begin(), hosts.end()}};
+    // What is outside of their paths is not meant.
+    std::set<int32_t> ends;
+    for (const int32_t p : explained) {
+      for (const int32_t rank : paths_[static_cast<size_t>(p)].ranks) ends.insert(HostOf(rank));
+    }
+    std::erase_if(cause.hosts, [&](int32_t host) { return !ends.contains(host); });
+    return cause;
+  }
+
+  PathCause OfRail(const std::vector<int32_t>& explained) const {
+    std::set<int32_t> ranks;
+    for (const int32_t p : explained) {
+      ranks.insert(paths_[static_cast<size_t>(p)].ranks.begin(), paths_[static_cast<size_t>(p)].ranks.end());
+    }
+    PathCause cause{.kind = PathCauseKind::kGroup, .ranks = {ranks.begin(), ranks.end()}};
+    cause.hosts = HostsOf(cause.ranks);
+    return cause;
+  }
+
+  // Moves all of `from` into `into`.
+  static void Join(PathCause* into, PathCause* from) {
+    into->paths.insert(into->paths.end(), from->paths.begin(), from->paths.end());
+    std::sort(into->paths.begin(), into->paths.end());
+    into->predicted += from->predicted;
+    std::set<int32_t> ranks(into->ranks.begin(), into->ranks.end());
+    ranks.insert(from->ranks.begin(), from->ranks.end());
+    into->ranks.assign(ranks.begin(), ranks.end());
+  }
+
+  // Of one kind, on the same hosts: one fault.
+  void JoinEqualOnes() {
+    std::map<std::pair<PathCauseKind, std::vector<int32_t>>, size_t> first;
+    std::vector<PathCause> joined;
+    for (PathCause& cause : causes_) {
+      std::vector<int32_t> hosts = cause.hosts;
+      std::sort(hosts.begin(), hosts.end());
+      const auto [found, fresh] = first.emplace(std::pair(cause.kind, std::move(hosts)), joined.size());
+      if (fresh) {
+        joined.push_back(std::move(cause));
+      } else {
+        Join(&joined[found->second], &cause);
+      }
+    }
+    causes_ = std::move(joined);
+  }
+
+  // Of one kind, on more hosts than fail side by side: what they have in common, a switch, is at fault.
+  void JoinManyOfOneKind() {
+    for (const PathCauseKind kind : {PathCauseKind::kSend, PathCauseKind::kReceive, PathCauseKind::kNic,
+                                     PathCauseKind::kHost, PathCauseKind::kGroup, PathCauseKind::kHosts}) {
+      const auto is_one = [kind](const PathCause& cause) { return cause.kind == kind; };
+      if (static_cast<size_t>(std::count_if(causes_.begin(), causes_.end(), is_one)) <= kFewCauses) continue;
+      const auto first = std::find_if(causes_.begin(), causes_.end(), is_one);
+      for (auto next = std::next(first); next != causes_.end(); ++next) {
+        if (next->kind != kind) continue;
+        Join(&*first, &*next);
+        first->hosts.insert(first->hosts.end(), next->hosts.begin(), next->hosts.end());
+      }
+      first->ranks.clear();
+      std::sort(first->hosts.begin(), first->hosts.end());
+      first->hosts.erase(std::unique(first->hosts.begin(), first->hosts.end()), first->hosts.end());
+      first->kind = PathCauseKind::kFabric;
+      std::erase_if(causes_, is_one);
+    }
+  }
+
+  static constexpr SuspectKey kPartKey{SuspectKind::kPart, -1, -1, -1};
+
+  const std::vector<VotePath>& paths_;
+  const std::vector<int32_t>& host_of_;
+  const PathSuspects predictions_;
+  std::vector<int32_t> slow_;  // crossing paths
+  std::vector<int32_t> fine_;
+  absl::flat_hash_map<SuspectKey, Suspect> suspects_;
+  std::vector<SuspectKey> keys_;  // of those that hold, rising; without the part
+  std::vector<int32_t> part_;     // hosts that no good path connects with most others
+  std::vector<char> explained_;
+  std::vector<PathCause> causes_;
+};
+
+}  // namespace
+
+std::vector<PathCause> VoteOnPaths(const std::vector<VotePath>& paths, const std::vector<int32_t>& host_of) {
+  if (paths.empty() || host_of.empty()) return {};
+  return Vote(paths, host_of).Run();
+}
+
+}  // namespace lockstep

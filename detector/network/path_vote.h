@@ -1,0 +1,58 @@
+// What the slow paths share: one adapter or one direction of it, one host, one link, one part of the network, or a
+// group whose members nobody can tell apart.
+//
+// Every suspect (path_suspects.h) predicts which paths would be slow if it were. Groups and Send/Recv vote together.
+// The suspect that explains most slow paths and holds (four fifths of its certain predictions are slow) is taken; who
+// explains nine tenths of that with fewer failed predictions goes before it. What it explains is removed and the vote
+// repeated, so that two causes are two results. Suspects with the same slow paths and equally good predictions cannot
+// be told apart: then all are returned as one result; of links the hosts that they connect. Where no fine path connects
+// some hosts with most others, and no simpler cause explains as much, the cause lies between the parts (a
+// leaf switch): the smaller part is returned, both where they are of one size. Three causes or more of one kind are one
+// part of the network, too. The rows, columns and points of C4's delay matrix are the special case
+// of a job that sends from each to each.
+//
+// Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.
+
+#ifndef LOCKSTEP_DETECTOR_NETWORK_PATH_VOTE_H_
+#define LOCKSTEP_DETECTOR_NETWORK_PATH_VOTE_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+
+inline constexpr int kMaxPathCauses = 32;
+
+enum class PathCauseKind : uint8_t {
+  kSend,     // the sending side of the adapter of ranks[...], all on host hosts[0]
+  kReceive,  // its receiving side
+  kNic,      // the adapter, the side unknown
+  kHost,     // all paths of host hosts[0]
+  kLink,     // between hosts[0] and hosts[1]
+  kFabric,   // between hosts[...], a part of the network, and the others
+  kGroup,    // somewhere between ranks[...]
+  kHosts,    // somewhere between hosts[...]: each of them, and each link between them, would explain it
+  kInside,   // between the GPUs of host hosts[0]
+};
+
+struct VotePath {
+  std::vector<int32_t> ranks;  // by place in the ring; source and destination of Send/Recv
+  bool point_to_point = false;
+  bool exchange = false;
+  bool slow = false;
+};
+
+struct PathCause {
+  PathCauseKind kind = PathCauseKind::kGroup;
+  std::vector<int32_t> ranks;  // rising
+  std::vector<int32_t> hosts;  // rising, but for kLink: in the direction of the transfer; all that are meant
+  std::vector<int32_t> paths;  // that it explains: indices into `paths`
+  int32_t predicted = 0;       // paths that would be slow by it
+};
+
+// `host_of`: by rank.
+std::vector<PathCause> VoteOnPaths(const std::vector<VotePath>& paths, const std::vector<int32_t>& host_of);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_NETWORK_PATH_VOTE_H_

@@ -1,0 +1,273 @@
+#include "detector/network/transfer_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/clock.h"
+#include "detector/stats/robust.h"
+
+namespace lockstep {
+namespace {
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+constexpr double kHealthyQuantile = 0.25;
+// Below it, latency and not bandwidth sets the time, and a slow path looks like any other.
+constexpr uint64_t kMinBytes = 1 << 20;
+constexpr size_t kOverlapReach = 8;  // operations after one that are looked at for overlap
+constexpr size_t kMostNoiseSamples = 1 << 16;
+constexpr size_t kMostParts = 4;  // of the ranks: each has an entry for every instance
+
+// Transfers of one duty: family, point to point, across hosts, kind, bytes.
+using Duty = std::tuple<int32_t, bool, bool, OperationKind, uint64_t>;
+
+bool Measured(const TraceOperation& operation) {
+  return operation.started() && operation.finished() && operation.quality != TimingQuality::kHostCall &&
+         operation.quality != TimingQuality::kHostEnqueue;
+}
+
+class Measurement {
+ public:
+  Measurement(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, const StepTable& steps,
+              Executor* executor)
+      : trace_(trace), matched_(matched), roles_(roles), steps_(steps), executor_(executor) {}
+
+  TransferTable Run() {
+    table_.steps = static_cast<size_t>(steps_.steps);
+    FindQuickest();
+    duty_of_.assign(matched_.instances.size(), -1);
+    path_of_channel_.assign(matched_.channels.size(), -1);
+    for (size_t channel = 0; channel < matched_.channels.size(); ++channel) AddPath(channel);
+    FindUsual();
+    table_.ratio.assign(table_.paths.size() * table_.steps, kUnknown);
+    table_.excess_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
+    table_.longest_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
+    for (size_t channel = 0; channel < matched_.channels.size(); ++channel) SumSteps(channel);
+    MeasureNoise();
+    return std::move(table_);
+  }
+
+ private:
+  // Of an instance, the record of the last member to arrive.
+  struct Quickest {
+    int64_t duration_ns = std::numeric_limits<int64_t>::max();  // negative: some member's is not measured
+    uint64_t bytes = 0;
+    int32_t step = -1;
+    OperationKind kind = OperationKind::kAllReduce;
+    bool overlapped = false;
+
+    double seconds() const { return static_cast<double>(duration_ns) / kNanosPerSecond; }
+  };
+
+  // One pass over the records in their order: members of an instance are far apart.
+  void FindQuickest() {
+    std::vector<std::vector<Quickest>> of_part(std::min(kMostParts, PartsOf(executor_, steps_.ranks)));
+    RunParts(executor_, steps_.ranks, of_part.size(), [&](size_t part, size_t first_rank, size_t last_rank) {
+      of_part[part].resize(matched_.instances.size());
+      FindQuickestAmong(first_rank, last_rank, &of_part[part]);
+    });
+    if (of_part.empty()) return;
+    quickest_ = std::move(of_part.front());
+    for (size_t part = 1; part < of_part.size(); ++part) {
+      for (size_t i = 0; i < quickest_.size(); ++i) {
+        // Of equally quick ones the first, as one pass would have it.
+        if (of_part[part][i].duration_ns < quickest_[i].duration_ns) quickest_[i] = of_part[part][i];
+      }
+    }
+  }
+
+  void FindQuickestAmong(size_t first_rank, size_t last_rank, std::vector<Quickest>* quickest) const {
+    std::vector<int32_t> step_of;
+    for (size_t rank = first_rank; rank < last_rank; ++rank) {
+      const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
+      step_of.assign(end - begin, -1);
+      for (int32_t step = 0; step < steps_.steps; ++step) {
+        const StepRange& range = steps_.Of(rank, step);
+        if (range.empty()) continue;
+        std::fill(step_of.begin() + static_cast<std::ptrdiff_t>(range.begin - begin),
+                  step_of.begin() + static_cast<std::ptrdiff_t>(range.end - begin), step);
+      }
+      for (size_t i = begin; i < end; ++i) {
+        const uint32_t instance = matched_.instance_of[i];
+        if (instance != kNoInstance) Note(i, end, step_of[i - begin], &(*quickest)[instance]);
+      }
+    }
+  }
+
+  void Note(size_t index, size_t end, int32_t step, Quickest* quickest) const {
+    const TraceOperation& operation = trace_.operations[index];
+    if (!Measured(operation)) {
+      quickest->duration_ns = -1;
+    } else if (operation.duration_ns() < quickest->duration_ns) {
+      *quickest = {.duration_ns = operation.duration_ns(),
+                   .bytes = operation.bytes,
+                   .step = step,
+                   .kind = operation.kind,
+                   .overlapped = Overlapped(index, end)};
+    }
+  }
+
+  int32_t HostOf(int32_t rank) const { return trace_.ranks[static_cast<size_t>(rank)].host; }
+
+  // The path of a channel whose members are all known, with the transfer time of each complete instance.
+  void AddPath(size_t channel_index) {
+    const OperationChannel& channel = matched_.channels[channel_index];
+    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(channel.communicator)].members;
+    TransferPath path{.channel = static_cast<int32_t>(channel_index), .point_to_point = !channel.collective()};
+    if (path.point_to_point) {
+      const auto known = [&](int32_t m) { return m >= 0 && static_cast<size_t>(m) < members.size(); };
+      if (!known(channel.source) || !known(channel.destination)) return;
+      path.ranks = {members[static_cast<size_t>(channel.source)], members[static_cast<size_t>(channel.destination)]};
+    } else {
+      path.ranks = members;
+    }
+    if (path.ranks.size() < 2 || std::find(path.ranks.begin(), path.ranks.end(), -1) != path.ranks.end()) return;
+    path.crosses_hosts = std::any_of(path.ranks.begin(), path.ranks.end(),
+                                     [&](int32_t rank) { return HostOf(rank) != HostOf(path.ranks[0]); });
+    const int32_t family = roles_.communicators[static_cast<size_t>(channel.communicator)].family;
+    bool any = false;
+    for (uint32_t i = 0; i < channel.instances; ++i) {
+      any = MeasureInstance(channel.first_instance + i, family, &path) || any;
+    }
+    if (!any) return;
+    path_of_channel_[channel_index] = static_cast<int32_t>(table_.paths.size());
+    table_.paths.push_back(std::move(path));
+  }
+
+  bool MeasureInstance(size_t index, int32_t family, TransferPath* path) {
+    const OperationInstance& instance = matched_.instances[index];
+    const Quickest& quickest = quickest_[index];
+    if (instance.member_count != path->ranks.size() || quickest.duration_ns < 0) return false;
+    if (quickest.kind == OperationKind::kBarrier || (quickest.bytes > 0 && quickest.bytes < kMinBytes)) return false;
+    path->exchange = path->exchange || quickest.kind == OperationKind::kAllToAll;
+    const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest.kind;
+    duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, quickest.bytes});
+    return quickest.duration_ns > 0;
+  }
+
+  int32_t NumberOf(const Duty& duty) {
+    if (latest_number_ < 0 || duty != latest_duty_) {
+      latest_duty_ = duty;
+      latest_number_ = duties_.try_emplace(duty, static_cast<int32_t>(duties_.size())).first->second;
+    }
+    return latest_number_;
+  }
+
+  // The usual transfer time of each duty.
+  void FindUsual() {
+    std::vector<std::vector<double>> of_paths(duties_.size());
+    std::vector<double> own_quickest(duties_.size(), 0);
+    for (size_t channel_index = 0; channel_index < matched_.channels.size(); ++channel_index) {
+      if (path_of_channel_[channel_index] < 0) continue;
+      const OperationChannel& channel = matched_.channels[channel_index];
+      std::map<int32_t, std::vector<double>> by_duty;
+      for (uint32_t i = 0; i < channel.instances; ++i) {
+        const size_t index = channel.first_instance + i;
+        if (duty_of_[index] >= 0) by_duty[duty_of_[index]].push_back(quickest_[index].seconds());
+      }
+      for (auto& [duty, values] : by_duty) {
+        // Asked for only when there is no other path.
+        if (of_paths[static_cast<size_t>(duty)].empty()) {
+          own_quickest[static_cast<size_t>(duty)] = Quantile(values, kHealthyQuantile);
+        }
+        of_paths[static_cast<size_t>(duty)].push_back(Median(std::move(values)));
+      }
+    }
+    usual_.assign(duties_.size(), 0);
+    alone_.assign(duties_.size(), 0);
+    for (size_t duty = 0; duty < usual_.size(); ++duty) {
+      alone_[duty] = of_paths[duty].size() < 2 ? 1 : 0;
+      usual_[duty] = alone_[duty] != 0 ? own_quickest[duty] : Quantile(std::move(of_paths[duty]), kHealthyQuantile);
+    }
+  }
+
+  // Whether the rank, whose records end at `end`, enters anything else while it is inside: then the time inside costs
+  // it nothing by itself.
+  bool Overlapped(size_t index, size_t end) const {
+    const TraceOperation& operation = trace_.operations[index];
+    for (size_t i = index + 1; i < std::min(end, index + 1 + kOverlapReach); ++i) {
+      const TraceOperation& other = trace_.operations[i];
+      if (other.started() && other.start_ns > operation.start_ns && other.start_ns < operation.end_ns &&
+          (other.communicator != operation.communicator || IsSendOrRecv(other.kind))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void SumSteps(size_t channel_index) {
+    const int32_t path = path_of_channel_[channel_index];
+    if (path < 0) return;
+    const OperationChannel& channel = matched_.channels[channel_index];
+    std::vector<double> took(table_.steps, 0);
+    std::vector<double> usual(table_.steps, 0);
+    std::vector<double> excess(table_.steps, 0);
+    bool alone = true;
+    for (uint32_t i = 0; i < channel.instances; ++i) {
+      const size_t index = channel.first_instance + i;
+      if (duty_of_[index] < 0) continue;
+      const auto duty = static_cast<size_t>(duty_of_[index]);
+      const Quickest& quickest = quickest_[index];
+      const int32_t step = quickest.step;
+      alone = alone && alone_[duty] != 0;
+      if (step < 0) continue;
+      const double seconds = quickest.seconds();
+      float& longest = table_.longest_seconds[static_cast<size_t>(path) * table_.steps + static_cast<size_t>(step)];
+      longest = std::fmax(longest, static_cast<float>(seconds - usual_[duty]));
+      if (!table_.paths[static_cast<size_t>(path)].point_to_point) {
+        took[static_cast<size_t>(step)] += seconds;
+        usual[static_cast<size_t>(step)] += usual_[duty];
+      } else if (usual[static_cast<size_t>(step)] <= 0 || seconds < took[static_cast<size_t>(step)] * usual_[duty]) {
+        // Sends and receives that are issued together end together: the one that went alone tells its direction.
+        took[static_cast<size_t>(step)] = seconds / usual_[duty];
+        usual[static_cast<size_t>(step)] = 1;
+      }
+      if (!quickest.overlapped) excess[static_cast<size_t>(step)] += seconds - usual_[duty];
+    }
+    table_.paths[static_cast<size_t>(path)].alone = alone;
+    for (size_t step = 0; step < table_.steps; ++step) {
+      if (usual[step] <= 0) continue;
+      table_.ratio[static_cast<size_t>(path) * table_.steps + step] = static_cast<float>(took[step] / usual[step]);
+      table_.excess_seconds[static_cast<size_t>(path) * table_.steps + step] = static_cast<float>(excess[step]);
+    }
+  }
+
+  void MeasureNoise() {
+    std::vector<double> logs;
+    const size_t stride = 1 + table_.ratio.size() / kMostNoiseSamples;
+    for (size_t i = 0; i < table_.ratio.size(); i += stride) {
+      if (!std::isnan(table_.ratio[i]) && table_.ratio[i] > 0) {
+        logs.push_back(std::log(static_cast<double>(table_.ratio[i])));
+      }
+    }
+    table_.noise = RobustDeviation(logs);
+  }
+
+  const Trace& trace_;
+  const OperationInstances& matched_;
+  const JobRoles& roles_;
+  const StepTable& steps_;
+  Executor* const executor_;
+  TransferTable table_;
+  std::vector<Quickest> quickest_;  // by instance
+  std::vector<int32_t> duty_of_;    // by instance; -1 = not measured
+  std::vector<int32_t> path_of_channel_;
+  absl::flat_hash_map<Duty, int32_t> duties_;
+  Duty latest_duty_;  // mostly asked for again
+  int32_t latest_number_ = -1;
+  std::vector<double> usual_;  // by duty
+  std::vector<char> alone_;
+};
+
+}  // namespace
+
+TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                               const StepTable& steps, Executor* executor) {
+  return Measurement(trace, matched, roles, steps, executor).Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,193 @@
+#include "detector/slow/slow_cause.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "detector/stats/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxComparedPeers = 32;
+constexpr double kMostOf = 0.5;
+constexpr double kComparable = 0.5;      // of the strongest excess on the host
+constexpr size_t kMinShown = 2;          // steps in which another rank of the host has to be as slow
+constexpr double kMinShownShare = 0.25;  // of those in which its own time is known
+
+// Medians over the stretch of a suspect.
+struct Usual {
+  double own = 0;
+  double host_bound = 0;
+  double largest = 0;
+};
+
+Usual UsualOf(const OwnProfile& profile, const Suspect& stretch, size_t rank) {
+  std::vector<double> own, host_bound, largest;
+  for (auto step = static_cast<size_t>(stretch.first_step); step <= static_cast<size_t>(stretch.last_step); ++step) {
+    const size_t at = rank * profile.steps + step;
+    if (std::isnan(profile.own[at])) continue;
+    own.push_back(static_cast<double>(profile.shared[at]));
+    host_bound.push_back(static_cast<double>(profile.host_bound[at]));
+    largest.push_back(static_cast<double>(profile.largest[at]));
+  }
+  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
+}
+
+// Of the peers that are no suspects themselves; of all when there are no others.
+Usual UsualOfPeers(const JobRoles& roles, const OwnProfile& profile, const Suspect& suspect,
+                   const std::vector<char>& suspected) {
+  const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(suspect.rank));
+  std::vector<double> own, host_bound, largest;
+  const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
+  for (const bool clean : {true, false}) {
+    for (size_t i = 0; i < peers.size(); i += stride) {
+      const auto peer = static_cast<size_t>(peers[i]);
+      if (peers[i] == suspect.rank || (clean && suspected[peer] != 0)) continue;
+      const Usual usual = UsualOf(profile, suspect, peer);
+      own.push_back(usual.own);
+      host_bound.push_back(usual.host_bound);
+      largest.push_back(usual.largest);
+    }
+    if (!own.empty()) break;
+  }
+  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
+}
+
+// Medians over those steps of a stretch in which the rank is about as slow as the one whose stretch it is; no steps
+// where these are too few.
+Suspect AsSlowAs(const Suspect& strongest, const OwnProfile& profile, int32_t rank) {
+  Suspect other = strongest;
+  other.rank = rank;
+  std::vector<double> excess, own;
+  size_t known = 0;
+  const auto first = static_cast<size_t>(strongest.first_step);
+  for (size_t step = first; step <= static_cast<size_t>(strongest.last_step); ++step) {
+    const size_t at = static_cast<size_t>(rank) * profile.steps + step;
+    if (std::isnan(profile.excess[at])) continue;
+    ++known;
+    if (static_cast<double>(profile.excess[at]) < kComparable * strongest.excess_seconds) continue;
+    own.push_back(static_cast<double>(profile.shared[at]));
+    excess.push_back(static_cast<double>(profile.excess[at]));
+  }
+  const bool enough =
+      excess.size() >= kMinShown && static_cast<double>(excess.size()) >= kMinShownShare * static_cast<double>(known);
+  other.steps = enough ? static_cast<int32_t>(excess.size()) : 0;
+  other.excess_seconds = MedianInPlace(&excess);
+  other.own_seconds = MedianInPlace(&own);
+  other.before_seconds = SecondsBefore(profile, static_cast<size_t>(rank), first);
+  return other;
+}
+
+// What is one cause has one stretch. Lost records cut that of single ranks short, and never lengthen it: so the quarter
+// of the ranks that begin first say when it began, and those that end last when it ended.
+void DateTogether(const OwnProfile& profile, SlowCause* cause) {
+  std::vector<int32_t> first, last, before, after;
+  for (const Suspect& suspect : cause->suspects) {
+    first.push_back(suspect.first_step);
+    last.push_back(-suspect.last_step);
+    before.push_back(suspect.earliest_step());
+    after.push_back(-suspect.latest_step());
+  }
+  const auto quarter = [](std::vector<int32_t>* dates) {
+    const auto at = dates->begin() + static_cast<std::ptrdiff_t>(dates->size() / 4);
+    std::nth_element(dates->begin(), at, dates->end());
+    return *at;
+  };
+  const int32_t first_step = quarter(&first), last_step = -quarter(&last);
+  const int32_t earliest = quarter(&before), latest = -quarter(&after);
+  for (Suspect& suspect : cause->suspects) {
+    suspect.first_step = first_step;
+    suspect.last_step = last_step;
+    suspect.unknown_before = std::max(0, first_step - earliest);
+    suspect.unknown_after = std::max(0, latest - last_step);
+    suspect.before_seconds = SecondsBefore(profile, static_cast<size_t>(suspect.rank), static_cast<size_t>(first_step));
+  }
+}
+
+// The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
+// themselves: where records are lost, what is slow may lie beside them, in most of the steps of one rank in thousands.
+// Healing the host heals them too.
+void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                   const std::vector<char>& suspected, SlowCause* cause) {
+  const Suspect strongest = cause->suspects.front();
+  const int32_t host = trace.ranks[static_cast<size_t>(strongest.rank)].host;
+  for (const int32_t peer : roles.PeersOf(static_cast<size_t>(strongest.rank))) {
+    const auto rank = static_cast<size_t>(peer);
+    if (trace.ranks[rank].host != host || suspected[rank] != 0) continue;
+    const Suspect other = AsSlowAs(strongest, profile, peer);
+    if (other.steps > 0) cause->suspects.push_back(other);
+  }
+}
+
+void Classify(const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected, SlowCause* cause) {
+  const Suspect& strongest = cause->suspects.front();
+  const Usual own = UsualOf(profile, strongest, static_cast<size_t>(strongest.rank));
+  const Usual peers = UsualOfPeers(roles, profile, strongest, suspected);
+  cause->peer_seconds = peers.own;
+  const double excess = std::max(own.own - peers.own, 1e-9);
+  cause->host_share = std::clamp((own.host_bound - peers.host_bound) / excess, 0.0, 1.0);
+  cause->longest_share = std::clamp((own.largest - peers.largest) / excess, 0.0, 1.0);
+  const double proportion = peers.own > 0 ? peers.largest / peers.own : 1;
+  if (cause->longest_share > (1 + proportion) / 2) {
+    cause->kind = SlowKind::kInput;
+  } else if (cause->whole_host || (cause->host_share > kMostOf && peers.host_bound < kMostOf * peers.own)) {
+    // Where the peers' hosts are never ahead, being behind tells nothing.
+    cause->kind = SlowKind::kHost;
+  }
+}
+
+}  // namespace
+
+bool AreOfOneEvent(const SlowCause& a, const SlowCause& b) {
+  const Suspect& first = a.suspects.front();
+  const Suspect& second = b.suspects.front();
+  return a.kind == b.kind && first.earliest_step() <= second.first_step + kSameOnsetSteps &&
+         second.earliest_step() <= first.first_step + kSameOnsetSteps;
+}
+
+std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                                     const std::vector<Suspect>& suspects) {
+  std::vector<int32_t> ranks_of_host(trace.hosts.size(), 0);
+  for (const TraceRank& rank : trace.ranks) {
+    if (rank.host >= 0) ++ranks_of_host[static_cast<size_t>(rank.host)];
+  }
+  std::vector<char> suspected(trace.ranks.size(), 0);
+  std::map<int32_t, std::vector<Suspect>> by_host;
+  std::vector<SlowCause> causes;
+  for (const Suspect& suspect : suspects) {
+    suspected[static_cast<size_t>(suspect.rank)] = 1;
+    const int32_t host = trace.ranks[static_cast<size_t>(suspect.rank)].host;
+    if (host >= 0) {
+      by_host[host].push_back(suspect);
+    } else {
+      causes.push_back({.suspects = {suspect}});
+    }
+  }
+  for (auto& [host, own] : by_host) {
+    // Suspects come strongest first. What is far weaker than the strongest has another cause, or is its echo.
+    const double comparable = kComparable * own.front().excess_seconds;
+    const auto weaker = std::find_if(
+        own.begin(), own.end(), [comparable](const Suspect& suspect) { return suspect.excess_seconds < comparable; });
+    std::vector<Suspect> alike(own.begin(), weaker);
+    const bool whole =
+        alike.size() > 1 && alike.size() * 2 >= static_cast<size_t>(ranks_of_host[static_cast<size_t>(host)]);
+    if (whole) causes.push_back({.whole_host = true, .suspects = std::move(alike)});
+    for (auto rest = whole ? weaker : own.begin(); rest != own.end(); ++rest) causes.push_back({.suspects = {*rest}});
+  }
+  for (SlowCause& cause : causes) {
+    if (!cause.whole_host) continue;
+    DateTogether(profile, &cause);
+    AddRestOfHost(trace, roles, profile, suspected, &cause);
+  }
+  for (SlowCause& cause : causes) Classify(roles, profile, suspected, &cause);
+  std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
+    return a.suspects.front().excess_seconds > b.suspects.front().excess_seconds;
+  });
+  return causes;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+// From suspects to causes: one GPU, a whole host, or the input of a host; and which kind of slowness it is.
+//
+// Suspects of one host form one cause when they are at least two, at least half of the host's ranks in the job, and
+// about equally slow: what ranks of a host share is the host, and its stretch is the longest of theirs but for a
+// quarter. The kind follows from where the excess sits, compared with the peers:
+//   - in the one longest interval of the step, out of proportion to its length: the rank waits for its input;
+//   - in intervals at whose end the host issued the next operation only just then: the host is late;
+//   - else in proportion to the work: the GPU computes slowly.
+// Pure. Cost O(suspects x steps x sampled peers).
+
+#ifndef LOCKSTEP_DETECTOR_SLOW_SLOW_CAUSE_H_
+#define LOCKSTEP_DETECTOR_SLOW_SLOW_CAUSE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+#include "detector/slow/persistent_excess.h"
+#include "detector/steps/own_profile.h"
+
+namespace lockstep {
+
+enum class SlowKind : uint8_t { kCompute, kHost, kInput };
+
+struct SlowCause {
+  SlowKind kind = SlowKind::kCompute;
+  bool whole_host = false;
+  bool starved = false;      // its ranks launch late, now this one and then that: see starved_host.h
+  bool beyond_host = false;  // compared with the other ranks of its host: see slow_within_host.h
+  // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in a quarter
+  // of the steps but not in enough to be suspects.
+  std::vector<Suspect> suspects;
+  double peer_seconds = 0;   // median own time of the peers, per step, over the stretch of the strongest
+  double host_share = 0;     // of the excess, where the host was behind
+  double longest_share = 0;  // of the excess, in the longest interval
+};
+
+// Of one kind, since the same step, for all that is known of lost records.
+bool AreOfOneEvent(const SlowCause& a, const SlowCause& b);
+
+std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                                     const std::vector<Suspect>& suspects);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_SLOW_SLOW_CAUSE_H_

@@ -1,0 +1,241 @@
+#include "detector/slow/starved_host.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "detector/slow/intermittent_excess.h"
+#include "detector/stats/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+constexpr size_t kMinRanks = 2;        // of a host: what one rank has is the rank's
+constexpr double kMinKnown = 0.5;      // of the ranks of a host, in a step that tells
+constexpr double kAhead = 0.5;         // share of own time that peers may have launched late, and still be ahead
+constexpr double kTakesPart = 0.25;    // of what the mean rank of the host loses
+constexpr double kMostOf = 0.5;        // of the ranks of the host
+constexpr double kMostOfExcess = 0.5;  // of a suspect's excess, that late launches explain
+constexpr double kQuickStep = 2;       // weight against that of a slow one: a stretch is slow in two steps of three
+
+struct Host {
+  std::vector<int32_t> ranks;
+  std::vector<float> worst;  // by step: of the rank that launches latest; NaN = too little is known
+};
+
+struct Stretch {
+  size_t first = 0;
+  size_t last = 0;
+  size_t slow = 0;
+  size_t known = 0;
+};
+
+class Search {
+ public:
+  Search(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
+         const PersistenceOptions& options)
+      : roles_(roles), profile_(profile), options_(options), least_(options.min_cost / 2 * steps.usual_seconds) {
+    late_.assign(profile.excess.size(), kUnknown);
+    for (const std::vector<int32_t>& peers : roles.classes) MeasureLate(peers);
+    hosts_.resize(trace.hosts.size());
+    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+      const int32_t host = trace.ranks[rank].host;
+      if (host >= 0) hosts_[static_cast<size_t>(host)].ranks.push_back(static_cast<int32_t>(rank));
+    }
+    for (Host& host : hosts_) MeasureHost(&host);
+  }
+
+  std::vector<SlowCause> Run() const {
+    std::vector<SlowCause> causes;
+    for (const Host& host : hosts_) {
+      if (host.worst.empty()) continue;
+      const Stretch stretch = LongestStretch(host);
+      if (!StandsOut(host, stretch)) continue;
+      SlowCause cause = CauseOf(host, stretch);
+      if (!cause.suspects.empty()) causes.push_back(std::move(cause));
+    }
+    return causes;
+  }
+
+  // Whether most of what a rank is suspected of is that it launches late.
+  bool IsLateLaunch(const Suspect& suspect) const {
+    double late = 0, excess = 0;
+    for (int32_t step = suspect.first_step; step <= suspect.last_step; ++step) {
+      const auto at = static_cast<size_t>(step);
+      const float of_step = profile_.excess[At(suspect.rank, at)];
+      if (std::isnan(LateAt(suspect.rank, at)) || !(static_cast<double>(of_step) > suspect.slow_above_seconds))
+        continue;
+      late += static_cast<double>(LateAt(suspect.rank, at));
+      excess += static_cast<double>(of_step);
+    }
+    return late >= kMostOfExcess * excess;
+  }
+
+ private:
+  size_t At(int32_t rank, size_t step) const { return static_cast<size_t>(rank) * profile_.steps + step; }
+  float LateAt(int32_t rank, size_t step) const { return late_[At(rank, step)]; }
+
+  void MeasureLate(const std::vector<int32_t>& peers) {
+    std::vector<double> own, bound;
+    for (size_t step = 0; step < profile_.steps; ++step) {
+      own.clear();
+      bound.clear();
+      for (const int32_t peer : peers) {
+        if (std::isnan(profile_.own[At(peer, step)])) continue;
+        own.push_back(static_cast<double>(profile_.own[At(peer, step)]));
+        bound.push_back(static_cast<double>(profile_.host_bound[At(peer, step)]));
+      }
+      const double usual = MedianInPlace(&bound);
+      if (own.size() < kMinRanks || usual > kAhead * MedianInPlace(&own)) continue;
+      for (const int32_t peer : peers) {
+        const size_t at = At(peer, step);
+        if (std::isnan(profile_.excess[at])) continue;
+        const float beyond = profile_.host_bound[at] - static_cast<float>(usual);
+        late_[at] = std::max(0.0F, std::min(profile_.excess[at], beyond));
+      }
+    }
+  }
+
+  void MeasureHost(Host* host) {
+    if (host->ranks.size() < kMinRanks) return;
+    host->worst.assign(profile_.steps, kUnknown);
+    for (size_t step = 0; step < profile_.steps; ++step) {
+      size_t known = 0;
+      float worst = 0;
+      for (const int32_t rank : host->ranks) {
+        const float late = LateAt(rank, step);
+        if (std::isnan(late)) continue;
+        ++known;
+        worst = std::max(worst, late);
+      }
+      if (static_cast<double>(known) >= kMinKnown * static_cast<double>(host->ranks.size())) host->worst[step] = worst;
+    }
+  }
+
+  bool IsSlow(const Host& host, size_t step) const { return static_cast<double>(host.worst[step]) >= least_; }
+
+  Stretch LongestStretch(const Host& host) const {
+    Stretch best, current;
+    double most = 0, sum = 0;
+    for (size_t step = 0; step < host.worst.size(); ++step) {
+      if (std::isnan(host.worst[step])) continue;
+      const bool slow = IsSlow(host, step);
+      if (sum <= 0) {
+        if (!slow) continue;
+        sum = 0;
+        current = {.first = step};
+      }
+      sum += slow ? 1 : -kQuickStep;
+      current.slow += slow;
+      ++current.known;
+      current.last = step;
+      if (sum <= most) continue;
+      most = sum;
+      best = current;
+    }
+    return best;
+  }
+
+  bool StandsOut(const Host& host, const Stretch& stretch) const {
+    if (stretch.slow < static_cast<size_t>(kMinSuspectSteps)) return false;
+    if (static_cast<double>(stretch.slow) < options_.min_persistence * static_cast<double>(stretch.known)) return false;
+    // Every host, at every onset and end, could have been the one.
+    const auto steps = static_cast<double>(profile_.steps);
+    const double trials = static_cast<double>(hosts_.size()) * steps * steps;
+    return LogChance(host, stretch) < std::log(options_.false_suspects_per_job / trials);
+  }
+
+  // Of so many slow steps at the rate of the other hosts.
+  double LogChance(const Host& host, const Stretch& stretch) const {
+    size_t hits = 1, all = 1;
+    for (const Host& other : hosts_) {
+      if (&other == &host || other.worst.empty()) continue;
+      for (size_t step = 0; step < other.worst.size(); ++step) {
+        if (std::isnan(other.worst[step])) continue;
+        ++all;
+        hits += IsSlow(other, step);
+      }
+    }
+    return LogBinomialTail(stretch.slow, stretch.known, static_cast<double>(hits) / static_cast<double>(all));
+  }
+
+  SlowCause CauseOf(const Host& host, const Stretch& stretch) const {
+    SlowCause cause{.kind = SlowKind::kHost, .whole_host = true, .starved = true, .host_share = 1};
+    const double significance = std::sqrt(-2 * LogChance(host, stretch));  // tail of the normal distribution
+    double mean = 0;
+    for (const int32_t rank : host.ranks) {
+      Suspect suspect = SuspectOf(rank, stretch);
+      if (suspect.steps == 0) continue;
+      suspect.significance = significance;
+      mean += suspect.excess_seconds;
+      cause.suspects.push_back(suspect);
+    }
+    mean /= static_cast<double>(std::max<size_t>(1, cause.suspects.size()));
+    const auto taking_part =
+        std::count_if(cause.suspects.begin(), cause.suspects.end(),
+                      [mean](const Suspect& suspect) { return suspect.excess_seconds >= kTakesPart * mean; });
+    if (static_cast<double>(taking_part) <= kMostOf * static_cast<double>(host.ranks.size())) return {};
+    std::stable_sort(cause.suspects.begin(), cause.suspects.end(),
+                     [](const Suspect& a, const Suspect& b) { return a.excess_seconds > b.excess_seconds; });
+    const Suspect& strongest = cause.suspects.front();
+    cause.peer_seconds = strongest.own_seconds - strongest.excess_seconds;
+    return cause;
+  }
+
+  // Means: what comes in bursts has no middle.
+  Suspect SuspectOf(int32_t rank, const Stretch& stretch) const {
+    Suspect suspect{.rank = rank,
+                    .first_step = static_cast<int32_t>(stretch.first),
+                    .last_step = static_cast<int32_t>(stretch.last),
+                    .peers = static_cast<int32_t>(roles_.PeersOf(static_cast<size_t>(rank)).size()) - 1,
+                    .slow_above_seconds = 0};
+    for (size_t step = stretch.first; step <= stretch.last; ++step) {
+      const float late = LateAt(rank, step);
+      if (std::isnan(late)) continue;
+      ++suspect.steps;
+      suspect.excess_seconds += static_cast<double>(late);
+      suspect.own_seconds += static_cast<double>(profile_.shared[At(rank, step)]);
+    }
+    if (suspect.steps == 0) return suspect;
+    suspect.excess_seconds /= suspect.steps;
+    suspect.own_seconds /= suspect.steps;
+    suspect.share_of_steps = static_cast<double>(stretch.slow) / static_cast<double>(stretch.known);
+    suspect.before_seconds = SecondsBefore(profile_, static_cast<size_t>(rank), stretch.first);
+    return suspect;
+  }
+
+  const JobRoles& roles_;
+  const OwnProfile& profile_;
+  const PersistenceOptions& options_;
+  const double least_;
+  std::vector<float> late_;  // layout of the profile: launched late, beyond what peers do
+  std::vector<Host> hosts_;
+};
+
+}  // namespace
+
+void AddStarvedHosts(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
+                     const PersistenceOptions& options, std::vector<SlowCause>* causes) {
+  if (profile.steps < static_cast<size_t>(kMinSuspectSteps) || steps.usual_seconds <= 0) return;
+  const Search search(trace, roles, profile, steps, options);
+  const auto host_of = [&trace](const SlowCause& cause) {
+    return trace.ranks[static_cast<size_t>(cause.suspects.front().rank)].host;
+  };
+  for (SlowCause& starved : search.Run()) {
+    const int32_t host = host_of(starved);
+    const auto tells_of_host = [&](const SlowCause& cause) {
+      return host_of(cause) == host && cause.whole_host && !cause.suspects.front().in_some_steps();
+    };
+    if (std::any_of(causes->begin(), causes->end(), tells_of_host)) continue;
+    std::erase_if(*causes, [&](const SlowCause& cause) {
+      return host_of(cause) == host && search.IsLateLaunch(cause.suspects.front());
+    });
+    causes->push_back(std::move(starved));
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// Order statistics in place, for hot loops: the vectors are reordered. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_STATS_ORDER_STATISTICS_H_
+#define LOCKSTEP_DETECTOR_STATS_ORDER_STATISTICS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace lockstep {
+
+// From a median absolute deviation to the standard deviation of a normal distribution.
+inline constexpr double kMadToSigma = 1.4826;
+
+inline double ToSeconds(int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / static_cast<double>(kNanosPerSecond);
+}
+
+// Mean of the two middle ones of an even number; 0 when empty.
+inline double MedianInPlace(std::vector<double>* values) {
+  if (values->empty()) return 0;
+  const auto middle = values->begin() + static_cast<int64_t>(values->size() / 2);
+  std::nth_element(values->begin(), middle, values->end());
+  if (values->size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values->begin(), middle)) / 2;
+}
+
+// Robust standard deviation about `center`.
+inline double SigmaInPlace(std::vector<double>* values, double center) {
+  for (double& value : *values) value = std::abs(value - center);
+  return kMadToSigma * MedianInPlace(values);
+}
+
+// Robust standard deviation from the shortest interval that holds half of the values: right even when half of
+// them belong to another, displaced crowd (the ranks of one slow host among those of two).
+inline double SigmaOfShortestHalf(std::vector<double>* values) {
+  if (values->size() < 2) return 0;
+  std::sort(values->begin(), values->end());
+  const size_t half = (values->size() + 1) / 2 - 1;  // places from the first to the last of a half
+  double width = values->back() - values->front();
+  for (size_t i = 0; i + half < values->size(); ++i) width = std::min(width, (*values)[i + half] - (*values)[i]);
+  return width * kMadToSigma / 2;
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STATS_ORDER_STATISTICS_H_

@@ -1,0 +1,364 @@
+#include "detector/steps/own_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "detector/stats/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kSampledRanks = 3;  // per class, to learn dependencies from
+constexpr size_t kMaxSampledClasses = 32;
+constexpr int32_t kSampledSteps = 64;
+constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
+                                       // ended before it: recorders read the two times one after the other
+constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
+constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
+constexpr size_t kMinSamples = 4;      // steps
+constexpr size_t kPartsPerLane = 4;    // of the ranks: some take longer than others
+constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
+
+using KindPairs = std::set<std::pair<size_t, size_t>>;
+
+// The operations of one rank in order of their starts, swept once.
+class Sweep {
+ public:
+  struct Counts {
+    uint64_t ended = 0;
+    uint64_t beside = 0;
+  };
+
+  // With `began_during`, kinds of operations that ran and kinds that began meanwhile are added to it.
+  Sweep(const Trace& trace, const JobRoles& roles, const WorkOrder& order, KindPairs* began_during = nullptr)
+      : trace_(trace), roles_(roles), work_order_(order), began_during_(began_during), counts_(order.awaited.size()) {}
+
+  // By KindOf: how many operations ended, and how many of them ran beside the work.
+  const std::vector<Counts>& counts() const { return counts_; }
+
+  // Fills before[0 ...] for operations [begin, end).
+  void Run(size_t begin, size_t end, OwnInterval* before) {
+    begin_ = begin;
+    before_ = before;
+    latest_ = {};
+    ends_apart_.clear();
+    in_flight_.clear();
+    order_.clear();
+    bool sorted = true;
+    for (size_t i = begin; i < end; ++i) {
+      const TraceOperation& operation = trace_.operations[i];
+      if (!operation.started()) continue;
+      sorted &= order_.empty() || order_.back().first <= operation.start_ns;
+      order_.emplace_back(operation.start_ns, static_cast<uint32_t>(i));
+    }
+    if (!sorted) std::sort(order_.begin(), order_.end());
+    for (const auto& [start_ns, i] : order_) Start(i);
+  }
+
+ private:
+  struct InFlight {
+    uint32_t operation;
+    uint32_t kind;
+    bool beside;  // others began while it ran
+  };
+  // At which the work may have gone on.
+  struct Moment {
+    int64_t at_ns = kNoTime;
+    uint32_t operation = kNoOperation;
+    bool is_end = false;
+
+    bool Before(const Moment& other) const { return operation == kNoOperation || at_ns <= other.at_ns; }
+  };
+
+  static void GoOn(const Moment& moment, Moment* latest) {
+    if (latest->Before(moment)) *latest = moment;
+  }
+
+  void Start(uint32_t i) {
+    const TraceOperation& operation = trace_.operations[i];
+    EndUntil(operation);
+    const size_t kind = KindOf(roles_, operation);
+    const Moment from = WentOnBefore(operation, kind);
+    OwnInterval& interval = before_[i - begin_];
+    if (from.operation != kNoOperation) {
+      interval.after = from.operation;
+      interval.after_end = from.is_end;
+      interval.seconds = static_cast<float>(ToSeconds(std::max<int64_t>(0, operation.start_ns - from.at_ns)));
+    }
+    for (InFlight& other : in_flight_) {
+      const TraceOperation& running = trace_.operations[other.operation];
+      if (StartedTogether(running, operation)) continue;
+      other.beside = true;
+      if (began_during_ != nullptr) began_during_->emplace(other.kind, kind);
+    }
+    if (!StoodInLine(operation)) GoOn({operation.start_ns, i, false}, &latest_);
+    in_flight_.push_back({i, static_cast<uint32_t>(kind), false});
+  }
+
+  Moment WentOnBefore(const TraceOperation& operation, size_t kind) const {
+    Moment from = latest_;
+    for (const auto& [earlier, end] : ends_apart_) {
+      const bool apart = work_order_.Apart(earlier, kind);
+      if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
+    }
+    return from;
+  }
+
+  bool StoodInLine(const TraceOperation& operation) const {
+    return std::any_of(ends_apart_.begin(), ends_apart_.end(), [&](const std::pair<size_t, Moment>& entry) {
+      return StoodBehind(trace_.operations[entry.second.operation], operation);
+    });
+  }
+
+  // It began as soon as the one before it in its communicator had ended.
+  static bool StoodBehind(const TraceOperation& ended, const TraceOperation& operation) {
+    return ended.communicator == operation.communicator &&
+           (operation.start_ns - ended.end_ns) * kEndTolerance <= ended.duration_ns();
+  }
+
+  // Send/Recv that are issued as one group, and what two streams begin when one piece of work is done: nothing was done
+  // between the two starts.
+  static bool StartedTogether(const TraceOperation& a, const TraceOperation& b) {
+    return a.finished() && (b.start_ns - a.start_ns) * kEndTolerance <= a.duration_ns();
+  }
+
+  void EndUntil(const TraceOperation& next) {
+    for (size_t k = 0; k < in_flight_.size();) {
+      const TraceOperation& operation = trace_.operations[in_flight_[k].operation];
+      const bool ended =
+          operation.finished() && (operation.end_ns - next.start_ns) * kEndTolerance <= operation.duration_ns();
+      if (!ended) {
+        ++k;
+        continue;
+      }
+      End(in_flight_[k], std::min(operation.end_ns, next.start_ns));
+      in_flight_[k] = in_flight_.back();
+      in_flight_.pop_back();
+    }
+  }
+
+  void End(const InFlight& ended, int64_t at_ns) {
+    const size_t kind = ended.kind;
+    ++counts_[kind].ended;
+    counts_[kind].beside += ended.beside;
+    if (ended.beside && work_order_.awaited[kind] == 0) return;
+    const Moment end{at_ns, ended.operation, true};
+    if (work_order_.apart[kind].empty()) return GoOn(end, &latest_);
+    const auto known = std::find_if(ends_apart_.begin(), ends_apart_.end(),
+                                    [kind](const std::pair<size_t, Moment>& entry) { return entry.first == kind; });
+    if (known == ends_apart_.end()) {
+      ends_apart_.emplace_back(kind, end);
+    } else {
+      GoOn(end, &known->second);
+    }
+  }
+
+  const Trace& trace_;
+  const JobRoles& roles_;
+  const WorkOrder& work_order_;
+  KindPairs* const began_during_;
+  size_t begin_ = 0;
+  OwnInterval* before_ = nullptr;
+  Moment latest_;  // that counts for whatever comes next
+  // By kind, its latest end: of kinds whose ends count for some only.
+  std::vector<std::pair<size_t, Moment>> ends_apart_;
+  std::vector<InFlight> in_flight_;
+  std::vector<std::pair<int64_t, uint32_t>> order_;  // start, operation
+  std::vector<Counts> counts_;
+};
+
+// Decides which kinds of operations that run beside the work are awaited by it, and by which kinds they are not.
+class DependencyLearner {
+ public:
+  DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps)
+      : trace_(trace), roles_(roles), steps_(steps) {
+    const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
+    order_.awaited.assign(kinds, 0);
+    order_.apart.resize(kinds);
+  }
+
+  WorkOrder Run() {
+    ChooseSamples();
+    KindPairs began_during;
+    Measure(&began_during);
+    const std::vector<Sweep::Counts> counts = counts_;
+    for (size_t kind = 0; kind < counts.size(); ++kind) {
+      order_.awaited[kind] = counts[kind].beside * 2 < counts[kind].ended;
+    }
+    best_ = Measure();
+    for (size_t kind = 0; kind < counts.size(); ++kind) {
+      if (counts[kind].beside == 0) continue;
+      order_.awaited[kind] ^= 1;
+      if (!Adopt()) order_.awaited[kind] ^= 1;
+    }
+    for (auto pair = began_during.begin(); pair != began_during.end();) {
+      const size_t kind = pair->first;
+      std::vector<char>& apart = order_.apart[kind];
+      apart.assign(order_.apart.size(), 0);
+      apart[kind] = 1;
+      for (; pair != began_during.end() && pair->first == kind; ++pair) apart[pair->second] = 1;
+      // Whatever else comes after it, and what stood in line, may well have waited.
+      const char awaited = std::exchange(order_.awaited[kind], 1);
+      // That they began during it says that they do not wait for it. Where it makes no difference to the sampled ranks
+      // nothing speaks against that, and it may for those that come late.
+      if (Adopt(/*without_difference=*/true)) continue;
+      apart.clear();
+      order_.awaited[kind] = awaited;
+    }
+    return std::move(order_);
+  }
+
+ private:
+  // Steps with equal numbers of calls, of ranks of one class: own times by step, then call; 0 = unknown.
+  struct Sample {
+    size_t calls = 0;
+    std::vector<float> own;
+
+    size_t steps() const { return own.size() / calls; }
+  };
+
+  void ChooseSamples() {
+    const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
+    for (size_t number = 0; number < roles_.classes.size(); number += stride) {
+      const std::vector<int32_t>& peers = roles_.classes[number];
+      const size_t count = std::min(peers.size(), kSampledRanks);
+      std::vector<size_t>& ranks = sampled_.emplace_back();
+      for (size_t i = 0; i < count; ++i) ranks.push_back(static_cast<size_t>(peers[i * peers.size() / count]));
+    }
+  }
+
+  // Whether own times are more regular with the order as it is now than with the best so far.
+  bool Adopt(bool without_difference = false) {
+    std::vector<Sample> changed = Measure();
+    double with = 0, without = 0;
+    bool differs = false;
+    for (size_t i = 0; i < best_.size(); ++i) {
+      const std::vector<size_t> places = ChangedPlaces(best_[i], changed[i]);
+      if (places.empty()) continue;
+      differs = true;
+      with += Deviation(changed[i], places);
+      without += Deviation(best_[i], places);
+    }
+    if (!differs) return without_difference;
+    if (with >= (1 - kMinGain) * without) return false;
+    best_ = std::move(changed);
+    return true;
+  }
+
+  // And those right behind them, which the time may go to.
+  static std::vector<size_t> ChangedPlaces(const Sample& a, const Sample& b) {
+    std::vector<char> changed(a.calls + kFollowers, 0);
+    for (size_t at = 0; at < a.own.size(); ++at) {
+      if (a.own[at] != b.own[at]) std::fill_n(changed.begin() + static_cast<int64_t>(at % a.calls), kFollowers + 1, 1);
+    }
+    std::vector<size_t> places;
+    for (size_t call = 0; call < a.calls; ++call) {
+      if (changed[call] != 0) places.push_back(call);
+    }
+    return places;
+  }
+
+  // Mean deviation from the median, over steps and peers, of the own times at these places together: what one place
+  // gains because another loses it changes nothing. The mean, so that the few steps in which something is late count.
+  static double Deviation(const Sample& sample, const std::vector<size_t>& places) {
+    if (sample.steps() < kMinSamples) return 0;
+    std::vector<double> sums;
+    for (size_t step = 0; step < sample.steps(); ++step) {
+      double& sum = sums.emplace_back(0);
+      for (const size_t place : places) sum += static_cast<double>(sample.own[step * sample.calls + place]);
+    }
+    const double center = MedianInPlace(&sums);
+    double deviation = 0;
+    for (const double sum : sums) deviation += std::abs(sum - center);
+    return deviation / static_cast<double>(sums.size());
+  }
+
+  std::vector<Sample> Measure(KindPairs* began_during = nullptr) {
+    std::vector<Sample> samples;
+    Sweep sweep(trace_, roles_, order_, began_during);
+    for (const std::vector<size_t>& peers : sampled_) {
+      std::map<size_t, Sample> by_calls;
+      for (const size_t rank : peers) Collect(rank, &sweep, &by_calls);
+      for (auto& [calls, sample] : by_calls) samples.push_back(std::move(sample));
+    }
+    counts_ = sweep.counts();
+    return samples;
+  }
+
+  void Collect(size_t rank, Sweep* sweep, std::map<size_t, Sample>* by_calls) {
+    const int32_t last = std::min(steps_.steps, kSampledSteps);
+    for (int32_t step = 0; step < last; ++step) {
+      const StepRange& range = steps_.Of(rank, step);
+      if (!range.complete || range.empty() || steps_.usual[static_cast<size_t>(step)] == 0) continue;
+      before_.assign(range.end - range.begin, {});
+      sweep->Run(range.begin, range.end, before_.data());
+      Sample& sample = (*by_calls)[before_.size()];
+      sample.calls = before_.size();
+      for (const OwnInterval& interval : before_) sample.own.push_back(std::max(0.0F, interval.seconds));
+    }
+  }
+
+  const Trace& trace_;
+  const JobRoles& roles_;
+  const StepTable& steps_;
+  WorkOrder order_;
+  std::vector<std::vector<size_t>> sampled_;  // ranks, by class
+  std::vector<Sample> best_;
+  std::vector<OwnInterval> before_;
+  std::vector<Sweep::Counts> counts_;  // of the latest sweep
+};
+
+// Where a record is missing, the time inside the lost operation looks like own time. It lies between two neighbours in
+// its channel; the longest interval in between is the one that most likely holds it, and becomes unknown.
+void ForgetLongest(const SequenceHole& hole, std::vector<OwnInterval>* before) {
+  uint32_t longest = hole.after;
+  for (uint32_t i = hole.before + 1; i <= hole.after; ++i) {
+    if ((*before)[i].seconds > (*before)[longest].seconds) longest = i;
+  }
+  (*before)[longest].seconds = -1;
+}
+
+void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::vector<OwnInterval>* before) {
+  // A recorder that keeps every n-th operation loses nothing by accident.
+  if (static_cast<double>(holes.size()) > kMaxLost * static_cast<double>(operations)) return;
+  for (const SequenceHole& hole : holes) ForgetLongest(hole, before);
+}
+
+}  // namespace
+
+std::vector<OwnInterval> LongestOwnTimes(const Trace& trace, const JobRoles& roles, size_t begin, size_t end) {
+  const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
+  WorkOrder order{.awaited = std::vector<char>(kinds, 0), .apart = std::vector<std::vector<char>>(kinds)};
+  for (size_t kind = 0; kind < kinds; ++kind) {
+    // Nor does the start of a Send or Recv that stood in line say that any work was done.
+    if (!IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds))) continue;
+    order.awaited[kind] = 1;
+    order.apart[kind].assign(kinds, 1);
+  }
+  std::vector<OwnInterval> longest(end - begin);
+  Sweep(trace, roles, order).Run(begin, end, longest.data());
+  return longest;
+}
+
+OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                         const StepTable& steps, Executor* executor) {
+  OwnTimes times;
+  times.order = DependencyLearner(trace, roles, steps).Run();
+  times.before.assign(trace.operations.size(), {});
+  const size_t ranks = trace.ranks.size();
+  RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {
+    Sweep sweep(trace, roles, times.order);
+    for (size_t rank = first_rank; rank < last_rank; ++rank) {
+      const size_t begin = trace.first_operation[rank], end = trace.first_operation[rank + 1];
+      sweep.Run(begin, end, times.before.data() + begin);
+      ForgetLost(matched.HolesOf(rank), end - begin, &times.before);
+    }
+  });
+  return times;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,340 @@
+#include "detector/steps/step_finder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "detector/model/input.h"
+#include "detector/stats/order_statistics.h"
+#include "detector/steps/step_anchor.h"
+#include "detector/steps/usual_steps.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kPartsPerLane = 4;   // of ranks and channels: some take longer than others
+constexpr size_t kMaxSizes = 16;      // more sizes than this: the size says nothing about the kind of call
+constexpr size_t kSampledLinks = 64;  // instances per channel that connect two numberings
+constexpr size_t kSampledRanks = 64;  // for the length of a step
+constexpr double kMinPresent = 0.5;   // share of ranks that a step at either end of the records needs
+constexpr int32_t kNoStep = std::numeric_limits<int32_t>::min();
+
+struct AnchorCall {
+  int32_t family = -1;
+  OperationKind kind = OperationKind::kUnknown;
+  uint64_t bytes = 0;
+  bool by_bytes = false;
+
+  bool operator==(const AnchorCall&) const = default;
+};
+
+class StepFinder {
+ public:
+  StepFinder(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, Executor* executor)
+      : trace_(trace), matched_(matched), roles_(roles), executor_(executor) {}
+
+  StepTable Run() {
+    anchor_group_.assign(trace_.ranks.size(), -1);
+    for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers));
+    NumberInstances();
+    CutRanks();
+    ConnectNumberings();
+    return Assemble();
+  }
+
+ private:
+  int32_t FamilyOf(const TraceOperation& operation) const {
+    return roles_.communicators[static_cast<size_t>(operation.communicator)].family;
+  }
+
+  bool Matches(const TraceOperation& operation, const AnchorCall& anchor) const {
+    return operation.kind == anchor.kind && FamilyOf(operation) == anchor.family &&
+           (!anchor.by_bytes || operation.bytes == anchor.bytes);
+  }
+
+  // From the peer with the most records.
+  AnchorCall AnchorOf(const std::vector<int32_t>& peers) const {
+    size_t richest = static_cast<size_t>(peers.front());
+    for (const int32_t peer : peers) {
+      if (trace_.OperationsOf(static_cast<size_t>(peer)).size() > trace_.OperationsOf(richest).size()) {
+        richest = static_cast<size_t>(peer);
+      }
+    }
+    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(richest);
+    std::map<std::pair<int32_t, OperationKind>, std::set<uint64_t>> sizes;
+    for (const TraceOperation& operation : operations) {
+      std::set<uint64_t>& known = sizes[{FamilyOf(operation), operation.kind}];
+      if (known.size() <= kMaxSizes) known.insert(operation.bytes);
+    }
+    std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, int32_t> numbers;
+    std::vector<AnchorCall> calls;
+    std::vector<CallKind> kinds;
+    std::vector<int32_t> history;
+    for (const TraceOperation& operation : operations) {
+      const bool one_sided = IsSendOrRecv(operation.kind);
+      const int32_t family = FamilyOf(operation);
+      const bool by_bytes = !one_sided && sizes[{family, operation.kind}].size() <= kMaxSizes;
+      const auto key =
+          std::make_tuple(family, operation.kind, by_bytes ? operation.bytes : 0, one_sided ? operation.peer : -1);
+      const auto [it, added] = numbers.try_emplace(key, static_cast<int32_t>(calls.size()));
+      if (added) {
+        const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
+        calls.push_back({family, operation.kind, operation.bytes, by_bytes});
+        kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members)});
+      }
+      history.push_back(it->second);
+    }
+    const int32_t anchor = FindAnchor(history, kinds);
+    return anchor < 0 ? AnchorCall{} : calls[static_cast<size_t>(anchor)];
+  }
+
+  // Numbers the anchor's instances within their communicator.
+  void NumberInstances() {
+    number_of_instance_.assign(matched_.instances.size(), kNoStep);
+    ForParts(matched_.channels.size(), [this](size_t i) { NumberInstancesOf(matched_.channels[i]); });
+  }
+
+  void NumberInstancesOf(const OperationChannel& channel) {
+    const AnchorCall* anchor = channel.collective() ? AnchorOfChannel(channel) : nullptr;
+    if (anchor == nullptr) return;
+    int32_t number = 0;
+    for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+      const uint32_t member = matched_.members[matched_.instances[i].first_member];
+      if (!Matches(trace_.operations[member], *anchor) || number >= kMaxSteps) continue;
+      number_of_instance_[i] = number++;
+    }
+  }
+
+  // Each of `count` things, those of one part in order.
+  void ForParts(size_t count, absl::FunctionRef<void(size_t)> body) {
+    RunParts(executor_, count, PartsOf(executor_, count, kPartsPerLane), [&](size_t, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) body(i);
+    });
+  }
+
+  // Of the anchors of the members' classes that occur in the channel, that of most members.
+  const AnchorCall* AnchorOfChannel(const OperationChannel& channel) const {
+    std::map<size_t, int> classes;
+    for (const int32_t rank : trace_.communicators[static_cast<size_t>(channel.communicator)].members) {
+      if (rank >= 0) ++classes[static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(rank)])];
+    }
+    const AnchorCall* best = nullptr;
+    int most = 0;
+    for (const auto& [candidate, unused] : classes) {
+      int members = 0;
+      for (const auto& [other, count] : classes) members += anchors_[other] == anchors_[candidate] ? count : 0;
+      if (members <= most) continue;
+      for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+        const uint32_t member = matched_.members[matched_.instances[i].first_member];
+        if (!Matches(trace_.operations[member], anchors_[candidate])) continue;
+        best = &anchors_[candidate];
+        most = members;
+        break;
+      }
+    }
+    return best;
+  }
+
+  // A step ends with its anchor. Between two anchors that are not neighbours a record is lost: no step is known there.
+  void CutRanks() {
+    cuts_.resize(trace_.ranks.size());
+    ForParts(trace_.ranks.size(), [this](size_t rank) { CutRank(rank); });
+  }
+
+  void CutRank(size_t rank) {
+    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
+      const uint32_t instance = matched_.instance_of[i];
+      if (instance == kNoInstance || number_of_instance_[instance] == kNoStep) continue;
+      const TraceOperation& operation = trace_.operations[i];
+      if (anchor_group_[rank] < 0) anchor_group_[rank] = operation.communicator;
+      if (anchor_group_[rank] != operation.communicator) continue;
+      cuts_[rank].push_back({static_cast<uint32_t>(i), number_of_instance_[instance]});
+    }
+  }
+
+  // Number of the step, in the rank's own numbering, that an operation belongs to.
+  int32_t NumberAt(size_t rank, uint32_t operation) const {
+    const std::vector<Cut>& cuts = cuts_[rank];
+    const auto next = std::lower_bound(cuts.begin(), cuts.end(), operation,
+                                       [](const Cut& cut, uint32_t at) { return cut.operation < at; });
+    if (next == cuts.end()) return cuts.empty() ? kNoStep : cuts.back().number + 1;
+    return next->number;
+  }
+
+  void ConnectNumberings() {
+    // (group, group) -> difference of numbers -> how often.
+    std::map<std::pair<int32_t, int32_t>, std::map<int32_t, int>> votes;
+    for (const OperationChannel& channel : matched_.channels) {
+      const uint32_t sampled = std::min<uint32_t>(channel.instances, kSampledLinks);
+      for (uint32_t i = 0; i < sampled; ++i) VoteOn(matched_.instances[channel.first_instance + i], &votes);
+    }
+    std::map<int32_t, std::vector<std::pair<int32_t, int32_t>>> links;  // group -> (group, difference)
+    for (const auto& [pair, differences] : votes) {
+      const auto most = std::max_element(differences.begin(), differences.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      links[pair.first].emplace_back(pair.second, most->first);
+      links[pair.second].emplace_back(pair.first, -most->first);
+    }
+    shift_of_group_.assign(trace_.communicators.size(), 0);
+    std::vector<char> reached(trace_.communicators.size(), 0);
+    for (const auto& [start, unused] : links) {
+      if (reached[static_cast<size_t>(start)] != 0) continue;
+      reached[static_cast<size_t>(start)] = 1;
+      std::deque<int32_t> open = {start};
+      while (!open.empty()) {
+        const int32_t at = open.front();
+        open.pop_front();
+        for (const auto& [other, difference] : links[at]) {
+          if (reached[static_cast<size_t>(other)] != 0) continue;
+          reached[static_cast<size_t>(other)] = 1;
+          shift_of_group_[static_cast<size_t>(other)] = shift_of_group_[static_cast<size_t>(at)] - difference;
+          open.push_back(other);
+        }
+      }
+    }
+  }
+
+  void VoteOn(const OperationInstance& instance, std::map<std::pair<int32_t, int32_t>, std::map<int32_t, int>>* votes) {
+    const absl::Span<const uint32_t> members = matched_.MembersOf(instance);
+    const auto first_rank = static_cast<size_t>(matched_.rank_of[members.front()]);
+    const int32_t first_group = anchor_group_[first_rank];
+    if (first_group < 0) return;
+    int32_t first_number = kNoStep;
+    int32_t last_group = first_group;
+    for (const uint32_t member : members.subspan(1)) {
+      const auto rank = static_cast<size_t>(matched_.rank_of[member]);
+      const int32_t group = anchor_group_[rank];
+      if (group < 0 || group == first_group || group == last_group) continue;
+      last_group = group;
+      if (first_number == kNoStep) first_number = NumberAt(first_rank, members.front());
+      const int32_t number = NumberAt(rank, member);
+      if (first_group < group) {
+        ++(*votes)[{first_group, group}][number - first_number];
+      } else {
+        ++(*votes)[{group, first_group}][first_number - number];
+      }
+    }
+  }
+
+  int32_t ShiftOf(size_t rank) const {
+    return anchor_group_[rank] < 0 ? 0 : shift_of_group_[static_cast<size_t>(anchor_group_[rank])];
+  }
+
+  StepTable Assemble() const {
+    int32_t lowest = std::numeric_limits<int32_t>::max(), highest = kNoStep;
+    for (size_t rank = 0; rank < cuts_.size(); ++rank) {
+      if (cuts_[rank].empty()) continue;
+      lowest = std::min(lowest, cuts_[rank].front().number + ShiftOf(rank));
+      highest = std::max(highest, cuts_[rank].back().number + ShiftOf(rank));
+    }
+    StepTable table;
+    table.ranks = trace_.ranks.size();
+    if (highest < lowest || highest - lowest >= kMaxSteps) return table;
+    Trim(&lowest, &highest);
+    table.steps = highest - lowest + 1;
+    table.ranges.resize(table.ranks * static_cast<size_t>(table.steps));
+    for (size_t rank = 0; rank < cuts_.size(); ++rank) Fill(rank, lowest, &table);
+    Measure(lowest, &table);
+    return table;
+  }
+
+  // Ends at which fewer than half of the ranks have a step.
+  void Trim(int32_t* lowest, int32_t* highest) const {
+    std::vector<size_t> present(static_cast<size_t>(*highest - *lowest + 1), 0);
+    for (size_t rank = 0; rank < cuts_.size(); ++rank) {
+      for (const Cut& cut : cuts_[rank]) ++present[static_cast<size_t>(cut.number + ShiftOf(rank) - *lowest)];
+    }
+    const size_t needed = static_cast<size_t>(std::ceil(kMinPresent * static_cast<double>(cuts_.size())));
+    const int32_t origin = *lowest;
+    while (*lowest < *highest && present[static_cast<size_t>(*lowest - origin)] < needed) ++*lowest;
+    while (*highest > *lowest && present[static_cast<size_t>(*highest - origin)] < needed) --*highest;
+  }
+
+  void Fill(size_t rank, int32_t lowest, StepTable* table) const {
+    const std::vector<Cut>& cuts = cuts_[rank];
+    std::vector<size_t> lengths;
+    for (size_t i = 1; i < cuts.size(); ++i) {
+      if (cuts[i].number == cuts[i - 1].number + 1) lengths.push_back(cuts[i].operation - cuts[i - 1].operation);
+    }
+    const size_t usual = MedianOf(&lengths);
+    for (size_t i = 0; i < cuts.size(); ++i) {
+      const int32_t step = cuts[i].number + ShiftOf(rank) - lowest;
+      if (step < 0 || step >= table->steps) continue;
+      const bool starts = i == 0;
+      if (!starts && cuts[i].number != cuts[i - 1].number + 1) continue;
+      const auto begin = starts ? static_cast<uint32_t>(trace_.first_operation[rank]) : cuts[i - 1].operation + 1;
+      StepRange& range = table->ranges[rank * static_cast<size_t>(table->steps) + static_cast<size_t>(step)];
+      range = {begin, cuts[i].operation + 1, true};
+      // The first stretch may have lost its beginning.
+      if (starts) range.complete = usual > 0 && range.end - range.begin == usual;
+    }
+  }
+
+  static size_t MedianOf(std::vector<size_t>* values) {
+    if (values->empty()) return 0;
+    const auto middle = values->begin() + static_cast<int64_t>(values->size() / 2);
+    std::nth_element(values->begin(), middle, values->end());
+    return *middle;
+  }
+
+  static int64_t TimeOf(const TraceOperation& operation) {
+    return operation.finished() ? operation.end_ns : operation.started() ? operation.start_ns : operation.enqueue_ns;
+  }
+
+  void Measure(int32_t lowest, StepTable* table) const {
+    table->step_seconds.assign(static_cast<size_t>(table->steps), 0);
+    std::vector<std::vector<double>> lengths(static_cast<size_t>(table->steps));
+    const size_t stride = std::max<size_t>(1, cuts_.size() / kSampledRanks);
+    for (size_t rank = 0; rank < cuts_.size(); rank += stride) {
+      const std::vector<Cut>& cuts = cuts_[rank];
+      for (size_t i = 0; i < cuts.size(); ++i) {
+        const int32_t step = cuts[i].number + ShiftOf(rank) - lowest;
+        if (step < 0 || step >= table->steps) continue;
+        const StepRange& range = table->Of(rank, step);
+        if (range.empty() || (i == 0 && !range.complete)) continue;
+        const TraceOperation& last = trace_.operations[cuts[i].operation];
+        const int64_t begin =
+            i == 0 ? trace_.operations[range.begin].enqueue_ns : TimeOf(trace_.operations[cuts[i - 1].operation]);
+        lengths[static_cast<size_t>(step)].push_back(ToSeconds(TimeOf(last) - begin));
+      }
+    }
+    for (size_t step = 0; step < lengths.size(); ++step) table->step_seconds[step] = MedianInPlace(&lengths[step]);
+    table->usual = FindUsualSteps(table->step_seconds);
+    std::vector<double> usual;
+    for (size_t step = 0; step < table->step_seconds.size(); ++step) {
+      if (table->usual[step] != 0) usual.push_back(table->step_seconds[step]);
+    }
+    table->usual_seconds = MedianInPlace(&usual);
+    table->usual_spread_seconds = SigmaInPlace(&usual, table->usual_seconds);
+  }
+
+  struct Cut {
+    uint32_t operation = 0;
+    int32_t number = 0;
+  };
+
+  const Trace& trace_;
+  const OperationInstances& matched_;
+  const JobRoles& roles_;
+  Executor* const executor_;
+  std::vector<AnchorCall> anchors_;          // by class
+  std::vector<int32_t> number_of_instance_;  // of the anchor, within its communicator; kNoStep = not an anchor
+  std::vector<int32_t> anchor_group_;        // by rank: communicator
+  std::vector<std::vector<Cut>> cuts_;       // by rank
+  std::vector<int32_t> shift_of_group_;      // by communicator
+};
+
+}  // namespace
+
+StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, Executor* executor) {
+  return StepFinder(trace, matched, roles, executor).Run();
+}
+
+}  // namespace lockstep

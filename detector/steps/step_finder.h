@@ -1,0 +1,64 @@
+// Steps without marks: where each training step of each rank begins and ends.
+//
+// A training step makes the same calls again and again. Among the kinds of calls of a rank (group family, operation,
+// size) the one whose recurrences cut its history into stretches that hold nearly all kinds of calls, and into as many
+// such stretches as possible, happens once per step: the anchor. How many micro-batches lie between does not matter; a
+// checkpoint's own calls are too few. An evaluation belongs to the step after it, unless it makes the anchor's call as
+// well: then it is a step of its own. Since all members of a group meet in each instance of the anchor, the instances
+// number the steps of the group; Send/Recv and larger groups connect the numberings of groups that never meet (the most
+// frequent difference decides).
+//
+// What misleads it: micro-batches that hold three quarters of the kinds of calls of the step, and checkpoints of their
+// own call beside steps of fewer than three kinds.
+//
+// A step of a rank reaches from behind one anchor through the next one. Steps are numbered from 0, the first that the
+// records hold. Beginnings and ends of the records that most ranks have only in part are left out. Cost O(records x
+// kinds of calls of one sample rank per class). Pure. Abstains (no steps) when nothing recurs.
+
+#ifndef LOCKSTEP_DETECTOR_STEPS_STEP_FINDER_H_
+#define LOCKSTEP_DETECTOR_STEPS_STEP_FINDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/executor.h"
+#include "detector/model/operation_instances.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+
+namespace lockstep {
+
+inline constexpr int32_t kMaxSteps = 1 << 20;
+
+// Operations of one rank in one step: [begin, end) of Trace::operations.
+struct StepRange {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  bool complete = false;  // both ends are known; of a rank's first, it has as many records as the rank's usual step
+
+  bool empty() const { return begin == end; }
+};
+
+struct StepTable {
+  int32_t steps = 0;
+  size_t ranks = 0;
+  std::vector<StepRange> ranges;     // by rank, then step
+  std::vector<double> step_seconds;  // by step: median over ranks; 0 = unknown (its beginning is not recorded)
+  std::vector<char> usual;           // by step: 1 = in usual time or less, 0 = unknown, or with a pause, an evaluation
+                                     // or another program in it (usual_steps.h)
+  double usual_seconds = 0;          // median over usual steps; 0 = unknown
+  double usual_spread_seconds = 0;   // robust standard deviation of usual steps
+
+  const StepRange& Of(size_t rank, int32_t step) const {
+    return ranges[rank * static_cast<size_t>(steps) + static_cast<size_t>(step)];
+  }
+};
+
+// `executor` may be nullptr.
+StepTable FindSteps(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                    Executor* executor = nullptr);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STEPS_STEP_FINDER_H_

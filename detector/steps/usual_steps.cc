@@ -1,0 +1,43 @@
+#include "detector/steps/usual_steps.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "detector/stats/order_statistics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kDeviations = 6;
+constexpr double kAlwaysUsual = 0.25;  // of the median, that a usual step may always be longer
+constexpr double kOfOneLevel = 0.25;   // by which the longest of a level may exceed the shortest
+
+// The longest that a step may take next to the middle of all; 0 when none is known.
+double LongestUsual(absl::Span<const double> seconds) {
+  std::vector<double> known;
+  std::copy_if(seconds.begin(), seconds.end(), std::back_inserter(known), [](double length) { return length > 0; });
+  const double median = MedianInPlace(&known);
+  const double spread = SigmaInPlace(&known, median);
+  return median + std::max(kDeviations * spread, kAlwaysUsual * median);
+}
+
+bool IsLevel(absl::Span<const double> run) {
+  const auto [shortest, longest] = std::minmax_element(run.begin(), run.end());
+  return *shortest > 0 && *longest <= (1 + kOfOneLevel) * *shortest;
+}
+
+}  // namespace
+
+std::vector<char> FindUsualSteps(absl::Span<const double> seconds) {
+  const double limit = LongestUsual(seconds);
+  std::vector<char> usual;
+  for (const double length : seconds) usual.push_back(length > 0 && length <= limit ? 1 : 0);
+  for (size_t first = 0; first + kLevelSteps <= seconds.size(); ++first) {
+    if (!IsLevel(seconds.subspan(first, kLevelSteps))) continue;
+    std::fill_n(usual.begin() + static_cast<std::ptrdiff_t>(first), kLevelSteps, 1);
+  }
+  return usual;
+}
+
+}  // namespace lockstep

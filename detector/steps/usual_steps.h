@@ -1,0 +1,28 @@
+// Which steps took as long as steps of the job usually do.
+//
+// A pause, an evaluation or another program makes a step longer and is gone in the next one. A rank that has become
+// slow makes all of them longer, and where it costs a quarter of the step or more, the first of those look like so many
+// pauses for as long as the steps before are the majority. So a step is usual
+//   - when it is no longer than the middle of all, but for what noise explains, or
+//   - when it is one of kLevelSteps that follow each other and took about equally long: a level that the job kept.
+// Pure. Cost O(n log n).
+
+#ifndef LOCKSTEP_DETECTOR_STEPS_USUAL_STEPS_H_
+#define LOCKSTEP_DETECTOR_STEPS_USUAL_STEPS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// As many as a suspect needs (persistent_excess.h): what is too short to accuse anybody of needs no level.
+inline constexpr size_t kLevelSteps = 4;
+
+// By step: 1 = usual, 0 = longer, or unknown. `seconds` by step; 0 = unknown.
+std::vector<char> FindUsualSteps(absl::Span<const double> seconds);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STEPS_USUAL_STEPS_H_

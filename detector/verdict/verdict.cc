@@ -1,0 +1,186 @@
+#include "detector/verdict/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+
+namespace lockstep {
+namespace {
+
+// More culprits than this are folded into a hash, so that a key stays short whatever a job does.
+constexpr size_t kMaxCulpritsInKey = 8;
+
+constexpr const char* kScopes[] = {"unknown", "machine", "network", "software", "structural", "job"};
+static_assert(std::size(kScopes) == static_cast<size_t>(VerdictScope::kJob) + 1);
+
+struct ClassInfo {
+  const char* name;
+  const char* family;  // classes that may be seen one after the other of one and the same cause
+};
+
+constexpr ClassInfo kClasses[] = {
+    {"compute_slow", "slow"},
+    {"host_slow", "slow"},
+    {"comm_slow_tx", "comm_slow"},
+    {"comm_slow_rx", "comm_slow"},
+    {"link_slow", "comm_slow"},
+    {"group_slow", "comm_slow"},
+    {"nvlink_slow", "comm_slow"},
+    {"hang_not_entered", "hang"},
+    {"hang_in_communication", "hang"},
+    {"collective_mismatch", "collective_mismatch"},
+    {"deadlock", "deadlock"},
+    {"process_dead", "hang"},
+    {"machine_unreachable", "hang"},
+    {"gpu_fault", "hang"},
+    {"pcie_degraded", "slow"},
+    {"clock_throttled", "slow"},
+    {"storage_stall", "slow"},
+    {"sequence_imbalance", "sequence_imbalance"},
+    {"stage_imbalance", "stage_imbalance"},
+    {"expert_imbalance", "expert_imbalance"},
+    {"job_regression", "job_regression"},
+    {"pause", "pause"},
+    {"drift", "drift"},
+    {"counter_outlier", "counter_outlier"},
+};
+static_assert(std::size(kClasses) == static_cast<size_t>(VerdictClass::kCounterOutlier) + 1);
+
+constexpr const char* kAdvice[] = {"none",       "observe",        "cordon_and_replace",
+                                   "check_link", "check_software", "rebalance"};
+static_assert(std::size(kAdvice) == static_cast<size_t>(Advice::kRebalance) + 1);
+
+constexpr const char* kEvidence[] = {"lateness", "delay_matrix", "progress", "counter", "log", "whatif", "abstained"};
+static_assert(std::size(kEvidence) == static_cast<size_t>(EvidenceKind::kAbstained) + 1);
+
+constexpr const char* kStates[] = {"unknown", "healthy", "slow", "irregular", "hung", "ended"};
+static_assert(std::size(kStates) == static_cast<size_t>(JobState::kEnded) + 1);
+
+template <size_t kSize, typename Enum>
+const char* Lookup(const char* const (&names)[kSize], Enum value) {
+  const auto index = static_cast<size_t>(value);
+  return index < kSize ? names[index] : "unknown";
+}
+
+uint64_t Fnv1a(uint64_t hash, absl::string_view text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string CulpritKey(const Culprit& culprit) {
+  std::string key = culprit.host;
+  if (culprit.rank >= 0) absl::StrAppend(&key, "/rank", culprit.rank);
+  if (!culprit.device.empty()) absl::StrAppend(&key, "/", culprit.device);
+  if (!culprit.peer_host.empty()) absl::StrAppend(&key, "->", culprit.peer_host);
+  return key;
+}
+
+void AppendString(std::string* out, absl::string_view text) {
+  out->push_back('"');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out->push_back('\\');
+      out->push_back(c);
+    } else if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppendFormat(out, "\\u%04x", byte);
+    } else {
+      out->push_back(c);
+    }
+  }
+  out->push_back('"');
+}
+
+void AppendNumber(std::string* out, double value) {
+  // JSON knows no NaN or infinity, and "-0" would be a second spelling of zero.
+  if (!std::isfinite(value) || value == 0) value = 0;
+  absl::StrAppendFormat(out, "%.6g", value);
+}
+
+void AppendCulprit(std::string* out, const Culprit& culprit) {
+  absl::StrAppend(out, "{\"host\":");
+  AppendString(out, culprit.host);
+  absl::StrAppend(out, ",\"rank\":", culprit.rank, ",\"gpu\":", culprit.gpu, ",\"pid\":", culprit.pid, ",\"device\":");
+  AppendString(out, culprit.device);
+  absl::StrAppend(out, ",\"peer_host\":");
+  AppendString(out, culprit.peer_host);
+  absl::StrAppend(out, ",\"confidence\":");
+  AppendNumber(out, culprit.confidence);
+  absl::StrAppend(out, "}");
+}
+
+}  // namespace
+
+const char* Name(VerdictScope scope) { return Lookup(kScopes, scope); }
+const char* Name(Advice advice) { return Lookup(kAdvice, advice); }
+const char* Name(EvidenceKind kind) { return Lookup(kEvidence, kind); }
+const char* Name(JobState state) { return Lookup(kStates, state); }
+
+const char* Name(VerdictClass verdict_class) {
+  const auto index = static_cast<size_t>(verdict_class);
+  return index < std::size(kClasses) ? kClasses[index].name : "unknown";
+}
+
+bool IsHang(VerdictClass verdict_class) {
+  switch (verdict_class) {
+    case VerdictClass::kHangNotEntered:
+    case VerdictClass::kHangInCommunication:
+    case VerdictClass::kCollectiveMismatch:
+    case VerdictClass::kDeadlock:
+    case VerdictClass::kProcessDead:
+    case VerdictClass::kMachineUnreachable:
+    case VerdictClass::kGpuFault:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string CauseKey(const Verdict& verdict) {
+  const auto index = static_cast<size_t>(verdict.verdict_class);
+  std::vector<std::string> culprits;
+  culprits.reserve(verdict.culprits.size());
+  for (const Culprit& culprit : verdict.culprits) culprits.push_back(CulpritKey(culprit));
+  std::sort(culprits.begin(), culprits.end());
+  std::string key = absl::StrCat(index < std::size(kClasses) ? kClasses[index].family : "unknown", ":");
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t i = 0; i < culprits.size(); ++i) {
+    hash = Fnv1a(Fnv1a(hash, culprits[i]), "\n");
+    if (i < kMaxCulpritsInKey) absl::StrAppend(&key, i == 0 ? "" : ",", culprits[i]);
+  }
+  if (culprits.size() > kMaxCulpritsInKey)
+    absl::StrAppendFormat(&key, ",+%d#%016x", culprits.size() - kMaxCulpritsInKey, hash);
+  return key;
+}
+
+std::string ToJsonLine(const Verdict& verdict) {
+  std::string out = absl::StrCat("{\"scope\":\"", Name(verdict.scope), "\",\"class\":\"", Name(verdict.verdict_class),
+                                 "\",\"culprits\":[");
+  for (size_t i = 0; i < verdict.culprits.size(); ++i) {
+    if (i > 0) out.push_back(',');
+    AppendCulprit(&out, verdict.culprits[i]);
+  }
+  absl::StrAppend(&out, "],\"first_step\":", verdict.first_step, ",\"last_step\":", verdict.last_step,
+                  ",\"first_seen_ns\":", verdict.first_seen_ns, ",\"last_seen_ns\":", verdict.last_seen_ns,
+                  ",\"cost\":{\"slowdown_fraction\":");
+  AppendNumber(&out, verdict.cost.slowdown_fraction);
+  absl::StrAppend(&out, ",\"seconds_per_step\":");
+  AppendNumber(&out, verdict.cost.seconds_per_step);
+  absl::StrAppend(&out, ",\"steps_affected_fraction\":");
+  AppendNumber(&out, verdict.cost.steps_affected_fraction);
+  absl::StrAppend(&out, "},\"evidence\":[");
+  for (size_t i = 0; i < verdict.evidence.size(); ++i) {
+    absl::StrAppend(&out, i == 0 ? "" : ",", "{\"kind\":\"", Name(verdict.evidence[i].kind), "\",\"text\":");
+    AppendString(&out, verdict.evidence[i].text);
+    out.push_back('}');
+  }
+  absl::StrAppend(&out, "],\"advice\":\"", Name(verdict.advice), "\"}");
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,98 @@
+#include "detector/verdict/verdict.h"
+
+#include <limits>
+#include <set>
+
+#include "detector/model/input.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+Verdict SlowRank() {
+  Verdict verdict;
+  verdict.scope = VerdictScope::kMachine;
+  verdict.verdict_class = VerdictClass::kComputeSlow;
+  verdict.culprits = {{.host = "node-a", .rank = 2, .gpu = -1, .pid = 41, .confidence = 0.97}};
+  verdict.first_step = 100;
+  verdict.last_step = 140;
+  verdict.first_seen_ns = 5;
+  verdict.last_seen_ns = 9;
+  verdict.cost = {.slowdown_fraction = 0.15, .seconds_per_step = 0.0140000001, .steps_affected_fraction = 1};
+  verdict.evidence = {{EvidenceKind::kLateness, "Rank 2 is \"late\"\n\\"}};
+  verdict.advice = Advice::kCordonAndReplace;
+  return verdict;
+}
+
+TEST(VerdictTest, JsonIsOneLineOfFixedBytes) {
+  EXPECT_EQ(
+      ToJsonLine(SlowRank()),
+      "{\"scope\":\"machine\",\"class\":\"compute_slow\",\"culprits\":[{\"host\":\"node-a\",\"rank\":2,\"gpu\":-1,"
+      "\"pid\":41,\"device\":\"\",\"peer_host\":\"\",\"confidence\":0.97}],\"first_step\":100,\"last_step\":140,"
+      "\"first_seen_ns\":5,\"last_seen_ns\":9,\"cost\":{\"slowdown_fraction\":0.15,\"seconds_per_step\":0.014,"
+      "\"steps_affected_fraction\":1},\"evidence\":[{\"kind\":\"lateness\",\"text\":"
+      "\"Rank 2 is \\\"late\\\"\\u000a\\\\\"}],\"advice\":\"cordon_and_replace\"}");
+}
+
+TEST(VerdictTest, JsonHasNoNumberThatJsonDoesNotKnow) {
+  Verdict verdict = SlowRank();
+  verdict.culprits[0].confidence = std::numeric_limits<double>::quiet_NaN();
+  verdict.cost = {-0.0, std::numeric_limits<double>::infinity(), 0};
+  const std::string line = ToJsonLine(verdict);
+  EXPECT_NE(line.find("\"confidence\":0}"), std::string::npos) << line;
+  EXPECT_NE(line.find("\"slowdown_fraction\":0,\"seconds_per_step\":0,"), std::string::npos) << line;
+}
+
+TEST(VerdictTest, CauseIsFamilyAndCulpritsWhateverElseChanges) {
+  Verdict a = SlowRank();
+  Verdict b = a;
+  b.verdict_class = VerdictClass::kStorageStall;
+  b.culprits[0].confidence = 0.5;
+  b.culprits[0].pid = 99;
+  b.last_step = 999;
+  b.evidence.clear();
+  EXPECT_EQ(CauseKey(a), "slow:node-a/rank2");
+  EXPECT_EQ(CauseKey(a), CauseKey(b));
+  b.verdict_class = VerdictClass::kHangNotEntered;
+  EXPECT_NE(CauseKey(a), CauseKey(b));
+  Verdict c = b;
+  c.verdict_class = VerdictClass::kHangInCommunication;
+  EXPECT_EQ(CauseKey(b), CauseKey(c));
+}
+
+TEST(VerdictTest, CauseDoesNotDependOnOrderAndStaysShort) {
+  Verdict verdict = SlowRank();
+  verdict.culprits.clear();
+  for (int rank = 0; rank < 1000; ++rank) verdict.culprits.push_back({.host = "n", .rank = rank});
+  Verdict reversed = verdict;
+  reversed.culprits = {verdict.culprits.rbegin(), verdict.culprits.rend()};
+  EXPECT_EQ(CauseKey(verdict), CauseKey(reversed));
+  EXPECT_LT(CauseKey(verdict).size(), 200u);
+  reversed.culprits.back().rank = 5000;
+  EXPECT_NE(CauseKey(verdict), CauseKey(reversed));
+}
+
+TEST(VerdictTest, NamesAreThoseOfTheInterface) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) names.insert(Name(VerdictClass(i)));
+  EXPECT_EQ(names.size(), static_cast<size_t>(VerdictClass::kCounterOutlier) + 1);
+  EXPECT_STREQ(Name(VerdictClass::kDrift), "drift");
+  EXPECT_STREQ(Name(VerdictScope::kStructural), "structural");
+  EXPECT_STREQ(Name(Advice::kCheckSoftware), "check_software");
+  EXPECT_STREQ(Name(EvidenceKind::kWhatIf), "whatif");
+  EXPECT_STREQ(Name(JobState::kEnded), "ended");
+  EXPECT_STREQ(Name(VerdictClass(200)), "unknown");
+}
+
+TEST(OperationKindTest, RootedAndPointToPointAreNotSynchronous) {
+  EXPECT_TRUE(IsSynchronous(OperationKind::kAllReduce));
+  EXPECT_TRUE(IsSynchronous(OperationKind::kBarrier));
+  EXPECT_TRUE(IsSynchronous(OperationKind::kUnknown));
+  EXPECT_FALSE(IsSynchronous(OperationKind::kBroadcast));
+  EXPECT_FALSE(IsSynchronous(OperationKind::kSend));
+  EXPECT_STREQ(Name(OperationKind::kReduceScatter), "ReduceScatter");
+  EXPECT_STREQ(Name(OperationKind(77)), "Unknown");
+}
+
+}  // namespace
+}  // namespace lockstep
