@@ -50,14 +50,13 @@ absl::Status At(absl::string_view where, int index, const absl::Status& status) 
   return absl::Status(status.code(), absl::StrCat(where, "[", index, "].", status.message()));
 }
 
-std::optional<InFlightOperation> ToInFlight(const wire::CommunicatorReport& from, ConvertLosses& losses) {
-  if (!from.has_oldest_in_flight()) return std::nullopt;
-  const wire::InFlight& in_flight = from.oldest_in_flight();
+InFlightOperation ToInFlight(const wire::InFlight& in_flight, ConvertLosses& losses) {
   InFlightOperation to;
   to.kind = ToOperationKind(static_cast<uint32_t>(in_flight.kind()), losses);
   to.sequence = in_flight.sequence();
   to.started = in_flight.started();
   to.age_ns = std::clamp<int64_t>(in_flight.age_ns(), 0, kMaxMonotonicNanos);
+  to.inside_ns = in_flight.started() ? std::clamp<int64_t>(in_flight.inside_ns(), 0, kMaxMonotonicNanos) : 0;
   to.bytes = in_flight.bytes();
   to.peer = std::max(in_flight.peer(), -1);
   to.timing_quality = ToTimingQuality(in_flight.timing_quality(), losses);
@@ -65,6 +64,17 @@ std::optional<InFlightOperation> ToInFlight(const wire::CommunicatorReport& from
   to.channels_finished = in_flight.channels_finished();
   to.tuning = ToTuning(in_flight.algorithm(), in_flight.protocol(), in_flight.channels(), losses);
   return to;
+}
+
+void FillInFlight(const wire::CommunicatorReport& from, CommunicatorView& to, ConvertLosses& losses) {
+  if (from.has_oldest_in_flight()) to.oldest_in_flight = ToInFlight(from.oldest_in_flight(), losses);
+  if (!from.has_further_in_flight()) return;
+  InFlightRest& rest = to.further_in_flight.emplace();
+  rest.left_out = from.further_in_flight().left_out();
+  rest.operations.reserve(from.further_in_flight().operations_size());
+  for (const wire::InFlight& one : from.further_in_flight().operations()) {
+    rest.operations.push_back(ToInFlight(one, losses));
+  }
 }
 
 // How many members there can be: NCCL before 2.27 does not tell.
@@ -80,6 +90,7 @@ absl::Status CheckCommunicator(const wire::CommunicatorReport& from) {
     return Invalid("progress", "out of range");
   }
   RETURN_IF_ERROR(CheckCount("transfers", from.transfers_size(), kMaxTransfersPerCommunicator));
+  RETURN_IF_ERROR(CheckCount("further_in_flight", from.further_in_flight().operations_size(), kMaxFurtherInFlight));
   const uint32_t stride = from.operations().stride();
   if (stride > kMaxStride || (stride & (stride - 1)) != 0) {
     return Invalid("operations.stride", absl::StrCat(stride, " is not a power of two up to ", kMaxStride));
@@ -116,7 +127,7 @@ absl::StatusOr<CommunicatorView> ToCommunicator(const wire::CommunicatorReport& 
   to.started = from.started();
   to.finished = from.finished();
   to.idle_ns = std::clamp<int64_t>(from.idle_ns(), 0, kMaxMonotonicNanos);
-  to.oldest_in_flight = ToInFlight(from, losses);
+  FillInFlight(from, to, losses);
   RETURN_IF_ERROR(FillTransfers(from, to));
   to.stride = std::max(from.operations().stride(), 1u);
   if (from.has_operations()) {

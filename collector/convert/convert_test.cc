@@ -102,6 +102,39 @@ TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
   EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("transfers")));
 }
 
+TEST(ConvertTest, AllThatIsInFlightArrivesWhereAnAgentTellsIt) {
+  wire::CaptureInput input = ValidInput();
+  wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);
+  wire::InFlight& oldest = *from.mutable_oldest_in_flight();
+  oldest.set_age_ns(70);
+  oldest.set_inside_ns(60);
+  ConvertLosses losses;
+  absl::StatusOr<HostReport> report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  EXPECT_FALSE(report->ranks[0].communicators[0].further_in_flight.has_value());
+  EXPECT_EQ(report->ranks[0].communicators[0].oldest_in_flight->inside_ns, 0) << "it has not begun";
+  oldest.set_started(true);
+  wire::InFlightRest& rest = *from.mutable_further_in_flight();
+  rest.set_left_out(4);
+  wire::InFlight& send = *rest.add_operations();
+  send.set_kind(wire::OPERATION_KIND_SEND);
+  send.set_peer(1);
+  send.set_sequence(9);
+  report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  const CommunicatorView& to = report->ranks[0].communicators[0];
+  EXPECT_EQ(to.oldest_in_flight->inside_ns, 60);
+  ASSERT_TRUE(to.further_in_flight.has_value());
+  EXPECT_EQ(to.further_in_flight->left_out, 4u);
+  ASSERT_EQ(to.further_in_flight->operations.size(), 1u);
+  EXPECT_EQ(to.further_in_flight->operations[0].kind, OperationKind::kSend);
+  EXPECT_EQ(to.further_in_flight->operations[0].peer, 1);
+  EXPECT_EQ(to.further_in_flight->operations[0].sequence, 9u);
+  while (rest.operations_size() <= kMaxFurtherInFlight) rest.add_operations();
+  EXPECT_THAT(ToHostReport(input, losses),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("further_in_flight")));
+}
+
 TEST(ConvertTest, HowNcclCarriedOperationsOutArrivesWhereAnAgentTellsIt) {
   wire::CaptureInput input = ValidInput();
   wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);

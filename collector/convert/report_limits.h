@@ -20,6 +20,7 @@ inline constexpr int kMaxProcessesPerReport = 1'024;
 inline constexpr int kMaxJobsPerReport = 64;
 inline constexpr int kMaxCommunicatorsPerProcess = 4'096;
 inline constexpr int kMaxTransfersPerCommunicator = 4'096;
+inline constexpr int kMaxFurtherInFlight = 256;  // of one communicator of one rank
 inline constexpr int kMaxOperationsPerBatch = 200'000;
 inline constexpr int kMaxMetricBlocksPerReport = 8'192;
 inline constexpr int kMaxMetricValuesPerReport = 100'000;

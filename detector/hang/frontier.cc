@@ -16,7 +16,8 @@ Frontier::Progress Frontier::Receives(int32_t communicator, int32_t source, int3
 
 bool Frontier::IsStuckIn(size_t rank_index, const TraceOperation& operation) const {
   if (watch() == nullptr) return true;
-  return trace_->ranks[rank_index].last_seen_ns - operation.enqueue_ns >= watch()->patience_ns;
+  return trace_->ranks[rank_index].last_seen_ns - operation.enqueue_ns >=
+         watch()->patience_of_ns[static_cast<size_t>(operation.communicator)];
 }
 
 bool Frontier::ProvesAbsence(size_t rank_index, int64_t since_ns) const {

@@ -30,9 +30,11 @@ bool IsPointToPoint(OperationKind kind);
 // What is known of a job only while it runs. Vectors are by rank index, or by host index where that is said.
 struct Watch {
   int64_t now_ns = 0;
-  int64_t patience_ns = 0;   // inside an operation for at least this long = stuck
+  int64_t patience_ns = 0;   // the shortest of any communicator: inside an operation for at least this long = stuck
   int64_t freshness_ns = 0;  // a report this much newer than a call of others proves that the rank has not called
   double longest_usual_step_seconds = 0;  // 0 = unknown
+  std::vector<int64_t> patience_of_ns;    // by communicator
+  std::vector<char> tells_open;           // by rank: all that it has in flight is known
   std::vector<char> excused;              // finalized, disabled, or it may wait where nobody knows for whom
   std::vector<char> moving;               // has done something lately: it is on its way
   std::vector<int64_t> host_silent_ns;    // by host; 0 = it reports, or the job goes on without it
@@ -124,6 +126,8 @@ class Frontier {
   bool ProvesAbsence(size_t rank_index, int64_t since_ns) const;
   // What is known of the rank says nothing about what it does.
   bool IsExcused(size_t rank_index) const { return watch() != nullptr && watch()->excused[rank_index] != 0; }
+  // Of a watched job: the rank may have called transfers that nobody tells of.
+  bool HidesCalls(size_t rank_index) const { return watch() != nullptr && watch()->tells_open[rank_index] == 0; }
   bool IsMoving(size_t rank_index) const { return watch() != nullptr && watch()->moving[rank_index] != 0; }
 
  private:

@@ -11,6 +11,8 @@ constexpr uint64_t kStartUpOperations = 3;
 constexpr uint64_t kManyOperations = 100;
 constexpr double kColdMultiple = 20;  // a step may have several operations: more than for known steps
 constexpr double kColdFloors = 2.5;
+// A rank that has a whole step more of work than ever, such as a first checkpoint, keeps the others waiting for that.
+constexpr double kLeastSteps = 2;
 constexpr int64_t kNanosPerTick = 10'000'000;  // process start times are in hundredths of a second since boot
 
 // The largest communicator that any rank still uses; -1 = none.
@@ -58,6 +60,17 @@ int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, c
   if (interval_ns <= 0) return unknown_ns;
   const double cold_ns = std::max(kColdFloors * static_cast<double>(options.floor_ns), kColdMultiple * interval_ns);
   return cold_ns < static_cast<double>(unknown_ns) ? static_cast<int64_t>(cold_ns) : unknown_ns;
+}
+
+int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, double longest_usual_step_seconds,
+                      const HangTimeoutOptions& options) {
+  if (longest_usual_step_seconds <= 0 || communicator.longest_stay_ns <= 0 || communicator.stays < kManyOperations) {
+    return timeout_ns;
+  }
+  const double steps_ns = kLeastSteps * longest_usual_step_seconds * kNanosPerSecond;
+  const double stays_ns = options.step_multiple * static_cast<double>(communicator.longest_stay_ns);
+  const double own_ns = std::max({static_cast<double>(options.floor_ns), steps_ns, stays_ns});
+  return own_ns < static_cast<double>(timeout_ns) ? static_cast<int64_t>(own_ns) : timeout_ns;
 }
 
 bool StartedUp(const Roster& roster, int32_t anchor_slot) {

@@ -5,6 +5,8 @@
 // finished in the life of its processes, and so how long one took on average; kColdMultiple times that, but not below
 // kColdFloors floors. Without at least kManyOperations, or when the ages of the processes make no sense:
 // kUnknownHangTimeoutNs.
+// Steps may take seconds where no wait in some communicator ever took long: there `step_multiple` x the longest time
+// that anybody was inside of one of its operations will do, but not less than kLeastSteps steps, nor the floor.
 // Pure: looks at a roster. Cost O(communicators + members of the largest).
 
 #ifndef LOCKSTEP_DETECTOR_HANG_HANG_TIMEOUT_H_
@@ -24,6 +26,10 @@ struct HangTimeoutOptions {
 inline constexpr int64_t kUnknownHangTimeoutNs = 30'000'000'000;
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options);
+
+// The same in one communicator, of which many operations are known; never more than `timeout_ns`, which is the job's.
+int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, double longest_usual_step_seconds,
+                      const HangTimeoutOptions& options);
 
 // Every member of the anchor, or of the largest communicator when there is none, has been through a few operations.
 // Before that, ranks wait for each other for long and nobody is to blame.

@@ -42,6 +42,34 @@ TEST(HangTimeoutTest, WithoutEnoughToGoByItIsLong) {
   EXPECT_EQ(HangTimeoutNs(Roster(RosterLimits{}), 0, {}), kUnknownHangTimeoutNs);
 }
 
+TEST(HangTimeoutTest, WhereNoWaitEverTookLongALittleLongerIsEnough) {
+  Communicator world{.size = 2, .longest_stay_ns = kSecond, .stays = 100};
+  EXPECT_EQ(HangTimeoutIn(world, 15 * kSecond, 3, {}), 6 * kSecond);  // two steps
+  world.longest_stay_ns = 2 * kSecond;
+  EXPECT_EQ(HangTimeoutIn(world, 15 * kSecond, 3, {}), 10 * kSecond);  // five times the longest
+  world.longest_stay_ns = 4 * kSecond;
+  EXPECT_EQ(HangTimeoutIn(world, 15 * kSecond, 3, {}), 15 * kSecond);
+  world.longest_stay_ns = kSecond / 100;
+  EXPECT_EQ(HangTimeoutIn(world, 5 * kSecond, 1, {}), 4 * kSecond);
+  world.stays = 99;
+  EXPECT_EQ(HangTimeoutIn(world, 5 * kSecond, 1, {}), 5 * kSecond) << "too few are known";
+  world.stays = 100;
+  EXPECT_EQ(HangTimeoutIn(world, 30 * kSecond, 0, {}), 30 * kSecond) << "steps are not known";
+}
+
+TEST(HangTimeoutTest, TheLongestStayIsThatOfAnyMemberAfterItsFirstOperations) {
+  Roster roster = TwoRanks(1, 1);
+  for (const int64_t duration_ns : {9 * kSecond, kSecond, 2 * kSecond, kSecond}) {
+    for (const int32_t rank : {0, 1}) {
+      CommunicatorView world{.id = 1, .size = 2, .communicator_rank = rank};
+      world.operations = {{.end_ns = duration_ns}, {.end_ns = 50 * kSecond, .quality = TimingQuality::kHostEnqueue}};
+      roster.Join(roster.SlotOfRank(rank), world);
+    }
+  }
+  EXPECT_EQ(roster.communicator(0).stays, 8u);
+  EXPECT_EQ(roster.communicator(0).longest_stay_ns, kSecond);  // of the first three of each, nothing counts
+}
+
 TEST(HangTimeoutTest, StartUpIsOverWhenEveryMemberHasBeenThroughAFewOperations) {
   EXPECT_FALSE(StartedUp(Roster(RosterLimits{}), -1));
   EXPECT_FALSE(StartedUp(TwoRanks(3, 2), -1));

@@ -25,11 +25,15 @@ class Reader {
     const size_t ranks = roster_.ranks().size();
     for (const Host& host : roster_.hosts()) trace_->hosts.push_back(host.name);
     found_.unseen.assign(ranks, 0);
-    found_.tells_begun.assign(ranks, 0);  // what is in flight tells it only beside what others have begun
+    found_.tells_begun.assign(ranks, 0);
+    AddCommunicators();
+    const int64_t patience_ns = ShortestPatienceNs();
     found_.watch = Watch{.now_ns = options_.now_ns,
-                         .patience_ns = options_.patience_ns,
-                         .freshness_ns = FreshnessNs(),
+                         .patience_ns = patience_ns,
+                         .freshness_ns = static_cast<int64_t>(kFreshShare * static_cast<double>(patience_ns)),
                          .longest_usual_step_seconds = options_.longest_usual_step_seconds,
+                         .patience_of_ns = patience_of_ns_,
+                         .tells_open = std::vector<char>(ranks, 1),
                          .excused = std::vector<char>(ranks, 0),
                          .moving = std::vector<char>(ranks, 0),
                          .host_silent_ns = std::vector<int64_t>(roster_.hosts().size(), 0)};
@@ -38,7 +42,6 @@ class Reader {
       for (const int32_t slot : host.ranks) found_.unseen[static_cast<size_t>(slot)] = 1;
     }
     for (const DeadProcess& process : dead) found_.died.push_back(process.rank_slot);
-    AddCommunicators();
     for (size_t slot = 0; slot < ranks; ++slot) AddRank(slot);
     trace_->first_operation.push_back(trace_->operations.size());
     found_.first_open = trace_->first_operation;
@@ -55,7 +58,10 @@ class Reader {
     return At(place.communicator_slot).members[static_cast<size_t>(place.member)];
   }
 
-  int64_t FreshnessNs() const { return static_cast<int64_t>(kFreshShare * static_cast<double>(options_.patience_ns)); }
+  int64_t ShortestPatienceNs() const {
+    const auto shortest = std::min_element(patience_of_ns_.begin(), patience_of_ns_.end());
+    return shortest == patience_of_ns_.end() ? options_.patience_ns : *shortest;
+  }
 
   // What it reports of itself can be believed to be what it does.
   static bool Speaks(const RankProcess& rank) { return !rank.finalized && !rank.disabled && !rank.dead(); }
@@ -69,12 +75,18 @@ class Reader {
       if (!used) continue;
       index_of_[slot] = static_cast<int32_t>(slots_.size());
       slots_.push_back(static_cast<int32_t>(slot));
+      patience_of_ns_.push_back(options_.patience_of_ns.empty() ? options_.patience_ns : options_.patience_of_ns[slot]);
       TraceCommunicator& added = trace_->communicators.emplace_back();
       added.name = absl::StrFormat("0x%x", communicator.id);
       added.hint = communicator.name;
       for (const Member& member : communicator.members) added.members.push_back(member.rank_slot);
     }
   }
+
+  struct Called {
+    int64_t at_ns = 0;
+    TraceOperation operation;
+  };
 
   void AddRank(size_t slot) {
     const RankProcess& rank = roster_.ranks()[slot];
@@ -86,7 +98,7 @@ class Reader {
                              .last_seen_ns = rank.received_ns});
     trace_->first_operation.push_back(trace_->operations.size());
     found_.watch->excused[slot] = rank.finalized || rank.disabled || rank.unsized ? 1 : 0;
-    const size_t first = trace_->operations.size();
+    std::vector<Called> called;
     bool idle = true;
     bool inside = false;
     for (const RankProcess::Membership& place : rank.memberships) {
@@ -94,21 +106,28 @@ class Reader {
       idle = idle && member.idle_ns >= found_.watch->freshness_ns;
       if (!member.in_flight.has_value()) continue;
       inside = true;
-      if (Speaks(rank) && found_.unseen[slot] == 0) AddOpen(rank, place, *member.in_flight, member.finished);
+      const bool all_told = member.further_in_flight.has_value() && member.further_in_flight->left_out == 0;
+      if (!all_told) found_.watch->tells_open[slot] = 0;
+      if (!Speaks(rank) || found_.unseen[slot] != 0) continue;
+      AddOpen(rank, place, *member.in_flight, &called);
+      if (!member.further_in_flight.has_value()) continue;
+      found_.left_out += member.further_in_flight->left_out;
+      for (const InFlightOperation& one : member.further_in_flight->operations) AddOpen(rank, place, one, &called);
     }
-    std::sort(trace_->operations.begin() + static_cast<std::ptrdiff_t>(first), trace_->operations.end(),
-              [](const TraceOperation& a, const TraceOperation& b) { return a.enqueue_ns < b.enqueue_ns; });
+    std::stable_sort(called.begin(), called.end(), [](const Called& a, const Called& b) { return a.at_ns < b.at_ns; });
+    for (const Called& one : called) trace_->operations.push_back(one.operation);
     // Whoever stands somewhere for long leads on to those it waits for, moving or not.
     found_.watch->moving[slot] = !rank.dead() && found_.unseen[slot] == 0 && (inside || !idle) ? 1 : 0;
   }
 
   void AddOpen(const RankProcess& rank, const RankProcess::Membership& place, const InFlightOperation& flight,
-               uint64_t finished) {
+               std::vector<Called>* called) {
+    const Member& member = MemberAt(place);
     // Collectives are counted: one that the counters say is over is none.
-    if (flight.kind != OperationKind::kSend && flight.kind != OperationKind::kRecv && flight.sequence <= finished)
-      return;
-    TraceOperation& open = trace_->operations.emplace_back();
-    open.enqueue_ns = rank.received_ns - flight.age_ns;
+    if (!IsPointToPoint(flight.kind) && flight.sequence <= member.finished) return;
+    if (ShowsBegin(flight)) found_.tells_begun[trace_->ranks.size() - 1] = 1;
+    TraceOperation& open = called->emplace_back(Called{.at_ns = rank.received_ns - flight.age_ns}).operation;
+    open.enqueue_ns = rank.received_ns - member.InsideNs(flight, rank.received_ns);
     open.start_ns = flight.started ? open.enqueue_ns : kNoTime;
     open.sequence = flight.sequence;
     open.bytes = flight.bytes;
@@ -164,19 +183,28 @@ class Reader {
     const Frontier::PairKey pair = sends ? Frontier::PairKey{open.communicator, member, open.peer}
                                          : Frontier::PairKey{open.communicator, open.peer, member};
     Frontier::Progress& side = sends ? found_.pairs[pair].send : found_.pairs[pair].receive;
-    side.entered = static_cast<int64_t>(open.sequence);
-    side.finished = side.entered - 1;
+    const auto sequence = static_cast<int64_t>(open.sequence);
+    const bool first = side.entered < 0;
+    side.entered = std::max(side.entered, sequence);
+    side.finished = first ? sequence - 1 : std::min(side.finished, sequence - 1);
   }
 
   const Roster& roster_;
   const LiveFrontierOptions& options_;
   std::unique_ptr<Trace> trace_;
   Frontier::Content found_;
-  std::vector<int32_t> index_of_;  // by communicator slot; -1 = nothing is in flight there
-  std::vector<int32_t> slots_;     // by communicator of the trace
+  std::vector<int32_t> index_of_;        // by communicator slot; -1 = nothing is in flight there
+  std::vector<int32_t> slots_;           // by communicator of the trace
+  std::vector<int64_t> patience_of_ns_;  // by communicator of the trace
 };
 
 }  // namespace
+
+bool ShowsBegin(const InFlightOperation& operation) {
+  if (!operation.started) return false;
+  return operation.timing_quality == TimingQuality::kUnknown || operation.timing_quality == TimingQuality::kGpuTimer ||
+         operation.timing_quality == TimingQuality::kKernelWindow;
+}
 
 LiveFrontier ReadRoster(const Roster& roster, const std::vector<DeadProcess>& dead,
                         const std::vector<SilentHost>& silent, const LiveFrontierOptions& options) {

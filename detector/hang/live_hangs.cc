@@ -5,6 +5,8 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "detector/hang/hang_search.h"
 #include "detector/hang/hang_timeout.h"
@@ -15,8 +17,18 @@
 namespace lockstep {
 namespace {
 
-// Counts who is stuck, or sees that all are outside.
-void LookOver(const Roster& roster, int64_t patience_ns, LiveHangs* found) {
+// Queued behind something that the GPU has begun: not this is what the rank is inside of.
+bool IsQueued(const Roster& roster, const RankProcess& rank, const InFlightOperation& operation) {
+  if (operation.started) return false;
+  return std::any_of(rank.memberships.begin(), rank.memberships.end(), [&](const RankProcess::Membership& place) {
+    const Member& member =
+        roster.communicators()[static_cast<size_t>(place.communicator_slot)].members[static_cast<size_t>(place.member)];
+    return member.in_flight.has_value() && ShowsBegin(*member.in_flight);
+  });
+}
+
+// Counts who is stuck, or sees that all are outside. Patience by communicator slot; `patience_ns` is the job's.
+void LookOver(const Roster& roster, int64_t patience_ns, const std::vector<int64_t>& patience_of_ns, LiveHangs* found) {
   bool all_outside = true;
   int64_t shortest_idle_ns = INT64_MAX;
   for (const RankProcess& rank : roster.ranks()) {
@@ -31,9 +43,11 @@ void LookOver(const Roster& roster, int64_t patience_ns, LiveHangs* found) {
       shortest_idle_ns = std::min(shortest_idle_ns, member.idle_ns);
       if (!member.in_flight.has_value()) continue;
       all_outside = false;
-      if (member.in_flight->age_ns < patience_ns) continue;
+      const int64_t inside_ns = member.InsideNs(*member.in_flight, rank.received_ns);
+      if (inside_ns < patience_of_ns[static_cast<size_t>(place.communicator_slot)]) continue;
+      if (IsQueued(roster, rank, *member.in_flight)) continue;
       stuck = true;
-      found->longest_wait_ns = std::max(found->longest_wait_ns, member.in_flight->age_ns);
+      found->longest_wait_ns = std::max(found->longest_wait_ns, inside_ns);
     }
     found->stuck_ranks += stuck ? 1 : 0;
   }
@@ -60,16 +74,22 @@ LiveHangs JudgeLiveHangs(const Roster& roster, const LiveHangContext& context) {
   std::vector<SilentHost> silent;
   // Before the start-up is over, no wait is long.
   int64_t patience_ns = INT64_MAX;
+  std::vector<int64_t> patience_of_ns;
   if (StartedUp(roster, context.anchor_slot)) {
-    patience_ns = HangTimeoutNs(roster, context.longest_usual_step_seconds,
-                                {.floor_ns = context.hang_floor_ns, .step_multiple = context.hang_step_multiple});
-    LookOver(roster, patience_ns, &found);
+    const HangTimeoutOptions options = {.floor_ns = context.hang_floor_ns, .step_multiple = context.hang_step_multiple};
+    const double step_seconds = context.longest_usual_step_seconds;
+    patience_ns = HangTimeoutNs(roster, step_seconds, options);
+    for (const Communicator& communicator : roster.communicators()) {
+      patience_of_ns.push_back(HangTimeoutIn(communicator, patience_ns, step_seconds, options));
+    }
+    LookOver(roster, patience_ns, patience_of_ns, &found);
     silent = FindSilentHosts(roster, context.watermark_ns, context.host_silent_ns);
   }
   if (found.stuck_ranks == 0 && dead.empty() && silent.empty()) return found;
   const LiveFrontier live = ReadRoster(roster, dead, silent,
                                        {.now_ns = context.watermark_ns,
                                         .patience_ns = patience_ns,
+                                        .patience_of_ns = std::move(patience_of_ns),
                                         .longest_usual_step_seconds = context.longest_usual_step_seconds});
   found.verdicts = HangVerdicts(live.frontier, SearchHangs(live.frontier, /*stalls_pass=*/false), {});
   for (Verdict& verdict : found.verdicts) {

@@ -3,8 +3,8 @@
 // How it works. Each evaluation first looks over the ranks for a reason to worry: a rank inside an operation for the
 // patience or longer, a dead process, a host without reports. Without one, that is all. With one, what ranks report is
 // read into a Frontier (live_frontier.h), and the same search, causes and words are applied as to the records of a file
-// (hang_search.h, hang_verdict.h), on thinner evidence: only the oldest operation in flight is known, but so is for how
-// long, so that only long waits count and no precedents are needed.
+// (hang_search.h, hang_verdict.h), on other evidence: of what has finished only counters, but of what is in flight
+// since when, so that only long waits count and no precedents are needed.
 //
 // What is sure:
 //   - A rank "has not entered" only by its own report, sent long enough after the waiting one entered. Finalized and
@@ -14,8 +14,8 @@
 //     its ranks take part in.
 //   - Until every member of the largest communicator has been through a few operations, nobody is stuck, and only the
 //     dead are named.
-// The patience is the larger of `hang_floor_ns` and `hang_step_multiple` x the longest usual step; for unknown steps
-// see hang_timeout.h.
+// The patience is the larger of `hang_floor_ns` and `hang_step_multiple` x the longest usual step; less in
+// communicators that never kept anybody for long; for unknown steps see hang_timeout.h.
 //
 // Pure: the roster, and what it is given. Cost O(ranks + memberships) without allocations while nothing is wrong, else
 // that of the search. Verdicts carry steps, onset, evidence and the kernel's complaints about the hosts they name.

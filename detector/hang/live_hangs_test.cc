@@ -1,5 +1,6 @@
 #include "detector/hang/live_hangs.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ class LiveHangsTest : public ::testing::Test {
                                                 .sequence = place.finished + 1,
                                                 .started = place.begun,
                                                 .age_ns = place.age_ns,
+                                                .inside_ns = place.begun ? place.age_ns : 0,
                                                 .bytes = place.bytes,
                                                 .peer = place.peer};
       }
@@ -54,6 +56,61 @@ class LiveHangsTest : public ::testing::Test {
     const int32_t host = roster_.TouchHost("h" + std::to_string(rank), received_ns);
     roster_.Update(host, view, received_ns, 0)->unsized = unsized;
     for (const CommunicatorView& at : view.communicators) roster_.Join(roster_.SlotOfRank(rank), at);
+  }
+
+  // All that a rank has in flight in one communicator of `size` members, the oldest first.
+  struct Called {
+    OperationKind kind = OperationKind::kAllReduce;
+    uint64_t sequence = 0;
+    bool begun = false;
+    int32_t peer = -1;
+  };
+  struct Place {
+    CommunicatorId id;
+    int32_t size, member;
+    std::vector<Called> called;
+    uint64_t enqueued = 4;  // of collectives; all before those that are called have finished
+  };
+  // Everything was called `age_ns` ago, one after the other, and what has begun did so then or `inside_ns` ago, when
+  // the counters changed last.
+  void TellAll(int32_t rank, const std::vector<Place>& places, int64_t age_ns = 5 * kSecond, int64_t inside_ns = -1,
+               int64_t received_ns = kNow) {
+    RankView view{.rank = rank, .pid = 10 + rank, .process_state = ProcessState::kRunning};
+    for (const Place& place : places) {
+      CommunicatorView at{.id = place.id, .size = place.size, .communicator_rank = place.member};
+      at.enqueued = at.finished = place.enqueued;
+      at.idle_ns = inside_ns < 0 ? age_ns : inside_ns;
+      for (const Called& called : place.called) {
+        const bool counted = called.kind != OperationKind::kSend && called.kind != OperationKind::kRecv;
+        if (counted) at.enqueued = std::max(at.enqueued, called.sequence);
+        if (counted) at.finished = std::min(at.finished, called.sequence - 1);
+        const InFlightOperation operation{.kind = called.kind,
+                                          .sequence = called.sequence,
+                                          .started = called.begun,
+                                          .age_ns = age_ns--,
+                                          .inside_ns = !called.begun   ? 0
+                                                       : inside_ns < 0 ? age_ns
+                                                                       : inside_ns,
+                                          .bytes = 8,
+                                          .peer = called.peer};
+        if (!at.oldest_in_flight.has_value()) {
+          at.oldest_in_flight = operation;
+          at.further_in_flight.emplace();
+        } else {
+          at.further_in_flight->operations.push_back(operation);
+        }
+      }
+      view.communicators.push_back(at);
+    }
+    roster_.Update(roster_.TouchHost("h" + std::to_string(rank), received_ns), view, received_ns, 0);
+    for (const CommunicatorView& at : view.communicators) roster_.Join(roster_.SlotOfRank(rank), at);
+  }
+
+  static std::vector<int32_t> RanksOf(const Verdict& verdict) {
+    std::vector<int32_t> ranks;
+    for (const Culprit& culprit : verdict.culprits) ranks.push_back(culprit.rank);
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
   }
 
   LiveHangs Judge() const { return JudgeLiveHangs(roster_, {.watermark_ns = kNow, .longest_usual_step_seconds = 0.1}); }
@@ -291,6 +348,94 @@ TEST_F(LiveHangsTest, ACircleOfSendsIsAStuckTransferAndNoDeadlock) {
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
   EXPECT_EQ(verdicts[0].culprits.size(), 3u);
+}
+
+// Both hosts have called both operations, in different order; the GPUs have begun one each.
+TEST_F(LiveHangsTest, OperationsCalledInCrossedOrderAreADeadlockOfTwo) {
+  TellAll(0, {{1, 2, 0, {{.sequence = 5, .begun = true}}}, {2, 2, 0, {{.sequence = 5}}}});
+  TellAll(1, {{2, 2, 1, {{.sequence = 5, .begun = true}}}, {1, 2, 1, {{.sequence = 5}}}});
+  TellAll(2, {{3, 2, 0, {}}});  // of another job's part: it waits for nobody
+  TellAll(3, {{3, 2, 1, {}}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1}));
+}
+
+// Of four, one entered the world's operation before that of its group; the others wait in the group.
+TEST_F(LiveHangsTest, WhoCalledInAnotherOrderThanMostIsNamedAlone) {
+  TellAll(0, {{1, 4, 0, {{.sequence = 5, .begun = true}}}, {2, 4, 0, {{.sequence = 5}}}});
+  for (int rank = 1; rank < 4; ++rank) {
+    TellAll(rank, {{2, 4, rank, {{.sequence = 5, .begun = true}}}, {1, 4, rank, {{.sequence = 5}}}});
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), std::vector<int32_t>{0});
+}
+
+TEST_F(LiveHangsTest, ThreeThatWaitRoundOverThreeCommunicatorsAreADeadlockAndTheFourthAVictim) {
+  for (int rank = 0; rank < 3; ++rank) {
+    const CommunicatorId own = 10 + static_cast<CommunicatorId>(rank);
+    const CommunicatorId before = 10 + static_cast<CommunicatorId>((rank + 2) % 3);
+    TellAll(rank,
+            {{own, 2, 0, {{.sequence = 5, .begun = true}}}, {before, 2, 1, {{.sequence = 5}}}, {20, 4, rank, {}}});
+  }
+  TellAll(3, {{20, 4, 3, {{.sequence = 5, .begun = true}}}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1, 2}));
+}
+
+TEST_F(LiveHangsTest, SendsThatWaitRoundForReceivesThatNobodyHasCalledAreADeadlock) {
+  for (int rank = 0; rank < 3; ++rank) {
+    TellAll(rank, {{1, 4, rank, {{OperationKind::kSend, 7, true, (rank + 1) % 3}}}});
+  }
+  TellAll(3, {{1, 4, 3, {{OperationKind::kRecv, 7, true, 0}}}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1, 2}));
+}
+
+TEST_F(LiveHangsTest, ATransferBetweenTwoIsStuckAlthoughOthersAreCalledBesideIt) {
+  TellAll(0, {{1, 3, 0, {{OperationKind::kSend, 7, true, 1}, {OperationKind::kRecv, 7, true, 2}}}});
+  TellAll(1, {{1, 3, 1, {{OperationKind::kRecv, 7, true, 0}}}});
+  TellAll(2, {{1, 3, 2, {{OperationKind::kRecv, 3, true, 1}}}});  // waits for 1, and 0 for it
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1}));
+}
+
+// Hosts have called eight operations six seconds ago; GPUs come to one after the other.
+TEST_F(LiveHangsTest, CallsFarAheadOfTheGpuAccuseNobody) {
+  for (const bool begins_seen : {true, false}) {
+    roster_ = Roster(RosterLimits{});
+    for (int64_t second = 0; second < 6; ++second) {
+      for (int rank = 0; rank < 3; ++rank) {
+        Place place{1, 3, rank, {}, 20};
+        for (uint64_t i = 0; i < 8; ++i) place.called.push_back({.sequence = 5 + static_cast<uint64_t>(second) + i});
+        place.called.front().begun = begins_seen;
+        TellAll(rank, {place}, 6 * kSecond, kSecond / 10, kNow - (5 - second) * kSecond);
+      }
+    }
+    EXPECT_TRUE(Verdicts().empty());
+    EXPECT_EQ(Judge().stuck_ranks, 0);
+  }
+}
+
+TEST_F(LiveHangsTest, OfTheSameOperationsThatDoNotMoveTheTransferIsStuck) {
+  for (int64_t second = 0; second < 7; ++second) {
+    for (int rank = 0; rank < 3; ++rank) {
+      TellAll(rank, {{1, 3, rank, {{.sequence = 5}, {.sequence = 6}}, 20}}, 6 * kSecond + second * kSecond, -1,
+              kNow - (6 - second) * kSecond);
+    }
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1, 2}));
 }
 
 TEST_F(LiveHangsTest, OfTwoEqualPartiesTheSisterGroupTellsWhichDiffers) {

@@ -228,10 +228,10 @@ class Builder {
     graph_.member_states[s].push_back(state);
   }
 
-  // A watch sees the oldest operation in flight of each communicator, and counts collectives: a transfer called behind
-  // it does not show.
+  // Where a rank tells only of the oldest operation in flight of each communicator, and of what it counts, collectives,
+  // a transfer called behind it does not show.
   bool HidesCalls(const Standing& standing, size_t rank) const {
-    if (frontier_.watch() == nullptr || standing.collective()) return false;
+    if (standing.collective() || !frontier_.HidesCalls(rank)) return false;
     const absl::Span<const size_t> open = frontier_.OpenOf(rank);
     return std::any_of(open.begin(), open.end(),
                        [&](size_t index) { return Operation(index).communicator == standing.communicator; });

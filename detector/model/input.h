@@ -42,12 +42,19 @@ struct InFlightOperation {
   Tuning tuning;
   uint64_t sequence = 0;
   bool started = false;
-  int64_t age_ns = 0;  // when the report was made
+  int64_t age_ns = 0;     // since it was called, when the report was made
+  int64_t inside_ns = 0;  // since it began; 0 = it has not, or that is not told
   uint64_t bytes = 0;
   int32_t peer = -1;
   TimingQuality timing_quality = TimingQuality::kUnknown;  // kHostEnqueue: whether it has begun is not known
   uint32_t channels_started = 0;                           // NCCL profiler: channels whose kernel has begun
   uint32_t channels_finished = 0;                          // and ended
+};
+
+// The operations in flight beside the oldest, by rising enqueue time.
+struct InFlightRest {
+  std::vector<InFlightOperation> operations;
+  uint64_t left_out = 0;  // newer ones that are not listed
 };
 
 // What the network transfers with one peer waited for, summed up since the recorder started; only watched for a time.
@@ -73,9 +80,10 @@ struct CommunicatorView {
   uint64_t finished = 0;
   int64_t idle_ns = 0;  // since one of the three last changed, when the report was made
   std::optional<InFlightOperation> oldest_in_flight;
-  std::vector<TransferWaits> transfers;  // while the recorder watches them
-  uint32_t stride = 1;                   // only sequences that are multiples of it are in `operations`
-  std::vector<Operation> operations;     // finished since the last report, by rising enqueue time
+  std::optional<InFlightRest> further_in_flight;  // absent = not told
+  std::vector<TransferWaits> transfers;           // while the recorder watches them
+  uint32_t stride = 1;                            // only sequences that are multiples of it are in `operations`
+  std::vector<Operation> operations;              // finished since the last report, by rising enqueue time
 };
 
 // One rank: a recorded process of the job.

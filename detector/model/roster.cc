@@ -10,6 +10,36 @@ bool Over(const RankView& view) {
   return view.finalized || view.process_state == ProcessState::kGone || view.process_state == ProcessState::kZombie;
 }
 
+bool IsCounted(const InFlightOperation& operation) {
+  return operation.kind != OperationKind::kSend && operation.kind != OperationKind::kRecv;
+}
+
+// Hosts call operations seconds before their GPUs come to them: an operation is the oldest since the one before it
+// ended. `member` is as it was in the report before.
+int64_t OldestSinceNs(const Member& member, bool known, const CommunicatorView& view, int64_t received_ns) {
+  if (!view.oldest_in_flight.has_value()) return 0;
+  const InFlightOperation& now = *view.oldest_in_flight;
+  if (known && !member.in_flight.has_value()) return received_ns - now.age_ns;
+  if (known && member.in_flight->kind == now.kind && member.in_flight->sequence == now.sequence &&
+      member.in_flight->peer == now.peer) {
+    return member.oldest_since_ns;
+  }
+  // Another one ended, at the latest when the counters changed last; transfers between two ranks are not counted.
+  if (IsCounted(now)) return received_ns - std::min(now.age_ns, view.idle_ns);
+  return known ? received_ns : received_ns - now.age_ns;
+}
+
+constexpr uint64_t kFirstStays = 3;  // of each member: everybody connects
+
+void NoteStays(const CommunicatorView& view, Communicator* communicator) {
+  for (const Operation& operation : view.operations) {
+    if (operation.quality == TimingQuality::kHostEnqueue) continue;  // its end may not have been seen
+    ++communicator->stays;
+    if (communicator->stays <= kFirstStays * static_cast<uint64_t>(communicator->size)) continue;
+    communicator->longest_stay_ns = std::max(communicator->longest_stay_ns, operation.end_ns - operation.start_ns);
+  }
+}
+
 }  // namespace
 
 int32_t Roster::SlotOfRank(int32_t rank) const {
@@ -124,7 +154,8 @@ Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view, int3
     ++refused_;
     return {};
   }
-  if (member->rank_slot < 0) {
+  const bool known = member->rank_slot >= 0;
+  if (!known) {
     member->rank_slot = rank_slot;
     ++communicator.reported;
     ranks_[static_cast<size_t>(rank_slot)].memberships.push_back({it->second, view.communicator_rank});
@@ -135,7 +166,10 @@ Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view, int3
   member->started = view.started;
   member->finished = view.finished;
   member->idle_ns = view.idle_ns;
+  member->oldest_since_ns = OldestSinceNs(*member, known, view, ranks_[static_cast<size_t>(rank_slot)].received_ns);
   member->in_flight = view.oldest_in_flight;
+  member->further_in_flight = view.further_in_flight;
+  NoteStays(view, &communicator);
   return {it->second, view.communicator_rank};
 }
 
@@ -144,6 +178,7 @@ void Roster::Abandon(CommunicatorId id) {
   if (slot < 0) return;
   for (Member& member : communicator(slot).members) {
     member.in_flight.reset();
+    member.further_in_flight.reset();
     member.idle_ns = 0;
     member.freed = true;
   }

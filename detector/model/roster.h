@@ -9,6 +9,7 @@
 #ifndef LOCKSTEP_DETECTOR_MODEL_ROSTER_H_
 #define LOCKSTEP_DETECTOR_MODEL_ROSTER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,8 +36,17 @@ struct Member {
   uint64_t started = 0;
   uint64_t finished = 0;
   int64_t idle_ns = 0;
-  std::optional<InFlightOperation> in_flight;
-  uint64_t last_record = 0;  // highest sequence whose record was seen
+  std::optional<InFlightOperation> in_flight;     // the oldest
+  std::optional<InFlightRest> further_in_flight;  // absent = not told
+  int64_t oldest_since_ns = 0;  // collector's clock: `in_flight` has been the oldest for no longer than since then
+  uint64_t last_record = 0;     // highest sequence whose record was seen
+
+  // For how long the rank has been inside of an operation in flight, as of its report: since it began; where that is
+  // not told, since it was called, but not before it, or the one in front of it, was the oldest.
+  int64_t InsideNs(const InFlightOperation& operation, int64_t received_ns) const {
+    if (operation.started && operation.inside_ns > 0) return operation.inside_ns;
+    return std::min(operation.age_ns, received_ns - oldest_since_ns);
+  }
 };
 
 struct Communicator {
@@ -44,6 +54,9 @@ struct Communicator {
   std::string name;
   int32_t size = 0;
   int32_t reported = 0;  // members that have reported
+  // The longest time that anybody spent inside one of its operations, without the first few of each member.
+  int64_t longest_stay_ns = 0;
+  uint64_t stays = 0;  // that are known, the first few included
   std::vector<Member> members;
 };
 

@@ -198,6 +198,7 @@ RankView JobGenerator::View(int rank) {
                                                         .sequence = event.sequence,
                                                         .started = true,
                                                         .age_ns = Nanos(now_ - event.enter),
+                                                        .inside_ns = Nanos(now_ - event.enter),
                                                         .bytes = event.bytes};
     }
   }

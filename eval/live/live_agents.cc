@@ -8,14 +8,19 @@
 namespace lockstep {
 namespace {
 
-// What a recorder knows that sees neither kernels nor network: not whether the oldest operation has begun.
+void ForgetBegin(wire::InFlight& operation) {
+  operation.set_started(false);
+  operation.set_inside_ns(0);
+  operation.set_timing_quality(static_cast<uint32_t>(TimingQuality::kHostEnqueue));
+}
+
+// What a recorder knows that sees neither kernels nor network: not whether an operation in flight has begun.
 void ForgetBegins(wire::ProcessReport& process) {
   for (wire::CommunicatorReport& communicator : *process.mutable_communicators()) {
     communicator.set_started(communicator.finished());
-    if (!communicator.has_oldest_in_flight()) continue;
-    wire::InFlight& oldest = *communicator.mutable_oldest_in_flight();
-    oldest.set_started(false);
-    oldest.set_timing_quality(static_cast<uint32_t>(TimingQuality::kHostEnqueue));
+    if (communicator.has_oldest_in_flight()) ForgetBegin(*communicator.mutable_oldest_in_flight());
+    if (!communicator.has_further_in_flight()) continue;
+    for (wire::InFlight& one : *communicator.mutable_further_in_flight()->mutable_operations()) ForgetBegin(one);
   }
 }
 

@@ -22,9 +22,6 @@ namespace {
 // a reason that docs/quality.md gives.
 const std::set<FaultKind> kKnownDifferences = {
     FaultKind::kGpuLost,        // live, a fatal Xid names the host alone
-    FaultKind::kNotEntered,     // live, transfers that wait for one another read as deadlocks
-    FaultKind::kProcessDead,    // as above
-    FaultKind::kTransferStuck,  // as above
     FaultKind::kJobRegression,  // a look sees a window: the time before the change is not in it
     FaultKind::kPause,          // as above
 };
@@ -32,7 +29,8 @@ const std::set<FaultKind> kKnownDifferences = {
 constexpr FaultKind kKinds[] = {FaultKind::kComputeSlow,   FaultKind::kNicSendSlow,        FaultKind::kHostSlow,
                                 FaultKind::kGpuLost,       FaultKind::kNotEntered,         FaultKind::kProcessDead,
                                 FaultKind::kTransferStuck, FaultKind::kMachineUnreachable, FaultKind::kJobRegression,
-                                FaultKind::kPause};
+                                FaultKind::kPause,         FaultKind::kDeadlock,           FaultKind::kMismatch,
+                                FaultKind::kGpuStuck};
 
 LiveOutcome Play(const std::vector<FaultSpec>& faults) {
   LivePlan plan;

@@ -22,6 +22,9 @@ constexpr size_t kMaxPulledBytes = 2 << 20;   // of one answer; as an agent's
 constexpr size_t kPulledOperationBytes = 24;  // on the wire, about
 // A collector takes messages of 4 MiB, 4,096 communicators per process and 8,192 blocks of samples.
 constexpr size_t kMaxOperationsPerReport = 100'000;
+// As agents do: see agent/sources/rings/ring_report.h.
+constexpr int64_t kStandsNanos = 1'000'000'000;
+constexpr size_t kMaxFurtherInFlight = 15;
 constexpr int kMaxCommunicatorsPerProcess = 4'096;
 constexpr int kMaxBlocksPerReport = 4'096;
 
@@ -71,6 +74,23 @@ bool HasEnded(const TraceOperation& operation, int64_t now_ns) {
 
 bool HasStarted(const TraceOperation& operation, int64_t now_ns) {
   return operation.started() && operation.start_ns <= now_ns;
+}
+
+void FillInFlight(const TraceOperation& op, const WireNumbers& numbers, int64_t now_ns, wire::InFlight& in_flight) {
+  in_flight.set_kind(static_cast<wire::OperationKind>(op.kind));
+  in_flight.set_sequence(numbers.SequenceOf(op));
+  in_flight.set_started(HasStarted(op, now_ns));
+  in_flight.set_age_ns(now_ns - op.enqueue_ns);
+  if (HasStarted(op, now_ns)) in_flight.set_inside_ns(now_ns - op.start_ns);
+  in_flight.set_bytes(op.bytes);
+  in_flight.set_peer(op.peer);
+}
+
+void AppendFurther(const std::vector<const TraceOperation*>& in_flight, const WireNumbers& numbers, int64_t now_ns,
+                   wire::InFlightRest& rest) {
+  const size_t kept = std::min(in_flight.size() - 1, kMaxFurtherInFlight);
+  for (size_t i = 1; i <= kept; ++i) FillInFlight(*in_flight[i], numbers, now_ns, *rest.add_operations());
+  rest.set_left_out(in_flight.size() - 1 - kept);
 }
 
 }  // namespace
@@ -125,7 +145,7 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
     state.open.push_back(&operations[state.next++]);
   }
   for (auto& [communicator, progress] : state.communicators) {
-    progress.oldest = nullptr;
+    progress.in_flight.clear();
     progress.finished_now.clear();
   }
   for (const TraceOperation* op : state.open) {
@@ -142,7 +162,7 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
     } else if (!op->finished() && IsLost(*op, progress)) {
       ++state.lost;
     } else {
-      if (progress.oldest == nullptr) progress.oldest = op;
+      progress.in_flight.push_back(op);
       still_open.push_back(op);
     }
   }
@@ -164,6 +184,17 @@ void AgentReports::NoteProgress(const TraceOperation& operation, int64_t now_ns,
   progress.enqueued = std::max(progress.enqueued, sequence);
   if (started) progress.started = std::max(progress.started, sequence);
   if (ended) progress.finished = std::max(progress.finished, sequence);
+}
+
+// As agents see it: in something that began long ago, or has called something long ago and begun nothing.
+bool AgentReports::Stands(const RankState& state, int64_t now_ns) const {
+  int64_t first_start_ns = kNoTime;
+  for (const TraceOperation* op : state.open) {
+    if (!HasStarted(*op, now_ns)) continue;
+    first_start_ns = first_start_ns == kNoTime ? op->start_ns : std::min(first_start_ns, op->start_ns);
+  }
+  if (first_start_ns == kNoTime && !state.open.empty()) first_start_ns = state.open.front()->enqueue_ns;
+  return first_start_ns != kNoTime && now_ns - first_start_ns >= kStandsNanos;
 }
 
 bool AgentReports::IsLost(const TraceOperation& operation, const Progress& progress) const {
@@ -206,9 +237,16 @@ void AgentReports::AppendProcess(int32_t tick, const PlayedHost& host, size_t ra
   process.set_operations_enqueued(state.next);
   process.set_operations_finished(state.finished);
   process.set_operations_lost(state.lost);
+  const WireNumbers numbers = NumbersOf(host);
+  const int64_t now_ns = since_ns + host.zero_ns;
+  const bool stands = Stands(state, now_ns);
   for (const auto& [communicator, progress] : state.communicators) {
     if (process.communicators_size() == kMaxCommunicatorsPerProcess) break;
-    AppendCommunicator(communicator, progress, NumbersOf(host), since_ns + host.zero_ns, stride, process);
+    wire::CommunicatorReport& added = *process.add_communicators();
+    AppendCommunicator(communicator, progress, numbers, now_ns, stride, added);
+    if (stands && !progress.in_flight.empty()) {
+      AppendFurther(progress.in_flight, numbers, now_ns, *added.mutable_further_in_flight());
+    }
   }
 }
 
@@ -219,9 +257,8 @@ int32_t AgentReports::RankIn(int32_t communicator, size_t rank_index) const {
 }
 
 void AgentReports::AppendCommunicator(int32_t communicator, const Progress& progress, const WireNumbers& numbers,
-                                      int64_t now_ns, uint32_t stride, wire::ProcessReport& process) const {
+                                      int64_t now_ns, uint32_t stride, wire::CommunicatorReport& to) const {
   const TraceCommunicator& known = trace_.communicators[static_cast<size_t>(communicator)];
-  wire::CommunicatorReport& to = *process.add_communicators();
   to.set_id(plan_.communicator_ids[static_cast<size_t>(communicator)]);
   to.set_name(known.hint);
   to.set_size(static_cast<int32_t>(known.members.size()));
@@ -230,15 +267,8 @@ void AgentReports::AppendCommunicator(int32_t communicator, const Progress& prog
   to.set_started(progress.started);
   to.set_finished(progress.finished);
   to.set_idle_ns(std::max<int64_t>(0, now_ns - progress.changed_ns));
-  if (progress.oldest != nullptr) {
-    const TraceOperation& op = *progress.oldest;
-    wire::InFlight& in_flight = *to.mutable_oldest_in_flight();
-    in_flight.set_kind(static_cast<wire::OperationKind>(op.kind));
-    in_flight.set_sequence(numbers.SequenceOf(op));
-    in_flight.set_started(HasStarted(op, now_ns));
-    in_flight.set_age_ns(now_ns - op.enqueue_ns);
-    in_flight.set_bytes(op.bytes);
-    in_flight.set_peer(op.peer);
+  if (!progress.in_flight.empty()) {
+    FillInFlight(*progress.in_flight.front(), numbers, now_ns, *to.mutable_oldest_in_flight());
   }
   if (!progress.finished_now.empty()) AppendToBatch(progress.finished_now, *to.mutable_operations(), numbers, stride);
 }

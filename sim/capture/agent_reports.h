@@ -60,8 +60,8 @@ class AgentReports {
     uint64_t started = 0;
     uint64_t finished = 0;
     std::map<Direction, uint64_t> transfers_finished;
-    int64_t changed_ns = kNoTime;            // host clock
-    const TraceOperation* oldest = nullptr;  // in flight at the tick being made
+    int64_t changed_ns = kNoTime;                  // host clock
+    std::vector<const TraceOperation*> in_flight;  // at the tick being made, by rising enqueue time
     std::vector<const TraceOperation*> finished_now;
   };
   struct RankState {
@@ -75,12 +75,13 @@ class AgentReports {
   WireNumbers NumbersOf(const PlayedHost& host) const;
   void Advance(size_t rank_index, int64_t now_ns);
   void NoteProgress(const TraceOperation& operation, int64_t now_ns, Progress& progress) const;
+  bool Stands(const RankState& state, int64_t now_ns) const;
   bool IsLost(const TraceOperation& operation, const Progress& progress) const;
   uint32_t StrideOf(const PlayedHost& host) const;
   void AppendProcess(int32_t tick, const PlayedHost& host, size_t rank_index, uint32_t stride,
                      wire::AgentReport& report) const;
   void AppendCommunicator(int32_t communicator, const Progress& progress, const WireNumbers& numbers, int64_t now_ns,
-                          uint32_t stride, wire::ProcessReport& process) const;
+                          uint32_t stride, wire::CommunicatorReport& to) const;
   void FindPulled(size_t rank_index, const wire::PullOperations& pull, int64_t now_ns,
                   std::vector<std::pair<const TraceOperation*, size_t>>& found) const;
   int32_t RankIn(int32_t communicator, size_t rank_index) const;

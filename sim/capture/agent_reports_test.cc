@@ -147,6 +147,36 @@ TEST(AgentReportTest, AHangIsReportedForAWhileAndGrowsOld) {
   EXPECT_GT(oldest_ns, (AgentReports::kTicksAfterHang - 2) * kReportIntervalNanos);
 }
 
+TEST(AgentReportTest, AllThatIsInFlightIsToldOnceARankStands) {
+  const Episode episode = EpisodeOf({{.kind = FaultKind::kDeadlock, .targets = {9}, .onset_step = 3}});
+  const Trace& trace = episode.evidence.trace;
+  AgentReports reports(episode);
+  std::map<int32_t, size_t> told;  // by rank, in the last tick
+  ForReports(episode, [&](int32_t tick, size_t, const wire::AgentReport& report) {
+    for (const wire::ProcessReport& process : report.processes()) {
+      size_t in_flight = 0;
+      for (const wire::CommunicatorReport& communicator : process.communicators()) {
+        if (!communicator.has_oldest_in_flight()) continue;
+        const wire::InFlight& oldest = communicator.oldest_in_flight();
+        EXPECT_EQ(oldest.inside_ns() > 0, oldest.started());
+        EXPECT_LE(oldest.inside_ns(), oldest.age_ns());
+        if (tick == reports.ticks()) {
+          EXPECT_TRUE(communicator.has_further_in_flight());
+        }
+        in_flight += 1 + static_cast<size_t>(communicator.further_in_flight().operations_size());
+        EXPECT_EQ(communicator.further_in_flight().left_out(), 0u);
+      }
+      told[process.rank()] = in_flight;
+    }
+  });
+  for (const auto& [rank, count] : told) {
+    const auto operations = trace.OperationsOf(static_cast<size_t>(rank));
+    const auto open =
+        std::count_if(operations.begin(), operations.end(), [](const TraceOperation& op) { return !op.finished(); });
+    EXPECT_EQ(count, static_cast<size_t>(open)) << "rank " << rank;
+  }
+}
+
 TEST(AgentReportTest, AnUnreachableHostFallsSilentAndADeadProcessIsGone) {
   const Episode lost = EpisodeOf({{.kind = FaultKind::kMachineUnreachable, .targets = {2}, .onset_step = 3}});
   std::map<size_t, int32_t> last;

@@ -62,7 +62,7 @@ bool IsPlausible(const ring::CommunicatorEntry& entry) {
 struct CommunicatorPart {
   const ring::CommunicatorEntry* entry = nullptr;
   std::vector<const ring::OperationSlot*> finished;
-  const ring::OperationSlot* oldest_in_flight = nullptr;
+  std::vector<const ring::OperationSlot*> in_flight;  // by rising ticket
   std::vector<const ring::TransferWaits*> transfers;
   uint32_t stride = 1;
 };
@@ -71,11 +71,12 @@ struct CommunicatorPart {
 struct ProcessPart {
   const FollowedRing* ring = nullptr;
   std::vector<CommunicatorPart> communicators;
+  bool stands = false;  // in something that began long ago, or has called something long ago and begun nothing
 };
 
 bool IsWorthReporting(const CommunicatorPart& part, int64_t now_ns) {
   const bool freed = part.entry->ready == 2;
-  const bool busy = !part.finished.empty() || part.oldest_in_flight != nullptr;
+  const bool busy = !part.finished.empty() || !part.in_flight.empty();
   return !freed || busy || now_ns - std::clamp<int64_t>(part.entry->changed_at_ns, 0, now_ns) < kFreedCommunicatorNanos;
 }
 
@@ -115,7 +116,7 @@ class Builder {
         continue;
       }
       position.emplace(communicator.index, part.communicators.size());
-      part.communicators.push_back({&communicator.entry, {}, nullptr, {}, ring.snapshot.stride});
+      part.communicators.push_back({&communicator.entry, {}, {}, {}, ring.snapshot.stride});
     }
     tally_.overwritten += ring.snapshot.overwritten;
     tally_.malformed += ring.snapshot.malformed;
@@ -133,9 +134,9 @@ class Builder {
     for (const ring::OperationSlot& operation : ring.snapshot.in_flight) {
       const auto at = position.find(operation.communicator);
       if (at == position.end() || operation.sequence > kMaxSequence) continue;
-      CommunicatorPart& communicator = part.communicators[at->second];
-      if (communicator.oldest_in_flight == nullptr) communicator.oldest_in_flight = &operation;
+      part.communicators[at->second].in_flight.push_back(&operation);
     }
+    part.stands = Stands(ring.snapshot.in_flight);
     for (const ring::TransferWaits& transfer : ring.snapshot.transfers) {
       const auto at = position.find(transfer.communicator);
       if (at == position.end()) continue;
@@ -144,6 +145,24 @@ class Builder {
       if (transfer.peer >= 0 && transfer.peer < peers) communicator.transfers.push_back(&transfer);
     }
     return part;
+  }
+
+  static bool HasStarted(const ring::OperationSlot& operation) {
+    return operation.state == static_cast<uint8_t>(ring::OperationState::kStarted);
+  }
+  int64_t Since(int64_t time_ns) const { return now_ns_ - std::clamp<int64_t>(time_ns, 0, now_ns_); }
+
+  bool Stands(const std::vector<ring::OperationSlot>& in_flight) const {
+    int64_t oldest_start_ns = 0;
+    int64_t oldest_call_ns = 0;
+    bool any_started = false;
+    for (const ring::OperationSlot& operation : in_flight) {
+      oldest_call_ns = std::max(oldest_call_ns, Since(operation.enqueued_at_ns));
+      if (!HasStarted(operation)) continue;
+      any_started = true;
+      oldest_start_ns = std::max(oldest_start_ns, Since(operation.started_at_ns));
+    }
+    return (any_started ? oldest_start_ns : oldest_call_ns) >= kStandsNanos;
   }
 
   void AppendProcess(const ProcessPart& part, wire::ProcessReport& to) {
@@ -174,7 +193,9 @@ class Builder {
         continue;
       }
       ++communicators_;
-      AppendCommunicator(communicator, to, *to.add_communicators());
+      wire::CommunicatorReport& added = *to.add_communicators();
+      AppendCommunicator(communicator, to, added);
+      if (part.stands && !communicator.in_flight.empty()) AppendFurther(communicator.in_flight, added);
     }
   }
 
@@ -216,7 +237,7 @@ class Builder {
     to.set_finished(std::min(entry.finished, entry.enqueued));
     const int64_t changed_ns = std::clamp<int64_t>(entry.changed_at_ns, 0, now_ns_);
     to.set_idle_ns(now_ns_ - changed_ns);
-    if (part.oldest_in_flight != nullptr) AppendInFlight(*part.oldest_in_flight, *to.mutable_oldest_in_flight());
+    if (!part.in_flight.empty()) AppendInFlight(*part.in_flight.front(), *to.mutable_oldest_in_flight());
     AppendTransfers(part.transfers, to);
     if (part.finished.empty()) return;
     const size_t kept = AppendOperations(part.finished, share_, part.stride, *to.mutable_operations());
@@ -240,11 +261,19 @@ class Builder {
     archive_.Add(owner, *all, (*newest)->finished_at_ns);
   }
 
-  void AppendInFlight(const ring::OperationSlot& operation, wire::InFlight& to) {
+  void AppendFurther(const std::vector<const ring::OperationSlot*>& in_flight, wire::CommunicatorReport& to) const {
+    wire::InFlightRest& rest = *to.mutable_further_in_flight();
+    const size_t kept = std::min(in_flight.size() - 1, kMaxFurtherInFlight);
+    for (size_t i = 1; i <= kept; ++i) AppendInFlight(*in_flight[i], *rest.add_operations());
+    rest.set_left_out(in_flight.size() - 1 - kept);
+  }
+
+  void AppendInFlight(const ring::OperationSlot& operation, wire::InFlight& to) const {
     to.set_kind(ToWireKind(operation.kind));
     to.set_sequence(operation.sequence);
-    to.set_started(operation.state == static_cast<uint8_t>(ring::OperationState::kStarted));
-    to.set_age_ns(now_ns_ - std::clamp<int64_t>(operation.enqueued_at_ns, 0, now_ns_));
+    to.set_started(HasStarted(operation));
+    to.set_age_ns(Since(operation.enqueued_at_ns));
+    if (HasStarted(operation)) to.set_inside_ns(Since(operation.started_at_ns));
     to.set_bytes(operation.bytes);
     to.set_peer(std::max(operation.peer, -1));
     to.set_timing_quality(operation.timing_quality);

@@ -22,6 +22,12 @@ namespace lockstep {
 
 inline constexpr size_t kMaxOperationsPerReport = 16'384;    // about 400 KB on the wire
 inline constexpr size_t kMaxCommunicatorsPerReport = 8'192;  // about 600 KB on the wire
+// What a rank does besides the oldest operation of each communicator is told only once it has stood in something for
+// this long: a job that moves pays nothing for it. Far below the shortest standstill that is called a hang.
+inline constexpr int64_t kStandsNanos = kNanosPerSecond;
+// Operations in flight of one communicator beside the oldest; about 500 bytes on the wire. A circle of waits goes
+// through the first few of what a GPU or a group call has begun.
+inline constexpr size_t kMaxFurtherInFlight = 15;
 // A freed communicator is reported for this long after its last operation.
 inline constexpr int64_t kFreedCommunicatorNanos = 60 * kNanosPerSecond;
 
