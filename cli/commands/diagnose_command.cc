@@ -58,9 +58,14 @@ void ForgetStandIns(JobReport& report, const Trace& trace) {
 void ExplainAbstaining(JobReport& report, const std::vector<std::string>& notes) {
   if (report.state != JobState::kUnknown || notes.empty()) return;
   auto open = std::find_if(report.verdicts.begin(), report.verdicts.end(),
-                           [](const Verdict& verdict) { return verdict.scope == VerdictScope::kUnknown; });
-  if (open == report.verdicts.end()) open = report.verdicts.insert(report.verdicts.end(), Verdict());
-  for (const std::string& note : notes) open->evidence.push_back({EvidenceKind::kAbstained, note});
+                           [](const Verdict& verdict) { return verdict.type() == FindingType::kAbstention; });
+  for (const std::string& note : notes) {
+    if (open == report.verdicts.end()) {
+      open = report.verdicts.insert(open, Verdict::Abstention(InputNote{note}));
+    } else {
+      open->Add(InputNote{note});
+    }
+  }
 }
 
 class DiagnoseCommand final : public Command {

@@ -41,6 +41,21 @@ TEST(DiagnoseCommandTest, NothingUsableIsNotCalledHealthy) {
   EXPECT_THAT(result.out, HasSubstr("not judged"));
 }
 
+TEST(DiagnoseCommandTest, AnAbstentionHasNoClassAndNoAdvice) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "metrics.csv";
+  ASSERT_TRUE(ReplaceWholeFile(path, std::string(kHeader) + "1000,job-1,h0,gpu0,gpu_power_watts,nan\n").ok());
+  const CommandResult result = RunCommand(MakeDiagnoseCommand(), {{"PATH", path}}, OutputFormat::kJson);
+  EXPECT_EQ(result.exit_code, ExitCode::kOk) << result.error;
+  std::string compact;
+  for (const char c : result.out) {
+    if (c != ' ' && c != '\n') compact.push_back(c);
+  }
+  EXPECT_THAT(compact, HasSubstr("\"scope\":\"unknown\",\"class\":\"unknown\",\"culprits\":[]"));
+  EXPECT_THAT(compact, HasSubstr("\"advice\":\"none\""));
+  EXPECT_THAT(compact, Not(HasSubstr("counter_outlier")));
+}
+
 // Four ranks in step for 20 steps; then rank 2 does not come.
 TEST(DiagnoseCommandTest, StuckTellsAHangFromTheEndOfAFile) {
   std::string text = "job,host,rank,comm,comm_rank,comm_size,seq,op,enqueue_ns,start_ns,end_ns\n";

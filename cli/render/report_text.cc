@@ -40,13 +40,6 @@ std::string CostText(const Cost& cost) {
                       " per step, in ", PercentText(cost.steps_affected_fraction), " of the steps");
 }
 
-// No finding, but the reason why there is none.
-bool IsAbstention(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kUnknown && verdict.culprits.empty() &&
-         std::all_of(verdict.evidence.begin(), verdict.evidence.end(),
-                     [](const Evidence& evidence) { return evidence.kind == EvidenceKind::kAbstained; });
-}
-
 void AppendAbstention(const Verdict& verdict, std::string& text) {
   for (size_t i = 0; i < verdict.evidence.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "  not judged: " : "              ", Printable(verdict.evidence[i].text), "\n");
@@ -113,7 +106,7 @@ std::string ReportText(const JobReport& report) {
   if (report.verdicts.empty() && report.state == JobState::kHealthy) text += "  nothing is wrong\n";
   size_t number = 0;
   for (const Verdict& verdict : report.verdicts) {
-    if (IsAbstention(verdict)) {
+    if (verdict.type() == FindingType::kAbstention) {
       AppendAbstention(verdict, text);
     } else {
       AppendVerdict(++number, verdict, text);

@@ -27,9 +27,7 @@ JobReport Report(JobState state) {
 
 TEST(ReportTextTest, TellsWhoWhatWhyAndWhatToDo) {
   JobReport report = Report(JobState::kSlow);
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kComputeSlow;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   verdict.culprits = {{.host = "node-1", .rank = 9, .gpu = 1, .confidence = 0.97}};
   verdict.first_step = 4;
   verdict.last_step = 19;
@@ -57,11 +55,8 @@ TEST(ReportTextTest, AHealthyJobHasNothingToTell) {
 TEST(ReportTextTest, AnAbstentionIsNoFinding) {
   JobReport report = Report(JobState::kUnknown);
   report.hosts = 0;
-  Verdict verdict;
-  verdict.scope = VerdictScope::kUnknown;
-  verdict.advice = Advice::kNone;
-  verdict.evidence = {{EvidenceKind::kAbstained, "Too few steps."}, {EvidenceKind::kAbstained, "No groups."}};
-  report.verdicts = {verdict};
+  report.verdicts = {Verdict::Abstention(InputNote{"Too few steps."})};
+  report.verdicts[0].Add(InputNote{"No groups."});
   const std::string text = ReportText(report);
   EXPECT_THAT(text, HasSubstr("job-1: UNKNOWN\n  16 ranks, 20 steps"));
   EXPECT_THAT(text, HasSubstr("  not judged: Too few steps.\n              No groups.\n"));
@@ -71,9 +66,7 @@ TEST(ReportTextTest, AnAbstentionIsNoFinding) {
 
 TEST(ReportTextTest, AHangCostsEverything) {
   JobReport report = Report(JobState::kHung);
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kHangNotEntered;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kHangNotEntered);
   verdict.culprits = {{.rank = 9, .confidence = 0.97}};
   verdict.cost = {.slowdown_fraction = 1, .steps_affected_fraction = 1};
   report.verdicts = {verdict};

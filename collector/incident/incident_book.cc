@@ -92,7 +92,10 @@ void IncidentBook::Restore(const std::vector<wire::Incident>& incidents) {
 std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const JobEngine::Conclusion& conclusion,
                                                int64_t wall_ns) {
   std::map<std::string, const Verdict*> present;
-  for (const Verdict& verdict : conclusion.verdicts) present.emplace(CauseKey(verdict), &verdict);
+  for (const Verdict& verdict : conclusion.verdicts) {
+    // Nothing concluded is no cause that anybody could work on.
+    if (verdict.type() != FindingType::kAbstention) present.emplace(CauseKey(verdict), &verdict);
+  }
 
   for (const auto& [cause, verdict] : present) ContinueAs(job, cause, present);
 

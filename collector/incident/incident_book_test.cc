@@ -17,9 +17,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kStart = 1'000 * kSecond;
 
 Verdict Hang(int32_t rank, VerdictClass verdict_class = VerdictClass::kHangNotEntered) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = verdict_class;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, verdict_class);
   verdict.culprits = {Culprit{.host = "node-1", .rank = rank, .confidence = 0.9}};
   verdict.evidence = {{EvidenceKind::kProgress, "rank has not entered operation 7"}};
   verdict.advice = Advice::kObserve;
@@ -49,6 +47,12 @@ class IncidentBookTest : public ::testing::Test {
 
   uint64_t last_id_ = 0;
 };
+
+TEST_F(IncidentBookTest, AnAbstentionOpensNoIncident) {
+  IncidentBook book = NewBook();
+  EXPECT_TRUE(book.Apply("job", Concluded({Verdict::Abstention(NoRecords{})}), kStart).empty());
+  EXPECT_EQ(book.Apply("job", Concluded({Verdict::Observation(VerdictClass::kCounterOutlier)}), kStart).size(), 1u);
+}
 
 TEST_F(IncidentBookTest, OpensWithTheVerdictItsReasonAndTheTime) {
   IncidentBook book = NewBook();

@@ -6,9 +6,7 @@ namespace lockstep {
 namespace {
 
 TEST(VerdictProtoTest, CarriesEveryField) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kNetwork;
-  verdict.verdict_class = VerdictClass::kLinkSlow;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kLinkSlow);
   verdict.culprits = {Culprit{"node-1", 3, 2, 77, "mlx5_0/1", "node-2", 0.75}, Culprit{.host = "node-2"}};
   verdict.first_step = 10;
   verdict.last_step = 20;
@@ -35,6 +33,13 @@ TEST(VerdictProtoTest, CarriesEveryField) {
   EXPECT_EQ(message.evidence(0).kind(), "delay_matrix");
   EXPECT_EQ(message.evidence(1).text(), "second");
   EXPECT_EQ(message.advice(), "check_link");
+}
+
+TEST(VerdictProtoTest, AnAbstentionHasNoClass) {
+  const wire::Verdict message = ToProto(Verdict::Abstention(NoRecords{}));
+  EXPECT_EQ(message.scope(), "unknown");
+  EXPECT_EQ(message.class_(), "unknown");
+  EXPECT_EQ(message.advice(), "none");
 }
 
 }  // namespace

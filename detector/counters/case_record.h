@@ -50,7 +50,6 @@ struct HistoryShift {
 struct HistoryFinding {
   HardwareFinding finding;
   int32_t host = -1;
-  Metric metric = Metric::kUnspecified;
   int64_t first_ms = 0;
 };
 

@@ -115,7 +115,7 @@ void AddCases(const CounterHistory& history, const MetricTable& table, const Cou
     if (std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); }))
       continue;
     Verdict verdict = FullVerdict(*found, history, table, !context.has_records);
-    if (verdict.scope == VerdictScope::kUnknown && ++observations > kMostCounterObservations) continue;
+    if (verdict.type() == FindingType::kObservation && ++observations > kMostCounterObservations) continue;
     report->verdicts.push_back(std::move(verdict));
   }
   for (const PlaceFinding& place : places) {
@@ -135,15 +135,12 @@ void AddFindings(const CounterHistory& history, bool has_records, JobReport* rep
     if (!found.finding.hard || found.host < 0) continue;
     for (Verdict& verdict : FindingVerdicts({found.finding}, found.finding.last_ns)) {
       const bool known = std::any_of(report->verdicts.begin(), report->verdicts.end(), [&](const Verdict& other) {
-        return other.scope != VerdictScope::kUnknown && !other.culprits.empty() &&
+        return other.type() == FindingType::kAccusation && !other.culprits.empty() &&
                other.culprits.front().host == found.finding.host;
       });
       if (known) continue;
       verdict.first_seen_ns = verdict.last_seen_ns = found.first_ms * kNanosPerMilli;
-      if (has_records) {
-        verdict.scope = VerdictScope::kUnknown;
-        verdict.advice = Advice::kObserve;
-      }
+      if (has_records) verdict.BecomeObservation();
       report->verdicts.push_back(std::move(verdict));
     }
   }
@@ -157,15 +154,10 @@ void SayState(const CounterHistory& history, JobReport* report) {
     return;
   }
   if (!report->verdicts.empty()) return;
-  Verdict verdict;
-  verdict.evidence.push_back(
-      {EvidenceKind::kAbstained,
-       absl::StrFormat(
-           "Counters of %d machines over %.0f s do not tell how the job fares: that needs at least 2, %.0f s "
-           "and the power or traffic of GPUs or NICs.",
-           history.machines, static_cast<double>(history.end_ms - history.start_ms) / kMillisPerSecond,
-           kLongEnoughMs / kMillisPerSecond)});
-  report->verdicts.push_back(std::move(verdict));
+  report->verdicts.push_back(Verdict::Abstention(
+      FewCounters{.machines = static_cast<int32_t>(history.machines),
+                  .seconds = static_cast<double>(history.end_ms - history.start_ms) / kMillisPerSecond,
+                  .required_seconds = kLongEnoughMs / kMillisPerSecond}));
 }
 
 }  // namespace
@@ -175,12 +167,12 @@ VerdictClass ClassOf(const HistoryCase& found) {
 }
 
 Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, const std::string& host, bool may_accuse) {
-  Verdict verdict;
   const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_hurt;
-  verdict.verdict_class = accuse ? ClassOf(found) : VerdictClass::kCounterOutlier;
-  const bool network = IsNetwork(verdict.verdict_class);
-  if (accuse) verdict.scope = network ? VerdictScope::kNetwork : VerdictScope::kMachine;
-  verdict.advice = !accuse ? Advice::kObserve : network ? Advice::kCheckLink : Advice::kCordonAndReplace;
+  const bool network = accuse && IsNetwork(ClassOf(found));
+  Verdict verdict =
+      !accuse ? Verdict::Observation(VerdictClass::kCounterOutlier)
+              : Verdict::Accusation(network ? VerdictScope::kNetwork : VerdictScope::kMachine, ClassOf(found));
+  if (accuse) verdict.advice = network ? Advice::kCheckLink : Advice::kCordonAndReplace;
   PlaceCulprit(found, host, accuse ? 0.8 : 0.5, &verdict);
   verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
   verdict.last_seen_ns = found.last_ms * kNanosPerMilli;
@@ -236,8 +228,8 @@ void AddCounters(const MetricTable& table, const CounterContext& context, JobRep
   AddFindings(history, context.has_records, report);
   if (context.has_records) return;
   std::stable_sort(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    return std::pair(a.scope != VerdictScope::kUnknown, a.cost.slowdown_fraction) >
-           std::pair(b.scope != VerdictScope::kUnknown, b.cost.slowdown_fraction);
+    return std::pair(a.type() == FindingType::kAccusation, a.cost.slowdown_fraction) >
+           std::pair(b.type() == FindingType::kAccusation, b.cost.slowdown_fraction);
   });
   SayState(history, report);
 }

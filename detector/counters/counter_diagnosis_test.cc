@@ -110,10 +110,10 @@ TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoHarm) {
 
 JobReport OfRecords(const std::string& host) {
   JobReport report{.state = JobState::kSlow};
-  report.verdicts = {{.scope = VerdictScope::kMachine,
-                      .verdict_class = VerdictClass::kComputeSlow,
-                      .culprits = {{.host = host, .rank = 26, .gpu = 2, .confidence = 0.8}},
-                      .cost = {.slowdown_fraction = 0.2}}};
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
+  verdict.culprits = {{.host = host, .rank = 26, .gpu = 2, .confidence = 0.8}};
+  verdict.cost.slowdown_fraction = 0.2;
+  report.verdicts = {verdict};
   return report;
 }
 

@@ -38,13 +38,6 @@ bool IsCounter(Metric metric) {
   return info != nullptr && info->kind == MetricKind::kCounter;
 }
 
-Metric MetricOfFinding(const HardwareFinding& finding) {
-  for (const CounterRule& rule : CounterRules()) {
-    if (absl::EndsWith(finding.reason, rule.says)) return rule.metric;
-  }
-  return Metric::kUnspecified;
-}
-
 }  // namespace
 
 CounterDriver::CounterDriver(const PeerOptions& options) : options_(options), detector_(options) {}
@@ -226,7 +219,7 @@ void CounterDriver::NoteFindings(int64_t now_ms) {
   for (const HardwareFinding& finding : Findings(now_ms)) {
     const auto key = std::make_tuple(finding.host, finding.device, finding.reason, finding.first_ns);
     if (found_.size() >= EventJudge::kMaxFindings && !found_.contains(key)) continue;
-    found_[key] = {finding, -1, MetricOfFinding(finding), finding.first_ns / kNanosPerMilli};
+    found_.insert_or_assign(key, HistoryFinding{finding, -1, finding.first_ns / kNanosPerMilli});
   }
 }
 

@@ -119,7 +119,7 @@ std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTa
   }
   for (const HistoryFinding& found : history.findings) {
     if (!found.finding.hard || found.host < 0) continue;
-    const MetricInfo* const info = FindMetric(found.metric);
+    const MetricInfo* const info = FindMetric(found.finding.metric);
     alarms.push_back({.host = found.host,
                       .device = found.finding.device,
                       .metric_name = info == nullptr ? found.finding.reason : std::string(info->name),

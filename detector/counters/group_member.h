@@ -24,7 +24,7 @@ namespace lockstep {
 struct MemberSign {
   std::string host;
   std::string device;  // "" = of the host
-  VerdictClass verdict_class = VerdictClass::kLinkSlow;
+  StatedClass verdict_class;
   int64_t onset_ms = 0;
 };
 

@@ -13,9 +13,7 @@ namespace {
 constexpr CounterSpan kSpan = {.begin_ms = 0, .end_ms = 900'000};
 
 std::vector<Verdict> Group(int64_t onset_ms) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kNetwork;
-  verdict.verdict_class = VerdictClass::kGroupSlow;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kGroupSlow);
   verdict.first_seen_ns = onset_ms * 1'000'000;
   for (int rank = 0; rank < 8; ++rank) {
     verdict.culprits.push_back({.host = "h" + std::to_string(rank / 2), .rank = rank, .gpu = rank % 2});
@@ -90,9 +88,7 @@ TEST(GroupMemberTest, WhoWasToldStaysToldWhileTheGroupIsBlamed) {
 
 // Either end of a link may be why it is slow.
 TEST(GroupMemberTest, TheEndOfALinkWithSignsIsNamed) {
-  Verdict link;
-  link.scope = VerdictScope::kNetwork;
-  link.verdict_class = VerdictClass::kLinkSlow;
+  Verdict link = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kLinkSlow);
   link.culprits = {{.host = "a", .peer_host = "b"}};
   link.first_seen_ns = 300'000'000'000;
   std::vector<Verdict> verdicts = {link};

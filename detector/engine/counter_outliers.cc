@@ -94,10 +94,8 @@ void CounterOutliers::Find(const Context& context) {
     // Who is silent while records or nobody tells of harm has an agent that was stopped, for all that is known.
     if (found.kind == CaseKind::kSilence && (!context.may_accuse || !found.job_hurt)) continue;
     const std::string& host = hosts[static_cast<size_t>(found.host)].name;
-    Outlier& outlier = outliers_.emplace_back();
-    outlier.host = host;
-    outlier.found = found;
-    outlier.verdict = WholeHost(CaseVerdict(found, history, host, context.may_accuse));
+    outliers_.push_back(
+        {.host = host, .found = found, .verdict = WholeHost(CaseVerdict(found, history, host, context.may_accuse))});
   }
   FindPlacesOf(context);
   for (Outlier& outlier : outliers_) {
@@ -116,7 +114,7 @@ void CounterOutliers::DropBeyondLimit() {
     if (a.is_of_place != b.is_of_place) return b.is_of_place;
     return a.found.score > b.found.score;
   });
-  outliers_.resize(kMaxOutliers);
+  outliers_.erase(outliers_.begin() + kMaxOutliers, outliers_.end());
   std::stable_sort(outliers_.begin(), outliers_.end(),
                    [](const Outlier& a, const Outlier& b) { return a.found.host < b.found.host; });
 }

@@ -147,9 +147,8 @@ TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobSuffers) {
 
 TEST(CounterOutliersTest, AMachineThatRecordsBlameGetsItsCountersAsEvidence) {
   Play play({.lone_host = 7, .odd_rack = -1, .has_places = false});
-  std::vector<Verdict> verdicts = {{.scope = VerdictScope::kMachine,
-                                    .verdict_class = VerdictClass::kComputeSlow,
-                                    .culprits = {{.host = "node-7", .rank = 3, .confidence = 0.8}}}};
+  std::vector<Verdict> verdicts = {Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow)};
+  verdicts[0].culprits = {{.host = "node-7", .rank = 3, .confidence = 0.8}};
   play.After(kLearningSeconds + 30);
   play.outliers().AddTo(&verdicts);
   ASSERT_EQ(verdicts.size(), 1u);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
-#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "detector/model/operation_instances.h"
 #include "detector/model/trace.h"
@@ -19,7 +19,7 @@ bool AnyMeeting(const OperationInstances& matched) {
 }
 
 // Ranks of which most operations have no time at which they began or none at which they ended.
-size_t RanksWithoutTimes(const Trace& trace) {
+size_t CountRanksWithoutTimes(const Trace& trace) {
   size_t without = 0;
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     const absl::Span<const TraceOperation> operations = trace.OperationsOf(rank);
@@ -34,32 +34,25 @@ size_t RanksWithoutTimes(const Trace& trace) {
 
 }  // namespace
 
-std::string WhyNotJudged(const TraceAnalysis& analysis) {
+std::optional<AbstentionReason> WhyNotJudged(const TraceAnalysis& analysis) {
   const Trace& trace = *analysis.trace;
-  if (trace.operations.empty()) return "There are no operation records to judge.";
+  if (trace.operations.empty()) return NoRecords{};
   if (analysis.steps.steps < kMinSuspectSteps) {
-    return absl::StrFormat("The records hold %d whole steps; no judgement is made on fewer than %d.",
-                           analysis.steps.steps, kMinSuspectSteps);
+    return FewSteps{.steps = analysis.steps.steps, .required = kMinSuspectSteps};
   }
   const size_t missing = trace.missing_ranks.size(), all = trace.ranks.size() + missing;
   if (static_cast<double>(missing) > kMaxMissingRanks * static_cast<double>(all)) {
-    return absl::StrFormat("%d of %d ranks left no records: any of them may be the one that the others wait for.",
-                           missing, all);
+    return MissingRanks{.missing = missing, .all = all};
   }
-  if (const size_t without = RanksWithoutTimes(trace); without > 0) {
-    return absl::StrFormat(
-        "%d of %d ranks left operations without times: their own work was not judged, the others' was.", without,
-        trace.ranks.size());
+  if (const size_t without = CountRanksWithoutTimes(trace); without > 0) {
+    return RanksWithoutTimes{.without = without, .all = trace.ranks.size()};
   }
-  const double records = static_cast<double>(trace.operations.size() + trace.lost_records);
-  if (static_cast<double>(trace.lost_records) > kMaxLostRecords * records) {
-    return absl::StrFormat("%d of %.0f records are lost: too many to tell that nothing is wrong.", trace.lost_records,
-                           records);
+  const uint64_t records = trace.operations.size() + trace.lost_records;
+  if (static_cast<double>(trace.lost_records) > kMaxLostRecords * static_cast<double>(records)) {
+    return LostRecords{.lost = trace.lost_records, .all = records};
   }
-  if (trace.ranks.size() > 1 && !AnyMeeting(analysis.matched)) {
-    return "No two ranks are known to take part in the same operation: who waits for whom cannot be told.";
-  }
-  return "";
+  if (trace.ranks.size() > 1 && !AnyMeeting(analysis.matched)) return NoMeeting{};
+  return std::nullopt;
 }
 
 }  // namespace lockstep

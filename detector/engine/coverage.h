@@ -5,9 +5,10 @@
 #ifndef LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_COVERAGE_H_
 
-#include <string>
+#include <optional>
 
 #include "detector/steps/trace_analysis.h"
+#include "detector/verdict/abstention.h"
 
 namespace lockstep {
 
@@ -16,8 +17,8 @@ inline constexpr double kMaxMissingRanks = 0.1;
 // Of the records that ought to be there.
 inline constexpr double kMaxLostRecords = 0.2;
 
-// One sentence that says what is missing, or "" when nothing found means that nothing is wrong.
-std::string WhyNotJudged(const TraceAnalysis& analysis);
+// What is missing, or nothing when nothing found means that nothing is wrong.
+std::optional<AbstentionReason> WhyNotJudged(const TraceAnalysis& analysis);
 
 }  // namespace lockstep
 

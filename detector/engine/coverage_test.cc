@@ -45,7 +45,8 @@ JobReport Judge(const Trace& trace) { return Diagnose({.job = "job", .trace = tr
 std::string Reason(const JobReport& report) {
   EXPECT_EQ(report.state, JobState::kUnknown);
   if (report.verdicts.size() != 1 || report.verdicts[0].evidence.size() != 1) return "";
-  EXPECT_EQ(report.verdicts[0].scope, VerdictScope::kUnknown);
+  EXPECT_EQ(report.verdicts[0].type(), FindingType::kAbstention);
+  EXPECT_EQ(report.verdicts[0].reasons.size(), 1u);
   EXPECT_EQ(report.verdicts[0].evidence[0].kind, EvidenceKind::kAbstained);
   return report.verdicts[0].evidence[0].text;
 }

@@ -208,14 +208,6 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
                      [](const Verdict& verdict) { return verdict.scope == VerdictScope::kSoftware; });
 }
 
-void Abstain(std::string reason, JobReport* report) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kUnknown;
-  verdict.advice = Advice::kNone;
-  verdict.evidence.push_back({EvidenceKind::kAbstained, std::move(reason)});
-  report->verdicts.push_back(std::move(verdict));
-}
-
 // What the step time says that findings have to add up to. Slow without a cause is a finding as well.
 void AddLedger(const TraceAnalysis& analysis, double min_cost, JobReport* report) {
   const std::optional<StepShift> shift = FindLongerSteps(analysis.steps, min_cost);
@@ -303,8 +295,8 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
-  std::string not_judged = WhyNotJudged(analysis);
-  report.state = StateOf(report, not_judged.empty() && hangs.open_question.empty());
+  const std::optional<AbstentionReason> not_judged = WhyNotJudged(analysis);
+  report.state = StateOf(report, !not_judged.has_value() && !hangs.open_question.has_value());
   AddLedger(analysis, options.min_cost, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
@@ -312,11 +304,15 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
                .duty_of_host = DutiesOfHosts(evidence.trace, analysis.roles, evidence.metrics.hosts),
                .places = &places},
               &report);
-  if (!hangs.open_question.empty()) Abstain(std::move(hangs.open_question), &report);
-  judgement.why_not_judged = not_judged;
+  if (hangs.open_question.has_value()) {
+    report.verdicts.push_back(Verdict::Abstention(*std::move(hangs.open_question)));
+  }
+  judgement.why_not_judged = not_judged.has_value() ? Sentences(*not_judged).front() : "";
   judgement.work = WorkOf(analysis);
   judgement.step_counts = StepCountsOf(analysis);
-  if (report.state == JobState::kUnknown && report.verdicts.empty()) Abstain(std::move(not_judged), &report);
+  if (report.state == JobState::kUnknown && report.verdicts.empty() && not_judged.has_value()) {
+    report.verdicts.push_back(Verdict::Abstention(*not_judged));
+  }
   return judgement;
 }
 

@@ -25,7 +25,7 @@ RankView& RankOf(HostReport* report, int32_t rank) {
 
 // The only cause of the run.
 const SeenCause& TheOnly(const PlayedJob& run, const std::string& key) {
-  static const SeenCause none;
+  static const SeenCause none{.oldest = Verdict::Abstention(NoRecords{}), .newest = Verdict::Abstention(NoRecords{})};
   EXPECT_EQ(run.causes.size(), 1u) << run.log;
   const auto found = run.causes.find(key);
   EXPECT_NE(found, run.causes.end()) << run.log;

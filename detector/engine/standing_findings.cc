@@ -41,7 +41,7 @@ void PlaceInJob(const LookResult& look, Verdict* verdict) {
 std::vector<Verdict> CausesOfLook(const JobReport& report) {
   std::vector<Verdict> causes;
   for (const Verdict& verdict : report.verdicts) {
-    const bool explains = verdict.scope != VerdictScope::kUnknown;
+    const bool explains = verdict.type() == FindingType::kAccusation;
     if (explains && !IsHang(verdict.verdict_class) && !IsOfTheCourse(verdict.verdict_class)) causes.push_back(verdict);
   }
   return causes;
@@ -81,7 +81,7 @@ bool StandingFindings::Take(const LookResult& look) {
       ++refused_;
       continue;
     }
-    findings_[key] = {.verdict = std::move(verdict), .found_at_step = look.newest_step};
+    findings_.emplace(key, Finding{.verdict = std::move(verdict), .found_at_step = look.newest_step});
     look_soon = true;
   }
   explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {

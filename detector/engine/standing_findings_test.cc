@@ -14,9 +14,7 @@ constexpr int64_t kSecond = kNanosPerSecond;
 constexpr int64_t kSteps = 20;  // of every look; a step a second
 
 Verdict SlowRank(int32_t rank, int64_t first_step = 0, int64_t last_step = kSteps - 1) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kComputeSlow;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   verdict.culprits = {{.host = "node-1", .rank = rank}};
   verdict.first_step = first_step;
   verdict.last_step = last_step;
@@ -112,7 +110,7 @@ TEST_F(StandingFindingsTest, HangsObservationsAndTheCourseOfTheJobAreNoCausesOfA
   JobReport report;
   report.verdicts = {SlowRank(1), SlowRank(2), SlowRank(3), SlowRank(4)};
   report.verdicts[0].verdict_class = VerdictClass::kDeadlock;
-  report.verdicts[1].scope = VerdictScope::kUnknown;
+  report.verdicts[1].BecomeObservation();
   report.verdicts[2].verdict_class = VerdictClass::kDrift;
   const std::vector<Verdict> causes = CausesOfLook(report);
   ASSERT_EQ(causes.size(), 1u);

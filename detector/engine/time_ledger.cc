@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/structure/job_change.h"
+#include "detector/verdict/abstention.h"
 #include "detector/verdict/trace_wording.h"
 
 namespace lockstep {
@@ -78,20 +78,20 @@ double UsualOwn(const OwnProfile& profile, size_t rank, int32_t first, int32_t l
 }
 
 // On whom it shows.
-std::string WhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift) {
-  size_t longer = 0, most_rank = 0;
-  double most = 0;
+void FindWhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift, SlowWithoutCause* reason) {
+  size_t most_rank = 0;
+  reason->ranks = analysis.profile.ranks;
   for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
     const double grown = UsualOwn(analysis.profile, rank, shift.first_step, analysis.steps.steps) -
                          UsualOwn(analysis.profile, rank, 0, shift.first_step);
-    longer += grown >= shift.lost_seconds() / 2;
-    if (grown <= most) continue;
-    most = grown;
+    reason->longer_ranks += grown >= shift.lost_seconds() / 2 ? 1 : 0;
+    if (grown <= reason->most_seconds) continue;
+    reason->most_seconds = grown;
     most_rank = rank;
   }
-  if (longer == 0) return "No rank's own work grew by half of that: it passes in operations, or in waits for them.";
-  return absl::StrFormat("Own work of %d of %d ranks grew by half of that or more, most on %s: by %.4g s.", longer,
-                         analysis.profile.ranks, TraceRankName(*analysis.trace, static_cast<int32_t>(most_rank)), most);
+  if (reason->longer_ranks > 0) {
+    reason->most_grown = TraceRankName(*analysis.trace, static_cast<int32_t>(most_rank));
+  }
 }
 
 // Share of the usual steps since the onset of a finding.
@@ -171,22 +171,15 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
       unexplained < kErrors * shift.error_seconds) {
     return std::nullopt;
   }
-  Verdict verdict;
-  verdict.scope = VerdictScope::kUnknown;
-  verdict.advice = Advice::kObserve;
+  SlowWithoutCause reason{.first_step = shift.first_step,
+                          .before_seconds = shift.before_seconds,
+                          .after_seconds = shift.after_seconds,
+                          .unexplained_seconds = unexplained,
+                          .error_seconds = shift.error_seconds};
+  FindWhoWorksLonger(analysis, shift, &reason);
+  Verdict verdict = Verdict::Abstention(std::move(reason));
   verdict.first_step = shift.first_step;
   verdict.last_step = analysis.steps.steps - 1;
-  verdict.evidence.push_back(
-      {EvidenceKind::kAbstained,
-       absl::StrFormat("Since step %d steps take %.4g s instead of %.4g s, and %.4g s of it (%.1f %% of a step, error "
-                       "%.2g s) are not explained: the job is slow, and the cause is unknown.",
-                       shift.first_step, shift.after_seconds, shift.before_seconds, unexplained,
-                       100 * unexplained / shift.after_seconds, shift.error_seconds)});
-  verdict.evidence.push_back({EvidenceKind::kAbstained, WhoWorksLonger(analysis, shift)});
-  verdict.evidence.push_back(
-      {EvidenceKind::kAbstained,
-       "Looked for, and not found at this size: a rank or host that works longer than its peers, late launches of one "
-       "host, slow adapters, links and groups, uneven stages, batches and experts, longer work on most ranks."});
   return verdict;
 }
 

@@ -42,7 +42,7 @@ std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
                        const std::optional<StepShift>& shift);
 
-// No accusation and no class: amount, since when, on whom it shows, and what was looked for in vain. `min_gain`: share
+// An abstention: amount, since when, on whom it shows, and what was looked for in vain. `min_gain`: share
 // of the step time.
 std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,
                                             const std::vector<Verdict>& verdicts, double min_gain);

@@ -30,9 +30,7 @@ StepTable Steps(double later, double noise = 0) {
 }
 
 Verdict Finding(int64_t first_step, double seconds, VerdictClass verdict_class = VerdictClass::kComputeSlow) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = verdict_class;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, verdict_class);
   verdict.culprits = {{.host = "node-a", .rank = 3}};
   verdict.first_step = first_step;
   verdict.cost = {.slowdown_fraction = 0.1, .seconds_per_step = seconds, .steps_affected_fraction = 1};
@@ -114,7 +112,8 @@ std::optional<Verdict> Unknown(const StepTable& steps, const std::vector<Verdict
 TEST(SlowForUnknownReasonTest, SaysHowMuchAndSinceWhen) {
   const std::optional<Verdict> unknown = Unknown(Steps(1.3, 0.01), {});
   ASSERT_TRUE(unknown.has_value());
-  EXPECT_EQ(unknown->scope, VerdictScope::kUnknown);
+  EXPECT_EQ(unknown->type(), FindingType::kAbstention);
+  EXPECT_EQ(std::get<SlowWithoutCause>(unknown->reasons.at(0)).first_step, 10);
   EXPECT_TRUE(unknown->culprits.empty());
   EXPECT_EQ(unknown->first_step, 10);
   EXPECT_THAT(unknown->evidence[0].text, HasSubstr("Since step 10"));

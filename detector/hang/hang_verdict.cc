@@ -59,10 +59,10 @@ class Writer {
   const TraceRank& Rank(int32_t index) const { return trace_.ranks[static_cast<size_t>(index)]; }
 
   Verdict Begin(VerdictScope scope, VerdictClass verdict_class, Advice advice) const {
-    return {.scope = scope,
-            .verdict_class = verdict_class,
-            .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
-            .advice = advice};
+    Verdict verdict = Verdict::Accusation(scope, verdict_class);
+    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+    verdict.advice = advice;
+    return verdict;
   }
 
   void Say(std::string text, Verdict* verdict) const {

@@ -81,10 +81,9 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
     const int32_t rank = RankOf(trace, event);
     if (rank < 0 || FinishedLater(trace, rank, event.event.host_ns)) continue;
     hosts_named.insert(event.host);
-    Verdict verdict{.scope = VerdictScope::kMachine,
-                    .verdict_class = VerdictClass::kGpuFault,
-                    .cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1},
-                    .advice = Advice::kCordonAndReplace};
+    Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kGpuFault);
+    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+    verdict.advice = Advice::kCordonAndReplace;
     verdict.culprits.push_back(TraceCulprit(trace, rank, kLikelyConfidence));
     verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event.host, " reported ",
                                                                  Describe(event.event), ".")});
@@ -95,17 +94,13 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
 }
 
 // What everybody waits for, where nothing tells whether it will pass.
-std::string OpenQuestion(const Trace& trace, const HangSearch& search) {
+OpenWait OpenQuestion(const Trace& trace, const HangSearch& search) {
   const Hang& first = search.hangs.front();
-  const std::string what =
-      first.ranks.empty() ? TraceCommunicatorName(trace, first.communicator) : TraceRankList(trace, first.ranks);
-  const std::string others =
-      search.hangs.size() > 1 ? absl::StrFormat(" (and some for %d other causes)", search.hangs.size() - 1) : "";
-  return absl::StrFormat(
-      "The records end while %d of %d ranks wait for %s%s, and nothing proves that it has lasted longer than such "
-      "waits "
-      "before. Whether the job went on they do not tell: they would have to say when they were taken.",
-      first.victims, trace.ranks.size(), what, others);
+  return {.waiting = static_cast<uint64_t>(first.victims),
+          .ranks = trace.ranks.size(),
+          .waited_for = first.ranks.empty() ? TraceCommunicatorName(trace, first.communicator)
+                                            : TraceRankList(trace, first.ranks),
+          .other_causes = search.hangs.size() - 1};
 }
 
 }  // namespace

@@ -6,19 +6,20 @@
 #ifndef LOCKSTEP_DETECTOR_HANG_TRACE_HANGS_H_
 #define LOCKSTEP_DETECTOR_HANG_TRACE_HANGS_H_
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "detector/hang/frontier.h"
 #include "detector/model/job_evidence.h"
+#include "detector/verdict/abstention.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
 struct HangFindings {
-  std::vector<Verdict> verdicts;  // empty unless the trace ends in a hang
-  std::string open_question;      // who may or may not hang; empty = the records tell
+  std::vector<Verdict> verdicts;          // empty unless the trace ends in a hang
+  std::optional<OpenWait> open_question;  // who may or may not hang; none = the records tell
 };
 
 // `stalls_pass`: see SearchHangs.

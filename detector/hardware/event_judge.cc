@@ -69,13 +69,11 @@ std::string Sentence(const HardwareFinding& finding, int64_t now_ns) {
 }
 
 EvidenceKind KindOf(const HardwareFinding& finding) {
-  return finding.reason.rfind("counter", 0) == 0 ? EvidenceKind::kCounter : EvidenceKind::kLog;
+  return finding.metric == Metric::kUnspecified ? EvidenceKind::kLog : EvidenceKind::kCounter;
 }
 
 Verdict OfJob(const HardwareFinding& finding) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kJob;
-  verdict.verdict_class = VerdictClass::kProcessDead;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kJob, VerdictClass::kProcessDead);
   verdict.advice = Advice::kCheckSoftware;
   verdict.evidence = {{EvidenceKind::kLog, absl::StrFormat("%s on %d hosts at one time, %d lines in all: processes of "
                                                            "the job failed or were torn down; no machine is to blame.",
@@ -84,14 +82,11 @@ Verdict OfJob(const HardwareFinding& finding) {
 }
 
 Verdict OfDevice(const HardwareFinding& finding, int64_t now_ns) {
-  Verdict verdict;
-  verdict.scope = finding.hard ? VerdictScope::kMachine : VerdictScope::kUnknown;
-  verdict.verdict_class = finding.verdict_class;
-  verdict.advice = finding.hard ? Advice::kCordonAndReplace : Advice::kObserve;
-  if (finding.hard && finding.verdict_class == VerdictClass::kLinkSlow) {
-    verdict.scope = VerdictScope::kNetwork;
-    verdict.advice = Advice::kCheckLink;
-  }
+  const bool link = finding.verdict_class == VerdictClass::kLinkSlow;
+  Verdict verdict =
+      finding.hard ? Verdict::Accusation(link ? VerdictScope::kNetwork : VerdictScope::kMachine, finding.verdict_class)
+                   : Verdict::Observation(finding.verdict_class);
+  if (finding.hard) verdict.advice = link ? Advice::kCheckLink : Advice::kCordonAndReplace;
   verdict.culprits = {{.host = finding.host, .device = finding.device, .confidence = finding.hard ? 0.9 : 0.5}};
   verdict.evidence = {{KindOf(finding), Sentence(finding, now_ns)}};
   return verdict;
@@ -124,8 +119,8 @@ void EventJudge::Hold(Key key, const Held& fresh) {
 void EventJudge::Observe(const std::string& host, const KernelEvent& event, int64_t now_ns) {
   Reading reading = Read(event);
   if (reading.reason.empty()) return;
-  Hold({host, event.device, std::move(reading.reason)},
-       {reading.verdict_class, reading.hard, reading.of_program, reading.notable, 1, now_ns, now_ns});
+  Hold({host, event.device, std::move(reading.reason)}, {reading.verdict_class, Metric::kUnspecified, reading.hard,
+                                                         reading.of_program, reading.notable, 1, now_ns, now_ns});
 }
 
 void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {
@@ -147,7 +142,7 @@ void EventJudge::Judge(const std::string& host, const MetricSample& sample, size
           : (static_cast<uint64_t>(std::clamp(sample.value, 0.0, 1e18)) & static_cast<uint64_t>(rule.threshold)) != 0;
   if (!holds) return;
   Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
-       {rule.verdict_class, rule.hard, false, true, 1, now_ns, now_ns});
+       {rule.verdict_class, rule.metric, rule.hard, false, true, 1, now_ns, now_ns});
 }
 
 void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
@@ -178,7 +173,7 @@ void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& samp
   // What was counted opens no second finding: both windows begin anew.
   counter.base[0] = counter.base[1] = sample.value;
   Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
-       {rule.verdict_class, rule.hard, false, true, static_cast<uint64_t>(growth), now_ns, now_ns});
+       {rule.verdict_class, rule.metric, rule.hard, false, true, static_cast<uint64_t>(growth), now_ns, now_ns});
 }
 
 void EventJudge::JudgeCeilings(const std::string& host, const MetricSample& sample, int64_t now_ns) {
@@ -201,7 +196,7 @@ void EventJudge::JudgeCeilings(const std::string& host, const MetricSample& samp
     const auto load = values.find(Metric::kGpuUtilizationRatio);
     if (rule.only_under_load && (load == values.end() || load->second < kUnderLoad)) continue;
     Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
-         {rule.verdict_class, false, false, true, 1, now_ns, now_ns});
+         {rule.verdict_class, rule.metric, false, false, true, 1, now_ns, now_ns});
   }
 }
 
@@ -213,6 +208,7 @@ std::vector<HardwareFinding> EventJudge::Findings(int64_t now_ns) const {
     HardwareFinding finding{.host = key.host,
                             .device = key.device,
                             .verdict_class = held.verdict_class,
+                            .metric = held.metric,
                             .hard = held.hard,
                             .reason = key.reason,
                             .notable = held.notable,

@@ -27,12 +27,13 @@ namespace lockstep {
 struct HardwareFinding {
   std::string host;    // "" = the whole job
   std::string device;  // as the event names it: PCI address, "gpu0", "mlx5_0/1"; "" = the host
-  VerdictClass verdict_class = VerdictClass::kCounterOutlier;
-  bool hard = false;    // true = broken, whatever the job does; false = counts only if the job is hurt
-  std::string reason;   // "Xid 79 (GPU has fallen off the bus; restart the machine)"
-  bool notable = true;  // false = worth a sentence when something else is wrong, and not by itself
-  uint64_t count = 0;   // lines, or the growth of the counter
-  int32_t hosts = 1;    // that say the same, of a finding of the job
+  StatedClass verdict_class;
+  Metric metric = Metric::kUnspecified;  // whose rule holds; unspecified = a line of the kernel log
+  bool hard = false;                     // true = broken, whatever the job does; false = counts only if the job is hurt
+  std::string reason;                    // "Xid 79 (GPU has fallen off the bus; restart the machine)"
+  bool notable = true;                   // false = worth a sentence when something else is wrong, and not by itself
+  uint64_t count = 0;                    // lines, or the growth of the counter
+  int32_t hosts = 1;                     // that say the same, of a finding of the job
   int64_t first_ns = 0;
   int64_t last_ns = 0;
 
@@ -66,6 +67,7 @@ class EventJudge {
   };
   struct Held {
     VerdictClass verdict_class;
+    Metric metric;  // unspecified = of the kernel log
     bool hard;
     bool of_program;  // says what a program did: many at once are a storm
     bool notable;

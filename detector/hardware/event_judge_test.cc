@@ -188,7 +188,7 @@ TEST(EventJudgeTest, EvidenceGoesToTheVerdictOfItsHost) {
   }
   judge.Observe("node-1", Xid(31), kSecond);  // the kernel's own words are quoted elsewhere
   judge.Observe("node-2", Sample(Metric::kGpuRowRemapPending, 1, "gpu0"), kSecond);
-  Verdict verdict;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kGpuFault);
   verdict.culprits = {{.host = "node-1"}};
   AddCounterFindings(judge.Findings(kSecond), kSecond, verdict);
   EXPECT_THAT(verdict.evidence, SizeIs(3));

@@ -53,9 +53,7 @@ class RasTest : public ::testing::Test {
   }
 
   static Verdict Hang(VerdictScope scope, VerdictClass verdict_class, const std::vector<int32_t>& ranks) {
-    Verdict verdict;
-    verdict.scope = scope;
-    verdict.verdict_class = verdict_class;
+    Verdict verdict = Verdict::Accusation(scope, verdict_class);
     verdict.first_seen_ns = kNow - 10 * kSecond;
     for (const int32_t rank : ranks) verdict.culprits.push_back({.host = "h" + std::to_string(rank), .rank = rank});
     return verdict;
@@ -72,9 +70,7 @@ class RasTest : public ::testing::Test {
 };
 
 Verdict NotEntered(int32_t rank) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kHangNotEntered;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kHangNotEntered);
   verdict.first_seen_ns = kNow - 10 * kSecond;
   verdict.culprits = {{.host = "h" + std::to_string(rank), .rank = rank}};
   return verdict;

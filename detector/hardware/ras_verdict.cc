@@ -118,10 +118,9 @@ class Judge {
   }
 
   Verdict VerdictOf(const RasStanding& said, double confidence) const {
-    Verdict verdict;
-    verdict.scope = VerdictScope::kMachine;
-    verdict.verdict_class =
-        said.claim.kind == RasClaimKind::kDead ? VerdictClass::kProcessDead : VerdictClass::kHangNotEntered;
+    const bool dead = said.claim.kind == RasClaimKind::kDead;
+    Verdict verdict =
+        Verdict::Accusation(VerdictScope::kMachine, dead ? VerdictClass::kProcessDead : VerdictClass::kHangNotEntered);
     const int32_t slot = RankSlotOf(roster_, said.claim);
     verdict.culprits = {
         slot >= 0

@@ -40,9 +40,7 @@ class Writer {
   // The cost is a first estimate, by the excess. `in_step`: in which it is slow; empty = in all from the onset on.
   Verdict Write(const PathCause& cause, size_t first_step, absl::Span<const char> in_step) const {
     const PathWords& word = WordsOf(cause.kind);
-    Verdict verdict;
-    verdict.scope = word.scope;
-    verdict.verdict_class = word.verdict_class;
+    Verdict verdict = Verdict::Accusation(word.scope, word.verdict_class);
     verdict.advice = cause.kind == PathCauseKind::kInside ? Advice::kCordonAndReplace : Advice::kCheckLink;
     std::vector<double> ratios;
     size_t against_past = 0;
@@ -204,7 +202,7 @@ bool HostsOfRanks(const Trace& trace, std::vector<int32_t>* hosts) {
 Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall& stall) {
   const double length = steps.usual_seconds;
   const auto since = static_cast<double>(steps.steps - stall.first_step);
-  Verdict verdict{.scope = VerdictScope::kNetwork, .verdict_class = VerdictClass::kGroupSlow};
+  Verdict verdict = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kGroupSlow);
   verdict.first_step = stall.first_step;
   verdict.last_step = stall.last_step;
   verdict.cost = {.slowdown_fraction = stall.share,

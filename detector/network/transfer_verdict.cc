@@ -26,9 +26,7 @@ class Writer {
 
   Verdict Write(const PathCause& cause) const {
     const PathWords& words = WordsOf(cause.kind);
-    Verdict verdict;
-    verdict.scope = words.scope;
-    verdict.verdict_class = words.verdict_class;
+    Verdict verdict = Verdict::Accusation(words.scope, words.verdict_class);
     verdict.advice = Advice::kCheckLink;
     verdict.culprits = CulpritsOf(cause);
     verdict.cost = CostOf(cause);
@@ -56,10 +54,7 @@ class Writer {
   }
 
   Verdict Write(const LateRank& late) const {
-    Verdict verdict;
-    verdict.scope = VerdictScope::kUnknown;
-    verdict.verdict_class = VerdictClass::kComputeSlow;
-    verdict.advice = Advice::kObserve;
+    Verdict verdict = Verdict::Observation(VerdictClass::kComputeSlow);
     verdict.culprits = {CulpritOf(roster_, late.rank, 0.5)};
     verdict.cost = Limited(late.excess_seconds);
     verdict.evidence = {

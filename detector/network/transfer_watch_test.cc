@@ -184,10 +184,10 @@ TEST(TransferVerdictTest, ASlowSideIsNamedOnlyWhenTheJobIsSlower) {
 TEST(TransferVerdictTest, WhatOperationsFoundIsNamedMoreExactly) {
   const Roster roster = MakeRoster();
   const WatchedTransfers watched = Watched(roster, 2);
-  Verdict group{.scope = VerdictScope::kNetwork, .verdict_class = VerdictClass::kGroupSlow};
+  Verdict group = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kGroupSlow);
   group.culprits = {{.host = "node-2", .confidence = 0.5}, {.host = "node-3", .confidence = 0.5}};
   group.cost.slowdown_fraction = 0.3;
-  Verdict elsewhere{.scope = VerdictScope::kNetwork, .verdict_class = VerdictClass::kGroupSlow};
+  Verdict elsewhere = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kGroupSlow);
   elsewhere.culprits = {{.host = "node-6"}};
   std::vector<Verdict> told = {elsewhere, group};
   MergeTransferVerdicts(watched, TransferVerdicts(roster, watched, {}), 0.03, &told);
@@ -201,7 +201,7 @@ TEST(TransferVerdictTest, WhatOperationsFoundIsNamedMoreExactly) {
 
 TEST(TransferVerdictTest, CleanTransfersSpeakAgainstAMachineNotForIt) {
   const WatchedTransfers watched = Watched(MakeRoster(), -1);
-  Verdict machine{.scope = VerdictScope::kMachine, .verdict_class = VerdictClass::kComputeSlow};
+  Verdict machine = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   machine.culprits = {{.host = "node-1", .rank = 1}};
   std::vector<Verdict> told = {machine};
   MergeTransferVerdicts(watched, {}, 0.03, &told);

@@ -34,9 +34,7 @@ double ConfidenceOf(const Suspect& suspect) {
 Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const HealingGain& gain) {
   const Suspect& strongest = cause.suspects.front();
   const KindInfo& info = kKinds[static_cast<size_t>(cause.kind)];
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = info.verdict_class;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, info.verdict_class);
   verdict.advice = Advice::kCordonAndReplace;
   const double confidence = ConfidenceOf(strongest);
   const std::string host = HostNameOf(trace, strongest.rank);

@@ -13,7 +13,7 @@
 namespace lockstep {
 
 struct StructuralFinding {
-  VerdictClass verdict_class = VerdictClass::kStageImbalance;
+  StatedClass verdict_class;
   int64_t first_step = 0;
   int64_t last_step = 0;
   double gain = 0;            // share of the step time that its absence would give back

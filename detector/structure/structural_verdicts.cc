@@ -34,9 +34,7 @@ Advice AdviceOn(VerdictClass verdict_class) {
 }  // namespace
 
 Verdict StructuralVerdict(StructuralFinding finding, double step_seconds) {
-  Verdict verdict;
-  verdict.verdict_class = finding.verdict_class;
-  verdict.scope = ScopeOf(finding.verdict_class);
+  Verdict verdict = Verdict::Accusation(ScopeOf(finding.verdict_class), finding.verdict_class);
   verdict.first_step = finding.first_step;
   verdict.last_step = finding.last_step;
   verdict.cost = {.slowdown_fraction = finding.gain,

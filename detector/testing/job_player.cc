@@ -26,11 +26,9 @@ PlayedJob Play(const JobPlay& play) {
     const JobEngine::Conclusion conclusion = driver.Evaluate(generator.NowNanos());
     run.always_conclusive = run.always_conclusive && conclusion.can_conclude;
     for (const Verdict& verdict : conclusion.verdicts) {
-      SeenCause& seen = run.causes[CauseKey(verdict)];
-      if (seen.first < 0) {
-        seen.first = now;
-        seen.oldest = verdict;
-      }
+      SeenCause& seen =
+          run.causes.try_emplace(CauseKey(verdict), SeenCause{.first = now, .oldest = verdict, .newest = verdict})
+              .first->second;
       seen.last = now;
       seen.newest = verdict;
       run.log += ToJsonLine(verdict) + "\n";

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/check.h"
 
 namespace lockstep {
 namespace {
@@ -124,6 +125,38 @@ const char* Name(JobState state) { return Lookup(kStates, state); }
 const char* Name(VerdictClass verdict_class) {
   const auto index = static_cast<size_t>(verdict_class);
   return index < std::size(kClasses) ? kClasses[index].name : "unknown";
+}
+
+Verdict Verdict::Accusation(VerdictScope scope, VerdictClass verdict_class) {
+  CHECK(scope != VerdictScope::kUnknown);
+  return Verdict(scope, verdict_class, Advice::kNone);
+}
+
+Verdict Verdict::Observation(VerdictClass verdict_class) {
+  return Verdict(VerdictScope::kUnknown, verdict_class, Advice::kObserve);
+}
+
+Verdict Verdict::Abstention(AbstentionReason reason) {
+  Verdict verdict(VerdictScope::kUnknown, kNoClass, Advice::kNone);
+  verdict.Add(std::move(reason));
+  return verdict;
+}
+
+FindingType Verdict::type() const {
+  if (verdict_class == kNoClass) return FindingType::kAbstention;
+  return scope == VerdictScope::kUnknown ? FindingType::kObservation : FindingType::kAccusation;
+}
+
+void Verdict::Add(AbstentionReason reason) {
+  CHECK(type() == FindingType::kAbstention);
+  for (std::string& sentence : Sentences(reason)) evidence.push_back({EvidenceKind::kAbstained, std::move(sentence)});
+  reasons.push_back(std::move(reason));
+}
+
+void Verdict::BecomeObservation() {
+  CHECK(type() != FindingType::kAbstention);
+  scope = VerdictScope::kUnknown;
+  advice = Advice::kObserve;
 }
 
 bool IsHang(VerdictClass verdict_class) {

@@ -1,5 +1,13 @@
 // A conclusion about one job: who or what is to blame, since when, at what cost, and why.
 //
+// A finding is one of three things, and says which when it is made:
+//   accusation    names a cause. Scopes machine and network may cost somebody a node. Software, structural and job name
+//   a
+//                 cause that lies with no machine; they are accusations too, since the cause is as certain.
+//   observation   something stands out, and whether it is a cause is not proven: scope unknown, its class, advice
+//   observe. abstention    nothing is concluded, for a typed reason: scope unknown, no class ("unknown"), no culprit,
+//   advice none.
+//
 // The words are those of `lockstep diagnose` (scope, class, advice, evidence kind). Pure values; thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_VERDICT_VERDICT_H_
@@ -9,11 +17,17 @@
 #include <string>
 #include <vector>
 
+#include "detector/verdict/abstention.h"
+
 namespace lockstep {
 
-// kMachine and kNetwork are accusations that may cost somebody a node; the others blame no machine.
+enum class FindingType : uint8_t { kAccusation, kObservation, kAbstention };
+
+// kUnknown: of observations and abstentions. kMachine and kNetwork may cost somebody a node; the others blame no
+// machine.
 enum class VerdictScope : uint8_t { kUnknown, kMachine, kNetwork, kSoftware, kStructural, kJob };
 
+// An abstention has none of these; its class reads "unknown".
 enum class VerdictClass : uint8_t {
   kComputeSlow,
   kHostSlow,
@@ -39,6 +53,16 @@ enum class VerdictClass : uint8_t {
   kPause,
   kDrift,
   kCounterOutlier,
+};
+
+// A class that has to be said: an aggregate that has one as a member does not compile without it.
+class StatedClass {
+ public:
+  StatedClass(VerdictClass value) : value_(value) {}  // NOLINT(google-explicit-constructor): stands for the value
+  operator VerdictClass() const { return value_; }    // NOLINT(google-explicit-constructor)
+
+ private:
+  VerdictClass value_;
 };
 
 enum class Advice : uint8_t { kNone, kObserve, kCordonAndReplace, kCheckLink, kCheckSoftware, kRebalance };
@@ -85,9 +109,24 @@ struct Evidence {
   bool operator==(const Evidence&) const = default;
 };
 
+// Made by one of three factories; there is no finding without a type and a class. The type follows from scope and
+// class, so that the three cannot contradict each other.
 struct Verdict {
-  VerdictScope scope = VerdictScope::kUnknown;
-  VerdictClass verdict_class = VerdictClass::kCounterOutlier;
+  // Of any scope but unknown. Advice none.
+  static Verdict Accusation(VerdictScope scope, VerdictClass verdict_class);
+  // Advice observe.
+  static Verdict Observation(VerdictClass verdict_class);
+  // Advice none; the reason's sentences are the evidence.
+  static Verdict Abstention(AbstentionReason reason);
+
+  FindingType type() const;
+  // One more reason, and its sentences. Of abstentions only.
+  void Add(AbstentionReason reason);
+  // Takes back the blame of an accusation; what was seen stays.
+  void BecomeObservation();
+
+  VerdictScope scope;
+  VerdictClass verdict_class;
   std::vector<Culprit> culprits;  // most likely first
   int64_t first_step = -1;        // -1 = unknown
   int64_t last_step = -1;
@@ -96,8 +135,16 @@ struct Verdict {
   Cost cost;
   std::vector<Evidence> evidence;  // in causal order: the chain that an operator reads from top to bottom
   Advice advice = Advice::kNone;
+  std::vector<AbstentionReason> reasons;  // of an abstention; its evidence says the same in English
 
   bool operator==(const Verdict&) const = default;
+
+ private:
+  // Outside of the enumeration, so that only an abstention can have it.
+  static constexpr auto kNoClass = static_cast<VerdictClass>(UINT8_MAX);
+
+  Verdict(VerdictScope scope, VerdictClass verdict_class, Advice advice)
+      : scope(scope), verdict_class(verdict_class), advice(advice) {}
 };
 
 // Whether the cause keeps the whole job from going on.

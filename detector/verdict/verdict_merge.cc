@@ -23,7 +23,7 @@ bool IsKnown(const Verdict& found, const std::vector<Verdict>& verdicts) {
 // Of machines that `verdict` names, each by itself.
 void TakeObservations(std::vector<Verdict>* verdicts, Verdict* verdict) {
   const auto is_of_it = [verdict](const Verdict& other) {
-    return other.scope == VerdictScope::kUnknown && ShareACulprit(other, *verdict);
+    return other.type() == FindingType::kObservation && ShareACulprit(other, *verdict);
   };
   for (Verdict& other : *verdicts) {
     if (is_of_it(other)) std::move(other.evidence.begin(), other.evidence.end(), std::back_inserter(verdict->evidence));
@@ -52,7 +52,7 @@ void MergeVerdicts(const std::vector<Verdict>& found, std::vector<Verdict>* verd
   for (const Verdict& verdict : found) {
     if (!IsKnown(verdict, *verdicts)) {
       fresh.push_back(verdict);
-    } else if (verdict.scope == VerdictScope::kUnknown) {
+    } else if (verdict.type() == FindingType::kObservation) {
       GiveTo(verdicts, verdict);
     }
   }

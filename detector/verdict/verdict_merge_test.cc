@@ -11,8 +11,8 @@ namespace lockstep {
 namespace {
 
 Verdict Of(VerdictScope scope, const std::vector<std::string>& hosts, const std::string& why) {
-  Verdict verdict;
-  verdict.scope = scope;
+  Verdict verdict = scope == VerdictScope::kUnknown ? Verdict::Observation(VerdictClass::kCounterOutlier)
+                                                    : Verdict::Accusation(scope, VerdictClass::kCounterOutlier);
   for (const std::string& host : hosts) verdict.culprits.push_back({.host = host});
   verdict.evidence = {{EvidenceKind::kCounter, why}};
   return verdict;

@@ -2,6 +2,8 @@
 
 #include <limits>
 #include <set>
+#include <type_traits>
+#include <variant>
 
 #include "detector/model/input.h"
 #include "gtest/gtest.h"
@@ -10,9 +12,7 @@ namespace lockstep {
 namespace {
 
 Verdict SlowRank() {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kComputeSlow;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   verdict.culprits = {{.host = "node-a", .rank = 2, .gpu = -1, .pid = 41, .confidence = 0.97}};
   verdict.first_step = 100;
   verdict.last_step = 140;
@@ -32,6 +32,55 @@ TEST(VerdictTest, JsonIsOneLineOfFixedBytes) {
       "\"first_seen_ns\":5,\"last_seen_ns\":9,\"cost\":{\"slowdown_fraction\":0.15,\"seconds_per_step\":0.014,"
       "\"steps_affected_fraction\":1},\"evidence\":[{\"kind\":\"lateness\",\"text\":"
       "\"Rank 2 is \\\"late\\\"\\u000a\\\\\"}],\"advice\":\"cordon_and_replace\"}");
+}
+
+static_assert(!std::is_default_constructible_v<Verdict>, "a finding says its type and class");
+static_assert(!std::is_aggregate_v<Verdict>, "a finding is made by its factories only");
+static_assert(!std::is_default_constructible_v<StatedClass>, "a member of this type has to be given");
+
+TEST(VerdictTest, AnObservationHasAClassAndNoScope) {
+  const Verdict verdict = Verdict::Observation(VerdictClass::kCounterOutlier);
+  EXPECT_EQ(verdict.type(), FindingType::kObservation);
+  EXPECT_EQ(ToJsonLine(verdict),
+            "{\"scope\":\"unknown\",\"class\":\"counter_outlier\",\"culprits\":[],\"first_step\":-1,"
+            "\"last_step\":-1,\"first_seen_ns\":0,\"last_seen_ns\":0,\"cost\":{\"slowdown_fraction\":0,"
+            "\"seconds_per_step\":0,\"steps_affected_fraction\":0},\"evidence\":[],\"advice\":\"observe\"}");
+}
+
+TEST(VerdictTest, AnAbstentionHasNeitherClassNorScope) {
+  const Verdict verdict = Verdict::Abstention(LostRecords{.lost = 3, .all = 8});
+  EXPECT_EQ(verdict.type(), FindingType::kAbstention);
+  EXPECT_EQ(ToJsonLine(verdict),
+            "{\"scope\":\"unknown\",\"class\":\"unknown\",\"culprits\":[],\"first_step\":-1,"
+            "\"last_step\":-1,\"first_seen_ns\":0,\"last_seen_ns\":0,\"cost\":{\"slowdown_fraction\":0,"
+            "\"seconds_per_step\":0,\"steps_affected_fraction\":0},\"evidence\":[{\"kind\":\"abstained\",\"text\":"
+            "\"3 of 8 records are lost: too many to tell that nothing is wrong.\"}],\"advice\":\"none\"}");
+  EXPECT_FALSE(IsHang(verdict.verdict_class));
+}
+
+TEST(VerdictTest, FurtherReasonsFollowInOrder) {
+  Verdict verdict = Verdict::Abstention(NoMeeting{});
+  verdict.Add(InputNote{"No times."});
+  ASSERT_EQ(verdict.reasons.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<NoMeeting>(verdict.reasons[0]));
+  ASSERT_EQ(verdict.evidence.size(), 2u);
+  EXPECT_EQ(verdict.evidence[1], (Evidence{EvidenceKind::kAbstained, "No times."}));
+}
+
+TEST(VerdictTest, ATakenBackAccusationIsAnObservationOfTheSame) {
+  Verdict verdict = SlowRank();
+  EXPECT_EQ(verdict.type(), FindingType::kAccusation);
+  verdict.BecomeObservation();
+  EXPECT_EQ(verdict.type(), FindingType::kObservation);
+  EXPECT_EQ(verdict.advice, Advice::kObserve);
+  EXPECT_EQ(verdict.verdict_class, VerdictClass::kComputeSlow);
+  EXPECT_EQ(verdict.culprits, SlowRank().culprits);
+}
+
+TEST(VerdictDeathTest, TypesDoNotMix) {
+  EXPECT_DEATH(Verdict::Accusation(VerdictScope::kUnknown, VerdictClass::kDrift), "");
+  EXPECT_DEATH(Verdict::Observation(VerdictClass::kDrift).Add(NoRecords{}), "");
+  EXPECT_DEATH(Verdict::Abstention(NoRecords{}).BecomeObservation(), "");
 }
 
 TEST(VerdictTest, JsonHasNoNumberThatJsonDoesNotKnow) {

@@ -9,9 +9,7 @@ JobEngine::Conclusion Saying(std::vector<int32_t> slow_ranks, bool can_conclude 
   JobEngine::Conclusion conclusion;
   conclusion.can_conclude = can_conclude;
   for (const int32_t rank : slow_ranks) {
-    Verdict verdict;
-    verdict.scope = VerdictScope::kMachine;
-    verdict.verdict_class = VerdictClass::kComputeSlow;
+    Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
     verdict.culprits = {{.host = "node-0", .rank = rank}};
     conclusion.verdicts.push_back(verdict);
   }

@@ -122,7 +122,7 @@ bool LiveScorer::IsAboutTheTruth(const Verdict& verdict, const Truth& truth) con
 
 void LiveScorer::CountFalseIncidents(const JobReport& report, const Truth& truth) {
   for (const Verdict& verdict : report.verdicts) {
-    if (verdict.scope == VerdictScope::kUnknown) continue;
+    if (verdict.type() != FindingType::kAccusation) continue;
     if (!judged_incidents_.insert(absl::StrCat(Name(verdict.verdict_class), " ", CauseKey(verdict))).second) continue;
     score_.false_incidents += IsAboutTheTruth(verdict, truth) ? 0 : 1;
   }

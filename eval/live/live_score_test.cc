@@ -39,9 +39,7 @@ Truth HungRank() {
 }
 
 Verdict Blaming(const std::string& host, int32_t rank, VerdictClass verdict_class = VerdictClass::kComputeSlow) {
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = verdict_class;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, verdict_class);
   verdict.culprits = {{.host = host, .rank = rank}};
   verdict.cost.slowdown_fraction = 0.5;
   return verdict;

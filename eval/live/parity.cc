@@ -28,7 +28,7 @@ std::string IdentityOf(const Verdict& verdict) {
 std::map<std::string, double> CostByIdentity(const JobReport& report) {
   std::map<std::string, double> costs;
   for (const Verdict& verdict : report.verdicts) {
-    if (verdict.scope != VerdictScope::kUnknown) costs.emplace(IdentityOf(verdict), verdict.cost.slowdown_fraction);
+    if (verdict.type() == FindingType::kAccusation) costs.emplace(IdentityOf(verdict), verdict.cost.slowdown_fraction);
   }
   return costs;
 }

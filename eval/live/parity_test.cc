@@ -5,10 +5,8 @@
 namespace lockstep {
 namespace {
 
-Verdict Slow(int32_t rank, double cost, VerdictScope scope = VerdictScope::kMachine) {
-  Verdict verdict;
-  verdict.scope = scope;
-  verdict.verdict_class = VerdictClass::kComputeSlow;
+Verdict Slow(int32_t rank, double cost) {
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   verdict.culprits = {{.host = "node-0", .rank = rank}};
   verdict.cost.slowdown_fraction = cost;
   return verdict;
@@ -35,8 +33,10 @@ TEST(ParityTest, AnotherCulpritClassOrCostDiffers) {
   EXPECT_FALSE(CompareReports(Report({Slow(1, 0.2)}), Report({host})).agrees);
 }
 
-TEST(ParityTest, AbstentionsAndSmallCostsDoNotMatter) {
-  EXPECT_TRUE(CompareReports(Report({Slow(1, 0.2, VerdictScope::kUnknown)}), Report({})).agrees);
+TEST(ParityTest, ObservationsAbstentionsAndSmallCostsDoNotMatter) {
+  Verdict observed = Slow(1, 0.2);
+  observed.BecomeObservation();
+  EXPECT_TRUE(CompareReports(Report({observed, Verdict::Abstention(NoRecords{})}), Report({})).agrees);
   EXPECT_TRUE(CompareReports(Report({Slow(1, 0.010)}), Report({Slow(1, 0.014)})).agrees);
 }
 

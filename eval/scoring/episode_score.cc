@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <set>
 
 #include "eval/scoring/culprit_match.h"
@@ -55,17 +56,15 @@ bool IsExactSet(const Verdict& verdict, const TrueCause& cause) {
 }
 
 // Several verdicts may share a cause, such as one per hung rank: the set is then that of all of them together.
-Verdict AllAbout(const JobReport& report, const TrueCause& cause) {
-  Verdict all;
-  bool any = false;
+std::optional<Verdict> AllAbout(const JobReport& report, const TrueCause& cause) {
+  std::optional<Verdict> all;
   for (const Verdict& verdict : report.verdicts) {
     if (!IsAbout(verdict, cause)) continue;
-    if (!any) {
+    if (!all.has_value()) {
       all = verdict;
     } else {
-      all.culprits.insert(all.culprits.end(), verdict.culprits.begin(), verdict.culprits.end());
+      all->culprits.insert(all->culprits.end(), verdict.culprits.begin(), verdict.culprits.end());
     }
-    any = true;
   }
   return all;
 }
@@ -87,7 +86,8 @@ const Verdict* AnswerFor(const JobReport& report, const TrueCause& cause, size_t
     if (about == nullptr || verdict.culprits.size() < about->culprits.size()) about = &verdict;
   }
   if (about != nullptr) return about;
-  return causes == 1 ? first([](const Verdict& verdict) { return verdict.scope != VerdictScope::kUnknown; }) : nullptr;
+  return causes == 1 ? first([](const Verdict& verdict) { return verdict.type() == FindingType::kAccusation; })
+                     : nullptr;
 }
 
 void ScoreSuspects(const JobReport& report, const TrueCause& cause, CauseScore* score) {
@@ -119,15 +119,14 @@ CauseScore ScoreCause(const JobReport& report, const TrueCause& cause, size_t ca
   score.accusable = !cause.culprits.empty() && (InfoOf(cause.kind).hang || score.cost >= min_cost);
   score.culprits = static_cast<int64_t>(cause.culprits.size());
   ScoreSuspects(report, cause, &score);
-  const Verdict all = AllAbout(report, cause);
-  for (const Culprit& culprit : cause.culprits) {
-    score.culprits_named +=
-        NamesTheGroup(all, cause) || std::any_of(all.culprits.begin(), all.culprits.end(),
-                                                 [&](const Culprit& a) { return NamesExactly(a, culprit, cause); })
-            ? 1
-            : 0;
+  if (const std::optional<Verdict> all = AllAbout(report, cause); all.has_value()) {
+    for (const Culprit& culprit : cause.culprits) {
+      const auto names = [&](const Culprit& answer) { return NamesExactly(answer, culprit, cause); };
+      const bool named = NamesTheGroup(*all, cause) || std::any_of(all->culprits.begin(), all->culprits.end(), names);
+      score.culprits_named += named ? 1 : 0;
+    }
+    score.exact_set = !all->culprits.empty() && IsExactSet(*all, cause);
   }
-  score.exact_set = !all.culprits.empty() && IsExactSet(all, cause);
   const Verdict* answer = AnswerFor(report, cause, causes);
   score.named = answer != nullptr && IsAbout(*answer, cause);
   score.predicted = answer == nullptr ? "none" : Name(answer->verdict_class);

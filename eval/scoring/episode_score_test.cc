@@ -44,9 +44,8 @@ Truth TruthOf(std::vector<TrueCause> causes, JobState state = JobState::kSlow) {
 }
 
 Verdict Says(VerdictScope scope, VerdictClass verdict_class, std::vector<Culprit> culprits) {
-  Verdict verdict;
-  verdict.scope = scope;
-  verdict.verdict_class = verdict_class;
+  Verdict verdict =
+      scope == VerdictScope::kUnknown ? Verdict::Observation(verdict_class) : Verdict::Accusation(scope, verdict_class);
   verdict.culprits = std::move(culprits);
   return verdict;
 }

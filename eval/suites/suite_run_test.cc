@@ -27,9 +27,7 @@ JobReport Confession(const Truth& truth) {
   report.state = truth.state;
   for (const TrueCause& cause : truth.causes) {
     if (cause.scope == VerdictScope::kUnknown) continue;
-    Verdict verdict;
-    verdict.scope = cause.scope;
-    verdict.verdict_class = cause.verdict_class;
+    Verdict verdict = Verdict::Accusation(cause.scope, cause.verdict_class);
     verdict.culprits = cause.culprits;
     verdict.cost = cause.cost;
     report.verdicts.push_back(verdict);
@@ -42,9 +40,7 @@ JobReport BlameTheLeastInside(const JobEvidence& evidence) {
   const JoinedTrace joined(evidence.trace);
   const Ranking ranking = RankByLeastCommunication(joined);
   const TraceRank& rank = evidence.trace.ranks[static_cast<size_t>(ranking.front().rank_index)];
-  Verdict verdict;
-  verdict.scope = VerdictScope::kMachine;
-  verdict.verdict_class = VerdictClass::kComputeSlow;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   verdict.culprits.emplace_back();
   verdict.culprits.back().host = evidence.trace.hosts[static_cast<size_t>(rank.host)];
   verdict.culprits.back().rank = rank.rank;
