@@ -125,7 +125,7 @@ class Reader {
     const Member& member = MemberAt(place);
     // Collectives are counted: one that the counters say is over is none.
     if (!IsPointToPoint(flight.kind) && flight.sequence <= member.finished) return;
-    if (ShowsBegin(flight) || member.shows_begins) found_.tells_begun[trace_->ranks.size() - 1] = 1;
+    if (ShowsBegin(flight)) found_.tells_begun[trace_->ranks.size() - 1] = 1;
     TraceOperation& open = called->emplace_back(Called{.at_ns = rank.received_ns - flight.age_ns}).operation;
     open.enqueue_ns = rank.received_ns - member.InsideNs(flight, rank.received_ns);
     open.start_ns = flight.started ? open.enqueue_ns : kNoTime;

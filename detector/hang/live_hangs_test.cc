@@ -222,27 +222,6 @@ TEST_F(LiveHangsTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
   EXPECT_EQ(verdicts[0].culprits[0].rank, 1);
 }
 
-// Nothing of the rank has begun just now, but what it finished before tells that its recorder sees GPUs begin.
-TEST_F(LiveHangsTest, AGpuThatBeginsNothingIsNamedByWhatItsRecorderShowedBefore) {
-  for (const TimingQuality quality : {TimingQuality::kGpuTimer, TimingQuality::kHostEnqueue}) {
-    roster_ = Roster(RosterLimits{});
-    for (int32_t rank = 0; rank < 2; ++rank) {
-      Rank(rank, {{1, 2, rank, 5, 4, 6 * kSecond, OperationKind::kAllReduce, 8, -1, /*begun=*/rank == 0}});
-      CommunicatorView before{
-          .id = 1, .size = 2, .communicator_rank = rank, .enqueued = 5, .started = 5, .finished = 4};
-      before.idle_ns = 6 * kSecond;
-      before.oldest_in_flight = roster_.communicators()[0].members[static_cast<size_t>(rank)].in_flight;
-      before.operations = {{.sequence = 4, .quality = quality}};
-      roster_.Join(rank, before);
-    }
-    const LiveHangs found = Judge();
-    ASSERT_EQ(found.verdicts.size(), 1u);
-    const size_t named = found.verdicts[0].culprits.size();
-    EXPECT_EQ(named, quality == TimingQuality::kGpuTimer ? 1u : 2u);
-    EXPECT_EQ(found.verdicts[0].culprits.back().rank, 1);
-  }
-}
-
 TEST_F(LiveHangsTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
   // 3 has not entered the pair with 2; what 2 has called in the other communicator waits behind it on its GPU.
   Standing queued{1, 3, 2, 5, 4, 5 * kSecond};

@@ -5,11 +5,6 @@
 namespace lockstep {
 namespace {
 
-// Of the envelope of a network proxy it is not sure, since operations inside a host need none.
-bool ShowsBegin(TimingQuality quality) {
-  return quality == TimingQuality::kGpuTimer || quality == TimingQuality::kKernelWindow;
-}
-
 // A dead or orderly ended process never takes a rank over from a living one.
 bool Over(const RankView& view) {
   return view.finalized || view.process_state == ProcessState::kGone || view.process_state == ProcessState::kZombie;
@@ -171,7 +166,6 @@ Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view, int3
   member->started = view.started;
   member->finished = view.finished;
   member->idle_ns = view.idle_ns;
-  if (!view.operations.empty()) member->shows_begins = ShowsBegin(view.operations.back().quality);
   member->oldest_since_ns = OldestSinceNs(*member, known, view, ranks_[static_cast<size_t>(rank_slot)].received_ns);
   member->in_flight = view.oldest_in_flight;
   member->further_in_flight = view.further_in_flight;

@@ -39,7 +39,7 @@ struct Member {
   std::optional<InFlightOperation> in_flight;     // the oldest
   std::optional<InFlightRest> further_in_flight;  // absent = not told
   int64_t oldest_since_ns = 0;  // collector's clock: `in_flight` has been the oldest for no longer than since then
-  bool shows_begins = false;    // the newest record tells when the GPU began: what has not begun is known not to have
+  uint64_t last_record = 0;     // highest sequence whose record was seen
 
   // For how long the rank has been inside of an operation in flight, as of its report: since it began; where that is
   // not told, since it was called, but not before it, or the one in front of it, was the oldest.
