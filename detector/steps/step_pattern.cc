@@ -187,6 +187,7 @@ void StepPattern::FindBases(size_t rank, const Pattern& pattern, RankChannels* o
       if (analysis_.matched.instance_of[i] == kNoInstance) continue;
       const OperationInstance& instance = analysis_.matched.instances[analysis_.matched.instance_of[i]];
       const auto at = std::find(own->channel.begin(), own->channel.end(), instance.channel);
+      if (at == own->channel.end()) continue;  // a call that usual steps do not make
       const auto channel = static_cast<size_t>(at - own->channel.begin());
       const int64_t first = static_cast<int64_t>(instance.sequence) - int64_t{pattern.CallsIn(channel)} * step;
       own->base[channel] = std::min(own->base[channel], first);

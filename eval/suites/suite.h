@@ -53,8 +53,8 @@ struct Suite {
 absl::Span<const Suite> AllSuites();
 const Suite* FindSuite(absl::string_view name);  // nullptr = unknown
 
-// The chance from which an episode of a suite is drawn: the same on every machine, and another for every name, so that a
-// new suite does not change the episodes of the others.
+// The chance from which an episode of a suite is drawn: the same on every machine, and another for every name, so that
+// a new suite does not change the episodes of the others.
 Random EpisodeRandom(absl::string_view suite, uint64_t number);
 
 // The plan of an episode: the same on every machine.
