@@ -167,7 +167,8 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
       causes.push_back({.suspects = {suspect}});
     }
   }
-  for (auto& [host, own] : by_host) {
+  for (auto& [its_host, own] : by_host) {
+    const int32_t host = its_host;
     // Suspects come strongest first. What is far weaker than the strongest has another cause, or is its echo.
     const double comparable = kComparable * own.front().excess_seconds;
     const auto weaker = std::find_if(
