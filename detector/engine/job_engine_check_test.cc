@@ -15,11 +15,7 @@
 namespace lockstep {
 namespace {
 
-#ifdef LOCKSTEP_SANITIZED
-constexpr uint64_t kSeeds = 3;
-#else
 constexpr uint64_t kSeeds = 10;
-#endif
 
 // Gives the durations of each operation to its members at random: who came last can no longer be told.
 void ShuffleDurations(Random* random, HostReport* report) {

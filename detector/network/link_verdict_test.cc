@@ -103,7 +103,7 @@ TEST_F(FindSlowLinksTest, WhatIsSlowMostOfTheTimeOnSomePathsIsOneFault) {
   // A group's transfers of one step are seen in the next one as well.
   for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
     AddPath({4 * kGpus + gpu, 5 * kGpus + gpu, 6 * kGpus + gpu}, false,
-            [&](size_t step) { return on[step] != 0 || on[step - 1] != 0 || on[step - 2] != 0; });
+            [&](size_t step) { return step >= 2 && (on[step] != 0 || on[step - 1] != 0 || on[step - 2] != 0); });
   }
   const std::vector<SlowLink> links = Find();
   ASSERT_EQ(links.size(), 1u);
