@@ -13,7 +13,7 @@ namespace {
 
 constexpr TextTable::Align kRight = TextTable::Align::kRight;
 
-std::string RateText(const Rate& rate) {
+std::string ShareText(const Rate& rate) {
   if (rate.trials == 0) return "-";
   return absl::StrFormat("%.3f (%.2f-%.2f)", rate.share(), rate.interval().low, rate.interval().high);
 }
@@ -35,8 +35,8 @@ std::string MethodsText(const CounterSummary& summary, int width) {
                    {"SECONDS P50", kRight}});
   for (const CounterMethodSummary& method : summary.methods) {
     if (method.all.episodes == 0) continue;
-    table.AddRow({method.name, absl::StrCat(method.all.episodes), RateText(method.all.precision),
-                  RateText(method.all.recall),
+    table.AddRow({method.name, absl::StrCat(method.all.episodes), ShareText(method.all.precision),
+                  ShareText(method.all.recall),
                   absl::StrFormat("%.3f (%.2f-%.2f)", method.all.f1(), method.f1.low, method.f1.high),
                   DelayText(method.all.delay_seconds), absl::StrCat(method.accusations.accusations),
                   absl::StrFormat("%.4g", method.accusations.machine_days),
@@ -46,7 +46,7 @@ std::string MethodsText(const CounterSummary& summary, int width) {
 }
 
 void AddCounts(const std::string& name, const AlarmCounts& counts, TextTable* table) {
-  table->AddRow({name, absl::StrCat(counts.episodes), RateText(counts.precision), RateText(counts.recall),
+  table->AddRow({name, absl::StrCat(counts.episodes), ShareText(counts.precision), ShareText(counts.recall),
                  DelayText(counts.delay_seconds), absl::StrCat(counts.precision.trials - counts.precision.successes)});
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "cli/render/text_table.h"
 
 namespace lockstep {
@@ -32,6 +33,23 @@ std::string FailuresText(const FailureList& failures) {
   }
   const int64_t hidden = failures.total() - static_cast<int64_t>(shown);
   if (hidden > 0) absl::StrAppend(&text, "and ", hidden, " more episodes that went wrong (-o json lists them)\n");
+  return text;
+}
+
+std::string RateText(const Rate& rate) {
+  if (rate.trials == 0) return "-";
+  return absl::StrFormat("%.1f %% (%.0f-%.0f)", 100 * rate.share(), 100 * rate.interval().low,
+                         100 * rate.interval().high);
+}
+
+std::string SpreadText(const Spread& spread) {
+  if (spread.count == 0) return "-";
+  return absl::StrFormat("median %.3g, p95 %.3g, most %.3g", spread.median, spread.p95, spread.most);
+}
+
+std::string PredictedText(const std::map<std::string, int64_t>& predicted) {
+  std::string text;
+  for (const auto& [name, count] : predicted) absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", count);
   return text;
 }
 

@@ -1,7 +1,5 @@
 #include "cli/render/live_suite_text.h"
 
-#include <map>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/render/evaluation_text.h"
@@ -12,23 +10,6 @@ namespace lockstep {
 namespace {
 
 constexpr TextTable::Align kRight = TextTable::Align::kRight;
-
-std::string RateText(const Rate& rate) {
-  if (rate.trials == 0) return "-";
-  return absl::StrFormat("%.1f %% (%.0f-%.0f)", 100 * rate.share(), 100 * rate.interval().low,
-                         100 * rate.interval().high);
-}
-
-std::string SpreadText(const Spread& spread) {
-  if (spread.count == 0) return "-";
-  return absl::StrFormat("median %.3g, p95 %.3g, most %.3g", spread.median, spread.p95, spread.most);
-}
-
-std::string PredictedText(const std::map<std::string, int64_t>& predicted) {
-  std::string text;
-  for (const auto& [name, count] : predicted) absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", count);
-  return text;
-}
 
 std::string KindsText(const LiveSummary& summary, int width) {
   TextTable table({{"KIND"},

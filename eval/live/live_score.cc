@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "detector/verdict/verdict.h"
 #include "eval/scoring/confidence_interval.h"
 #include "eval/scoring/culprit_match.h"
 #include "sim/fault_spec.h"
@@ -30,20 +31,6 @@ double MedianStepSeconds(const Truth& truth, int32_t first_step) {
          kNanosPerSecond;
 }
 
-bool IsHang(const Verdict& verdict) {
-  switch (verdict.verdict_class) {
-    case VerdictClass::kHangNotEntered:
-    case VerdictClass::kHangInCommunication:
-    case VerdictClass::kCollectiveMismatch:
-    case VerdictClass::kDeadlock:
-    case VerdictClass::kProcessDead:
-    case VerdictClass::kMachineUnreachable:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void AddAccusedHosts(const JobReport& report, std::set<std::string>* hosts) {
   for (const Verdict& verdict : report.verdicts) {
     if (!Accuses(verdict)) continue;
@@ -64,7 +51,7 @@ JobReport ReportOf(const JobEngine::Conclusion& conclusion, const JobSummary& su
   report.step_seconds_median = summary.step_seconds_median;
   report.verdicts = conclusion.verdicts;
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    if (IsHang(a) != IsHang(b)) return IsHang(a);
+    if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   return report;
@@ -130,7 +117,7 @@ void LiveScorer::CountFalseIncidents(const JobReport& report, const Truth& truth
 
 bool LiveScorer::BlamesAnotherHang(const JobReport& report) const {
   return std::any_of(report.verdicts.begin(), report.verdicts.end(), [this](const Verdict& verdict) {
-    return IsHang(verdict) && !verdict.culprits.empty() && !IsAboutTheTruth(verdict, truth_);
+    return IsHang(verdict.verdict_class) && !verdict.culprits.empty() && !IsAboutTheTruth(verdict, truth_);
   });
 }
 
