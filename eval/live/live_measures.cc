@@ -10,17 +10,6 @@
 namespace lockstep {
 namespace {
 
-Measure FromRate(const Rate& rate) {
-  Measure measure;
-  measure.value = rate.share();
-  measure.low = rate.interval().low;
-  measure.high = rate.interval().high;
-  measure.count = rate.trials;
-  measure.measured = absl::StrFormat("%.1f %% (%.1f-%.1f %%), %d of %d", 100 * rate.share(), 100 * measure.low,
-                                     100 * measure.high, rate.successes, rate.trials);
-  return measure;
-}
-
 // A mean per episode, times `scale`, as text with its unit.
 Measure FromMean(const Mean& mean, double scale, const char* unit) {
   Measure measure;
@@ -44,7 +33,7 @@ Measure FromSpread(const Spread& spread, double value, const char* unit) {
 
 // Rates beside the delays that they are made of.
 Measure Delayed(const Rate& rate, const LiveSummary& s) {
-  Measure measure = FromRate(rate);
+  Measure measure = MeasuredRate(rate);
   absl::StrAppendFormat(&measure.measured, "; p50 %.1f s = %.1f steps, p95 %.1f s = %.1f steps", s.named_seconds.median,
                         s.named_steps.median, s.named_seconds.p95, s.named_steps.p95);
   return measure;
@@ -52,23 +41,23 @@ Measure Delayed(const Rate& rate, const LiveSummary& s) {
 
 Measure WithinMedian(const LiveSummary& s) { return Delayed(s.within_median, s); }
 Measure WithinP95(const LiveSummary& s) { return Delayed(s.within_p95, s); }
-Measure Top1(const LiveSummary& s) { return FromRate(s.top1); }
-Measure BothNamed(const LiveSummary& s) { return FromRate(s.all_named); }
+Measure Top1(const LiveSummary& s) { return MeasuredRate(s.top1); }
+Measure BothNamed(const LiveSummary& s) { return MeasuredRate(s.all_named); }
 Measure Recall(const LiveSummary& s) { return FromMean({s.recall}, 100, "%"); }
-Measure Named(const LiveSummary& s) { return FromRate(s.named); }
+Measure Named(const LiveSummary& s) { return MeasuredRate(s.named); }
 Measure NamedAfter(const LiveSummary& s) {
-  Measure measure = FromRate(s.named);
+  Measure measure = MeasuredRate(s.named);
   absl::StrAppendFormat(&measure.measured, "; p50 %.0f s, p95 %.0f s", s.named_seconds.median, s.named_seconds.p95);
   return measure;
 }
-Measure Precision(const LiveSummary& s) { return FromRate(s.accused_rightly); }
-Measure Agreement(const LiveSummary& s) { return FromRate(s.agrees_with_file); }
+Measure Precision(const LiveSummary& s) { return MeasuredRate(s.accused_rightly); }
+Measure Agreement(const LiveSummary& s) { return MeasuredRate(s.agrees_with_file); }
 Measure Unknown(const LiveSummary& s) { return FromMean(s.unknown_share, 100, "%"); }
 Measure Pulled(const LiveSummary& s) { return FromMean(s.pulled_bytes, 1, "B"); }
 Measure Cores(const LiveSummary& s) { return FromSpread(s.cores_per_1000, s.cores_per_1000.median, "cores"); }
 
 Measure HangsInTime(const LiveSummary& s) {
-  Measure measure = FromRate(s.hang_in_time);
+  Measure measure = MeasuredRate(s.hang_in_time);
   absl::StrAppendFormat(&measure.measured, "; p50 %.1f s, p95 %.1f s", s.exact_seconds.median, s.exact_seconds.p95);
   return measure;
 }

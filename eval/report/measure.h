@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "eval/report/figures.h"
 
 namespace lockstep {
 
@@ -36,6 +37,9 @@ struct Goal {
 
   bool IsMetBy(double value) const { return at_least ? value >= bar : value <= bar; }
 };
+
+// A rate with its 95 % interval, in percent: "97.1 % (95.0-98.3 %), 340 of 350". Without a name or a goal.
+Measure MeasuredRate(const Rate& rate);
 
 // `measured` held against `goal`.
 Measure Judged(const Goal& goal, Measure measured, std::string best_baseline);

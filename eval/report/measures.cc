@@ -12,17 +12,6 @@ namespace {
 
 std::string Percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
-Measure FromRate(const Rate& rate) {
-  Measure measure;
-  measure.value = rate.share();
-  measure.low = rate.interval().low;
-  measure.high = rate.interval().high;
-  measure.count = rate.trials;
-  measure.measured = absl::StrFormat("%s (%.1f-%.1f %%), %d of %d", Percent(rate.share()), 100 * measure.low,
-                                     100 * measure.high, rate.successes, rate.trials);
-  return measure;
-}
-
 Measure FromMean(const Mean& mean) {
   Measure measure;
   measure.value = mean.value;
@@ -61,7 +50,7 @@ Measure FromSteps(const Spread& spread) {
 
 // Episodes in which somebody without blame was accused: the count is what is promised.
 Measure FromAccusations(const Rate& rate) {
-  Measure measure = FromRate(rate);
+  Measure measure = MeasuredRate(rate);
   measure.value = static_cast<double>(rate.successes);
   measure.measured =
       absl::StrFormat("%d of %d episodes (95 %%: below %.2f %%)", rate.successes, rate.trials, 100 * measure.high);
@@ -89,10 +78,10 @@ struct MeasureRow {
 
 constexpr MeasureRow kRows[] = {
     {{"localize-2048", "top-1 localization, 2,048 GPUs", "97.2 % (Holmes)", ">= 98 %", 0.98, /*at_least=*/true},
-     [](const SuiteSummary& s) { return FromRate(s.top1); },
+     [](const SuiteSummary& s) { return MeasuredRate(s.top1); },
      Top1},
     {{"localize-8192", "top-1 localization, 8,192 GPUs", "88.2 % (Holmes)", ">= 96 %", 0.96, /*at_least=*/true},
-     [](const SuiteSummary& s) { return FromRate(s.top1); },
+     [](const SuiteSummary& s) { return MeasuredRate(s.top1); },
      Top1},
     {{"localize-8192", "records to verdict, 8,192 GPUs (p95)", "30.3 s (Holmes)", "<= 3 s", 3, /*at_least=*/false},
      [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); },
@@ -102,7 +91,7 @@ constexpr MeasureRow kRows[] = {
      [](const SuiteSummary& s) { return FromBytes(s.pulled_bytes); },
      nullptr},
     {{"pulls-8192", "the same: top-1 localization", "88.2 % (Holmes)", ">= 96 %", 0.96, /*at_least=*/true},
-     [](const SuiteSummary& s) { return FromRate(s.top1); },
+     [](const SuiteSummary& s) { return MeasuredRate(s.top1); },
      nullptr},
     {{"localize-80000", "records to verdict, 80,000 GPUs (p95)", "none", "<= 10 s", 10, /*at_least=*/false},
      [](const SuiteSummary& s) { return FromSeconds(s.diagnose_seconds); },
@@ -112,16 +101,16 @@ constexpr MeasureRow kRows[] = {
      nullptr},
     {{"hangs", "hang: culprit set within 10 s of the onset", "90 % within 15 s (Mycroft)", ">= 95 %", 0.95,
       /*at_least=*/true},
-     [](const SuiteSummary& s) { return FromRate(s.soon_enough); },
+     [](const SuiteSummary& s) { return MeasuredRate(s.soon_enough); },
      nullptr},
     {{"hangs", "hang: exact culprit set at the newest look", "unreported", ">= 99 %", 0.99, /*at_least=*/true},
-     [](const SuiteSummary& s) { return FromRate(s.exact_when_looked); },
+     [](const SuiteSummary& s) { return MeasuredRate(s.exact_when_looked); },
      nullptr},
     {{"innocent", "innocent machine or link accused", "unreported", "0 of 1,000", 0, /*at_least=*/false},
      [](const SuiteSummary& s) { return FromAccusations(s.accuses_innocents); },
      Innocents},
     {{"two-at-once", "two faults at once, both named", "unreported", ">= 95 %", 0.95, /*at_least=*/true},
-     [](const SuiteSummary& s) { return FromRate(s.all_named); },
+     [](const SuiteSummary& s) { return MeasuredRate(s.all_named); },
      nullptr},
     {{"tenth-at-once", "10 % of machines at once, recall", "about 0", ">= 90 %", 0.90, /*at_least=*/true},
      [](const SuiteSummary& s) { return FromMean(s.recall); },
