@@ -26,6 +26,8 @@ namespace {
 constexpr int32_t kReplicas = 8, kSteps = 14, kBatches = 4;
 constexpr int32_t kSlowReplica = 5;   // its transfers from stage 0 to stage 1 take kSlowFactor times as long
 constexpr int32_t kSickReplicas = 2;  // the first ones: the work before the first batch of each step takes long
+constexpr int32_t kOddReplica = 3;    // makes a call of its own in kOddStep, whose first rank then loses another one
+constexpr uint64_t kOddStep = 7;
 constexpr double kTransfer = 0.002, kSlowFactor = 8, kWork = 0.01;
 
 int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
@@ -51,12 +53,18 @@ class PipelineJob {
     now_.assign(2 * kReplicas, 1);
   }
 
+  Trace PlayWithOddStep() {
+    odd_ = Group("odd", {2 * kOddReplica, 2 * kOddReplica + 1});
+    return Play();
+  }
+
   Trace Play() {
     for (uint64_t step = 0; step < kSteps; ++step) {
       for (uint64_t batch = 0; batch < kBatches; ++batch) {
         for (int32_t replica = 0; replica < kReplicas; ++replica) PassOn(replica, 0, kBatches * step + batch);
         for (int32_t replica = 0; replica < kReplicas; ++replica) PassOn(replica, 1, kBatches * step + batch);
       }
+      if (odd_ >= 0 && step == kOddStep) Meet(odd_, {2 * kOddReplica, 2 * kOddReplica + 1}, 0, 0);
       for (int32_t stage = 0; stage < 2; ++stage) Meet(data_[stage], stages_[stage], step, 3 * kWork);
       Meet(world_, world_members_, step, 0);
     }
@@ -107,7 +115,9 @@ class PipelineJob {
     operation.enqueue_ns = operation.start_ns = Nanos(Now(rank) + clock);
     operation.end_ns = Nanos(end + clock);
     Now(rank) = end;
-    if (losses_.Unit() >= lost_share_) builder_.Add(handles_[static_cast<size_t>(rank)], operation);
+    const bool odd =
+        odd_ >= 0 && rank == 2 * kOddReplica && operation.communicator == data_[0] && operation.sequence == kOddStep;
+    if (losses_.Unit() >= lost_share_ && !odd) builder_.Add(handles_[static_cast<size_t>(rank)], operation);
   }
 
   Random random_{1};
@@ -117,7 +127,7 @@ class PipelineJob {
   std::vector<int32_t> handles_, pipelines_, world_members_;
   std::array<std::vector<int32_t>, 2> stages_;
   std::array<int32_t, 2> data_ = {};
-  int32_t world_ = -1;
+  int32_t world_ = -1, odd_ = -1;
   std::vector<double> now_;
 };
 
@@ -179,6 +189,19 @@ TEST(StepPatternTest, HasNothingToDoWhereNothingIsLost) {
   EXPECT_TRUE(analysis.whole_steps.empty());
   StepPattern pattern(analysis);
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) EXPECT_TRUE(pattern.Complete(rank, 5).empty());
+}
+
+// The step has as many channels as usual ones, but not the same.
+TEST(StepPatternTest, GivesUpOnlyTheStepWithACallThatOthersLack) {
+  const Trace trace = PipelineJob(0.02).PlayWithOddStep();
+  const TraceAnalysis analysis = AnalyseTrace(trace, false);
+  ASSERT_EQ(analysis.steps.steps, kSteps);
+  StepPattern pattern(analysis);
+  constexpr size_t kOddRank = 2 * kOddReplica;
+  EXPECT_TRUE(pattern.Complete(kOddRank, kOddStep).empty());
+  size_t put_together = 0;
+  for (int32_t step = 1; step + 1 < kSteps; ++step) put_together += pattern.Complete(kOddRank, step).empty() ? 0 : 1;
+  EXPECT_GT(put_together, 0u);
 }
 
 // Lengths of all steps, as recorded and with the slow transfers healed.
