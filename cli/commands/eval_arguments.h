@@ -18,6 +18,7 @@ struct EvalArguments {
   uint32_t skip = 0;           // leave out that many of each suite first
   uint32_t threads = 2;
   uint64_t episode = kNoEpisode;  // only this one, in full
+  std::string save;               // live: write its recording there, as ops-csv; "" = nowhere
   bool quick = false;
   bool no_baselines = false;
 };

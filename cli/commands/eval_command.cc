@@ -25,20 +25,22 @@ constexpr uint32_t kMostSkipped = 800'000;
 class EvalCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"WHAT",
-             "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
-             "the collector's engine on what agents report",
-             &what_, /*required=*/true},
-            {"--suite", "one suite instead of all", &arguments_.suite},
-            {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
-            {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
-            {"--skip", "leave out that many episodes of each suite first", &arguments_.skip},
-            {"--quick", "few episodes of each suite", &arguments_.quick},
-            {"--threads", "episodes at the same time; those of large suites run one by one, each on all threads",
-             &arguments_.threads},
-            {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
-            {"--no-baselines", "leave the other methods out; live: do not judge recordings as files",
-             &arguments_.no_baselines}};
+    return {
+        {"WHAT",
+         "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
+         "the collector's engine on what agents report",
+         &what_, /*required=*/true},
+        {"--suite", "one suite instead of all", &arguments_.suite},
+        {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
+        {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
+        {"--skip", "leave out that many episodes of each suite first", &arguments_.skip},
+        {"--quick", "few episodes of each suite", &arguments_.quick},
+        {"--threads", "episodes at the same time; those of large suites run one by one, each on all threads",
+         &arguments_.threads},
+        {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
+        {"--save", "live, with --episode: write the recording of its operations there, as ops.csv", &arguments_.save},
+        {"--no-baselines", "leave the other methods out; live: do not judge recordings as files",
+         &arguments_.no_baselines}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
@@ -61,6 +63,8 @@ class EvalCommand final : public Command {
     if (arguments_.skip > kMostSkipped) return absl::InvalidArgumentError("--skip is at most 800000");
     if (arguments_.suite.empty() && arguments_.episode != kNoEpisode)
       return absl::InvalidArgumentError("--episode needs --suite");
+    if (!arguments_.save.empty() && (what_ != "live" || arguments_.episode == kNoEpisode))
+      return absl::InvalidArgumentError("--save goes with live and --episode");
     return absl::OkStatus();
   }
 

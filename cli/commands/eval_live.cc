@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
@@ -17,6 +21,7 @@
 #include "detector/engine/diagnosis.h"
 #include "detector/engine/job_engine.h"
 #include "detector/model/job_evidence.h"
+#include "detector/model/trace.h"
 #include "detector/verdict/verdict.h"
 #include "eval/live/conclusion_timeline.h"
 #include "eval/live/live_engine.h"
@@ -26,6 +31,8 @@
 #include "eval/live/live_suite_json.h"
 #include "eval/live/live_summary.h"
 #include "eval/suites/episode_run.h"
+#include "formats/file_writer.h"
+#include "formats/ops_csv_writer.h"
 
 namespace lockstep {
 namespace {
@@ -77,10 +84,25 @@ void ShowPlay(const LiveOutcome& outcome, CommandContext& context) {
   context.out << "wrongly accused: " << absl::StrJoin(outcome.score.accused_wrongly, ",") << "\n";
 }
 
-ExitCode ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
+absl::Status Save(const Trace& trace, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
+  RETURN_IF_ERROR(WriteOpsCsv(trace, *file));
+  return file->Close();
+}
+
+absl::StatusOr<ExitCode> ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
   const LivePlan plan = LivePlanOf(*FindLiveSuite(arguments.suite), arguments.episode);
   ConclusionTimeline timeline;
-  const LiveOutcome outcome = RunLivePlan(plan, RunOf(arguments), context.clock, &timeline);
+  LiveRun run = RunOf(arguments);
+  absl::Status saved;
+  if (!arguments.save.empty()) {
+    run.file_engine = [&](const JobEvidence& evidence) {
+      saved = Save(evidence.trace, arguments.save);
+      return Diagnose(evidence, {});
+    };
+  }
+  const LiveOutcome outcome = RunLivePlan(plan, run, context.clock, &timeline);
+  RETURN_IF_ERROR(saved);
   context.out << "simulated: " << outcome.description << "\n" << TruthText(outcome.truth);
   ShowPlay(outcome, context);
   context.out << "timeline, in seconds since the start of the job:\n";

@@ -32,7 +32,8 @@ std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
 }  // namespace
 
 void CloseLook::ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place,
-                                    const CommunicatorView& view, int64_t received_ns) {
+                                    const CommunicatorView& view, int64_t host_ns, int64_t received_ns) {
+  window_.Observe(place.communicator_slot, rank, view, host_ns, received_ns);
   watch_.Observe(rank_slot, place, view.transfers, received_ns);
   moves_ = moves_ || view.finished > 0;
   pace_.Observe(rank, view, received_ns);
@@ -63,13 +64,17 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   Judgement& judgement = look.judgement;
   const bool believed_before = window_.believes_steps(pace_.RecentSeconds());
   const bool believed = window_.Take(judgement.report.step_seconds_median, pace_.RecentSeconds());
-  if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) sentinel_.Clear();
+  if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) {
+    sentinel_.Clear();
+    findings_.Unsettle();
+  }
   const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
   schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
   why_not_judged_ = std::move(judgement.why_not_judged);
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
   blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
+  if (!believed && window_.soon_enough_seen()) schedule_.NoteEvent(watermark_ns, window_.rarest_seconds());
   if (blind_looks_ > 0) return;
   judged_once_ = true;
   work_ = std::move(judgement.work);
@@ -83,8 +88,13 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
                              .step_seconds = judgement.report.step_seconds_median,
                              .watermark_ns = watermark_ns,
                              .newest_step = pace_.steps(),
-                             .still_slower = sentinel_.slower()};
+                             .still_slower = sentinel_.slower(),
+                             .level_since_step = pace_.steps() - sentinel_.steps_since_change()};
   if (findings_.Take(result)) schedule_.NoteEvent(watermark_ns, step_seconds);
+}
+
+int64_t CloseLook::StepsToSee() const {
+  return sentinel_.slower() ? sentinel_.steps_since_change() + 2 * StandingFindings::kPastSteps : 0;
 }
 
 WatchNeed CloseLook::NeedOfWatch() const {
@@ -136,7 +146,8 @@ Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool stand
     TakeLook(roster, *std::move(look), watermark_ns);
   }
   if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
-    wishes.pulls = investigation_.Begin(roster, watermark_ns, window_.Choose(roster, pace_.RecentSeconds()));
+    wishes.pulls =
+        investigation_.Begin(roster, watermark_ns, window_.Choose(roster, pace_.RecentSeconds(), StepsToSee()));
   }
   wishes.watches = watch_.Advance(roster, watermark_ns, standing_still ? WatchNeed() : NeedOfWatch());
   Tell(roster, watermark_ns);

@@ -41,7 +41,7 @@ class CloseLook {
 
   // One communicator of a rank of a report.
   void ObserveCommunicator(int32_t rank, int32_t rank_slot, const Roster::Place& place, const CommunicatorView& view,
-                           int64_t received_ns);
+                           int64_t host_ns, int64_t received_ns);
   // The answers of a report.
   void Observe(const HostReport& report);
 
@@ -75,6 +75,8 @@ class CloseLook {
  private:
   void TakePace(int64_t watermark_ns);
   void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
+  // Back to before the steps became longer, if they did; else 0.
+  int64_t StepsToSee() const;
   WatchNeed NeedOfWatch() const;
   void Tell(const Roster& roster, int64_t watermark_ns);
 

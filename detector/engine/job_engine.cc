@@ -119,7 +119,7 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
     const Roster::Place place = size > 0 ? roster_.Join(slot, communicator, size) : Roster::Place();
     if (place.member < 0) continue;
     records_ += communicator.operations.size();
-    close_look_.ObserveCommunicator(view.rank, slot, place, communicator, report.received_ns);
+    close_look_.ObserveCommunicator(view.rank, slot, place, communicator, report.host_ns, report.received_ns);
   }
 }
 

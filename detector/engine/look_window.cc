@@ -14,17 +14,20 @@ constexpr int64_t kReportNs = kNanosPerSecond;
 
 }  // namespace
 
-int64_t LookWindow::Choose(const Roster& roster, double step_seconds) {
-  rates_.Observe(roster);
+int64_t LookWindow::Choose(const Roster& roster, double step_seconds, int64_t steps_to_see) {
+  rarest_ = gaps_.Rarest();
   const InvestigationOptions costs;
   const double bytes_per_second = std::max(OperationsPerSecond(roster, {}) * costs.operation_bytes, 1.0);
   most_seconds_ = static_cast<double>(costs.max_bytes) / bytes_per_second;
   const double cheap_seconds = kBytesPerHost * static_cast<double>(roster.hosts().size()) / bytes_per_second;
-  const double moving_seconds = rates_.watched_seconds() + static_cast<double>(kReportNs) / kNanosPerSecond;
-  double seconds = rarest_seconds() > 0 ? kLeastSteps * rarest_seconds() : moving_seconds;
+  const double moving_seconds = gaps_.watched_seconds() + static_cast<double>(kReportNs) / kNanosPerSecond;
+  const double period = std::max(rarest_.period_seconds, contradicted_seconds_);
+  double seconds = period > 0 ? kLeastSteps * period : moving_seconds;
+  if (rarest_.seen_seconds >= kLeastCalls * period) seconds = std::min(seconds, rarest_.seen_seconds);
   if (believes_steps(step_seconds)) {
     const double step = step_seconds > 0 ? step_seconds : found_seconds_;
-    seconds = std::clamp(cheap_seconds, kLeastSteps * step, kMostSteps * step);
+    const double steps = static_cast<double>(steps_to_see) <= kMostSteps ? static_cast<double>(steps_to_see) : 0;
+    seconds = std::clamp(cheap_seconds, std::max(kLeastSteps, steps) * step, kMostSteps * step);
   }
   window_seconds_ = std::min({seconds, most_seconds_, moving_seconds});
   return static_cast<int64_t>(window_seconds_ * kNanosPerSecond) + kReportNs;
@@ -41,13 +44,23 @@ bool LookWindow::believes_steps(double step_seconds) const {
   return Suffices(step_seconds > 0 ? step_seconds : found_seconds_, believed_window_seconds_);
 }
 
+void LookWindow::Doubt(double longer_step_seconds) {
+  contradicted_seconds_ = longer_step_seconds;
+  found_seconds_ = 0;
+  believed_window_seconds_ = 0;
+}
+
 bool LookWindow::Take(double found_step_seconds, double step_seconds) {
-  const bool of_other_length =
-      step_seconds > 0 && believes_steps(step_seconds) &&
-      (found_step_seconds > kOtherStep * step_seconds || kOtherStep * found_step_seconds < step_seconds);
-  if (of_other_length || !Suffices(found_step_seconds, window_seconds_)) return false;
+  if (step_seconds > 0 && believes_steps(step_seconds)) {
+    if (found_step_seconds > kOtherStep * step_seconds) Doubt(found_step_seconds);
+    if (found_step_seconds > kOtherStep * step_seconds || kOtherStep * found_step_seconds < step_seconds) return false;
+  }
+  const double seen_seconds =
+      rarest_.period_seconds > 0 ? std::min(window_seconds_, rarest_.seen_seconds) : window_seconds_;
+  if (!Suffices(found_step_seconds, seen_seconds)) return false;
+  contradicted_seconds_ = 0;
   found_seconds_ = found_step_seconds;
-  believed_window_seconds_ = std::max(believed_window_seconds_, window_seconds_);
+  believed_window_seconds_ = std::max(believed_window_seconds_, seen_seconds);
   return true;
 }
 

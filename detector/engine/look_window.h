@@ -1,19 +1,21 @@
 // How far back a look goes, and whether the steps that it finds are to be believed.
 //
 // A window of less than a few steps shows micro-batches and takes them for steps; a window chosen by such steps would
-// be shorter still. So the length of windows follows from the communicator that is used least (sentinel/call_rates.h)
+// be shorter still. So the length of windows follows from the communicator that is used least (sentinel/call_gaps.h)
 // until steps are found in one that shows several of its calls. A step makes all calls that recur: one much shorter
 // than the period of the rarest is believed only of a window that showed many of these, which then are no part of it
 // (checkpoints). When a rarer communicator comes into use, it begins anew. From then on a window holds kLeastSteps
-// steps, and more where they cost a host little. Pure; not thread-safe.
+// steps, and more where they cost a host little. When a look finds steps twice as long as those that pacemakers count,
+// these are micro-batches, and nothing is believed until a longer window has been seen. Pure; not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
 #define LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
 
 #include <cstdint>
 
+#include "detector/model/input.h"
 #include "detector/model/roster.h"
-#include "detector/sentinel/call_rates.h"
+#include "detector/sentinel/call_gaps.h"
 
 namespace lockstep {
 
@@ -34,8 +36,15 @@ class LookWindow {
   // Steps of a look that are longer or shorter by this factor than those that are believed are no steps.
   static constexpr double kOtherStep = 2;
 
-  // The window of the next look. `step_seconds`: of the newest steps, 0 = unknown.
-  int64_t Choose(const Roster& roster, double step_seconds);
+  // As CallGaps.
+  void Observe(int32_t communicator_slot, int32_t rank, const CommunicatorView& view, int64_t host_ns,
+               int64_t received_ns) {
+    gaps_.Observe(communicator_slot, rank, view, host_ns, received_ns);
+  }
+
+  // The window of the next look. `step_seconds`: of the newest steps, 0 = unknown. `steps_to_see`: that it had better
+  // hold, as far as kMostSteps reach.
+  int64_t Choose(const Roster& roster, double step_seconds, int64_t steps_to_see = 0);
 
   // A look over that window found steps of this median length. False: they are not to be believed, nor what was found
   // on their strength.
@@ -43,18 +52,26 @@ class LookWindow {
 
   bool believes_steps(double step_seconds) const;
 
+  // The rarest communicator has begun to recur, and a few calls more will tell what a step is.
+  bool soon_enough_seen() const {
+    return rarest_.period_seconds > 0 && rarest_.seen_seconds < 2 * kLeastCalls * rarest_.period_seconds;
+  }
+
   // From one call of the rarest communicator to the next, as of the newest look; 0 = unknown. About a step, or more.
-  double rarest_seconds() const { return rates_.rarest_period_seconds(); }
+  double rarest_seconds() const { return rarest_.period_seconds; }
   void Clear() { *this = LookWindow(); }
 
  private:
+  void Doubt(double longer_step_seconds);
   bool Suffices(double step_seconds, double window_seconds) const;
 
-  CallRates rates_;
+  CallGaps gaps_;
+  RarestCalls rarest_;                  // as of the newest look
   double most_seconds_ = 0;             // of time whose operations fit into a look
   double window_seconds_ = 0;           // of the newest look
   double found_seconds_ = 0;            // a step, as the newest look that was believed found it
-  double believed_window_seconds_ = 0;  // the longest window that showed steps
+  double believed_window_seconds_ = 0;  // the longest window that showed steps, without what was another phase
+  double contradicted_seconds_ = 0;     // a step that was longer than those believed; 0 = none since
 };
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "detector/engine/standing_findings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -16,6 +17,10 @@ constexpr int64_t kOpenShare = 4;  // or a quarter of its stretch, for what show
 // What only the whole course of a job can tell: a window of some tens of steps is too short for it.
 bool IsOfTheCourse(VerdictClass verdict_class) {
   return verdict_class == VerdictClass::kDrift || verdict_class == VerdictClass::kPause;
+}
+
+bool Blames(const Verdict& verdict) {
+  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
 }
 
 bool ReachesTheEnd(const Verdict& verdict, int64_t steps) {
@@ -47,41 +52,74 @@ std::vector<Verdict> CausesOfLook(const JobReport& report) {
   return causes;
 }
 
-bool StandingFindings::Take(const LookResult& look) {
-  bool look_soon = false;
+bool StandingFindings::Knows(const LookResult& look, const Finding& finding) {
+  const bool unchanged = look.level_since_step >= 0 && look.level_since_step <= finding.settled_at_step;
+  return !unchanged || look.first_step() + kPastSteps <= finding.verdict.first_step;
+}
+
+std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& look) const {
+  const bool knows_less = std::any_of(findings_.begin(), findings_.end(), [&look](const auto& entry) {
+    return entry.second.told && Blames(entry.second.verdict) && !Knows(look, entry.second);
+  });
   std::map<std::string, Verdict> found;
   for (const Verdict& verdict : look.verdicts) {
     if (!ReachesTheEnd(verdict, look.steps)) continue;
+    const bool without_past = Blames(verdict) && verdict.first_step < kPastSteps;
+    const std::string key = CauseKey(verdict);
+    if (knows_less && without_past && !findings_.contains(key)) continue;
     Verdict placed = verdict;
     PlaceInJob(look, &placed);
-    found.emplace(CauseKey(verdict), std::move(placed));
+    found.emplace(key, std::move(placed));
   }
-  for (auto& [key, finding] : findings_) {
-    const auto again = found.find(key);
-    if (again == found.end()) {
-      look_soon = look_soon || finding.misses == 0;
-      ++finding.misses;
-      continue;
-    }
-    finding.misses = 0;
-    finding.told = finding.told || look.newest_step > finding.found_at_step;
-    look_soon = look_soon || !finding.told;
-    again->second.first_seen_ns = std::min(again->second.first_seen_ns, finding.verdict.first_seen_ns);
-    again->second.first_step = std::min(again->second.first_step, finding.verdict.first_step);
-    finding.verdict = std::move(again->second);
+  return found;
+}
+
+void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* finding) const {
+  finding->misses = 0;
+  finding->told = finding->told || look.newest_step > finding->found_at_step;
+  const bool knows = Knows(look, *finding);
+  if (again.first_step - look.first_step() >= kPastSteps) finding->settled_at_step = look.newest_step;
+  if (!knows) {
+    finding->verdict.last_step = again.last_step;
+    finding->verdict.last_seen_ns = again.last_seen_ns;
+    return;
   }
-  std::erase_if(findings_, [&](const auto& entry) {
-    const Finding& finding = entry.second;
-    const bool holds_on = finding.told && look.still_slower && found.empty();
-    return finding.misses >= (!finding.told ? 1 : holds_on ? kMostMisses : kMisses);
-  });
+  again.first_seen_ns = std::min(again.first_seen_ns, finding->verdict.first_seen_ns);
+  again.first_step = std::min(again.first_step, finding->verdict.first_step);
+  finding->verdict = std::move(again);
+}
+
+bool StandingFindings::Miss(const LookResult& look, bool others_found, Finding* finding) {
+  const bool knows = Knows(look, *finding);
+  if (finding->told && !knows && !others_found) return false;
+  ++finding->misses;
+  const bool holds_on = finding->told && (!knows || (look.still_slower && !others_found));
+  return finding->misses >= (!finding->told ? 1 : holds_on ? kMostMisses : kMisses);
+}
+
+bool StandingFindings::Take(const LookResult& look) {
+  bool look_soon = false;
+  std::map<std::string, Verdict> found = BelievedOf(look);
+  for (auto entry = findings_.begin(); entry != findings_.end();) {
+    Finding& finding = entry->second;
+    const auto again = found.find(entry->first);
+    const bool missed = again == found.end();
+    const int misses = finding.misses;
+    const bool over = missed && Miss(look, !look.verdicts.empty(), &finding);
+    if (!missed) Confirm(look, std::move(again->second), &finding);
+    look_soon = look_soon || (missed ? misses == 0 && finding.misses > 0 : !finding.told);
+    entry = over ? findings_.erase(entry) : std::next(entry);
+  }
   for (auto& [key, verdict] : found) {
     if (findings_.contains(key)) continue;
     if (findings_.size() >= kMaxFindings) {
       ++refused_;
       continue;
     }
-    findings_.emplace(key, Finding{.verdict = std::move(verdict), .found_at_step = look.newest_step});
+    const bool has_past = verdict.first_step - look.first_step() >= kPastSteps;
+    findings_.emplace(key, Finding{.verdict = std::move(verdict),
+                                   .found_at_step = look.newest_step,
+                                   .settled_at_step = has_past ? look.newest_step : -1});
     look_soon = true;
   }
   explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
@@ -107,10 +145,12 @@ std::vector<Verdict> StandingFindings::Candidates() const {
 }
 
 bool StandingFindings::accuses() const {
-  return std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
-    const VerdictScope scope = entry.second.verdict.scope;
-    return entry.second.told && (scope == VerdictScope::kMachine || scope == VerdictScope::kNetwork);
-  });
+  return std::any_of(findings_.begin(), findings_.end(),
+                     [](const auto& entry) { return entry.second.told && Blames(entry.second.verdict); });
+}
+
+void StandingFindings::Unsettle() {
+  for (auto& [key, finding] : findings_) finding.settled_at_step = -1;
 }
 
 }  // namespace lockstep

@@ -2,9 +2,16 @@
 //
 // A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it.
 // It holds until looks that could judge stop finding it: two of them, or, while steps are still slower than usual and
-// the looks find nothing else either, kMostMisses, since a window that no longer reaches back to the onset has less to
-// compare with. What a look found at its beginning only, and no more at its end, is over. Pure; not thread-safe.
-// Bounded by kMaxFindings; what did not fit is counted.
+// the looks find nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is
+// over.
+//
+// A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
+// and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
+// the job has not changed since (whoever costs three per cent of a step cannot go unnoticed), such looks confirm a
+// settled cause or say nothing: they neither end it by finding nothing nor change its cost, and whom they blame from
+// their first step on is not believed. Only kMostMisses of them in a row that blame others end it.
+//
+// Pure; not thread-safe. Bounded by kMaxFindings; what did not fit is counted.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_STANDING_FINDINGS_H_
 #define LOCKSTEP_DETECTOR_ENGINE_STANDING_FINDINGS_H_
@@ -26,8 +33,11 @@ struct LookResult {
   int64_t steps = 0;              // that it saw
   double step_seconds = 0;        // 0 = unknown
   int64_t watermark_ns = 0;
-  int64_t newest_step = 0;    // of the job, when it ended
-  bool still_slower = false;  // steps take longer than usual
+  int64_t newest_step = 0;        // of the job, when it ended
+  bool still_slower = false;      // steps take longer than usual
+  int64_t level_since_step = -1;  // of the job: the pace has not changed since; -1 = unknown
+
+  int64_t first_step() const { return newest_step - steps; }  // of the job
 };
 
 // What a look at a window of finished operations may tell: hangs show in progress, the course of a whole job (drift,
@@ -39,9 +49,13 @@ class StandingFindings {
   static constexpr size_t kMaxFindings = 64;
   static constexpr int kMisses = 2;
   static constexpr int kMostMisses = 6;
+  static constexpr int64_t kPastSteps = 4;  // as many as an accusation takes
 
   // Takes in a look. True when another look should follow soon: something was found or missed for the first time.
   bool Take(const LookResult& look);
+
+  // Steps are counted in another unit from now on.
+  void Unsettle();
 
   // What holds now, by cause key.
   std::vector<Verdict> Told() const;
@@ -56,10 +70,19 @@ class StandingFindings {
  private:
   struct Finding {
     Verdict verdict;
-    int64_t found_at_step = 0;  // newest step of the look that found it first
+    int64_t found_at_step = 0;     // newest step of the look that found it first
+    int64_t settled_at_step = -1;  // of the newest one that found it and saw its past; -1 = none did
     int misses = 0;
     bool told = false;
   };
+
+  // Whether the look knows as much about the finding as those that found it.
+  static bool Knows(const LookResult& look, const Finding& finding);
+  // Causes of the look that are to be believed, by key, placed in the job.
+  std::map<std::string, Verdict> BelievedOf(const LookResult& look) const;
+  void Confirm(const LookResult& look, Verdict again, Finding* finding) const;
+  // Of a finding that the look has not found; true when it is over.
+  static bool Miss(const LookResult& look, bool others_found, Finding* finding);
 
   std::map<std::string, Finding> findings_;  // by cause key
   bool explains_ = false;                    // something that is told costs steps, whoever is to blame

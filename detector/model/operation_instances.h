@@ -28,8 +28,6 @@ namespace lockstep {
 inline constexpr uint32_t kNoInstance = std::numeric_limits<uint32_t>::max();
 inline constexpr size_t kMaxMatchedOperations = std::numeric_limits<uint32_t>::max() - 1;
 
-inline bool IsSendOrRecv(OperationKind kind) { return kind == OperationKind::kSend || kind == OperationKind::kRecv; }
-
 struct OperationChannel {
   int32_t communicator = -1;
   int32_t source = -1;  // communicator ranks, of a Send/Recv; -1 = collectives

@@ -28,6 +28,8 @@ enum class OperationKind : uint8_t {
 // least time inside was the last to arrive. Rooted operations and Send/Recv have one-sided waits.
 bool IsSynchronous(OperationKind kind);
 
+inline bool IsSendOrRecv(OperationKind kind) { return kind == OperationKind::kSend || kind == OperationKind::kRecv; }
+
 // "AllReduce", "Send", ...; "Unknown" for kUnknown.
 const char* Name(OperationKind kind);
 

@@ -57,6 +57,7 @@ void PaceSentinel::BeginLevel(size_t newest) {
   steps_.erase(steps_.begin(), steps_.end() - static_cast<int64_t>(newest));
   median_ = deviation_ = 0;
   unlearnt_ = 0;
+  since_change_ = static_cast<int64_t>(newest);
   at_usual_ = false;
 }
 
@@ -64,6 +65,7 @@ bool PaceSentinel::Observe(double seconds) {
   steps_.push_back(seconds);
   if (steps_.size() > kMaxLevel) steps_.pop_front();
   ++unlearnt_;
+  ++since_change_;
   const size_t changed = ChangedSteps();
   if (changed > 0) {
     BeginLevel(changed);

@@ -39,8 +39,9 @@ class PaceSentinel {
   void Advance(int64_t now_ns, bool explained);
 
   bool slower() const;
-  double usual_seconds() const { return usual_seconds_; }  // 0 = unknown
-  double level_seconds() const;                            // of the steps since the last change; 0 = unknown
+  double usual_seconds() const { return usual_seconds_; }       // 0 = unknown
+  double level_seconds() const;                                 // of the steps since the last change; 0 = unknown
+  int64_t steps_since_change() const { return since_change_; }  // or since the first
   // Of a step, beyond the usual; 0 unless slower.
   double lost_seconds() const { return slower() ? level_seconds() - usual_seconds_ : 0; }
 
@@ -58,6 +59,7 @@ class PaceSentinel {
   double deviation_ = 0;
   size_t learnt_ = 0;    // steps that these two are from
   size_t unlearnt_ = 0;  // steps since then
+  int64_t since_change_ = 0;
   double usual_seconds_ = 0;
   bool at_usual_ = false;
   int64_t slower_since_ns_ = 0;  // 0 = it is not

@@ -48,8 +48,7 @@ void StepPace::Observe(int32_t rank, const CommunicatorView& view, int64_t recei
     follower.received_ns = received_ns;
     std::vector<Call> calls;
     for (const Operation& operation : view.operations) {
-      const bool counted = operation.kind != OperationKind::kSend && operation.kind != OperationKind::kRecv;
-      if (counted) calls.push_back({operation.sequence, operation.end_ns});
+      if (!IsSendOrRecv(operation.kind)) calls.push_back({operation.sequence, operation.end_ns});
     }
     std::sort(calls.begin(), calls.end());
     for (const Call& call : calls) Feed(call, received_ns, i == counting_, &follower);
