@@ -95,6 +95,79 @@ TEST_F(StandingFindingsTest, WhileStepsAreStillSlowItHoldsLongerUnlessSomethingE
   EXPECT_TRUE(findings_.Told().empty());
 }
 
+// Looks at a job whose pace has not changed since step 100: the first two see the onset, later ones do not.
+class SettledFindingTest : public StandingFindingsTest {
+ protected:
+  SettledFindingTest() {
+    LookAt(110, {SlowRank(3, 10)});
+    LookAt(112, {SlowRank(3, 8)});
+  }
+
+  void LookAt(int64_t newest, const std::vector<Verdict>& verdicts, int64_t level_since_step = 100) {
+    findings_.Take({.verdicts = verdicts,
+                    .steps = kSteps,
+                    .step_seconds = 1,
+                    .watermark_ns = newest * kSecond,
+                    .newest_step = newest,
+                    .level_since_step = level_since_step});
+  }
+
+  std::vector<int32_t> Told() const {
+    std::vector<int32_t> ranks;
+    for (const Verdict& verdict : findings_.Told()) ranks.push_back(verdict.culprits[0].rank);
+    return ranks;
+  }
+};
+
+TEST_F(SettledFindingTest, LooksThatNoLongerSeeTheOnsetDoNotEndIt) {
+  for (int64_t look = 0; look < 20; ++look) LookAt(140 + 20 * look, {});
+  EXPECT_EQ(Told(), std::vector<int32_t>{3});
+}
+
+TEST_F(SettledFindingTest, LooksThatSeeTheOnsetDo) {
+  LookAt(113, {});
+  LookAt(114, {});
+  EXPECT_TRUE(Told().empty());
+}
+
+TEST_F(SettledFindingTest, AfterTheNextChangeOfPaceEveryLookCounts) {
+  LookAt(160, {}, /*level_since_step=*/150);
+  LookAt(162, {}, /*level_since_step=*/150);
+  EXPECT_TRUE(Told().empty());
+}
+
+TEST_F(SettledFindingTest, WhomALaterLookBlamesFromItsFirstStepOnIsNotBelieved) {
+  LookAt(140, {SlowRank(3), SlowRank(7)});
+  LookAt(142, {SlowRank(3), SlowRank(7)});
+  EXPECT_EQ(Told(), std::vector<int32_t>{3});
+  LookAt(160, {SlowRank(3), SlowRank(7, 8)});
+  LookAt(162, {SlowRank(3), SlowRank(7, 6)});
+  EXPECT_EQ(Told(), (std::vector<int32_t>{3, 7})) << "an onset in sight is another matter";
+}
+
+TEST_F(SettledFindingTest, WhatItCostsIsWhatTheLookWithThePastSaid) {
+  Verdict cheaper = SlowRank(3);
+  cheaper.cost.slowdown_fraction = 0.05;
+  LookAt(140, {cheaper});
+  ASSERT_EQ(findings_.Told().size(), 1u);
+  EXPECT_EQ(findings_.Told()[0].cost.slowdown_fraction, 0.2);
+  EXPECT_EQ(findings_.Told()[0].last_step, 140);
+}
+
+TEST_F(SettledFindingTest, SixLooksInARowThatBlameOthersEndIt) {
+  for (int look = 1; look < StandingFindings::kMostMisses; ++look) LookAt(140 + look, {SlowRank(7)});
+  EXPECT_EQ(Told(), std::vector<int32_t>{3});
+  LookAt(150, {SlowRank(7)});
+  EXPECT_TRUE(Told().empty());
+}
+
+TEST_F(SettledFindingTest, WhenStepsAreCountedAnewNothingIsSettled) {
+  findings_.Unsettle();
+  LookAt(140, {});
+  LookAt(142, {});
+  EXPECT_TRUE(Told().empty());
+}
+
 TEST_F(StandingFindingsTest, MoreCausesThanFitAreCounted) {
   std::vector<Verdict> many;
   for (int32_t rank = 0; rank < static_cast<int32_t>(StandingFindings::kMaxFindings) + 5; ++rank) {

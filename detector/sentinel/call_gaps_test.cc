@@ -1,81 +1,113 @@
-#include "detector/sentinel/call_rates.h"
+#include "detector/sentinel/call_gaps.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "base/clock.h"
 #include "detector/model/input.h"
-#include "detector/model/roster.h"
+#include "detector/model/operation_kind.h"
 
 namespace lockstep {
 namespace {
 
 constexpr int64_t kSecond = kNanosPerSecond;
+constexpr double kBin = 0.2;  // periods are known to a fifth
 
-class CallRatesTest : public testing::Test {
+class CallGapsTest : public testing::Test {
  protected:
-  // The host's clock; the collector's stands still.
-  void At(int64_t host_seconds) {
-    roster_.Update(roster_.TouchHost("node-0", kSecond), {.rank = 0, .world_size = 2}, kSecond, host_seconds * kSecond);
+  // A collective of the communicator, which ended at that second of the host's clock.
+  void Call(int32_t communicator, double end_seconds, int32_t rank = 0) {
+    const auto end_ns = static_cast<int64_t>(end_seconds * kSecond);
+    CommunicatorView view{.id = 7};
+    view.operations = {{.kind = OperationKind::kAllReduce, .sequence = ++sequence_, .end_ns = end_ns}};
+    gaps_.Observe(communicator, rank, view, end_ns, end_ns);
   }
 
-  void Finish(CommunicatorId id, uint64_t finished, int64_t idle_ns = 0) {
-    roster_.Join(
-        0,
-        {.id = id, .size = 2, .communicator_rank = 0, .enqueued = finished, .finished = finished, .idle_ns = idle_ns});
+  // `count` bursts of ten calls, so far apart.
+  void Bursts(int32_t communicator, double from_seconds, double period_seconds, int count) {
+    for (int burst = 0; burst < count; ++burst) {
+      for (int call = 0; call < 10; ++call) Call(communicator, from_seconds + burst * period_seconds + 0.005 * call);
+    }
   }
 
-  double Rarest() {
-    rates_.Observe(roster_);
-    return rates_.rarest_period_seconds();
-  }
+  double Period() { return gaps_.Rarest().period_seconds; }
 
-  Roster roster_{{}};
-  CallRates rates_;
+  uint64_t sequence_ = 0;
+  CallGaps gaps_;
 };
 
-TEST_F(CallRatesTest, TheRarestThatRecursCounts) {
-  At(100);
-  Finish(1, 1000);
-  Finish(2, 10);
-  EXPECT_EQ(Rarest(), 0);
-  At(140);
-  Finish(1, 1800);
-  Finish(2, 30);
-  EXPECT_NEAR(Rarest(), 2.0, 1e-9);
-  EXPECT_NEAR(rates_.watched_seconds(), 40, 1e-9);
+TEST_F(CallGapsTest, ThePeriodOfBurstsIsTheirDistanceAndNotTheMeanDistanceOfCalls) {
+  Bursts(0, 100, 2.0, 5);
+  EXPECT_NEAR(Period(), 2.0, 2.0 * kBin);
+  EXPECT_NEAR(gaps_.Rarest().seen_seconds, 8.0, 8.0 * kBin);
 }
 
-TEST_F(CallRatesTest, WhatIsNoLongerUsedDoesNotCount) {
-  At(100);
-  Finish(1, 0);
-  Finish(2, 0);
-  Rarest();
-  At(108);
-  Finish(1, 800);
-  Finish(2, 4);
-  EXPECT_NEAR(Rarest(), 2.0, 1e-9);
-  At(180);
-  Finish(1, 8000);
-  Finish(2, 4, /*idle_ns=*/72 * kSecond);
-  EXPECT_NEAR(Rarest(), 0.01, 1e-9);
+TEST_F(CallGapsTest, OneLongGapIsNoPeriodAndTwoAre) {
+  Call(0, 100);
+  Call(0, 103);
+  EXPECT_EQ(Period(), 0);
+  Call(0, 106);
+  EXPECT_NEAR(Period(), 3.0, 3.0 * kBin);
 }
 
-TEST_F(CallRatesTest, CommunicatorsThatAppearLaterCountFromThenOnAndSingleCallsDoNot) {
-  At(100);
-  Finish(1, 0);
-  Rarest();
-  At(110);
-  Finish(1, 100);
-  Finish(2, 2);
-  EXPECT_NEAR(Rarest(), 0.1, 1e-9);
-  At(120);
-  Finish(2, 5);
-  Finish(1, 200);
-  EXPECT_NEAR(Rarest(), 2.0, 1e-9);
-  Finish(1, 50);  // contradicts itself
-  EXPECT_GT(Rarest(), 0);
-  rates_.Clear();
-  EXPECT_EQ(Rarest(), 0);
+TEST_F(CallGapsTest, TheRarestCommunicatorCounts) {
+  for (int i = 0; i < 100; ++i) Call(0, 100 + 0.1 * i);
+  Bursts(1, 100, 2.5, 5);
+  EXPECT_NEAR(Period(), 2.5, 2.5 * kBin);
+}
+
+TEST_F(CallGapsTest, NeitherTheWaitBeforeTheFirstStepNorACheckpointNowAndThenIsAPeriod) {
+  Call(0, 10);
+  Bursts(0, 40, 1.0, 30);
+  Bursts(0, 90, 1.0, 30);
+  Bursts(0, 140, 1.0, 30);
+  EXPECT_NEAR(Period(), 1.0, 1.0 * kBin);
+}
+
+TEST_F(CallGapsTest, WhatIsSilentForTwoPeriodsIsOver) {
+  Bursts(0, 100, 2.0, 5);
+  for (int i = 0; i < 60; ++i) Call(1, 110 + 0.1 * i);
+  CommunicatorView idle{.id = 8};
+  gaps_.Observe(0, 0, idle, 116 * kSecond, 116 * kSecond);
+  EXPECT_NEAR(Period(), 0.1, 0.1 * kBin);
+}
+
+TEST_F(CallGapsTest, WhereReportsListNoOperationsTheCounterTells) {
+  CommunicatorView view{.id = 7};
+  for (int64_t second = 0; second < 20; ++second) {
+    view.finished = static_cast<uint64_t>(1 + second / 4);
+    gaps_.Observe(0, 0, view, second * kSecond, second * kSecond);
+  }
+  EXPECT_NEAR(Period(), 4.0, 4.0 * kBin);
+}
+
+TEST_F(CallGapsTest, SendsAndTheCallsOfOtherMembersDoNotCount) {
+  CommunicatorView view{.id = 7};
+  for (int64_t second = 0; second < 10; ++second) {
+    view.operations = {{.kind = OperationKind::kSend, .sequence = static_cast<uint64_t>(second), .end_ns = second}};
+    gaps_.Observe(0, 0, view, second * kSecond, second * kSecond);
+  }
+  EXPECT_EQ(Period(), 0);
+  Bursts(1, 100, 2.0, 4);
+  sequence_ = 0;
+  for (int i = 0; i < 40; ++i) Call(1, 100 + 0.2 * i, /*rank=*/3);
+  EXPECT_NEAR(Period(), 2.0, 2.0 * kBin);
+}
+
+TEST_F(CallGapsTest, AnotherMemberIsTheWitnessWhenTheFirstFallsSilent) {
+  Bursts(0, 100, 2.0, 4);
+  for (int i = 0; i < 12; ++i) Call(0, 5000 + 3.0 * i, /*rank=*/3);
+  EXPECT_NEAR(Period(), 3.0, 3.0 * kBin) << "the two clocks have nothing in common";
+}
+
+TEST_F(CallGapsTest, WatchedTimeIsThatOfTheHostsClock) {
+  Call(0, 100);
+  Call(1, 130);
+  Call(0, 140);
+  EXPECT_NEAR(gaps_.watched_seconds(), 40, 1e-9);
+  gaps_.Clear();
+  EXPECT_EQ(gaps_.watched_seconds(), 0);
 }
 
 }  // namespace

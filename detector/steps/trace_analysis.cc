@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "detector/model/place_in_group.h"
+#include "detector/steps/begins_seen.h"
 #include "detector/steps/whole_steps.h"
 
 namespace lockstep {
@@ -71,6 +72,15 @@ std::vector<double> PausesOf(const TraceAnalysis& analysis) {
   return gap;
 }
 
+// Such a rank is accused by nothing that it seems to do on its own.
+void ForgetExcessOf(const std::vector<char>& ranks, OwnProfile* profile) {
+  for (size_t rank = 0; rank < profile->ranks; ++rank) {
+    if (ranks[rank] == 0) continue;
+    std::fill_n(profile->excess.begin() + static_cast<std::ptrdiff_t>(rank * profile->steps), profile->steps,
+                std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
 }  // namespace
 
 TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* executor) {
@@ -82,6 +92,7 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.whole_steps = FindWholeSteps(analysis.matched, analysis.steps);
   analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, executor);
   analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, executor);
+  ForgetExcessOf(RanksWithoutBegins(trace, analysis.roles), &analysis.profile);
   if (flip_lateness) {
     for (float& excess : analysis.profile.excess) excess = -excess;
   }

@@ -1,0 +1,64 @@
+#include "detector/steps/begins_seen.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/model/input.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kCalls = 20;
+
+class BeginsSeenTest : public testing::Test {
+ protected:
+  // A rank of the one class, `seen` of whose calls begin after they were handed over.
+  void AddRank(int seen, TimingQuality quality = TimingQuality::kUnknown) {
+    const auto rank = static_cast<int32_t>(trace_.ranks.size());
+    trace_.ranks.push_back({.rank = rank, .host = 0});
+    roles_.classes.resize(1);
+    roles_.classes[0].push_back(rank);
+    if (trace_.first_operation.empty()) trace_.first_operation.push_back(0);
+    for (int i = 0; i < kCalls; ++i) {
+      const int64_t enqueue_ns = 1000 * i;
+      trace_.operations.push_back({.enqueue_ns = enqueue_ns,
+                                   .start_ns = enqueue_ns + (i < seen ? 300 : 0),
+                                   .end_ns = enqueue_ns + 900,
+                                   .quality = quality});
+    }
+    trace_.first_operation.push_back(trace_.operations.size());
+  }
+
+  Trace trace_;
+  JobRoles roles_;
+};
+
+TEST_F(BeginsSeenTest, ARankWithoutBeginsAmongRanksWithThemIsFound) {
+  for (int rank = 0; rank < 3; ++rank) AddRank(kCalls);
+  AddRank(2);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
+}
+
+TEST_F(BeginsSeenTest, WhatTheRecorderSaysOfItsTimesCountsMoreThanTheTimes) {
+  for (int rank = 0; rank < 3; ++rank) AddRank(kCalls, TimingQuality::kGpuTimer);
+  AddRank(kCalls, TimingQuality::kHostEnqueue);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
+}
+
+TEST_F(BeginsSeenTest, WhereNoPeersBeginIsToldFromItsCallTheTimesAreBegins) {
+  for (int rank = 0; rank < 4; ++rank) AddRank(0);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 0}));
+}
+
+TEST_F(BeginsSeenTest, AQuickHostMayBeginATenthOfItsCallsAtOnce) {
+  for (int rank = 0; rank < 3; ++rank) AddRank(kCalls);
+  AddRank(3);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace lockstep
