@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -20,6 +21,11 @@ struct EvalArguments {
   uint64_t episode = kNoEpisode;  // only this one, in full
   bool quick = false;
   bool no_baselines = false;
+  // Of metamorphic alone.
+  std::vector<std::string> paths;  // recordings; none = simulated ones
+  std::string relation;            // "" = all
+  uint32_t trials = 1;             // of each relation that draws chance
+  uint64_t trial = kNoEpisode;     // only this one
 };
 
 }  // namespace lockstep
