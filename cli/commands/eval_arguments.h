@@ -26,6 +26,7 @@ struct EvalArguments {
   std::string relation;            // "" = all
   uint32_t trials = 1;             // of each relation that draws chance
   uint64_t trial = kNoEpisode;     // only this one
+  std::string keep;                // directory for what was judged; "" = keep nothing
 };
 
 }  // namespace lockstep

@@ -46,7 +46,9 @@ class EvalCommand final : public Command {
          &arguments_.no_baselines},
         {"--relation", "metamorphic: one relation instead of all", &arguments_.relation},
         {"--trials", "metamorphic: of each relation that draws chance, on each recording", &arguments_.trials},
-        {"--trial", "metamorphic: only this one", &arguments_.trial}};
+        {"--trial", "metamorphic: only this one", &arguments_.trial},
+        {"--keep", "metamorphic: write what is judged into this directory as ops-csv, 0.csv as it was",
+         &arguments_.keep}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "cli/commands/evaluation.h"
 #include "cli/inputs/input_files.h"
@@ -17,21 +19,56 @@
 #include "cli/render/text_table.h"
 #include "detector/engine/diagnosis.h"
 #include "detector/model/job_evidence.h"
+#include "detector/model/trace.h"
 #include "detector/verdict/job_report.h"
 #include "eval/metamorphic/metamorphic_json.h"
 #include "eval/metamorphic/metamorphic_run.h"
 #include "eval/metamorphic/relation.h"
 #include "eval/metamorphic/simulated_source.h"
 #include "eval/suites/suite.h"
+#include "formats/file_writer.h"
+#include "formats/ops_csv_writer.h"
 
 namespace lockstep {
 namespace {
 
 constexpr uint32_t kEpisodesPerSuite = 4;  // each is judged some twenty times
 
-JobReport JudgeFile(const JobEvidence& recording, double min_cost) {
-  return Diagnose(recording, {.min_cost = min_cost});
-}
+// The judge that is tested. Keeps what it is asked about where somebody wants to look closer: 0.csv is the recording as
+// it is, whatever follows has been transformed.
+class KeepingJudge {
+ public:
+  // Empty = keeps nothing.
+  explicit KeepingJudge(std::string directory) : directory_(std::move(directory)) {}
+
+  JobReport operator()(const JobEvidence& recording, double min_cost) {
+    if (!directory_.empty()) Keep(recording.trace);
+    return Diagnose(recording, {.min_cost = min_cost});
+  }
+
+  // The first file that could not be written.
+  absl::Status status() {
+    MutexLock lock(mutex_);
+    return status_;
+  }
+
+ private:
+  void Keep(const Trace& trace) {
+    MutexLock lock(mutex_);
+    status_.Update(Write(trace, absl::StrCat(directory_, "/", kept_++, ".csv")));
+  }
+
+  static absl::Status Write(const Trace& trace, const std::string& path) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
+    RETURN_IF_ERROR(WriteOpsCsv(trace, *file));
+    return file->Close();
+  }
+
+  const std::string directory_;
+  Mutex mutex_;
+  int kept_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
 
 RecordingSource FileSource(const std::string& path) {
   RecordingSource source;
@@ -89,11 +126,13 @@ absl::StatusOr<MetamorphicPlan> PlanOf(const EvalArguments& arguments) {
 absl::StatusOr<ExitCode> EvaluateMetamorphic(const EvalArguments& arguments, CommandContext& context) {
   ASSIGN_OR_RETURN(const std::vector<RecordingSource> sources, SourcesOf(arguments));
   ASSIGN_OR_RETURN(const MetamorphicPlan plan, PlanOf(arguments));
+  KeepingJudge judge(arguments.keep);
   std::vector<SourceOutcome> outcomes;
   const auto count = static_cast<int32_t>(sources.size());
   WithProgress("recordings", count, context, [&](const std::function<void(int32_t)>& progress) {
-    outcomes = RunSources(sources, plan, JudgeFile, static_cast<int32_t>(arguments.threads), progress);
+    outcomes = RunSources(sources, plan, std::ref(judge), static_cast<int32_t>(arguments.threads), progress);
   });
+  RETURN_IF_ERROR(judge.status());
   Evaluation evaluation;
   evaluation.measures = {MetamorphicMeasure(outcomes)};
   evaluation.suite_texts = {MetamorphicText(outcomes, context.width)};

@@ -4,9 +4,10 @@
 // Only what is different moves: each operation is as much later, or earlier, as what it went on from, and a collective
 // as its last member. A member that had waited can come so much later without anybody noticing. So the same own times
 // give the same recording to the nanosecond, and no clock of two hosts is compared. What a rank went on from is what
-// the detector takes it for (own_time.h); operations of one communicator keep their order besides. A Recv waits for
-// its Send; a Send waits for its Recv only if it did so in the recording. Launches move with the operations that they
-// launch, looks at a host with the latest operation of the host.
+// the detector takes it for (own_time.h); but work that follows an end also waits for the ends that came before it,
+// should these be the later ones now, and operations of one communicator keep their order. A Recv waits for its Send;
+// a Send waits for its Recv only if it did so in the recording. Launches move with the operations that they launch,
+// looks at a host with the latest operation of the host.
 //
 // Cost O(operations). Thread-compatible.
 
@@ -43,9 +44,16 @@ class RecordingReplay {
   const TraceAnalysis& analysis() const { return analysis_; }
 
  private:
+  friend class Lateness;
+
+  void NumberSteps(size_t rank);
+  void OrderOperations(size_t rank);
+  void FindAwaitedEnds(size_t rank);
+
   TraceAnalysis analysis_;
   std::vector<int32_t> step_of_;                 // by operation; -1 = before the first step
   std::vector<std::vector<uint32_t>> by_start_;  // of each rank, its operations
+  std::vector<std::vector<uint32_t>> by_end_;    // the same: those whose end the work waited for
   std::vector<uint32_t> queued_behind_;          // by operation: the one before it in its communicator, or none
 };
 

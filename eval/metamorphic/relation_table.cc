@@ -103,20 +103,22 @@ bool IsClean(const JobReport& report) {
                       [](const Verdict& verdict) { return verdict.type() == FindingType::kAccusation; });
 }
 
-std::string CostOff(const Verdict& verdict, double slowdown_fraction) {
-  const double off = std::abs(verdict.cost.slowdown_fraction - slowdown_fraction);
-  if (off <= std::max(kCostOff, kCostOffShare * slowdown_fraction)) return "";
-  return absl::StrFormat("%s at %.1f %%, planted %.1f %%", Name(verdict.verdict_class),
-                         100 * verdict.cost.slowdown_fraction, 100 * slowdown_fraction);
+// What two causes cost together may be told of either: at least what this one adds, at most what both cost.
+std::string CostOff(const Verdict& verdict, double added, double others) {
+  const double off = std::max(kCostOff, kCostOffShare * added);
+  const double told = verdict.cost.slowdown_fraction;
+  if (told >= added - off && told <= added + others + off) return "";
+  return absl::StrFormat("%s at %.1f %%, planted %.1f %%, others %.1f %%", Name(verdict.verdict_class), 100 * told,
+                         100 * added, 100 * others);
 }
 
 // That the planted rank is accused, at its cost.
-std::string MissesPlanted(const Trace& trace, const PlantedSlowness& planted, const JobReport& report) {
+std::string MissesPlanted(const Trace& trace, const PlantedSlowness& planted, double others, const JobReport& report) {
   const TraceRank& rank = trace.ranks[planted.rank];
   for (const Verdict& verdict : report.verdicts) {
     if (!BlamesSomebody(verdict)) continue;
     for (const Culprit& culprit : verdict.culprits) {
-      if (culprit.rank == rank.rank) return CostOff(verdict, planted.slowdown_fraction);
+      if (culprit.rank == rank.rank) return CostOff(verdict, planted.slowdown_fraction, others);
     }
   }
   return absl::StrFormat("rank %d (%s), slow from step %d on, %.1f %%, is not named: %s, %d findings", rank.rank,
@@ -150,7 +152,7 @@ Trial Planted(Subject& subject, Random& random) {
   if (!planted.has_value()) return NotApplicable("no rank to plant it at that costs enough");
   const Trace& trace = subject.recording().trace;
   const JobReport report = subject.Judge(WithTrace(subject.recording(), planted->trace));
-  const std::string missed = MissesPlanted(trace, *planted, report);
+  const std::string missed = MissesPlanted(trace, *planted, subject.nearly_told_cost(), report);
   if (!missed.empty()) return Outcome(missed);
   return Outcome(AnotherIsAccused(WithHostOf(subject.named_hosts(), trace, planted->rank), report));
 }
@@ -183,7 +185,7 @@ Trial Beside(Subject& subject, Random& random) {
   if (!planted.has_value()) return NotApplicable("no rank to plant it at that costs enough");
   const Trace& trace = subject.recording().trace;
   const JobReport report = subject.Judge(WithTrace(subject.recording(), planted->trace));
-  std::string wrong = MissesPlanted(trace, *planted, report);
+  std::string wrong = MissesPlanted(trace, *planted, subject.nearly_told_cost(), report);
   if (wrong.empty()) wrong = Forgotten(before, report);
   if (wrong.empty()) wrong = AnotherIsAccused(WithHostOf(subject.named_hosts(), trace, planted->rank), report);
   return Outcome(std::move(wrong));

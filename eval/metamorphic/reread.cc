@@ -100,7 +100,8 @@ class Rereading {
     const Trace& trace = recording_.trace;
     if (trace.missing_ranks.empty()) return;
     const size_t world = trace.ranks.size() + trace.missing_ranks.size();
-    const int32_t last = std::max(trace.missing_ranks.back(), trace.ranks.empty() ? -1 : trace.ranks.back().rank);
+    int32_t last = trace.missing_ranks.back();
+    for (const TraceRank& rank : trace.ranks) last = std::max(last, rank.rank);
     if (static_cast<size_t>(last) + 1 == world) builder_.ExpectRanks(job_, last + 1);
   }
 

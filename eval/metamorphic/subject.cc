@@ -10,11 +10,21 @@ Subject::Subject(JobEvidence recording, const FileJudge& judge)
     : judge_(judge), recording_(std::move(recording)), report_(judge(recording_, kMinCost)) {}
 
 const std::set<std::string>& Subject::named_hosts() {
-  if (!named_hosts_.has_value()) {
-    named_hosts_ = NamedHosts(Judge(recording_, kNearlyMinCost));
-    named_hosts_->merge(NamedHosts(report_));
-  }
+  LookCloser();
   return *named_hosts_;
+}
+
+double Subject::nearly_told_cost() {
+  LookCloser();
+  return nearly_told_cost_;
+}
+
+void Subject::LookCloser() {
+  if (named_hosts_.has_value()) return;
+  const JobReport report = Judge(recording_, kNearlyMinCost);
+  named_hosts_ = NamedHosts(report);
+  named_hosts_->merge(NamedHosts(report_));
+  for (const Verdict& verdict : report.verdicts) nearly_told_cost_ += verdict.cost.slowdown_fraction;
 }
 
 const RecordingReplay& Subject::replay() {

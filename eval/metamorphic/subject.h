@@ -21,8 +21,8 @@ namespace lockstep {
 using FileJudge = std::function<JobReport(const JobEvidence& recording, double min_cost)>;
 
 inline constexpr double kMinCost = 0.03;
-// What nearly costs enough may cost enough in a changed recording.
-inline constexpr double kNearlyMinCost = 0.02;
+// What costs half of it may cost enough in a changed recording, where it hides behind less.
+inline constexpr double kNearlyMinCost = 0.015;
 // What surely costs enough.
 inline constexpr double kSurelyMinCost = 0.04;
 
@@ -37,13 +37,18 @@ class Subject {
 
   // Everybody whom the judge names in the recording as it is, also at kNearlyMinCost.
   const std::set<std::string>& named_hosts();
+  // What all findings cost together, also at kNearlyMinCost; of the step time.
+  double nearly_told_cost();
   const RecordingReplay& replay();
 
  private:
+  void LookCloser();
+
   const FileJudge& judge_;
   const JobEvidence recording_;
   const JobReport report_;
   std::optional<std::set<std::string>> named_hosts_;
+  double nearly_told_cost_ = 0;
   std::unique_ptr<RecordingReplay> replay_;
 };
 
