@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kSampledRanks = 3;  // per class, to learn dependencies from
+constexpr size_t kSampledRanks = 8;  // per class, to learn dependencies from; of few, one that is slow decides
 constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
 constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
@@ -199,7 +199,8 @@ class DependencyLearner {
       const size_t kind = pair->first;
       std::vector<char>& apart = order_.apart[kind];
       apart.assign(order_.apart.size(), 0);
-      apart[kind] = 1;
+      // Those that usually run alone are awaited by the next of their kind.
+      apart[kind] = counts[kind].beside * 2 >= counts[kind].ended;
       for (; pair != began_during.end() && pair->first == kind; ++pair) apart[pair->second] = 1;
       // Whatever else comes after it, and what stood in line, may well have waited.
       const char awaited = std::exchange(order_.awaited[kind], 1);
@@ -224,11 +225,27 @@ class DependencyLearner {
   void ChooseSamples() {
     const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
     for (size_t number = 0; number < roles_.classes.size(); number += stride) {
-      const std::vector<int32_t>& peers = roles_.classes[number];
+      const std::vector<size_t> peers = ByTimeInside(roles_.classes[number]);
       const size_t count = std::min(peers.size(), kSampledRanks);
       std::vector<size_t>& ranks = sampled_.emplace_back();
-      for (size_t i = 0; i < count; ++i) ranks.push_back(static_cast<size_t>(peers[i * peers.size() / count]));
+      for (size_t i = 0; i < count; ++i) ranks.push_back(peers[(2 * i + 1) * peers.size() / (2 * count)]);
     }
+  }
+
+  // From those that wait least to those that wait most. Which ranks are looked at must not depend on their numbers.
+  std::vector<size_t> ByTimeInside(const std::vector<int32_t>& peers) const {
+    std::vector<std::pair<int64_t, size_t>> by_time;
+    for (const int32_t peer : peers) {
+      int64_t inside_ns = 0;
+      for (const TraceOperation& operation : trace_.OperationsOf(static_cast<size_t>(peer))) {
+        if (operation.finished()) inside_ns += operation.duration_ns();
+      }
+      by_time.emplace_back(inside_ns, static_cast<size_t>(peer));
+    }
+    std::sort(by_time.begin(), by_time.end());
+    std::vector<size_t> ranks;
+    for (const auto& [inside_ns, rank] : by_time) ranks.push_back(rank);
+    return ranks;
   }
 
   // Whether own times are more regular with the order as it is now than with the best so far.
