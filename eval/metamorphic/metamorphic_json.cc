@@ -12,8 +12,10 @@ nlohmann::ordered_json MetamorphicJson(const SourceOutcome& outcome) {
   Json json = {{"suite", outcome.source}, {"answers", outcome.answers}, {"relations", Json::object()}};
   if (!outcome.unreadable.empty()) json["unreadable"] = outcome.unreadable;
   for (const auto& [relation, count] : outcome.by_relation) {
-    json["relations"][relation] = {
-        {"trials", count.trials}, {"contradictions", count.contradictions}, {"not_applicable", count.not_applicable}};
+    json["relations"][relation] = {{"trials", count.trials},
+                                   {"contradictions", count.contradictions},
+                                   {"not_applicable", count.not_applicable},
+                                   {"why_not", count.why_not}};
   }
   json["contradictions"] = Json::array();
   for (const Contradiction& contradiction : outcome.contradictions) {

@@ -18,6 +18,7 @@ void RunRelation(const Relation& relation, const RecordingSource& source, const 
     Trial trial = RunTrial(relation, number, subject);
     if (trial.result == TrialResult::kNotApplicable) {
       ++count.not_applicable;
+      ++count.why_not[trial.what];
       continue;
     }
     ++count.trials;
@@ -67,6 +68,7 @@ std::map<std::string, RelationCount> Totals(const std::vector<SourceOutcome>& ou
       total.trials += count.trials;
       total.contradictions += count.contradictions;
       total.not_applicable += count.not_applicable;
+      for (const auto& [reason, times] : count.why_not) total.why_not[reason] += times;
     }
   }
   return totals;

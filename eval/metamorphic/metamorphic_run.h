@@ -35,6 +35,7 @@ struct RelationCount {
   int64_t trials = 0;  // transformed recordings
   int64_t contradictions = 0;
   int64_t not_applicable = 0;
+  std::map<std::string, int64_t> why_not;  // how often for which reason
 };
 
 struct Contradiction {

@@ -79,7 +79,8 @@ std::vector<size_t> BlamedForTheirWork(const Trace& trace, const Verdict& verdic
   return ranks;
 }
 
-// What the own times of one rank have to be multiplied by to be its peers', by step and one step more.
+// What the own times of one rank have to be multiplied by to be its peers', by step and one step more. Work that
+// routing deals out tells nothing about that.
 std::vector<double> HealingFactors(const OwnProfile& profile, size_t rank, int32_t first_step, int32_t last_step) {
   std::vector<double> factors(profile.steps + 1, 1);
   std::vector<double> excesses, usual;
@@ -87,7 +88,7 @@ std::vector<double> HealingFactors(const OwnProfile& profile, size_t rank, int32
   const size_t last = last_step < 0 ? profile.steps : std::min(profile.steps, static_cast<size_t>(last_step) + 2);
   const auto known = [&](size_t step) {
     const size_t at = rank * profile.steps + step;
-    return !std::isnan(profile.excess[at]) && profile.own[at] > 0;
+    return !std::isnan(profile.excess[at]) && profile.shared[at] > 0;
   };
   for (size_t step = first; step < last; ++step) {
     if (known(step)) excesses.push_back(static_cast<double>(profile.excess[rank * profile.steps + step]));
@@ -98,7 +99,7 @@ std::vector<double> HealingFactors(const OwnProfile& profile, size_t rank, int32
     const size_t at = rank * profile.steps + step;
     const auto excess = static_cast<double>(profile.excess[at]);
     if (excess <= 0 || excess < least) continue;
-    factors[step] = 1 - excess / static_cast<double>(profile.own[at]);
+    factors[step] = 1 - excess / static_cast<double>(profile.shared[at]);
     usual.push_back(factors[step]);
   }
   if (usual.empty()) return factors;

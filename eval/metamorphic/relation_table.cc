@@ -263,7 +263,7 @@ constexpr Relation kRelations[] = {
     {"rows", "rows in another order, each twice: the same bytes", true, Rows},
     {"files", "one file per host instead of one: the same bytes", false, Files},
     {"names", "hosts, communicators and job under other names of the same order: the same bytes", false, Names},
-    {"ranks", "names in another order and ranks dealt out anew: the same bytes but for order", true, Ranks},
+    {"ranks", "names in another order and ranks dealt out anew: the same but for order, numbers to 0.5 %", true, Ranks},
     {"clocks", "host clocks apart by up to an hour: the same bytes", true, Clocks},
     {"units", "everything takes ten times as long: the same findings and shares", false, Units},
     {"losses", "2 % of the operations lost: nobody else accused, not more findings", true, Losses},

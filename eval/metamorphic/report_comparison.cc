@@ -4,18 +4,22 @@
 #include <cmath>
 #include <cstddef>
 #include <tuple>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kShown = 160;        // characters of a line, from a little before the difference on
-constexpr size_t kShownBefore = 60;   //
-constexpr double kSameShare = 0.002;  // of the step time
+constexpr size_t kShown = 160;         // characters of a line, from a little before the difference on
+constexpr size_t kShownBefore = 60;    //
+constexpr double kSameNumber = 0.005;  // relative, where order may play a part
+constexpr double kSameShare = 0.002;   // of the step time
 constexpr double kSameConfidence = 0.02;
 constexpr double kSameSeconds = 0.002;  // relative
 
@@ -61,6 +65,10 @@ auto Likeliest(const Culprit& culprit) {
 std::vector<std::string> LinesInOrder(const JobReport& report) {
   JobReport ordered = report;
   for (Verdict& verdict : ordered.verdicts) {
+    for (Culprit& culprit : verdict.culprits) {
+      // Which end of a link comes first says nothing.
+      if (!culprit.peer_host.empty() && culprit.peer_host < culprit.host) std::swap(culprit.host, culprit.peer_host);
+    }
     std::sort(verdict.culprits.begin(), verdict.culprits.end(),
               [](const Culprit& a, const Culprit& b) { return Likeliest(a) < Likeliest(b); });
     for (Evidence& evidence : verdict.evidence) evidence.text = WordsInOrder(evidence.text);
@@ -77,13 +85,38 @@ std::string Shown(const std::string& line, size_t at) {
   return absl::StrCat(from > 0 ? "..." : "", part, from + kShown < line.size() ? "..." : "");
 }
 
-std::string FirstDifference(const std::vector<std::string>& expected, const std::vector<std::string>& found) {
+// Equal, or numbers that the order of a sum or the choice among middle values may have moved.
+bool AreAlike(absl::string_view a, absl::string_view b) {
+  if (a == b) return true;
+  double x = 0, y = 0;
+  return absl::SimpleAtod(a, &x) && absl::SimpleAtod(b, &y) &&
+         std::abs(x - y) <= kSameNumber * std::max(std::abs(x), std::abs(y));
+}
+
+// Where two lines begin to differ; npos = nowhere.
+size_t DifferAt(const std::string& a, const std::string& b) {
+  if (a == b) return std::string::npos;
+  const auto [first, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<size_t>(first - a.begin());
+}
+
+// The same, by the words of them.
+size_t WordsDifferAt(const std::string& a, const std::string& b) {
+  const auto separators = absl::ByAnyChar(" ,:{}[]()\"");
+  const std::vector<absl::string_view> words = absl::StrSplit(a, separators), others = absl::StrSplit(b, separators);
+  const auto [first, unused] = std::mismatch(words.begin(), words.end(), others.begin(), others.end(), AreAlike);
+  if (first == words.end()) return words.size() == others.size() ? std::string::npos : a.size();
+  return static_cast<size_t>(first->data() - a.data());
+}
+
+template <typename FindDifference>
+std::string FirstDifference(const std::vector<std::string>& expected, const std::vector<std::string>& found,
+                            FindDifference differ_at) {
   for (size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
     if (i >= expected.size()) return absl::StrCat("one more: ", Shown(found[i], 0));
     if (i >= found.size()) return absl::StrCat("one less: ", Shown(expected[i], 0));
-    if (expected[i] == found[i]) continue;
-    const auto [a, b] = std::mismatch(expected[i].begin(), expected[i].end(), found[i].begin(), found[i].end());
-    const auto at = static_cast<size_t>(a - expected[i].begin());
+    const size_t at = differ_at(expected[i], found[i]);
+    if (at == std::string::npos) continue;
     return absl::StrCat("expected ", Shown(expected[i], at), " found ", Shown(found[i], at));
   }
   return "";
@@ -159,11 +192,11 @@ std::set<std::string> NamedHosts(const JobReport& report) {
 }
 
 std::string Difference(const JobReport& expected, const JobReport& found) {
-  return FirstDifference(LinesOf(expected), LinesOf(found));
+  return FirstDifference(LinesOf(expected), LinesOf(found), DifferAt);
 }
 
 std::string DifferenceInAnyOrder(const JobReport& expected, const JobReport& found) {
-  return FirstDifference(LinesInOrder(expected), LinesInOrder(found));
+  return FirstDifference(LinesInOrder(expected), LinesInOrder(found), WordsDifferAt);
 }
 
 std::string DifferenceInUnits(const JobReport& expected, const JobReport& found, double factor) {

@@ -25,8 +25,9 @@ std::set<std::string> NamedHosts(const JobReport& report);
 // The findings, states, counts and sentences are the same, byte for byte. Times of day are left out.
 std::string Difference(const JobReport& expected, const JobReport& found);
 
-// The same, but for the order of findings that cost the same and of culprits that are as likely, and of the words of a
-// sentence: which come first may depend on names.
+// The same, but for the order of findings that cost the same and of culprits that are as likely, of the ends of a link
+// and of the words of a sentence: which come first may depend on names. So may the order of a sum: numbers may differ
+// by half a per cent.
 std::string DifferenceInAnyOrder(const JobReport& expected, const JobReport& found);
 
 // The same findings about the same culprits, at the same share of the step time; all seconds are `factor` times as
