@@ -281,5 +281,42 @@ TEST(Hang, TellsOfTheOperationInWhichMostWaitWhateverGroupsAreCalled) {
   }
 }
 
+// Ranks 0 to 3 are stuck in a transfer, 4 and 5 wait for them in an operation of all. Before it, they met in one of
+// their own, of which rank 4 has lost the latest two records.
+TEST(Hang, LostRecordsOfARankThatStandsWithTheOthersDoNotEndItsRecords) {
+  TraceBuilder builder("job");
+  constexpr int64_t kMilli = 1'000'000;
+  constexpr uint64_t kStuckStep = 9;
+  std::vector<int32_t> ranks;
+  for (int32_t rank = 0; rank < 6; ++rank) {
+    ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost("h" + std::to_string(rank))}));
+  }
+  const auto add = [&](const std::string& name, const std::vector<size_t>& members, size_t member, uint64_t step,
+                       int64_t offset_ns, bool ends) {
+    const int32_t communicator = builder.AddCommunicator(name, "", static_cast<int32_t>(members.size()));
+    const int64_t start_ns = static_cast<int64_t>(step) * 100 * kMilli + offset_ns;
+    const auto place = std::find(members.begin(), members.end(), member) - members.begin();
+    builder.AddMember(communicator, static_cast<int32_t>(place), ranks[member]);
+    builder.Add(ranks[member], {.enqueue_ns = start_ns - kMilli,
+                                .start_ns = start_ns,
+                                .end_ns = ends ? start_ns + kMilli : kNoTime,
+                                .sequence = step,
+                                .communicator = communicator,
+                                .kind = OperationKind::kAllReduce});
+  };
+  for (uint64_t step = 0; step <= kStuckStep; ++step) {
+    const bool ends = step < kStuckStep;
+    for (size_t rank = 0; rank < 6; ++rank) {
+      if (rank < 4) add("stuck", {0, 1, 2, 3}, rank, step, 0, ends);
+      if (rank == 5 || (rank == 4 && step + 1 < kStuckStep)) add("pair", {4, 5}, rank, step, 0, true);
+      if (rank >= 4 || ends) add("all", {0, 1, 2, 3, 4, 5}, rank, step, 50 * kMilli, ends);
+    }
+  }
+  Trace trace = builder.Build();
+  LookAfter(kLongAfterNs, &trace);
+  const std::vector<Verdict> verdicts = VerdictsOf(trace, {}, false);
+  EXPECT_EQ(Accused(verdicts), (std::set<int32_t>{0, 1, 2, 3})) << Told(verdicts);
+}
+
 }  // namespace
 }  // namespace lockstep
