@@ -36,7 +36,7 @@ class EvalCommand final : public Command {
         {"PATH", "metamorphic: recordings, each a file, directory or glob; none = simulated ones", &arguments_.paths},
         {"--suite", "one suite instead of all", &arguments_.suite},
         {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
-        {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
+        {"--episodes", "per suite; 0 = as many as the suite has; of metamorphic four", &arguments_.episodes},
         {"--skip", "leave out that many episodes of each suite first", &arguments_.skip},
         {"--quick", "few episodes of each suite", &arguments_.quick},
         {"--threads", "episodes at the same time; those of large suites run one by one, each on all threads",
@@ -66,6 +66,8 @@ class EvalCommand final : public Command {
     }
     if (what_ != "metamorphic" && !arguments_.paths.empty())
       return absl::InvalidArgumentError("PATH is of metamorphic alone");
+    if (!arguments_.suite.empty() && !arguments_.paths.empty())
+      return absl::InvalidArgumentError("either --suite or PATH");
     if (arguments_.trials < 1 || arguments_.trials > kMostTrials)
       return absl::InvalidArgumentError("--trials is 1 to 10000");
     if (arguments_.seeds != "tune" && arguments_.seeds != "report")

@@ -94,7 +94,7 @@ Trial Units(Subject& subject, Random&) {
 Trial Losses(Subject& subject, Random& random) {
   if (subject.recording().trace.operations.empty()) return NotApplicable("no operations");
   const JobReport report = subject.Judge(WithLosses(subject.recording(), kLostShare, random));
-  return Outcome(Strengthened(subject.report(), subject.named_hosts(), report));
+  return Outcome(Strengthened(subject.named_hosts(), subject.nearly_told(), report));
 }
 
 bool IsClean(const JobReport& report) {

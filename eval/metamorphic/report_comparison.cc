@@ -214,7 +214,7 @@ std::string DifferenceInUnits(const JobReport& expected, const JobReport& found,
   return "";
 }
 
-std::string Strengthened(const JobReport& expected, const std::set<std::string>& allowed, const JobReport& found) {
+std::string Strengthened(const std::set<std::string>& allowed, size_t findings, const JobReport& found) {
   for (const Verdict& verdict : found.verdicts) {
     if (!BlamesSomebody(verdict)) continue;
     std::set<std::string> hosts;
@@ -223,8 +223,8 @@ std::string Strengthened(const JobReport& expected, const std::set<std::string>&
       if (!allowed.contains(host)) return absl::StrCat("another culprit, ", host, ": ", NumbersOf(verdict));
     }
   }
-  if (Accusations(found) > expected.verdicts.size()) {
-    return absl::StrFormat("%d findings accuse, of %d before", Accusations(found), expected.verdicts.size());
+  if (Accusations(found) > std::max(findings, allowed.size())) {
+    return absl::StrFormat("%d findings accuse, of %d before", Accusations(found), findings);
   }
   return "";
 }

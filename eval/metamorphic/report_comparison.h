@@ -5,6 +5,7 @@
 #ifndef LOCKSTEP_EVAL_METAMORPHIC_REPORT_COMPARISON_H_
 #define LOCKSTEP_EVAL_METAMORPHIC_REPORT_COMPARISON_H_
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,8 +35,8 @@ std::string DifferenceInAnyOrder(const JobReport& expected, const JobReport& fou
 // many.
 std::string DifferenceInUnits(const JobReport& expected, const JobReport& found, double factor);
 
-// Nobody is accused whom `allowed` does not name, and no more findings accuse than in `expected`.
-std::string Strengthened(const JobReport& expected, const std::set<std::string>& allowed, const JobReport& found);
+// Nobody is accused whom `allowed` does not name, and not more than `findings` accuse, or one for each that is allowed.
+std::string Strengthened(const std::set<std::string>& allowed, size_t findings, const JobReport& found);
 
 }  // namespace lockstep
 

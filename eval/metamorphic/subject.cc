@@ -1,5 +1,6 @@
 #include "eval/metamorphic/subject.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "eval/metamorphic/report_comparison.h"
@@ -19,11 +20,17 @@ double Subject::nearly_told_cost() {
   return nearly_told_cost_;
 }
 
+size_t Subject::nearly_told() {
+  LookCloser();
+  return nearly_told_;
+}
+
 void Subject::LookCloser() {
   if (named_hosts_.has_value()) return;
   const JobReport report = Judge(recording_, kNearlyMinCost);
   named_hosts_ = NamedHosts(report);
   named_hosts_->merge(NamedHosts(report_));
+  nearly_told_ = std::max(report.verdicts.size(), report_.verdicts.size());
   for (const Verdict& verdict : report.verdicts) nearly_told_cost_ += verdict.cost.slowdown_fraction;
 }
 

@@ -5,6 +5,7 @@
 #ifndef LOCKSTEP_EVAL_METAMORPHIC_SUBJECT_H_
 #define LOCKSTEP_EVAL_METAMORPHIC_SUBJECT_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,8 @@ class Subject {
   const std::set<std::string>& named_hosts();
   // What all findings cost together, also at kNearlyMinCost; of the step time.
   double nearly_told_cost();
+  // How many findings there are then.
+  size_t nearly_told();
   const RecordingReplay& replay();
 
  private:
@@ -49,6 +52,7 @@ class Subject {
   const JobReport report_;
   std::optional<std::set<std::string>> named_hosts_;
   double nearly_told_cost_ = 0;
+  size_t nearly_told_ = 0;
   std::unique_ptr<RecordingReplay> replay_;
 };
 
