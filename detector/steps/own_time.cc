@@ -199,8 +199,8 @@ class DependencyLearner {
       const size_t kind = pair->first;
       std::vector<char>& apart = order_.apart[kind];
       apart.assign(order_.apart.size(), 0);
-      // Those that usually run alone are awaited by the next of their kind.
-      apart[kind] = counts[kind].beside * 2 >= counts[kind].ended;
+      // Those that usually run alone, on whatever rank, are awaited by the next of their kind.
+      apart[kind] = mostly_beside_[kind];
       for (; pair != began_during.end() && pair->first == kind; ++pair) apart[pair->second] = 1;
       // Whatever else comes after it, and what stood in line, may well have waited.
       const char awaited = std::exchange(order_.awaited[kind], 1);
@@ -299,11 +299,24 @@ class DependencyLearner {
     Sweep sweep(trace_, roles_, order_, began_during);
     for (const std::vector<size_t>& peers : sampled_) {
       std::map<size_t, Sample> by_calls;
-      for (const size_t rank : peers) Collect(rank, &sweep, &by_calls);
+      for (const size_t rank : peers) {
+        const std::vector<Sweep::Counts> before = sweep.counts();
+        Collect(rank, &sweep, &by_calls);
+        NoteMostlyBeside(before, sweep.counts());
+      }
       for (auto& [calls, sample] : by_calls) samples.push_back(std::move(sample));
     }
     counts_ = sweep.counts();
     return samples;
+  }
+
+  // By kind, of one rank: a rank that comes late has all of them run alone.
+  void NoteMostlyBeside(const std::vector<Sweep::Counts>& before, const std::vector<Sweep::Counts>& after) {
+    mostly_beside_.resize(after.size(), 0);
+    for (size_t kind = 0; kind < after.size(); ++kind) {
+      const uint64_t ended = after[kind].ended - before[kind].ended;
+      if (ended > 0 && 2 * (after[kind].beside - before[kind].beside) >= ended) mostly_beside_[kind] = 1;
+    }
   }
 
   void Collect(size_t rank, Sweep* sweep, std::map<size_t, Sample>* by_calls) {
@@ -327,6 +340,7 @@ class DependencyLearner {
   std::vector<Sample> best_;
   std::vector<OwnInterval> before_;
   std::vector<Sweep::Counts> counts_;  // of the latest sweep
+  std::vector<char> mostly_beside_;    // by kind: on some rank, others began during half of them
 };
 
 // Where a record is missing, the time inside the lost operation looks like own time. It lies between two neighbours in

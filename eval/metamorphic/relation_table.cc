@@ -198,6 +198,8 @@ Trial HealedIsGone(Subject& subject, Random&) {
     if (!healed.has_value()) continue;
     const JobReport report = subject.Judge(WithTrace(subject.recording(), *std::move(healed)));
     for (const Verdict& left : report.verdicts) {
+      // What else it was accused of has not been healed.
+      if (left.verdict_class != verdict.verdict_class) continue;
       if (!BlamesSomebody(left)) continue;
       for (const Culprit& culprit : left.culprits) {
         const auto was = [&](const Culprit& earlier) {
