@@ -191,28 +191,47 @@ Trial Beside(Subject& subject, Random& random) {
   return Outcome(std::move(wrong));
 }
 
+template <typename Condition>
+bool AnyAgainst(const JobReport& report, const std::string& host, Condition condition) {
+  return std::any_of(report.verdicts.begin(), report.verdicts.end(), [&](const Verdict& verdict) {
+    return condition(verdict) &&
+           std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
+                       [&host](const Culprit& culprit) { return culprit.host == host || culprit.peer_host == host; });
+  });
+}
+
+// That somebody whom `healed` named is accused afterwards of that, or of something new. What else it was accused of
+// `before` has not been healed.
+std::string StillAccused(const Verdict& healed, const JobReport& before, const JobReport& after) {
+  for (const Verdict& left : after.verdicts) {
+    if (!BlamesSomebody(left)) continue;
+    for (const Culprit& culprit : left.culprits) {
+      const auto was = [&culprit](const Culprit& earlier) {
+        return earlier.host == culprit.host && (earlier.rank < 0 || earlier.rank == culprit.rank);
+      };
+      if (std::none_of(healed.culprits.begin(), healed.culprits.end(), was)) continue;
+      const bool other = left.verdict_class != healed.verdict_class &&
+                         AnyAgainst(before, culprit.host, [&left](const Verdict& earlier) {
+                           return earlier.verdict_class == left.verdict_class;
+                         });
+      if (other) continue;
+      return absl::StrFormat("%s is still accused of %s at %.1f %%, healed of %s at %.1f %%", culprit.host,
+                             Name(left.verdict_class), 100 * left.cost.slowdown_fraction, Name(healed.verdict_class),
+                             100 * healed.cost.slowdown_fraction);
+    }
+  }
+  return "";
+}
+
 Trial HealedIsGone(Subject& subject, Random&) {
   for (const Verdict& verdict : subject.report().verdicts) {
     if (!BlamesSomebody(verdict) || verdict.cost.slowdown_fraction < kMinCost) continue;
     std::optional<Trace> healed = Healed(subject.replay(), verdict);
     if (!healed.has_value()) continue;
     const JobReport report = subject.Judge(WithTrace(subject.recording(), *std::move(healed)));
-    for (const Verdict& left : report.verdicts) {
-      // What else it was accused of has not been healed.
-      if (left.verdict_class != verdict.verdict_class) continue;
-      if (!BlamesSomebody(left)) continue;
-      for (const Culprit& culprit : left.culprits) {
-        const auto was = [&](const Culprit& earlier) {
-          return earlier.host == culprit.host && (earlier.rank < 0 || earlier.rank == culprit.rank);
-        };
-        if (std::any_of(verdict.culprits.begin(), verdict.culprits.end(), was)) {
-          return Outcome(absl::StrFormat("%s is still accused of %s at %.1f %%, healed of %s at %.1f %%", culprit.host,
-                                         Name(left.verdict_class), 100 * left.cost.slowdown_fraction,
-                                         Name(verdict.verdict_class), 100 * verdict.cost.slowdown_fraction));
-        }
-      }
-    }
-    return Outcome(AnotherIsAccused(subject.named_hosts(), report));
+    std::string wrong = StillAccused(verdict, subject.report(), report);
+    if (wrong.empty()) wrong = AnotherIsAccused(subject.named_hosts(), report);
+    return Outcome(std::move(wrong));
   }
   return NotApplicable("nobody is accused of slow work");
 }
@@ -225,15 +244,6 @@ std::vector<std::string> Absent(const JobReport& one, const std::set<std::string
     if (!other.contains(host) && !explained(host)) absent.push_back(host);
   }
   return absent;
-}
-
-template <typename Condition>
-bool AnyAgainst(const JobReport& report, const std::string& host, Condition condition) {
-  return std::any_of(report.verdicts.begin(), report.verdicts.end(), [&](const Verdict& verdict) {
-    return condition(verdict) &&
-           std::any_of(verdict.culprits.begin(), verdict.culprits.end(),
-                       [&host](const Culprit& culprit) { return culprit.host == host || culprit.peer_host == host; });
-  });
 }
 
 Trial Halves(Subject& subject, Random&) {
