@@ -75,10 +75,10 @@ void AppendRow(const Trace& trace, const MemberRanks& positions, size_t rank_ind
 
 }  // namespace
 
-absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file) {
+absl::Status WriteOpsCsv(const Trace& trace, absl::FunctionRef<absl::Status(absl::string_view)> append) {
   const bool tells_taken = std::any_of(trace.ranks.begin(), trace.ranks.end(),
                                        [](const TraceRank& rank) { return rank.last_seen_ns != kNoTime; });
-  RETURN_IF_ERROR(file.Append(absl::StrCat(kHeader, tells_taken ? kTakenHeader : "", "\n")));
+  RETURN_IF_ERROR(append(absl::StrCat(kHeader, tells_taken ? kTakenHeader : "", "\n")));
   const MemberRanks positions = IndexMembers(trace);
   std::string line;
   for (size_t i = 0; i < trace.ranks.size(); ++i) {
@@ -89,10 +89,14 @@ absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file) {
       const bool is_last = &operation == &trace.OperationsOf(i).back();
       if (tells_taken) AppendTime(line, is_last ? trace.ranks[i].last_seen_ns : kNoTime);
       line.push_back('\n');
-      RETURN_IF_ERROR(file.Append(line));
+      RETURN_IF_ERROR(append(line));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file) {
+  return WriteOpsCsv(trace, [&file](absl::string_view bytes) { return file.Append(bytes); });
 }
 
 }  // namespace lockstep

@@ -6,13 +6,18 @@
 #ifndef LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
 #define LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "detector/model/trace.h"
 #include "formats/file_writer.h"
 
 namespace lockstep {
 
-// Header and rows. The caller closes `file`.
+// Header and rows, line by line to `append`; ends with its first error.
+absl::Status WriteOpsCsv(const Trace& trace, absl::FunctionRef<absl::Status(absl::string_view)> append);
+
+// The same into a file. The caller closes it.
 absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file);
 
 }  // namespace lockstep

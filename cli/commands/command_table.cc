@@ -42,7 +42,8 @@ constexpr Verb kVerbs[] = {
      MakeFeedCommand},
     {"replay", "Run the detector over a capture", "lockstep replay demo.lockcap --verify", MakeReplayCommand},
     {"eval", "How good the detector is, on simulated jobs whose truth is known",
-     "lockstep eval collectives --quick\n  lockstep eval collectives --suite hangs --seeds report -o json",
+     "lockstep eval collectives --quick\n  lockstep eval collectives --suite hangs --seeds report -o json\n"
+     "  lockstep eval metamorphic recordings/* --trials 4",
      MakeEvalCommand},
     {"train", "Fit the models of the counter baseline Minder to histories",
      "lockstep train metrics.csv.zst demo.lockcap --out minder.model\n"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -21,6 +22,12 @@ struct EvalArguments {
   std::string save;               // live: write its recording there, as ops-csv; "" = nowhere
   bool quick = false;
   bool no_baselines = false;
+  // Of metamorphic alone.
+  std::vector<std::string> paths;  // recordings; none = simulated ones
+  std::string relation;            // "" = all
+  uint32_t trials = 1;             // of each relation that draws chance
+  uint64_t trial = kNoEpisode;     // only this one
+  std::string keep;                // directory for what was judged; "" = keep nothing
 };
 
 }  // namespace lockstep

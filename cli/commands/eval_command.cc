@@ -12,6 +12,7 @@
 #include "cli/commands/eval_collectives.h"
 #include "cli/commands/eval_counters.h"
 #include "cli/commands/eval_live.h"
+#include "cli/commands/eval_metamorphic.h"
 
 namespace lockstep {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 constexpr uint64_t kNoEpisode = EvalArguments::kNoEpisode;
 constexpr uint32_t kMostThreads = 64;
 constexpr uint32_t kMostEpisodes = 100'000;
+constexpr uint32_t kMostTrials = 10'000;
 // Numbers of --seeds tune and of --seeds report must not meet.
 constexpr uint32_t kMostSkipped = 800'000;
 
@@ -28,11 +30,13 @@ class EvalCommand final : public Command {
     return {
         {"WHAT",
          "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
-         "the collector's engine on what agents report",
+         "the collector's engine on what agents report; metamorphic: whether verdicts follow when recordings are "
+         "changed",
          &what_, /*required=*/true},
+        {"PATH", "metamorphic: recordings, each a file, directory or glob; none = simulated ones", &arguments_.paths},
         {"--suite", "one suite instead of all", &arguments_.suite},
         {"--seeds", "tune, or report: those that nobody tunes on", &arguments_.seeds},
-        {"--episodes", "per suite; 0 = as many as the suite has", &arguments_.episodes},
+        {"--episodes", "per suite; 0 = as many as the suite has; of metamorphic four", &arguments_.episodes},
         {"--skip", "leave out that many episodes of each suite first", &arguments_.skip},
         {"--quick", "few episodes of each suite", &arguments_.quick},
         {"--threads", "episodes at the same time; those of large suites run one by one, each on all threads",
@@ -40,21 +44,33 @@ class EvalCommand final : public Command {
         {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
         {"--save", "live, with --episode: write the recording of its operations there, as ops.csv", &arguments_.save},
         {"--no-baselines", "leave the other methods out; live: do not judge recordings as files",
-         &arguments_.no_baselines}};
+         &arguments_.no_baselines},
+        {"--relation", "metamorphic: one relation instead of all", &arguments_.relation},
+        {"--trials", "metamorphic: of each relation that draws chance, on each recording", &arguments_.trials},
+        {"--trial", "metamorphic: only this one", &arguments_.trial},
+        {"--keep", "metamorphic: write what is judged into this directory as ops-csv, 0.csv as it was",
+         &arguments_.keep}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     RETURN_IF_ERROR(CheckArguments());
+    if (what_ == "metamorphic") return EvaluateMetamorphic(arguments_, context);
     if (what_ == "live") return EvaluateLive(arguments_, context);
     return what_ == "counters" ? EvaluateCounters(arguments_, context) : EvaluateCollectives(arguments_, context);
   }
 
  private:
   absl::Status CheckArguments() const {
-    if (what_ != "collectives" && what_ != "counters" && what_ != "live") {
+    if (what_ != "collectives" && what_ != "counters" && what_ != "live" && what_ != "metamorphic") {
       return absl::InvalidArgumentError(
-          absl::StrCat("cannot evaluate '", what_, "'; known: collectives, counters, live"));
+          absl::StrCat("cannot evaluate '", what_, "'; known: collectives, counters, live, metamorphic"));
     }
+    if (what_ != "metamorphic" && !arguments_.paths.empty())
+      return absl::InvalidArgumentError("PATH is of metamorphic alone");
+    if (!arguments_.suite.empty() && !arguments_.paths.empty())
+      return absl::InvalidArgumentError("either --suite or PATH");
+    if (arguments_.trials < 1 || arguments_.trials > kMostTrials)
+      return absl::InvalidArgumentError("--trials is 1 to 10000");
     if (arguments_.seeds != "tune" && arguments_.seeds != "report")
       return absl::InvalidArgumentError("--seeds is tune or report");
     if (arguments_.threads < 1 || arguments_.threads > kMostThreads)

@@ -102,6 +102,33 @@ TEST(EvalCommandTest, OneEpisodeOfCountersIsAskedOfAllMethods) {
   EXPECT_NE(result.out.find("lockstep: found "), std::string::npos) << result.out;
 }
 
+TEST(EvalCommandTest, RelationsGiveTheSameBytesOnAnyNumberOfThreads) {
+  const std::vector<std::string> arguments = {"--suite",    "hangs",  "--episodes", "2", "-o",       "json",
+                                              "--relation", "clocks", "--trials",   "2", "--threads"};
+  std::vector<std::string> one = arguments, two = arguments;
+  one.push_back("1");
+  two.push_back("2");
+  const Result alone = Eval(one, "metamorphic");
+  ASSERT_EQ(alone.exit_code, ExitCode::kOk) << alone.err;
+  EXPECT_EQ(Eval(two, "metamorphic").out, alone.out);
+  const nlohmann::json json = nlohmann::json::parse(alone.out);
+  ASSERT_EQ(json["suites"].size(), 2u);
+  EXPECT_EQ(json["suites"][0]["relations"]["clocks"]["trials"], 2);
+  EXPECT_EQ(json["measures"][0]["count"], 4);
+}
+
+TEST(EvalCommandTest, RelationsTellWhichRecordingTheyCouldNotRead) {
+  const Result result = Eval({"no-such-file", "--relation", "again"}, "metamorphic");
+  EXPECT_EQ(result.exit_code, ExitCode::kInputUnreadable);
+  EXPECT_NE(result.err.find("lockstep: no-such-file: "), std::string::npos) << result.err;
+}
+
+TEST(EvalCommandTest, WhatIsOfRelationsAloneIsRefusedElsewhere) {
+  EXPECT_EQ(Eval({"ops.csv"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Eval({"--relation", "no-such-relation"}, "metamorphic").exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Eval({"--trials", "0"}, "metamorphic").exit_code, ExitCode::kUsage);
+}
+
 // Without what is measured of this machine.
 nlohmann::json WithoutEfforts(const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text);

@@ -1,7 +1,9 @@
 // Checks the checks: an engine or data broken on purpose must show in the figures. What cannot fail proves nothing.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,7 +46,12 @@ TEST(JobEngineCheckTest, RecallComesFromTheDurations) {
     found += Play({.job = job, .seconds = 40}).causes.contains("slow:node-0/rank2") ? 1 : 0;
     Random random(seed);
     const auto shuffle = [&random](double, HostReport* report) { ShuffleDurations(&random, report); };
-    found_shuffled += Play({.job = job, .seconds = 40, .alter = shuffle}).causes.empty() ? 0 : 1;
+    // Steps take longer all the same: that the job has changed may be said, not who did it.
+    const auto causes = Play({.job = job, .seconds = 40, .alter = shuffle}).causes;
+    found_shuffled += std::any_of(causes.begin(), causes.end(),
+                                  [](const auto& cause) { return cause.first.find("node-") != std::string::npos; })
+                          ? 1
+                          : 0;
   }
   EXPECT_EQ(found, kSeeds);
   EXPECT_LE(found_shuffled * 5, kSeeds);

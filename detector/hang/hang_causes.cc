@@ -103,6 +103,7 @@ class Collector {
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
         shared = cause[rank];
+        TellByLarger(graph_.standings[s], called, &causes[static_cast<size_t>(shared)]);
       }
     }
     for (size_t s = 0; s < graph_.standings.size(); ++s) {
@@ -124,6 +125,16 @@ class Collector {
     for (Hang& hang : causes) {
       if (!hang.ranks.empty()) hangs_.push_back(std::move(hang));
     }
+  }
+
+  // Where several operations wait for one cause, most ranks know of that in which most of them wait. Names of
+  // communicators must not decide.
+  void TellByLarger(const Standing& standing, bool called, Hang* hang) const {
+    const auto waiting = static_cast<int32_t>(standing.at.size());
+    if (hang->kind != HangKind::kNotEntered || hang->called != called || waiting <= hang->waiting) return;
+    Hang told = HangAt(hang->kind, trace_, standing);
+    told.called = called;
+    *hang = std::move(told);
   }
 
   // Operations that nobody is missing from, and cycles.

@@ -158,11 +158,23 @@ class Reader {
   // One record may be lost by chance; two operations of one communicator that others have left, and of which the rank
   // has no record at all, nor of any later one, say that its records end early.
   bool WentFurther(size_t rank_index) {
-    if (active_only_[rank_index] != 0) return false;
+    if (active_only_[rank_index] != 0 || StandsWithTheOthers(rank_index)) return false;
     const absl::Span<const MemberTable::Membership> places = members_.Of(rank_index);
     return std::any_of(places.begin(), places.end(), [&](const MemberTable::Membership& place) {
       return found_.entered_by_all[static_cast<size_t>(place.communicator)] >
              Of(place.communicator, place.member).entered + 1;
+    });
+  }
+
+  // It is inside of an operation that nobody has left: its records reach as far as anybody's, whatever is missing
+  // among them.
+  bool StandsWithTheOthers(size_t rank_index) const {
+    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank_index);
+    return std::any_of(operations.begin(), operations.end(), [this](const TraceOperation& operation) {
+      return operation.started() && !operation.finished() && IsSynchronous(operation.kind) &&
+             !IsPointToPoint(operation.kind) &&
+             found_.entered_by_all[static_cast<size_t>(operation.communicator)] <
+                 static_cast<int64_t>(operation.sequence);
     });
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -12,6 +13,7 @@
 #include "detector/hang/trace_frontier.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
 #include "detector/testing/asked_trace.h"
 #include "detector/testing/scripted_job.h"
 #include "detector/verdict/verdict.h"
@@ -235,6 +237,85 @@ TEST(Hang, LostRecordsSeldomAccuseInnocents) {
   }
   EXPECT_GE(right, 190);
   EXPECT_LE(wrong, 40) << "109 when all causes are believed, 23 here: of two that all wait for, both are named";
+}
+
+// Rank 0 does not come: rank 1 waits for it in a group of two, three others in one of four. `pair`, `four`: the names
+// of the two.
+Trace WaitingInTwoGroups(const std::string& pair, const std::string& four) {
+  TraceBuilder builder("job");
+  constexpr int64_t kMilli = 1'000'000;
+  constexpr int32_t kFinished = 6;
+  std::vector<int32_t> ranks;
+  for (int32_t rank = 0; rank < 5; ++rank) {
+    ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost("h" + std::to_string(rank))}));
+  }
+  const auto meet = [&](const std::string& name, const std::vector<size_t>& members, int64_t offset_ns) {
+    const int32_t communicator = builder.AddCommunicator(name, "", static_cast<int32_t>(members.size()));
+    for (size_t place = 0; place < members.size(); ++place) {
+      const int32_t rank = ranks[members[place]];
+      builder.AddMember(communicator, static_cast<int32_t>(place), rank);
+      for (int32_t step = 0; step <= kFinished; ++step) {
+        if (step == kFinished && members[place] == 0) continue;
+        const int64_t start_ns = step * 100 * kMilli + offset_ns;
+        builder.Add(rank, {.enqueue_ns = start_ns,
+                           .start_ns = start_ns,
+                           .end_ns = step == kFinished ? kNoTime : start_ns + kMilli,
+                           .sequence = static_cast<uint64_t>(step),
+                           .communicator = communicator,
+                           .kind = OperationKind::kAllReduce});
+      }
+    }
+  };
+  meet(pair, {0, 1}, 0);
+  meet(four, {0, 2, 3, 4}, 20 * kMilli);
+  Trace trace = builder.Build();
+  LookAfter(kLongAfterNs, &trace);
+  return trace;
+}
+
+TEST(Hang, TellsOfTheOperationInWhichMostWaitWhateverGroupsAreCalled) {
+  for (const auto& [pair, four] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    const std::vector<Verdict> verdicts = VerdictsOf(WaitingInTwoGroups(pair, four), {}, false);
+    ASSERT_EQ(Accused(verdicts), std::set<int32_t>{0}) << Told(verdicts);
+    EXPECT_NE(verdicts[0].evidence[0].text.find("(4 members)"), std::string::npos) << Told(verdicts);
+  }
+}
+
+// Ranks 0 to 3 are stuck in a transfer, 4 and 5 wait for them in an operation of all. Before it, they met in one of
+// their own, of which rank 4 has lost the latest two records.
+TEST(Hang, LostRecordsOfARankThatStandsWithTheOthersDoNotEndItsRecords) {
+  TraceBuilder builder("job");
+  constexpr int64_t kMilli = 1'000'000;
+  constexpr uint64_t kStuckStep = 9;
+  std::vector<int32_t> ranks;
+  for (int32_t rank = 0; rank < 6; ++rank) {
+    ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost("h" + std::to_string(rank))}));
+  }
+  const auto add = [&](const std::string& name, const std::vector<size_t>& members, size_t member, uint64_t step,
+                       int64_t offset_ns, bool ends) {
+    const int32_t communicator = builder.AddCommunicator(name, "", static_cast<int32_t>(members.size()));
+    const int64_t start_ns = static_cast<int64_t>(step) * 100 * kMilli + offset_ns;
+    const auto place = std::find(members.begin(), members.end(), member) - members.begin();
+    builder.AddMember(communicator, static_cast<int32_t>(place), ranks[member]);
+    builder.Add(ranks[member], {.enqueue_ns = start_ns - kMilli,
+                                .start_ns = start_ns,
+                                .end_ns = ends ? start_ns + kMilli : kNoTime,
+                                .sequence = step,
+                                .communicator = communicator,
+                                .kind = OperationKind::kAllReduce});
+  };
+  for (uint64_t step = 0; step <= kStuckStep; ++step) {
+    const bool ends = step < kStuckStep;
+    for (size_t rank = 0; rank < 6; ++rank) {
+      if (rank < 4) add("stuck", {0, 1, 2, 3}, rank, step, 0, ends);
+      if (rank == 5 || (rank == 4 && step + 1 < kStuckStep)) add("pair", {4, 5}, rank, step, 0, true);
+      if (rank >= 4 || ends) add("all", {0, 1, 2, 3, 4, 5}, rank, step, 50 * kMilli, ends);
+    }
+  }
+  Trace trace = builder.Build();
+  LookAfter(kLongAfterNs, &trace);
+  const std::vector<Verdict> verdicts = VerdictsOf(trace, {}, false);
+  EXPECT_EQ(Accused(verdicts), (std::set<int32_t>{0, 1, 2, 3})) << Told(verdicts);
 }
 
 }  // namespace

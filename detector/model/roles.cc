@@ -22,6 +22,7 @@ constexpr size_t kMaxPipelinePeers = 2;
 constexpr double kHintConfidence = 0.95;
 constexpr double kMixConfidence = 0.9;
 constexpr double kShapeConfidence = 0.7;
+constexpr double kBusier = 1.5;  // times the calls: lost records and the ends of a recording do not make that much
 
 struct HintWord {
   absl::string_view word;
@@ -234,36 +235,91 @@ class Inference {
     }
   }
 
-  int32_t StrideOf(size_t communicator) const {
-    const std::vector<int32_t>& members = Members(communicator);
-    int32_t previous = -1, stride = 0;
-    for (size_t place = 0; place < members.size(); ++place) {
-      if (members[place] < 0) continue;
-      const int32_t rank = trace_.ranks[static_cast<size_t>(members[place])].rank;
-      if (previous >= 0 && (stride == 0 || rank - previous < stride)) stride = rank - previous;
-      previous = rank;
+  // How far its members are apart on their hosts, in GPUs; 0 = each is on a host of its own, or nobody knows.
+  int32_t GpuDistanceOf(size_t communicator) const {
+    std::vector<std::pair<int32_t, int32_t>> places;  // host, GPU
+    for (const int32_t member : Members(communicator)) {
+      if (member < 0) continue;
+      const TraceRank& rank = trace_.ranks[static_cast<size_t>(member)];
+      if (rank.host >= 0 && rank.gpu >= 0) places.emplace_back(rank.host, rank.gpu);
     }
-    return stride;
+    std::sort(places.begin(), places.end());
+    int32_t distance = 0;
+    for (size_t i = 1; i < places.size(); ++i) {
+      if (places[i].first != places[i - 1].first) continue;
+      const int32_t apart = places[i].second - places[i - 1].second;
+      if (distance == 0 || apart < distance) distance = apart;
+    }
+    return distance;
+  }
+
+  // What can be seen of a communicator by itself, without a name or the number of a rank: size, on one host, GPUs
+  // between members, inside a stage, moves data between all.
+  using Shape = std::tuple<size_t, bool, int32_t, bool, bool>;
+
+  Shape ShapeOf(size_t communicator) const {
+    const Usage& usage = usage_[communicator];
+    const CommunicatorRole& role = roles_.communicators[communicator];
+    return {Members(communicator).size(), role.on_one_host, GpuDistanceOf(communicator), role.inside_stage,
+            usage.all_to_alls * 2 > usage.collectives};
+  }
+
+  // Of the communicators of one shape, how many that are clearly busier some member has besides: one rank is in several
+  // only where they serve different ends.
+  std::vector<int32_t> BusierBeside(const std::vector<Shape>& shapes) const {
+    std::vector<std::vector<size_t>> of_rank(trace_.ranks.size());
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      for (const int32_t member : Members(i)) {
+        if (member >= 0) of_rank[static_cast<size_t>(member)].push_back(i);
+      }
+    }
+    const auto calls = [this](size_t i) {
+      const uint64_t all = usage_[i].collectives > 0 ? usage_[i].collectives : usage_[i].sends;
+      return static_cast<double>(all);
+    };
+    std::vector<int32_t> busier(shapes.size(), 0);
+    for (std::vector<size_t>& own : of_rank) {
+      std::sort(own.begin(), own.end(), [&](size_t a, size_t b) {
+        return shapes[a] != shapes[b] ? shapes[a] < shapes[b] : calls(a) > calls(b);
+      });
+      int32_t level = 0;
+      for (size_t i = 1; i < own.size(); ++i) {
+        if (shapes[own[i]] != shapes[own[i - 1]]) {
+          level = 0;
+        } else if (calls(own[i - 1]) > kBusier * calls(own[i])) {
+          ++level;
+        }
+        busier[own[i]] = std::max(busier[own[i]], level);
+      }
+    }
+    return busier;
   }
 
   void NumberFamilies() {
-    std::map<std::tuple<size_t, int32_t, bool, bool>, int32_t> numbers;
+    std::vector<Shape> shapes;
     for (size_t i = 0; i < trace_.communicators.size(); ++i) {
-      CommunicatorRole& role = roles_.communicators[i];
-      std::set<int32_t> hosts;
-      size_t known = 0;
-      for (const int32_t member : Members(i)) {
-        if (member < 0) continue;
-        ++known;
-        if (hosts.size() < 2) hosts.insert(trace_.ranks[static_cast<size_t>(member)].host);
-      }
-      role.on_one_host = hosts.size() == 1 && known > 1 && *hosts.begin() >= 0;
-      role.calls_per_member = known == 0 ? 0 : static_cast<double>(usage_[i].collectives) / static_cast<double>(known);
-      const bool moves = usage_[i].all_to_alls * 2 > usage_[i].collectives;
-      const auto key = std::make_tuple(Members(i).size(), StrideOf(i), role.inside_stage, moves);
-      role.family = numbers.try_emplace(key, static_cast<int32_t>(numbers.size())).first->second;
+      DescribeMembers(i);
+      shapes.push_back(ShapeOf(i));
     }
-    roles_.families = static_cast<int32_t>(numbers.size());
+    const std::vector<int32_t> busier = BusierBeside(shapes);
+    std::map<std::pair<Shape, int32_t>, int32_t> numbers;
+    for (size_t i = 0; i < shapes.size(); ++i) numbers.try_emplace({shapes[i], busier[i]}, 0);
+    for (auto& [key, number] : numbers) number = roles_.families++;
+    for (size_t i = 0; i < shapes.size(); ++i) roles_.communicators[i].family = numbers[{shapes[i], busier[i]}];
+  }
+
+  void DescribeMembers(size_t communicator) {
+    CommunicatorRole& role = roles_.communicators[communicator];
+    std::set<int32_t> hosts;
+    size_t known = 0;
+    for (const int32_t member : Members(communicator)) {
+      if (member < 0) continue;
+      ++known;
+      if (hosts.size() < 2) hosts.insert(trace_.ranks[static_cast<size_t>(member)].host);
+    }
+    role.on_one_host = hosts.size() == 1 && known > 1 && *hosts.begin() >= 0;
+    const auto collectives = static_cast<double>(usage_[communicator].collectives);
+    role.calls_per_member = known == 0 ? 0 : collectives / static_cast<double>(known);
   }
 
   void GiveRole(size_t communicator) {

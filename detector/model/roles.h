@@ -4,8 +4,9 @@
 // another slice, so the stages are the sets that such groups connect. A group lies inside a stage unless two of its
 // members belong to one pipeline, that is, are connected by Send/Recv. Without Send/Recv a group lies inside a stage
 // when all of its members make the same kinds of calls. Roles come from the framework's name for the group where it
-// has one, else from operation mix (AllToAll: experts), size, stride, host and call rate; the confidence says how sure
-// that is. Nothing here needs a clock. Cost O(records + members). Pure.
+// has one, else from operation mix (AllToAll: experts), size, hosts, GPUs and call rate; the confidence says how sure
+// that is. Numbers of ranks and names say nothing: launchers deal them out as they like. Nothing here needs a clock.
+// Cost O(records + members). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_MODEL_ROLES_H_
 #define LOCKSTEP_DETECTOR_MODEL_ROLES_H_
@@ -27,8 +28,10 @@ const char* Name(GroupRole role);
 
 struct CommunicatorRole {
   GroupRole role = GroupRole::kUnknown;
-  double confidence = 0;      // 0 to 1
-  int32_t family = -1;        // communicators of one size, stride and place (inside a stage or not) are of one family
+  double confidence = 0;  // 0 to 1
+  // Communicators of one size, place (hosts, GPUs between members, inside a stage or not) and use are of one family;
+  // those of one rank are only where one is not clearly busier than the other.
+  int32_t family = -1;
   bool inside_stage = false;  // its members are peers
   bool on_one_host = false;
   double calls_per_member = 0;  // collectives

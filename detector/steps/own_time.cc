@@ -16,7 +16,7 @@ namespace {
 // short operation that begins late is soon over. Chosen on tuning seeds: 11 of 48,384 once passed for overlap, the end
 // of tensor operations counted for nothing, and who waited there seemed to work.
 constexpr double kMinBeside = 0.05;
-constexpr size_t kSampledRanks = 3;  // per class, to learn dependencies from
+constexpr size_t kSampledRanks = 8;  // per class, to learn dependencies from; of few, one that is slow decides
 constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
 constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
@@ -207,7 +207,8 @@ class DependencyLearner {
       }
       std::vector<char>& apart = order_.apart[kind];
       apart.assign(order_.apart.size(), 0);
-      apart[kind] = 1;
+      // Those that usually run alone, on whatever rank, are awaited by the next of their kind.
+      apart[kind] = mostly_beside_[kind];
       for (; pair != began_during.end() && pair->first == kind; ++pair) apart[pair->second] = 1;
       // Whatever else comes after it, and what stood in line, may well have waited.
       const char awaited = std::exchange(order_.awaited[kind], 1);
@@ -232,11 +233,27 @@ class DependencyLearner {
   void ChooseSamples() {
     const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
     for (size_t number = 0; number < roles_.classes.size(); number += stride) {
-      const std::vector<int32_t>& peers = roles_.classes[number];
+      const std::vector<size_t> peers = ByTimeInside(roles_.classes[number]);
       const size_t count = std::min(peers.size(), kSampledRanks);
       std::vector<size_t>& ranks = sampled_.emplace_back();
-      for (size_t i = 0; i < count; ++i) ranks.push_back(static_cast<size_t>(peers[i * peers.size() / count]));
+      for (size_t i = 0; i < count; ++i) ranks.push_back(peers[(2 * i + 1) * peers.size() / (2 * count)]);
     }
+  }
+
+  // From those that wait least to those that wait most. Which ranks are looked at must not depend on their numbers.
+  std::vector<size_t> ByTimeInside(const std::vector<int32_t>& peers) const {
+    std::vector<std::pair<int64_t, size_t>> by_time;
+    for (const int32_t peer : peers) {
+      int64_t inside_ns = 0;
+      for (const TraceOperation& operation : trace_.OperationsOf(static_cast<size_t>(peer))) {
+        if (operation.finished()) inside_ns += operation.duration_ns();
+      }
+      by_time.emplace_back(inside_ns, static_cast<size_t>(peer));
+    }
+    std::sort(by_time.begin(), by_time.end());
+    std::vector<size_t> ranks;
+    for (const auto& [inside_ns, rank] : by_time) ranks.push_back(rank);
+    return ranks;
   }
 
   // Whether own times are more regular with the order as it is now than with the best so far.
@@ -290,11 +307,24 @@ class DependencyLearner {
     Sweep sweep(trace_, roles_, order_, began_during);
     for (const std::vector<size_t>& peers : sampled_) {
       std::map<size_t, Sample> by_calls;
-      for (const size_t rank : peers) Collect(rank, &sweep, &by_calls);
+      for (const size_t rank : peers) {
+        const std::vector<Sweep::Counts> before = sweep.counts();
+        Collect(rank, &sweep, &by_calls);
+        NoteMostlyBeside(before, sweep.counts());
+      }
       for (auto& [calls, sample] : by_calls) samples.push_back(std::move(sample));
     }
     counts_ = sweep.counts();
     return samples;
+  }
+
+  // By kind, of one rank: a rank that comes late has all of them run alone.
+  void NoteMostlyBeside(const std::vector<Sweep::Counts>& before, const std::vector<Sweep::Counts>& after) {
+    mostly_beside_.resize(after.size(), 0);
+    for (size_t kind = 0; kind < after.size(); ++kind) {
+      const uint64_t ended = after[kind].ended - before[kind].ended;
+      if (ended > 0 && 2 * (after[kind].beside - before[kind].beside) >= ended) mostly_beside_[kind] = 1;
+    }
   }
 
   void Collect(size_t rank, Sweep* sweep, std::map<size_t, Sample>* by_calls) {
@@ -318,6 +348,7 @@ class DependencyLearner {
   std::vector<Sample> best_;
   std::vector<OwnInterval> before_;
   std::vector<Sweep::Counts> counts_;  // of the latest sweep
+  std::vector<char> mostly_beside_;    // by kind: on some rank, others began during half of them
 };
 
 // Where a record is missing, the time inside the lost operation looks like own time. It lies between two neighbours in

@@ -22,7 +22,6 @@ namespace {
 constexpr size_t kPartsPerLane = 4;   // of ranks and channels: some take longer than others
 constexpr size_t kMaxSizes = 16;      // more sizes than this: the size says nothing about the kind of call
 constexpr size_t kSampledLinks = 64;  // instances per channel that connect two numberings
-constexpr size_t kSampledRanks = 64;  // for the length of a step
 constexpr double kMinPresent = 0.5;   // share of ranks that a step at either end of the records needs
 constexpr int32_t kNoStep = std::numeric_limits<int32_t>::min();
 
@@ -291,8 +290,7 @@ class StepFinder {
   void Measure(int32_t lowest, StepTable* table) const {
     table->step_seconds.assign(static_cast<size_t>(table->steps), 0);
     std::vector<std::vector<double>> lengths(static_cast<size_t>(table->steps));
-    const size_t stride = std::max<size_t>(1, cuts_.size() / kSampledRanks);
-    for (size_t rank = 0; rank < cuts_.size(); rank += stride) {
+    for (size_t rank = 0; rank < cuts_.size(); ++rank) {
       const std::vector<Cut>& cuts = cuts_[rank];
       for (size_t i = 0; i < cuts.size(); ++i) {
         const int32_t step = cuts[i].number + ShiftOf(rank) - lowest;

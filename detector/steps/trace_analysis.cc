@@ -17,8 +17,7 @@ namespace {
 // Forward and backward receptions per step of the rank with the most.
 double MicrobatchesOf(const TraceAnalysis& analysis) {
   size_t most = 0;
-  for (const std::vector<int32_t>& peers : analysis.roles.classes) {
-    const auto rank = static_cast<size_t>(peers.front());
+  for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     for (int32_t step = 0; step < analysis.steps.steps; ++step) {
       const StepRange& range = analysis.steps.Of(rank, step);
       if (!range.complete || analysis.steps.usual[static_cast<size_t>(step)] == 0) continue;
@@ -30,8 +29,6 @@ double MicrobatchesOf(const TraceAnalysis& analysis) {
   }
   return most == 0 ? 1 : std::max(1.0, static_cast<double>(most) / 4);
 }
-
-constexpr size_t kPauseSampleRanks = 64;
 
 // The longest stretch of a rank's step in which it is in no operation.
 double LongestGapSeconds(const Trace& trace, size_t rank, const StepRange& range) {
@@ -55,7 +52,7 @@ std::vector<double> PausesOf(const TraceAnalysis& analysis) {
   std::vector<double> usual;
   for (size_t step = 0; step < steps; ++step) {
     std::vector<double> gaps;
-    for (size_t rank = 0; rank < ranks; rank += 1 + ranks / kPauseSampleRanks) {
+    for (size_t rank = 0; rank < ranks; ++rank) {
       const StepRange& range = analysis.steps.Of(rank, static_cast<int32_t>(step));
       if (!range.empty()) gaps.push_back(LongestGapSeconds(*analysis.trace, rank, range));
     }

@@ -19,10 +19,13 @@ ALLOWED = {
     "agent/recorder": [],
     "collector": ["base", "proto", "daemon", "detector"],
     "formats": ["base", "proto", "detector"],
-    "cli": ["base", "proto", "daemon", "detector", "collector", "formats", "sim", "eval", "eval/live", "cli/doctor"],
+    "cli": ["base", "proto", "daemon", "detector", "collector", "formats", "sim", "eval", "eval/live",
+            "eval/metamorphic", "cli/doctor"],
     "eval": ["base", "detector", "sim"],
     # Plays to the collector's own conversion and pipeline, as agents do.
     "eval/live": ["base", "proto", "detector", "collector", "sim", "eval"],
+    # Changes recordings row by row, and reads them again as files are read.
+    "eval/metamorphic": ["base", "detector", "formats", "sim", "eval"],
     # `lockstep doctor` reads rings with the agent's own reader.
     "cli/doctor": ["base", "cli", "agent", "agent/recorder"],
     "sim": ["base", "proto", "detector", "formats"],

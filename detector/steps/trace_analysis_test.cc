@@ -1,0 +1,70 @@
+#include "detector/steps/trace_analysis.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kRanks = 96;
+constexpr int32_t kIdle = 60;  // of them, while the others wait
+constexpr int32_t kSteps = 12;
+constexpr int32_t kPauseStep = 7;
+constexpr int64_t kMilli = 1'000'000;
+
+// Data parallel: 100 ms of work, then an AllReduce. Before one step most ranks are idle for 900 ms and the others wait
+// for them. `numbers` by place: what its rank is called.
+Trace PausingJob(const std::vector<int32_t>& numbers) {
+  TraceBuilder builder("job");
+  const int32_t communicator = builder.AddCommunicator("world", "", kRanks);
+  for (int32_t place = 0; place < kRanks; ++place) {
+    const int32_t rank = builder.AddRank({.rank = numbers[static_cast<size_t>(place)],
+                                          .host = builder.AddHost(absl::StrCat("h", place / 8)),
+                                          .gpu = place % 8});
+    builder.AddMember(communicator, place, rank);
+    int64_t now_ns = 0;
+    for (int32_t step = 0; step < kSteps; ++step) {
+      const int64_t pause_ns = step == kPauseStep ? 900 * kMilli : 0;
+      const int64_t start_ns = now_ns + 100 * kMilli + (place < kIdle ? pause_ns : 0);
+      now_ns += 110 * kMilli + pause_ns;
+      builder.Add(rank, {.enqueue_ns = start_ns,
+                         .start_ns = start_ns,
+                         .end_ns = now_ns,
+                         .sequence = static_cast<uint64_t>(step),
+                         .bytes = 4096,
+                         .communicator = communicator,
+                         .kind = OperationKind::kAllReduce});
+    }
+  }
+  return builder.Build();
+}
+
+// Those that were idle have odd numbers wherever they can: looking at every other rank would see the minority.
+std::vector<int32_t> IdleOnesOdd() {
+  std::vector<int32_t> numbers;
+  for (int32_t place = 0; place < kRanks; ++place) {
+    numbers.push_back(place < kRanks / 2 ? 2 * place + 1 : 2 * (place - kRanks / 2));
+  }
+  return numbers;
+}
+
+TEST(TraceAnalysisTest, APauseDoesNotDependOnTheNumbersOfRanks) {
+  std::vector<int32_t> in_order;
+  for (int32_t place = 0; place < kRanks; ++place) in_order.push_back(place);
+  for (const std::vector<int32_t>& numbers : {in_order, IdleOnesOdd()}) {
+    const Trace trace = PausingJob(numbers);
+    const TraceAnalysis analysis = AnalyseTrace(trace, /*flip_lateness=*/false);
+    const std::vector<double> pauses = StructuralProfile(analysis).pause_seconds;
+    ASSERT_EQ(pauses.size(), static_cast<size_t>(kSteps));
+    EXPECT_NEAR(pauses[kPauseStep], 0.9, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
