@@ -17,8 +17,8 @@
 
 #include "detector/counters/named_sign.h"
 #include "detector/counters/peer_detector.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/hardware/event_judge.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 

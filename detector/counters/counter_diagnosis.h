@@ -20,6 +20,7 @@
 #include "detector/counters/case_record.h"
 #include "detector/model/metric_table.h"
 #include "detector/model/place_table.h"
+#include "detector/verdict/counter_reasons.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
@@ -48,9 +49,7 @@ bool Corroborate(const HistoryCase& found, const std::string& host, std::vector<
 // The class that the signs of a case speak for: the most specific of them wins.
 VerdictClass ClassOf(const HistoryCase& found);
 
-// "gpu_power_watts of gpu3 of host a is 82, the median of 512 peers 421: below its place by 12.0 times the noise, since
-// 1700000123.0 s."
-std::string SentenceOf(const NamedSign& sign, const std::string& host);
+CounterExcursion ExcursionOf(const NamedSign& sign, const std::string& host);
 
 }  // namespace lockstep
 

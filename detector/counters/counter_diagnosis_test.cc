@@ -61,7 +61,7 @@ MetricTable Job(const Trouble& trouble) {
 
 std::string TextOf(const Verdict& verdict) {
   std::string text;
-  for (const Evidence& evidence : verdict.evidence) text += evidence.text + "\n";
+  for (const Evidence& evidence : verdict.evidence) text += evidence.text() + "\n";
   return text;
 }
 

@@ -13,7 +13,7 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_driver.h"
 #include "detector/counters/history_period.h"
-#include "detector/counters/sample_losses.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 namespace {
@@ -122,7 +122,7 @@ std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTa
     const MetricInfo* const info = FindMetric(found.finding.metric);
     alarms.push_back({.host = found.host,
                       .device = found.finding.device,
-                      .metric_name = info == nullptr ? found.finding.reason : std::string(info->name),
+                      .metric_name = info == nullptr ? found.finding.sign.meaning : std::string(info->name),
                       .onset_ms = found.first_ms,
                       .alarm_ms = found.first_ms,
                       .score = static_cast<double>(found.finding.count)});

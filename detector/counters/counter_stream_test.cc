@@ -155,7 +155,7 @@ TEST(CounterStreamTest, SaysOfARunningJobWhatItsHistorySays) {
     EXPECT_GE(live.end_ms, file.end_ms - 3000);
     const std::vector<HardwareFinding> ruled = stream.Findings(file.end_ms * kNanosPerMilli);
     ASSERT_EQ(ruled.size(), file.findings.size()) << seed;
-    for (size_t i = 0; i < ruled.size(); ++i) EXPECT_EQ(ruled[i].reason, file.findings[i].finding.reason);
+    for (size_t i = 0; i < ruled.size(); ++i) EXPECT_EQ(ruled[i].sign, file.findings[i].finding.sign);
     cases += expected.size();
     findings += ruled.size();
   }

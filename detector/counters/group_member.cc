@@ -7,8 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_format.h"
-
 namespace lockstep {
 namespace {
 
@@ -48,10 +46,7 @@ const MemberSign* OnlyMember(absl::Span<const MemberSign> signs, const CounterSp
 void Narrow(const MemberSign& member, size_t hosts, Verdict* verdict) {
   verdict->verdict_class = member.verdict_class;
   verdict->culprits = {{.host = member.host, .device = member.device, .confidence = kConfidence}};
-  verdict->evidence.push_back(
-      {EvidenceKind::kCounter,
-       absl::StrFormat("Of the %d hosts of this group only %s has network counters that stand out.", hosts,
-                       member.host)});
+  verdict->evidence.push_back({EvidenceKind::kCounter, OnlyMemberStandsOut{.hosts = hosts, .host = member.host}});
 }
 
 }  // namespace

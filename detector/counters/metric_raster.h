@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "detector/counters/sample_losses.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 

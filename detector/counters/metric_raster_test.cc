@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/counters/sampling_interval.h"
+#include "detector/model/sample_losses.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {

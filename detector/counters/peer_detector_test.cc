@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "detector/counters/counter_history.h"
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/model/metric_table.h"
+#include "detector/model/sample_losses.h"
 #include "detector/testing/counter_job.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "detector/counters/peer_detector.h"
 
 namespace lockstep {
@@ -119,14 +118,13 @@ void BlamePlace(const PlaceFinding& finding, absl::Span<const std::string> hosts
   for (const int32_t host : vote.deviating) {
     verdict->culprits.push_back({.host = hosts[static_cast<size_t>(host)], .confidence = confidence});
   }
-  verdict->evidence.insert(
-      verdict->evidence.begin(),
-      {EvidenceKind::kCounter,
-       absl::StrFormat(
-           "%d of the %d machines of %s stand out together, %d of the other %d do: by chance so many gather "
-           "in one place with a probability of %.2g.",
-           vote.deviating.size(), vote.members, NamesOf(vote), vote.deviating_elsewhere, vote.machines_elsewhere,
-           vote.chance)});
+  verdict->evidence.insert(verdict->evidence.begin(),
+                           {EvidenceKind::kCounter, PlaceStandsOut{.places = vote.places,
+                                                                   .deviating = vote.deviating.size(),
+                                                                   .machines = vote.members,
+                                                                   .deviating_elsewhere = vote.deviating_elsewhere,
+                                                                   .machines_elsewhere = vote.machines_elsewhere,
+                                                                   .chance = vote.chance}});
 }
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "detector/steps/trace_analysis.h"
-#include "detector/verdict/abstention.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 
@@ -18,7 +18,7 @@ inline constexpr double kMaxMissingRanks = 0.1;
 inline constexpr double kMaxLostRecords = 0.2;
 
 // What is missing, or nothing when nothing found means that nothing is wrong.
-std::optional<AbstentionReason> WhyNotJudged(const TraceAnalysis& analysis);
+std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis);
 
 }  // namespace lockstep
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/counters/host_duties.h"
@@ -42,6 +41,7 @@
 #include "detector/steps/trace_analysis.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/structural_verdicts.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 namespace {
@@ -76,10 +76,7 @@ void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& caus
     step_seconds = gains[i].step_seconds;
   }
   if (told || finding.gain < min_cost) return;
-  finding.text = absl::StrFormat(
-      "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, and work on the "
-      "same batches: these are longer than the others'.",
-      batch.causes.size(), finding.first_step);
+  finding.reason = LongReplica{.hosts = batch.causes.size(), .first_step = finding.first_step};
   report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
 }
 
@@ -138,10 +135,9 @@ void TellCost(const HealingGain& gain, Verdict* verdict) {
     verdict->cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
   }
   verdict->evidence.push_back(
-      {EvidenceKind::kWhatIf,
-       absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
-                       gain.replayed ? "Replayed" : "By its excess,", 1e3 * verdict->cost.seconds_per_step,
-                       100 * verdict->cost.slowdown_fraction)});
+      {EvidenceKind::kWhatIf, HealedTransfers{.replayed = gain.replayed,
+                                              .seconds_per_step = verdict->cost.seconds_per_step,
+                                              .share = verdict->cost.slowdown_fraction}});
 }
 
 // Slow ranks and slow transfers, each at what healing it gives back.
@@ -295,7 +291,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
-  const std::optional<AbstentionReason> not_judged = WhyNotJudged(analysis);
+  const std::optional<Reason> not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, !not_judged.has_value() && !hangs.open_question.has_value());
   AddLedger(analysis, options.min_cost, &report);
   const PlaceTable places = AllPlaces(evidence, options);
@@ -307,7 +303,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   if (hangs.open_question.has_value()) {
     report.verdicts.push_back(Verdict::Abstention(*std::move(hangs.open_question)));
   }
-  judgement.why_not_judged = not_judged.has_value() ? Sentences(*not_judged).front() : "";
+  judgement.why_not_judged = not_judged.has_value() ? Sentence(*not_judged) : "";
   judgement.work = WorkOf(analysis);
   judgement.step_counts = StepCountsOf(analysis);
   if (report.state == JobState::kUnknown && report.verdicts.empty() && not_judged.has_value()) {

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "detector/hang/hang.h"
-#include "detector/hang/hang_wording.h"
+#include "detector/hang/hang_reason.h"
 #include "detector/hardware/evidence_log.h"
-#include "detector/model/tuning.h"
-#include "detector/verdict/trace_wording.h"
+#include "detector/verdict/hang_reasons.h"
+#include "detector/verdict/reason.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
@@ -65,13 +65,13 @@ class Writer {
     return verdict;
   }
 
-  void Say(std::string text, Verdict* verdict) const {
-    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(text)});
+  void Say(Reason reason, Verdict* verdict) const {
+    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(reason)});
   }
 
   void SayVictims(const Hang& hang, Verdict* verdict) const {
     if (frontier_.watch() != nullptr) verdict->first_seen_ns = frontier_.watch()->now_ns - hang.waited_ns;
-    for (std::string& text : AboutVictims(frontier_, hang)) Say(std::move(text), verdict);
+    for (Reason& reason : AboutVictims(frontier_, hang)) Say(std::move(reason), verdict);
   }
 
   // Events that mean a broken GPU on the host, and of this process where the event names one.
@@ -147,11 +147,9 @@ class Writer {
     for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
     Say(WhatTheyDo(trace_, hang, ranks), &verdict);
     for (const int32_t rank : ranks) {
-      std::string state = StateSentence(trace_, rank);
-      if (!state.empty()) Say(std::move(state), &verdict);
+      if (const std::optional<ProcessCannotRun> state = StateOf(trace_, rank)) Say(*state, &verdict);
       for (const HostEvent* const event : BrokenGpu(rank)) {
-        verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event->host, " reported ",
-                                                                     Describe(event->event), ".")});
+        verdict.evidence.push_back({EvidenceKind::kLog, LineOf(event->host, event->event)});
       }
     }
     SayVictims(hang, &verdict);
@@ -180,9 +178,7 @@ class Writer {
       for (const Culprit& culprit : verdict.culprits) named.insert(culprit.rank);
     }
     Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kProcessDead, Advice::kCheckSoftware);
-    Say(absl::StrFormat("%d of %d processes %s dead; the others are still there.", frontier_.died().size(),
-                        trace_.ranks.size(), frontier_.died().size() == 1 ? "is" : "are"),
-        &verdict);
+    Say(DeadProcesses{.dead = frontier_.died().size(), .all = trace_.ranks.size()}, &verdict);
     for (const int32_t rank : frontier_.died()) {
       if (named.contains(Rank(rank).rank) || silent_named_.contains(Rank(rank).host)) continue;
       verdict.culprits.push_back(TraceCulprit(trace_, rank, kSureConfidence));
@@ -214,11 +210,7 @@ class Writer {
       }
       verdict.culprits.push_back(std::move(culprit));
     }
-    std::string who = RankNumberList(hang.unrecorded);
-    who[0] = 'R';
-    Say(absl::StrCat(who, " left no record at all, and every other member stands in ", OperationName(trace_, hang),
-                     ": silence of a member that others wait for is not innocence."),
-        &verdict);
+    Say(MembersWithoutRecord{.ranks = hang.unrecorded, .operation = OperationOf(trace_, hang)}, &verdict);
     SayVictims(hang, &verdict);
     return verdict;
   }
@@ -231,9 +223,9 @@ class Writer {
       verdict.culprits[0].peer_host = verdict.culprits[1].host;
       verdict.culprits[1].peer_host = verdict.culprits[0].host;
     }
-    Say(absl::StrCat("All members have entered ", StuckName(trace_, hang),
-                     " and it does not end: what is stuck is the ", "transfer between ",
-                     TraceRankList(trace_, hang.ranks), "."),
+    Say(
+        StuckTransfer{
+            .ranks = NumbersOf(trace_, hang.ranks), .operation = OperationOf(trace_, hang), .tuning = hang.tuning},
         &verdict);
     SayVictims(hang, &verdict);
     return verdict;
@@ -245,22 +237,18 @@ class Writer {
         Begin(VerdictScope::kSoftware, mismatch ? VerdictClass::kCollectiveMismatch : VerdictClass::kDeadlock,
               Advice::kCheckSoftware);
     for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, kLikelyConfidence));
-    std::string who = TraceRankList(trace_, hang.ranks);
-    who[0] = 'R';
+    std::vector<int32_t> ranks = NumbersOf(trace_, hang.ranks);
+    OperationName operation = OperationOf(trace_, hang);
     if (mismatch && hang.other_tuning.has_value()) {
-      Say(absl::StrCat("Members carry out ", OperationName(trace_, hang), " in different ways, ",
-                       TraceRankList(trace_, hang.ranks), " as \"", Describe(*hang.other_tuning),
-                       "\", the usual way is \"", Describe(hang.tuning),
-                       "\": they never meet. NCCL's settings or releases are not the same everywhere."),
+      Say(DifferentTuning{.ranks = std::move(ranks),
+                          .operation = std::move(operation),
+                          .theirs = *hang.other_tuning,
+                          .usual = hang.tuning},
           &verdict);
     } else if (mismatch) {
-      Say(absl::StrCat(who, " called another operation, or another size, than the other members as operation ",
-                       hang.sequence, " of ", TraceCommunicatorName(trace_, hang.communicator), "."),
-          &verdict);
+      Say(DifferentCall{.ranks = std::move(ranks), .operation = std::move(operation)}, &verdict);
     } else {
-      Say(absl::StrCat(who, " entered operations in another order than the ranks that they wait for and that wait for ",
-                       "them; among the operations is ", OperationName(trace_, hang), "."),
-          &verdict);
+      Say(DifferentOrder{.ranks = std::move(ranks), .operation = std::move(operation)}, &verdict);
     }
     SayVictims(hang, &verdict);
     return verdict;

@@ -169,7 +169,7 @@ TEST_F(LiveHangsTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerPart
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
   ASSERT_EQ(verdicts[0].culprits.size(), 1u);
   EXPECT_EQ(verdicts[0].culprits[0].rank, 2);
-  EXPECT_NE(verdicts[0].evidence[0].text.find("rank 2 as \"tree, Simple, 16 channels\""), std::string::npos);
+  EXPECT_NE(verdicts[0].evidence[0].text().find("rank 2 as \"tree, Simple, 16 channels\""), std::string::npos);
 }
 
 TEST_F(LiveHangsTest, TwoPartiesOfOneSizeAreBothListed) {
@@ -188,7 +188,7 @@ TEST_F(LiveHangsTest, ARecorderThatDoesNotKnowTheWayDiffersFromNothing) {
   // Once it is known, it describes what is stuck.
   Rank(0, {Carried(0, 3, kRing)});
   verdicts = Verdicts();
-  EXPECT_NE(verdicts[0].evidence[0].text.find("(ring, LL128, 16 channels)"), std::string::npos);
+  EXPECT_NE(verdicts[0].evidence[0].text().find("(ring, LL128, 16 channels)"), std::string::npos);
 }
 
 TEST_F(LiveHangsTest, KernelsOnSymmetricMemoryChooseTheirChannelsAlone) {

@@ -41,9 +41,6 @@ struct PlaceVote {
 std::vector<PlaceVote> VoteOnPlaces(const PlaceTable& table, absl::Span<const std::string> hosts,
                                     absl::Span<const int32_t> deviating);
 
-// "rack r12" or "rack r12, leaf l3".
-std::string NamesOf(const PlaceVote& vote);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_MODEL_PLACE_VOTE_H_

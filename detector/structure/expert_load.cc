@@ -157,11 +157,7 @@ std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, c
   }
   if (share < min_gain) return {};
   return {Throughout(VerdictClass::kExpertImbalance, profile.steps, share,
-                     absl::StrFormat("In a typical step the ranks of one expert index work %.0f %% longer than the "
-                                     "others, all of it between two AllToAlls, and alike in %s: hot experts.",
-                                     100 * load.hottest,
-                                     load.groups > 1 ? absl::StrFormat("%d expert groups of a stage", load.groups)
-                                                     : "nearly all steps"))};
+                     HotExpert{.excess = load.hottest, .groups = load.groups})};
 }
 
 }  // namespace lockstep

@@ -130,11 +130,10 @@ std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, do
   }
   const double gain = ModelGain(others, healed);
   if (gain < min_gain) return {};
-  return {Throughout(
-      VerdictClass::kStageImbalance, profile.steps, gain,
-      absl::StrFormat("Pipeline stage %d works %.2f times as long on its own as the middle stage, in every one of its "
-                      "%d replicas: it has more to do; no machine is slow.",
-                      longest->first, longest->second / usual, slowest_lane.at(longest->first).size()))};
+  return {Throughout(VerdictClass::kStageImbalance, profile.steps, gain,
+                     LongStage{.stage = longest->first,
+                               .times = longest->second / usual,
+                               .replicas = slowest_lane.at(longest->first).size()})};
 }
 
 namespace {
@@ -191,15 +190,12 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   if (rotation < kGoesRound) return {};
   const double gain = ModelGain(others, healed);
   if (gain < min_gain) return {};
-  return {
-      {.verdict_class = VerdictClass::kHostSlow,
-       .first_step = static_cast<int64_t>(steps.front()),
-       .last_step = static_cast<int64_t>(steps.back()),
-       .gain = gain,
-       .steps_affected = static_cast<double>(steps.size()) / static_cast<double>(steps.back() - steps.front() + 1),
-       .text = absl::StrFormat("In %d steps some rank stalled, each time another one (rotation entropy %.2f): stalls "
-                               "that go round (garbage collection, an accidental synchronisation) are the program's.",
-                               steps.size(), rotation)}};
+  return {{.verdict_class = VerdictClass::kHostSlow,
+           .first_step = static_cast<int64_t>(steps.front()),
+           .last_step = static_cast<int64_t>(steps.back()),
+           .gain = gain,
+           .steps_affected = static_cast<double>(steps.size()) / static_cast<double>(steps.back() - steps.front() + 1),
+           .reason = RotatingStalls{.steps = steps.size(), .rotation = rotation}}};
 }
 
 std::vector<float> ExcessBeyondPlace(const StepProfile& profile) {

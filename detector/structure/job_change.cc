@@ -190,9 +190,8 @@ std::vector<StructuralFinding> FindRegression(const StepProfile& profile, double
            .first_step = static_cast<int64_t>(first_step),
            .last_step = static_cast<int64_t>(profile.steps) - 1,
            .gain = gain,
-           .text = absl::StrFormat("From step %d on, own time is %.1f %% longer on %.0f %% of the ranks at once: the "
-                                   "job changed, not a machine.",
-                                   first_step, 100 * (shift.after / shift.before - 1), 100 * agree)}};
+           .reason = LongerEverywhere{
+               .first_step = first_step, .growth = shift.after / shift.before - 1, .rank_share = agree}}};
 }
 
 std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
@@ -214,9 +213,7 @@ std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
            .first_step = static_cast<int64_t>(series.step.front()),
            .last_step = static_cast<int64_t>(series.step.back()),
            .gain = std::max(0.0, 1 - *low / mean),
-           .text = absl::StrFormat("Own time of all ranks together moves slowly by %.1f %% over the recording "
-                                   "(temperature, time of day): no rank stands out.",
-                                   100 * range)}};
+           .reason = SlowDrift{.range = range}}};
 }
 
 std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
@@ -253,10 +250,7 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
            .last_step = static_cast<int64_t>(at.back()),
            .gain = lost / total,
            .steps_affected = static_cast<double>(at.size()) / static_cast<double>(profile.steps - at.front()),
-           .text = absl::StrFormat("All ranks were idle together for %.1f s before step %d%s: a pause of the job "
-                                   "(checkpoint, evaluation, compilation), nobody's fault.",
-                                   seconds[0], at[0],
-                                   at.size() > 1 ? absl::StrFormat(" and %d more times", at.size() - 1) : "")}};
+           .reason = CommonPause{.seconds = seconds[0], .step = at[0], .more = at.size() - 1}}};
 }
 
 }  // namespace lockstep

@@ -195,12 +195,11 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
   if (share < 0) share = ModelledGain(profile);
   share = std::min(share, MostThatBatchesCost(profile, variation));
   if (share < min_gain) return {};
-  return {
-      Throughout(VerdictClass::kSequenceImbalance, profile.steps, share,
-                 absl::StrFormat("Own time of the %d replicas varies by %.1f %% from step to step%s, each time most "
-                                 "on another one (rotation entropy %.2f): batches differ in length.",
-                                 variation.replicas, 100 * variation.of_replicas,
-                                 fellows ? ", alike on the ranks that share the data" : "", variation.rotation))};
+  return {Throughout(VerdictClass::kSequenceImbalance, profile.steps, share,
+                     VaryingBatches{.replicas = variation.replicas,
+                                    .variation = variation.of_replicas,
+                                    .rotation = variation.rotation,
+                                    .fellows_agree = fellows})};
 }
 
 }  // namespace lockstep

@@ -2,14 +2,11 @@
 //
 // Pure values; thread-compatible.
 
-#ifndef LOCKSTEP_DETECTOR_COUNTERS_SAMPLE_LOSSES_H_
-#define LOCKSTEP_DETECTOR_COUNTERS_SAMPLE_LOSSES_H_
+#ifndef LOCKSTEP_DETECTOR_MODEL_SAMPLE_LOSSES_H_
+#define LOCKSTEP_DETECTOR_MODEL_SAMPLE_LOSSES_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
-
-#include "absl/types/span.h"
 
 namespace lockstep {
 
@@ -26,11 +23,15 @@ struct SampleLosses {
   uint64_t process_series = 0;
   uint64_t repeated_series = 0;           // a second one of the same host, device and name
   std::vector<int32_t> misclocked_hosts;  // dropped altogether
-};
 
-// What was lost, as one sentence for a reader; "" when nothing was.
-std::string DescribeLosses(const SampleLosses& losses, absl::Span<const std::string> hosts);
+  // Whether anything was left out that a reader should know of.
+  bool any() const {
+    return not_finite + blank + duplicate + out_of_order + late + resets + far_off + over_limit + repeated_series > 0 ||
+           !misclocked_hosts.empty();
+  }
+  bool operator==(const SampleLosses&) const = default;
+};
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_COUNTERS_SAMPLE_LOSSES_H_
+#endif  // LOCKSTEP_DETECTOR_MODEL_SAMPLE_LOSSES_H_
