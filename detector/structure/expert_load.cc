@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_format.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {

@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/expert_load.h"
 #include "detector/structure/rotation.h"

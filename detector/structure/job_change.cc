@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "absl/strings/str_format.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {

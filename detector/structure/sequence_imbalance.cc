@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/rotation.h"
 
