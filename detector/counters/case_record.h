@@ -74,6 +74,7 @@ class CaseRecord {
  public:
   // A machine has two to four loads of its own a day, so that this is a day of 5,000 machines; 40 MB at most.
   static constexpr size_t kMostCases = 20'000;
+  // Bound of memory.
   static constexpr size_t kMostShifts = 1'000;
 
   // What `cases` say, the answer of Conclude(now_ms). `now_ms` must not decrease.

@@ -19,6 +19,7 @@
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
 #include "detector/model/sample_losses.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
@@ -27,6 +28,7 @@ using enum Metric;
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr double kMillisPerSecond = 1000;
+// Of what people read.
 constexpr size_t kMostSentences = 3;
 // Of history, to call a job healthy: JobActivity::kPaceSeconds, before which nothing is called slower.
 constexpr int64_t kLongEnoughMs = 120'000;
@@ -167,7 +169,7 @@ Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, con
       !accuse ? Verdict::Observation(VerdictClass::kCounterOutlier)
               : Verdict::Accusation(network ? VerdictScope::kNetwork : VerdictScope::kMachine, ClassOf(found));
   if (accuse) verdict.advice = network ? Advice::kCheckLink : Advice::kCordonAndReplace;
-  PlaceCulprit(found, host, accuse ? 0.8 : 0.5, &verdict);
+  PlaceCulprit(found, host, accuse ? kLikelyConfidence : kDoubtfulConfidence, &verdict);
   verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
   verdict.last_seen_ns = found.last_ms * kNanosPerMilli;
   AddSentences(found, host, &verdict);

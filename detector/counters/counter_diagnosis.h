@@ -26,6 +26,7 @@
 
 namespace lockstep {
 
+// Of what people read.
 inline constexpr size_t kMostCounterObservations = 16;
 
 // What is known of the job besides its counters.

@@ -63,7 +63,7 @@ class Feeder {
   const SampleLosses& losses() const { return losses_; }
 
  private:
-  static constexpr int32_t kNotAdded = -2;
+  static constexpr int32_t kNotAdded = -2;  // no id yet
   struct Cursor {
     const MetricSeries* series;
     size_t at = 0;

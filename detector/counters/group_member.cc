@@ -7,14 +7,14 @@
 #include <set>
 #include <utility>
 
+#include "detector/verdict/confidence.h"
+
 namespace lockstep {
 namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // Between the onset that the records tell and that of the counters, of which some are read every 15 s.
 constexpr int64_t kMostApartMs = 60'000;
-// As of a machine that counters accuse by themselves (counter_diagnosis.cc). Assumed.
-constexpr double kConfidence = 0.8;
 
 bool IsGroup(const Verdict& verdict, const std::set<std::string>& hosts) {
   const bool may_be_one =
@@ -45,7 +45,7 @@ const MemberSign* OnlyMember(absl::Span<const MemberSign> signs, const CounterSp
 
 void Narrow(const MemberSign& member, size_t hosts, Verdict* verdict) {
   verdict->verdict_class = member.verdict_class;
-  verdict->culprits = {{.host = member.host, .device = member.device, .confidence = kConfidence}};
+  verdict->culprits = {{.host = member.host, .device = member.device, .confidence = kLikelyConfidence}};
   verdict->evidence.push_back({EvidenceKind::kCounter, OnlyMemberStandsOut{.hosts = hosts, .host = member.host}});
 }
 

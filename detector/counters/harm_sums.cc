@@ -6,13 +6,10 @@
 #include "absl/types/span.h"
 #include "detector/stats/false_alarm_budget.h"
 #include "detector/stats/median.h"
+#include "detector/stats/order_statistics.h"
 
 namespace lockstep {
-namespace {
-
-constexpr double kMadToSigma = 1.4826;  // of a normal: 1 / its 75 % point
-
-}  // namespace
+namespace {}  // namespace
 
 void HarmSums::Date(int64_t slower_since_ms) {
   if (slower_since_ms == since_ms_) return;

@@ -64,6 +64,7 @@ class PaceAverage {
   Slowness SlowerThan(double usual, double tick_seconds) const;
 
  private:
+  // Of kLongest, once a second.
   static constexpr size_t kMostTicks = 128;
   static constexpr size_t kParts = 4;  // of a tick
   static constexpr size_t kMostParts = kMostTicks * kParts;

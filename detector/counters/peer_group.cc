@@ -9,6 +9,7 @@
 #include "detector/counters/peer_group_limits.h"
 #include "detector/stats/false_alarm_budget.h"
 #include "detector/stats/median.h"
+#include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {

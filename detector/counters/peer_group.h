@@ -88,6 +88,7 @@ class PeerGroup {
   double UsualLevel(int32_t unit) const { return units_[static_cast<size_t>(unit)].usual; }
 
  private:
+  // Of which the noise of a mean is learnt. By judgement, not measured.
   static constexpr int kBlockTicks = 16;
 
   // Of the readings of a slow metric since its evidence rose.

@@ -13,8 +13,7 @@
 
 namespace lockstep::peer_group {
 
-// Of a normal: 1 / its 75 % point, and the root of pi / 2.
-inline constexpr double kMadToSigma = 1.4826;
+// Of a normal: from a mean absolute deviation to the standard deviation, the root of pi / 2.
 inline constexpr double kMeanToSigma = 1.2533;
 
 // Of two units nobody can tell which one is odd.

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "detector/counters/peer_detector.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kConfidence = 0.8;  // as in a machine alone
 
 // Alarms that began together.
 using Group = std::vector<const HistoryCase*>;
@@ -113,7 +112,7 @@ void BlamePlace(const PlaceFinding& finding, absl::Span<const std::string> hosts
     verdict->scope = VerdictScope::kSoftware;
     verdict->advice = Advice::kCheckSoftware;
   }
-  const double confidence = verdict->culprits.empty() ? kConfidence : verdict->culprits.front().confidence;
+  const double confidence = verdict->culprits.empty() ? kLikelyConfidence : verdict->culprits.front().confidence;
   verdict->culprits.clear();
   for (const int32_t host : vote.deviating) {
     verdict->culprits.push_back({.host = hosts[static_cast<size_t>(host)], .confidence = confidence});

@@ -27,7 +27,8 @@ constexpr int64_t kLongBeforeMs = 60'000;
 constexpr double kMostShifted = 0.25;
 // Jobs become slower more often than they hang, for whatever reason. Assumed; no source counts it.
 constexpr double kSlowdownsPerHang = 4;
-constexpr double kApartTicks = 1.5;  // one machine may see the same moment so much earlier than another
+// One machine may see the same moment so much earlier than another.
+constexpr double kApartTicks = 1.5;
 
 }  // namespace
 

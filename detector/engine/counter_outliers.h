@@ -34,6 +34,7 @@ namespace lockstep {
 
 class CounterOutliers {
  public:
+  // Bounds of what people read; what is beyond them is dropped.
   static constexpr size_t kMaxOutliers = 16;
   static constexpr size_t kMaxPlaces = 16;
 

@@ -4,19 +4,21 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/shares.h"
 #include "detector/verdict/host_reasons.h"
 
 namespace lockstep {
 namespace {
 
 // Host slow: the rank gets the CPU for less than this share of its own time, its peers for more than kServed, and it
-// does not compute more than they do.
+// does not compute more than they do. By judgement, not measured.
 constexpr double kStarved = 0.70;
 constexpr double kServed = 0.85;
 constexpr double kSameWork = 1.15;
 constexpr double kMoreWork = 1.10;
 // Storage stall: in uninterruptible sleep in at least this share of the recent reports.
-constexpr double kStalledShare = 0.5;
+constexpr double kStalledShare = kMainPart;
+// By judgement, not measured.
 constexpr size_t kMinCpuSamples = 4;
 // CPU time comes in ticks of 10 ms, and reports come at their own time within a step: below this it is too coarse.
 constexpr double kMinCpuSeconds = 1.5;

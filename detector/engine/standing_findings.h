@@ -36,7 +36,9 @@ std::vector<Verdict> CausesOfLook(const JobReport& report);
 
 class StandingFindings {
  public:
+  // Bound of memory.
   static constexpr size_t kMaxFindings = 64;
+  // Two looks of their own noise; a finding that was seen longer may be missed more often. By judgement, not measured.
   static constexpr int kMisses = 2;
   static constexpr int kMostMisses = 6;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
@@ -15,11 +16,13 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMinPast = 4;          // usual steps: as many as a suspect needs
-constexpr double kMinSignificance = 6;  // of a change of level, as in job_change.h
-constexpr double kExplained = 0.5;      // of what was lost: the findings are about it
-constexpr int64_t kOnsetSteps = 2;      // an onset is known to a step on both sides
-constexpr double kErrors = 2;           // standard errors, that an unexplained rest exceeds
+constexpr size_t kMinPast = 4;                        // usual steps: as many as a suspect needs
+constexpr double kMinSignificance = kSureDeviations;  // of a change of level, as in job_change.h
+// Of what was lost: more than half, so that two findings cannot both be the main one.
+constexpr double kExplained = kMainPart;
+constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
+// Standard errors, that an unexplained rest exceeds: the usual 5 %.
+constexpr double kErrors = 2;
 
 // Of usual steps whose length is known.
 struct Series {

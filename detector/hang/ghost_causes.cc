@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/shares.h"
 #include "detector/hang/wait_graph.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kLikely = 0.1;
+// Ghosts that are expected in the whole trace: with fewer than this, nine traces of ten have none.
+constexpr double kLikely = kFew;
 
 enum Sureness : int32_t { kLossMayShowIt, kMuchLossMayShowIt, kNoLossShowsIt };
 

@@ -41,6 +41,7 @@ struct Hang {
   int64_t waited_ns = 0;               // the longest time inside that one host's clock shows; 0 = not known
   bool longest_ever = false;  // unlike anything before (Precedents); not looked at where other things tell a hang
 };
+// As many as a sentence lists (verdict/wording.cc).
 inline constexpr size_t kMaxVictims = 8;
 
 // A cause without ranks, at an operation.

@@ -14,7 +14,8 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
+// Bounds the walk; beyond that, all ranks of the cycle are listed.
+constexpr size_t kMaxCycleOperations = 64;
 
 std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32_t>& ranks, const Standing& standing) {
   std::vector<int32_t> members;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/shares.h"
 #include "detector/hang/ghost_causes.h"
 #include "detector/hang/hang_causes.h"
 #include "detector/hang/precedents.h"
@@ -20,20 +21,23 @@ namespace {
 
 // In a hang everybody waits for the causes; records of a job under way end with ranks at work, and with waits that end
 // by themselves. A tenth may wait for something that the records do not show, a quarter where some are lost.
-constexpr double kMaxUnexplained = 0.1;
-constexpr double kMaxUnexplainedWithLosses = 0.25;
+constexpr double kMaxUnexplained = kFew;
+constexpr double kMaxUnexplainedWithLosses = kMinorPart;
 // Causes are few: as many as every twentieth host, or two where there are some hosts, and one stuck transfer. Ranks of
-// equal duty do equal things at equal times: several that do the same are at work.
+// equal duty do equal things at equal times: several that do the same are at work. By
+// judgement, not measured.
 constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
+// Less than half of what the main cause holds up.
 constexpr int32_t kMinorShare = 2;
-constexpr double kLossChance = 0.1;  // that records of a call were lost: more, and their absence proves nothing
+constexpr double kLossChance = kFew;  // that records of a call were lost: more, and their absence proves nothing
 // Each cause costs a walk through the graph; a job with more of them at once has one that is none of these.
 constexpr size_t kMaxHangs = 256;
 // Of the operations that wait for ranks at work this share must last longer than ever: who is late for good keeps up
-// more than a few of them, while a stuck transfer may keep up none but itself.
+// more than a few of them, while a stuck transfer may keep up none but itself. By judgement, not measured.
 constexpr double kLongestShare = 0.05;
-constexpr double kSureAbsence = 2;  // as many times the longest work: this alone will do; less, but more than it, helps
+// As many times the longest work, as in precedents.cc: this alone will do; less, but more than it, helps.
+constexpr double kSureAbsence = 2;
 
 class Search {
   using Tail = Precedents::Tail;

@@ -11,6 +11,7 @@
 #include "detector/hang/hang.h"
 #include "detector/hang/hang_reason.h"
 #include "detector/hardware/evidence_log.h"
+#include "detector/verdict/confidence.h"
 #include "detector/verdict/hang_reasons.h"
 #include "detector/verdict/reason.h"
 #include "detector/verdict/trace_names.h"
@@ -18,9 +19,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSureConfidence = 0.97;
-constexpr double kLikelyConfidence = 0.8;
-constexpr double kUnseenConfidence = 0.6;  // of a rank about which there is no record at all
+// As evidence_log.cc quotes.
 constexpr size_t kMaxQuotedEvents = 3;
 
 class Writer {
@@ -143,7 +142,7 @@ class Writer {
     Verdict verdict =
         Begin(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
     // That others are out and these are not may also be the last packet to them.
-    const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kSureConfidence;
+    const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kPlainConfidence;
     for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
     Say(WhatTheyDo(trace_, hang, ranks), &verdict);
     for (const int32_t rank : ranks) {
@@ -181,7 +180,7 @@ class Writer {
     Say(DeadProcesses{.dead = frontier_.died().size(), .all = trace_.ranks.size()}, &verdict);
     for (const int32_t rank : frontier_.died()) {
       if (named.contains(Rank(rank).rank) || silent_named_.contains(Rank(rank).host)) continue;
-      verdict.culprits.push_back(TraceCulprit(trace_, rank, kSureConfidence));
+      verdict.culprits.push_back(TraceCulprit(trace_, rank, kPlainConfidence));
       if (frontier_.watch() == nullptr) continue;
       verdicts_.push_back(verdict);
       verdict.culprits.clear();

@@ -14,8 +14,9 @@ namespace {
 
 // With the tail of an exponential, twice the longest of n moments comes once in n x n.
 constexpr int64_t kMultiple = 2;
+// As a power of n: where no tail is known, no more than n x n is believed.
 constexpr double kKnownTail = 2;
-// That one of all waits that are looked at is as long by chance.
+// That one of all waits that are looked at is as long by chance. One recording in a thousand.
 constexpr double kMostChance = 0.001;
 
 bool TellsTimes(const TraceOperation& operation) { return operation.quality != TimingQuality::kHostEnqueue; }

@@ -13,14 +13,15 @@
 #include "detector/hang/hang_verdict.h"
 #include "detector/hardware/evidence_log.h"
 #include "detector/model/trace.h"
+#include "detector/verdict/confidence.h"
 #include "detector/verdict/hang_reasons.h"
 #include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kLikelyConfidence = 0.8;
-constexpr int64_t kEventSlackNs = kNanosPerSecond;  // between the clock of the log and that of the recorder
+// Between the clock of the log and that of the recorder.
+constexpr int64_t kEventSlackNs = kNanosPerSecond;
 
 // The only rank that an event can be about; -1 = none, or several.
 int32_t RankOf(const Trace& trace, const HostEvent& event) {

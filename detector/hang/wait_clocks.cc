@@ -10,11 +10,13 @@
 namespace lockstep {
 namespace {
 
+// One in five, the oldest, holds the first step, in which everybody compiles and connects. By judgement, not measured.
 constexpr size_t kStartShare = 5;
 // A wait must be this many times as long as the longest finished operation, and a second more.
 constexpr int64_t kLongWaitMultiple = 2;
 constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
-constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
+// Where nothing has finished: kUnknownHangTimeoutNs.
+constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;
 
 // The longest time inside one operation, after the start.
 int64_t LongestUsual(absl::Span<const TraceOperation> operations) {

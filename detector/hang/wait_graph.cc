@@ -13,6 +13,7 @@ namespace {
 using StandingKey = std::tuple<int32_t, int32_t, int32_t, uint64_t>;  // communicator, source, destination, sequence
 using StreamKey = std::tuple<int32_t, int32_t, int32_t>;              // without the sequence
 
+// Bound of the walk.
 constexpr int64_t kMaxLostInARow = 8;
 
 class Builder {

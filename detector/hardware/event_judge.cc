@@ -8,14 +8,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/shares.h"
 #include "detector/hardware/xid_catalog.h"
 
 namespace lockstep {
 namespace {
 
+// Of what people read.
 constexpr size_t kMaxSentences = 3;
+// The severity that the kernel prints as fatal.
 constexpr int64_t kAerFatal = 2;
-constexpr double kUnderLoad = 0.5;  // utilisation from which a GPU has no reason to save power on its links
+constexpr double kUnderLoad = kMainPart;  // utilisation from which a GPU has no reason to save power on its links
 
 // What a kernel event says, as far as one can tell from the line alone.
 struct Reading {

@@ -43,10 +43,13 @@ struct HardwareFinding {
 
 class EventJudge {
  public:
+  // Bounds of memory.
   static constexpr size_t kMaxFindings = 10'000;
   static constexpr size_t kMaxCounters = 500'000;
+  // By judgement, not measured.
   static constexpr int64_t kStickyNs = 600'000'000'000;
-  // The same complaint of at least this many hosts within kStormNs is the job's, not the hosts'.
+  // The same complaint of at least this many hosts within kStormNs is the job's, not the hosts'. By judgement, not
+  // measured: two may be one pair of ends.
   static constexpr int kStormHosts = 3;
   static constexpr int64_t kStormNs = 60'000'000'000;
 

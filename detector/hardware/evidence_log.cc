@@ -9,7 +9,9 @@
 namespace lockstep {
 namespace {
 
+// As EventJudge::kStickyNs.
 constexpr int64_t kKeepNs = 600 * kNanosPerSecond;
+// Of what people read.
 constexpr size_t kMaxQuoted = 3;
 constexpr size_t kMaxText = 160;
 

@@ -23,6 +23,7 @@ KernelLine LineOf(const std::string& host, const KernelEvent& event);
 
 class EvidenceLog {
  public:
+  // Bound of memory: under 100 KB per job.
   static constexpr size_t kMaxEvents = 256;
 
   void Add(const std::string& host, const KernelEvent& event, int64_t received_ns);

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kNarrowedConfidence = 0.8;
 constexpr int kAgreeing = 2;  // answers in a row that make a difference in launches one that stays
 
 bool Accuses(const Verdict& verdict, const Roster& roster, int32_t slot) {
@@ -50,7 +50,7 @@ void Narrow(const Roster& roster, const std::vector<RasStanding>& standing, Verd
   if (named.empty() || 2 * named.size() > verdict->culprits.size()) return;
   std::erase_if(verdict->culprits, [&named](const Culprit& culprit) { return !named.contains(culprit.rank); });
   for (Culprit& culprit : verdict->culprits) {
-    culprit.confidence = kNarrowedConfidence / static_cast<double>(named.size());
+    culprit.confidence = kLikelyConfidence / static_cast<double>(named.size());
   }
   if (named.size() > 1) return;
   verdict->scope = VerdictScope::kMachine;

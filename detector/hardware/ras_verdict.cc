@@ -8,16 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "detector/hardware/ras_evidence.h"
+#include "detector/verdict/confidence.h"
 #include "detector/verdict/roster_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kRasConfidence = 0.5;  // of all that are named together
-constexpr int kAgreeing = 2;            // answers in a row
+// Answers in a row: a claim that stays. RAS counts launches alone, and as often names who waits.
+constexpr int kAgreeing = 2;
 // As a job's whose steps are not known: hang/hang_timeout.h.
 constexpr int64_t kStandsStillNs = 30 * kNanosPerSecond;
+// As hang/hang_timeout.cc.
 constexpr uint64_t kStartUpOperations = 3;
+// As many as a sentence lists.
 constexpr size_t kMaxNamed = 8;
 
 bool IsGone(const RasClaim& claim) {
@@ -127,7 +130,7 @@ class Judge {
     }
     RasJudgement judgement;
     for (const RasStanding* said : named) {
-      judgement.verdicts.push_back(VerdictOf(*said, kRasConfidence / static_cast<double>(named.size())));
+      judgement.verdicts.push_back(VerdictOf(*said, kDoubtfulConfidence / static_cast<double>(named.size())));
     }
     return judgement;
   }

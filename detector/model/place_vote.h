@@ -24,7 +24,9 @@
 
 namespace lockstep {
 
+// One false place in a thousand diagnoses, all places counted.
 inline constexpr double kMostChance = 1e-3;
+// Bound of the work.
 inline constexpr int kMaxPlaceVotes = 16;
 
 // The place that explains some of the deviating machines.

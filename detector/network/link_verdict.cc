@@ -9,22 +9,25 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/network/path_class.h"
 #include "detector/network/slow_paths.h"
 #include "detector/network/transfer_stall.h"
 #include "detector/stats/robust.h"
+#include "detector/verdict/confidence.h"
 #include "detector/verdict/network_reasons.h"
 #include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is left to a pair of equals
-constexpr double kSure = 0.95;
-constexpr size_t kMinAgreeing = 2;  // paths that are slow in the same steps
+// Paths that are slow in the same steps: chance slows one at a time.
+constexpr size_t kMinAgreeing = 2;
+// As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
 constexpr size_t kMostOfOneFault = 2;  // hosts: the ends of a link
-constexpr double kMostNamed = 0.25;    // of the job's hosts; a cause that lies among more than these names nobody
+// Of the job's hosts; a cause that lies among more than these names nobody.
+constexpr double kMostNamed = kMinorPart;
 
 bool MayName(const Trace& trace, size_t hosts) {
   return hosts <= kMostOfOneFault || static_cast<double>(hosts) <= kMostNamed * static_cast<double>(trace.hosts.size());
@@ -81,12 +84,13 @@ class Writer {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:
       case PathCauseKind::kNic:
-        verdict->culprits = {cause.ranks.size() == 1 ? TraceCulprit(trace_, cause.ranks[0], kSure)
-                                                     : Culprit{.host = HostName(cause.hosts[0]), .confidence = kSure}};
+        verdict->culprits = {cause.ranks.size() == 1
+                                 ? TraceCulprit(trace_, cause.ranks[0], kSureConfidence)
+                                 : Culprit{.host = HostName(cause.hosts[0]), .confidence = kSureConfidence}};
         return;
       case PathCauseKind::kLink:
         verdict->culprits = {
-            {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kPairedShare}};
+            {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kLikelyConfidence}};
         return;
       case PathCauseKind::kGroup:
         for (const int32_t rank : cause.ranks) {
@@ -103,7 +107,7 @@ class Writer {
       case PathCauseKind::kInside:
       case PathCauseKind::kFabric:
         for (const int32_t host : cause.hosts) {
-          verdict->culprits.push_back({.host = HostName(host), .confidence = kPairedShare});
+          verdict->culprits.push_back({.host = HostName(host), .confidence = kLikelyConfidence});
         }
         return;
     }
@@ -184,7 +188,7 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
                   .steps_affected_fraction = static_cast<double>(stall.steps) / since};
   verdict.advice = Advice::kCheckLink;
   const bool named = MayName(trace, stall.hosts.size());
-  const double confidence = stall.told_apart ? kPairedShare : 1.0 / static_cast<double>(stall.hosts.size());
+  const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
   std::vector<std::string> names;
   for (const int32_t host : stall.hosts) {
     const std::string& name = trace.hosts[static_cast<size_t>(host)];

@@ -23,6 +23,7 @@
 
 namespace lockstep {
 
+// Bound of the work.
 inline constexpr int kMaxPathCauses = 32;
 
 struct VotePath {

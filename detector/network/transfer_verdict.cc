@@ -8,14 +8,14 @@
 
 #include "detector/network/path_class.h"
 #include "detector/stats/robust.h"
+#include "detector/verdict/confidence.h"
 #include "detector/verdict/network_reasons.h"
 #include "detector/verdict/roster_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kSure = 0.95;
-constexpr double kPaired = 0.8;  // of an accusation of two ends
+// Of what people read.
 constexpr size_t kMaxLate = 4;
 
 class Writer {
@@ -49,7 +49,7 @@ class Writer {
 
   Verdict Write(const LateRank& late) const {
     Verdict verdict = Verdict::Observation(VerdictClass::kComputeSlow);
-    verdict.culprits = {CulpritOf(roster_, late.rank, 0.5)};
+    verdict.culprits = {CulpritOf(roster_, late.rank, kDoubtfulConfidence)};
     verdict.cost = Limited(late.excess_seconds);
     verdict.evidence = {
         {EvidenceKind::kDelayMatrix, LateGpu{.rank = roster_.ranks()[static_cast<size_t>(late.rank)].rank,
@@ -72,16 +72,17 @@ class Writer {
     std::vector<Culprit> culprits;
     if (cause.kind == PathCauseKind::kLink) {
       culprits.push_back(
-          {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kPaired});
+          {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kLikelyConfidence});
     } else if (cause.ranks.size() == 1) {
-      culprits.push_back(CulpritOf(roster_, cause.ranks[0], kSure));
+      culprits.push_back(CulpritOf(roster_, cause.ranks[0], kSureConfidence));
     } else if (cause.kind == PathCauseKind::kGroup) {
       for (const int32_t rank : cause.ranks) {
         culprits.push_back(CulpritOf(roster_, rank, 1.0 / static_cast<double>(cause.ranks.size())));
       }
     } else {
       for (const int32_t host : cause.hosts) {
-        culprits.push_back({.host = HostName(host), .confidence = kPaired / static_cast<double>(cause.hosts.size())});
+        culprits.push_back(
+            {.host = HostName(host), .confidence = kLikelyConfidence / static_cast<double>(cause.hosts.size())});
       }
     }
     return culprits;

@@ -23,7 +23,9 @@ namespace {
 constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all healed
 constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
-constexpr double kMaxUnlike = 0.2;  // of a step's length: a replay that is further off tells of another step
+// Of a step's length: a replay that is further off tells of another step. By judgement, not measured.
+constexpr double kMaxUnlike = 0.2;
+// The fewest of which a median leaves one out; the most are a budget of time.
 constexpr size_t kMinTypicalSteps = 3;
 constexpr size_t kMaxReplayedSteps = 64;
 // Of an ailment, where they can be afforded: steps differ by a third in what it costs, and eight tell the mean to 12 %.

@@ -13,11 +13,15 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMinSeparation = 6;  // normal noise exceeds it in one step of 1e9
+constexpr double kMinSeparation = kSureDeviations;  // normal noise exceeds it in one step of 1e9
+// Budget of time; a quantile of so many is known to a sixteenth.
 constexpr size_t kMaxComparedPeers = 256;
-constexpr double kFarMore = 1.5;  // slow steps than those of a known stretch
-constexpr size_t kMinPeers = 3;   // with fewer, nobody knows which of two is slow and which is quick
-// Of the peers, whose own slow steps may belong to the same fault (a room, a rack) and say nothing about chance.
+// Slow steps than those of a known stretch. By judgement, not measured.
+constexpr double kFarMore = 1.5;
+// With fewer, nobody knows which of two is slow and which is quick.
+constexpr size_t kMinPeers = 3;
+// Of the peers, whose own slow steps may belong to the same fault (a room, a rack) and say nothing about chance. As
+// healing_gain.h.
 constexpr double kMostAtOnce = 0.15;
 
 // The two levels that leave least squares, by sorted values: the higher one begins at `at`.

@@ -5,18 +5,23 @@
 #include <cstddef>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/structure/job_change.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kErrorOfMedian = 1.2533;  // of a normal distribution: sqrt(pi / 2)
-constexpr size_t kMaxNoiseRanks = 256;     // per class
-constexpr size_t kMinSpreadPeers = 8;      // fewer say nothing about how peers differ
+// Per class: a budget of time; a median of so many is known to a thirteenth of their spread.
+constexpr size_t kMaxNoiseRanks = 256;
+// Of fewer a deviation is wrong by a quarter and more, and says nothing about how peers differ.
+constexpr size_t kMinSpreadPeers = 8;
+// Bound of the work.
 constexpr int kRounds = 3;
-constexpr double kSureShift = 6;   // standard errors of a change of level
-constexpr double kMinShare = 0.5;  // of the median excess, in a step that counts as slow
+constexpr double kSureShift = kSureDeviations;  // standard errors of a change of level
+// Of the median excess, in a step that counts as slow: nearer to it than to none.
+constexpr double kMinShare = kMainPart;
+// Standard errors, the usual 5 %.
 constexpr double kErrorsAllowed = 2;
 
 struct Noise {

@@ -28,6 +28,7 @@ namespace lockstep {
 // With fewer, one odd step (warm-up, what follows a pause) is as good as the majority.
 inline constexpr int32_t kMinSuspectSteps = 4;
 
+// The fewest of which a median leaves one out.
 inline constexpr size_t kMinPastSteps = 3;
 
 // Onsets so close are one: either is known to a step.

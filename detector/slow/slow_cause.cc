@@ -7,16 +7,22 @@
 #include <map>
 #include <utility>
 
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {
 
+// Budget of time; a median of so many is known to a fifth of their spread.
 constexpr size_t kMaxComparedPeers = 32;
-constexpr double kMostOf = 0.5;
-constexpr double kComparable = 0.5;      // of the strongest excess on the host
-constexpr size_t kMinShown = 2;          // steps in which another rank of the host has to be as slow
-constexpr double kMinShownShare = 0.25;  // of those in which its own time is known
+// More than half: the main kind of an excess, and most ranks of a host.
+constexpr double kMostOf = kMainPart;
+// Of the strongest excess on the host.
+constexpr double kComparable = kMainPart;
+// Steps in which another rank of the host has to be as slow: in one it may be by chance.
+constexpr size_t kMinShown = 2;
+// Of those in which its own time is known.
+constexpr double kMinShownShare = kMinorPart;
 
 // Medians over the stretch of a suspect.
 struct Usual {

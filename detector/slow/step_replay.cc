@@ -11,10 +11,13 @@
 namespace lockstep {
 namespace {
 
-constexpr float kWaited = 1.5F;        // a Send this much longer than its Recv waited for the receiver
-constexpr double kMinFinished = 0.95;  // of the operations, that a replay must reach
-constexpr size_t kNearest = 3;         // complete instances, that tell how long an incomplete one took
-constexpr int64_t kTogether = 20;      // moments that differ by less than 1/20 of an operation's length are one
+// A Send this much longer than its Recv waited for the receiver. By judgement, not measured.
+constexpr float kWaited = 1.5F;
+// Of the operations, that a replay must reach. By judgement, not measured.
+constexpr double kMinFinished = 0.95;
+// Complete instances, that tell how long an incomplete one took: the fewest of which a median leaves one out.
+constexpr size_t kNearest = 3;
+constexpr int64_t kTogether = 20;  // moments that differ by less than 1/20 of an operation's length are one
 
 bool IssuedTogether(const TraceOperation& a, const TraceOperation& b) {
   const auto same = [&](int64_t x, int64_t y) { return std::abs(x - y) * kTogether <= a.duration_ns(); };

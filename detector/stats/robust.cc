@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <limits>
 
+#include "detector/stats/order_statistics.h"
+
 namespace lockstep {
-namespace {
-
-constexpr double kMadToDeviation = 1.4826;
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<double> Known(absl::Span<const double> values) {
   std::vector<double> known;
@@ -35,7 +33,7 @@ double RobustDeviation(absl::Span<const double> values) {
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - middle));
-  return kMadToDeviation * Median(std::move(distances));
+  return kMadToSigma * Median(std::move(distances));
 }
 
 }  // namespace lockstep

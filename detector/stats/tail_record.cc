@@ -7,6 +7,7 @@
 namespace lockstep {
 namespace {
 
+// Bound of memory: a grade is 9 % wide.
 constexpr double kGradesPerOctave = 8;
 
 // Where a grade ends.

@@ -41,6 +41,7 @@ class TailRecord {
   double MostKnown(double independent) const { return std::log(independent * static_cast<double>(total_) + 1); }
 
  private:
+  // Twenty octaves, and what is beyond.
   static constexpr size_t kGrades = 161;
 
   static size_t GradeOf(double size);

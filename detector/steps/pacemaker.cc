@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/shares.h"
 #include "detector/model/operation_instances.h"
 
 namespace lockstep {
@@ -11,8 +12,9 @@ namespace {
 
 // A step in ten may hold an evaluation or a checkpoint; a communicator that counts otherwise more often counts no
 // steps.
-constexpr double kMostSteps = 0.9;
-constexpr size_t kRanksTried = 16;  // spread over the job, so that the hosts differ
+constexpr double kMostSteps = kAllButFew;
+// Budget of time; spread over the job, so that the hosts differ.
+constexpr size_t kRanksTried = 16;
 
 // Operations of each communicator of the rank, by complete step.
 std::map<int32_t, std::vector<uint64_t>> CountsByCommunicator(const Trace& trace, const StepTable& steps, size_t rank) {

@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/step_anchor.h"
@@ -19,11 +20,16 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kPartsPerLane = 4;   // of ranks and channels: some take longer than others
-constexpr size_t kMaxSizes = 16;      // more sizes than this: the size says nothing about the kind of call
-constexpr size_t kSampledLinks = 64;  // instances per channel that connect two numberings
-constexpr size_t kSampledRanks = 64;  // for the length of a step
-constexpr double kMinPresent = 0.5;   // share of ranks that a step at either end of the records needs
+// Of ranks and channels: as own_time.cc.
+constexpr size_t kPartsPerLane = 4;
+// More sizes than this: the size says nothing about the kind of call. By judgement, not measured.
+constexpr size_t kMaxSizes = 16;
+// Instances per channel that connect two numberings: a budget of time.
+constexpr size_t kSampledLinks = 64;
+// For the length of a step: a budget of time, a median of so many is known to a sixth of their spread.
+constexpr size_t kSampledRanks = 64;
+// Share of ranks that a step at either end of the records needs: the majority.
+constexpr double kMinPresent = kMainPart;
 constexpr int32_t kNoStep = std::numeric_limits<int32_t>::min();
 
 struct AnchorCall {

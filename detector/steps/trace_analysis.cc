@@ -30,6 +30,7 @@ double MicrobatchesOf(const TraceAnalysis& analysis) {
   return most == 0 ? 1 : std::max(1.0, static_cast<double>(most) / 4);
 }
 
+// Budget of time.
 constexpr size_t kPauseSampleRanks = 64;
 
 // The longest stretch of a rank's step in which it is in no operation.

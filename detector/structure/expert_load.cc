@@ -4,14 +4,16 @@
 #include <cmath>
 #include <limits>
 
+#include "base/shares.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
+// Well above the 1 to 2 % by which own time of equal work varies.
 constexpr double kMinExpertExcess = 0.05;
 // An index is hot when this share of the expert groups (of the steps, where there is one group) agree.
-constexpr double kMostAgree = 0.8;
+constexpr double kMostAgree = kNearlyAll;
 // Groups of independent noise give about 1, and with tens of cells hardly ever 2.
 constexpr double kMinAgreement = 3;
 

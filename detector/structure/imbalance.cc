@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "base/shares.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/expert_load.h"
 #include "detector/structure/rotation.h"
@@ -18,9 +20,11 @@ namespace {
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 // Own time of equal work varies by 1 to 2 % from step to step.
 constexpr double kMinVariation = 0.05;
-constexpr double kStallDeviations = 6;  // of the usual, above the peers
+constexpr double kStallDeviations = kSureDeviations;  // of the usual, above the peers
+// As many as a suspect needs (persistent_excess.h).
 constexpr size_t kMinStalls = 4;
-constexpr double kMostOfStall = 0.5;  // of the excess, that lies in one piece of work
+// Of the excess, that lies in one piece of work: the main part.
+constexpr double kMostOfStall = kMainPart;
 
 using RankList = std::vector<size_t>;
 

@@ -12,9 +12,11 @@
 namespace lockstep {
 namespace {
 
+// A correlation of so few is wrong by a third.
 constexpr size_t kMinSteps = 10;
 // Own time of equal work varies by 1 to 2 % from step to step, of batches of different length by 20 to 40 %.
 constexpr double kMinVariationAlone = 0.05;
+// By judgement, not measured.
 constexpr size_t kMinReplicasAlone = 4;
 // Variance of replicas over that of chance, which gives 1; noise that ranks of one replica share made up to 6.
 constexpr double kMinAgreement = 8;

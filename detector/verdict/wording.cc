@@ -11,6 +11,7 @@
 namespace lockstep {
 namespace {
 
+// Of what people read: a line.
 constexpr size_t kMaxListed = 8;
 
 }  // namespace
