@@ -26,7 +26,7 @@ std::vector<Group> TogetherIn(absl::Span<const HistoryCase* const> cases) {
   return groups;
 }
 
-// The strongest of those in the place, with the times and the harm of all of them.
+// The strongest of those in the place, with the times and the degradation of all of them.
 HistoryCase ExampleOf(const Group& group, const PlaceVote& vote) {
   HistoryCase example;
   for (const HistoryCase* const found : group) {
@@ -36,7 +36,7 @@ HistoryCase ExampleOf(const Group& group, const PlaceVote& vote) {
       joined.onset_ms = std::min(example.onset_ms, found->onset_ms);
       joined.alarm_ms = std::min(example.alarm_ms, found->alarm_ms);
       joined.last_ms = std::max(example.last_ms, found->last_ms);
-      joined.job_hurt = example.job_hurt || found->job_hurt;
+      joined.job_degraded = example.job_degraded || found->job_degraded;
       joined.job_loss = std::max(example.job_loss, found->job_loss);
     }
     example = std::move(joined);
@@ -50,12 +50,12 @@ HistoryCase ExampleOf(const HistoryShift& shift) {
           .onset_ms = shift.onset_ms,
           .alarm_ms = shift.onset_ms,
           .last_ms = shift.last_ms,
-          .job_hurt = shift.job_hurt,
+          .job_degraded = shift.job_degraded,
           .job_loss = shift.job_loss,
           .signs = {shift.strongest}};
 }
 
-// A place that several metrics show is one finding, with the harm of all.
+// A place that several metrics show is one finding, with the degradation of all.
 void Add(PlaceFinding finding, std::vector<PlaceFinding>* findings) {
   for (PlaceFinding& known : *findings) {
     if (known.vote.places != finding.vote.places || !known.Explains(finding.example)) continue;
@@ -63,7 +63,7 @@ void Add(PlaceFinding finding, std::vector<PlaceFinding>* findings) {
     const HistoryCase& other = finding.example;
     example.onset_ms = std::min(example.onset_ms, other.onset_ms);
     example.last_ms = std::max(example.last_ms, other.last_ms);
-    example.job_hurt = example.job_hurt || other.job_hurt;
+    example.job_degraded = example.job_degraded || other.job_degraded;
     example.job_loss = std::max(example.job_loss, other.job_loss);
     if (finding.vote.deviating.size() > known.vote.deviating.size()) known.vote = std::move(finding.vote);
     return;

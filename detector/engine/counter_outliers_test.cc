@@ -122,8 +122,8 @@ TEST(CounterOutliersTest, WithoutPlacesEachMachineStandsForItself) {
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.culprits.size(), 1u);
 }
 
-// Without operation records the gate decides: who stands out while the job suffers is accused, else observed.
-TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobSuffers) {
+// Without operation records the gate decides: who stands out while the job is degraded is accused, else observed.
+TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobIsDegraded) {
   constexpr int kOdd = 240;
   for (const bool may_accuse : {false, true}) {
     for (const int slow_second : {-1, kOdd}) {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "detector/hang/standing.h"
+#include "detector/hang/blocked_operation.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "detector/model/tuning.h"
@@ -45,13 +45,13 @@ struct Hang {
 inline constexpr size_t kMaxVictims = 8;
 
 // A cause without ranks, at an operation.
-inline Hang HangAt(HangKind kind, const Trace& trace, const Standing& standing) {
+inline Hang HangAt(HangKind kind, const Trace& trace, const BlockedOperation& blocked) {
   return {.kind = kind,
-          .communicator = standing.communicator,
-          .sequence = standing.sequence,
-          .operation = standing.kind,
-          .tuning = trace.operations[standing.operations.front()].tuning,
-          .waiting = static_cast<int32_t>(standing.at.size())};
+          .communicator = blocked.communicator,
+          .sequence = blocked.sequence,
+          .operation = blocked.kind,
+          .tuning = trace.operations[blocked.operations.front()].tuning,
+          .waiting = static_cast<int32_t>(blocked.at.size())};
 }
 
 inline bool IsDead(const TraceRank& rank) {

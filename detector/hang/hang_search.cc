@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/shares.h"
-#include "detector/hang/ghost_causes.h"
+#include "detector/hang/artefact_causes.h"
 #include "detector/hang/hang_causes.h"
 #include "detector/hang/precedents.h"
 #include "detector/hang/wait_clocks.h"
@@ -48,7 +48,7 @@ class Search {
         stalls_pass_(stalls_pass),
         trace_(frontier.trace()),
         ranks_(trace_.ranks.size()),
-        ghosts_likely_(GhostsAreLikely(frontier)),
+        artefacts_likely_(ArtefactsAreLikely(frontier)),
         graph_(BuildWaitGraph(frontier)),
         clocks_(MeasureWaits(frontier)) {}
 
@@ -60,15 +60,15 @@ class Search {
       }
     }
     found_.hangs = CollectCauses(frontier_, graph_, waited_for_,
-                                 {.ghosts_likely = ghosts_likely_, .long_only = clocks_.looked_at});
+                                 {.artefacts_likely = artefacts_likely_, .long_only = clocks_.looked_at});
     LeaveOutMany();
-    NoteStanding();
+    NoteBlocked();
     for (Hang& hang : found_.hangs) {
       LeaveTheDead(&hang);
       Complete(&hang);
     }
     if (frontier_.lost_share() > 0) DropMinorCauses();
-    if (ghosts_likely_) DropGhosts(frontier_, waited_for_, &found_.hangs);
+    if (artefacts_likely_) DropArtefacts(frontier_, waited_for_, &found_.hangs);
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const Hang& h) { return !IsLong(h) && !HasDead(h); });
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
@@ -81,18 +81,18 @@ class Search {
   // Whoever stalls keeps the others waiting, and when he comes at last they wait for the transfer. But no stall makes
   // ranks call different operations, or wait for each other in a circle, if no lost record closes it.
   bool MayBeStall(const Hang& hang) const {
-    if (hang.kind == HangKind::kDeadlock) return ghosts_likely_;
+    if (hang.kind == HangKind::kDeadlock) return artefacts_likely_;
     return hang.kind != HangKind::kMismatch;
   }
 
-  int32_t NodeOf(size_t standing) const { return static_cast<int32_t>(ranks_ + standing); }
+  int32_t NodeOf(size_t blocked) const { return static_cast<int32_t>(ranks_ + blocked); }
 
   // By node: whether it waits for the cause, directly or over others; the cause's own ranks do not.
   std::vector<char> VictimsOf(const Hang& hang) const {
     std::vector<int32_t> unvisited = hang.kind == HangKind::kTransfer ? std::vector<int32_t>{} : hang.ranks;
-    for (size_t s = 0; s < graph_.standings.size(); ++s) {
-      const Standing& standing = graph_.standings[s];
-      if (standing.communicator == hang.communicator && standing.sequence == hang.sequence) {
+    for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
+      const BlockedOperation& blocked = graph_.blocked_operations[s];
+      if (blocked.communicator == hang.communicator && blocked.sequence == hang.sequence) {
         unvisited.push_back(NodeOf(s));
       }
     }
@@ -152,12 +152,12 @@ class Search {
     return !unseen && chance > kLossChance;
   }
 
-  void NoteStanding() {
+  void NoteBlocked() {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (frontier_.Unseen(rank)) found_.unseen_ranks.push_back(static_cast<int32_t>(rank));
       if (clocks_.quiet_ns[rank] >= clocks_.long_ns) found_.quiet_ranks.push_back(static_cast<int32_t>(rank));
       if (!frontier_.OpenOf(rank).empty() && graph_.not_begun[rank] == 0) {
-        found_.standing_ranks.push_back(static_cast<int32_t>(rank));
+        found_.blocked_ranks.push_back(static_cast<int32_t>(rank));
       }
     }
   }
@@ -211,10 +211,11 @@ class Search {
     }
     if (hang.kind == HangKind::kTransfer) {
       return precedents.WaitLongest(waiting, 0, Tail::kExponential) ||
-             std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
-               return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
-                      precedents.TransfersLongest(standing);
-             });
+             std::any_of(graph_.blocked_operations.begin(), graph_.blocked_operations.end(),
+                         [&](const BlockedOperation& blocked) {
+                           return blocked.communicator == hang.communicator && blocked.sequence == hang.sequence &&
+                                  precedents.TransfersLongest(blocked);
+                         });
     }
     double absence = std::numeric_limits<double>::infinity();  // the shortest that is known
     for (const int32_t rank : hang.ranks) {
@@ -254,7 +255,7 @@ class Search {
   const bool stalls_pass_;
   const Trace& trace_;
   const size_t ranks_;
-  const bool ghosts_likely_;
+  const bool artefacts_likely_;
   const WaitGraph graph_;
   std::vector<std::vector<int32_t>> waited_for_;  // the edges turned round
   const WaitClocks clocks_;

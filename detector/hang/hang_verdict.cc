@@ -96,7 +96,7 @@ class Writer {
                            ranks_on_host_[static_cast<size_t>(Rank(rank).host)] > 1;
       if (Rank(rank).host >= 0 && (unseen || several)) hosts.insert(Rank(rank).host);
     }
-    for (const int32_t rank : search_.standing_ranks) hosts.erase(Rank(rank).host);
+    for (const int32_t rank : search_.blocked_ranks) hosts.erase(Rank(rank).host);
     for (const int32_t rank : search_.quiet_ranks) hosts.erase(Rank(rank).host);
     return hosts;
   }

@@ -30,7 +30,7 @@ struct HardwareFinding {
   std::string device;  // as the event names it: PCI address, "gpu0", "mlx5_0/1"; "" = the host
   StatedClass verdict_class;
   Metric metric = Metric::kUnspecified;  // whose rule holds; unspecified = a line of the kernel log
-  bool hard = false;                     // true = broken, whatever the job does; false = counts only if the job is hurt
+  bool hard = false;  // true = broken, whatever the job does; false = counts only if the job is degraded
   HardwareSign sign;
   bool notable = true;  // false = worth a sentence when something else is wrong, and not by itself
   uint64_t count = 0;   // lines, or the growth of the counter

@@ -21,7 +21,7 @@ constexpr double kFarMore = 1.5;
 // With fewer, nobody knows which of two is slow and which is quick.
 constexpr size_t kMinPeers = 3;
 // Of the peers, whose own slow steps may belong to the same fault (a room, a rack) and say nothing about chance. As
-// healing_gain.h.
+// counterfactual_gain.h.
 constexpr double kMostAtOnce = 0.15;
 
 // The two levels that leave least squares, by sorted values: the higher one begins at `at`.
@@ -105,12 +105,12 @@ class Search {
       return false;  // one that stays: persistent_excess.h judges
     const double effect = suspect->share_of_steps * suspect->excess_seconds;
     if (effect < options_.min_cost / 2 * steps_.usual_seconds) return false;
-    const double surprise = LogBinomialTail(slow, values.size(), RateOfPeers(rank, peers, levels.middle()));
+    const double surprisal = LogBinomialTail(slow, values.size(), RateOfPeers(rank, peers, levels.middle()));
     // Every rank could have been the one, at every level.
     const double trials = static_cast<double>(profile_.ranks) * static_cast<double>(values.size());
     const double log_chance = std::log(options_.false_suspects_per_job / trials);
-    suspect->significance = std::sqrt(std::max(0.0, -2 * surprise));  // tail of the normal distribution
-    return surprise < log_chance;
+    suspect->significance = std::sqrt(std::max(0.0, -2 * surprisal));  // tail of the normal distribution
+    return surprisal < log_chance;
   }
 
   // Share of the steps of peers that reach a level: of those, but the few that reach it most often.

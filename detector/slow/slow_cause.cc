@@ -116,7 +116,7 @@ void DateTogether(const OwnProfile& profile, SlowCause* cause) {
 
 // The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
 // themselves: where records are lost, what is slow may lie beside them, in most of the steps of one rank in thousands.
-// Healing the host heals them too.
+// Removing the fault of the host removes theirs too.
 void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
                    const std::vector<char>& suspected, SlowCause* cause) {
   const Suspect strongest = cause->suspects.front();

@@ -24,7 +24,7 @@ double ConfidenceOf(const Suspect& suspect) {
 
 }  // namespace
 
-Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const HealingGain& gain) {
+Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const CounterfactualGain& gain) {
   const Suspect& strongest = cause.suspects.front();
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, kClasses[static_cast<size_t>(cause.kind)]);
   verdict.advice = Advice::kCordonAndReplace;
@@ -65,7 +65,8 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
     say(EvidenceKind::kLateness, CriticalPathShare{.share = gain.path_share, .of_host = host_alone});
   }
   say(EvidenceKind::kWhatIf,
-      HealedOwnTime{.replayed = gain.replayed, .seconds = gain.seconds_per_step, .step_seconds = gain.step_seconds});
+      CounterfactualOwnTime{
+          .replayed = gain.replayed, .seconds = gain.seconds_per_step, .step_seconds = gain.step_seconds});
   if (gain.event_causes > 0) {
     say(EvidenceKind::kWhatIf, SameEvent{.causes = gain.event_causes, .share = gain.event_share});
   }

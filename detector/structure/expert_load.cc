@@ -149,12 +149,12 @@ std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, c
   if (load.factor.empty() || load.hottest < kMinExpertExcess) return {};
   double share = gain ? gain(UnevenWork::kExperts) : -1;
   if (share < 0) {
-    std::vector<float> healed = profile.own_seconds;
+    std::vector<float> counterfactual = profile.own_seconds;
     for (size_t rank = 0; rank < profile.ranks(); ++rank) {
       const auto& factor = load.factor.at({profile.places[rank].stage, profile.places[rank].expert});
-      for (size_t step = 0; step < profile.steps; ++step) healed[rank * profile.steps + step] /= factor[step];
+      for (size_t step = 0; step < profile.steps; ++step) counterfactual[rank * profile.steps + step] /= factor[step];
     }
-    share = ModelGain(profile, healed);
+    share = ModelGain(profile, counterfactual);
   }
   if (share < min_gain) return {};
   return {Throughout(VerdictClass::kExpertImbalance, profile.steps, share,

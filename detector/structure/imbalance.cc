@@ -122,16 +122,16 @@ std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, do
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   if (usual <= 0) return {};
   const StepProfile others = WithoutSlowRanks(profile);
-  std::vector<float> healed = others.own_seconds;
+  std::vector<float> counterfactual = others.own_seconds;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const auto stage = of_stage.find(profile.places[rank].stage);
     if (stage == of_stage.end()) continue;  // nothing is known of any of its ranks
     const double factor = std::min(1.0, usual / stage->second);
     for (size_t step = 0; step < profile.steps; ++step) {
-      healed[rank * profile.steps + step] *= static_cast<float>(factor);
+      counterfactual[rank * profile.steps + step] *= static_cast<float>(factor);
     }
   }
-  const double gain = ModelGain(others, healed);
+  const double gain = ModelGain(others, counterfactual);
   if (gain < min_gain) return {};
   return {Throughout(VerdictClass::kStageImbalance, profile.steps, gain,
                      LongStage{.stage = longest->first,
@@ -173,7 +173,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   if (std::isnan(deviation) || deviation >= kMinVariation) return {};  // everything varies: no stalls stand out
   const std::vector<double> usual_longest = UsualLongest(others);
   const auto limit = static_cast<float>(1 + std::max(kMinVariation, kStallDeviations * deviation));
-  std::vector<float> healed = others.own_seconds;
+  std::vector<float> counterfactual = others.own_seconds;
   std::vector<size_t> steps, worst_of;  // those with a stall, and its rank
   for (size_t step = 0; step < profile.steps; ++step) {
     size_t worst = profile.ranks();
@@ -181,7 +181,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
       const size_t at = rank * profile.steps + step;
       if (std::isnan(beyond[at]) || beyond[at] < limit) continue;
       if (!IsOnePiece(others, usual_longest, rank, step, static_cast<double>(beyond[at]))) continue;
-      healed[at] /= beyond[at];
+      counterfactual[at] /= beyond[at];
       if (worst == profile.ranks() || beyond[at] > beyond[worst * profile.steps + step]) worst = rank;
     }
     if (worst == profile.ranks()) continue;
@@ -191,7 +191,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   if (steps.size() < kMinStalls) return {};
   const double rotation = RotationEntropy(worst_of, profile.ranks());
   if (rotation < kGoesRound) return {};
-  const double gain = ModelGain(others, healed);
+  const double gain = ModelGain(others, counterfactual);
   if (gain < min_gain) return {};
   return {{.verdict_class = VerdictClass::kHostSlow,
            .first_step = static_cast<int64_t>(steps.front()),

@@ -161,17 +161,18 @@ double ModelledGain(const StepProfile& profile) {
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     peers[{profile.places[rank].stage, profile.places[rank].lane}].push_back(rank);
   }
-  std::vector<float> healed = profile.own_seconds;
+  std::vector<float> counterfactual = profile.own_seconds;
   std::vector<double> values;
   for (const auto& [place, ranks] : peers) {
     for (size_t step = 0; step < profile.steps; ++step) {
       values.clear();
-      for (const size_t rank : ranks) values.push_back(static_cast<double>(healed[rank * profile.steps + step]));
+      for (const size_t rank : ranks)
+        values.push_back(static_cast<double>(counterfactual[rank * profile.steps + step]));
       const auto middle = static_cast<float>(Median(Known(values)));
-      for (const size_t rank : ranks) healed[rank * profile.steps + step] = middle;
+      for (const size_t rank : ranks) counterfactual[rank * profile.steps + step] = middle;
     }
   }
-  return ModelGain(profile, healed);
+  return ModelGain(profile, counterfactual);
 }
 
 }  // namespace

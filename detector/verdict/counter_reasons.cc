@@ -62,9 +62,9 @@ std::string Sentence(const JobDidLess& reason) {
   return absl::StrFormat("Meanwhile the whole job did up to %.0f %% less than usual.", 100 * reason.loss);
 }
 
-std::string Sentence(const NoHarmSeen& reason) {
+std::string Sentence(const NoDegradationSeen& reason) {
   return reason.activity_known ? "The job as a whole went on as usual: no accusation."
-                               : "Whether the job suffers cannot be told: no accusation.";
+                               : "Whether the job is degraded cannot be told: no accusation.";
 }
 
 std::string Sentence(const PlaceStandsOut& reason) {

@@ -51,9 +51,9 @@ struct JobDidLess {
 };
 
 // Why nobody is accused.
-struct NoHarmSeen {
+struct NoDegradationSeen {
   bool activity_known = false;
-  bool operator==(const NoHarmSeen&) const = default;
+  bool operator==(const NoDegradationSeen&) const = default;
 };
 
 struct PlaceStandsOut {
@@ -80,7 +80,7 @@ std::string Sentence(const CounterExcursion& reason);
 std::string Sentence(const NotLookedAt& reason);
 std::string Sentence(const SamplesLeftOut& reason);
 std::string Sentence(const JobDidLess& reason);
-std::string Sentence(const NoHarmSeen& reason);
+std::string Sentence(const NoDegradationSeen& reason);
 std::string Sentence(const PlaceStandsOut& reason);
 std::string Sentence(const OnlyMemberStandsOut& reason);
 

@@ -78,7 +78,7 @@ std::string Sentence(const StalledTransfers& reason) {
       reason.hosts, absl::StrJoin(reason.named_hosts, ", "), reason.named_hosts.size() < reason.hosts ? ", ..." : "");
 }
 
-std::string Sentence(const HealedTransfers& reason) {
+std::string Sentence(const CounterfactualTransfers& reason) {
   return absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
                          reason.replayed ? "Replayed" : "By its excess,", 1e3 * reason.seconds_per_step,
                          100 * reason.share);

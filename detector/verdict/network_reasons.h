@@ -60,11 +60,11 @@ struct StalledTransfers {
 };
 
 // What usual transfers would give back.
-struct HealedTransfers {
+struct CounterfactualTransfers {
   bool replayed = false;  // else estimated by the excess
   double seconds_per_step = 0;
   double share = 0;
-  bool operator==(const HealedTransfers&) const = default;
+  bool operator==(const CounterfactualTransfers&) const = default;
 };
 
 // Of transfers that recorders watched.
@@ -105,7 +105,7 @@ struct NetworkClear {
 
 std::string Sentence(const SlowPathTransfers& reason);
 std::string Sentence(const StalledTransfers& reason);
-std::string Sentence(const HealedTransfers& reason);
+std::string Sentence(const CounterfactualTransfers& reason);
 std::string Sentence(const LongerWaits& reason);
 std::string Sentence(const UsualWaitsStep& reason);
 std::string Sentence(const LateGpu& reason);

@@ -26,16 +26,17 @@ using Reason = std::variant<
     // The job, or the layout of its work.
     LongStage, RotatingStalls, VaryingBatches, LongReplica, HotExpert, LongerEverywhere, SlowDrift, CommonPause,
     // Slow ranks and hosts.
-    OwnTimeExcess, HostWaitLeftOut, ExcessPlace, LateLaunches, OtherSteps, CriticalPathShare, HealedOwnTime, SameEvent,
+    OwnTimeExcess, HostWaitLeftOut, ExcessPlace, LateLaunches, OtherSteps, CriticalPathShare, CounterfactualOwnTime,
+    SameEvent,
     // Paths of the network.
-    SlowPathTransfers, StalledTransfers, HealedTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
+    SlowPathTransfers, StalledTransfers, CounterfactualTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
     // Hangs.
     HeldUpRanks, ProcessCannotRun, Waiters, Victims, HostSilence, HostRecordsEnd, DeadProcesses, MembersWithoutRecord,
     StuckTransfer, DifferentTuning, DifferentCall, DifferentOrder, NothingFinishedSince,
     // Hosts, their processes, and NCCL's RAS service.
     KernelLine, HardwareReport, ProgramStorm, RasSays, RasCountsLaunches, WaitsForDevice, CpuTime,
     // Counters.
-    NoCounters, CounterExcursion, NotLookedAt, SamplesLeftOut, JobDidLess, NoHarmSeen, PlaceStandsOut,
+    NoCounters, CounterExcursion, NotLookedAt, SamplesLeftOut, JobDidLess, NoDegradationSeen, PlaceStandsOut,
     OnlyMemberStandsOut>;
 
 std::string Sentence(const Reason& reason);

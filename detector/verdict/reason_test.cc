@@ -38,7 +38,7 @@ TEST(ReasonTest, EveryReasonSaysItsNumbers) {
                      .significance = 12},
        "Rank 3 (host b) spends 1.5 s of each step on its own work, outside all waiting, while its 7 peers spend 1 s: "
        "0.5 s more in 100% of steps 4 to 20, 12.0 standard errors of the noise."},
-      {HealedOwnTime{.replayed = true, .seconds = 0.25, .step_seconds = 2},
+      {CounterfactualOwnTime{.replayed = true, .seconds = 0.25, .step_seconds = 2},
        "Replayed with the own time of its peers, an affected step would take 0.25 s less of 2 s (12.5%)."},
       {SlowPathTransfers{.place = {.kind = PathCauseKind::kLink, .hosts = {"a", "b"}},
                          .times = 2,

@@ -57,7 +57,7 @@ std::string Sentence(const CriticalPathShare& reason) {
       100 * reason.share, reason.of_host ? "this host" : "this rank");
 }
 
-std::string Sentence(const HealedOwnTime& reason) {
+std::string Sentence(const CounterfactualOwnTime& reason) {
   return absl::StrFormat(
       "%s with the own time of its peers, an affected step would take %.4g s less of %.4g s (%.1f%%).",
       reason.replayed ? "Replayed" : "Against its own past,", reason.seconds, reason.step_seconds,
@@ -67,7 +67,7 @@ std::string Sentence(const HealedOwnTime& reason) {
 std::string Sentence(const SameEvent& reason) {
   return absl::StrFormat(
       "One of %d that became slow in the same way at the same step. What each costs hides behind the others: with all "
-      "that seem cheap healed after all else, steps would be %.1f%% shorter.",
+      "that seem cheap removed after all else, steps would be %.1f%% shorter.",
       reason.causes, 100 * reason.share);
 }
 

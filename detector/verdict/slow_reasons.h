@@ -53,11 +53,11 @@ struct CriticalPathShare {
 };
 
 // What an affected step would take with the own time of its peers.
-struct HealedOwnTime {
+struct CounterfactualOwnTime {
   bool replayed = false;  // else against its own past
   double seconds = 0;     // less
   double step_seconds = 0;
-  bool operator==(const HealedOwnTime&) const = default;
+  bool operator==(const CounterfactualOwnTime&) const = default;
 };
 
 // Others became slow in the same way at the same step.
@@ -73,7 +73,7 @@ std::string Sentence(const ExcessPlace& reason);
 std::string Sentence(const LateLaunches& reason);
 std::string Sentence(const OtherSteps& reason);
 std::string Sentence(const CriticalPathShare& reason);
-std::string Sentence(const HealedOwnTime& reason);
+std::string Sentence(const CounterfactualOwnTime& reason);
 std::string Sentence(const SameEvent& reason);
 
 }  // namespace lockstep

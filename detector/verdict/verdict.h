@@ -92,7 +92,7 @@ struct Culprit {
   bool operator==(const Culprit&) const = default;
 };
 
-// What healing the culprits would give back.
+// What removing the culprits would give back.
 struct Cost {
   double slowdown_fraction = 0;  // (step time with - without) / with, over all steps since onset
   double seconds_per_step = 0;

@@ -12,8 +12,8 @@
 //
 // Cost: O(1) per reading, O(units) per tick while the job is slower. Memory: 20 bytes per unit. Not thread-safe.
 
-#ifndef LOCKSTEP_DETECTOR_COUNTERS_HARM_SUMS_H_
-#define LOCKSTEP_DETECTOR_COUNTERS_HARM_SUMS_H_
+#ifndef LOCKSTEP_DETECTOR_COUNTERS_DEGRADATION_SUMS_H_
+#define LOCKSTEP_DETECTOR_COUNTERS_DEGRADATION_SUMS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -24,12 +24,12 @@
 namespace lockstep {
 
 // Of one unit; nats as in false_alarm_budget.h, positive shifts are up.
-struct HarmShift {
+struct DegradationShift {
   double nats = 0;
   double shift = 0;  // as readings are given
 };
 
-class HarmSums {
+class DegradationSums {
  public:
   // What was before is as long as what is looked for after it, so that both are known equally well; of slow metrics 32
   // readings, which are known to 18 % of their noise.
@@ -77,7 +77,7 @@ class HarmSums {
     return since_ms_ != 0 && static_cast<double>(now_ms - since_ms_) <= 1000 * kMostSeconds;
   }
   // As of the newest Conclude.
-  HarmShift Of(size_t unit) const;
+  DegradationShift Of(size_t unit) const;
 
  private:
   static constexpr uint16_t kMostReadings = std::numeric_limits<uint16_t>::max();
@@ -111,4 +111,4 @@ class HarmSums {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_COUNTERS_HARM_SUMS_H_
+#endif  // LOCKSTEP_DETECTOR_COUNTERS_DEGRADATION_SUMS_H_

@@ -1,4 +1,4 @@
-#include "detector/counters/harm_sums.h"
+#include "detector/counters/degradation_sums.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,11 +16,11 @@ constexpr double kFreedom = kUnits - 1;
 constexpr double kEnough = 12;  // nats: 64 units, and one wrong answer in 2,500
 
 // Units with noise that remembers itself; unit 7 is off by `off_before` and `off_since`.
-class HarmSumsTest : public testing::Test {
+class DegradationSumsTest : public testing::Test {
  protected:
   void Begin(uint64_t seed) {
     random_ = Random(seed);
-    sums_ = HarmSums();
+    sums_ = DegradationSums();
     state_.assign(kUnits, 0);
     for (size_t unit = 0; unit < kUnits; ++unit) sums_.AddUnit();
   }
@@ -43,11 +43,11 @@ class HarmSumsTest : public testing::Test {
   }
 
   Random random_{1};
-  HarmSums sums_;
+  DegradationSums sums_;
   std::vector<double> state_;
 };
 
-TEST_F(HarmSumsTest, AShiftBelowTheNoiseOfAReadingShowsWithinAMinute) {
+TEST_F(DegradationSumsTest, AShiftBelowTheNoiseOfAReadingShowsWithinAMinute) {
   Begin(1);
   Play(300, 0, 0);
   EXPECT_EQ(sums_.Of(7).nats, 0) << "the job fares well";
@@ -57,7 +57,7 @@ TEST_F(HarmSumsTest, AShiftBelowTheNoiseOfAReadingShowsWithinAMinute) {
   EXPECT_LT(MostOfOthers(), kEnough);
 }
 
-TEST_F(HarmSumsTest, HealthyUnitsHardlyEverSeemToHaveChanged) {
+TEST_F(DegradationSumsTest, HealthyUnitsHardlyEverSeemToHaveChanged) {
   int wrong = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Begin(seed);
@@ -68,25 +68,25 @@ TEST_F(HarmSumsTest, HealthyUnitsHardlyEverSeemToHaveChanged) {
   EXPECT_LE(wrong, 2);
 }
 
-TEST_F(HarmSumsTest, WhoWasOddBeforeIsNotChanged) {
+TEST_F(DegradationSumsTest, WhoWasOddBeforeIsNotChanged) {
   Begin(2);
   Play(300, 0, -3);
   Play(60, 300'000, -3);
   EXPECT_LT(sums_.Of(7).nats, kEnough);
 }
 
-TEST_F(HarmSumsTest, ItNeedsSomeSecondsAndStopsLookingLater) {
+TEST_F(DegradationSumsTest, ItNeedsSomeSecondsAndStopsLookingLater) {
   Begin(3);
   Play(300, 0, 0);
-  Play(static_cast<int>(HarmSums::kLeastSeconds) - 1, 300'000, 9);
+  Play(static_cast<int>(DegradationSums::kLeastSeconds) - 1, 300'000, 9);
   EXPECT_EQ(sums_.Of(7).nats, 0);
   Play(1, 300'000, 9);
   EXPECT_GT(sums_.Of(7).nats, 0);
-  Play(static_cast<int>(HarmSums::kMostSeconds), 300'000, 9);
+  Play(static_cast<int>(DegradationSums::kMostSeconds), 300'000, 9);
   EXPECT_EQ(sums_.Of(7).nats, 0);
 }
 
-TEST_F(HarmSumsTest, AnotherMomentBeginsAnew) {
+TEST_F(DegradationSumsTest, AnotherMomentBeginsAnew) {
   Begin(4);
   Play(300, 0, 0);
   Play(60, 300'000, 3);
@@ -95,7 +95,7 @@ TEST_F(HarmSumsTest, AnotherMomentBeginsAnew) {
   EXPECT_LT(sums_.Of(7).nats, kEnough);
 }
 
-TEST_F(HarmSumsTest, ThatFewUnitsHaveAllTheNoiseMakesTwoEventsNoShift) {
+TEST_F(DegradationSumsTest, ThatFewUnitsHaveAllTheNoiseMakesTwoEventsNoShift) {
   Begin(5);
   for (const double noise : {0.0, 1.0}) {
     for (int reading = 0; reading < 7; ++reading) {
@@ -109,7 +109,7 @@ TEST_F(HarmSumsTest, ThatFewUnitsHaveAllTheNoiseMakesTwoEventsNoShift) {
 }
 
 // Events come in one phase of a step; that the newest reading is of a calm one makes them no shift.
-TEST_F(HarmSumsTest, NoiseIsThatOfAllPhasesSinceThen) {
+TEST_F(DegradationSumsTest, NoiseIsThatOfAllPhasesSinceThen) {
   Begin(5);
   for (int reading = 0; reading < 7; ++reading) {
     sums_.Date(reading < 4 ? 0 : 60'000);
@@ -119,7 +119,7 @@ TEST_F(HarmSumsTest, NoiseIsThatOfAllPhasesSinceThen) {
   EXPECT_LT(sums_.Of(7).nats, kEnough);
 }
 
-TEST_F(HarmSumsTest, OneWildReadingMakesNoShift) {
+TEST_F(DegradationSumsTest, OneWildReadingMakesNoShift) {
   Begin(7);
   Play(300, 0, 0);
   Play(20, 300'000, 0);
@@ -129,7 +129,7 @@ TEST_F(HarmSumsTest, OneWildReadingMakesNoShift) {
   EXPECT_NEAR(sums_.Of(7).shift, before, 0.2);
 }
 
-TEST_F(HarmSumsTest, OfUnitsThatAreMostlyUnknownOrTooFewNothingIsSaid) {
+TEST_F(DegradationSumsTest, OfUnitsThatAreMostlyUnknownOrTooFewNothingIsSaid) {
   Begin(6);
   Play(300, 0, 0);
   sums_.Date(300'000);
@@ -140,11 +140,11 @@ TEST_F(HarmSumsTest, OfUnitsThatAreMostlyUnknownOrTooFewNothingIsSaid) {
     sums_.Conclude(0.01, 0, 1, kFreedom);
   }
   EXPECT_EQ(sums_.Of(7).nats, 0);
-  HarmSums few;
-  for (int unit = 0; unit < HarmSums::kFewestUnits - 1; ++unit) few.AddUnit();
+  DegradationSums few;
+  for (int unit = 0; unit < DegradationSums::kFewestUnits - 1; ++unit) few.AddUnit();
   few.Date(1000);
   for (int second = 0; second < 40; ++second) {
-    for (size_t unit = 0; unit < HarmSums::kFewestUnits - 1; ++unit) few.Add(unit, unit == 0 ? 9 : 0, 1);
+    for (size_t unit = 0; unit < DegradationSums::kFewestUnits - 1; ++unit) few.Add(unit, unit == 0 ? 9 : 0, 1);
     few.Conclude(0.01, 0, 1, 3);
   }
   EXPECT_EQ(few.Of(0).nats, 0);

@@ -1,4 +1,4 @@
-#include "detector/hang/ghost_causes.h"
+#include "detector/hang/artefact_causes.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
 
 // Four ranks on two hosts. Ranks 0 and 3 are missing from the operation that is node 4, and rank 3 from node 5 as well:
 // rank 1 stands in the one, rank 2 in the other.
-class GhostCausesTest : public ::testing::Test {
+class ArtefactCausesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Random random(1);
@@ -37,7 +37,7 @@ class GhostCausesTest : public ::testing::Test {
 
   std::vector<std::vector<int32_t>> Left(std::vector<Hang> hangs) const {
     const std::vector<std::vector<int32_t>> waited_for = {{4}, {}, {}, {4, 5}, {1}, {2}};
-    DropGhosts(FrontierOf(trace_), waited_for, &hangs);
+    DropArtefacts(FrontierOf(trace_), waited_for, &hangs);
     std::vector<std::vector<int32_t>> left;
     for (const Hang& hang : hangs) left.push_back(hang.ranks);
     return left;
@@ -47,18 +47,18 @@ class GhostCausesTest : public ::testing::Test {
   Trace trace_;
 };
 
-TEST_F(GhostCausesTest, AreLikelyWhereManyRanksMayHaveLostTheirNewestRecord) {
-  EXPECT_TRUE(GhostsAreLikely(FrontierOf(trace_))) << "1 of 5 records, 4 ranks";
+TEST_F(ArtefactCausesTest, AreLikelyWhereManyRanksMayHaveLostTheirNewestRecord) {
+  EXPECT_TRUE(ArtefactsAreLikely(FrontierOf(trace_))) << "1 of 5 records, 4 ranks";
   trace_.lost_records = 0;
-  EXPECT_FALSE(GhostsAreLikely(FrontierOf(trace_)));
+  EXPECT_FALSE(ArtefactsAreLikely(FrontierOf(trace_)));
 }
 
-TEST_F(GhostCausesTest, TheCauseThatMostWaitForIsKept) {
+TEST_F(ArtefactCausesTest, TheCauseThatMostWaitForIsKept) {
   EXPECT_EQ(Left({Missing({0}, 1), Missing({3}, 2)}), (Ranks{{3}}));
   EXPECT_EQ(Left({Missing({0}, 2), Missing({3}, 2)}), (Ranks{{0}, {3}})) << "lanes of one machine";
 }
 
-TEST_F(GhostCausesTest, WhatNoLossShowsComesFirst) {
+TEST_F(ArtefactCausesTest, WhatNoLossShowsComesFirst) {
   const Hang mismatch{.kind = HangKind::kMismatch, .ranks = {1}, .victims = 1};
   const Hang deadlock{.kind = HangKind::kDeadlock, .ranks = {2}, .victims = 1};
   EXPECT_EQ(Left({Missing({3}, 2), mismatch, deadlock}), (Ranks{{1}}));
@@ -67,13 +67,13 @@ TEST_F(GhostCausesTest, WhatNoLossShowsComesFirst) {
   EXPECT_EQ(Left({Missing({3}, 2), deadlock}), (Ranks{{3}}));
 }
 
-TEST_F(GhostCausesTest, OfThoseMissingTogetherTheSureOneOrTheMostAwaitedIsKept) {
+TEST_F(ArtefactCausesTest, OfThoseMissingTogetherTheSureOneOrTheMostAwaitedIsKept) {
   EXPECT_EQ(Left({Missing({0, 3}, 2)}), (Ranks{{3}}));
   trace_.ranks[0].process_state = ProcessState::kGone;
   EXPECT_EQ(Left({Missing({0, 3}, 2)}), (Ranks{{0}}));
 }
 
-TEST_F(GhostCausesTest, RecordsThatEndEarlyAreSureForMostOfAHostOnly) {
+TEST_F(ArtefactCausesTest, RecordsThatEndEarlyAreSureForMostOfAHostOnly) {
   // Looked at were ranks 0, 1 and 3 alone, but for rank 2 there is another one of its host: it is not unseen.
   for (const size_t rank : {0, 1, 3}) trace_.ranks[rank].last_seen_ns = 1;
   EXPECT_EQ(Left({Missing({0}, 2), Missing({3}, 1)}), (Ranks{{0}}));

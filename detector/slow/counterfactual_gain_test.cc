@@ -1,6 +1,6 @@
 // Costs where collectives run beside the work: buckets of gradients, reduced while the backward pass goes on.
 
-#include "detector/slow/healing_gain.h"
+#include "detector/slow/counterfactual_gain.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -72,14 +72,14 @@ Trace Play(const std::vector<int32_t>& slow_ranks, const Circumstances& circumst
   return builder.Build();
 }
 
-TEST(HealingGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
+TEST(CounterfactualGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
   const Trace trace = Play({kSlowRank});
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
   ASSERT_EQ(suspects.size(), 1u);
   EXPECT_EQ(suspects[0].rank, kSlowRank);
   EXPECT_EQ(suspects[0].first_step, kOnset);
-  const std::vector<HealingGain> gains =
+  const std::vector<CounterfactualGain> gains =
       GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {}, kMinCost).of_ranks;
   const double healthy = kForward + kBuckets * kBucket;
   EXPECT_NEAR(gains[0].seconds_per_step, (kSlowFactor - 1) * healthy, 0.1 * (kSlowFactor - 1) * healthy);
@@ -87,7 +87,7 @@ TEST(HealingGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDearer) {
 
 // Missing records hide who waited for whom, and what peers do beside a collective that they wait in leaves no trace:
 // then the excess over them is larger than what the culprit costs.
-TEST(HealingGainTest, WhereRecordsAreMissingNobodyGainsMoreThanHeWaited) {
+TEST(CounterfactualGainTest, WhereRecordsAreMissingNobodyGainsMoreThanHeWaited) {
   const Trace trace = Play({kSlowRank}, {.onset = 0, .transfer = kLongTransfer, .last_is_silent = true});
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const double own = kSlowFactor * (kForward + kBuckets * kBucket);
@@ -98,7 +98,7 @@ TEST(HealingGainTest, WhereRecordsAreMissingNobodyGainsMoreThanHeWaited) {
                                           .excess_seconds = own - kForward - kBucket,
                                           .own_seconds = own,
                                           .share_of_steps = 1}};
-  const std::vector<HealingGain> gains =
+  const std::vector<CounterfactualGain> gains =
       GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {}, kMinCost).of_ranks;
   const double late_at_first = (kSlowFactor - 1) * (kForward + kBucket);
   const double late_at_others = (kBuckets - 1) * (kSlowFactor * kBucket - kLongTransfer);
@@ -108,7 +108,7 @@ TEST(HealingGainTest, WhereRecordsAreMissingNobodyGainsMoreThanHeWaited) {
 
 // Two ranks became slow at once, and the first three steps of it are lost of the second. It is slow in them all the
 // same: taken for healthy there, it would let the first one seem to cost nothing.
-TEST(HealingGainTest, WhatMayBeThereInLostStepsIsHealedWithTheOthers) {
+TEST(CounterfactualGainTest, WhatMayBeThereInLostStepsIsRemovedWithTheOthers) {
   constexpr int32_t kLost = 3;
   const Trace trace = Play({kSlowRank, kSlowRank + 3});
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
@@ -116,17 +116,17 @@ TEST(HealingGainTest, WhatMayBeThereInLostStepsIsHealedWithTheOthers) {
   ASSERT_EQ(suspects.size(), 2u);
   suspects[1].first_step += kLost;
   suspects[1].unknown_before = kLost;
-  const std::vector<HealingGain> gains =
+  const std::vector<CounterfactualGain> gains =
       GainsOf(analysis, GroupSuspects(trace, analysis.roles, analysis.profile, suspects), {}, kMinCost).of_ranks;
   const double healthy = kForward + kBuckets * kBucket;
-  for (const HealingGain& gain : gains) {
+  for (const CounterfactualGain& gain : gains) {
     EXPECT_NEAR(gain.seconds_per_step, (kSlowFactor - 1) * healthy, 0.15 * (kSlowFactor - 1) * healthy);
   }
 }
 
-// Half of what the first rank needs more is not healed. What the second one costs is a share of the step that there was
-// before, not of one that is still slow.
-TEST(HealingGainTest, AStepWithOneAilmentIsNoLongerThanOneBeforeAllOfThemAndItsCost) {
+// Half of what the first rank needs more is not removed. What the second one costs is a share of the step that there
+// was before, not of one that is still slow.
+TEST(CounterfactualGainTest, AStepWithOneAilmentIsNoLongerThanOneBeforeAllOfThemAndItsCost) {
   const Trace trace = Play({kSlowRank, kSlowRank + 3});
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
@@ -134,7 +134,7 @@ TEST(HealingGainTest, AStepWithOneAilmentIsNoLongerThanOneBeforeAllOfThemAndItsC
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
   ASSERT_EQ(causes.size(), 2u);
   causes[0].suspects[0].excess_seconds /= 2;
-  const HealingGain gain = GainsOf(analysis, causes, {}, kMinCost).of_ranks[1];
+  const CounterfactualGain gain = GainsOf(analysis, causes, {}, kMinCost).of_ranks[1];
   const double before = analysis.steps.step_seconds[kOnset - 1];
   EXPECT_GT(gain.seconds_per_step, 0.1 * before);
   EXPECT_NEAR(gain.step_seconds, before + gain.seconds_per_step, 0.02 * before);
@@ -142,7 +142,7 @@ TEST(HealingGainTest, AStepWithOneAilmentIsNoLongerThanOneBeforeAllOfThemAndItsC
 
 // Two ranks on two hosts that meet once per step. The first is slow by 20 ms; in two of three steps the second loads
 // its data for 18 ms, so that the slow one costs 2 ms there.
-TEST(HealingGainTest, IsTheMeanOverStepsInWhichTheCauseHidesAndSuchInWhichItDoesNot) {
+TEST(CounterfactualGainTest, IsTheMeanOverStepsInWhichTheCauseHidesAndSuchInWhichItDoesNot) {
   constexpr int32_t kAll = 31;
   TraceBuilder builder("job");
   const int32_t group = builder.AddCommunicator("dp", "", 2);
@@ -176,26 +176,26 @@ TEST(HealingGainTest, IsTheMeanOverStepsInWhichTheCauseHidesAndSuchInWhichItDoes
                      .own_seconds = 0.12,
                      .share_of_steps = 1}};
   // So near to the limit that nothing less than all steps settles it.
-  const HealingGain gain = GainsOf(analysis, {cause}, {}, cost / 0.1205).of_ranks[0];
+  const CounterfactualGain gain = GainsOf(analysis, {cause}, {}, cost / 0.1205).of_ranks[0];
   EXPECT_TRUE(gain.replayed);
   EXPECT_NEAR(gain.seconds_per_step, cost, 0.02 * cost);
 }
 
 // Where records are missing the replay still tells what transfers cost, and no excess stands in for it.
-TEST(HealingGainTest, TransfersCostWhatTheReplaySaysThoughRecordsAreMissing) {
+TEST(CounterfactualGainTest, TransfersCostWhatTheReplaySaysThoughRecordsAreMissing) {
   constexpr double kRatio = 2, kExcess = 1;
   const Trace trace = Play({}, {.transfer = kLongTransfer, .last_is_silent = true});
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const std::vector<SlowTransfers> transfers = {
       {.channels = {{.channel = 0, .ratio = kRatio}}, .excess_seconds = kExcess}};
-  const HealingGain gain = GainsOf(analysis, {}, transfers, kMinCost).of_transfers.at(0);
+  const CounterfactualGain gain = GainsOf(analysis, {}, transfers, kMinCost).of_transfers.at(0);
   EXPECT_GT(gain.seconds_per_step, 0);
   EXPECT_LT(gain.seconds_per_step, 1.1 * kBuckets * kLongTransfer * (1 - 1 / kRatio));
   EXPECT_TRUE(gain.replayed);
 }
 
 // Two ranks that meet once per step; in every third step from the tenth on the transfer takes five times as long.
-TEST(HealingGainTest, TransfersThatAreSlowAtTimesAreHealedInThoseSteps) {
+TEST(CounterfactualGainTest, TransfersThatAreSlowAtTimesAreRemovedInThoseSteps) {
   constexpr int32_t kAll = 31, kFirst = 10, kEvery = 3;
   constexpr double kWork = 0.1, kUsual = 0.01, kRatio = 5;
   TraceBuilder builder("job");
@@ -226,7 +226,7 @@ TEST(HealingGainTest, TransfersThatAreSlowAtTimesAreHealedInThoseSteps) {
   ASSERT_EQ(analysis.steps.steps, kAll);
   const std::vector<SlowTransfers> transfers = {
       {.channels = {{.channel = 0, .first_step = kFirst, .ratio = kRatio}}, .first_step = kFirst, .in_step = slow}};
-  const HealingGain gain = GainsOf(analysis, {}, transfers, kMinCost).of_transfers.at(0);
+  const CounterfactualGain gain = GainsOf(analysis, {}, transfers, kMinCost).of_transfers.at(0);
   EXPECT_NEAR(gain.steps_affected, 1.0 / kEvery, 0.05);
   EXPECT_NEAR(gain.seconds_per_step, kUsual * (kRatio - 1), 0.1 * kUsual * (kRatio - 1));
   EXPECT_NEAR(gain.step_seconds, kWork + kUsual * kRatio, 0.1 * kWork);

@@ -1,4 +1,4 @@
-#include "detector/counters/harm_sums.h"
+#include "detector/counters/degradation_sums.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {}  // namespace
 
-void HarmSums::Date(int64_t slower_since_ms) {
+void DegradationSums::Date(int64_t slower_since_ms) {
   if (slower_since_ms == since_ms_) return;
   since_ms_ = slower_since_ms;
   most_readings_ = 0;
@@ -24,7 +24,7 @@ void HarmSums::Date(int64_t slower_since_ms) {
   }
 }
 
-void HarmSums::Conclude(double least, double noise, double tick_seconds, double freedom) {
+void DegradationSums::Conclude(double least, double noise, double tick_seconds, double freedom) {
   scale_ = 0;
   if (since_ms_ == 0) return;
   noise_squares_ += noise * noise;
@@ -45,7 +45,7 @@ void HarmSums::Conclude(double least, double noise, double tick_seconds, double 
   freedom_ = freedom;
 }
 
-HarmShift HarmSums::Of(size_t index) const {
+DegradationShift DegradationSums::Of(size_t index) const {
   const Unit& unit = units_[index];
   if (scale_ == 0 || !IsKnown(unit)) return {};
   const double shift = MeanOf(unit) - center_;

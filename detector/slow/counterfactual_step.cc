@@ -1,4 +1,4 @@
-#include "detector/slow/healed_step.h"
+#include "detector/slow/counterfactual_step.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +16,9 @@ double ScaleInStep(const Suspect& suspect, const OwnProfile& profile, int32_t st
   return own > 0 ? std::clamp(1 - excess / own, 0.0, 1.0) : 1;
 }
 
-void AddHealing(const Ailment& ailment, const SlowCause& cause, int32_t step, Healing* healing) {
+void AddCounterfactual(const Ailment& ailment, const SlowCause& cause, int32_t step, Counterfactual* counterfactual) {
   for (const Suspect& suspect : cause.suspects) {
-    Healing::OwnTime own{.rank = suspect.rank};
+    Counterfactual::OwnTime own{.rank = suspect.rank};
     if (suspect.in_some_steps()) {
       own.scale = static_cast<float>(ScaleInStep(suspect, *ailment.profile, step));
     } else if (cause.kind == SlowKind::kInput) {
@@ -27,18 +27,18 @@ void AddHealing(const Ailment& ailment, const SlowCause& cause, int32_t step, He
       const double healthy = 1 - ExcessOf(suspect) / std::max(suspect.own_seconds, 1e-9);
       own.scale = static_cast<float>(std::clamp(healthy, 0.0, 1.0));
     }
-    healing->own.push_back(own);
+    counterfactual->own.push_back(own);
   }
 }
 
-void AddHealing(const Ailment& ailment, int32_t step, Healing* healing) {
+void AddCounterfactual(const Ailment& ailment, int32_t step, Counterfactual* counterfactual) {
   if (!ailment.MayBeIn(step)) return;
-  if (ailment.cause != nullptr) AddHealing(ailment, *ailment.cause, step, healing);
+  if (ailment.cause != nullptr) AddCounterfactual(ailment, *ailment.cause, step, counterfactual);
   for (const SlowTransfers* transfers : ailment.transfers) {
     if (!transfers->IsIn(step)) continue;
     for (const SlowChannel& slow : transfers->channels) {
       if (slow.first_step > step) continue;
-      healing->channels.push_back(
+      counterfactual->channels.push_back(
           {.channel = slow.channel, .scale = static_cast<float>(1 / std::max(1.0, slow.ratio))});
     }
   }
@@ -68,27 +68,31 @@ bool Ailment::IsIn(int32_t step) const {
   });
 }
 
-Healing HealingOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out, int32_t step) {
-  Healing healing;
+Counterfactual CounterfactualOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out,
+                                      int32_t step) {
+  Counterfactual counterfactual;
   for (size_t i = 0; i < ailments.size(); ++i) {
-    if (!std::binary_search(left_out.begin(), left_out.end(), i)) AddHealing(ailments[i], step, &healing);
+    if (!std::binary_search(left_out.begin(), left_out.end(), i)) AddCounterfactual(ailments[i], step, &counterfactual);
   }
-  return healing;
+  return counterfactual;
 }
 
-HealedStep HealStep(absl::Span<const Ailment> ailments, int32_t step, StepReplay* replay) {
+CounterfactualStep ReplayCounterfactuals(absl::Span<const Ailment> ailments, int32_t step, StepReplay* replay) {
   replay->Load(step);
-  HealedStep healed{.step = step, .operations = replay->operations(), .hidden_share = replay->hidden_share()};
-  std::tie(healed.recorded, healed.all_healed) = replay->RunBoth({}, HealingOfAllBut(ailments, {}, step));
-  healed.path = replay->CriticalPath();
-  healed.of_ailment.resize(ailments.size());
-  return healed;
+  CounterfactualStep counterfactual{
+      .step = step, .operations = replay->operations(), .hidden_share = replay->hidden_share()};
+  std::tie(counterfactual.recorded, counterfactual.all_removed) =
+      replay->RunBoth({}, CounterfactualOfAllBut(ailments, {}, step));
+  counterfactual.path = replay->CriticalPath();
+  counterfactual.of_ailment.resize(ailments.size());
+  return counterfactual;
 }
 
-HealedStep::Lengths HealOne(absl::Span<const Ailment> ailments, size_t number, StepReplay* replay) {
-  Healing alone;
-  AddHealing(ailments[number], replay->step(), &alone);
-  const auto [with_alone, with_others] = replay->RunBoth(alone, HealingOfAllBut(ailments, {number}, replay->step()));
+CounterfactualStep::Lengths ReplayWithoutOne(absl::Span<const Ailment> ailments, size_t number, StepReplay* replay) {
+  Counterfactual alone;
+  AddCounterfactual(ailments[number], replay->step(), &alone);
+  const auto [with_alone, with_others] =
+      replay->RunBoth(alone, CounterfactualOfAllBut(ailments, {number}, replay->step()));
   return {.alone = with_alone, .others = with_others};
 }
 

@@ -1,11 +1,12 @@
-// One step of the job replayed as recorded, with everything healed, and with single ailments healed or all but one.
+// One step of the job replayed as recorded, and its counterfactuals: without any ailment, without one, without all
+// others.
 //
-// An ailment is what is healed together: a cause among the ranks, slow transfers, or one of either that are the same.
-// Where healing cannot tell what a healthy rank would need, it takes off what the rank needs more than before its
-// onset, at most its excess over its peers. Pure.
+// An ailment is what is removed together: a cause among the ranks, slow transfers, or one of either that are the same.
+// Where the counterfactual cannot tell what a healthy rank would need, it takes off what the rank needs more than
+// before its onset, at most its excess over its peers. Pure.
 
-#ifndef LOCKSTEP_DETECTOR_SLOW_HEALED_STEP_H_
-#define LOCKSTEP_DETECTOR_SLOW_HEALED_STEP_H_
+#ifndef LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_STEP_H_
+#define LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_STEP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -47,29 +48,30 @@ double ExcessOf(const Suspect& suspect);
 double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step);
 
 // Of the ailments that are there in this step, all but some. `left_out` rises.
-Healing HealingOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out, int32_t step);
+Counterfactual CounterfactualOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out,
+                                      int32_t step);
 
-struct HealedStep {
+struct CounterfactualStep {
   struct Lengths {
-    double alone = 0;   // with it alone healed, in seconds
-    double others = 0;  // with all others healed
+    double alone = 0;   // with it alone removed, in seconds
+    double others = 0;  // with all others removed
   };
 
   int32_t step = -1;
   size_t operations = 0;
   double recorded = 0;  // seconds; 0 = the records do not hang together
-  double all_healed = 0;
+  double all_removed = 0;
   double hidden_share = 0;
   std::vector<StepReplay::Link> path;  // of the recorded step
-  std::vector<Lengths> of_ailment;     // zeros until HealOne has been asked
+  std::vector<Lengths> of_ailment;     // zeros until ReplayWithoutOne has been asked
 };
 
 // `replay` goes over to the step. Two runs, preparing it counted.
-HealedStep HealStep(absl::Span<const Ailment> ailments, int32_t step, StepReplay* replay);
+CounterfactualStep ReplayCounterfactuals(absl::Span<const Ailment> ailments, int32_t step, StepReplay* replay);
 
 // In the step at which `replay` is. One run.
-HealedStep::Lengths HealOne(absl::Span<const Ailment> ailments, size_t number, StepReplay* replay);
+CounterfactualStep::Lengths ReplayWithoutOne(absl::Span<const Ailment> ailments, size_t number, StepReplay* replay);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_SLOW_HEALED_STEP_H_
+#endif  // LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_STEP_H_

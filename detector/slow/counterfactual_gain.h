@@ -1,15 +1,15 @@
-// What healing each cause would give back, by replaying a typical step of its stretch: slow ranks and slow transfers
+// What removing each cause would give back, by replaying a typical step of its stretch: slow ranks and slow transfers
 // alike, together, because either may hide behind the other.
 //
-// For each cause two gains are taken: healing it alone, and healing it when all other causes are healed already,
+// For each cause two gains are taken: removing it alone, and removing it when all other causes are removed already,
 // against the step that is then left. Of slow ranks the dearer counts; transfers cost the first, and either says
-// whether they matter. With several equally slow ranks healing one alone gives nothing
+// whether they matter. With several equally slow ranks removing one alone gives nothing
 // back, and yet each of them has to go; what hides behind a dearer cause will be felt when that one is gone.
-// A rank and transfers of its that became slow at the same step are healed together: what both pass is the way between
+// A rank and transfers of its that became slow at the same step are removed together: what both pass is the way between
 // the GPU and its host.
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
 // driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that for
-// those that are too cheap by themselves it counts what healing all such gives back, when everything else is healed.
+// those that are too cheap by themselves it counts what removing all such gives back, when everything else is removed.
 // A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean over
 // the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
 // other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
@@ -18,11 +18,11 @@
 // does not hide costs no more than steps got longer by at its onset, where the records hold enough of both sides; where
 // no step can be replayed, that and its excess are all there is, and without a past it has no cost. Replays are
 // bounded by kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own
-// excess, at most what healing all together gives back.
+// excess, at most what removing all together gives back.
 // An executor replays several steps at the same time, where they are small enough: the same answer, sooner. Pure.
 
-#ifndef LOCKSTEP_DETECTOR_SLOW_HEALING_GAIN_H_
-#define LOCKSTEP_DETECTOR_SLOW_HEALING_GAIN_H_
+#ifndef LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_GAIN_H_
+#define LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_GAIN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,20 +44,20 @@ inline constexpr size_t kMinEventCauses = 3;
 // counters (PeerOptions::most_at_once). By judgement.
 inline constexpr double kMostAtOnce = 0.15;
 
-struct HealingGain {
+struct CounterfactualGain {
   double seconds_per_step = 0;
-  double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are healed
+  double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are removed
   double steps_affected = 0;  // share of the usual steps since the onset
-  double behind_share = 0;    // of the step that is left when all others are healed: what healing it gives back then
+  double behind_share = 0;    // of the step that is left when all others are removed: what removing it gives back then
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
-  bool replayed = false;      // false: the excess, at most what steps got longer by or healing all gives back
+  bool replayed = false;      // false: the excess, at most what steps got longer by or removing all gives back
   size_t event_causes = 0;    // of the event that it is part of; 0 = none
-  double event_share = 0;     // of the step time, that healing all of the event that are as cheap gives back
+  double event_share = 0;     // of the step time, that removing all of the event that are as cheap gives back
 
   // Of the step time, over all steps since the onset.
   double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / step_seconds : 0; }
 
-  // What an accusation is measured by: what healing the cause gives back, or its whole event, if that is of few enough
+  // What an accusation is measured by: what removing the cause gives back, or its whole event, if that is of few enough
   // of the job's `machines`.
   double Worth(size_t machines) const {
     const bool is_of_few = static_cast<double>(event_causes) <= kMostAtOnce * static_cast<double>(machines);
@@ -65,14 +65,14 @@ struct HealingGain {
   }
 };
 
-struct HealingGains {
-  std::vector<HealingGain> of_ranks;      // by cause
-  std::vector<HealingGain> of_transfers;  // by slow transfers
+struct CounterfactualGains {
+  std::vector<CounterfactualGain> of_ranks;      // by cause
+  std::vector<CounterfactualGain> of_transfers;  // by slow transfers
 };
 
-HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                     const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor = nullptr);
+CounterfactualGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+                            const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor = nullptr);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_SLOW_HEALING_GAIN_H_
+#endif  // LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_GAIN_H_

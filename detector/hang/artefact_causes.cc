@@ -1,4 +1,4 @@
-#include "detector/hang/ghost_causes.h"
+#include "detector/hang/artefact_causes.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// Ghosts that are expected in the whole trace: with fewer than this, nine traces of ten have none.
+// Artefacts that are expected in the whole trace: with fewer than this, nine traces of ten have none.
 constexpr double kLikely = kFew;
 
 enum Sureness : int32_t { kLossMayShowIt, kMuchLossMayShowIt, kNoLossShowsIt };
@@ -36,7 +36,7 @@ class Sieve {
     std::erase_if(*hangs, [&](const Hang& hang) { return SurenessOf(hang) < surest; });
     if (surest == kLossMayShowIt) KeepTheMostAwaited(hangs);
     for (Hang& hang : *hangs) {
-      if (hang.kind == HangKind::kNotEntered) LeaveGhosts(&hang.ranks);
+      if (hang.kind == HangKind::kNotEntered) LeaveArtefacts(&hang.ranks);
     }
   }
 
@@ -71,7 +71,7 @@ class Sieve {
   }
 
   // Several ranks are missing from one operation: the sure ones, or those that most wait for.
-  void LeaveGhosts(std::vector<int32_t>* ranks) const {
+  void LeaveArtefacts(std::vector<int32_t>* ranks) const {
     if (std::any_of(ranks->begin(), ranks->end(), [this](int32_t rank) { return IsSure(rank); })) {
       std::erase_if(*ranks, [this](int32_t rank) { return !IsSure(rank); });
       return;
@@ -97,12 +97,12 @@ class Sieve {
 
 }  // namespace
 
-bool GhostsAreLikely(const Frontier& frontier) {
+bool ArtefactsAreLikely(const Frontier& frontier) {
   return static_cast<double>(frontier.trace().ranks.size()) * frontier.lost_share() > kLikely;
 }
 
-void DropGhosts(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
-                std::vector<Hang>* hangs) {
+void DropArtefacts(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
+                   std::vector<Hang>* hangs) {
   Sieve(frontier, waited_for).Run(hangs);
 }
 

@@ -1,4 +1,4 @@
-#include "detector/slow/healing_gain.h"
+#include "detector/slow/counterfactual_gain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "detector/slow/healed_step.h"
+#include "detector/slow/counterfactual_step.h"
 #include "detector/slow/lengthened_steps.h"
 #include "detector/slow/step_replay.h"
 #include "detector/stats/order_statistics.h"
@@ -20,8 +20,8 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all healed
-constexpr size_t kRunsPerCause = 1;                  // alone healed beside all others healed: HealOne
+constexpr size_t kRunsPerStep = 2;                   // preparing it, then as recorded beside all removed
+constexpr size_t kRunsPerCause = 1;                  // alone removed beside all others removed: ReplayWithoutOne
 constexpr size_t kMostAtOnceOperations = 4'000'000;  // of steps that are replayed at the same time: some 150 bytes each
 // Of a step's length: a replay that is further off tells of another step. By judgement, not measured.
 constexpr double kMaxUnlike = 0.2;
@@ -55,7 +55,7 @@ class Gains {
     for (size_t i = 0; i < std::clamp<size_t>(at_once, 1, LanesOf(executor)); ++i) replays_.emplace_back(analysis);
   }
 
-  HealingGains Run() {
+  CounterfactualGains Run() {
     healthy_seconds_ = SecondsBeforeAll();
     replayable_ = IsReplayable(*analysis_.trace);
     for (const Ailment& ailment : ailments_) {
@@ -65,15 +65,15 @@ class Gains {
       for (const size_t place : SpreadOrder(steps.size(), kMaxReplayedSteps)) account.steps.push_back(steps[place]);
     }
     for (std::vector<int32_t> next = NextSteps(); !next.empty(); next = NextSteps()) {
-      std::vector<HealedStep> healed(next.size());
-      RunPieces(executor_, next.size(), [&](size_t i) { healed[i] = Replay(next[i], &replays_[i]); });
+      std::vector<CounterfactualStep> counterfactual(next.size());
+      RunPieces(executor_, next.size(), [&](size_t i) { counterfactual[i] = Replay(next[i], &replays_[i]); });
       // What one step tells may settle what the others were replayed for: then they are as if they had not been.
-      for (size_t i = 0; i < next.size() && NextStep(replayed_) == next[i]; ++i) Add(healed[i]);
+      for (size_t i = 0; i < next.size() && NextStep(replayed_) == next[i]; ++i) Add(counterfactual[i]);
     }
-    std::vector<HealingGain> gains;
+    std::vector<CounterfactualGain> gains;
     for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i, gains));
     for (const std::vector<size_t>& event : Events()) TellEvent(event, &gains);
-    HealingGains result;
+    CounterfactualGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
     gains.resize(causes_.size());
     result.of_ranks = std::move(gains);
@@ -87,9 +87,9 @@ class Gains {
     size_t eligible = 0;         // as many would do
     SampledMean shares;          // of the step that it costs; of those steps of which the records hang together
     double recorded = 0;         // how long they took
-    double alone = 0;            // what healing it alone gives back
-    double others_healed = 0;    // how long they take with all others healed
-    double last = 0;             // what healing it gives back then
+    double alone = 0;            // what removing it alone gives back
+    double others_removed = 0;   // how long they take with all others removed
+    double last = 0;             // what removing it gives back then
     double path = 0;             // shares of the way back from the end
     bool estimated = false;      // not replayed by itself
     bool faithful = false;       // of steps that took as long in the replay as in the records: others only without such
@@ -166,67 +166,68 @@ class Gains {
     return next;
   }
 
-  bool IsFaithful(const HealedStep& healed) const {
-    const double length = analysis_.steps.step_seconds[static_cast<size_t>(healed.step)];
-    return std::abs(healed.recorded - length) <= kMaxUnlike * length;
+  bool IsFaithful(const CounterfactualStep& counterfactual) const {
+    const double length = analysis_.steps.step_seconds[static_cast<size_t>(counterfactual.step)];
+    return std::abs(counterfactual.recorded - length) <= kMaxUnlike * length;
   }
 
   // Whether the step tells something of the ailment that is still to be known.
-  bool IsFor(size_t number, const HealedStep& healed) const {
+  bool IsFor(size_t number, const CounterfactualStep& counterfactual) const {
     const Account& account = accounts_[number];
-    return healed.recorded > 0 && account.Has(healed.step) && !Settled(number) &&
-           (!account.faithful || IsFaithful(healed));
+    return counterfactual.recorded > 0 && account.Has(counterfactual.step) && !Settled(number) &&
+           (!account.faithful || IsFaithful(counterfactual));
   }
 
-  HealedStep Replay(int32_t step, StepReplay* replay) const {
-    HealedStep healed = HealStep(ailments_, step, replay);
-    size_t spent = spent_ + kRunsPerStep * healed.operations;
+  CounterfactualStep Replay(int32_t step, StepReplay* replay) const {
+    CounterfactualStep counterfactual = ReplayCounterfactuals(ailments_, step, replay);
+    size_t spent = spent_ + kRunsPerStep * counterfactual.operations;
     for (size_t i = 0; i < ailments_.size() && ailments_.size() > 1; ++i) {
-      if (!IsFor(i, healed)) continue;
-      spent += kRunsPerCause * healed.operations;
+      if (!IsFor(i, counterfactual)) continue;
+      spent += kRunsPerCause * counterfactual.operations;
       if (spent > kMaxReplayedOperations) break;
-      healed.of_ailment[i] = HealOne(ailments_, i, replay);
+      counterfactual.of_ailment[i] = ReplayWithoutOne(ailments_, i, replay);
     }
-    return healed;
+    return counterfactual;
   }
 
-  void Add(const HealedStep& healed) {
-    spent_ += kRunsPerStep * healed.operations;
+  void Add(const CounterfactualStep& counterfactual) {
+    spent_ += kRunsPerStep * counterfactual.operations;
     for (size_t i = 0; i < ailments_.size(); ++i) {
-      if (!IsFor(i, healed)) continue;
+      if (!IsFor(i, counterfactual)) continue;
       Account& account = accounts_[i];
-      if (IsFaithful(healed) && !account.faithful) account.Restart();
-      if (ailments_[i].cause != nullptr) account.path += PathShare(healed.path, *ailments_[i].cause);
-      AddLengths(i, healed, &account);
+      if (IsFaithful(counterfactual) && !account.faithful) account.Restart();
+      if (ailments_[i].cause != nullptr) account.path += PathShare(counterfactual.path, *ailments_[i].cause);
+      AddLengths(i, counterfactual, &account);
     }
-    latest_operations_ = healed.operations;
-    replayed_.insert(healed.step);
+    latest_operations_ = counterfactual.operations;
+    replayed_.insert(counterfactual.step);
   }
 
-  void AddLengths(size_t number, const HealedStep& healed, Account* account) {
-    const size_t needed = kRunsPerCause * healed.operations;
-    double alone = healed.recorded - healed.all_healed, others_healed = healed.recorded, last = 0;
+  void AddLengths(size_t number, const CounterfactualStep& counterfactual, Account* account) {
+    const size_t needed = kRunsPerCause * counterfactual.operations;
+    double alone = counterfactual.recorded - counterfactual.all_removed, others_removed = counterfactual.recorded,
+           last = 0;
     if (ailments_.size() > 1 && spent_ + needed > kMaxReplayedOperations) {
       account->estimated = true;
       alone = std::min(ailments_[number].excess_seconds, alone);
     } else if (ailments_.size() > 1) {
       spent_ += needed;
-      alone = healed.recorded - healed.of_ailment[number].alone;
-      last = healed.of_ailment[number].others - healed.all_healed;
-      others_healed = WithHealthyRest(healed.of_ailment[number].others, last);
+      alone = counterfactual.recorded - counterfactual.of_ailment[number].alone;
+      last = counterfactual.of_ailment[number].others - counterfactual.all_removed;
+      others_removed = WithHealthyRest(counterfactual.of_ailment[number].others, last);
     }
-    account->recorded += healed.recorded;
+    account->recorded += counterfactual.recorded;
     account->alone += alone;
-    account->others_healed += others_healed;
+    account->others_removed += others_removed;
     account->last += last;
-    account->shares.Add(std::max(alone / healed.recorded, others_healed > 0 ? last / others_healed : 0));
+    account->shares.Add(std::max(alone / counterfactual.recorded, others_removed > 0 ? last / others_removed : 0));
   }
 
-  // Of a step with one ailment left. Healing takes off what ranks need more than their peers, not what these need more
-  // while they wait beside their work: a step takes no longer than one took before anything was slow, and what the
-  // ailment costs.
-  double WithHealthyRest(double others_healed, double last) const {
-    return healthy_seconds_ > 0 ? std::min(others_healed, healthy_seconds_ + last) : others_healed;
+  // Of a step with one ailment left. A counterfactual takes off what ranks need more than their peers, not what these
+  // need more while they wait beside their work: a step takes no longer than one took before anything was slow, and
+  // what the ailment costs.
+  double WithHealthyRest(double others_removed, double last) const {
+    return healthy_seconds_ > 0 ? std::min(others_removed, healthy_seconds_ + last) : others_removed;
   }
 
   // Of a usual step before any ailment; 0 = too few are known.
@@ -245,10 +246,10 @@ class Gains {
   }
 
   // `gains` of those before it.
-  HealingGain GainOf(size_t number, const std::vector<HealingGain>& gains) const {
+  CounterfactualGain GainOf(size_t number, const std::vector<CounterfactualGain>& gains) const {
     const Ailment& ailment = ailments_[number];
     const Account& account = accounts_[number];
-    HealingGain gain;
+    CounterfactualGain gain;
     if (account.eligible == 0) return gain;
     gain.steps_affected = AffectedShare(ailment);
     if (!replayable_ || account.shares.size() == 0) {  // only the job's own past tells a cost
@@ -258,15 +259,15 @@ class Gains {
     }
     gain.replayed = !account.estimated;
     const auto steps = static_cast<double>(account.shares.size());
-    if (account.others_healed > 0) {
-      gain.behind_share = gain.steps_affected * std::max(0.0, account.last / account.others_healed);
+    if (account.others_removed > 0) {
+      gain.behind_share = gain.steps_affected * std::max(0.0, account.last / account.others_removed);
     }
     // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
-    // behind; transfers cost what healing them gives back now.
+    // behind; transfers cost what removing them gives back now.
     const bool hides =
-        ailment.cause != nullptr && account.last * account.recorded > account.alone * account.others_healed;
+        ailment.cause != nullptr && account.last * account.recorded > account.alone * account.others_removed;
     gain.seconds_per_step = (hides ? account.last : account.alone) / steps;
-    gain.step_seconds = (hides ? account.others_healed : account.recorded) / steps;
+    gain.step_seconds = (hides ? account.others_removed : account.recorded) / steps;
     gain.path_share = account.path / steps;
     // What hides behind others made no step longer yet.
     const std::optional<double> most =
@@ -278,7 +279,7 @@ class Gains {
 
   // Of what steps got longer by at its onset: what the stronger ones that began with it and cannot be replayed either
   // leave.
-  double LeftOfPast(size_t number, const std::vector<HealingGain>& gains) const {
+  double LeftOfPast(size_t number, const std::vector<CounterfactualGain>& gains) const {
     double left = LengthenedBy(analysis_.steps, ailments_, number, min_cost_).value_or(0);
     for (size_t other = 0; other < gains.size(); ++other) {
       const bool with_it = ailments_[other].earliest_step <= ailments_[number].first_step + kSameOnsetSteps &&
@@ -295,7 +296,7 @@ class Gains {
     for (size_t first = 0; first < causes_.size(); ++first) {
       std::vector<size_t> event;
       for (size_t i = first; i < causes_.size(); ++i) {
-        // With slow transfers of its own it is another kind of fault, and healing those is no gain of the event.
+        // With slow transfers of its own it is another kind of fault, and removing those is no gain of the event.
         if (told[i] != 0 || !ailments_[i].transfers.empty()) continue;
         if (AreOfOneEvent(causes_[i], causes_[first])) event.push_back(i);
       }
@@ -306,9 +307,9 @@ class Gains {
     return events;
   }
 
-  // Those of an event that cost too little by themselves count by what healing all of them gives back when everything
-  // else is healed: not on the credit of one among them that is dear.
-  void TellEvent(const std::vector<size_t>& event, std::vector<HealingGain>* gains) {
+  // Those of an event that cost too little by themselves count by what removing all of them gives back when everything
+  // else is removed: not on the credit of one among them that is dear.
+  void TellEvent(const std::vector<size_t>& event, std::vector<CounterfactualGain>* gains) {
     std::vector<size_t> cheap;
     std::copy_if(event.begin(), event.end(), std::back_inserter(cheap),
                  [&](size_t i) { return (*gains)[i].slowdown() < min_cost_; });
@@ -319,13 +320,13 @@ class Gains {
     const int32_t step = steps.front();
     StepReplay& replay = replays_.front();
     if (replay.step() != step) replay.Load(step);
-    const auto [with_them, all_healed] =
-        replay.RunBoth(HealingOfAllBut(ailments_, cheap, step), HealingOfAllBut(ailments_, {}, step));
+    const auto [with_them, all_removed] =
+        replay.RunBoth(CounterfactualOfAllBut(ailments_, cheap, step), CounterfactualOfAllBut(ailments_, {}, step));
     latest_operations_ = replay.operations();
     if (with_them <= 0) return;
     for (const size_t i : cheap) {
       (*gains)[i].event_causes = event.size();
-      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - all_healed / with_them);
+      (*gains)[i].event_share = (*gains)[i].steps_affected * std::max(0.0, 1 - all_removed / with_them);
     }
   }
 
@@ -423,8 +424,8 @@ class Gains {
 
 }  // namespace
 
-HealingGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
-                     const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor) {
+CounterfactualGains GainsOf(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
+                            const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor) {
   return Gains(analysis, causes, transfers, min_cost, executor).Run();
 }
 

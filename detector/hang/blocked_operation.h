@@ -1,7 +1,7 @@
 // An operation at which at least one rank stands: when the records end, or now. Pure value.
 
-#ifndef LOCKSTEP_DETECTOR_HANG_STANDING_H_
-#define LOCKSTEP_DETECTOR_HANG_STANDING_H_
+#ifndef LOCKSTEP_DETECTOR_HANG_BLOCKED_OPERATION_H_
+#define LOCKSTEP_DETECTOR_HANG_BLOCKED_OPERATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-struct Standing {
+struct BlockedOperation {
   int32_t communicator = -1;
   int32_t source = -1;  // of a transfer between two ranks: communicator ranks; -1 = a collective
   int32_t destination = -1;
@@ -35,4 +35,4 @@ struct Standing {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_HANG_STANDING_H_
+#endif  // LOCKSTEP_DETECTOR_HANG_BLOCKED_OPERATION_H_
