@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/verdict/host_reasons.h"
 
@@ -63,10 +64,7 @@ CpuUse CpuPerStep(const Roster& roster, int32_t rank_slot, double step_seconds, 
       peers.push_back(share * step_seconds);
     }
   }
-  if (peers.empty()) return use;
-  const auto middle = peers.begin() + static_cast<int64_t>(peers.size() / 2);
-  std::nth_element(peers.begin(), middle, peers.end());
-  use.peers = *middle;
+  if (!peers.empty()) use.peers = UpperMedian(&peers);
   return use;
 }
 

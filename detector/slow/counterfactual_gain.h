@@ -35,13 +35,10 @@
 
 namespace lockstep {
 
-// Budgets of time.
-inline constexpr size_t kMaxReplayedOperations = 24'000'000;
-inline constexpr size_t kMaxRepeatedOperations = 12'000'000;
 // Two may be one pair, or chance.
 inline constexpr size_t kMinEventCauses = 3;
 // Share of a job's machines that may become slow at one step and still be to blame; more have a common cause. As
-// counters (PeerOptions::most_at_once). By judgement.
+// of counters (PeerOptions::most_at_once), which was chosen on tuning numbers.
 inline constexpr double kMostAtOnce = 0.15;
 
 struct CounterfactualGain {

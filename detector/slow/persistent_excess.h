@@ -19,14 +19,12 @@
 #include <vector>
 
 #include "detector/model/roles.h"
+#include "detector/slow/excess_stretch.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/slow_transfers.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
-
-// With fewer, one odd step (warm-up, what follows a pause) is as good as the majority.
-inline constexpr int32_t kMinSuspectSteps = 4;
 
 // The fewest of which a median leaves one out.
 inline constexpr size_t kMinPastSteps = 3;

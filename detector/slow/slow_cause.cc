@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 
@@ -98,11 +99,7 @@ void DateTogether(const OwnProfile& profile, SlowCause* cause) {
     before.push_back(suspect.earliest_step());
     after.push_back(-suspect.latest_step());
   }
-  const auto quarter = [](std::vector<int32_t>* dates) {
-    const auto at = dates->begin() + static_cast<std::ptrdiff_t>(dates->size() / 4);
-    std::nth_element(dates->begin(), at, dates->end());
-    return *at;
-  };
+  const auto quarter = [](std::vector<int32_t>* dates) { return ElementAt(dates->size() / 4, dates); };
   const int32_t first_step = quarter(&first), last_step = -quarter(&last);
   const int32_t earliest = quarter(&before), latest = -quarter(&after);
   for (Suspect& suspect : cause->suspects) {

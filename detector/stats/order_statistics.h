@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/median.h"
 
 namespace lockstep {
 
@@ -27,10 +28,9 @@ inline double ToSeconds(int64_t nanoseconds) {
 // Mean of the two middle ones of an even number; 0 when empty.
 inline double MedianInPlace(std::vector<double>* values) {
   if (values->empty()) return 0;
-  const auto middle = values->begin() + static_cast<int64_t>(values->size() / 2);
-  std::nth_element(values->begin(), middle, values->end());
-  if (values->size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values->begin(), middle)) / 2;
+  const double upper = UpperMedian(values);
+  if (values->size() % 2 == 1) return upper;
+  return (upper + *std::max_element(values->begin(), values->begin() + static_cast<int64_t>(values->size() / 2))) / 2;
 }
 
 // Robust standard deviation about `center`.

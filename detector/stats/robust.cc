@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "base/median.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -21,8 +22,7 @@ std::vector<double> Known(absl::Span<const double> values) {
 double Quantile(std::vector<double> values, double share) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
+  return ElementAt(at, &values);
 }
 
 double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/model/operation_instances.h"
 
@@ -39,8 +40,7 @@ std::map<int32_t, std::vector<uint64_t>> CountsByCommunicator(const Trace& trace
 // The median of the counts if nearly all equal it; 0 = none.
 uint64_t EvenCount(std::vector<uint64_t> counts) {
   if (counts.size() < 2) return 0;
-  std::nth_element(counts.begin(), counts.begin() + static_cast<int64_t>(counts.size() / 2), counts.end());
-  const uint64_t middle = counts[counts.size() / 2];
+  const uint64_t middle = UpperMedian(&counts);
   const auto equal = static_cast<double>(std::count(counts.begin(), counts.end(), middle));
   return equal >= kMostSteps * static_cast<double>(counts.size()) ? middle : 0;
 }

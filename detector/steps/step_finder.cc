@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
@@ -269,7 +270,7 @@ class StepFinder {
     for (size_t i = 1; i < cuts.size(); ++i) {
       if (cuts[i].number == cuts[i - 1].number + 1) lengths.push_back(cuts[i].operation - cuts[i - 1].operation);
     }
-    const size_t usual = MedianOf(&lengths);
+    const size_t usual = UpperMedian(&lengths);
     for (size_t i = 0; i < cuts.size(); ++i) {
       const int32_t step = cuts[i].number + ShiftOf(rank) - lowest;
       if (step < 0 || step >= table->steps) continue;
@@ -281,13 +282,6 @@ class StepFinder {
       // The first stretch may have lost its beginning.
       if (starts) range.complete = usual > 0 && range.end - range.begin == usual;
     }
-  }
-
-  static size_t MedianOf(std::vector<size_t>* values) {
-    if (values->empty()) return 0;
-    const auto middle = values->begin() + static_cast<int64_t>(values->size() / 2);
-    std::nth_element(values->begin(), middle, values->end());
-    return *middle;
   }
 
   static int64_t TimeOf(const TraceOperation& operation) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 
@@ -93,8 +94,7 @@ void StepPattern::BuildPattern(const std::vector<int32_t>& peers, Pattern* patte
   }
   if (whole.empty()) return;
   std::vector<double> sorted = lengths;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<int64_t>(sorted.size() / 2), sorted.end());
-  const double usual = sorted[sorted.size() / 2];
+  const double usual = UpperMedian(&sorted);
   const auto first = static_cast<size_t>(std::find(lengths.begin(), lengths.end(), usual) - lengths.begin());
   LayOut(whole[first].first, whole[first].second, pattern);
   if (!pattern->calls.empty()) TakeMiddleOwn(whole, pattern);

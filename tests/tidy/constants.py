@@ -26,7 +26,8 @@ def constants(path):
     for i, line in enumerate(lines):
         stripped = line.strip()
         if stripped.startswith("//"):
-            above = stripped if previous_was_number or not above else above + " " + stripped
+            said = stripped.lstrip("/ ")
+            above = said if previous_was_number or not above else above + " " + said
             previous_was_number = False
             continue
         match = NUMBER.match(line)
