@@ -53,7 +53,8 @@ Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
 
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
   settings.Add("detector.min_step_cost", &detector.min_step_cost,
-               "share of the step time that healing must give back, at least", Fraction(&detector.min_step_cost));
+               "share of the step time that removing the cause must give back, at least",
+               Fraction(&detector.min_step_cost));
   settings.Add("detector.hang_floor", &detector.hang_floor, "shortest standstill that may be called a hang",
                Positive(&detector.hang_floor));
   settings.Add("detector.hang_step_multiple", &detector.hang_step_multiple,

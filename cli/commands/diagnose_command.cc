@@ -77,7 +77,8 @@ class DiagnoseCommand final : public Command {
         {"--fail-on-fault", "exit with 1 if a machine, the network or the software is to blame", &fail_on_fault_},
         {"--stuck", "the job was standing still when files that do not say so were written, for at least a minute",
          &stuck_},
-        {"--min-cost", "share of the step time that healing must give back before a slow machine or link is accused",
+        {"--min-cost",
+         "share of the step time that removing its cause must give back before a slow machine or link is accused",
          &min_cost_},
         {"--places", "CSV with host,rack,leaf,power,image: machines that go astray together in one place are its fault",
          &places_}};

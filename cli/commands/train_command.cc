@@ -19,6 +19,7 @@
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
 #include "detector/model/metric_table.h"
+#include "detector/verdict/counter_reasons.h"
 #include "eval/minder/metric_grid.h"
 #include "eval/minder/minder_model.h"
 #include "eval/minder/minder_training.h"
@@ -120,7 +121,7 @@ class TrainCommand final : public Command {
     for (JobInput& job : jobs) {
       MetricTable& table = job.evidence.metrics;
       grids.push_back(GridOf(table, metrics));
-      const std::string losses = DescribeLosses(grids.back().losses, table.hosts);
+      const std::string losses = Sentence(LeftOut(grids.back().losses, table.hosts));
       if (!losses.empty())
         context.err << "lockstep: " << Printable(job.evidence.job) << ": " << Printable(losses) << "\n";
       MinderHistory history{.grid = &grids.back()};

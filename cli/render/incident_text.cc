@@ -45,9 +45,10 @@ std::string CostSentence(const wire::Verdict& verdict) {
   if (JobStandsStill(verdict.class_())) return "The job makes no progress while this lasts: all of its machines wait.";
   const wire::Cost& cost = verdict.cost();
   if (cost.slowdown_fraction() == 0 && cost.seconds_per_step() == 0) return "Not known.";
-  return absl::StrFormat("Healing it gives back %s of every step (%s); %s of the steps since onset are affected.",
-                         SecondsText(cost.seconds_per_step()), PercentText(cost.slowdown_fraction()),
-                         PercentText(cost.steps_affected_fraction()));
+  return absl::StrFormat(
+      "Removing the cause gives back %s of every step (%s); %s of the steps since onset are affected.",
+      SecondsText(cost.seconds_per_step()), PercentText(cost.slowdown_fraction()),
+      PercentText(cost.steps_affected_fraction()));
 }
 
 std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {

@@ -48,25 +48,26 @@ wire::Incident SlowRank() {
 }
 
 TEST(IncidentTextTest, ExplanationReadsFromTopToBottom) {
-  EXPECT_EQ(Explanation(SlowRank(), kOnset + 200 * kNanosPerSecond),
-            "Incident 7, job demo: compute_slow, node-17 rank 2 pid 4711\n"
-            "OPEN for 3m11s\n"
-            "\n"
-            "What happened\n"
-            "  1. Since 2026-01-02 03:04:05 UTC (step 120), node-17 rank 2 pid 4711 takes longer than its peers to "
-            "compute each step, so that everyone waits for it. The incident was opened 8.2s after that.\n"
-            "  2. Rank 2 arrived last in 39 of 40 steps.\n"
-            "  3. It spent 201 ms per step outside collectives, its peers 149 ms.\n"
-            "\n"
-            "Cost\n"
-            "  Healing it gives back 52.3 ms of every step (35 %); 100 % of the steps since onset are affected.\n"
-            "\n"
-            "Advice\n"
-            "  Take the machine out of scheduling, replace it and restart the job from its last checkpoint; then test "
-            "the machine.\n"
-            "\n"
-            "Timeline (UTC)\n"
-            "  2026-01-02 03:04:13  opened    first seen\n");
+  EXPECT_EQ(
+      Explanation(SlowRank(), kOnset + 200 * kNanosPerSecond),
+      "Incident 7, job demo: compute_slow, node-17 rank 2 pid 4711\n"
+      "OPEN for 3m11s\n"
+      "\n"
+      "What happened\n"
+      "  1. Since 2026-01-02 03:04:05 UTC (step 120), node-17 rank 2 pid 4711 takes longer than its peers to "
+      "compute each step, so that everyone waits for it. The incident was opened 8.2s after that.\n"
+      "  2. Rank 2 arrived last in 39 of 40 steps.\n"
+      "  3. It spent 201 ms per step outside collectives, its peers 149 ms.\n"
+      "\n"
+      "Cost\n"
+      "  Removing the cause gives back 52.3 ms of every step (35 %); 100 % of the steps since onset are affected.\n"
+      "\n"
+      "Advice\n"
+      "  Take the machine out of scheduling, replace it and restart the job from its last checkpoint; then test "
+      "the machine.\n"
+      "\n"
+      "Timeline (UTC)\n"
+      "  2026-01-02 03:04:13  opened    first seen\n");
 }
 
 TEST(IncidentTextTest, AHangHasNoCostPerStep) {

@@ -22,7 +22,7 @@ Json VerdictJson(const Verdict& verdict) {
   for (const Culprit& culprit : verdict.culprits) culprits.push_back(CulpritJson(culprit));
   Json evidence = Json::array();
   for (const Evidence& piece : verdict.evidence) {
-    evidence.push_back(Json{{"kind", Name(piece.kind)}, {"text", piece.text}});
+    evidence.push_back(Json{{"kind", Name(piece.kind)}, {"text", piece.text()}});
   }
   return {{"scope", Name(verdict.scope)},
           {"class", Name(verdict.verdict_class)},

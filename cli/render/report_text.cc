@@ -42,7 +42,7 @@ std::string CostText(const Cost& cost) {
 
 void AppendAbstention(const Verdict& verdict, std::string& text) {
   for (size_t i = 0; i < verdict.evidence.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "  not judged: " : "              ", Printable(verdict.evidence[i].text), "\n");
+    absl::StrAppend(&text, i == 0 ? "  not judged: " : "              ", Printable(verdict.evidence[i].text()), "\n");
   }
 }
 
@@ -60,7 +60,7 @@ void AppendVerdict(size_t number, const Verdict& verdict, std::string& text) {
   }
   if (verdict.cost.slowdown_fraction > 0) absl::StrAppend(&text, "     cost:   ", CostText(verdict.cost), "\n");
   for (size_t i = 0; i < verdict.evidence.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "     why:    " : "             ", Printable(verdict.evidence[i].text), "\n");
+    absl::StrAppend(&text, i == 0 ? "     why:    " : "             ", Printable(verdict.evidence[i].text()), "\n");
   }
   absl::StrAppend(&text, "     advice: ", Words(Name(verdict.advice)), "\n");
 }

@@ -32,7 +32,8 @@ TEST(ReportTextTest, TellsWhoWhatWhyAndWhatToDo) {
   verdict.first_step = 4;
   verdict.last_step = 19;
   verdict.cost = {.slowdown_fraction = 0.25, .seconds_per_step = 0.075, .steps_affected_fraction = 1};
-  verdict.evidence = {{EvidenceKind::kLateness, "It is late."}, {EvidenceKind::kWhatIf, "It would be quicker."}};
+  verdict.evidence = {{EvidenceKind::kLateness, InputNote{"It is late."}},
+                      {EvidenceKind::kWhatIf, InputNote{"It would be quicker."}}};
   verdict.advice = Advice::kCordonAndReplace;
   report.verdicts = {verdict};
   EXPECT_EQ(ReportText(report),

@@ -150,7 +150,8 @@ TEST(RasStatementTest, WhatRasSaysOfTheRankThatOthersWaitForIsQuoted) {
   EXPECT_EQ(verdict.verdict_class, VerdictClass::kHangNotEntered);
   EXPECT_EQ(verdict.culprits[0].rank, 2);
   EXPECT_TRUE(std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [](const Evidence& evidence) {
-    return evidence.text.find("NCCL's RAS service") == 0 && evidence.text.find("rank 2 is behind") != std::string::npos;
+    return evidence.text().find("NCCL's RAS service") == 0 &&
+           evidence.text().find("rank 2 is behind") != std::string::npos;
   }));
 }
 

@@ -27,7 +27,7 @@ void AddTransition(wire::Incident& incident, const char* what, int64_t wall_ns, 
 }
 
 // What an operator would read first: the head of the evidence chain, or else the class.
-std::string Reason(const wire::Verdict& verdict) {
+std::string Headline(const wire::Verdict& verdict) {
   return verdict.evidence().empty() ? verdict.class_() : verdict.evidence(0).text();
 }
 
@@ -47,7 +47,7 @@ std::string Describe(const google::protobuf::RepeatedPtrField<wire::Culprit>& cu
 // Empty if `newer` says the same in other numbers.
 std::string MaterialChange(const wire::Verdict& older, const wire::Verdict& newer) {
   if (older.class_() != newer.class_()) {
-    return absl::StrCat("class changed from ", older.class_(), " to ", newer.class_(), ": ", Reason(newer));
+    return absl::StrCat("class changed from ", older.class_(), " to ", newer.class_(), ": ", Headline(newer));
   }
   if (older.scope() != newer.scope()) {
     return absl::StrCat("scope changed from ", older.scope(), " to ", newer.scope());
@@ -168,7 +168,7 @@ std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& v
   incident.set_state(wire::Incident::STATE_OPEN);
   *incident.mutable_verdict() = ToProto(verdict);
   incident.set_opened_wall_ns(wall_ns);
-  AddTransition(incident, "opened", wall_ns, Reason(incident.verdict()));
+  AddTransition(incident, "opened", wall_ns, Headline(incident.verdict()));
   return Publish(entry, IncidentEvent::Kind::kOpened, wall_ns);
 }
 
@@ -190,7 +190,7 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   incident.set_resolved_wall_ns(0);
   incident.set_reopened(incident.reopened() + 1);
   *incident.mutable_verdict() = ToProto(verdict);
-  AddTransition(incident, "reopened", wall_ns, Reason(incident.verdict()));
+  AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
   return Publish(entry, IncidentEvent::Kind::kReopened, wall_ns);
 }
 

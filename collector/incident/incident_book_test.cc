@@ -19,7 +19,7 @@ constexpr int64_t kStart = 1'000 * kSecond;
 Verdict Hang(int32_t rank, VerdictClass verdict_class = VerdictClass::kHangNotEntered) {
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, verdict_class);
   verdict.culprits = {Culprit{.host = "node-1", .rank = rank, .confidence = 0.9}};
-  verdict.evidence = {{EvidenceKind::kProgress, "rank has not entered operation 7"}};
+  verdict.evidence = {{EvidenceKind::kProgress, InputNote{"rank has not entered operation 7"}}};
   verdict.advice = Advice::kObserve;
   return verdict;
 }

@@ -34,7 +34,7 @@ wire::Verdict ToProto(const Verdict& verdict) {
   for (const Evidence& evidence : verdict.evidence) {
     wire::Evidence& sentence = *message.add_evidence();
     sentence.set_kind(Name(evidence.kind));
-    sentence.set_text(evidence.text);
+    sentence.set_text(evidence.text());
   }
   message.set_advice(Name(verdict.advice));
   return message;

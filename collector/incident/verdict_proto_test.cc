@@ -13,7 +13,7 @@ TEST(VerdictProtoTest, CarriesEveryField) {
   verdict.first_seen_ns = 30;
   verdict.last_seen_ns = 40;
   verdict.cost = {0.5, 0.25, 0.125};
-  verdict.evidence = {{EvidenceKind::kDelayMatrix, "first"}, {EvidenceKind::kWhatIf, "second"}};
+  verdict.evidence = {{EvidenceKind::kDelayMatrix, InputNote{"first"}}, {EvidenceKind::kWhatIf, InputNote{"second"}}};
   verdict.advice = Advice::kCheckLink;
 
   const wire::Verdict message = ToProto(verdict);

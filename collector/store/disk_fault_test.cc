@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, DiskFaultTest,
                            return info.param.fault == Fault::kNoSpace ? "NoSpace" : "InputOutput";
                          });
 
-class HealingTest : public DiskFaultTest {
+class CounterfactualTest : public DiskFaultTest {
  protected:
   // RocksDB notices in the background that the disk takes writes again; a writer tries until then, as the collector
   // does.
@@ -152,7 +152,7 @@ class HealingTest : public DiskFaultTest {
   }
 };
 
-TEST_P(HealingTest, HealsByItselfWithoutLosingOrRepeatingAnything) {
+TEST_P(CounterfactualTest, HealsByItselfWithoutLosingOrRepeatingAnything) {
   Open();
   ASSERT_OK(store_->Write(BatchAt(1)));
   fault_ = GetParam().fault;
@@ -164,7 +164,7 @@ TEST_P(HealingTest, HealsByItselfWithoutLosingOrRepeatingAnything) {
   EXPECT_THAT(LogOffsets(), ElementsAre(1, 2));
 }
 
-TEST_P(HealingTest, SealedPointsWaitForSpace) {
+TEST_P(CounterfactualTest, SealedPointsWaitForSpace) {
   Open();
   const int64_t now = clock_.WallNanos();
   ASSERT_OK(store_->Write({.points = {{"node", "", Metric::kHostLoad1, now, 1}}}));
@@ -180,7 +180,7 @@ TEST_P(HealingTest, SealedPointsWaitForSpace) {
   EXPECT_EQ((*ranges)[0].points.size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, HealingTest,
+INSTANTIATE_TEST_SUITE_P(Faults, CounterfactualTest,
                          ::testing::Values(Case{Fault::kNoSpace, absl::StatusCode::kResourceExhausted},
                                            Case{Fault::kInputOutput, absl::StatusCode::kUnavailable}),
                          [](const auto& info) {

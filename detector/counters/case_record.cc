@@ -8,17 +8,17 @@ namespace lockstep {
 namespace {
 
 // The longest average of a job's pace shows after so long what a machine does to it.
-constexpr auto kHarmFollowsMs = static_cast<int64_t>(1000 * PaceAverage::kLongest);
+constexpr auto kDegradationFollowsMs = static_cast<int64_t>(1000 * PaceAverage::kLongest);
 
 NamedSign Named(const CounterSign& sign, const PeerDetector& detector) {
   return NameSign(sign, detector.watch(sign.watch));
 }
 
-// True when the job suffers. It takes less to believe that a machine that has just begun to stand out costs the job
+// True when the job is degraded. It takes less to believe that a machine that has just begun to stand out costs the job
 // something than to look for one.
-bool Suffers(const HistoryCase& noted, const PeerDetector& detector, int64_t now_ms) {
-  const bool is_new = noted.kind == CaseKind::kAlarm && now_ms - noted.alarm_ms <= kHarmFollowsMs;
-  return detector.JobIsHurt() || (is_new && detector.activity().SeemsSlower());
+bool IsDegraded(const HistoryCase& noted, const PeerDetector& detector, int64_t now_ms) {
+  const bool is_new = noted.kind == CaseKind::kAlarm && now_ms - noted.alarm_ms <= kDegradationFollowsMs;
+  return detector.JobIsDegraded() || (is_new && detector.activity().SeemsSlower());
 }
 
 }  // namespace
@@ -39,11 +39,11 @@ void CaseRecord::NoteCase(const MachineCase& found, const PeerDetector& detector
   if (fresh) history_.cases.push_back({.host = found.host, .kind = found.kind, .alarm_ms = now_ms});
   HistoryCase& noted = history_.cases[at->second];
   noted.last_ms = now_ms;
-  if (Suffers(noted, detector, now_ms)) {
-    if (!noted.job_hurt) noted.hurt_ms = now_ms;
-    noted.job_hurt = true;
+  if (IsDegraded(noted, detector, now_ms)) {
+    if (!noted.job_degraded) noted.degraded_ms = now_ms;
+    noted.job_degraded = true;
     noted.job_loss = std::max(noted.job_loss, detector.activity().loss());
-    history_.hurt = history_.hurt || noted.kind == CaseKind::kAlarm;
+    history_.degraded = history_.degraded || noted.kind == CaseKind::kAlarm;
   }
   if (!fresh && found.score <= noted.score) return;
   if (fresh || found.onset_ms < noted.onset_ms) noted.onset_ms = found.onset_ms;
@@ -60,8 +60,8 @@ void CaseRecord::NoteShifts(const PeerDetector& detector, int64_t now_ms) {
     if (at->second == shifts.size()) shifts.push_back({.onset_ms = shift.onset_ms});
     HistoryShift& noted = shifts[at->second];
     noted.last_ms = now_ms;
-    if (detector.JobIsHurt()) {
-      noted.job_hurt = true;
+    if (detector.JobIsDegraded()) {
+      noted.job_degraded = true;
       noted.job_loss = std::max(noted.job_loss, detector.activity().loss());
     }
     if (shift.hosts.size() >= noted.hosts.size()) noted.hosts = shift.hosts;
@@ -74,10 +74,10 @@ void CaseRecord::NoteShifts(const PeerDetector& detector, int64_t now_ms) {
 void CaseRecord::NoteJob(const PeerDetector& detector, int64_t now_ms) {
   const JobActivity& activity = detector.activity();
   history_.activity_known = activity.IsKnown();
-  history_.hurt_at_end = detector.JobIsHurt();
-  history_.stuck_at_end = activity.IsHurt(now_ms) && activity.stuck_since_ms() != 0;
-  if (!history_.hurt_at_end) return;
-  history_.hurt = true;
+  history_.degraded_at_end = detector.JobIsDegraded();
+  history_.stuck_at_end = activity.IsDegraded(now_ms) && activity.stuck_since_ms() != 0;
+  if (!history_.degraded_at_end) return;
+  history_.degraded = true;
   history_.loss = std::max(history_.loss, activity.loss());
 }
 

@@ -1,5 +1,5 @@
 // What the peer detector said from moment to moment, put together to cases: one per machine and time in which it stood
-// out, with when the job suffered meanwhile.
+// out, with when the job was degraded meanwhile.
 //
 // At most kMostCases cases and kMostShifts shifts are kept: beyond, those that ended first go, and are counted. Not
 // thread-safe.
@@ -17,8 +17,8 @@
 
 #include "detector/counters/named_sign.h"
 #include "detector/counters/peer_detector.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/hardware/event_judge.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 
@@ -29,10 +29,10 @@ struct HistoryCase {
   int64_t onset_ms = 0;
   int64_t alarm_ms = 0;  // when it was first known
   int64_t last_ms = 0;   // when it last held
-  // While it held the job was hurt, or, of an alarm that had just been raised, seemed slower.
-  bool job_hurt = false;
-  int64_t hurt_ms = 0;           // when both were first known
-  double job_loss = 0;           // largest while the job was hurt; see JobActivity::loss
+  // While it held the job was degraded, or, of an alarm that had just been raised, seemed slower.
+  bool job_degraded = false;
+  int64_t degraded_ms = 0;       // when both were first known
+  double job_loss = 0;           // largest while the job was degraded; see JobActivity::loss
   std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
 };
 
@@ -43,7 +43,7 @@ struct HistoryShift {
   int32_t strongest_host = -1;
   int64_t onset_ms = 0;
   int64_t last_ms = 0;
-  bool job_hurt = false;
+  bool job_degraded = false;
   double job_loss = 0;
 };
 
@@ -60,11 +60,11 @@ struct CounterHistory {
   SampleLosses losses;
   std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name
   int32_t machines = 0;                    // that could be compared
-  bool activity_known = false;             // whether "the job is hurt" could be told at all
-  bool hurt = false;                       // the job was, or seemed to be while a machine stood out, at least once
-  bool hurt_at_end = false;
+  bool activity_known = false;             // whether "the job is degraded" could be told at all
+  bool degraded = false;                   // the job was, or seemed to be while a machine stood out, at least once
+  bool degraded_at_end = false;
   bool stuck_at_end = false;  // everything stands while GPUs are busy
-  double loss = 0;            // largest while it was hurt
+  double loss = 0;            // largest while it was degraded
   bool common_cause = false;  // signs were set aside because too many machines showed them at once
   int64_t start_ms = 0;
   int64_t end_ms = 0;
@@ -74,6 +74,7 @@ class CaseRecord {
  public:
   // A machine has two to four loads of its own a day, so that this is a day of 5,000 machines; 40 MB at most.
   static constexpr size_t kMostCases = 20'000;
+  // Bound of memory.
   static constexpr size_t kMostShifts = 1'000;
 
   // What `cases` say, the answer of Conclude(now_ms). `now_ms` must not decrease.

@@ -11,9 +11,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_class.h"
 #include "detector/counters/counter_history.h"
@@ -21,7 +18,8 @@
 #include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
-#include "detector/counters/sample_losses.h"
+#include "detector/model/sample_losses.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
@@ -30,6 +28,7 @@ using enum Metric;
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr double kMillisPerSecond = 1000;
+// Of what people read.
 constexpr size_t kMostSentences = 3;
 // Of history, to call a job healthy: JobActivity::kPaceSeconds, before which nothing is called slower.
 constexpr int64_t kLongEnoughMs = 120'000;
@@ -48,24 +47,21 @@ void PlaceCulprit(const HistoryCase& found, const std::string& host, double conf
 
 void AddSentences(const HistoryCase& found, const std::string& host, Verdict* verdict) {
   if (found.kind == CaseKind::kSilence) {
-    verdict->evidence.push_back(
-        {EvidenceKind::kCounter,
-         absl::StrFormat("No counters of host %s came for at least %.0f s, while those of the others did.", host,
-                         static_cast<double>(found.last_ms - found.onset_ms) / kMillisPerSecond)});
+    const double seconds = static_cast<double>(found.last_ms - found.onset_ms) / kMillisPerSecond;
+    verdict->evidence.push_back({EvidenceKind::kCounter, NoCounters{.host = host, .seconds = seconds}});
   }
   for (size_t i = 0; i < found.signs.size() && i < kMostSentences; ++i) {
-    verdict->evidence.push_back({EvidenceKind::kCounter, SentenceOf(found.signs[i], host)});
+    verdict->evidence.push_back({EvidenceKind::kCounter, ExcursionOf(found.signs[i], host)});
   }
 }
 
 void AddOmissions(const CounterHistory& history, const MetricTable& table, Verdict* verdict) {
   if (!history.not_looked_at.empty()) {
-    verdict->evidence.push_back(
-        {EvidenceKind::kAbstained, absl::StrCat("Not looked at, since there are no counters of it: ",
-                                                absl::StrJoin(history.not_looked_at, ", "), ".")});
+    verdict->evidence.push_back({EvidenceKind::kAbstained, NotLookedAt{.what = history.not_looked_at}});
   }
-  const std::string losses = DescribeLosses(history.losses, table.hosts);
-  if (!losses.empty()) verdict->evidence.push_back({EvidenceKind::kAbstained, losses});
+  if (history.losses.any()) {
+    verdict->evidence.push_back({EvidenceKind::kAbstained, LeftOut(history.losses, table.hosts)});
+  }
 }
 
 // With what was not looked at.
@@ -79,7 +75,7 @@ Verdict FullVerdict(const HistoryCase& found, const CounterHistory& history, con
 // One case per machine: one that may accuse before one that may not, then the one with the most evidence. By host.
 std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
   const auto rank = [](const HistoryCase* found) {
-    return std::tuple(found->kind != CaseKind::kSoft && found->job_hurt, found->score);
+    return std::tuple(found->kind != CaseKind::kSoft && found->job_degraded, found->score);
   };
   std::map<int32_t, const HistoryCase*> best;
   for (const HistoryCase& found : history.cases) {
@@ -150,7 +146,7 @@ void SayState(const CounterHistory& history, JobReport* report) {
   const bool long_enough = history.end_ms - history.start_ms >= kLongEnoughMs;
   const bool judged = history.activity_known && history.machines >= 2 && long_enough;
   if (judged) {
-    report->state = !history.hurt ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
+    report->state = !history.degraded ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
     return;
   }
   if (!report->verdicts.empty()) return;
@@ -167,25 +163,21 @@ VerdictClass ClassOf(const HistoryCase& found) {
 }
 
 Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, const std::string& host, bool may_accuse) {
-  const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_hurt;
+  const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_degraded;
   const bool network = accuse && IsNetwork(ClassOf(found));
   Verdict verdict =
       !accuse ? Verdict::Observation(VerdictClass::kCounterOutlier)
               : Verdict::Accusation(network ? VerdictScope::kNetwork : VerdictScope::kMachine, ClassOf(found));
   if (accuse) verdict.advice = network ? Advice::kCheckLink : Advice::kCordonAndReplace;
-  PlaceCulprit(found, host, accuse ? 0.8 : 0.5, &verdict);
+  PlaceCulprit(found, host, accuse ? kLikelyConfidence : kDoubtfulConfidence, &verdict);
   verdict.first_seen_ns = found.onset_ms * kNanosPerMilli;
   verdict.last_seen_ns = found.last_ms * kNanosPerMilli;
   AddSentences(found, host, &verdict);
   if (accuse) {
     verdict.cost = {.slowdown_fraction = found.job_loss, .steps_affected_fraction = 1};
-    verdict.evidence.push_back(
-        {EvidenceKind::kCounter,
-         absl::StrFormat("Meanwhile the whole job did up to %.0f %% less than usual.", 100 * found.job_loss)});
+    verdict.evidence.push_back({EvidenceKind::kCounter, JobDidLess{.loss = found.job_loss}});
   } else if (may_accuse) {
-    verdict.evidence.push_back(
-        {EvidenceKind::kAbstained, history.activity_known ? "The job as a whole went on as usual: no accusation."
-                                                          : "Whether the job suffers cannot be told: no accusation."});
+    verdict.evidence.push_back({EvidenceKind::kAbstained, NoDegradationSeen{.activity_known = history.activity_known}});
   }
   return verdict;
 }
@@ -206,14 +198,18 @@ bool Corroborate(const HistoryCase& found, const std::string& host, std::vector<
   return blamed;
 }
 
-std::string SentenceOf(const NamedSign& sign, const std::string& host) {
+CounterExcursion ExcursionOf(const NamedSign& sign, const std::string& host) {
   const Excursion& excursion = sign.excursion;
-  return absl::StrFormat(
-      "%s%s%s of host %s is %.4g%s, the median of %d peers %.4g: %s by %.1f times the noise, since %.1f s.",
-      sign.metric_name, sign.device.empty() ? "" : " of ", sign.device, host, excursion.level,
-      sign.is_rate ? " per second" : "", sign.peers, excursion.median,
-      excursion.up ? "above its place" : "below its place", excursion.sigmas,
-      static_cast<double>(excursion.onset_ms) / kMillisPerSecond);
+  return {.metric = sign.metric_name,
+          .device = sign.device,
+          .host = host,
+          .level = excursion.level,
+          .is_rate = sign.is_rate,
+          .peers = sign.peers,
+          .median = excursion.median,
+          .up = excursion.up,
+          .sigmas = excursion.sigmas,
+          .onset_seconds = static_cast<double>(excursion.onset_ms) / kMillisPerSecond};
 }
 
 void AddCounters(const MetricTable& table, const CounterContext& context, JobReport* report) {

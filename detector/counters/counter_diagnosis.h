@@ -1,10 +1,10 @@
 // What counters add to the report of a job: verdicts of their own where nothing else is known, evidence and a cause for
 // the verdicts of the operation records where there are some.
 //
-// Without operation records the counters themselves have to show that the job is hurt (job_activity.h): only then, or
-// when a rule calls a device broken, is a machine accused; everything else that stands out is an observation. Together
-// with operation records counters accuse nobody: a machine that the records blame and that its counters show to be
-// different gains confidence and, where they say why it is slow (a lowered clock, a degraded PCIe link, stalled
+// Without operation records the counters themselves have to show that the job is degraded (job_activity.h): only then,
+// or when a rule calls a device broken, is a machine accused; everything else that stands out is an observation.
+// Together with operation records counters accuse nobody: a machine that the records blame and that its counters show
+// to be different gains confidence and, where they say why it is slow (a lowered clock, a degraded PCIe link, stalled
 // storage), the class of that cause; of a group that the records blame as a whole the one member with network counters
 // that stand out is named (group_member.h); machines that the records do not blame are observations. What was not
 // looked at, because no counters of it exist, is said with every verdict from counters.
@@ -20,11 +20,13 @@
 #include "detector/counters/case_record.h"
 #include "detector/model/metric_table.h"
 #include "detector/model/place_table.h"
+#include "detector/verdict/counter_reasons.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
+// Of what people read.
 inline constexpr size_t kMostCounterObservations = 16;
 
 // What is known of the job besides its counters.
@@ -38,7 +40,7 @@ struct CounterContext {
 // Pure. Cost: that of JudgeHistory.
 void AddCounters(const MetricTable& table, const CounterContext& context, JobReport* report);
 
-// The verdict on one machine: an accusation where `may_accuse` and the job suffered while it stood out, else an
+// The verdict on one machine: an accusation where `may_accuse` and the job was degraded while it stood out, else an
 // observation. The culprit is as precise as the signs.
 Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, const std::string& host, bool may_accuse);
 
@@ -48,9 +50,7 @@ bool Corroborate(const HistoryCase& found, const std::string& host, std::vector<
 // The class that the signs of a case speak for: the most specific of them wins.
 VerdictClass ClassOf(const HistoryCase& found);
 
-// "gpu_power_watts of gpu3 of host a is 82, the median of 512 peers 421: below its place by 12.0 times the noise, since
-// 1700000123.0 s."
-std::string SentenceOf(const NamedSign& sign, const std::string& host);
+CounterExcursion ExcursionOf(const NamedSign& sign, const std::string& host);
 
 }  // namespace lockstep
 

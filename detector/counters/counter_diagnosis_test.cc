@@ -61,7 +61,7 @@ MetricTable Job(const Trouble& trouble) {
 
 std::string TextOf(const Verdict& verdict) {
   std::string text;
-  for (const Evidence& evidence : verdict.evidence) text += evidence.text + "\n";
+  for (const Evidence& evidence : verdict.evidence) text += evidence.text() + "\n";
   return text;
 }
 
@@ -72,7 +72,7 @@ TEST(CounterDiagnosisTest, AQuietJobIsHealthy) {
   EXPECT_TRUE(report.verdicts.empty());
 }
 
-TEST(CounterDiagnosisTest, AMachineIsAccusedWhenTheJobSuffersWithIt) {
+TEST(CounterDiagnosisTest, AMachineIsAccusedWhenTheJobIsDegradedWithIt) {
   JobReport report;
   AddCounters(Job({.power = 0.5, .job = 0.9, .clock = 0.6}), {}, &report);
   EXPECT_EQ(report.state, JobState::kSlow);
@@ -88,7 +88,7 @@ TEST(CounterDiagnosisTest, AMachineIsAccusedWhenTheJobSuffersWithIt) {
   EXPECT_NE(TextOf(verdict).find("PFC pauses"), std::string::npos);
 }
 
-TEST(CounterDiagnosisTest, WithoutHarmItIsAnObservation) {
+TEST(CounterDiagnosisTest, WithoutDegradationItIsAnObservation) {
   JobReport report;
   AddCounters(Job({.power = 0.5}), {}, &report);
   EXPECT_EQ(report.state, JobState::kHealthy);
@@ -98,7 +98,7 @@ TEST(CounterDiagnosisTest, WithoutHarmItIsAnObservation) {
   EXPECT_EQ(report.verdicts[0].culprits.at(0).host, "node-3");
 }
 
-TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoHarm) {
+TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoDegradation) {
   JobReport report;
   AddCounters(Job({.ecc_per_second = 0.2}), {}, &report);
   const auto accused = std::find_if(report.verdicts.begin(), report.verdicts.end(),
@@ -210,7 +210,7 @@ TEST(CounterDiagnosisTest, AnImageIsTheSoftwaresFault) {
   EXPECT_NE(TextOf(report.verdicts[0]).find("4 of the 4 machines of image v8"), std::string::npos);
 }
 
-TEST(CounterDiagnosisTest, APlaceIsBlamedOnlyWhenTheJobSuffers) {
+TEST(CounterDiagnosisTest, APlaceIsBlamedOnlyWhenTheJobIsDegraded) {
   constexpr int kMany = 64;
   const PlaceTable places = Racks(kMany);
   JobReport report;

@@ -217,7 +217,7 @@ std::vector<HardwareFinding> CounterDriver::Findings(int64_t now_ms) const {
 void CounterDriver::NoteFindings(int64_t now_ms) {
   if (now_ms == kNone) return;
   for (const HardwareFinding& finding : Findings(now_ms)) {
-    const auto key = std::make_tuple(finding.host, finding.device, finding.reason, finding.first_ns);
+    const auto key = std::make_tuple(finding.host, finding.device, finding.sign, finding.first_ns);
     if (found_.size() >= EventJudge::kMaxFindings && !found_.contains(key)) continue;
     found_.insert_or_assign(key, HistoryFinding{finding, -1, finding.first_ns / kNanosPerMilli});
   }

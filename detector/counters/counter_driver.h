@@ -27,8 +27,8 @@
 #include "detector/counters/case_record.h"
 #include "detector/counters/metric_raster.h"
 #include "detector/counters/peer_detector.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/hardware/event_judge.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 
@@ -126,7 +126,7 @@ class CounterDriver {
   int64_t concluded_ms_ = kNone;
   int64_t moment_ms_ = 250;
   int64_t next_note_ms_ = kNone;
-  std::map<std::tuple<std::string, std::string, std::string, int64_t>, HistoryFinding> found_;
+  std::map<std::tuple<std::string, std::string, HardwareSign, int64_t>, HistoryFinding> found_;
 };
 
 }  // namespace lockstep

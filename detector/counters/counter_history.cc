@@ -13,7 +13,7 @@
 #include "base/metric_catalog.h"
 #include "detector/counters/counter_driver.h"
 #include "detector/counters/history_period.h"
-#include "detector/counters/sample_losses.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 namespace {
@@ -63,7 +63,7 @@ class Feeder {
   const SampleLosses& losses() const { return losses_; }
 
  private:
-  static constexpr int32_t kNotAdded = -2;
+  static constexpr int32_t kNotAdded = -2;  // no id yet
   struct Cursor {
     const MetricSeries* series;
     size_t at = 0;
@@ -105,14 +105,14 @@ class Feeder {
 };
 
 std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTable& table, const PeerOptions& options,
-                                   bool must_harm) {
+                                   bool must_degrade) {
   std::vector<MachineAlarm> alarms;
   for (const HistoryCase& found : history.cases) {
-    if (found.kind == CaseKind::kSoft || (must_harm && !found.job_hurt)) continue;
+    if (found.kind == CaseKind::kSoft || (must_degrade && !found.job_degraded)) continue;
     MachineAlarm& alarm = alarms.emplace_back();
     alarm.host = found.host;
     alarm.onset_ms = found.onset_ms;
-    alarm.alarm_ms = must_harm ? found.hurt_ms : found.alarm_ms;
+    alarm.alarm_ms = must_degrade ? found.degraded_ms : found.alarm_ms;
     alarm.score = found.score;
     alarm.metric_name = found.signs.empty() ? kSilenceName : found.signs.front().metric_name;
     alarm.device = found.signs.empty() ? "" : found.signs.front().device;
@@ -122,7 +122,7 @@ std::vector<MachineAlarm> AlarmsOf(const CounterHistory& history, const MetricTa
     const MetricInfo* const info = FindMetric(found.finding.metric);
     alarms.push_back({.host = found.host,
                       .device = found.finding.device,
-                      .metric_name = info == nullptr ? found.finding.reason : std::string(info->name),
+                      .metric_name = info == nullptr ? found.finding.sign.meaning : std::string(info->name),
                       .onset_ms = found.first_ms,
                       .alarm_ms = found.first_ms,
                       .score = static_cast<double>(found.finding.count)});
@@ -159,11 +159,11 @@ CounterHistory JudgeHistory(const MetricTable& table, const PeerOptions& options
 }
 
 std::vector<MachineAlarm> DetectMachines(const MetricTable& table, const PeerOptions& options) {
-  return AlarmsOf(JudgeHistory(table, options), table, options, /*must_harm=*/false);
+  return AlarmsOf(JudgeHistory(table, options), table, options, /*must_degrade=*/false);
 }
 
 std::vector<MachineAlarm> AccuseMachines(const MetricTable& table, const PeerOptions& options) {
-  return AlarmsOf(JudgeHistory(table, options), table, options, /*must_harm=*/true);
+  return AlarmsOf(JudgeHistory(table, options), table, options, /*must_degrade=*/true);
 }
 
 }  // namespace lockstep

@@ -22,8 +22,8 @@ CounterHistory JudgeHistory(const MetricTable& table, const PeerOptions& options
 // Memory: that of the driver, and 16 bytes per series.
 std::vector<MachineAlarm> DetectMachines(const MetricTable& table, const PeerOptions& options);
 
-// The accusations among them: what rules call broken, and machines that stand out while the job suffers, from when both
-// were known. What stands out while the job goes on as usual is none.
+// The accusations among them: what rules call broken, and machines that stand out while the job is degraded, from when
+// both were known. What stands out while the job goes on as usual is none.
 std::vector<MachineAlarm> AccuseMachines(const MetricTable& table, const PeerOptions& options);
 
 // metric_name of an alarm that no metric raised, but the lack of all of them.

@@ -27,14 +27,14 @@ Twist Odd(int odd, int slow, double loss) {
 
 constexpr int kNever = kSeconds;
 
-TEST(CounterHistoryTest, WhatHarmsNobodyIsNoAccusation) {
+TEST(CounterHistoryTest, WhatDegradesNobodyIsNoAccusation) {
   const MetricTable table = Job(kHosts, 1, Odd(kOnset, kNever, 0));
   EXPECT_EQ(Accused(DetectMachines(table, {})), std::vector<int32_t>{kOdd});
   EXPECT_EQ(Accused(AccuseMachines(table, {})), std::vector<int32_t>());
-  EXPECT_FALSE(JudgeHistory(table, {}).hurt);
+  EXPECT_FALSE(JudgeHistory(table, {}).degraded);
 }
 
-TEST(CounterHistoryTest, AccusesFromWhenTheJobIsKnownToSuffer) {
+TEST(CounterHistoryTest, AccusesFromWhenTheJobIsKnownToBeDegraded) {
   const MetricTable table = Job(kHosts, 1, Odd(kOnset, kOnset + 60, 0.1));
   const std::vector<MachineAlarm> alarms = DetectMachines(table, {});
   const std::vector<MachineAlarm> accusations = AccuseMachines(table, {});
@@ -54,10 +54,10 @@ TEST(CounterHistoryTest, AJobThatSeemsSlowerSufficesForAMachineThatJustBeganToSt
   int surely_slower = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const CounterHistory nobody_odd = JudgeHistory(Job(kHosts, seed, Odd(kNever, kOnset, kLoss)), {});
-    surely_slower += nobody_odd.hurt ? 1 : 0;
+    surely_slower += nobody_odd.degraded ? 1 : 0;
     const MetricTable together = Job(kHosts, seed, Odd(kOnset, kOnset, kLoss));
     at_once += AccuseMachines(together, {}).empty() ? 0 : 1;
-    EXPECT_EQ(JudgeHistory(together, {}).hurt, !AccuseMachines(together, {}).empty()) << seed;
+    EXPECT_EQ(JudgeHistory(together, {}).degraded, !AccuseMachines(together, {}).empty()) << seed;
     long_before += AccuseMachines(Job(kHosts, seed, Odd(kLongBefore, kOnset, kLoss)), {}).empty() ? 0 : 1;
   }
   EXPECT_LE(surely_slower, 4);
@@ -65,8 +65,8 @@ TEST(CounterHistoryTest, AJobThatSeemsSlowerSufficesForAMachineThatJustBeganToSt
   EXPECT_LE(long_before, 4);
 }
 
-// Counters that end tell that nobody reads them any more; only a job that suffers makes that a fault.
-TEST(CounterHistoryTest, SilenceAccusesOnlyWhereTheJobIsHurt) {
+// Counters that end tell that nobody reads them any more; only a degraded job makes that a fault.
+TEST(CounterHistoryTest, SilenceAccusesOnlyWhereTheJobIsDegraded) {
   for (const bool hangs : {false, true}) {
     const auto nobody_stops = [](int) { return kOnset + 2; };
     MetricTable table = BusyJob(kHosts, 1, hangs ? Hangs(nobody_stops) : Unchanged);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "detector/counters/sample_losses.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 

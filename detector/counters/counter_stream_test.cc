@@ -74,7 +74,7 @@ void Play(const MetricTable& table, int64_t late_ms, uint64_t seed, CounterStrea
 
 std::string Text(const HistoryCase& found) {
   std::string text = absl::StrCat(found.host, " ", static_cast<int>(found.kind), " ", found.score, " ", found.onset_ms,
-                                  " ", found.alarm_ms, " ", found.last_ms, " ", found.hurt_ms, " ", found.job_loss);
+                                  " ", found.alarm_ms, " ", found.last_ms, " ", found.degraded_ms, " ", found.job_loss);
   for (const NamedSign& sign : found.signs) {
     absl::StrAppend(&text, " ", sign.metric_name, sign.device, sign.excursion.share, " ", sign.excursion.level);
   }
@@ -151,11 +151,11 @@ TEST(CounterStreamTest, SaysOfARunningJobWhatItsHistorySays) {
     const CounterHistory& live = stream.driver().history();
     const std::vector<std::string> expected = Ended(file, file.end_ms - 30'000);
     EXPECT_EQ(Ended(live, file.end_ms - 30'000), expected) << seed;
-    EXPECT_EQ(live.hurt, file.hurt) << seed;
+    EXPECT_EQ(live.degraded, file.degraded) << seed;
     EXPECT_GE(live.end_ms, file.end_ms - 3000);
     const std::vector<HardwareFinding> ruled = stream.Findings(file.end_ms * kNanosPerMilli);
     ASSERT_EQ(ruled.size(), file.findings.size()) << seed;
-    for (size_t i = 0; i < ruled.size(); ++i) EXPECT_EQ(ruled[i].reason, file.findings[i].finding.reason);
+    for (size_t i = 0; i < ruled.size(); ++i) EXPECT_EQ(ruled[i].sign, file.findings[i].finding.sign);
     cases += expected.size();
     findings += ruled.size();
   }

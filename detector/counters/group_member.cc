@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_format.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // Between the onset that the records tell and that of the counters, of which some are read every 15 s.
 constexpr int64_t kMostApartMs = 60'000;
-// As of a machine that counters accuse by themselves (counter_diagnosis.cc). Assumed.
-constexpr double kConfidence = 0.8;
 
 bool IsGroup(const Verdict& verdict, const std::set<std::string>& hosts) {
   const bool may_be_one =
@@ -47,11 +45,8 @@ const MemberSign* OnlyMember(absl::Span<const MemberSign> signs, const CounterSp
 
 void Narrow(const MemberSign& member, size_t hosts, Verdict* verdict) {
   verdict->verdict_class = member.verdict_class;
-  verdict->culprits = {{.host = member.host, .device = member.device, .confidence = kConfidence}};
-  verdict->evidence.push_back(
-      {EvidenceKind::kCounter,
-       absl::StrFormat("Of the %d hosts of this group only %s has network counters that stand out.", hosts,
-                       member.host)});
+  verdict->culprits = {{.host = member.host, .device = member.device, .confidence = kLikelyConfidence}};
+  verdict->evidence.push_back({EvidenceKind::kCounter, OnlyMemberStandsOut{.hosts = hosts, .host = member.host}});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST(GroupMemberTest, TheOnlyOneWithSignsIsNamed) {
   EXPECT_EQ(verdicts[0].culprits[0].rank, -1);
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCommSlowTx);
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kNetwork);
-  EXPECT_EQ(verdicts[0].evidence.back().text,
+  EXPECT_EQ(verdicts[0].evidence.back().text(),
             "Of the 4 hosts of this group only h2 has network counters that stand out.");
 }
 

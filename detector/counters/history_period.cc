@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/median.h"
 #include "detector/counters/sampling_interval.h"
 
 namespace lockstep {
@@ -28,7 +29,7 @@ std::map<int32_t, Ends> EndsOfHosts(const MetricTable& table) {
   }
   std::map<int32_t, Ends> ends;
   for (auto& [host, pair] : of_series) {
-    ends[host] = {LowerMedian(std::move(pair.first)), LowerMedian(std::move(pair.second))};
+    ends[host] = {LowerMedian(&pair.first), LowerMedian(&pair.second)};
   }
   return ends;
 }
@@ -47,7 +48,7 @@ HistoryPeriod PeriodOf(const MetricTable& table) {
     firsts.push_back(own.first_ms);
     lasts.push_back(own.last_ms);
   }
-  const Ends usual = {LowerMedian(std::move(firsts)), LowerMedian(std::move(lasts))};
+  const Ends usual = {LowerMedian(&firsts), LowerMedian(&lasts)};
   HistoryPeriod period{.first_ms = usual.first_ms, .last_ms = usual.last_ms};
   for (const auto& [host, own] : ends) {
     const auto begin = static_cast<double>(own.first_ms) - static_cast<double>(usual.first_ms);

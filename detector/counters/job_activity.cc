@@ -58,7 +58,7 @@ void JobActivity::Observe(Metric metric, double median, double mean, int64_t tim
     if (known) level->average.Add(level->now);
     if (slower_since_ms_ != 0) continue;
     level->usual += weight * (level->now - level->usual);
-    if (known) level->average.LearnSwing(level->usual, weight);
+    if (known) level->average.LearnDeviation(level->usual, weight);
   }
   if (activity.median.HasWokenUp() && activity.mean.HasWokenUp()) Relearn(&activity);
 }
@@ -109,8 +109,8 @@ void JobActivity::Conclude(int64_t time_ms) {
 
 bool JobActivity::IsSlower() const { return Lasts(slower_since_ms_, slower_last_ms_, kSlowerMs); }
 
-// By how much the harm may have begun earlier than an average over `average_ms` shows it. After a pause averages have
-// to fill up again: what they show as soon as they have may have begun right before it.
+// By how much the degradation may have begun earlier than an average over `average_ms` shows it. After a pause averages
+// have to fill up again: what they show as soon as they have may have begun right before it.
 int64_t JobActivity::LagOf(int64_t time_ms, int64_t average_ms) const {
   const bool just_resumed = resumed_ms_ != 0 && time_ms - resumed_ms_ <= 2 * average_ms;
   return average_ms + (just_resumed ? time_ms - paused_ms_ : 0);
@@ -128,9 +128,11 @@ void JobActivity::Resume(int64_t time_ms) {
   }
 }
 
-int64_t JobActivity::hurt_since_ms() const { return standing_since_ms_ != 0 ? standing_since_ms_ : slower_since_ms_; }
+int64_t JobActivity::degraded_since_ms() const {
+  return standing_since_ms_ != 0 ? standing_since_ms_ : slower_since_ms_;
+}
 
-bool JobActivity::IsHurt(int64_t now_ms) const {
+bool JobActivity::IsDegraded(int64_t now_ms) const {
   return Lasts(stuck_since_ms_, now_ms, kStuckMs) || Lasts(standing_since_ms_, now_ms, kPauseMs) || IsSlower();
 }
 

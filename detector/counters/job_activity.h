@@ -1,4 +1,4 @@
-// Whether the job as a whole is hurt, from counters alone: what all its machines do at once.
+// Whether the job as a whole is degraded, from counters alone: what all its machines do at once.
 //
 // A synchronous job stops or slows down everywhere when one machine does. So what GPUs and NICs do on all machines
 // (power, tensor activity, bytes) tells how the job fares, whoever is the cause. Both the median and the mean over the
@@ -10,9 +10,9 @@
 // - slower: what GPUs do is below its usual level in averages that steps do not show in (pace_average.h), in looks that
 //   lie kSlowerMs apart: each step has become longer, and so the share of it in which GPUs compute smaller. The ticks
 //   in which a pause begins and ends are part of it, and make no job slower.
-// Nothing is concluded before kLearningSeconds. While the job is hurt, what is usual is not learnt. A job starts up: it
-// loads, compiles, warms up. So its first moments are forgotten soon (their weight falls with the square of the time),
-// and a level that makes all before it look like standing is learnt anew. Not thread-safe.
+// Nothing is concluded before kLearningSeconds. While the job is degraded, what is usual is not learnt. A job starts
+// up: it loads, compiles, warms up. So its first moments are forgotten soon (their weight falls with the square of the
+// time), and a level that makes all before it look like standing is learnt anew. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
 #define LOCKSTEP_DETECTOR_COUNTERS_JOB_ACTIVITY_H_
@@ -57,19 +57,19 @@ class JobActivity {
   // Since when everything stands while GPUs are busy; 0 = it does not.
   int64_t stuck_since_ms() const { return stuck_since_ms_; }
   // True when the job has been stuck, idle or slower for as long as each needs.
-  bool IsHurt(int64_t now_ms) const;
-  // Since when it is hurt, whatever the kind; 0 = it is not.
-  int64_t hurt_since_ms() const;
+  bool IsDegraded(int64_t now_ms) const;
+  // Since when it is degraded, whatever the kind; 0 = it is not.
+  int64_t degraded_since_ms() const;
   // Since when it is slower, seen but for an instant so far; 0 = it is not.
   int64_t slower_since_ms() const { return slower_since_ms_; }
-  // By how much the harm may have begun earlier: an average over a minute and a half shows it that late.
-  int64_t hurt_lag_ms() const { return standing_since_ms_ != 0 ? 0 : slower_lag_ms_; }
+  // By how much the degradation may have begun earlier: an average over a minute and a half shows it that late.
+  int64_t degraded_lag_ms() const { return standing_since_ms_ != 0 ? 0 : slower_lag_ms_; }
   // Of job_regime.h.
   int regime() const { return standing_since_ms_ == 0 ? kJobWorks : (stuck_since_ms_ == 0 ? kJobStands : kJobHangs); }
-  // False when no metric tells: then hurt is not known, and not false.
+  // False when no metric tells: then degraded is not known, and not false.
   bool IsKnown() const { return !series_.empty(); }
 
-  // True while the job seems slower, though not surely enough to be hurt (PaceAverage::kFewRipples).
+  // True while the job seems slower, though not surely enough to be degraded (PaceAverage::kFewRipples).
   bool SeemsSlower() const { return standing_since_ms_ == 0 && loss_ > 0; }
 
   // How much the most telling metric has fallen below its usual mean, 0 to 1; of a job that works what seems so.

@@ -28,7 +28,7 @@ class JobActivityTest : public ::testing::Test {
       const double power = (second % 2 == 0 ? 640 : 560) * (1 + 0.003 * random_.Gaussian());
       activity_.Observe(Metric::kGpuUtilizationRatio, utilisation, utilisation, 1000 * second, 1);
       activity_.Observe(Metric::kGpuPowerWatts, power * median(second), power * mean(second), 1000 * second, 1);
-      if (hurt_at_ < 0 && activity_.IsHurt(1000 * second)) hurt_at_ = second;
+      if (degraded_at_ < 0 && activity_.IsDegraded(1000 * second)) degraded_at_ = second;
     }
   }
   void RunBoth(int64_t begin, int64_t end, double share, double utilisation = 0.98) {
@@ -38,14 +38,14 @@ class JobActivityTest : public ::testing::Test {
 
   Random random_{1};
   JobActivity activity_;
-  int64_t hurt_at_ = -1;  // second
+  int64_t degraded_at_ = -1;  // second
 };
 
-TEST_F(JobActivityTest, AHealthyJobIsNotHurt) {
+TEST_F(JobActivityTest, AHealthyJobIsNotDegraded) {
   EXPECT_FALSE(activity_.IsKnown());
   RunBoth(0, 3000, 1);
   EXPECT_TRUE(activity_.IsKnown());
-  EXPECT_EQ(hurt_at_, -1);
+  EXPECT_EQ(degraded_at_, -1);
   EXPECT_EQ(activity_.regime(), 0);
   EXPECT_FALSE(activity_.SeemsSlower());
 }
@@ -54,7 +54,7 @@ TEST_F(JobActivityTest, ALossThatIsNotSureSeemsToBeThere) {
   RunBoth(0, kSettledSeconds, 1);
   const int64_t end = kSettledSeconds + 300;
   int64_t seems_at = -1;
-  for (int64_t second = kSettledSeconds; second < end && hurt_at_ < 0; ++second) {
+  for (int64_t second = kSettledSeconds; second < end && degraded_at_ < 0; ++second) {
     RunBoth(second, second + 1, 0.98);
     if (seems_at < 0 && activity_.SeemsSlower()) {
       seems_at = second;
@@ -62,7 +62,7 @@ TEST_F(JobActivityTest, ALossThatIsNotSureSeemsToBeThere) {
     }
   }
   EXPECT_GT(seems_at, 0);
-  EXPECT_LT(seems_at, hurt_at_);
+  EXPECT_LT(seems_at, degraded_at_);
   RunBoth(end, end + 20, 0.4);
   EXPECT_FALSE(activity_.SeemsSlower()) << "it stands";
 }
@@ -72,25 +72,25 @@ TEST_F(JobActivityTest, StartingUpDoesNotHideThatTheJobBecomesSlower) {
   RunBoth(0, 10, 0.2);
   RunBoth(10, 180, 1);
   RunBoth(180, 400, 0.9);
-  EXPECT_GE(hurt_at_, 180);
-  EXPECT_LE(hurt_at_, 220);
+  EXPECT_GE(degraded_at_, 180);
+  EXPECT_LE(degraded_at_, 220);
 }
 
 TEST_F(JobActivityTest, AJobThatWakesUpIsLearntAnew) {
   RunBoth(0, 300, 0.2, 0.3);
   RunBoth(300, 600, 1);
-  EXPECT_EQ(hurt_at_, -1);
+  EXPECT_EQ(degraded_at_, -1);
   RunBoth(600, 700, 0.9);
-  EXPECT_GE(hurt_at_, 600);
-  EXPECT_LE(hurt_at_, 640);
+  EXPECT_GE(degraded_at_, 600);
+  EXPECT_LE(degraded_at_, 640);
 }
 
 TEST_F(JobActivityTest, StandingWithBusyGpusIsAHangAfterSeconds) {
   RunBoth(0, kSettledSeconds, 1);
   RunBoth(kSettledSeconds, kSettledSeconds + 60, 0.4, 1.0);
-  EXPECT_EQ(hurt_at_, kSettledSeconds + JobActivity::kStuckMs / 1000);
+  EXPECT_EQ(degraded_at_, kSettledSeconds + JobActivity::kStuckMs / 1000);
   EXPECT_EQ(activity_.stuck_since_ms(), 1000 * kSettledSeconds);
-  EXPECT_EQ(activity_.hurt_since_ms(), 1000 * kSettledSeconds);
+  EXPECT_EQ(activity_.degraded_since_ms(), 1000 * kSettledSeconds);
   EXPECT_EQ(activity_.regime(), 2);
   EXPECT_NEAR(activity_.loss(), 0.6, 0.1);
 }
@@ -98,42 +98,42 @@ TEST_F(JobActivityTest, StandingWithBusyGpusIsAHangAfterSeconds) {
 TEST_F(JobActivityTest, StandingWithIdleGpusMayBeACheckpointAndCountsLater) {
   RunBoth(0, kSettledSeconds, 1);
   RunBoth(kSettledSeconds, kSettledSeconds + 20, 0.2, 0.02);
-  EXPECT_EQ(hurt_at_, -1);
+  EXPECT_EQ(degraded_at_, -1);
   EXPECT_EQ(activity_.regime(), 1);
   RunBoth(kSettledSeconds + 20, kSettledSeconds + 200, 1);
-  EXPECT_EQ(hurt_at_, -1) << "a pause is no news about the pace after it";
+  EXPECT_EQ(degraded_at_, -1) << "a pause is no news about the pace after it";
   RunBoth(kSettledSeconds + 200, kSettledSeconds + 260, 0.2, 0.02);
-  EXPECT_EQ(hurt_at_, kSettledSeconds + 200 + JobActivity::kPauseMs / 1000);
+  EXPECT_EQ(degraded_at_, kSettledSeconds + 200 + JobActivity::kPauseMs / 1000);
 }
 
 TEST_F(JobActivityTest, ASlowerJobIsKnownWithinSecondsAndAgainWell) {
   RunBoth(0, kSettledSeconds, 1);
   RunBoth(kSettledSeconds, kSettledSeconds + 120, 0.9);
-  EXPECT_GE(hurt_at_, kSettledSeconds + JobActivity::kSlowerMs / 1000);
-  EXPECT_LE(hurt_at_, kSettledSeconds + 20);
+  EXPECT_GE(degraded_at_, kSettledSeconds + JobActivity::kSlowerMs / 1000);
+  EXPECT_LE(degraded_at_, kSettledSeconds + 20);
   EXPECT_EQ(activity_.stuck_since_ms(), 0);
   EXPECT_EQ(activity_.regime(), 0);
   RunBoth(kSettledSeconds + 120, kSettledSeconds + 400, 1);
-  EXPECT_FALSE(activity_.IsHurt(1000 * (kSettledSeconds + 400)));
+  EXPECT_FALSE(activity_.IsDegraded(1000 * (kSettledSeconds + 400)));
 }
 
 // Only an average over a step shows that a job of long steps has become slower, and it says how long that is.
-TEST_F(JobActivityTest, OfAJobOfLongStepsItSaysHowMuchEarlierTheHarmMayHaveBegun) {
+TEST_F(JobActivityTest, OfAJobOfLongStepsItSaysHowMuchEarlierTheDegradationMayHaveBegun) {
   const auto run = [this](int64_t begin, int64_t end, double share) {
     for (int64_t second = begin; second < end; ++second) {
       const double power = (second % 20 < 14 ? 640 : 420) * share;
       activity_.Observe(Metric::kGpuPowerWatts, power, power, 1000 * second, 1);
-      if (hurt_at_ < 0 && activity_.IsHurt(1000 * second)) hurt_at_ = second;
+      if (degraded_at_ < 0 && activity_.IsDegraded(1000 * second)) degraded_at_ = second;
     }
   };
   run(0, 600, 1);
-  ASSERT_EQ(hurt_at_, -1);
+  ASSERT_EQ(degraded_at_, -1);
   run(600, 720, 0.95);
-  EXPECT_GT(hurt_at_, 605);
-  EXPECT_LE(hurt_at_, 640);
-  EXPECT_EQ(activity_.hurt_lag_ms() % 20'000, 0) << "whole steps";
-  EXPECT_GT(activity_.hurt_lag_ms(), 0);
-  EXPECT_LE(activity_.hurt_since_ms() - activity_.hurt_lag_ms(), 600'000);
+  EXPECT_GT(degraded_at_, 605);
+  EXPECT_LE(degraded_at_, 640);
+  EXPECT_EQ(activity_.degraded_lag_ms() % 20'000, 0) << "whole steps";
+  EXPECT_GT(activity_.degraded_lag_ms(), 0);
+  EXPECT_LE(activity_.degraded_since_ms() - activity_.degraded_lag_ms(), 600'000);
 }
 
 // Checkpoints begin and end within a tick, which is then part of one and part of the other.
@@ -146,7 +146,7 @@ TEST_F(JobActivityTest, TheEdgesOfAPauseAreNoSlowerJob) {
     RunBoth(second + 15, second + 16, edge);
     RunBoth(second + 16, second + 200, 1);
     second += 200;
-    EXPECT_EQ(hurt_at_, -1) << edge;
+    EXPECT_EQ(degraded_at_, -1) << edge;
   }
 }
 
@@ -164,35 +164,35 @@ TEST_F(JobActivityTest, AJobThatIsSlowerBeforeAndAfterAPauseIsSlowerSinceBefore)
 }
 
 // The averages show only after the pause what began right before it.
-TEST_F(JobActivityTest, HarmThatShowsRightAfterAPauseMayHaveBegunBeforeIt) {
+TEST_F(JobActivityTest, DegradationThatShowsRightAfterAPauseMayHaveBegunBeforeIt) {
   RunBoth(0, kSettledSeconds, 1);
   RunBoth(kSettledSeconds, kSettledSeconds + 2, 0.93);
   RunBoth(kSettledSeconds + 2, kSettledSeconds + 22, 0.2, 0.02);
   RunBoth(kSettledSeconds + 22, kSettledSeconds + 100, 0.93);
-  ASSERT_GT(hurt_at_, 0);
-  EXPECT_LE(activity_.hurt_since_ms() - activity_.hurt_lag_ms(), 1000 * kSettledSeconds);
+  ASSERT_GT(degraded_at_, 0);
+  EXPECT_LE(activity_.degraded_since_ms() - activity_.degraded_lag_ms(), 1000 * kSettledSeconds);
   JobActivity without_pause;
   std::swap(activity_, without_pause);
   RunBoth(0, kSettledSeconds, 1);
   RunBoth(kSettledSeconds, kSettledSeconds + 60, 0.93);
-  EXPECT_GT(activity_.hurt_since_ms() - activity_.hurt_lag_ms(), 1000 * (kSettledSeconds - 20));
+  EXPECT_GT(activity_.degraded_since_ms() - activity_.degraded_lag_ms(), 1000 * (kSettledSeconds - 20));
 }
 
-TEST_F(JobActivityTest, OneMachineThatDoesLessOrWorkThatMovesHurtsNobody) {
+TEST_F(JobActivityTest, OneMachineThatDoesLessOrWorkThatMovesDegradesNobody) {
   RunBoth(0, kSettledSeconds, 1);
   const auto lower = [](int64_t) { return 0.9; };
   Run(kSettledSeconds, kSettledSeconds + 100, Usual, lower);
-  EXPECT_EQ(hurt_at_, -1) << "the mean alone";
+  EXPECT_EQ(degraded_at_, -1) << "the mean alone";
   RunBoth(kSettledSeconds + 100, kSettledSeconds + 700, 1);
   Run(kSettledSeconds + 700, kSettledSeconds + 800, lower, Usual);
-  EXPECT_EQ(hurt_at_, -1) << "the median alone";
+  EXPECT_EQ(degraded_at_, -1) << "the median alone";
 }
 
 TEST_F(JobActivityTest, NothingIsConcludedBeforeItHasLearnt) {
   const auto last = static_cast<int64_t>(JobActivity::kLearningSeconds);
   RunBoth(0, last - 15, 1);
   RunBoth(last - 15, last, 0.3, 1.0);
-  EXPECT_EQ(hurt_at_, -1);
+  EXPECT_EQ(degraded_at_, -1);
 }
 
 TEST_F(JobActivityTest, WhatComesTooSeldomOrNotAtAllTellsNothing) {
@@ -202,7 +202,7 @@ TEST_F(JobActivityTest, WhatComesTooSeldomOrNotAtAllTellsNothing) {
     activity_.Observe(Metric::kGpuTensorActiveRatio, nan, nan, 1000 * second, 1);
   }
   EXPECT_FALSE(activity_.IsKnown());
-  EXPECT_FALSE(activity_.IsHurt(3'000'000));
+  EXPECT_FALSE(activity_.IsDegraded(3'000'000));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 namespace lockstep {
 
+// Indices.
 inline constexpr int kJobWorks = 0;
 inline constexpr int kJobStands = 1;  // and its GPUs idle
 inline constexpr int kJobHangs = 2;   // stands with busy GPUs

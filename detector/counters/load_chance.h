@@ -1,13 +1,13 @@
-// How often hosts are loaded by chance, and whether a load that came with the harm of a job is more than that.
+// How often hosts are loaded by chance, and whether a load that came with the degradation of a job is more than that.
 //
-// A backup, a cron job or an update loads a host for a while and harms no job. When a job becomes slower at such a
+// A backup, a cron job or an update loads a host for a while and degrades no job. When a job becomes slower at such a
 // time, for whatever reason, the load is there as well: among a thousand hosts some are always busy. So a load is
 // measured by what was seen in this very job: of one metric and direction, how many loads at least as strong (most
 // evidence that they reached, in alarms) began so far, on all machines together. That is a rate of a Poisson process;
-// times the distance in time between load and harm it gives how many such loads chance alone puts there. A few in a
-// hundred say that the load explains the harm; more, that it may as well be one of the many. Until the job has shown
-// its own rate, one load per machine and day is expected (a nightly backup), with the weight of half a load (Jeffreys'
-// prior).
+// times the distance in time between load and degradation it gives how many such loads chance alone puts there. A few
+// in a hundred say that the load explains the degradation; more, that it may as well be one of the many. Until the job
+// has shown its own rate, one load per machine and day is expected (a nightly backup), with the weight of half a load
+// (Jeffreys' prior).
 //
 // A load may be interrupted for kPauseMs and counts once. Cost: O(loads under way) per look. Memory: 40 bytes per load
 // under way and 400 per metric. Not thread-safe.

@@ -91,7 +91,7 @@ void MetricRaster::Start(SampleLosses* losses) {
     // The mean, which jitter moves less than any one interval.
     of_rows.push_back((row.warm_ms.back() - row.warm_ms.front()) / static_cast<int64_t>(row.warm_ms.size() - 1));
   }
-  tick_ms_ = ConfiguredInterval(LowerMedian(std::move(of_rows)));
+  tick_ms_ = ConfiguredInterval(MiddleInterval(std::move(of_rows)));
   std::vector<int32_t> order(rows_.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "detector/counters/sample_losses.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 
@@ -37,6 +37,7 @@ class MetricRaster {
   // Of one series; machines that sample at another moment than others have another phase. Chosen by hand: ten times
   // what a timer of a busy host is late by. Of metrics faster than once a second a quarter of their interval.
   static constexpr int64_t kJitterMs = 250;
+  // Bound of memory.
   static constexpr int64_t kMostOpenTicks = 64;
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/counters/sampling_interval.h"
+#include "detector/model/sample_losses.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -205,8 +205,8 @@ TEST(SamplingIntervalTest, IsTheRoundOneThatIsNear) {
   EXPECT_EQ(ConfiguredInterval(1300), 1300);
   EXPECT_EQ(ConfiguredInterval(3), kShortestIntervalMs);
   EXPECT_EQ(ConfiguredInterval(0), kUnknownIntervalMs);
-  EXPECT_EQ(LowerMedian({}), 0);
-  EXPECT_EQ(LowerMedian({4, 1, 3, 2}), 2);
+  EXPECT_EQ(MiddleInterval({}), 0);
+  EXPECT_EQ(MiddleInterval({4, 1, 3, 2}), 2);
 }
 
 }  // namespace

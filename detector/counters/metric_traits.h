@@ -29,7 +29,7 @@ enum class MetricFamily : uint8_t {
 enum class WorkKind : uint8_t {
   kNone,
   kEffort,   // what the work takes: a strangled unit puts less into as much of it
-  kAmount,   // how much is done in a step: less is less to do, unless the job suffers from it
+  kAmount,   // how much is done in a step: less is less to do, unless it degrades the job
   kTraffic,  // an amount that comes in bursts, which sampling cuts anywhere
 };
 
@@ -39,7 +39,7 @@ struct MetricTraits {
   // Of the job: a job in trouble shows in the median of it over all machines.
   bool is_activity = false;
   bool is_heat = false;  // a temperature of a device: soft, since it follows the room as well
-  // CPU, pressure and disks of the host: what it does less of harms nobody.
+  // CPU, pressure and disks of the host: what it does less of degrades nobody.
   bool is_host_load = false;
   // Counts errors, waits or pauses of a device: fewer of them are never a sign of a fault.
   bool counts_trouble = false;

@@ -97,8 +97,8 @@ void MetricWatch::Need(double evidence) {
   }
 }
 
-void MetricWatch::DateHarm(int64_t slower_since_ms) {
-  for (Group& group : groups_) group.peers->DateHarm(slower_since_ms);
+void MetricWatch::DateDegradation(int64_t slower_since_ms) {
+  for (Group& group : groups_) group.peers->DateDegradation(slower_since_ms);
 }
 
 void MetricWatch::Resettle() {

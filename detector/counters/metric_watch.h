@@ -50,7 +50,7 @@ class MetricWatch {
 
   // See PeerGroup.
   void Need(double evidence);
-  void DateHarm(int64_t slower_since_ms);
+  void DateDegradation(int64_t slower_since_ms);
   void Resettle();
 
   // Appends what stands out now, by group and unit.

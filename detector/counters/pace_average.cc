@@ -9,12 +9,12 @@ namespace lockstep {
 namespace {
 
 // Of the level, until it is known. Empirical.
-constexpr float kUsualSwing = 0.02F;
+constexpr float kUsualDeviation = 0.02F;
 constexpr double kPriorAverages = 0.5;  // what that counts: half an average that has nothing in common with others
 
 }  // namespace
 
-PaceAverage::PaceAverage() { swing_.fill(kUsualSwing * kUsualSwing); }
+PaceAverage::PaceAverage() { deviation_.fill(kUsualDeviation * kUsualDeviation); }
 
 size_t PaceAverage::ShortestParts(double tick_seconds) {
   return kParts * static_cast<size_t>(std::max(1.0, std::ceil(kShortest / tick_seconds)));
@@ -40,15 +40,16 @@ void PaceAverage::Add(double value) {
   full_ = std::min(full_ + 1, kMostTicks);
 }
 
-void PaceAverage::LearnSwing(double usual, double weight) {
+void PaceAverage::LearnDeviation(double usual, double weight) {
   if (usual <= 0) return;
   for (size_t parts = 1; parts <= Known(); ++parts) {
     const double off = MeanOf(parts) / usual - 1;
     const double all = static_cast<double>(++learnt_[parts]) + kPriorAverages * static_cast<double>(parts) / kParts;
-    // What lies beyond the ripples is news, not swing: a fault that lets the job first compute for longer must not hide
-    // that it is slower then.
-    const double most = kRipples * kRipples * swing_[parts];
-    swing_[parts] += static_cast<float>(std::max(weight, 1 / all) * (std::min(off * off, most) - swing_[parts]));
+    // What lies beyond the ripples is news, not deviation: a fault that lets the job first compute for longer must not
+    // hide that it is slower then.
+    const double most = kRipples * kRipples * deviation_[parts];
+    deviation_[parts] +=
+        static_cast<float>(std::max(weight, 1 / all) * (std::min(off * off, most) - deviation_[parts]));
     lows_[parts].block = std::max(lows_[parts].block, static_cast<float>(-off));
   }
   if (++block_ticks_ == kBlockTicks) EndBlock(weight);
@@ -81,16 +82,16 @@ Slowness PaceAverage::SlowerThan(double usual, double tick_seconds) const {
   if (usual <= 0) return slowness;
   const size_t longest = std::min(Known(), LongestParts(tick_seconds));
   for (size_t begin = ShortestParts(tick_seconds); begin <= longest; begin *= 2) {
-    const auto* const first = swing_.begin() + static_cast<ptrdiff_t>(begin);
-    const auto* const last = swing_.begin() + static_cast<ptrdiff_t>(std::min(2 * begin, longest + 1));
+    const auto* const first = deviation_.begin() + static_cast<ptrdiff_t>(begin);
+    const auto* const last = deviation_.begin() + static_cast<ptrdiff_t>(std::min(2 * begin, longest + 1));
     const auto* const calmest = std::min_element(first, last);
-    const auto parts = static_cast<size_t>(calmest - swing_.begin());
+    const auto parts = static_cast<size_t>(calmest - deviation_.begin());
     const double off = 1 - MeanOf(parts) / usual;
-    const double swing = std::sqrt(*calmest);
+    const double deviation = std::sqrt(*calmest);
     const double before = lows_[parts].before;
-    if (off <= std::max({kSlower, RipplesOf(parts, kFewRipples) * swing, before})) continue;
+    if (off <= std::max({kSlower, RipplesOf(parts, kFewRipples) * deviation, before})) continue;
     slowness.seeming = std::max(slowness.seeming, off);
-    if (off <= std::max(RipplesOf(parts, kRipples) * swing, kMoreThanEver * before)) continue;
+    if (off <= std::max(RipplesOf(parts, kRipples) * deviation, kMoreThanEver * before)) continue;
     if (slowness.share == 0) slowness.seconds = static_cast<double>(parts) / kParts * tick_seconds;
     slowness.share = std::max(slowness.share, off);
   }

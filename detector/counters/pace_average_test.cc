@@ -39,7 +39,7 @@ class PaceAverageTest : public ::testing::Test {
       if (slower && slow_seconds == nullptr) return second_;
       if (slower) ++*slow_seconds;
       usual_ += (value - usual_) / kMemorySeconds;
-      average_.LearnSwing(usual_, 1 / kMemorySeconds);
+      average_.LearnDeviation(usual_, 1 / kMemorySeconds);
     }
     return -1;
   }
@@ -63,7 +63,7 @@ TEST_F(PaceAverageTest, StepsOfAnyLengthAreNoChangeOfPace) {
   }
 }
 
-// Before anything is known of how low averages get, few of them tell how much they swing.
+// Before anything is known of how low averages get, few of them tell how much they vary.
 TEST_F(PaceAverageTest, ChanceSeldomMakesAYoungJobSlower) {
   constexpr int kJobs = 1500;
   int slower = 0;
@@ -76,7 +76,7 @@ TEST_F(PaceAverageTest, ChanceSeldomMakesAYoungJobSlower) {
   EXPECT_LE(slower, 5);
 }
 
-// With steps of 11 s, power swings between 640 and 420, and 4 % less show as soon as a step or two are over.
+// With steps of 11 s, power varies between 640 and 420, and 4 % less show as soon as a step or two are over.
 TEST_F(PaceAverageTest, SmallLossesShowAfterAStep) {
   ASSERT_EQ(Run(900, 11, 1, 0.003), -1);
   const int64_t known = Run(300, 11, 0.96, 0.003);
@@ -88,7 +88,7 @@ TEST_F(PaceAverageTest, SmallLossesShowAfterAStep) {
   EXPECT_NEAR(slowness.share, 0.04, 0.03);
 }
 
-// Two per cent are less than what an average over whole ticks swings by where a step takes 17.7 of them.
+// Two per cent are less than what an average over whole ticks deviates by where a step takes 17.7 of them.
 TEST_F(PaceAverageTest, StepsAreAveragedOutThatTakeNoWholeNumberOfTicks) {
   ASSERT_EQ(Run(900, 17.7, 1, 0.001), -1);
   const int64_t known = Run(300, 17.7, 0.98, 0.001);
@@ -96,12 +96,13 @@ TEST_F(PaceAverageTest, StepsAreAveragedOutThatTakeNoWholeNumberOfTicks) {
   EXPECT_LE(known, 900 + 2 * 18);
 }
 
-// A step that computes for twice as long, right before the job becomes slower, is no swing in which that could hide.
+// A step that computes for twice as long, right before the job becomes slower, is no deviation in which that could
+// hide.
 TEST_F(PaceAverageTest, ARiseBeforehandHidesNoLoss) {
   ASSERT_EQ(Run(900, 6, 1, 0.003), -1);
   for (int i = 0; i < 5; ++i) {
     average_.Add(640);
-    average_.LearnSwing(usual_, 1 / kMemorySeconds);
+    average_.LearnDeviation(usual_, 1 / kMemorySeconds);
   }
   const int64_t known = Run(300, 6, 0.93, 0.003);
   EXPECT_GE(known, 900);
@@ -159,7 +160,7 @@ TEST_F(PaceAverageTest, SlowTicksHaveFewerAverages) {
   PaceAverage average;
   for (int i = 0; i < 200; ++i) {
     average.Add(i < 190 ? 100 : 90);
-    if (i < 190) average.LearnSwing(100, 0.01);
+    if (i < 190) average.LearnDeviation(100, 0.01);
   }
   EXPECT_GT(average.SlowerThan(100, 5).share, 0.05);
   EXPECT_EQ(average.SlowerThan(0, 5).share, 0) << "a usual level of nothing tells nothing";

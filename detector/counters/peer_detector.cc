@@ -94,7 +94,7 @@ void PeerDetector::Step(int32_t watch, absl::Span<const float> values, int64_t t
     if (host.last_ms != 0 && sampled_ms - host.last_ms > kGapMs + static_cast<int64_t>(1000 * tick_seconds)) ++gaps_;
     host.last_ms = std::max(host.last_ms, sampled_ms);
   }
-  metric.DateHarm(activity_.slower_since_ms());
+  metric.DateDegradation(activity_.slower_since_ms());
   metric.Step(values, time_ms, tick_seconds, activity_.regime());
   // A tick without a value says nothing about the job.
   if (any && (metric.traits().is_activity || metric.metric() == Metric::kGpuUtilizationRatio)) {
@@ -116,12 +116,12 @@ void PeerDetector::CollectSigns(int64_t now_ms) {
                   .series_per_machine = options_.series_per_machine,
                   .false_alarms_per_machine_day = options_.false_alarms_per_machine_day,
                   .fastest_tick_seconds = fastest_tick_seconds_,
-                  .hurt = hurt_,
+                  .degraded = degraded_,
                   .now_ms = now_ms},
                  &signs_);
   std::erase_if(signs_, [&](const CounterSign& sign) {
     return sign.excursion.share < PeerGroup::kWorthMention && !meaning_.StoppedFirst(sign) &&
-           meaning_.ShareSinceHarm(sign) < kCounted;
+           meaning_.ShareSinceDegradation(sign) < kCounted;
   });
   common_.assign(signs_.size(), false);
 }
@@ -270,12 +270,12 @@ void PeerDetector::NoteLoads(int64_t now_ms) {
 PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t now_ms) const {
   const auto accuses = [&](size_t i) {
     if (!signs_[i].excursion.up && watch(signs_[i].watch).traits().is_host_load) return false;
-    const bool stays = meaning_.ShareSinceHarm(signs_[i]) >= kDeviating ||
+    const bool stays = meaning_.ShareSinceDegradation(signs_[i]) >= kDeviating ||
                        (signs_[i].excursion.sigmas >= kStillAway && loads_.Lasts(signs_[i]));
-    return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_harm && stays));
+    return meanings_[i].weight >= kDeviating && (meanings_[i].hard || (meanings_[i].may_degrade && stays));
   };
   const auto belongs = [&](size_t i) {
-    if (!serious || meanings_[i].hard || meanings_[i].may_harm) return true;
+    if (!serious || meanings_[i].hard || meanings_[i].may_degrade) return true;
     return std::any_of(host.best.begin(), host.best.end(), [&](size_t j) {
       return accuses(j) && std::abs(signs_[i].excursion.onset_ms - signs_[j].excursion.onset_ms) <= kTogetherMs;
     });
@@ -284,7 +284,7 @@ PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t n
   double sum = 0;
   double soft = 0;
   size_t counted = 0;
-  bool since_harm = false;
+  bool since_degradation = false;
   for (const size_t i : host.best) {
     const SignMeaning::Meaning& meaning = meanings_[i];
     pool.witness = pool.witness || accuses(i);
@@ -292,8 +292,8 @@ PeerDetector::Pool PeerDetector::AddUp(const Host& host, bool serious, int64_t n
     if (counted == kPooledMetrics || meaning.weight < kCounted || !belongs(i)) continue;
     pool.onset_ms = std::min(pool.onset_ms, signs_[i].excursion.onset_ms);
     // What a machine changed with the job shows in all that it does, and is one sign; a little of it is chance.
-    if (meaning.since_harm && (since_harm || meaning.weight < kDeviating)) continue;
-    since_harm = since_harm || meaning.since_harm;
+    if (meaning.since_degradation && (since_degradation || meaning.weight < kDeviating)) continue;
+    since_degradation = since_degradation || meaning.since_degradation;
     // One foreign process loads several of a host's resources at once: those are one sign.
     if (!meaning.hard && soft >= meaning.weight) continue;
     ++counted;
@@ -309,7 +309,7 @@ void PeerDetector::JudgeHost(int32_t index, int64_t now_ms) {
   std::stable_sort(host.best.begin(), host.best.end(),
                    [&](size_t a, size_t b) { return meanings_[a].weight > meanings_[b].weight; });
   // Load that made the job slower for as long as an average over minutes needs has lasted that long itself.
-  const int64_t soft_ms = std::max(options_.min_soft_ms, hurt_ ? activity_.hurt_lag_ms() : 0);
+  const int64_t soft_ms = std::max(options_.min_soft_ms, degraded_ ? activity_.degraded_lag_ms() : 0);
   const auto suffices = [&](const Pool& pool) {
     return pool.score >= 1 && now_ms - pool.onset_ms >= (pool.hard ? options_.min_pooled_ms : soft_ms);
   };
@@ -342,7 +342,7 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
     seconds += (host.last_ms - host.first_ms) / 1000;
   }
   if (known < 2 || static_cast<double>(fresh) < kFreshHosts * static_cast<double>(known)) return;
-  const int64_t stuck_ms = hurt_ ? activity_.stuck_since_ms() : 0;
+  const int64_t stuck_ms = degraded_ ? activity_.stuck_since_ms() : 0;
   const auto silent_ms = [&](const Host& host) { return host.last_ms == 0 ? 0 : now_ms - host.last_ms; };
   const auto together = [&](const Host& host) {
     return stuck_ms != 0 && silent_ms(host) >= kGapMs && host.last_ms <= stuck_ms + 1000 &&
@@ -371,7 +371,7 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
 
 const std::vector<MachineCase>& PeerDetector::Conclude(int64_t now_ms) {
   cases_.clear();
-  hurt_ = activity_.IsHurt(now_ms);
+  degraded_ = activity_.IsDegraded(now_ms);
   CollectSigns(now_ms);
   SetCommonAside(now_ms);
   NoteLoads(now_ms);

@@ -5,13 +5,15 @@
 // - Pooling. The three metrics of a machine with the most evidence add up; an alarm needs 1, plus kPerMetric for each
 //   metric beyond the first. Load of the host (CPU, pressure, disk, management network) is one sign however many
 //   metrics show it, and counts a quarter.
-// - Witness. Such load accuses nobody unless the job is hurt (job_activity.h) and began to be when the load did, and
+// - Witness. Such load accuses nobody unless the job is degraded (job_activity.h) and began to be when the load did,
+// and
 //   counts in full then: a backup is no fault. It must be more than what chance puts there (load_chance.h), and must
 //   not have ended. More work than the peers do is no sign of a fault either, nor is a little less of it (bytes, tensor
 //   activity) while the job fares well: that is a smaller share of the data.
-// - Slower jobs. On the arithmetic of a hang, below, what readings of a slow metric surprise by, together
+// - Slower jobs. On the arithmetic of a hang, below, the surprisal of readings of a slow metric, together
 //   (tail_record.h), suffices when the job became slower at the time; and that a device changed since then
-//   (harm_sums.h), when nobody else has more evidence against it. Both only until somebody is known to be at fault.
+//   (degradation_sums.h), when nobody else has more evidence against it. Both only until somebody is known to be at
+//   fault.
 // - Hangs. What stopped working at the moment at which the job did needs only the evidence of one look at all machines
 //   (EvidenceInHang): something is at fault. What stopped before all did may show it by one reading (work_stop.h).
 // - Many at once. When more than `most_at_once` of the machines go the same way, in one metric or in any metrics of
@@ -78,7 +80,7 @@ struct CommonShift {
 // Why a machine stands out and is accused, or not.
 enum class CaseKind : uint8_t {
   kAlarm,    // the machine is different
-  kSoft,     // only in load of its own, and the job does not suffer
+  kSoft,     // only in load of its own, and the job is not degraded
   kSilence,  // nothing comes from it any more
 };
 
@@ -118,7 +120,7 @@ class PeerDetector {
   const MetricWatch& watch(int32_t index) const { return watches_[static_cast<size_t>(index)]; }
   int32_t watches() const { return static_cast<int32_t>(watches_.size()); }
   const JobActivity& activity() const { return activity_; }
-  bool JobIsHurt() const { return hurt_; }
+  bool JobIsDegraded() const { return degraded_; }
   uint64_t refused_units() const { return refused_units_; }
   // (machine, metric) signs that the newest Conclude set aside because too many machines showed them.
   int common_signs() const { return common_signs_; }
@@ -162,7 +164,7 @@ class PeerDetector {
   std::vector<MachineBlame> blames_;  // by host
   JobActivity activity_;
   LoadChance loads_;
-  bool hurt_ = false;
+  bool degraded_ = false;
   int32_t units_ = 0;
   uint64_t refused_units_ = 0;
   int common_signs_ = 0;

@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "detector/counters/counter_history.h"
 #include "detector/counters/machine_alarm.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/model/metric_table.h"
+#include "detector/model/sample_losses.h"
 #include "detector/testing/counter_job.h"
 #include "gtest/gtest.h"
 
@@ -74,15 +74,15 @@ TEST(PeerDetectorTest, WorkSampledAtAnotherMomentIsNoLessWork) {
   EXPECT_EQ(Accused(DetectMachines(Job(24, 9, late), {})), std::vector<int32_t>());
 }
 
-TEST(PeerDetectorTest, LoadOfAHostAccusesItOnlyIfTheJobSuffers) {
+TEST(PeerDetectorTest, LoadOfAHostAccusesItOnlyIfTheJobIsDegraded) {
   const auto backup = Scale(3, 1, Metric::kHostCpuBusyRatio, 4);
   EXPECT_TRUE(DetectMachines(Job(16, 6, backup), {}).empty());
   EXPECT_EQ(JudgeHistory(Job(16, 6, backup), {}).cases.size(), 1u);
-  const auto harmful = [backup](int host, int second, Metric metric, double value) {
+  const auto degrading = [backup](int host, int second, Metric metric, double value) {
     if (metric == Metric::kGpuPowerWatts && second >= kOnset) value *= 0.85;
     return backup(host, second, metric, value);
   };
-  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, harmful), {})), std::vector<int32_t>{3});
+  EXPECT_EQ(Accused(DetectMachines(Job(16, 6, degrading), {})), std::vector<int32_t>{3});
 }
 
 TEST(PeerDetectorTest, AHostThatDoesLessOfItsOwnHarmsNobody) {
@@ -90,7 +90,7 @@ TEST(PeerDetectorTest, AHostThatDoesLessOfItsOwnHarmsNobody) {
   EXPECT_EQ(Accused(DetectMachines(Job(16, 6, idle), {})), std::vector<int32_t>());
 }
 
-// Five per cent less of one machine suffice where the job suffers and somebody must be at fault, but not beside a
+// Five per cent less of one machine suffice where the job is degraded and somebody must be at fault, but not beside a
 // machine with more evidence against it.
 TEST(PeerDetectorTest, WhereSomebodyMustBeAtFaultItIsTheLikeliest) {
   const auto dips = [](int host, int second, Metric metric, double value) {
@@ -124,7 +124,7 @@ TEST(PeerDetectorTest, LoadThatComesLaterThanABrokenDeviceIsChance) {
 }
 
 // In a synchronous job a machine cannot do less of the work of a step than was given to it.
-TEST(PeerDetectorTest, ALittleLessTrafficAccusesOnlyWhereTheJobSuffersFromIt) {
+TEST(PeerDetectorTest, ALittleLessTrafficAccusesOnlyWhereTheJobIsDegradedByIt) {
   const auto less = [](double factor, int begin) {
     return [factor, begin](int host, int second, Metric metric, double value) {
       return host == 5 && metric == Metric::kIbTransmitBytesTotal && second >= begin ? factor * value : value;
@@ -137,7 +137,7 @@ TEST(PeerDetectorTest, ALittleLessTrafficAccusesOnlyWhereTheJobSuffersFromIt) {
   EXPECT_EQ(Accused(DetectMachines(Job(60, 9, less(0.6, kOnset)), {})), std::vector<int32_t>{5});
 }
 
-TEST(PeerDetectorTest, MoreWorkAccusesNotEvenWhereTheJobSuffers) {
+TEST(PeerDetectorTest, MoreWorkAccusesNotEvenWhereTheJobIsDegraded) {
   EXPECT_EQ(Accused(DetectMachines(Job(16, 8, Slower(Scale(3, 1, Metric::kIbTransmitBytesTotal, 1.3))), {})),
             std::vector<int32_t>());
   EXPECT_EQ(Accused(DetectMachines(Job(16, 8, Slower(Scale(3, 1, Metric::kIbTransmitBytesTotal, 0.6))), {})),
@@ -174,7 +174,7 @@ void AddErrors(MetricTable* table, const std::function<double(int host, int seco
   }
 }
 
-TEST(PeerDetectorTest, OneReadingOfManyErrorsSufficesWhereTheJobSuffers) {
+TEST(PeerDetectorTest, OneReadingOfManyErrorsSufficesWhereTheJobIsDegraded) {
   const auto errors = [](int host, int second) { return host == 3 && second >= kOnset ? 40.0 : 0; };
   MetricTable slower = Job(32, 16, Slower(Unchanged));
   AddErrors(&slower, errors);
@@ -221,7 +221,7 @@ TEST(PeerDetectorTest, ManyCoolGpusHideNoBrokenOne) {
   EXPECT_EQ(Accused(DetectMachines(table, {})), std::vector<int32_t>{5});
 }
 
-TEST(PeerDetectorTest, ErrorsThatComeOnManyReadingsAreNoSurpriseWhereTheJobSuffers) {
+TEST(PeerDetectorTest, ErrorsThatComeOnManyReadingsAreNoSurprisalWhereTheJobIsDegraded) {
   Random random(3);
   MetricTable table = Job(32, 16, Slower(Unchanged));
   AddErrors(&table, [&random](int, int) { return random.Unit() < 0.002 ? 600.0 : 0; });
@@ -237,7 +237,7 @@ TEST(PeerDetectorTest, AmongHostsThatAreOftenLoadedALoadExplainsNothing) {
   EXPECT_EQ(Accused(DetectMachines(Job(60, 17, Slower(loaded)), {})), std::vector<int32_t>());
 }
 
-TEST(PeerDetectorTest, ALoadThatEndedWhileTheJobStillSuffersExplainsNothing) {
+TEST(PeerDetectorTest, ALoadThatEndedWhileTheJobIsStillDegradedExplainsNothing) {
   const auto passing = [](int host, int second, Metric metric, double value) {
     const bool now = second >= kOnset - 14 && second < kOnset + 2;
     return host == 3 && metric == Metric::kHostCpuBusyRatio && now ? 4 * value : value;
@@ -269,7 +269,7 @@ TEST(PeerDetectorTest, AtAHangNobodyIsNamedWhoStoppedWithAllOrStopsNowAndThen) {
 }
 
 // Noise that remembers itself makes a small load uncertain for a long time, and does not end it.
-TEST(PeerDetectorTest, ASmallLoadInNoiseThatRemembersAccusesWhereTheJobSuffers) {
+TEST(PeerDetectorTest, ASmallLoadInNoiseThatRemembersAccusesWhereTheJobIsDegraded) {
   const MetricInfo* const info = FindMetric(Metric::kHostCpuIowaitRatio);
   Random random(22);
   MetricTable table = Job(32, 16, Slower(Unchanged));

@@ -9,6 +9,7 @@
 #include "detector/counters/peer_group_limits.h"
 #include "detector/stats/false_alarm_budget.h"
 #include "detector/stats/median.h"
+#include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {
@@ -16,9 +17,9 @@ namespace {
 using namespace peer_group;  // NOLINT(google-build-using-namespace): its own numbers
 
 // How much more sums of noise vary that remembers itself for kMemorySeconds than independent ticks would.
-double UsualWander(double tick_seconds) {
+double UsualInflation(double tick_seconds) {
   const double memory = std::exp(-tick_seconds / kMemorySeconds);
-  return std::max(kLeastWander, (1 + memory) / (1 - memory));
+  return std::max(kLeastInflation, (1 + memory) / (1 - memory));
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ int32_t PeerGroup::AddUnit(int32_t host) {
   units_.emplace_back();
   units_.back().host = host;
   stops_.AddUnit();
-  harm_.AddUnit();
+  degradation_.AddUnit();
   return units() - 1;
 }
 
@@ -67,7 +68,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, Tick& tick) {
   if (scratch_.size() < kFewestValues) return false;
   tick.values = static_cast<double>(scratch_.size());
   const bool first = std::isnan(median_);
-  if (first) wander_ = UsualWander(tick.seconds);
+  if (first) inflation_ = UsualInflation(tick.seconds);
   tick.median = MedianOf(absl::MakeSpan(scratch_));
   tick.turn = median_ - tick.median;
   median_ = tick.median;
@@ -98,7 +99,7 @@ void PeerGroup::Scale(Tick& tick) {
   tick.inherited_scale = main_phase == match.phase ? 1 : tick.spread / SpreadIn(main);
   tick.between = std::max(usual, tick.spread);
   tick.noise = std::max(phase.noise * tick.spread, kNoiseFloor * tick.resolution);
-  tick.inflation = std::sqrt(std::max(1.0, wander_));
+  tick.inflation = std::sqrt(std::max(1.0, inflation_));
   tick.freedom = std::min(kMostFreedom, std::max(2.0, (tick.values - 1) * static_cast<double>(phase.ticks) /
                                                           (tick.inflation * tick.inflation)));
   tick.natural = StudentOf(kNaturalScore, std::max(1, hosts_ - 1));
@@ -185,14 +186,14 @@ inline void PeerGroup::Learn(Unit& unit, double sigma, double value, double dist
   if (works) unit.block_sum += static_cast<float>(std::clamp(residual / sigma, -kWildest, kWildest));
   if (works && ++unit.block_ticks == kBlockTicks) {
     blocks_ = std::min(blocks_ + 1, kMostBlocks);
-    wander_ +=
-        (static_cast<double>(unit.block_sum) * unit.block_sum / kBlockTicks - wander_) / (kPriorBlocks + blocks_);
+    inflation_ +=
+        (static_cast<double>(unit.block_sum) * unit.block_sum / kBlockTicks - inflation_) / (kPriorBlocks + blocks_);
     unit.block_sum = 0;
     unit.block_ticks = 0;
   }
   // Around where it was lately: a unit that has moved has become no noisier.
   const double own = std::abs(residual - unit.excess) / tick.noise;
-  // What began with the harm is what is looked for then, and no noise that hides it.
+  // What began with the degradation is what is looked for then, and no noise that hides it.
   const double learns = tick.dated ? 0 : 2 * tick.gain;
   unit.own_noise += static_cast<float>(learns * (kMeanToSigma * std::min(own, kWildest) - unit.own_noise));
 
@@ -254,7 +255,7 @@ void PeerGroup::List(int32_t index, double value, double sigma, const Tick& tick
                            .net = IsNet(unit, side == 0, tick),
                            .net_change = AddsUp(tick) ? NetChange(unit) : 0,
                            .share = share,
-                           .surprise = unit.surprise[side].most,
+                           .surprisal = unit.surprisal[side].most,
                            .level = value,
                            .median = tick.median,
                            .excess = unit.excess,
@@ -293,18 +294,18 @@ inline void PeerGroup::DateShift(int32_t index, double value, double away, const
   }
   const double wildest = kWildest * tick.noise;
   shift = std::clamp(shift / std::max(1.0f, unit.own_noise), -wildest, wildest);
-  for (int i = 0; i < ticks; ++i) harm_.Add(place, shift, tick.seconds);
+  for (int i = 0; i < ticks; ++i) degradation_.Add(place, shift, tick.seconds);
 }
 
 // What units do since the job is slower, beside what they may do anyway.
-void PeerGroup::ListHarm(absl::Span<const float> values, const Tick& tick) {
+void PeerGroup::ListDegradation(absl::Span<const float> values, const Tick& tick) {
   const double least = (traits_.is_work() ? kLeastWorkScatter : kLeastScatter) * tick.resolution;
   const double noise = traits_.is_work() ? 0 : tick.noise;
-  harm_.Conclude(least, noise, tick.seconds, std::max(1, hosts_ - 1));
+  degradation_.Conclude(least, noise, tick.seconds, std::max(1, hosts_ - 1));
   for (size_t i = 0; i < units_.size(); ++i) {
-    const HarmShift shift = harm_.Of(i);
+    const DegradationShift shift = degradation_.Of(i);
     const bool up = shift.shift > 0;
-    if (shift.nats < kLeastSinceHarm || !units_[i].known) continue;
+    if (shift.nats < kLeastSinceDegradation || !units_[i].known) continue;
     if (!up && (traits_.counts_trouble || traits_.is_heat)) continue;
     const auto index = static_cast<int32_t>(i);
     auto listed = std::find_if(excursions_.begin(), excursions_.end(), [&](const Excursion& excursion) {
@@ -312,23 +313,24 @@ void PeerGroup::ListHarm(absl::Span<const float> values, const Tick& tick) {
     });
     if (listed == excursions_.end() || listed->unit != index) {
       listed = excursions_.insert(
-          listed, {.unit = index, .up = up, .level = values[i], .median = tick.median, .onset_ms = harm_.since_ms()});
+          listed,
+          {.unit = index, .up = up, .level = values[i], .median = tick.median, .onset_ms = degradation_.since_ms()});
     }
-    listed->since_harm = shift.nats;
+    listed->since_degradation = shift.nats;
   }
 }
 
 // Adds to the evidence what the newest value says. A value that covers as much time as an alarm has to last may say as
-// much as it surprises, and what too few readings could not tell yet, up to its share.
+// much as its surprisal is, and what too few readings could not tell yet, up to its share.
 inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   const double score = std::abs(raw) > 1 && tick.freedom < kMostFreedom ? NormalOf(raw, tick.freedom) : raw;
   EvidenceLimits limits = tick.limits;
-  double surprise = 0;
+  double surprisal = 0;
   const int side = raw > 0 ? 0 : 1;
   if (tick.is_slow) {
-    surprise = record_[side].SurpriseOf(std::abs(raw), Independent(tick));
+    surprisal = record_[side].SurprisalOf(std::abs(raw), Independent(tick));
     const double unknown = std::max(0.0, limits.tick - record_[side].MostKnown(Independent(tick)));
-    limits.tick = std::min(std::max(limits.tick, surprise), EvidenceOf(surprise) + unknown);
+    limits.tick = std::min(std::max(limits.tick, surprisal), EvidenceOf(surprisal) + unknown);
     if (!unit.away) {
       record_[side].Add(std::abs(raw));
       record_[1 - side].Add(0);
@@ -340,11 +342,11 @@ inline void PeerGroup::Judge(Unit& unit, double raw, const Tick& tick) {
   if (!tick.is_slow) return;
   for (int s = 0; s < ChangeEvidence::kSides; ++s) {
     if (unit.evidence.Of(s) <= ChangeEvidence::kNoise) {
-      unit.surprise[s] = {};
+      unit.surprisal[s] = {};
       continue;
     }
-    Surprise& all = unit.surprise[s];
-    all.sum += s == side ? static_cast<float>(std::max(0.0, surprise)) : 0;
+    Surprisal& all = unit.surprisal[s];
+    all.sum += s == side ? static_cast<float>(std::max(0.0, surprisal)) : 0;
     ++all.readings;
     all.most = std::max(all.most, static_cast<float>(TogetherOf(all.sum, all.readings)));
   }
@@ -357,12 +359,12 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
   Begin(time_ms, tick_seconds, regime, tick);
   if (!Locate(values, tick)) return;
   Scale(tick);
-  tick.dated = harm_.IsFresh(time_ms);
+  tick.dated = degradation_.IsFresh(time_ms);
   tick.all_moved = tick.natural * (tick.is_slow && traits_.is_work() ? Moved(values, tick) : MovedLately(tick));
   ++ticks_;
   // Load of hosts has a measure of its own (load_chance.h), and sums of work are in the single ticks.
-  const bool dates_harm = (traits_.family == MetricFamily::kDevice || traits_.is_heat) && regime == kJobWorks &&
-                          !(tick.is_slow && traits_.is_work()) && static_cast<double>(ticks_) > tick.warm_up;
+  const bool dates_degradation = (traits_.family == MetricFamily::kDevice || traits_.is_heat) && regime == kJobWorks &&
+                                 !(tick.is_slow && traits_.is_work()) && static_cast<double>(ticks_) > tick.warm_up;
   noise_sum_ = 0;
   learnt_ = 0;
   away_ = 0;
@@ -389,7 +391,7 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     const double sigma = std::sqrt(old * old + young * young);
     const double raw = residual / sigma;
     Judge(unit, raw, tick);
-    if (dates_harm) DateShift(static_cast<int32_t>(i), value, away, tick);
+    if (dates_degradation) DateShift(static_cast<int32_t>(i), value, away, tick);
     unit.missed = 0;
     unit.missed_median = 0;
     const double evidence = unit.evidence.Most();
@@ -403,11 +405,11 @@ void PeerGroup::Step(absl::Span<const float> values, int64_t time_ms, double tic
     unit.away = evidence > kAwayShare * options_.evidence;
     away_ += unit.away ? 1 : 0;
     if (evidence >= kWorthMention * options_.evidence) List(static_cast<int32_t>(i), value, sigma, tick);
-    if (tick.regime == kJobHangs && stops_.Of(i).surprise >= kWorthMention * kLeastInHang) {
+    if (tick.regime == kJobHangs && stops_.Of(i).surprisal >= kWorthMention * kLeastInHang) {
       ListStop(static_cast<int32_t>(i), value, tick);
     }
   }
-  if (dates_harm && harm_.since_ms() != 0) ListHarm(values, tick);
+  if (dates_degradation && degradation_.since_ms() != 0) ListDegradation(values, tick);
   if (learnt_ == 0) return;
   LevelPhase& phase = phases_.at(tick.phase);
   const double weight = std::max(tick.gain, 1.0 / (10 + static_cast<double>(phase.ticks)));

@@ -16,12 +16,12 @@
 // 4. Evidence adds up in either direction, for gross changes and, as soon as places are means of two minutes, for
 //    subtle ones (change_evidence.h): of a thousand units some are off by as much after less, and stay so. No tick adds
 //    more than its share, so that an alarm needs min_persistence at least. A tick that is as long as that itself adds
-//    what one reading surprises by at most (tail_record.h), as far as there are readings enough to tell; of counters it
+//    the surprisal of one reading at most (tail_record.h), as far as there are readings enough to tell; of counters it
 //    is compared only when the reading before is known.
 // 5. Work (traffic, power, tensor activity) is added up over tens of seconds as well: a burst that one machine samples
 //    earlier than the others makes it odd at both ends of the burst, but not in sum (Excursion::net). While the job
 //    hangs, a unit is listed that stopped before everybody did (work_stop.h), however little evidence there was time
-//    for; and while it is slower, one of a device that changed since then (harm_sums.h).
+//    for; and while it is slower, one of a device that changed since then (degradation_sums.h).
 // Units on more than half of the evidence are away: they no longer define the median or the noise (iterated removal of
 // concurrent faults), and nothing is learnt from them.
 //
@@ -38,8 +38,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "detector/counters/degradation_sums.h"
 #include "detector/counters/excursion.h"
-#include "detector/counters/harm_sums.h"
 #include "detector/counters/metric_traits.h"
 #include "detector/counters/phase_table.h"
 #include "detector/counters/usual_scatter.h"
@@ -72,7 +72,7 @@ class PeerGroup {
   void Need(double evidence) { options_.evidence = evidence; }
 
   // Since when the job is slower, before the Step that it is about; 0 = it is not.
-  void DateHarm(int64_t slower_since_ms) { harm_.Date(slower_since_ms); }
+  void DateDegradation(int64_t slower_since_ms) { degradation_.Date(slower_since_ms); }
 
   // Takes wherever everybody is now for the new usual: after something moved many machines at once.
   void Resettle();
@@ -88,10 +88,11 @@ class PeerGroup {
   double UsualLevel(int32_t unit) const { return units_[static_cast<size_t>(unit)].usual; }
 
  private:
+  // Of which the noise of a mean is learnt. By judgement, not measured.
   static constexpr int kBlockTicks = 16;
 
   // Of the readings of a slow metric since its evidence rose.
-  struct Surprise {
+  struct Surprisal {
     float sum = 0;
     int readings = 0;
     float most = 0;  // that they were worth together
@@ -106,7 +107,7 @@ class PeerGroup {
     uint16_t seen[PhaseTable::kPhases] = {};   // ticks, saturating
     float baseline[PhaseTable::kPhases] = {};  // usual distance to the median
     ChangeEvidence evidence;
-    Surprise surprise[ChangeEvidence::kSides];
+    Surprisal surprisal[ChangeEvidence::kSides];
     float own_noise = 1;  // over the noise of the group
     float block_sum = 0;  // of residuals, in noise
     uint8_t block_ticks = 0;
@@ -168,7 +169,7 @@ class PeerGroup {
   void List(int32_t index, double value, double sigma, const Tick& tick);
   void ListStop(int32_t index, double value, const Tick& tick);
   void DateShift(int32_t index, double value, double away, const Tick& tick);
-  void ListHarm(absl::Span<const float> values, const Tick& tick);
+  void ListDegradation(absl::Span<const float> values, const Tick& tick);
   // How far apart machines stand in a phase, at least what can be told apart.
   double SpreadIn(const LevelPhase& phase) const {
     return std::max(phase.spread, ResolutionOf(traits_, phase.center, tick_seconds_));
@@ -188,11 +189,11 @@ class PeerGroup {
   double tick_seconds_ = 1;
   PhaseTable phases_;
   double magnitude_ = 0;  // slow mean of |value|
-  double wander_ = 1;     // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
+  double inflation_ = 1;  // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent
   double blocks_ = 0;
   TailRecord record_[ChangeEvidence::kSides];  // of what units deviated by, in slow metrics
   WorkStops stops_;
-  HarmSums harm_;
+  DegradationSums degradation_;
   double median_ = std::numeric_limits<double>::quiet_NaN();
   double mean_ = std::numeric_limits<double>::quiet_NaN();
   std::vector<float> scratch_;

@@ -13,8 +13,7 @@
 
 namespace lockstep::peer_group {
 
-// Of a normal: 1 / its 75 % point, and the root of pi / 2.
-inline constexpr double kMadToSigma = 1.4826;
+// Of a normal: from a mean absolute deviation to the standard deviation, the root of pi / 2.
 inline constexpr double kMeanToSigma = 1.2533;
 
 // Of two units nobody can tell which one is odd.
@@ -28,7 +27,7 @@ inline constexpr double kCalmShare = 1.0 / 3;
 inline constexpr double kDoubtful = 0.15;
 // At which sums stop growing: a unit that is well again is so after at most five times what made it odd.
 inline constexpr double kMostShares = 5;
-// Three readings at least, however long a tick is, unless one reading is a surprise (tail_record.h).
+// Three readings at least, however long a tick is, unless one reading is a surprisal (tail_record.h).
 inline constexpr double kLargestStep = 0.4;
 
 // Residuals count no more than so many sigma when noise is learnt: of a normal, 6 in 100,000 lie beyond, so that the
@@ -65,7 +64,7 @@ inline constexpr double kNoiseFloor = 0.25;
 inline constexpr double kMemorySeconds = 3;
 inline constexpr double kPriorBlocks = 80;
 // Of what is not known. Empirical.
-inline constexpr double kLeastWander = 1.5;
+inline constexpr double kLeastInflation = 1.5;
 // From then on old blocks are forgotten: three days of seconds.
 inline constexpr double kMostBlocks = 20'000;
 
@@ -75,8 +74,8 @@ inline constexpr double kNetTicks = 3;
 // Of a tick: machines that sample at moments spread over a tick lie this far apart, in the mean over pairs.
 inline constexpr double kSampledApart = 0.35;
 
-// Nats, from which a shift since the harm is listed: half of the least that accuses.
-inline constexpr double kLeastSinceHarm = kLeastInHang / 2;
+// Nats, from which a shift since the degradation is listed: half of the least that accuses.
+inline constexpr double kLeastSinceDegradation = kLeastInHang / 2;
 // What peers scatter by at least, in resolutions: over a while, and in work, which is compared in sums. Means of a
 // dozen readings are known to a quarter of a step, sums of work to less. Empirical.
 inline constexpr double kLeastScatter = 0.25;

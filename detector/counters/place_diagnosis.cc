@@ -4,13 +4,11 @@
 #include <cstddef>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "detector/counters/peer_detector.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kConfidence = 0.8;  // as in a machine alone
 
 // Alarms that began together.
 using Group = std::vector<const HistoryCase*>;
@@ -28,7 +26,7 @@ std::vector<Group> TogetherIn(absl::Span<const HistoryCase* const> cases) {
   return groups;
 }
 
-// The strongest of those in the place, with the times and the harm of all of them.
+// The strongest of those in the place, with the times and the degradation of all of them.
 HistoryCase ExampleOf(const Group& group, const PlaceVote& vote) {
   HistoryCase example;
   for (const HistoryCase* const found : group) {
@@ -38,7 +36,7 @@ HistoryCase ExampleOf(const Group& group, const PlaceVote& vote) {
       joined.onset_ms = std::min(example.onset_ms, found->onset_ms);
       joined.alarm_ms = std::min(example.alarm_ms, found->alarm_ms);
       joined.last_ms = std::max(example.last_ms, found->last_ms);
-      joined.job_hurt = example.job_hurt || found->job_hurt;
+      joined.job_degraded = example.job_degraded || found->job_degraded;
       joined.job_loss = std::max(example.job_loss, found->job_loss);
     }
     example = std::move(joined);
@@ -52,12 +50,12 @@ HistoryCase ExampleOf(const HistoryShift& shift) {
           .onset_ms = shift.onset_ms,
           .alarm_ms = shift.onset_ms,
           .last_ms = shift.last_ms,
-          .job_hurt = shift.job_hurt,
+          .job_degraded = shift.job_degraded,
           .job_loss = shift.job_loss,
           .signs = {shift.strongest}};
 }
 
-// A place that several metrics show is one finding, with the harm of all.
+// A place that several metrics show is one finding, with the degradation of all.
 void Add(PlaceFinding finding, std::vector<PlaceFinding>* findings) {
   for (PlaceFinding& known : *findings) {
     if (known.vote.places != finding.vote.places || !known.Explains(finding.example)) continue;
@@ -65,7 +63,7 @@ void Add(PlaceFinding finding, std::vector<PlaceFinding>* findings) {
     const HistoryCase& other = finding.example;
     example.onset_ms = std::min(example.onset_ms, other.onset_ms);
     example.last_ms = std::max(example.last_ms, other.last_ms);
-    example.job_hurt = example.job_hurt || other.job_hurt;
+    example.job_degraded = example.job_degraded || other.job_degraded;
     example.job_loss = std::max(example.job_loss, other.job_loss);
     if (finding.vote.deviating.size() > known.vote.deviating.size()) known.vote = std::move(finding.vote);
     return;
@@ -114,19 +112,18 @@ void BlamePlace(const PlaceFinding& finding, absl::Span<const std::string> hosts
     verdict->scope = VerdictScope::kSoftware;
     verdict->advice = Advice::kCheckSoftware;
   }
-  const double confidence = verdict->culprits.empty() ? kConfidence : verdict->culprits.front().confidence;
+  const double confidence = verdict->culprits.empty() ? kLikelyConfidence : verdict->culprits.front().confidence;
   verdict->culprits.clear();
   for (const int32_t host : vote.deviating) {
     verdict->culprits.push_back({.host = hosts[static_cast<size_t>(host)], .confidence = confidence});
   }
-  verdict->evidence.insert(
-      verdict->evidence.begin(),
-      {EvidenceKind::kCounter,
-       absl::StrFormat(
-           "%d of the %d machines of %s stand out together, %d of the other %d do: by chance so many gather "
-           "in one place with a probability of %.2g.",
-           vote.deviating.size(), vote.members, NamesOf(vote), vote.deviating_elsewhere, vote.machines_elsewhere,
-           vote.chance)});
+  verdict->evidence.insert(verdict->evidence.begin(),
+                           {EvidenceKind::kCounter, PlaceStandsOut{.places = vote.places,
+                                                                   .deviating = vote.deviating.size(),
+                                                                   .machines = vote.members,
+                                                                   .deviating_elsewhere = vote.deviating_elsewhere,
+                                                                   .machines_elsewhere = vote.machines_elsewhere,
+                                                                   .chance = vote.chance}});
 }
 
 }  // namespace lockstep

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <iterator>
 
+#include "base/median.h"
+
 namespace lockstep {
 namespace {
 
@@ -17,15 +19,13 @@ constexpr double kRoundTolerance = 0.05;
 
 }  // namespace
 
-int64_t LowerMedian(std::vector<int64_t> values) {
+int64_t MiddleInterval(std::vector<int64_t> values) {
   if (values.empty()) return 0;
   // Mostly all are the same, which needs no sorting.
   if (std::count(values.begin(), values.end(), values.front()) * 2 > static_cast<ptrdiff_t>(values.size())) {
     return values.front();
   }
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return LowerMedian(&values);
 }
 
 int64_t ConfiguredInterval(int64_t measured_ms) {

@@ -11,7 +11,7 @@
 namespace lockstep {
 
 // The lower one of two; 0 of none.
-int64_t LowerMedian(std::vector<int64_t> values);
+int64_t MiddleInterval(std::vector<int64_t> values);
 
 // Nobody samples a fleet more often; what does is averaged.
 inline constexpr int64_t kShortestIntervalMs = 100;

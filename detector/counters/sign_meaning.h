@@ -1,5 +1,5 @@
-// What a sign of a machine means for the job: whether a fault looks so, whether it came when the job began to suffer,
-// and what it therefore counts. docs/counters.md has the reasons.
+// What a sign of a machine means for the job: whether a fault looks so, whether it came when the job began to be
+// degraded, and what it therefore counts. docs/counters.md has the reasons.
 //
 // One look at a time: Begin says what is known at that moment, and the answers are about it until the next one. What
 // Look points to must live until then. Not thread-safe.
@@ -46,16 +46,16 @@ class SignMeaning {
     double series_per_machine = 1;
     double false_alarms_per_machine_day = 1e-4;
     double fastest_tick_seconds = 1;
-    bool hurt = false;  // the job is
+    bool degraded = false;  // the job is
     int64_t now_ms = 0;
   };
 
   // Of a sign, for its machine.
   struct Meaning {
-    bool may_harm = false;    // it may be what makes the job suffer
-    bool hard = false;        // of a device, in the direction that faults have
-    bool since_harm = false;  // it counts for what changed since the job is slower
-    double weight = 0;        // what it counts, in alarms
+    bool may_degrade = false;        // it may be what degrades the job
+    bool hard = false;               // of a device, in the direction that faults have
+    bool since_degradation = false;  // it counts for what changed since the job is slower
+    double weight = 0;               // what it counts, in alarms
   };
 
   // `signs`: all of the moment; of them the owner may drop some that mean nothing before asking for meanings.
@@ -67,18 +67,18 @@ class SignMeaning {
   bool IsTimely(const CounterSign& sign) const;
   bool InSums(const CounterSign& sign) const;
   bool StoppedFirst(const CounterSign& sign) const;
-  double ShareSinceHarm(const CounterSign& sign) const;
+  double ShareSinceDegradation(const CounterSign& sign) const;
 
  private:
   const MetricWatch& watch(int32_t index) const { return (*look_.watches)[static_cast<size_t>(index)]; }
   double MachineCount() const { return static_cast<double>(look_.machines->size()); }
 
-  bool IsHard(const CounterSign& sign, bool may_harm) const;
+  bool IsHard(const CounterSign& sign, bool may_degrade) const;
   bool IsExplained(const CounterSign& sign) const;
   bool IsNoChance(const CounterSign& sign) const;
-  double WrongPerHarm() const;
-  double EvidenceAtHarm(const CounterSign& sign) const;
-  double ShareAtHarm(const CounterSign& sign) const;
+  double WrongPerDegradation() const;
+  double EvidenceAtDegradation(const CounterSign& sign) const;
+  double ShareAtDegradation(const CounterSign& sign) const;
   bool HasCulprit(int32_t beside_host) const;
   void FindSuspects();
   bool StoppedBefore(const CounterSign& sign) const;
@@ -87,7 +87,7 @@ class SignMeaning {
   Look look_;
   const std::vector<CounterSign>* signs_ = nullptr;
   double stuck_factor_ = 1;    // what a sign that began with a hang counts more
-  Suspects suspects_;          // by devices that changed about when the job began to suffer
+  Suspects suspects_;          // by devices that changed about when the job began to be degraded
   int64_t first_stop_ms_ = 0;  // of what surely stopped before the job hung; 0 = nothing did
 };
 

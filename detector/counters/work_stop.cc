@@ -16,7 +16,7 @@ void WorkStops::Observe(size_t unit, double part, double value, double independe
     stop = {};
   } else {
     if (stop.since_ms == 0) stop.since_ms = time_ms;
-    stop.surprise = std::max(stop.surprise, record_.SurpriseOf(less, independent));
+    stop.surprisal = std::max(stop.surprisal, record_.SurprisalOf(less, independent));
   }
   if (usual) record_.Add(less);
 }

@@ -25,7 +25,7 @@ namespace lockstep {
 
 struct WorkStop {
   int64_t since_ms = 0;  // 0 = the unit works
-  double surprise = 0;   // in nats: the greatest of its readings since then
+  double surprisal = 0;  // in nats: the greatest of its readings since then
 };
 
 class WorkStops {

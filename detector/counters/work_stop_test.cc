@@ -31,21 +31,21 @@ class WorkStopsTest : public testing::Test {
   WorkStops stops_;
 };
 
-TEST_F(WorkStopsTest, OneReadingWithoutWorkIsASurpriseWhereNobodyEverStopped) {
+TEST_F(WorkStopsTest, OneReadingWithoutWorkIsASurprisalWhereNobodyEverStopped) {
   stops_.Observe(7, kPart, kPart / 1000, 1, true, 301'000);
   EXPECT_EQ(stops_.Of(7).since_ms, 301'000);
   // 9,600 readings at most three times less than their part; then one that is a thousand times less.
-  EXPECT_NEAR(stops_.Of(7).surprise, std::log(32 * 300) + std::log(1000 / 3.0), 0.5);
+  EXPECT_NEAR(stops_.Of(7).surprisal, std::log(32 * 300) + std::log(1000 / 3.0), 0.5);
   EXPECT_EQ(stops_.Of(8).since_ms, 0);
 }
 
 TEST_F(WorkStopsTest, LastsFromTheFirstReadingUntilTheUnitWorksAgain) {
   for (int64_t second = 301; second < 305; ++second) stops_.Observe(7, kPart, 0, 1, true, 1000 * second);
   EXPECT_EQ(stops_.Of(7).since_ms, 301'000);
-  EXPECT_GT(stops_.Of(7).surprise, 20);
+  EXPECT_GT(stops_.Of(7).surprisal, 20);
   stops_.Observe(7, kPart, kPart / 2, 1, true, 305'000);
   EXPECT_EQ(stops_.Of(7).since_ms, 0);
-  EXPECT_EQ(stops_.Of(7).surprise, 0);
+  EXPECT_EQ(stops_.Of(7).surprisal, 0);
 }
 
 TEST_F(WorkStopsTest, WhereUnitsOftenDoNothingForAMomentItSaysNothing) {
@@ -54,7 +54,7 @@ TEST_F(WorkStopsTest, WhereUnitsOftenDoNothingForAMomentItSaysNothing) {
     stops_.Observe(static_cast<size_t>(second) % kUnits, kPart, 0, 1, true, 1000 * second);
   }
   stops_.Observe(7, kPart, 0, 1, true, 400'000);
-  EXPECT_LT(stops_.Of(7).surprise, 6) << "one reading in a hundred";
+  EXPECT_LT(stops_.Of(7).surprisal, 6) << "one reading in a hundred";
 }
 
 TEST_F(WorkStopsTest, WhoHasNoPartCannotStopAndAnOddUnitTeachesNothing) {
@@ -62,7 +62,7 @@ TEST_F(WorkStopsTest, WhoHasNoPartCannotStopAndAnOddUnitTeachesNothing) {
   EXPECT_EQ(stops_.Of(7).since_ms, 0);
   for (int64_t second = 301; second < 400; ++second) stops_.Observe(3, kPart, 0, 1, /*usual=*/false, 1000 * second);
   stops_.Observe(7, kPart, 0, 1, true, 400'000);
-  EXPECT_GT(stops_.Of(7).surprise, 20);
+  EXPECT_GT(stops_.Of(7).surprisal, 20);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 namespace lockstep {
 namespace {
 
+// By judgement, not measured.
 constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
 
 bool Accuses(const Verdict& verdict) {

@@ -34,8 +34,10 @@ struct Wishes {
 
 class CloseLook {
  public:
+  // By judgement, not measured.
   static constexpr int kMostBlindLooks = 2;
-  static constexpr int kBlind = 8;  // looks at doubling distances: two minutes at least
+  // Looks at doubling distances: two minutes at least.
+  static constexpr int kBlind = 8;
 
   explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
 

@@ -91,8 +91,8 @@ void CounterOutliers::Find(const Context& context) {
   if (static_cast<int>(hosts.size()) < context.min_hosts) return;
   for (const HistoryCase& found : history.cases) {
     if (found.last_ms < history.end_ms) continue;
-    // Who is silent while records or nobody tells of harm has an agent that was stopped, for all that is known.
-    if (found.kind == CaseKind::kSilence && (!context.may_accuse || !found.job_hurt)) continue;
+    // Who is silent while records or nobody tells of degradation has an agent that was stopped, for all that is known.
+    if (found.kind == CaseKind::kSilence && (!context.may_accuse || !found.job_degraded)) continue;
     const std::string& host = hosts[static_cast<size_t>(found.host)].name;
     outliers_.push_back(
         {.host = host, .found = found, .verdict = WholeHost(CaseVerdict(found, history, host, context.may_accuse))});

@@ -3,8 +3,8 @@
 //
 // Where operation records judge the job, counters accuse nobody by themselves: they name the member of a slow group
 // (NetworkSigns), make the class of a verdict more precise and are its evidence; what is left are observations (AddTo).
-// Where no record tells, a machine that stands out while the job suffers is accused. Machines that stand out together
-// and share a rack, leaf, power feed or image are one verdict about that place and none about themselves
+// Where no record tells, a machine that stands out while the job is degraded is accused. Machines that stand out
+// together and share a rack, leaf, power feed or image are one verdict about that place and none about themselves
 // (counters/place_diagnosis.h). It stands until kTogetherMs after it was last seen, and keeps the machines of its
 // first sight, so that one cause stays one incident while machines come and go. For the same reason a culprit is the
 // whole host, and the class of an accusation the one that it began with.
@@ -34,6 +34,7 @@ namespace lockstep {
 
 class CounterOutliers {
  public:
+  // Bounds of what people read; what is beyond them is dropped.
   static constexpr size_t kMaxOutliers = 16;
   static constexpr size_t kMaxPlaces = 16;
 

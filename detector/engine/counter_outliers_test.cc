@@ -100,9 +100,9 @@ TEST(CounterOutliersTest, NamesTheRackAndNoMachineOfIt) {
     EXPECT_EQ(verdicts[0].scope, VerdictScope::kUnknown);
     EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCounterOutlier);
     EXPECT_EQ(verdicts[0].culprits.size(), static_cast<size_t>(hosts_per_rack));
-    EXPECT_TRUE(absl::StrContains(verdicts[0].evidence.at(0).text,
+    EXPECT_TRUE(absl::StrContains(verdicts[0].evidence.at(0).text(),
                                   absl::StrCat(hosts_per_rack, " machines of rack r2 stand out together, 0 of the")))
-        << verdicts[0].evidence[0].text;
+        << verdicts[0].evidence[0].text();
   }
 }
 
@@ -122,8 +122,8 @@ TEST(CounterOutliersTest, WithoutPlacesEachMachineStandsForItself) {
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.culprits.size(), 1u);
 }
 
-// Without operation records the gate decides: who stands out while the job suffers is accused, else observed.
-TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobSuffers) {
+// Without operation records the gate decides: who stands out while the job is degraded is accused, else observed.
+TEST(CounterOutliersTest, AccusesWhereNoRecordTellsAndTheJobIsDegraded) {
   constexpr int kOdd = 240;
   for (const bool may_accuse : {false, true}) {
     for (const int slow_second : {-1, kOdd}) {

@@ -34,7 +34,7 @@ size_t CountRanksWithoutTimes(const Trace& trace) {
 
 }  // namespace
 
-std::optional<AbstentionReason> WhyNotJudged(const TraceAnalysis& analysis) {
+std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis) {
   const Trace& trace = *analysis.trace;
   if (trace.operations.empty()) return NoRecords{};
   if (analysis.steps.steps < kMinSuspectSteps) {

@@ -7,18 +7,19 @@
 
 #include <optional>
 
+#include "base/shares.h"
 #include "detector/steps/trace_analysis.h"
-#include "detector/verdict/abstention.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 
 // Of the ranks that ought to have left records; whoever left none may be the one that the others waited for.
-inline constexpr double kMaxMissingRanks = 0.1;
-// Of the records that ought to be there.
+inline constexpr double kMaxMissingRanks = kFew;
+// Of the records that ought to be there. By judgement, not measured.
 inline constexpr double kMaxLostRecords = 0.2;
 
 // What is missing, or nothing when nothing found means that nothing is wrong.
-std::optional<AbstentionReason> WhyNotJudged(const TraceAnalysis& analysis);
+std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis);
 
 }  // namespace lockstep
 

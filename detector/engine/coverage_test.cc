@@ -46,9 +46,9 @@ std::string Reason(const JobReport& report) {
   EXPECT_EQ(report.state, JobState::kUnknown);
   if (report.verdicts.size() != 1 || report.verdicts[0].evidence.size() != 1) return "";
   EXPECT_EQ(report.verdicts[0].type(), FindingType::kAbstention);
-  EXPECT_EQ(report.verdicts[0].reasons.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].evidence.size(), 1u);
   EXPECT_EQ(report.verdicts[0].evidence[0].kind, EvidenceKind::kAbstained);
-  return report.verdicts[0].evidence[0].text;
+  return report.verdicts[0].evidence[0].text();
 }
 
 TEST(CoverageTest, AWholeRecordingOfAHealthyJobIsHealthy) {

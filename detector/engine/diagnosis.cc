@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/counters/host_duties.h"
@@ -24,9 +23,9 @@
 #include "detector/hang/trace_hangs.h"
 #include "detector/network/link_verdict.h"
 #include "detector/network/transfer_table.h"
+#include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/dragged_along.h"
 #include "detector/slow/even_work.h"
-#include "detector/slow/healing_gain.h"
 #include "detector/slow/intermittent_excess.h"
 #include "detector/slow/persistent_excess.h"
 #include "detector/slow/shared_batch.h"
@@ -42,6 +41,7 @@
 #include "detector/steps/trace_analysis.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/structural_verdicts.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 namespace {
@@ -58,9 +58,9 @@ void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobRep
   report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
 }
 
-// Of a replica whose machines are slow together, at what healing all of them gives back; none if it has been told.
+// Of a replica whose machines are slow together, at what removing all of them gives back; none if it has been told.
 void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& causes,
-                    const std::vector<HealingGain>& gains, double min_cost, JobReport* report) {
+                    const std::vector<CounterfactualGain>& gains, double min_cost, JobReport* report) {
   const bool told = std::any_of(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
     return verdict.verdict_class == VerdictClass::kSequenceImbalance;
   });
@@ -76,16 +76,13 @@ void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& caus
     step_seconds = gains[i].step_seconds;
   }
   if (told || finding.gain < min_cost) return;
-  finding.text = absl::StrFormat(
-      "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, and work on the "
-      "same batches: these are longer than the others'.",
-      batch.causes.size(), finding.first_step);
+  finding.reason = LongReplica{.hosts = batch.causes.size(), .first_step = finding.first_step};
   report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
 }
 
-// Slow ranks, each at what healing it gives back; those that share a slow batch as one.
+// Slow ranks, each at what removing it gives back; those that share a slow batch as one.
 void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const std::vector<SlowCause>& causes,
-                  const std::vector<HealingGain>& gains, double min_cost, JobReport* report) {
+                  const std::vector<CounterfactualGain>& gains, double min_cost, JobReport* report) {
   std::vector<char> shared(causes.size(), 0);
   for (const SharedBatch& batch : FindSharedBatches(trace, places, causes)) {
     for (const size_t i : batch.causes) shared[i] = 1;
@@ -132,19 +129,18 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
 }
 
 // What slow transfers cost.
-void TellCost(const HealingGain& gain, Verdict* verdict) {
+void TellCost(const CounterfactualGain& gain, Verdict* verdict) {
   if (gain.step_seconds > 0) {
     verdict->cost.slowdown_fraction = gain.slowdown();
     verdict->cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
   }
   verdict->evidence.push_back(
-      {EvidenceKind::kWhatIf,
-       absl::StrFormat("%s at the usual transfer time, a step would be %.1f ms (%.1f %%) shorter.",
-                       gain.replayed ? "Replayed" : "By its excess,", 1e3 * verdict->cost.seconds_per_step,
-                       100 * verdict->cost.slowdown_fraction)});
+      {EvidenceKind::kWhatIf, CounterfactualTransfers{.replayed = gain.replayed,
+                                                      .seconds_per_step = verdict->cost.seconds_per_step,
+                                                      .share = verdict->cost.slowdown_fraction}});
 }
 
-// Slow ranks and slow transfers, each at what healing it gives back.
+// Slow ranks and slow transfers, each at what removing it gives back.
 void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found, JobReport* report) {
   const Trace& trace = *analysis.trace;
   std::vector<SlowTransfers> transfers;
@@ -155,7 +151,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
-  const HealingGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
+  const CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
     TellCost(gains.of_transfers[i], &verdict);
@@ -295,7 +291,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
-  const std::optional<AbstentionReason> not_judged = WhyNotJudged(analysis);
+  const std::optional<Reason> not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, !not_judged.has_value() && !hangs.open_question.has_value());
   AddLedger(analysis, options.min_cost, &report);
   const PlaceTable places = AllPlaces(evidence, options);
@@ -307,7 +303,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   if (hangs.open_question.has_value()) {
     report.verdicts.push_back(Verdict::Abstention(*std::move(hangs.open_question)));
   }
-  judgement.why_not_judged = not_judged.has_value() ? Sentences(*not_judged).front() : "";
+  judgement.why_not_judged = not_judged.has_value() ? Sentence(*not_judged) : "";
   judgement.work = WorkOf(analysis);
   judgement.step_counts = StepCountsOf(analysis);
   if (report.state == JobState::kUnknown && report.verdicts.empty() && not_judged.has_value()) {

@@ -18,7 +18,7 @@
 namespace lockstep {
 
 struct DiagnosisOptions {
-  // A slow machine or link is accused only when healing it gives back at least this share of the step time.
+  // A slow machine or link is accused only when removing it gives back at least this share of the step time.
   double min_cost = 0.03;
   // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
   // Counts more than the places in the evidence.

@@ -21,7 +21,7 @@
 namespace lockstep {
 
 struct JobEngineOptions {
-  double min_step_cost = 0.03;  // share of the step time that healing an accused rank or link would give back
+  double min_step_cost = 0.03;  // share of the step time that removing an accused rank or link would give back
 
   // Hang: stuck for max(floor, multiple x the job's own longest usual step).
   int64_t hang_floor_ns = 4'000'000'000;

@@ -53,7 +53,7 @@ TEST(JobEngineTest, PlacesOfTooManyHostsAreCountedAndThoseThatAreForgottenMakeRo
   EXPECT_EQ(engine.summary().records_discarded, 1u);
 }
 
-TEST(JobEngineTest, CostIsWhatHealingGivesBack) {
+TEST(JobEngineTest, CostIsWhatRemovalGivesBack) {
   const PlayedJob run = Play({.noise = {.own_cv = 0.02}, .slow = {{2, 10, kForever, 1.5}}}, 40);
   ASSERT_EQ(run.causes.size(), 1u);
   // 80 ms of work become 120 ms.

@@ -17,8 +17,10 @@ class LookSchedule {
  public:
   // Agents answer with their next report, a second later at most: looks closer to each other see the same steps.
   static constexpr int64_t kSoonNs = 1'000'000'000;
+  // By judgement, not measured; the budget of bytes below stretches them.
   static constexpr int64_t kLeastCalmNs = 60'000'000'000;
-  static constexpr int64_t kMostCalmNs = 600'000'000'000;  // a fault that no step time shows is found within this
+  // Budget of time: a fault that no step time shows is found within this.
+  static constexpr int64_t kMostCalmNs = 600'000'000'000;
   // Of the budget of 0.5 KB per machine and second, what looks without a reason may use; the rest is for events.
   static constexpr double kCalmBytesPerSecond = 300;
 

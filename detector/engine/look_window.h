@@ -23,7 +23,9 @@ class LookWindow {
  public:
   // Enough to know a rank's own past besides the four steps that an accusation takes.
   static constexpr double kLeastSteps = 16;
+  // Budget of bytes: kBytesPerHost bounds it further.
   static constexpr double kMostSteps = 64;
+  // Budget of bytes of one look; how far apart looks are follows from it (look_schedule.h).
   static constexpr double kBytesPerHost = 100'000;
   // A window of fewer calls of the rarest communicator cannot tell a step from a micro-batch: of two calls nobody
   // knows whether they recur.

@@ -1,25 +1,25 @@
 #include "detector/engine/process_use.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/clock.h"
-#include "detector/verdict/wording.h"
+#include "base/median.h"
+#include "base/shares.h"
+#include "detector/verdict/host_reasons.h"
 
 namespace lockstep {
 namespace {
 
 // Host slow: the rank gets the CPU for less than this share of its own time, its peers for more than kServed, and it
-// does not compute more than they do.
+// does not compute more than they do. By judgement, not measured.
 constexpr double kStarved = 0.70;
 constexpr double kServed = 0.85;
 constexpr double kSameWork = 1.15;
 constexpr double kMoreWork = 1.10;
 // Storage stall: in uninterruptible sleep in at least this share of the recent reports.
-constexpr double kStalledShare = 0.5;
+constexpr double kStalledShare = kMainPart;
+// By judgement, not measured.
 constexpr size_t kMinCpuSamples = 4;
 // CPU time comes in ticks of 10 ms, and reports come at their own time within a step: below this it is too coarse.
 constexpr double kMinCpuSeconds = 1.5;
@@ -64,10 +64,7 @@ CpuUse CpuPerStep(const Roster& roster, int32_t rank_slot, double step_seconds, 
       peers.push_back(share * step_seconds);
     }
   }
-  if (peers.empty()) return use;
-  const auto middle = peers.begin() + static_cast<int64_t>(peers.size() / 2);
-  std::nth_element(peers.begin(), middle, peers.end());
-  use.peers = *middle;
+  if (!peers.empty()) use.peers = UpperMedian(&peers);
   return use;
 }
 
@@ -84,31 +81,19 @@ void AddProcessUse(const Roster& roster, absl::Span<const RankWork> work, double
   const double stalled = StalledShare(roster.ranks()[static_cast<size_t>(slot)]);
   if (stalled >= kStalledShare) {
     verdict->verdict_class = VerdictClass::kStorageStall;
-    verdict->evidence.push_back(
-        {EvidenceKind::kCounter,
-         absl::StrFormat("Its process waits for a device or a file system (state D) in %.0f %% of the recent reports.",
-                         stalled * 100)});
+    verdict->evidence.push_back({EvidenceKind::kCounter, WaitsForDevice{.share = stalled}});
     return;
   }
   const auto known = std::find_if(work.begin(), work.end(),
                                   [&](const RankWork& rank) { return rank.rank == verdict->culprits[0].rank; });
   const CpuUse use = CpuPerStep(roster, slot, step_seconds, since_seconds);
   if (known == work.end() || use.own < 0 || use.peers < 0) return;
-  const std::string numbers =
-      absl::StrFormat("%s of CPU time per step; its peers use %s (median)", Duration(use.own), Duration(use.peers));
   const bool starved = use.own < kStarved * known->own_seconds && use.own < kSameWork * use.peers &&
                        use.peers > kServed * known->peer_seconds;
-  if (starved) {
-    verdict->verdict_class = VerdictClass::kHostSlow;
-    verdict->evidence.push_back({EvidenceKind::kCounter, absl::StrCat("It does not compute more, it gets the CPU too "
-                                                                      "rarely: it uses ",
-                                                                      numbers, ".")});
-  } else if (use.own > kMoreWork * use.peers) {
-    verdict->evidence.push_back(
-        {EvidenceKind::kCounter,
-         absl::StrCat("Its process is busy for longer: it uses ", numbers,
-                      ". Either it has more to do, or its processor does the same more slowly.")});
-  }
+  if (starved) verdict->verdict_class = VerdictClass::kHostSlow;
+  if (!starved && use.own <= kMoreWork * use.peers) return;
+  verdict->evidence.push_back(
+      {EvidenceKind::kCounter, CpuTime{.seconds = use.own, .peer_seconds = use.peers, .starved = starved}});
 }
 
 }  // namespace lockstep

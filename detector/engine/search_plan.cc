@@ -14,8 +14,10 @@
 namespace lockstep {
 namespace {
 
+// By judgement, not measured.
 constexpr size_t kLargestShare = 4;  // a unit is at most one in so many of the ranks
 constexpr size_t kSuspects = 2;
+// The fewest of which a median leaves one out.
 constexpr size_t kPeers = 3;
 constexpr size_t kLeastUnits = 3;
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/model/roster.h"
 
@@ -39,7 +40,7 @@ double OperationsPerSecond(const Roster& roster, const std::vector<int32_t>& sco
 std::vector<int32_t> MembersOf(const Communicator& communicator, const SearchPlan& plan);
 
 // Share of the members of an operation that has to be known.
-inline constexpr double kMostKnown = 0.8;
+inline constexpr double kMostKnown = kNearlyAll;
 
 // The units of which something is known after `scouted` operations are, the latest first.
 struct UnitOrder {

@@ -8,14 +8,17 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/shares.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kMinRatio = 1.25;         // as of slow paths (link_verdict.h)
-constexpr double kHealthyQuantile = 0.25;  // holds while fewer than three quarters are slow
-constexpr size_t kLeastAlike = 3;          // fewer communicators are nobody's measure
+constexpr double kMinRatio = 1 + kMinorPart;  // as of slow paths (link_verdict.h)
+// Holds while fewer than three quarters are slow, as in transfer_table.cc.
+constexpr double kHealthyQuantile = kMinorPart;
+// Of fewer, the middle is nobody's measure.
+constexpr size_t kLeastAlike = 3;
 
 // Operations that take equally long where nothing is slow: kind, bytes, members in question.
 using Duty = std::tuple<OperationKind, uint64_t, size_t>;

@@ -12,7 +12,8 @@ namespace {
 // A cause that ended earlier than this before the end of a look is over. The last steps of a window are the least
 // known: some hosts have reported them and some have not.
 constexpr int64_t kOpenSteps = 2;
-constexpr int64_t kOpenShare = 4;  // or a quarter of its stretch, for what shows in some of the steps only
+// Or a minor part of its stretch (base/shares.h), for what shows in some of the steps only.
+constexpr int64_t kOpenShare = 4;
 
 // What only the whole course of a job can tell: a window of some tens of steps is too short for it.
 bool IsOfTheCourse(VerdictClass verdict_class) {

@@ -46,10 +46,14 @@ std::vector<Verdict> CausesOfLook(const JobReport& report);
 
 class StandingFindings {
  public:
+  // Of the job's past, besides the stretch of the cause: as many as an accusation takes.
+  static constexpr int64_t kPastSteps = 4;
+
+  // Bound of memory.
   static constexpr size_t kMaxFindings = 64;
+  // Two looks of their own noise; a finding that was seen longer may be missed more often. By judgement, not measured.
   static constexpr int kMisses = 2;
   static constexpr int kMostMisses = 6;
-  static constexpr int64_t kPastSteps = 4;  // as many as an accusation takes
 
   // Takes in a look. True when another look should follow soon: something was found or missed for the first time.
   bool Take(const LookResult& look);

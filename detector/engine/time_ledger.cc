@@ -7,19 +7,22 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
-#include "detector/verdict/trace_wording.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kMinPast = 4;          // usual steps: as many as a suspect needs
-constexpr double kMinSignificance = 6;  // of a change of level, as in job_change.h
-constexpr double kExplained = 0.5;      // of what was lost: the findings are about it
-constexpr int64_t kOnsetSteps = 2;      // an onset is known to a step on both sides
-constexpr double kErrors = 2;           // standard errors, that an unexplained rest exceeds
+constexpr size_t kMinPast = 4;                        // usual steps: as many as a suspect needs
+constexpr double kMinSignificance = kSureDeviations;  // of a change of level, as in job_change.h
+// Of what was lost: more than half, so that two findings cannot both be the main one.
+constexpr double kExplained = kMainPart;
+constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
+// Standard errors, that an unexplained rest exceeds: the usual 5 %.
+constexpr double kErrors = 2;
 
 // Of usual steps whose length is known.
 struct Series {
@@ -77,21 +80,19 @@ double UsualOwn(const OwnProfile& profile, size_t rank, int32_t first, int32_t l
   return MedianInPlace(&own);
 }
 
-// On whom it shows.
-void FindWhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift, SlowWithoutCause* reason) {
+LongerWork FindWhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift) {
+  LongerWork work{.ranks = analysis.profile.ranks};
   size_t most_rank = 0;
-  reason->ranks = analysis.profile.ranks;
   for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
     const double grown = UsualOwn(analysis.profile, rank, shift.first_step, analysis.steps.steps) -
                          UsualOwn(analysis.profile, rank, 0, shift.first_step);
-    reason->longer_ranks += grown >= shift.lost_seconds() / 2 ? 1 : 0;
-    if (grown <= reason->most_seconds) continue;
-    reason->most_seconds = grown;
+    work.longer_ranks += grown >= shift.lost_seconds() / 2 ? 1 : 0;
+    if (grown <= work.most_seconds) continue;
+    work.most_seconds = grown;
     most_rank = rank;
   }
-  if (reason->longer_ranks > 0) {
-    reason->most_grown = TraceRankName(*analysis.trace, static_cast<int32_t>(most_rank));
-  }
+  if (work.longer_ranks > 0) work.most_grown = NameOf(*analysis.trace, static_cast<int32_t>(most_rank));
+  return work;
 }
 
 // Share of the usual steps since the onset of a finding.
@@ -171,13 +172,13 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
       unexplained < kErrors * shift.error_seconds) {
     return std::nullopt;
   }
-  SlowWithoutCause reason{.first_step = shift.first_step,
-                          .before_seconds = shift.before_seconds,
-                          .after_seconds = shift.after_seconds,
-                          .unexplained_seconds = unexplained,
-                          .error_seconds = shift.error_seconds};
-  FindWhoWorksLonger(analysis, shift, &reason);
-  Verdict verdict = Verdict::Abstention(std::move(reason));
+  Verdict verdict = Verdict::Abstention(SlowWithoutCause{.first_step = shift.first_step,
+                                                         .before_seconds = shift.before_seconds,
+                                                         .after_seconds = shift.after_seconds,
+                                                         .unexplained_seconds = unexplained,
+                                                         .error_seconds = shift.error_seconds});
+  verdict.Add(FindWhoWorksLonger(analysis, shift));
+  verdict.Add(CausesRuledOut{});
   verdict.first_step = shift.first_step;
   verdict.last_step = analysis.steps.steps - 1;
   return verdict;

@@ -113,10 +113,10 @@ TEST(SlowForUnknownReasonTest, SaysHowMuchAndSinceWhen) {
   const std::optional<Verdict> unknown = Unknown(Steps(1.3, 0.01), {});
   ASSERT_TRUE(unknown.has_value());
   EXPECT_EQ(unknown->type(), FindingType::kAbstention);
-  EXPECT_EQ(std::get<SlowWithoutCause>(unknown->reasons.at(0)).first_step, 10);
+  EXPECT_EQ(std::get<SlowWithoutCause>(unknown->evidence.at(0).reason).first_step, 10);
   EXPECT_TRUE(unknown->culprits.empty());
   EXPECT_EQ(unknown->first_step, 10);
-  EXPECT_THAT(unknown->evidence[0].text, HasSubstr("Since step 10"));
+  EXPECT_THAT(unknown->evidence[0].text(), HasSubstr("Since step 10"));
 }
 
 TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {

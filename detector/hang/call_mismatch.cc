@@ -36,14 +36,14 @@ struct MemberCall {
 };
 
 // The call of each member that has one open there.
-std::vector<MemberCall> CallsAt(const Trace& trace, const Frontier& frontier, const Standing& standing) {
+std::vector<MemberCall> CallsAt(const Trace& trace, const Frontier& frontier, const BlockedOperation& blocked) {
   std::vector<MemberCall> calls;
   bool sizes_known = true;
-  for (const int32_t rank : trace.communicators[static_cast<size_t>(standing.communicator)].members) {
+  for (const int32_t rank : trace.communicators[static_cast<size_t>(blocked.communicator)].members) {
     if (rank < 0) continue;
     for (const size_t index : frontier.OpenOf(static_cast<size_t>(rank))) {
       const TraceOperation& operation = trace.operations[index];
-      if (operation.communicator != standing.communicator || operation.sequence != standing.sequence ||
+      if (operation.communicator != blocked.communicator || operation.sequence != blocked.sequence ||
           IsPointToPoint(operation.kind)) {
         continue;
       }
@@ -63,17 +63,17 @@ std::vector<MemberCall> CallsAt(const Trace& trace, const Frontier& frontier, co
 
 // What follows what: how often `call` came right after the call that the rank made before `sequence`, in everything
 // that members have finished there. A program repeats itself; the wrong call breaks the pattern.
-size_t Precedents(const Trace& trace, const Standing& standing, int32_t rank, const Call& call) {
+size_t Precedents(const Trace& trace, const BlockedOperation& blocked, int32_t rank, const Call& call) {
   const auto in_channel = [&](const TraceOperation& operation) {
-    return operation.communicator == standing.communicator && !IsPointToPoint(operation.kind);
+    return operation.communicator == blocked.communicator && !IsPointToPoint(operation.kind);
   };
   std::map<uint64_t, Call> calls;
   for (const TraceOperation& operation : trace.OperationsOf(static_cast<size_t>(rank))) {
-    if (in_channel(operation) && operation.sequence < standing.sequence) {
+    if (in_channel(operation) && operation.sequence < blocked.sequence) {
       calls[operation.sequence] = {operation.kind, operation.bytes};
     }
   }
-  const auto before = calls.find(standing.sequence - 1);
+  const auto before = calls.find(blocked.sequence - 1);
   size_t precedents = 0;
   for (auto it = calls.begin(); it != calls.end(); ++it) {
     const auto next = calls.find(it->first + 1);
@@ -100,7 +100,7 @@ Way WayOf(const Tuning& tuning) { return {tuning.algorithm, tuning.protocol, tun
 Tuning TuningOf(const Way& way) { return {std::get<0>(way), std::get<1>(way), std::get<2>(way)}; }
 
 struct Mixed {
-  Standing* standing;
+  BlockedOperation* blocked;
   std::vector<MemberCall> calls;
 };
 
@@ -108,23 +108,23 @@ class Comparison {
  public:
   Comparison(const Trace& trace, const Frontier& frontier) : trace_(trace), frontier_(frontier) {}
 
-  void Run(std::vector<Standing>* standings) {
+  void Run(std::vector<BlockedOperation>* blocked_operations) {
     std::vector<Mixed> mixed_calls, mixed_ways;
-    for (Standing& standing : *standings) {
-      if (!standing.collective() || standing.finished_by_some || standing.passing) continue;
-      std::vector<MemberCall> calls = CallsAt(trace_, frontier_, standing);
+    for (BlockedOperation& blocked : *blocked_operations) {
+      if (!blocked.collective() || blocked.finished_by_some || blocked.passing) continue;
+      std::vector<MemberCall> calls = CallsAt(trace_, frontier_, blocked);
       for (const MemberCall& one : calls) {
-        ++calls_[PlaceOf(standing)][one.call];
-        ++ways_[PlaceOf(standing)][WayOf(one.tuning)];
+        ++calls_[PlaceOf(blocked)][one.call];
+        ++ways_[PlaceOf(blocked)][WayOf(one.tuning)];
       }
       const auto differs = [&](auto member) {
         return std::any_of(calls.begin(), calls.end(),
                            [&](const auto& one) { return one.*member != calls[0].*member; });
       };
       if (differs(&MemberCall::call)) {
-        mixed_calls.push_back({&standing, std::move(calls)});
+        mixed_calls.push_back({&blocked, std::move(calls)});
       } else if (differs(&MemberCall::tuning)) {
-        mixed_ways.push_back({&standing, std::move(calls)});
+        mixed_ways.push_back({&blocked, std::move(calls)});
       }
     }
     for (const Mixed& mixed : mixed_calls) JudgeCalls(mixed);
@@ -132,18 +132,18 @@ class Comparison {
   }
 
  private:
-  Place PlaceOf(const Standing& standing) const {
-    return {trace_.communicators[static_cast<size_t>(standing.communicator)].members.size(), standing.sequence};
+  Place PlaceOf(const BlockedOperation& blocked) const {
+    return {trace_.communicators[static_cast<size_t>(blocked.communicator)].members.size(), blocked.sequence};
   }
 
   void JudgeCalls(const Mixed& mixed) {
-    Standing& standing = *mixed.standing;
+    BlockedOperation& blocked = *mixed.blocked;
     std::map<Call, size_t> parties, precedents;
     for (const MemberCall& one : mixed.calls) {
       ++parties[one.call];
-      if (!precedents.contains(one.call)) precedents[one.call] = Precedents(trace_, standing, one.rank, one.call);
+      if (!precedents.contains(one.call)) precedents[one.call] = Precedents(trace_, blocked, one.rank, one.call);
     }
-    const std::map<Call, size_t>& sisters = calls_.at(PlaceOf(standing));
+    const std::map<Call, size_t>& sisters = calls_.at(PlaceOf(blocked));
     const auto weight = [&](const Call& call) {
       return std::make_tuple(parties[call], sisters.at(call), precedents.at(call));
     };
@@ -154,21 +154,21 @@ class Comparison {
                                         [&](const auto& p) { return weight(p.first) == weight(largest->first); });
     if (!MustAgree(parties) && !BreaksHabit(precedents, largest->first)) return;
     for (const MemberCall& one : mixed.calls) {
-      if (as_large > 1 || one.call != largest->first) standing.differing.push_back(one.rank);
+      if (as_large > 1 || one.call != largest->first) blocked.differing.push_back(one.rank);
     }
-    std::sort(standing.differing.begin(), standing.differing.end());
+    std::sort(blocked.differing.begin(), blocked.differing.end());
   }
 
   // Kernels on symmetric memory and copy engines choose their channels for themselves.
   void JudgeWays(const Mixed& mixed) {
-    Standing& standing = *mixed.standing;
+    BlockedOperation& blocked = *mixed.blocked;
     std::map<Way, size_t> parties;
     for (const MemberCall& one : mixed.calls) {
       if (one.tuning.algorithm >= CollectiveAlgorithm::kSymmetric) return;
       if (one.tuning != Tuning{}) ++parties[WayOf(one.tuning)];
     }
     if (parties.size() < 2) return;
-    const std::map<Way, size_t>& sisters = ways_.at(PlaceOf(standing));
+    const std::map<Way, size_t>& sisters = ways_.at(PlaceOf(blocked));
     const auto weight = [&](const Way& way) { return std::make_pair(parties[way], sisters.at(way)); };
     const auto largest = std::max_element(parties.begin(), parties.end(), [&](const auto& a, const auto& b) {
       return weight(a.first) < weight(b.first);
@@ -177,15 +177,15 @@ class Comparison {
     bool equals = false;
     for (const auto& [way, count] : parties) {
       if (!Contradict(TuningOf(way), usual)) continue;
-      if (!standing.other_tuning.has_value()) standing.other_tuning = TuningOf(way);
+      if (!blocked.other_tuning.has_value()) blocked.other_tuning = TuningOf(way);
       equals = equals || weight(way) == weight(largest->first);
     }
-    if (!standing.other_tuning.has_value()) return;
-    standing.usual_tuning = usual;
+    if (!blocked.other_tuning.has_value()) return;
+    blocked.usual_tuning = usual;
     for (const MemberCall& one : mixed.calls) {
-      if (Contradict(one.tuning, usual) || (equals && one.tuning == usual)) standing.differing.push_back(one.rank);
+      if (Contradict(one.tuning, usual) || (equals && one.tuning == usual)) blocked.differing.push_back(one.rank);
     }
-    std::sort(standing.differing.begin(), standing.differing.end());
+    std::sort(blocked.differing.begin(), blocked.differing.end());
   }
 
   const Trace& trace_;
@@ -196,8 +196,8 @@ class Comparison {
 
 }  // namespace
 
-void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<Standing>* standings) {
-  Comparison(trace, frontier).Run(standings);
+void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<BlockedOperation>* blocked_operations) {
+  Comparison(trace, frontier).Run(blocked_operations);
 }
 
 }  // namespace lockstep

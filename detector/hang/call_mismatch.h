@@ -9,13 +9,13 @@
 
 #include <vector>
 
+#include "detector/hang/blocked_operation.h"
 #include "detector/hang/frontier.h"
-#include "detector/hang/standing.h"
 
 namespace lockstep {
 
-// Fills `differing`, and the tunings, of every standing that somebody is stuck in and that nobody has left.
-void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<Standing>* standings);
+// Fills `differing`, and the tunings, of every blocked operation that somebody is stuck in and that nobody has left.
+void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<BlockedOperation>* blocked_operations);
 
 }  // namespace lockstep
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "detector/hang/standing.h"
+#include "detector/hang/blocked_operation.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "detector/model/tuning.h"
@@ -41,16 +41,17 @@ struct Hang {
   int64_t waited_ns = 0;               // the longest time inside that one host's clock shows; 0 = not known
   bool longest_ever = false;  // unlike anything before (Precedents); not looked at where other things tell a hang
 };
+// As many as a sentence lists (verdict/wording.cc).
 inline constexpr size_t kMaxVictims = 8;
 
 // A cause without ranks, at an operation.
-inline Hang HangAt(HangKind kind, const Trace& trace, const Standing& standing) {
+inline Hang HangAt(HangKind kind, const Trace& trace, const BlockedOperation& blocked) {
   return {.kind = kind,
-          .communicator = standing.communicator,
-          .sequence = standing.sequence,
-          .operation = standing.kind,
-          .tuning = trace.operations[standing.operations.front()].tuning,
-          .waiting = static_cast<int32_t>(standing.at.size())};
+          .communicator = blocked.communicator,
+          .sequence = blocked.sequence,
+          .operation = blocked.kind,
+          .tuning = trace.operations[blocked.operations.front()].tuning,
+          .waiting = static_cast<int32_t>(blocked.at.size())};
 }
 
 inline bool IsDead(const TraceRank& rank) {

@@ -14,12 +14,14 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMaxCycleOperations = 64;  // beyond that, all ranks of the cycle are listed
+// Bounds the walk; beyond that, all ranks of the cycle are listed.
+constexpr size_t kMaxCycleOperations = 64;
 
-std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32_t>& ranks, const Standing& standing) {
+std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32_t>& ranks,
+                               const BlockedOperation& blocked) {
   std::vector<int32_t> members;
   std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members),
-               [&](int32_t rank) { return frontier.MemberOf(static_cast<size_t>(rank), standing.communicator) >= 0; });
+               [&](int32_t rank) { return frontier.MemberOf(static_cast<size_t>(rank), blocked.communicator) >= 0; });
   return members;
 }
 
@@ -28,7 +30,7 @@ std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32
 Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vector<int32_t>& nodes) {
   std::map<int32_t, std::vector<int32_t>> parties;  // ranks of the cycle by the operation at which they stand
   for (const int32_t node : nodes) {
-    if (graph.IsStanding(node)) continue;
+    if (graph.IsBlocked(node)) continue;
     for (const int32_t next : graph.edges[static_cast<size_t>(node)]) {
       if (std::binary_search(nodes.begin(), nodes.end(), next)) parties[next].push_back(node);
     }
@@ -47,7 +49,7 @@ Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vec
   hang.ranks.assign(differing.begin(), differing.end());
   if (hang.ranks.empty()) {
     std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(hang.ranks),
-                 [&](int32_t node) { return !graph.IsStanding(node); });
+                 [&](int32_t node) { return !graph.IsBlocked(node); });
   }
   return hang;
 }
@@ -66,14 +68,14 @@ class Collector {
   std::vector<Hang> Run() {
     CollectRankCauses();
     CollectOtherCauses();
-    for (const Standing& standing : graph_.standings) AddMismatch(standing);
+    for (const BlockedOperation& blocked : graph_.blocked_operations) AddMismatch(blocked);
     MergeTransfers();
     return std::move(hangs_);
   }
 
  private:
-  const std::vector<int32_t>& MembersOf(const Standing& standing) const {
-    return trace_.communicators[static_cast<size_t>(standing.communicator)].members;
+  const std::vector<int32_t>& MembersOf(const BlockedOperation& blocked) const {
+    return trace_.communicators[static_cast<size_t>(blocked.communicator)].members;
   }
 
   bool HasNoWayOut(size_t rank) const { return graph_.edges[rank].empty() && graph_.place_lost[rank] == 0; }
@@ -83,12 +85,12 @@ class Collector {
   void CollectRankCauses() {
     std::vector<int32_t> cause(ranks_, -1);  // the cause of each rank, an index into `causes`
     std::vector<Hang> causes;
-    const auto add = [&](size_t rank, const Standing& standing, HangKind kind, bool called) {
-      causes.push_back(HangAt(kind, trace_, standing));
+    const auto add = [&](size_t rank, const BlockedOperation& blocked, HangKind kind, bool called) {
+      causes.push_back(HangAt(kind, trace_, blocked));
       causes.back().called = called;
       cause[rank] = static_cast<int32_t>(causes.size()) - 1;
     };
-    for (size_t s = 0; s < graph_.standings.size(); ++s) {
+    for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
       int32_t shared = -1;
       const std::vector<int32_t>& blockers = graph_.edges[ranks_ + s];
       for (size_t i = 0; i < blockers.size(); ++i) {
@@ -99,22 +101,22 @@ class Collector {
         const bool called = graph_.member_states[s][i] == MemberState::kNotBegun;
         // Its host has called other things that its GPU has not begun: the record of this call may be lost.
         if (frontier_.lost_share() > 0 && !called && graph_.not_begun[rank] != 0) continue;
-        if (cause[rank] < 0 && shared < 0) add(rank, graph_.standings[s], HangKind::kNotEntered, called);
+        if (cause[rank] < 0 && shared < 0) add(rank, graph_.blocked_operations[s], HangKind::kNotEntered, called);
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
         shared = cause[rank];
         TellByLarger(graph_.standings[s], called, &causes[static_cast<size_t>(shared)]);
       }
     }
-    for (size_t s = 0; s < graph_.standings.size(); ++s) {
-      const Standing& standing = graph_.standings[s];
-      if (!standing.finished_by_some || !standing.collective() || standing.passing) continue;
-      const bool few = 2 * standing.at.size() <= MembersOf(standing).size();
+    for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
+      const BlockedOperation& blocked = graph_.blocked_operations[s];
+      if (!blocked.finished_by_some || !blocked.collective() || blocked.passing) continue;
+      const bool few = 2 * blocked.at.size() <= MembersOf(blocked).size();
       int32_t shared = -1;
-      for (const int32_t slot : standing.at) {
+      for (const int32_t slot : blocked.at) {
         const auto rank = static_cast<size_t>(slot);
         if (cause[rank] >= 0 || graph_.left_behind[rank] == 0 || frontier_.IsExcused(rank)) continue;
-        if (shared < 0) add(rank, standing, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
+        if (shared < 0) add(rank, blocked, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
         if (shared < 0) shared = cause[rank];
         cause[rank] = shared;
       }
@@ -142,18 +144,18 @@ class Collector {
     const StrongComponents components = FindStrongComponents(graph_.edges);
     for (size_t component = 0; component < components.nodes.size(); ++component) {
       const std::vector<int32_t>& nodes = components.nodes[component];
-      if (!graph_.IsStanding(nodes.back())) continue;
-      // A ghost in a cycle is a way out of it.
+      if (!graph_.IsBlocked(nodes.back())) continue;
+      // A missing-record artefact in a cycle is a way out of it.
       const bool sink = components.sink[component] != 0;
       if (!sink && nodes.size() > 1 && trust_.long_only) AddCyclesWithin(nodes);
-      if (!sink && (!trust_.ghosts_likely || nodes.size() == 1)) continue;
+      if (!sink && (!trust_.artefacts_likely || nodes.size() == 1)) continue;
       if (Differs(nodes)) continue;
       if (IsCycle(nodes)) {
         hangs_.push_back(DeadlockOf(frontier_, graph_, nodes));
       } else if (sink) {
         std::optional<Hang> stuck = StuckOperation(frontier_, graph_, nodes);
         // Else only ranks stand here that are stuck for another reason.
-        const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsStanding(n); });
+        const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsBlocked(n); });
         if (stuck.has_value() && !waited_for_[static_cast<size_t>(*first)].empty()) hangs_.push_back(std::move(*stuck));
       }
     }
@@ -167,7 +169,7 @@ class Collector {
       for (size_t e = 0; e < all.size(); ++e) {
         const auto to = std::lower_bound(nodes.begin(), nodes.end(), all[e]);
         if (to == nodes.end() || *to != all[e]) continue;
-        if (graph_.IsStanding(nodes[i]) && StatesOf(nodes[i])[e] == MemberState::kQueued) continue;
+        if (graph_.IsBlocked(nodes[i]) && StatesOf(nodes[i])[e] == MemberState::kQueued) continue;
         edges[i].push_back(static_cast<int32_t>(to - nodes.begin()));
       }
     }
@@ -185,23 +187,23 @@ class Collector {
 
   bool Differs(const std::vector<int32_t>& nodes) const {
     return std::any_of(nodes.begin(), nodes.end(),
-                       [&](int32_t node) { return graph_.IsStanding(node) && !graph_.At(node).differing.empty(); });
+                       [&](int32_t node) { return graph_.IsBlocked(node) && !graph_.At(node).differing.empty(); });
   }
 
   bool IsCycle(const std::vector<int32_t>& nodes) const {
     return std::any_of(nodes.begin(), nodes.end(), [&](int32_t node) {
-      if (!graph_.IsStanding(node)) return false;
+      if (!graph_.IsBlocked(node)) return false;
       return std::any_of(StatesOf(node).begin(), StatesOf(node).end(),
                          [](MemberState state) { return state != MemberState::kQueued; });
     });
   }
 
-  void AddMismatch(const Standing& standing) {
-    if (standing.differing.empty()) return;
-    Hang hang = HangAt(HangKind::kMismatch, trace_, standing);
-    hang.ranks = standing.differing;
-    if (standing.usual_tuning.has_value()) hang.tuning = *standing.usual_tuning;
-    hang.other_tuning = standing.other_tuning;
+  void AddMismatch(const BlockedOperation& blocked) {
+    if (blocked.differing.empty()) return;
+    Hang hang = HangAt(HangKind::kMismatch, trace_, blocked);
+    hang.ranks = blocked.differing;
+    if (blocked.usual_tuning.has_value()) hang.tuning = *blocked.usual_tuning;
+    hang.other_tuning = blocked.other_tuning;
     hangs_.push_back(std::move(hang));
   }
 

@@ -21,8 +21,8 @@ namespace lockstep {
 
 // What is known of the waits as a whole.
 struct WaitTrust {
-  bool ghosts_likely = false;  // records of where ranks stand are likely to be lost
-  bool long_only = false;      // only waits that a clock shows to be long count: a cycle stays, whoever else is missing
+  bool artefacts_likely = false;  // records of where ranks stand are likely to be lost
+  bool long_only = false;  // only waits that a clock shows to be long count: a cycle stays, whoever else is missing
 };
 
 // Without victims, and nothing is left out. `waited_for`: the edges of the graph turned round.

@@ -9,7 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "detector/hang/ghost_causes.h"
+#include "base/shares.h"
+#include "detector/hang/artefact_causes.h"
 #include "detector/hang/hang_causes.h"
 #include "detector/hang/precedents.h"
 #include "detector/hang/wait_clocks.h"
@@ -20,20 +21,23 @@ namespace {
 
 // In a hang everybody waits for the causes; records of a job under way end with ranks at work, and with waits that end
 // by themselves. A tenth may wait for something that the records do not show, a quarter where some are lost.
-constexpr double kMaxUnexplained = 0.1;
-constexpr double kMaxUnexplainedWithLosses = 0.25;
+constexpr double kMaxUnexplained = kFew;
+constexpr double kMaxUnexplainedWithLosses = kMinorPart;
 // Causes are few: as many as every twentieth host, or two where there are some hosts, and one stuck transfer. Ranks of
-// equal duty do equal things at equal times: several that do the same are at work.
+// equal duty do equal things at equal times: several that do the same are at work. By
+// judgement, not measured.
 constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
+// Less than half of what the main cause holds up.
 constexpr int32_t kMinorShare = 2;
-constexpr double kLossChance = 0.1;  // that records of a call were lost: more, and their absence proves nothing
+constexpr double kLossChance = kFew;  // that records of a call were lost: more, and their absence proves nothing
 // Each cause costs a walk through the graph; a job with more of them at once has one that is none of these.
 constexpr size_t kMaxHangs = 256;
 // Of the operations that wait for ranks at work this share must last longer than ever: who is late for good keeps up
-// more than a few of them, while a stuck transfer may keep up none but itself.
+// more than a few of them, while a stuck transfer may keep up none but itself. By judgement, not measured.
 constexpr double kLongestShare = 0.05;
-constexpr double kSureAbsence = 2;  // as many times the longest work: this alone will do; less, but more than it, helps
+// As many times the longest work, as in precedents.cc: this alone will do; less, but more than it, helps.
+constexpr double kSureAbsence = 2;
 
 class Search {
   using Tail = Precedents::Tail;
@@ -44,7 +48,7 @@ class Search {
         stalls_pass_(stalls_pass),
         trace_(frontier.trace()),
         ranks_(trace_.ranks.size()),
-        ghosts_likely_(GhostsAreLikely(frontier)),
+        artefacts_likely_(ArtefactsAreLikely(frontier)),
         graph_(BuildWaitGraph(frontier)),
         clocks_(MeasureWaits(frontier)) {}
 
@@ -56,15 +60,15 @@ class Search {
       }
     }
     found_.hangs = CollectCauses(frontier_, graph_, waited_for_,
-                                 {.ghosts_likely = ghosts_likely_, .long_only = clocks_.looked_at});
+                                 {.artefacts_likely = artefacts_likely_, .long_only = clocks_.looked_at});
     LeaveOutMany();
-    NoteStanding();
+    NoteBlocked();
     for (Hang& hang : found_.hangs) {
       LeaveTheDead(&hang);
       Complete(&hang);
     }
     if (frontier_.lost_share() > 0) DropMinorCauses();
-    if (ghosts_likely_) DropGhosts(frontier_, waited_for_, &found_.hangs);
+    if (artefacts_likely_) DropArtefacts(frontier_, waited_for_, &found_.hangs);
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const Hang& h) { return !IsLong(h) && !HasDead(h); });
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
@@ -77,18 +81,18 @@ class Search {
   // Whoever stalls keeps the others waiting, and when he comes at last they wait for the transfer. But no stall makes
   // ranks call different operations, or wait for each other in a circle, if no lost record closes it.
   bool MayBeStall(const Hang& hang) const {
-    if (hang.kind == HangKind::kDeadlock) return ghosts_likely_;
+    if (hang.kind == HangKind::kDeadlock) return artefacts_likely_;
     return hang.kind != HangKind::kMismatch;
   }
 
-  int32_t NodeOf(size_t standing) const { return static_cast<int32_t>(ranks_ + standing); }
+  int32_t NodeOf(size_t blocked) const { return static_cast<int32_t>(ranks_ + blocked); }
 
   // By node: whether it waits for the cause, directly or over others; the cause's own ranks do not.
   std::vector<char> VictimsOf(const Hang& hang) const {
     std::vector<int32_t> unvisited = hang.kind == HangKind::kTransfer ? std::vector<int32_t>{} : hang.ranks;
-    for (size_t s = 0; s < graph_.standings.size(); ++s) {
-      const Standing& standing = graph_.standings[s];
-      if (standing.communicator == hang.communicator && standing.sequence == hang.sequence) {
+    for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
+      const BlockedOperation& blocked = graph_.blocked_operations[s];
+      if (blocked.communicator == hang.communicator && blocked.sequence == hang.sequence) {
         unvisited.push_back(NodeOf(s));
       }
     }
@@ -148,12 +152,12 @@ class Search {
     return !unseen && chance > kLossChance;
   }
 
-  void NoteStanding() {
+  void NoteBlocked() {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (frontier_.Unseen(rank)) found_.unseen_ranks.push_back(static_cast<int32_t>(rank));
       if (clocks_.quiet_ns[rank] >= clocks_.long_ns) found_.quiet_ranks.push_back(static_cast<int32_t>(rank));
       if (!frontier_.OpenOf(rank).empty() && graph_.not_begun[rank] == 0) {
-        found_.standing_ranks.push_back(static_cast<int32_t>(rank));
+        found_.blocked_ranks.push_back(static_cast<int32_t>(rank));
       }
     }
   }
@@ -207,10 +211,11 @@ class Search {
     }
     if (hang.kind == HangKind::kTransfer) {
       return precedents.WaitLongest(waiting, 0, Tail::kExponential) ||
-             std::any_of(graph_.standings.begin(), graph_.standings.end(), [&](const Standing& standing) {
-               return standing.communicator == hang.communicator && standing.sequence == hang.sequence &&
-                      precedents.TransfersLongest(standing);
-             });
+             std::any_of(graph_.blocked_operations.begin(), graph_.blocked_operations.end(),
+                         [&](const BlockedOperation& blocked) {
+                           return blocked.communicator == hang.communicator && blocked.sequence == hang.sequence &&
+                                  precedents.TransfersLongest(blocked);
+                         });
     }
     double absence = std::numeric_limits<double>::infinity();  // the shortest that is known
     for (const int32_t rank : hang.ranks) {
@@ -250,7 +255,7 @@ class Search {
   const bool stalls_pass_;
   const Trace& trace_;
   const size_t ranks_;
-  const bool ghosts_likely_;
+  const bool artefacts_likely_;
   const WaitGraph graph_;
   std::vector<std::vector<int32_t>> waited_for_;  // the edges turned round
   const WaitClocks clocks_;

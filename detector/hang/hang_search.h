@@ -30,12 +30,12 @@ enum class RecordsEnd : uint8_t {
 
 struct HangSearch {
   RecordsEnd end = RecordsEnd::kFinished;
-  std::vector<Hang> hangs;              // independent causes; those that more ranks wait for come first
-  std::vector<int32_t> standing_ranks;  // rank indices that stand at an operation, rising
-  std::vector<int32_t> unseen_ranks;    // whose records end before what others prove that they did
-  std::vector<int32_t> quiet_ranks;     // that were looked at long after their last record, rising
-  int32_t free_ranks = 0;               // no cause, and wait for none of the causes
-  int32_t left_out = 0;                 // causes beyond those that can be looked at
+  std::vector<Hang> hangs;             // independent causes; those that more ranks wait for come first
+  std::vector<int32_t> blocked_ranks;  // rank indices that stand at an operation, rising
+  std::vector<int32_t> unseen_ranks;   // whose records end before what others prove that they did
+  std::vector<int32_t> quiet_ranks;    // that were looked at long after their last record, rising
+  int32_t free_ranks = 0;              // no cause, and wait for none of the causes
+  int32_t left_out = 0;                // causes beyond those that can be looked at
 };
 
 // `stalls_pass`: the job is known to wait now and then for single ranks that stall and go on. Then only death, a wait

@@ -7,9 +7,12 @@
 namespace lockstep {
 namespace {
 
+// By judgement, not measured.
 constexpr uint64_t kStartUpOperations = 3;
+// A mean of so many is known to a tenth, if they scatter as much as they last.
 constexpr uint64_t kManyOperations = 100;
 constexpr double kColdMultiple = 20;  // a step may have several operations: more than for known steps
+// By judgement, not measured.
 constexpr double kColdFloors = 2.5;
 // A rank that has a whole step more of work than ever, such as a first checkpoint, keeps the others waiting for that.
 constexpr double kLeastSteps = 2;

@@ -23,6 +23,7 @@ struct HangTimeoutOptions {
   double step_multiple = 5.0;
 };
 
+// By judgement, not measured: longer than most steps.
 inline constexpr int64_t kUnknownHangTimeoutNs = 30'000'000'000;
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options);

@@ -3,24 +3,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "detector/hang/hang.h"
-#include "detector/hang/hang_wording.h"
+#include "detector/hang/hang_reason.h"
+#include "detector/hang/operation_verdict.h"
 #include "detector/hardware/evidence_log.h"
-#include "detector/model/tuning.h"
-#include "detector/verdict/trace_wording.h"
+#include "detector/verdict/confidence.h"
+#include "detector/verdict/hang_reasons.h"
+#include "detector/verdict/reason.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kSureConfidence = 0.97;
-constexpr double kLikelyConfidence = 0.8;
-constexpr double kUnseenConfidence = 0.6;  // of a rank about which there is no record at all
+// As evidence_log.cc quotes.
 constexpr size_t kMaxQuotedEvents = 3;
 
 class Writer {
@@ -42,11 +42,11 @@ class Writer {
           AddMissing(hang);
           break;
         case HangKind::kTransfer:
-          verdicts_.push_back(OfTransfer(hang));
+          verdicts_.push_back(OfStuckTransfer(frontier_, hang));
           break;
         case HangKind::kMismatch:
         case HangKind::kDeadlock:
-          verdicts_.push_back(OfSoftware(hang));
+          verdicts_.push_back(OfSoftware(frontier_, hang));
           break;
       }
     }
@@ -57,22 +57,6 @@ class Writer {
 
  private:
   const TraceRank& Rank(int32_t index) const { return trace_.ranks[static_cast<size_t>(index)]; }
-
-  Verdict Begin(VerdictScope scope, VerdictClass verdict_class, Advice advice) const {
-    Verdict verdict = Verdict::Accusation(scope, verdict_class);
-    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
-    verdict.advice = advice;
-    return verdict;
-  }
-
-  void Say(std::string text, Verdict* verdict) const {
-    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(text)});
-  }
-
-  void SayVictims(const Hang& hang, Verdict* verdict) const {
-    if (frontier_.watch() != nullptr) verdict->first_seen_ns = frontier_.watch()->now_ns - hang.waited_ns;
-    for (std::string& text : AboutVictims(frontier_, hang)) Say(std::move(text), verdict);
-  }
 
   // Events that mean a broken GPU on the host, and of this process where the event names one.
   std::vector<const HostEvent*> BrokenGpu(int32_t rank) const {
@@ -97,7 +81,7 @@ class Writer {
                            ranks_on_host_[static_cast<size_t>(Rank(rank).host)] > 1;
       if (Rank(rank).host >= 0 && (unseen || several)) hosts.insert(Rank(rank).host);
     }
-    for (const int32_t rank : search_.standing_ranks) hosts.erase(Rank(rank).host);
+    for (const int32_t rank : search_.blocked_ranks) hosts.erase(Rank(rank).host);
     for (const int32_t rank : search_.quiet_ranks) hosts.erase(Rank(rank).host);
     return hosts;
   }
@@ -119,7 +103,7 @@ class Writer {
     AddRanks(hang, dead, VerdictClass::kProcessDead);
     AddRanks(hang, broken, VerdictClass::kGpuFault);
     AddRanks(hang, others, ClassOf(hang));
-    if (!hang.unrecorded.empty()) verdicts_.push_back(OfUnrecorded(hang));
+    if (!hang.unrecorded.empty()) verdicts_.push_back(OfUnrecorded(frontier_, hang));
   }
 
   // In a watched job ranks come to light one after the other: one verdict for each, so that none changes its identity.
@@ -141,34 +125,32 @@ class Writer {
   Verdict OfRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) const {
     const bool software = std::all_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return IsGone(Rank(rank)); });
     Verdict verdict =
-        Begin(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
+        BeginHang(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
     // That others are out and these are not may also be the last packet to them.
-    const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kSureConfidence;
+    const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kPlainConfidence;
     for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
-    Say(WhatTheyDo(trace_, hang, ranks), &verdict);
+    SayOfHang(WhatTheyDo(trace_, hang, ranks), &verdict);
     for (const int32_t rank : ranks) {
-      std::string state = StateSentence(trace_, rank);
-      if (!state.empty()) Say(std::move(state), &verdict);
+      if (const std::optional<ProcessCannotRun> state = StateOf(trace_, rank)) SayOfHang(*state, &verdict);
       for (const HostEvent* const event : BrokenGpu(rank)) {
-        verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event->host, " reported ",
-                                                                     Describe(event->event), ".")});
+        verdict.evidence.push_back({EvidenceKind::kLog, LineOf(event->host, event->event)});
       }
     }
-    SayVictims(hang, &verdict);
+    SayVictims(frontier_, hang, &verdict);
     return verdict;
   }
 
   // `hang`: what others wait in; nullptr = nobody waits yet.
   void AddSilentHosts(const Hang* hang, const std::set<int32_t>& hosts) {
     for (auto host = hosts.begin(); host != hosts.end();) {
-      Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kMachineUnreachable, Advice::kCordonAndReplace);
+      Verdict verdict = BeginHang(VerdictScope::kMachine, VerdictClass::kMachineUnreachable, Advice::kCordonAndReplace);
       do {
         const std::string& name = trace_.hosts[static_cast<size_t>(*host)];
         verdict.culprits.push_back({.host = name, .confidence = kLikelyConfidence});
-        Say(SilenceOf(frontier_, *host, ranks_on_host_[static_cast<size_t>(*host)], hang), &verdict);
+        SayOfHang(SilenceOf(frontier_, *host, ranks_on_host_[static_cast<size_t>(*host)], hang), &verdict);
         ++host;
       } while (frontier_.watch() == nullptr && host != hosts.end());
-      if (hang != nullptr) SayVictims(*hang, &verdict);
+      if (hang != nullptr) SayVictims(frontier_, *hang, &verdict);
       verdicts_.push_back(std::move(verdict));
     }
   }
@@ -179,13 +161,11 @@ class Writer {
     for (const Verdict& verdict : verdicts_) {
       for (const Culprit& culprit : verdict.culprits) named.insert(culprit.rank);
     }
-    Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kProcessDead, Advice::kCheckSoftware);
-    Say(absl::StrFormat("%d of %d processes %s dead; the others are still there.", frontier_.died().size(),
-                        trace_.ranks.size(), frontier_.died().size() == 1 ? "is" : "are"),
-        &verdict);
+    Verdict verdict = BeginHang(VerdictScope::kMachine, VerdictClass::kProcessDead, Advice::kCheckSoftware);
+    SayOfHang(DeadProcesses{.dead = frontier_.died().size(), .all = trace_.ranks.size()}, &verdict);
     for (const int32_t rank : frontier_.died()) {
       if (named.contains(Rank(rank).rank) || silent_named_.contains(Rank(rank).host)) continue;
-      verdict.culprits.push_back(TraceCulprit(trace_, rank, kSureConfidence));
+      verdict.culprits.push_back(TraceCulprit(trace_, rank, kPlainConfidence));
       if (frontier_.watch() == nullptr) continue;
       verdicts_.push_back(verdict);
       verdict.culprits.clear();
@@ -203,67 +183,6 @@ class Writer {
       }
     }
     AddSilentHosts(nullptr, hosts);
-  }
-
-  Verdict OfUnrecorded(const Hang& hang) const {
-    Verdict verdict = Begin(VerdictScope::kMachine, VerdictClass::kHangNotEntered, Advice::kCordonAndReplace);
-    for (const int32_t rank : hang.unrecorded) {
-      Culprit culprit{.rank = rank, .confidence = kUnseenConfidence};
-      for (const TraceRank& known : trace_.ranks) {
-        if (known.rank == rank && known.host >= 0) culprit.host = trace_.hosts[static_cast<size_t>(known.host)];
-      }
-      verdict.culprits.push_back(std::move(culprit));
-    }
-    std::string who = RankNumberList(hang.unrecorded);
-    who[0] = 'R';
-    Say(absl::StrCat(who, " left no record at all, and every other member stands in ", OperationName(trace_, hang),
-                     ": silence of a member that others wait for is not innocence."),
-        &verdict);
-    SayVictims(hang, &verdict);
-    return verdict;
-  }
-
-  Verdict OfTransfer(const Hang& hang) const {
-    Verdict verdict = Begin(VerdictScope::kNetwork, VerdictClass::kHangInCommunication, Advice::kCheckLink);
-    const double share = kLikelyConfidence / static_cast<double>(std::max<size_t>(1, hang.ranks.size()));
-    for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, share));
-    if (IsPointToPoint(hang.operation) && hang.ranks.size() == 2) {
-      verdict.culprits[0].peer_host = verdict.culprits[1].host;
-      verdict.culprits[1].peer_host = verdict.culprits[0].host;
-    }
-    Say(absl::StrCat("All members have entered ", StuckName(trace_, hang),
-                     " and it does not end: what is stuck is the ", "transfer between ",
-                     TraceRankList(trace_, hang.ranks), "."),
-        &verdict);
-    SayVictims(hang, &verdict);
-    return verdict;
-  }
-
-  Verdict OfSoftware(const Hang& hang) const {
-    const bool mismatch = hang.kind == HangKind::kMismatch;
-    Verdict verdict =
-        Begin(VerdictScope::kSoftware, mismatch ? VerdictClass::kCollectiveMismatch : VerdictClass::kDeadlock,
-              Advice::kCheckSoftware);
-    for (const int32_t rank : hang.ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, kLikelyConfidence));
-    std::string who = TraceRankList(trace_, hang.ranks);
-    who[0] = 'R';
-    if (mismatch && hang.other_tuning.has_value()) {
-      Say(absl::StrCat("Members carry out ", OperationName(trace_, hang), " in different ways, ",
-                       TraceRankList(trace_, hang.ranks), " as \"", Describe(*hang.other_tuning),
-                       "\", the usual way is \"", Describe(hang.tuning),
-                       "\": they never meet. NCCL's settings or releases are not the same everywhere."),
-          &verdict);
-    } else if (mismatch) {
-      Say(absl::StrCat(who, " called another operation, or another size, than the other members as operation ",
-                       hang.sequence, " of ", TraceCommunicatorName(trace_, hang.communicator), "."),
-          &verdict);
-    } else {
-      Say(absl::StrCat(who, " entered operations in another order than the ranks that they wait for and that wait for ",
-                       "them; among the operations is ", OperationName(trace_, hang), "."),
-          &verdict);
-    }
-    SayVictims(hang, &verdict);
-    return verdict;
   }
 
   const Frontier& frontier_;

@@ -19,7 +19,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kNow = 100 * kSecond;
 
 // A rank in communicators: inside operation `sequence` of one of them for `age_ns`, or outside.
-struct Standing {
+struct BlockedOperation {
   CommunicatorId id;
   int32_t size, member;
   uint64_t enqueued, finished;
@@ -33,10 +33,10 @@ struct Standing {
 
 class LiveHangsTest : public ::testing::Test {
  protected:
-  void Rank(int32_t rank, std::vector<Standing> places, ProcessState state = ProcessState::kRunning,
+  void Rank(int32_t rank, std::vector<BlockedOperation> places, ProcessState state = ProcessState::kRunning,
             bool finalized = false, int64_t received_ns = kNow, bool unsized = false) {
     RankView view{.rank = rank, .pid = 10 + rank, .process_state = state, .finalized = finalized};
-    for (const Standing& place : places) {
+    for (const BlockedOperation& place : places) {
       CommunicatorView at{.id = place.id, .size = place.size, .communicator_rank = place.member};
       at.enqueued = at.started = place.enqueued;
       at.finished = place.finished;
@@ -155,10 +155,10 @@ TEST_F(LiveHangsTest, DifferentOperationsAtOnePlaceAreAMismatch) {
 constexpr Tuning kRing = {CollectiveAlgorithm::kRing, CollectiveProtocol::kLl128, 16};
 constexpr Tuning kTree = {CollectiveAlgorithm::kTree, CollectiveProtocol::kSimple, 16};
 
-Standing Carried(int32_t member, int32_t size, const Tuning& tuning) {
-  Standing standing{1, size, member, 5, 4, 5 * kSecond};
-  standing.tuning = tuning;
-  return standing;
+BlockedOperation Carried(int32_t member, int32_t size, const Tuning& tuning) {
+  BlockedOperation blocked{1, size, member, 5, 4, 5 * kSecond};
+  blocked.tuning = tuning;
+  return blocked;
 }
 
 TEST_F(LiveHangsTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerParty) {
@@ -169,7 +169,7 @@ TEST_F(LiveHangsTest, OneOperationCarriedOutInTwoWaysIsAMismatchOfTheSmallerPart
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kSoftware);
   ASSERT_EQ(verdicts[0].culprits.size(), 1u);
   EXPECT_EQ(verdicts[0].culprits[0].rank, 2);
-  EXPECT_NE(verdicts[0].evidence[0].text.find("rank 2 as \"tree, Simple, 16 channels\""), std::string::npos);
+  EXPECT_NE(verdicts[0].evidence[0].text().find("rank 2 as \"tree, Simple, 16 channels\""), std::string::npos);
 }
 
 TEST_F(LiveHangsTest, TwoPartiesOfOneSizeAreBothListed) {
@@ -188,7 +188,7 @@ TEST_F(LiveHangsTest, ARecorderThatDoesNotKnowTheWayDiffersFromNothing) {
   // Once it is known, it describes what is stuck.
   Rank(0, {Carried(0, 3, kRing)});
   verdicts = Verdicts();
-  EXPECT_NE(verdicts[0].evidence[0].text.find("(ring, LL128, 16 channels)"), std::string::npos);
+  EXPECT_NE(verdicts[0].evidence[0].text().find("(ring, LL128, 16 channels)"), std::string::npos);
 }
 
 TEST_F(LiveHangsTest, KernelsOnSymmetricMemoryChooseTheirChannelsAlone) {
@@ -211,7 +211,7 @@ TEST_F(LiveHangsTest, AllInsideAndRunningIsAQuestionForTheNetwork) {
 }
 
 TEST_F(LiveHangsTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
-  Standing stuck{1, 3, 1, 5, 4, 5 * kSecond};
+  BlockedOperation stuck{1, 3, 1, 5, 4, 5 * kSecond};
   stuck.begun = false;
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {stuck});
@@ -224,7 +224,7 @@ TEST_F(LiveHangsTest, AGpuThatDoesNotBeginWhatItsHostCalledIsNamedAlone) {
 
 TEST_F(LiveHangsTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
   // 3 has not entered the pair with 2; what 2 has called in the other communicator waits behind it on its GPU.
-  Standing queued{1, 3, 2, 5, 4, 5 * kSecond};
+  BlockedOperation queued{1, 3, 2, 5, 4, 5 * kSecond};
   queued.begun = false;
   Rank(0, {{1, 3, 0, 5, 4, 5 * kSecond}});
   Rank(1, {{1, 3, 1, 5, 4, 5 * kSecond}});
@@ -237,7 +237,7 @@ TEST_F(LiveHangsTest, WhatIsQueuedBehindAStuckOperationIsNoStuckTransfer) {
 
 TEST_F(LiveHangsTest, ARecorderThatNeverSeesABeginTellsNoStuckGpu) {
   for (int rank = 0; rank < 3; ++rank) {
-    Standing called{1, 3, rank, 5, 4, 5 * kSecond};
+    BlockedOperation called{1, 3, rank, 5, 4, 5 * kSecond};
     called.begun = false;
     Rank(rank, {called});
   }

@@ -7,6 +7,7 @@
 namespace lockstep {
 namespace {
 
+// : two and ten reports of an agent.
 constexpr int64_t kSurvivedNs = kNanosPerSecond;     // others must have outlived a dead process by this much
 constexpr int64_t kReportsNs = 5 * kNanosPerSecond;  // a host that reported within this time reports
 

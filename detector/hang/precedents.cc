@@ -14,8 +14,9 @@ namespace {
 
 // With the tail of an exponential, twice the longest of n moments comes once in n x n.
 constexpr int64_t kMultiple = 2;
+// As a power of n: where no tail is known, no more than n x n is believed.
 constexpr double kKnownTail = 2;
-// That one of all waits that are looked at is as long by chance.
+// That one of all waits that are looked at is as long by chance. One recording in a thousand.
 constexpr double kMostChance = 0.001;
 
 bool TellsTimes(const TraceOperation& operation) { return operation.quality != TimingQuality::kHostEnqueue; }
@@ -148,34 +149,34 @@ std::optional<double> Precedents::AbsenceToLongest(size_t rank_index) const {
   return static_cast<double>(all_end_ns_[static_cast<size_t>(host)] - since_ns) / static_cast<double>(longest_ns);
 }
 
-bool Precedents::TakesPart(const Standing& standing, const TraceOperation& operation, size_t rank_index) const {
-  if (operation.communicator != standing.communicator || !Whole(operation)) return false;
-  if (standing.collective()) return operation.kind == standing.kind;
-  const int32_t member = frontier_->MemberOf(rank_index, standing.communicator);
+bool Precedents::TakesPart(const BlockedOperation& blocked, const TraceOperation& operation, size_t rank_index) const {
+  if (operation.communicator != blocked.communicator || !Whole(operation)) return false;
+  if (blocked.collective()) return operation.kind == blocked.kind;
+  const int32_t member = frontier_->MemberOf(rank_index, blocked.communicator);
   if (operation.kind == OperationKind::kSend) {
-    return member == standing.source && operation.peer == standing.destination;
+    return member == blocked.source && operation.peer == blocked.destination;
   }
-  return operation.kind == OperationKind::kRecv && member == standing.destination && operation.peer == standing.source;
+  return operation.kind == OperationKind::kRecv && member == blocked.destination && operation.peer == blocked.source;
 }
 
 // The last to come was inside for the shortest time, now and in each operation before.
-bool Precedents::TransfersLongest(const Standing& standing) const {
+bool Precedents::TransfersLongest(const BlockedOperation& blocked) const {
   int64_t now_ns = std::numeric_limits<int64_t>::max();
-  for (size_t i = 0; i < standing.at.size(); ++i) {
-    const TraceRank& rank = trace_->ranks[static_cast<size_t>(standing.at[i])];
-    const TraceOperation& operation = trace_->operations[standing.operations[i]];
+  for (size_t i = 0; i < blocked.at.size(); ++i) {
+    const TraceRank& rank = trace_->ranks[static_cast<size_t>(blocked.at[i])];
+    const TraceOperation& operation = trace_->operations[blocked.operations[i]];
     if (rank.host < 0 || !operation.started()) return false;
     now_ns = std::min(now_ns, host_end_ns_[static_cast<size_t>(rank.host)] - operation.start_ns);
   }
   std::map<uint64_t, int64_t> shortest_ns;  // by sequence
-  for (const int32_t rank : standing.at) {
+  for (const int32_t rank : blocked.at) {
     for (const TraceOperation& operation : NewerHalf(trace_->OperationsOf(static_cast<size_t>(rank)))) {
-      if (!TakesPart(standing, operation, static_cast<size_t>(rank))) continue;
+      if (!TakesPart(blocked, operation, static_cast<size_t>(rank))) continue;
       const auto [found, fresh] = shortest_ns.try_emplace(operation.sequence, operation.duration_ns());
       if (!fresh) found->second = std::min(found->second, operation.duration_ns());
     }
   }
-  return !standing.at.empty() && !shortest_ns.empty() &&
+  return !blocked.at.empty() && !shortest_ns.empty() &&
          std::all_of(shortest_ns.begin(), shortest_ns.end(),
                      [now_ns](const auto& past) { return now_ns > kMultiple * past.second; });
 }

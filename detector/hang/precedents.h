@@ -26,8 +26,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "detector/hang/blocked_operation.h"
 #include "detector/hang/frontier.h"
-#include "detector/hang/standing.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 
@@ -50,7 +50,7 @@ class Precedents {
   bool WaitLongest(absl::Span<const size_t> rank_indices, double least_share, Tail tail) const;
 
   // All members stand in the operation, and have for longer than it ever took.
-  bool TransfersLongest(const Standing& standing) const;
+  bool TransfersLongest(const BlockedOperation& blocked) const;
 
   // For how long there has been nothing of the rank, over the longest that there ever was of anybody; none = not known.
   std::optional<double> AbsenceToLongest(size_t rank_index) const;
@@ -69,7 +69,7 @@ class Precedents {
   void NoteWork(size_t rank_index);
   void NoteEnds();
   size_t SizeOf(const TraceOperation& operation) const;
-  bool TakesPart(const Standing& standing, const TraceOperation& operation, size_t rank_index) const;
+  bool TakesPart(const BlockedOperation& blocked, const TraceOperation& operation, size_t rank_index) const;
 
   const Frontier* frontier_;
   const Trace* trace_;

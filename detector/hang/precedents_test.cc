@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "detector/hang/standing.h"
+#include "detector/hang/blocked_operation.h"
 #include "detector/hang/trace_frontier.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
@@ -138,10 +138,10 @@ TEST_F(PrecedentsTest, ATransferIsMeasuredFromTheLastToCome) {
   const auto lasts = [&](int64_t now_ms) {
     for (const size_t rank : {0, 1}) Call(rank, now_ms);
     const Frontier frontier = FrontierOf(Written());
-    Standing standing{.communicator = 0, .sequence = 10, .kind = OperationKind::kAllReduce, .at = {0, 1}};
-    for (const size_t rank : {0, 1}) standing.operations.push_back(trace_.first_operation[rank + 1] - 2);
+    BlockedOperation blocked{.communicator = 0, .sequence = 10, .kind = OperationKind::kAllReduce, .at = {0, 1}};
+    for (const size_t rank : {0, 1}) blocked.operations.push_back(trace_.first_operation[rank + 1] - 2);
     for (const size_t rank : {0, 1}) rows_[rank].pop_back();
-    return Precedents(frontier).TransfersLongest(standing);
+    return Precedents(frontier).TransfersLongest(blocked);
   };
   EXPECT_FALSE(lasts(1047));
   EXPECT_TRUE(lasts(1048));

@@ -14,38 +14,38 @@
 namespace lockstep {
 namespace {
 
-const TraceOperation& OperationAt(const Frontier& frontier, const Standing& standing, size_t i) {
-  return frontier.trace().operations[standing.operations[i]];
+const TraceOperation& OperationAt(const Frontier& frontier, const BlockedOperation& blocked, size_t i) {
+  return frontier.trace().operations[blocked.operations[i]];
 }
 
-const std::vector<int32_t>& MembersOf(const Frontier& frontier, const Standing& standing) {
-  return frontier.trace().communicators[static_cast<size_t>(standing.communicator)].members;
+const std::vector<int32_t>& MembersOf(const Frontier& frontier, const BlockedOperation& blocked) {
+  return frontier.trace().communicators[static_cast<size_t>(blocked.communicator)].members;
 }
 
 // The members that have not finished it.
-void AddInside(const Frontier& frontier, const Standing& standing, std::set<int32_t>* inside) {
-  const std::vector<int32_t>& members = MembersOf(frontier, standing);
+void AddInside(const Frontier& frontier, const BlockedOperation& blocked, std::set<int32_t>* inside) {
+  const std::vector<int32_t>& members = MembersOf(frontier, blocked);
   for (size_t m = 0; m < members.size(); ++m) {
     const auto member = static_cast<int32_t>(m);
     if (members[m] < 0) continue;
-    const bool takes_part = standing.collective() ? frontier.Of(standing.communicator, member).finished <
-                                                        static_cast<int64_t>(standing.sequence)
-                                                  : member == standing.source || member == standing.destination;
+    const bool takes_part = blocked.collective() ? frontier.Of(blocked.communicator, member).finished <
+                                                       static_cast<int64_t>(blocked.sequence)
+                                                 : member == blocked.source || member == blocked.destination;
     if (takes_part) inside->insert(members[m]);
   }
 }
 
 // In a watched job: the last to come has not been here for long, or the first have just left.
-bool IsPassing(const Frontier& frontier, const Standing& standing) {
-  for (size_t i = 0; i < standing.at.size(); ++i) {
-    const auto rank = static_cast<size_t>(standing.at[i]);
-    if (!frontier.IsStuckIn(rank, OperationAt(frontier, standing, i))) return true;
+bool IsPassing(const Frontier& frontier, const BlockedOperation& blocked) {
+  for (size_t i = 0; i < blocked.at.size(); ++i) {
+    const auto rank = static_cast<size_t>(blocked.at[i]);
+    if (!frontier.IsStuckIn(rank, OperationAt(frontier, blocked, i))) return true;
   }
-  if (frontier.watch() == nullptr || !standing.collective() || !IsSynchronous(standing.kind)) return false;
-  const std::vector<int32_t>& members = MembersOf(frontier, standing);
+  if (frontier.watch() == nullptr || !blocked.collective() || !IsSynchronous(blocked.kind)) return false;
+  const std::vector<int32_t>& members = MembersOf(frontier, blocked);
   for (size_t m = 0; m < members.size(); ++m) {
-    const int64_t finished = frontier.Of(standing.communicator, static_cast<int32_t>(m)).finished;
-    if (finished >= static_cast<int64_t>(standing.sequence)) return true;
+    const int64_t finished = frontier.Of(blocked.communicator, static_cast<int32_t>(m)).finished;
+    if (finished >= static_cast<int64_t>(blocked.sequence)) return true;
   }
   return false;
 }
@@ -58,7 +58,7 @@ bool HasBegunAny(const Frontier& frontier, size_t rank) {
 
 // Of those inside: whose process cannot move, or else whose GPU has not begun what its host called, while others'
 // have. False = what keeps a GPU from beginning is another operation, which is judged by itself.
-bool Narrow(const Frontier& frontier, const Standing& standing, Hang* hang) {
+bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
   std::vector<int32_t> halted, queued;
   std::copy_if(hang->ranks.begin(), hang->ranks.end(), std::back_inserter(halted), [&](int32_t rank) {
     const TraceRank& who = frontier.trace().ranks[static_cast<size_t>(rank)];
@@ -71,12 +71,12 @@ bool Narrow(const Frontier& frontier, const Standing& standing, Hang* hang) {
   }
   if (frontier.watch() == nullptr) return true;  // in records, who has not begun does not stand there
   bool begun = false;
-  for (size_t i = 0; i < standing.at.size(); ++i) {
-    const TraceOperation& operation = OperationAt(frontier, standing, i);
+  for (size_t i = 0; i < blocked.at.size(); ++i) {
+    const TraceOperation& operation = OperationAt(frontier, blocked, i);
     begun = begun || operation.started();
     if (operation.started() || operation.quality == TimingQuality::kHostEnqueue) continue;
-    if (HasBegunAny(frontier, static_cast<size_t>(standing.at[i]))) return false;
-    queued.push_back(standing.at[i]);
+    if (HasBegunAny(frontier, static_cast<size_t>(blocked.at[i]))) return false;
+    queued.push_back(blocked.at[i]);
   }
   if (!begun || queued.empty()) return true;  // where nobody is seen to begin, the recorder cannot tell
   hang->kind = HangKind::kNotEntered;
@@ -89,13 +89,13 @@ bool Narrow(const Frontier& frontier, const Standing& standing, Hang* hang) {
 
 std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& graph,
                                    const std::vector<int32_t>& nodes) {
-  const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t node) { return graph.IsStanding(node); });
-  const Standing& standing = graph.At(*first);
-  if (standing.finished_by_some && standing.collective()) return std::nullopt;
-  Hang hang = HangAt(HangKind::kTransfer, frontier.trace(), standing);
+  const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t node) { return graph.IsBlocked(node); });
+  const BlockedOperation& blocked = graph.At(*first);
+  if (blocked.finished_by_some && blocked.collective()) return std::nullopt;
+  Hang hang = HangAt(HangKind::kTransfer, frontier.trace(), blocked);
   std::set<int32_t> inside;
   for (const int32_t node : nodes) {
-    if (!graph.IsStanding(node)) continue;
+    if (!graph.IsBlocked(node)) continue;
     if (graph.At(node).unjudged || IsPassing(frontier, graph.At(node))) return std::nullopt;
     AddInside(frontier, graph.At(node), &inside);
     AddUnrecorded(frontier.trace(), graph.At(node), &hang.unrecorded);
@@ -107,7 +107,7 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
   // Progress and operations contradict each other: nobody is stuck for sure.
   if (inside.empty()) return std::nullopt;
   hang.ranks.assign(inside.begin(), inside.end());
-  if (!Narrow(frontier, standing, &hang)) return std::nullopt;
+  if (!Narrow(frontier, blocked, &hang)) return std::nullopt;
   return hang;
 }
 

@@ -16,7 +16,7 @@
 namespace lockstep {
 
 // Of at most this many open operations a rank is judged, the oldest ones: a host runs ahead of its GPU by a bounded
-// number of calls.
+// number of calls. Bound of memory.
 inline constexpr size_t kMaxOpenOperations = 1024;
 
 // The trace must outlive the frontier.

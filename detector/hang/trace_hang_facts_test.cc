@@ -88,7 +88,7 @@ TEST_F(FourRanks, AWaitLikeThoseBeforeIsAnOpenQuestion) {
     const HangFindings found = FindHangs(FrontierOf(trace_), {}, false);
     EXPECT_TRUE(found.verdicts.empty()) << Told(found.verdicts);
     ASSERT_TRUE(found.open_question.has_value());
-    EXPECT_NE(found.open_question->waited_for.find("rank 2"), std::string::npos) << found.open_question->waited_for;
+    EXPECT_EQ(found.open_question->waited_for, std::vector<int32_t>{2});
     EXPECT_EQ(found.open_question->ranks, 4u);
   }
   CallOneMore(5'000'000, &trace_);

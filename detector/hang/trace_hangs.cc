@@ -7,20 +7,21 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "detector/hang/hang.h"
 #include "detector/hang/hang_search.h"
 #include "detector/hang/hang_verdict.h"
 #include "detector/hardware/evidence_log.h"
 #include "detector/model/trace.h"
-#include "detector/verdict/trace_wording.h"
+#include "detector/verdict/confidence.h"
+#include "detector/verdict/hang_reasons.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kLikelyConfidence = 0.8;
-constexpr int64_t kEventSlackNs = kNanosPerSecond;  // between the clock of the log and that of the recorder
+// Between the clock of the log and that of the recorder.
+constexpr int64_t kEventSlackNs = kNanosPerSecond;
 
 // The only rank that an event can be about; -1 = none, or several.
 int32_t RankOf(const Trace& trace, const HostEvent& event) {
@@ -85,10 +86,8 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
     verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
     verdict.advice = Advice::kCordonAndReplace;
     verdict.culprits.push_back(TraceCulprit(trace, rank, kLikelyConfidence));
-    verdict.evidence.push_back({EvidenceKind::kLog, absl::StrCat("The kernel of host ", event.host, " reported ",
-                                                                 Describe(event.event), ".")});
-    verdict.evidence.push_back(
-        {EvidenceKind::kProgress, "The job stands still, and this GPU has finished nothing since."});
+    verdict.evidence.push_back({EvidenceKind::kLog, LineOf(event.host, event.event)});
+    verdict.evidence.push_back({EvidenceKind::kProgress, NothingFinishedSince{}});
     verdicts->push_back(std::move(verdict));
   }
 }
@@ -98,8 +97,8 @@ OpenWait OpenQuestion(const Trace& trace, const HangSearch& search) {
   const Hang& first = search.hangs.front();
   return {.waiting = static_cast<uint64_t>(first.victims),
           .ranks = trace.ranks.size(),
-          .waited_for = first.ranks.empty() ? TraceCommunicatorName(trace, first.communicator)
-                                            : TraceRankList(trace, first.ranks),
+          .waited_for = NumbersOf(trace, first.ranks),
+          .communicator = CommunicatorNameOf(trace, first.communicator),
           .other_causes = search.hangs.size() - 1};
 }
 

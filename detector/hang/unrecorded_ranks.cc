@@ -27,9 +27,9 @@ int32_t Interpolate(const Trace& trace, const std::vector<int32_t>& members, int
 
 }  // namespace
 
-void AddUnrecorded(const Trace& trace, const Standing& standing, std::vector<int32_t>* numbers) {
-  const std::vector<int32_t>& members = trace.communicators[static_cast<size_t>(standing.communicator)].members;
-  for (const int32_t member : standing.unrecorded) {
+void AddUnrecorded(const Trace& trace, const BlockedOperation& blocked, std::vector<int32_t>* numbers) {
+  const std::vector<int32_t>& members = trace.communicators[static_cast<size_t>(blocked.communicator)].members;
+  for (const int32_t member : blocked.unrecorded) {
     const int32_t rank = members[static_cast<size_t>(member)];
     const int32_t number =
         rank >= 0 ? trace.ranks[static_cast<size_t>(rank)].rank : Interpolate(trace, members, member);

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/hang/standing.h"
+#include "detector/hang/blocked_operation.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {
 
-// Adds those of `standing.unrecorded` that can be told: members of a group lie at a constant distance. `numbers` stays
+// Adds those of `blocked.unrecorded` that can be told: members of a group lie at a constant distance. `numbers` stays
 // sorted and without repetitions.
-void AddUnrecorded(const Trace& trace, const Standing& standing, std::vector<int32_t>* numbers);
+void AddUnrecorded(const Trace& trace, const BlockedOperation& blocked, std::vector<int32_t>* numbers);
 
 }  // namespace lockstep
 

@@ -5,16 +5,19 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/median.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {
 namespace {
 
+// One in five, the oldest, holds the first step, in which everybody compiles and connects. By judgement, not measured.
 constexpr size_t kStartShare = 5;
 // A wait must be this many times as long as the longest finished operation, and a second more.
 constexpr int64_t kLongWaitMultiple = 2;
 constexpr int64_t kLongWaitFloorNs = 1'000'000'000;
-constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;  // where nothing has finished
+// Where nothing has finished: kUnknownHangTimeoutNs.
+constexpr int64_t kUnknownLongWaitNs = 30'000'000'000;
 
 // The longest time inside one operation, after the start.
 int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
@@ -23,13 +26,6 @@ int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
     if (operation.finished() && operation.started()) longest_ns = std::max(longest_ns, operation.duration_ns());
   }
   return longest_ns;
-}
-
-int64_t Middle(std::vector<int64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
@@ -55,7 +51,7 @@ WaitClocks MeasureWaits(const Frontier& frontier) {
     longest.push_back(LongestUsual(trace.OperationsOf(rank)));
   }
   // The middle rank's longest time inside, without the first fifth of its records: everybody compiles and connects.
-  const int64_t usual_ns = Middle(std::move(longest));
+  const int64_t usual_ns = UpperMedian(&longest);
   clocks.long_ns = usual_ns > 0 ? kLongWaitFloorNs + kLongWaitMultiple * usual_ns + 1 : kUnknownLongWaitNs + 1;
   if (frontier.watch() != nullptr) clocks.long_ns = frontier.watch()->patience_ns;
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {

@@ -1,13 +1,12 @@
 // Who waits for whom: ranks, the operations at which they stand, and the edges between them.
 //
-// Nodes 0 .. ranks-1 are rank indices, node ranks + s is standing s. A rank leads to the standings at which it waits, a
-// standing to the members that keep it from ending. A rank leads nowhere when nothing of others keeps it: it is
-// outside, its GPU has not begun what its host called (`not_begun`), or it alone does not finish (`left_behind`),
-// or it is dead. In a watched job a rank waits only where it has been for long, and a member that may have entered
-// since it was last heard is neither cause nor victim.
-// Where the records tell when the GPU began, a rank waits in every operation that it began; otherwise the first open
-// operation of each communicator counts, and an operation may be queued behind an earlier one of another communicator.
-// Pure; the frontier must outlive the graph.
+// Nodes 0 .. ranks-1 are rank indices, node ranks + s is blocked operation s. A rank leads to the blocked operations at
+// which it waits, a blocked operation to the members that keep it from ending. A rank leads nowhere when nothing of
+// others keeps it: it is outside, its GPU has not begun what its host called (`not_begun`), or it alone does not finish
+// (`left_behind`), or it is dead. In a watched job a rank waits only where it has been for long, and a member that may
+// have entered since it was last heard is neither cause nor victim. Where the records tell when the GPU began, a rank
+// waits in every operation that it began; otherwise the first open operation of each communicator counts, and an
+// operation may be queued behind an earlier one of another communicator. Pure; the frontier must outlive the graph.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_WAIT_GRAPH_H_
 #define LOCKSTEP_DETECTOR_HANG_WAIT_GRAPH_H_
@@ -16,12 +15,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "detector/hang/blocked_operation.h"
 #include "detector/hang/frontier.h"
-#include "detector/hang/standing.h"
 
 namespace lockstep {
 
-// Why a member keeps a standing from ending.
+// Why a member keeps a blocked operation from ending.
 enum class MemberState : uint8_t {
   kQueued,     // called behind something else; whether the GPU has begun cannot be told
   kNotBegun,   // called, not begun
@@ -29,15 +28,17 @@ enum class MemberState : uint8_t {
 };
 
 struct WaitGraph {
-  std::vector<Standing> standings;
+  std::vector<BlockedOperation> blocked_operations;
   std::vector<std::vector<int32_t>> edges;              // by node
-  std::vector<std::vector<MemberState>> member_states;  // beside the edges of a standing
+  std::vector<std::vector<MemberState>> member_states;  // beside the edges of a blocked operation
   std::vector<char> not_begun;                          // by rank index
   std::vector<char> left_behind;
   std::vector<char> place_lost;  // it is not known where the rank stands: it is neither cause nor victim
 
-  bool IsStanding(int32_t node) const { return static_cast<size_t>(node) >= not_begun.size(); }
-  const Standing& At(int32_t node) const { return standings[static_cast<size_t>(node) - not_begun.size()]; }
+  bool IsBlocked(int32_t node) const { return static_cast<size_t>(node) >= not_begun.size(); }
+  const BlockedOperation& At(int32_t node) const {
+    return blocked_operations[static_cast<size_t>(node) - not_begun.size()];
+  }
 };
 
 WaitGraph BuildWaitGraph(const Frontier& frontier);

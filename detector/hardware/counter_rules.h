@@ -26,7 +26,8 @@ struct CounterRule {
   CounterTest test;
   double threshold;
   int64_t window_ns;  // of kIncrease
-  // True = the device is broken, whatever the job does. False = an explanation if the job is hurt, else an observation.
+  // True = the device is broken, whatever the job does. False = an explanation if the job is degraded, else an
+  // observation.
   bool hard;
   VerdictClass verdict_class;
   const char* says;  // "lost its link"

@@ -7,20 +7,22 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/shares.h"
 #include "detector/hardware/xid_catalog.h"
 
 namespace lockstep {
 namespace {
 
+// Of what people read.
 constexpr size_t kMaxSentences = 3;
+// The severity that the kernel prints as fatal.
 constexpr int64_t kAerFatal = 2;
-constexpr double kUnderLoad = 0.5;  // utilisation from which a GPU has no reason to save power on its links
+constexpr double kUnderLoad = kMainPart;  // utilisation from which a GPU has no reason to save power on its links
 
 // What a kernel event says, as far as one can tell from the line alone.
 struct Reading {
-  std::string reason;  // empty = nothing worth keeping
+  HardwareSign sign;  // of a counter = nothing worth keeping
   VerdictClass verdict_class = VerdictClass::kGpuFault;
   bool hard = false;
   bool of_program = false;
@@ -31,8 +33,7 @@ Reading ReadXid(const KernelEvent& event) {
   const XidInfo* const xid = FindXid(event.code);
   const XidAction action = xid == nullptr ? XidAction::kUnknown : xid->action;
   const std::string meaning = xid == nullptr || xid->meaning[0] == '\0' ? "" : absl::StrCat(xid->meaning, "; ");
-  Reading reading;
-  reading.reason = absl::StrCat("Xid ", event.code, " (", meaning, Name(action), ")");
+  Reading reading{.sign = {event.kind, event.code, absl::StrCat(meaning, Name(action))}};
   reading.hard = IsHard(action);
   reading.of_program =
       action == XidAction::kIgnore || action == XidAction::kRestartJob || action == XidAction::kFollowOthers;
@@ -45,27 +46,32 @@ Reading Read(const KernelEvent& event) {
     case KernelEventKind::kXid:
       return ReadXid(event);
     case KernelEventKind::kSxid:
-      return {absl::StrCat("NVSwitch SXid ", event.code), VerdictClass::kNvlinkSlow, false, false};
+      return {{event.kind, event.code, ""}, VerdictClass::kNvlinkSlow, false, false};
     case KernelEventKind::kPcieAer:
-      return {event.code == kAerFatal ? "fatal PCIe error" : "PCIe error", VerdictClass::kPcieDegraded,
-              event.code == kAerFatal, false};
+      return {{event.kind, 0, event.code == kAerFatal ? "fatal PCIe error" : "PCIe error"},
+              VerdictClass::kPcieDegraded,
+              event.code == kAerFatal,
+              false};
     case KernelEventKind::kMlx5:
-      return {"network adapter error", VerdictClass::kLinkSlow, false, false};
+      return {{event.kind, 0, "network adapter error"}, VerdictClass::kLinkSlow, false, false};
     case KernelEventKind::kOutOfMemory:
-      return {"out of memory, a process was killed", VerdictClass::kProcessDead, false, true};
+      return {{event.kind, 0, "out of memory, a process was killed"}, VerdictClass::kProcessDead, false, true};
     case KernelEventKind::kEdac:
-      return {"memory error of the host", VerdictClass::kHostSlow, false, false};
+      return {{event.kind, 0, "memory error of the host"}, VerdictClass::kHostSlow, false, false};
     case KernelEventKind::kUnknown:
       break;
   }
   return {};
 }
 
-std::string Sentence(const HardwareFinding& finding, int64_t now_ns) {
-  const std::string where = finding.device.empty() ? absl::StrCat("Host ", finding.host)
-                                                   : absl::StrCat(finding.device, " of host ", finding.host);
-  return absl::StrFormat("%s: %s, %d times, last %.0f s ago.", where, finding.reason, finding.count,
-                         static_cast<double>(now_ns - finding.last_ns) / kNanosPerSecond);
+HardwareSign OfCounter(const char* says) { return {.meaning = says}; }
+
+HardwareReport ReportOf(const HardwareFinding& finding, int64_t now_ns) {
+  return {.host = finding.host,
+          .device = finding.device,
+          .sign = finding.sign,
+          .count = finding.count,
+          .age_seconds = static_cast<double>(now_ns - finding.last_ns) / kNanosPerSecond};
 }
 
 EvidenceKind KindOf(const HardwareFinding& finding) {
@@ -75,9 +81,8 @@ EvidenceKind KindOf(const HardwareFinding& finding) {
 Verdict OfJob(const HardwareFinding& finding) {
   Verdict verdict = Verdict::Accusation(VerdictScope::kJob, VerdictClass::kProcessDead);
   verdict.advice = Advice::kCheckSoftware;
-  verdict.evidence = {{EvidenceKind::kLog, absl::StrFormat("%s on %d hosts at one time, %d lines in all: processes of "
-                                                           "the job failed or were torn down; no machine is to blame.",
-                                                           finding.reason, finding.hosts, finding.count)}};
+  verdict.evidence = {
+      {EvidenceKind::kLog, ProgramStorm{.sign = finding.sign, .hosts = finding.hosts, .lines = finding.count}}};
   return verdict;
 }
 
@@ -88,12 +93,12 @@ Verdict OfDevice(const HardwareFinding& finding, int64_t now_ns) {
                    : Verdict::Observation(finding.verdict_class);
   if (finding.hard) verdict.advice = link ? Advice::kCheckLink : Advice::kCordonAndReplace;
   verdict.culprits = {{.host = finding.host, .device = finding.device, .confidence = finding.hard ? 0.9 : 0.5}};
-  verdict.evidence = {{KindOf(finding), Sentence(finding, now_ns)}};
+  verdict.evidence = {{KindOf(finding), ReportOf(finding, now_ns)}};
   return verdict;
 }
 
 bool IsBefore(const HardwareFinding& a, const HardwareFinding& b) {
-  return std::tie(b.hard, a.host, a.device, a.reason) < std::tie(a.hard, b.host, b.device, b.reason);
+  return std::tie(b.hard, a.host, a.device, a.sign) < std::tie(a.hard, b.host, b.device, b.sign);
 }
 
 }  // namespace
@@ -118,9 +123,9 @@ void EventJudge::Hold(Key key, const Held& fresh) {
 
 void EventJudge::Observe(const std::string& host, const KernelEvent& event, int64_t now_ns) {
   Reading reading = Read(event);
-  if (reading.reason.empty()) return;
-  Hold({host, event.device, std::move(reading.reason)}, {reading.verdict_class, Metric::kUnspecified, reading.hard,
-                                                         reading.of_program, reading.notable, 1, now_ns, now_ns});
+  if (reading.sign.event == KernelEventKind::kUnknown) return;
+  Hold({host, event.device, std::move(reading.sign)}, {reading.verdict_class, Metric::kUnspecified, reading.hard,
+                                                       reading.of_program, reading.notable, 1, now_ns, now_ns});
 }
 
 void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {
@@ -141,7 +146,7 @@ void EventJudge::Judge(const std::string& host, const MetricSample& sample, size
           ? sample.value > rule.threshold
           : (static_cast<uint64_t>(std::clamp(sample.value, 0.0, 1e18)) & static_cast<uint64_t>(rule.threshold)) != 0;
   if (!holds) return;
-  Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
+  Hold({host, sample.device, OfCounter(rule.says)},
        {rule.verdict_class, rule.metric, rule.hard, false, true, 1, now_ns, now_ns});
 }
 
@@ -172,7 +177,7 @@ void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& samp
   if (growth <= rule.threshold) return;
   // What was counted opens no second finding: both windows begin anew.
   counter.base[0] = counter.base[1] = sample.value;
-  Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
+  Hold({host, sample.device, OfCounter(rule.says)},
        {rule.verdict_class, rule.metric, rule.hard, false, true, static_cast<uint64_t>(growth), now_ns, now_ns});
 }
 
@@ -195,14 +200,14 @@ void EventJudge::JudgeCeilings(const std::string& host, const MetricSample& samp
     if (sample.metric != rule.metric || ceiling == values.end() || value->second >= ceiling->second) continue;
     const auto load = values.find(Metric::kGpuUtilizationRatio);
     if (rule.only_under_load && (load == values.end() || load->second < kUnderLoad)) continue;
-    Hold({host, sample.device, absl::StrCat("counter: ", rule.says)},
+    Hold({host, sample.device, OfCounter(rule.says)},
          {rule.verdict_class, rule.metric, false, false, true, 1, now_ns, now_ns});
   }
 }
 
 std::vector<HardwareFinding> EventJudge::Findings(int64_t now_ns) const {
   std::vector<HardwareFinding> findings;
-  std::map<std::string, std::vector<HardwareFinding>> of_programs;  // by reason
+  std::map<HardwareSign, std::vector<HardwareFinding>> of_programs;
   for (const auto& [key, held] : held_) {
     if (now_ns - held.last_ns > kStickyNs) continue;
     HardwareFinding finding{.host = key.host,
@@ -210,14 +215,14 @@ std::vector<HardwareFinding> EventJudge::Findings(int64_t now_ns) const {
                             .verdict_class = held.verdict_class,
                             .metric = held.metric,
                             .hard = held.hard,
-                            .reason = key.reason,
+                            .sign = key.sign,
                             .notable = held.notable,
                             .count = held.count,
                             .first_ns = held.first_ns,
                             .last_ns = held.last_ns};
-    (held.of_program ? of_programs[key.reason] : findings).push_back(std::move(finding));
+    (held.of_program ? of_programs[key.sign] : findings).push_back(std::move(finding));
   }
-  for (auto& [reason, same] : of_programs) {
+  for (auto& [sign, same] : of_programs) {
     std::set<std::string> hosts;
     HardwareFinding all = same.front();
     all.host = all.device = "";
@@ -267,7 +272,7 @@ void AddCounterFindings(const std::vector<HardwareFinding>& findings, int64_t no
       return !finding.host.empty() && culprit.host == finding.host;
     });
     if (!concerns || KindOf(finding) != EvidenceKind::kCounter || added == kMaxSentences) continue;
-    verdict.evidence.push_back({EvidenceKind::kCounter, Sentence(finding, now_ns)});
+    verdict.evidence.push_back({EvidenceKind::kCounter, ReportOf(finding, now_ns)});
     ++added;
   }
 }

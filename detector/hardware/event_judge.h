@@ -1,6 +1,6 @@
 // What hosts say of themselves: kernel events and counters that need no comparison, folded into findings.
 //
-// A finding is one (host, device, reason). It opens at the first event, counts every further one and stays for
+// A finding is one (host, device, sign). It opens at the first event, counts every further one and stays for
 // kStickyNs after the last: a link that flaps between two looks, or recovers before anybody looks, is still there to be
 // seen. Counters are judged by their growth; one that falls back was reset, and starts anew. What a program's crash
 // leaves on many machines at one time is folded into one finding of the job.
@@ -20,6 +20,7 @@
 
 #include "detector/hardware/counter_rules.h"
 #include "detector/model/input.h"
+#include "detector/verdict/host_reasons.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -29,11 +30,11 @@ struct HardwareFinding {
   std::string device;  // as the event names it: PCI address, "gpu0", "mlx5_0/1"; "" = the host
   StatedClass verdict_class;
   Metric metric = Metric::kUnspecified;  // whose rule holds; unspecified = a line of the kernel log
-  bool hard = false;                     // true = broken, whatever the job does; false = counts only if the job is hurt
-  std::string reason;                    // "Xid 79 (GPU has fallen off the bus; restart the machine)"
-  bool notable = true;                   // false = worth a sentence when something else is wrong, and not by itself
-  uint64_t count = 0;                    // lines, or the growth of the counter
-  int32_t hosts = 1;                     // that say the same, of a finding of the job
+  bool hard = false;  // true = broken, whatever the job does; false = counts only if the job is degraded
+  HardwareSign sign;
+  bool notable = true;  // false = worth a sentence when something else is wrong, and not by itself
+  uint64_t count = 0;   // lines, or the growth of the counter
+  int32_t hosts = 1;    // that say the same, of a finding of the job
   int64_t first_ns = 0;
   int64_t last_ns = 0;
 
@@ -42,10 +43,13 @@ struct HardwareFinding {
 
 class EventJudge {
  public:
+  // Bounds of memory.
   static constexpr size_t kMaxFindings = 10'000;
   static constexpr size_t kMaxCounters = 500'000;
+  // By judgement, not measured.
   static constexpr int64_t kStickyNs = 600'000'000'000;
-  // The same complaint of at least this many hosts within kStormNs is the job's, not the hosts'.
+  // The same complaint of at least this many hosts within kStormNs is the job's, not the hosts'. By judgement, not
+  // measured: two may be one pair of ends.
   static constexpr int kStormHosts = 3;
   static constexpr int64_t kStormNs = 60'000'000'000;
 
@@ -53,7 +57,7 @@ class EventJudge {
   // Values that are not finite, or DCGM's sentinels, say nothing.
   void Observe(const std::string& host, const MetricSample& sample, int64_t now_ns);
 
-  // What holds, hard ones first, then by host, device and reason.
+  // What holds, hard ones first, then by host, device and sign.
   std::vector<HardwareFinding> Findings(int64_t now_ns) const;
 
   uint64_t refused() const { return refused_; }
@@ -62,7 +66,7 @@ class EventJudge {
   struct Key {
     std::string host;
     std::string device;
-    std::string reason;
+    HardwareSign sign;
     auto operator<=>(const Key&) const = default;
   };
   struct Held {

@@ -58,7 +58,7 @@ TEST(EventJudgeTest, AnXidAccusesOnlyIfItsRowSaysSo) {
   EXPECT_EQ(verdicts[0].culprits.at(0).host, "node-1");
   EXPECT_EQ(verdicts[0].culprits.at(0).device, "0000:3b:00");
   EXPECT_EQ(verdicts[0].advice, Advice::kCordonAndReplace);
-  EXPECT_THAT(verdicts[0].evidence.at(0).text, HasSubstr("Xid 79 (GPU has fallen off the bus; restart the machine)"));
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("Xid 79 (GPU has fallen off the bus; restart the machine)"));
   for (size_t i : {1u, 2u}) {
     EXPECT_EQ(verdicts[i].scope, VerdictScope::kUnknown);
     EXPECT_EQ(verdicts[i].advice, Advice::kObserve);
@@ -192,7 +192,7 @@ TEST(EventJudgeTest, EvidenceGoesToTheVerdictOfItsHost) {
   verdict.culprits = {{.host = "node-1"}};
   AddCounterFindings(judge.Findings(kSecond), kSecond, verdict);
   EXPECT_THAT(verdict.evidence, SizeIs(3));
-  for (const Evidence& evidence : verdict.evidence) EXPECT_THAT(evidence.text, HasSubstr("node-1"));
+  for (const Evidence& evidence : verdict.evidence) EXPECT_THAT(evidence.text(), HasSubstr("node-1"));
 }
 
 TEST(EventJudgeTest, FindingsAreBounded) {

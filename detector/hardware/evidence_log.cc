@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/clock.h"
 
 namespace lockstep {
 namespace {
 
+// As EventJudge::kStickyNs.
 constexpr int64_t kKeepNs = 600 * kNanosPerSecond;
+// Of what people read.
 constexpr size_t kMaxQuoted = 3;
 constexpr size_t kMaxText = 160;
 
@@ -45,26 +46,13 @@ bool MeansBrokenGpu(const KernelEvent& event) {
   return event.kind == KernelEventKind::kXid && MeaningOfXid(event.code) != nullptr;
 }
 
-std::string Describe(const KernelEvent& event) {
+KernelLine LineOf(const std::string& host, const KernelEvent& event) {
   const char* const meaning = event.kind == KernelEventKind::kXid ? MeaningOfXid(event.code) : nullptr;
-  const std::string where = event.device.empty() ? "" : absl::StrCat(" on ", event.device);
-  switch (event.kind) {
-    case KernelEventKind::kXid:
-      return absl::StrCat("Xid ", event.code, where, meaning == nullptr ? "" : absl::StrCat(" (", meaning, ")"));
-    case KernelEventKind::kSxid:
-      return absl::StrCat("NVSwitch SXid ", event.code, where);
-    case KernelEventKind::kPcieAer:
-      return absl::StrCat("PCIe error", where);
-    case KernelEventKind::kMlx5:
-      return absl::StrCat("network adapter event", where);
-    case KernelEventKind::kOutOfMemory:
-      return absl::StrCat("out-of-memory kill of pid ", event.code);
-    case KernelEventKind::kEdac:
-      return absl::StrCat("memory error", where);
-    case KernelEventKind::kUnknown:
-      break;
-  }
-  return "event";
+  return {.host = host,
+          .event = event.kind,
+          .code = event.code,
+          .device = event.device,
+          .meaning = meaning == nullptr ? "" : meaning};
 }
 
 void EvidenceLog::Add(const std::string& host, const KernelEvent& event, int64_t received_ns) {
@@ -82,10 +70,10 @@ std::vector<Evidence> EvidenceLog::About(const std::string& host, int64_t waterm
   for (auto it = events_.rbegin(); it != events_.rend() && evidence.size() < kMaxQuoted; ++it) {
     if (it->host != host || watermark_ns - it->received_ns > kKeepNs) continue;
     if (it->event.kind == KernelEventKind::kUnknown) continue;
-    evidence.push_back(
-        {EvidenceKind::kLog,
-         absl::StrFormat("The kernel of host %s reported %s %.0f s ago: %s", host, Describe(it->event),
-                         static_cast<double>(watermark_ns - it->received_ns) / kNanosPerSecond, it->event.text)});
+    KernelLine line = LineOf(host, it->event);
+    line.age_seconds = static_cast<double>(watermark_ns - it->received_ns) / kNanosPerSecond;
+    line.text = it->event.text;
+    evidence.push_back({EvidenceKind::kLog, std::move(line)});
   }
   std::reverse(evidence.begin(), evidence.end());
   return evidence;

@@ -11,17 +11,19 @@
 #include <vector>
 
 #include "detector/model/input.h"
+#include "detector/verdict/host_reasons.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
 // Whether the event says that a GPU, or its link, is broken; most of the others say what a program did.
 bool MeansBrokenGpu(const KernelEvent& event);
-// "Xid 79 on 0000:3b:00 (GPU has fallen off the bus)".
-std::string Describe(const KernelEvent& event);
+// What the kernel of `host` reported, without its age.
+KernelLine LineOf(const std::string& host, const KernelEvent& event);
 
 class EvidenceLog {
  public:
+  // Bound of memory: under 100 KB per job.
   static constexpr size_t kMaxEvents = 256;
 
   void Add(const std::string& host, const KernelEvent& event, int64_t received_ns);

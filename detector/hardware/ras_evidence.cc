@@ -4,41 +4,13 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/clock.h"
-#include "detector/model/operation_kind.h"
-#include "detector/verdict/wording.h"
+#include "detector/verdict/confidence.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kNarrowedConfidence = 0.8;
 constexpr int kAgreeing = 2;  // answers in a row that make a difference in launches one that stays
-
-// "1st", "2nd", "3rd", "4th".
-std::string Ordinal(int number) {
-  const bool teen = number % 100 / 10 == 1;
-  const char* const endings[] = {"th", "st", "nd", "rd"};
-  return absl::StrCat(number, endings[!teen && number % 10 < 4 ? number % 10 : 0]);
-}
-
-std::string WhatIsSaid(const RasClaim& claim) {
-  switch (claim.kind) {
-    case RasClaimKind::kDead:
-      return "is dead";
-    case RasClaimKind::kUnresponsive:
-      return "does not answer";
-    case RasClaimKind::kMissing:
-      return "is missing";
-    case RasClaimKind::kError:
-      return "has failed or was aborted";
-    case RasClaimKind::kBehind:
-      break;
-  }
-  return absl::StrFormat("is behind: of its communicator's members, some have launched %d %s and %d have launched less",
-                         claim.highest, Name(claim.operation), claim.ranks_behind);
-}
 
 bool Accuses(const Verdict& verdict, const Roster& roster, int32_t slot) {
   const int32_t rank = roster.ranks()[static_cast<size_t>(slot)].rank;
@@ -78,7 +50,7 @@ void Narrow(const Roster& roster, const std::vector<RasStanding>& standing, Verd
   if (named.empty() || 2 * named.size() > verdict->culprits.size()) return;
   std::erase_if(verdict->culprits, [&named](const Culprit& culprit) { return !named.contains(culprit.rank); });
   for (Culprit& culprit : verdict->culprits) {
-    culprit.confidence = kNarrowedConfidence / static_cast<double>(named.size());
+    culprit.confidence = kLikelyConfidence / static_cast<double>(named.size());
   }
   if (named.size() > 1) return;
   verdict->scope = VerdictScope::kMachine;
@@ -96,9 +68,9 @@ void Quote(const Roster& roster, const std::vector<RasStanding>& standing, int64
   const bool disagrees = about_them.empty();
   const std::vector<const RasStanding*>& quoted = disagrees ? about_others : about_them;
   for (size_t i = 0; i < std::min(quoted.size(), kMaxRasQuotes); ++i) {
-    std::string text = RasSentence(roster, *quoted[i], watermark_ns);
-    if (disagrees) absl::StrAppend(&text, " The records do not show that.");
-    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(text)});
+    RasSays said = SaidBy(roster, *quoted[i], watermark_ns);
+    said.contradicted = disagrees;
+    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(said)});
   }
 }
 
@@ -112,21 +84,13 @@ int32_t RankSlotOf(const Roster& roster, const RasClaim& claim) {
   return communicator.members[static_cast<size_t>(claim.rank)].rank_slot;
 }
 
-std::string RasRankName(const Roster& roster, const RasClaim& claim) {
-  const int32_t slot = RankSlotOf(roster, claim);
-  if (slot >= 0) return absl::StrCat("rank ", roster.ranks()[static_cast<size_t>(slot)].rank);
-  const std::string process =
-      claim.host.empty() ? "" : absl::StrCat("; NCCL knows it as pid ", claim.pid, " on ", claim.host);
-  return absl::StrFormat("rank %d of communicator 0x%x (%d members%s)", claim.rank, claim.communicator, claim.size,
-                         process);
-}
-
-std::string RasSentence(const Roster& roster, const RasStanding& standing, int64_t watermark_ns) {
+RasSays SaidBy(const Roster& roster, const RasStanding& standing, int64_t watermark_ns) {
+  const int32_t slot = RankSlotOf(roster, standing.claim);
   const double age_seconds = static_cast<double>(watermark_ns - standing.asked_ns) / kNanosPerSecond;
-  const std::string again =
-      standing.answers > 1 ? absl::StrCat(", now for the ", Ordinal(standing.answers), " time in a row") : "";
-  return absl::StrCat("NCCL's RAS service, asked ", Duration(std::max(0.0, age_seconds)), " ago, says that ",
-                      RasRankName(roster, standing.claim), " ", WhatIsSaid(standing.claim), again, ".");
+  return {.claim = standing.claim,
+          .rank = slot < 0 ? -1 : roster.ranks()[static_cast<size_t>(slot)].rank,
+          .answers = standing.answers,
+          .age_seconds = std::max(0.0, age_seconds)};
 }
 
 void AddRasEvidence(const Roster& roster, const RasMemory& memory, int64_t watermark_ns, std::vector<Verdict>* hangs) {

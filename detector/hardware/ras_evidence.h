@@ -8,23 +8,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "detector/hardware/ras_memory.h"
 #include "detector/model/roster.h"
+#include "detector/verdict/host_reasons.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
 inline constexpr size_t kMaxRasQuotes = 3;  // in one verdict
 
-// "rank 2", or as NCCL calls a process that nobody recorded: "rank 2 of communicator 0x1f (8 members; NCCL knows it as
-// pid 77 on 10.0.0.3)".
-std::string RasRankName(const Roster& roster, const RasClaim& claim);
-
-// "NCCL's RAS service, asked 3.2 s ago, says that rank 2 does not answer, now for the 2nd time in a row."
-std::string RasSentence(const Roster& roster, const RasStanding& standing, int64_t watermark_ns);
+// What RAS said, as old as it is at `watermark_ns`.
+RasSays SaidBy(const Roster& roster, const RasStanding& standing, int64_t watermark_ns);
 
 // The slot of the rank that a claim is about; -1 = it is not in the roster.
 int32_t RankSlotOf(const Roster& roster, const RasClaim& claim);

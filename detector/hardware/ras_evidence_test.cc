@@ -81,7 +81,7 @@ TEST_F(RasTest, WhatRasSaysOfTheCulpritIsQuoted) {
   Say({Claim(RasClaimKind::kBehind, 2)}, 1);
   const Verdict verdict = WithRas(NotEntered(2));
   ASSERT_EQ(verdict.evidence.size(), 1u);
-  EXPECT_EQ(verdict.evidence[0].text,
+  EXPECT_EQ(verdict.evidence[0].text(),
             "NCCL's RAS service, asked 0 us ago, says that rank 2 is behind: of its communicator's members, some have "
             "launched 17 AllReduce and 1 have launched less.");
 }
@@ -91,7 +91,7 @@ TEST_F(RasTest, WhoRasNamesInsteadIsQuotedAsADisagreement) {
   Say({Claim(RasClaimKind::kDead, 4)}, 3);
   const Verdict verdict = WithRas(NotEntered(2));
   ASSERT_EQ(verdict.evidence.size(), 1u);
-  EXPECT_EQ(verdict.evidence[0].text,
+  EXPECT_EQ(verdict.evidence[0].text(),
             "NCCL's RAS service, asked 0 us ago, says that rank 4 is dead, now for the 3rd time in a row. The records "
             "do not show that.");
   EXPECT_EQ(verdict.culprits.size(), 1u);
@@ -121,7 +121,7 @@ TEST_F(RasTest, OfSeveralCandidatesTheOneThatIsGoneRemains) {
   EXPECT_EQ(verdict.culprits[0].rank, 3);
   EXPECT_EQ(verdict.scope, VerdictScope::kMachine);
   EXPECT_EQ(verdict.verdict_class, VerdictClass::kHangInCommunication);
-  EXPECT_TRUE(absl::StrContains(verdict.evidence[0].text, "rank 3 does not answer"));
+  EXPECT_TRUE(absl::StrContains(verdict.evidence[0].text(), "rank 3 does not answer"));
 }
 
 TEST_F(RasTest, ADifferenceInLaunchesNarrowsOnlyWhenItStays) {

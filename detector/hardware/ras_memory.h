@@ -28,6 +28,7 @@ struct RasStanding {
 
 class RasMemory {
  public:
+  // Bounds of memory.
   static constexpr size_t kMaxAskers = 64;
   static constexpr size_t kMaxClaims = 512;
   // Three questions of the machine that asks often: an older answer says nothing about now.

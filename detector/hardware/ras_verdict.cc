@@ -8,22 +8,33 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "detector/hardware/ras_evidence.h"
-#include "detector/verdict/wording.h"
+#include "detector/verdict/confidence.h"
+#include "detector/verdict/roster_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kRasConfidence = 0.5;  // of all that are named together
-constexpr int kAgreeing = 2;            // answers in a row
+// Answers in a row: a claim that stays. RAS counts launches alone, and as often names who waits.
+constexpr int kAgreeing = 2;
 // As a job's whose steps are not known: hang/hang_timeout.h.
 constexpr int64_t kStandsStillNs = 30 * kNanosPerSecond;
+// As hang/hang_timeout.cc.
 constexpr uint64_t kStartUpOperations = 3;
+// As many as a sentence lists.
 constexpr size_t kMaxNamed = 8;
 
 bool IsGone(const RasClaim& claim) {
   return claim.kind == RasClaimKind::kDead || claim.kind == RasClaimKind::kUnresponsive ||
          claim.kind == RasClaimKind::kMissing;
 }
+
+struct Process {
+  std::string host;
+  int32_t pid = 0;
+  int32_t rank = -1;
+  CommunicatorId communicator = 0;
+  auto operator<=>(const Process&) const = default;
+};
 
 class Judge {
  public:
@@ -67,13 +78,20 @@ class Judge {
                        [](const RasStanding* said) { return said->asked_ns - said->since_ns >= kStandsStillNs; });
   }
 
+  // Where NCCL tells no address: the rank of the job, else that of the communicator.
+  Process ProcessOf(const RasClaim& claim) const {
+    if (!claim.host.empty()) return {.host = claim.host, .pid = claim.pid};
+    const int32_t slot = RankSlotOf(roster_, claim);
+    if (slot >= 0) return {.pid = claim.pid, .rank = roster_.ranks()[static_cast<size_t>(slot)].rank};
+    return {.pid = claim.pid, .rank = claim.rank, .communicator = claim.communicator};
+  }
+
   // A process is gone from all of its communicators; NCCL's address and pid tell that it is one.
   RasJudgement OfGone() const {
-    std::map<std::pair<std::string, int32_t>, const RasStanding*> processes;
+    std::map<Process, const RasStanding*> processes;
     for (const RasStanding* said : gone_) {
       const RasClaim& claim = said->claim;
-      const std::string where = claim.host.empty() ? RasRankName(roster_, claim) : claim.host;
-      const RasStanding*& known = processes[{where, claim.pid}];
+      const RasStanding*& known = processes[ProcessOf(claim)];
       if (known == nullptr || said->claim.size > known->claim.size) known = said;
     }
     std::vector<const RasStanding*> named;
@@ -112,7 +130,7 @@ class Judge {
     }
     RasJudgement judgement;
     for (const RasStanding* said : named) {
-      judgement.verdicts.push_back(VerdictOf(*said, kRasConfidence / static_cast<double>(named.size())));
+      judgement.verdicts.push_back(VerdictOf(*said, kDoubtfulConfidence / static_cast<double>(named.size())));
     }
     return judgement;
   }
@@ -130,11 +148,8 @@ class Judge {
     verdict.first_seen_ns = said.since_ns;
     verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
     verdict.advice = Advice::kCheckSoftware;
-    verdict.evidence = {
-        {EvidenceKind::kProgress, RasSentence(roster_, said, watermark_ns_)},
-        {EvidenceKind::kProgress,
-         "The records of operations do not tell more: NCCL counts launches and does not say what a rank "
-         "waits for."}};
+    verdict.evidence = {{EvidenceKind::kProgress, SaidBy(roster_, said, watermark_ns_)},
+                        {EvidenceKind::kProgress, RasCountsLaunches{}}};
     return verdict;
   }
 

@@ -149,6 +149,7 @@ struct WatchRequest {
   int64_t duration_ns = 0;
   std::string reason;  // one sentence, for people
 };
+// Half of the ids are of pulls, half of watches.
 inline constexpr uint64_t kFirstWatchId = uint64_t{1} << 63;
 
 // A host's answer to a PullRequest or WatchRequest.

@@ -11,7 +11,9 @@
 namespace lockstep {
 namespace {
 
+// Budget: a table of at most four slots per record, else a sort.
 constexpr uint64_t kWildness = 4;  // sequence range over records, beyond which a channel is sorted
+// Always small enough for a table.
 constexpr uint64_t kSmallRange = 64;
 constexpr size_t kMostParts = 4;  // of the ranks: each counts the records of every slot
 

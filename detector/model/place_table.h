@@ -20,7 +20,7 @@ enum class PlaceKind : uint8_t {
   kPower,  // a feed, a busway, a power domain
   kImage,  // of the software that was installed
 };
-inline constexpr size_t kPlaceKinds = 4;
+inline constexpr size_t kPlaceKinds = 4;  // of PlaceKind
 
 // "rack", "leaf", "power feed", "image".
 const char* Name(PlaceKind kind);

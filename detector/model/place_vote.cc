@@ -5,9 +5,6 @@
 #include <cstddef>
 #include <map>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-
 namespace lockstep {
 namespace {
 
@@ -133,12 +130,6 @@ std::vector<PlaceVote> VoteOnPlaces(const PlaceTable& table, absl::Span<const st
     votes.push_back(std::move(next));
   }
   return votes;
-}
-
-std::string NamesOf(const PlaceVote& vote) {
-  return absl::StrJoin(vote.places, ", ", [](std::string* out, const NamedPlace& place) {
-    absl::StrAppend(out, Name(place.first), " ", place.second);
-  });
 }
 
 }  // namespace lockstep

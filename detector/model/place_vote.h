@@ -24,7 +24,9 @@
 
 namespace lockstep {
 
+// One false place in a thousand diagnoses, all places counted.
 inline constexpr double kMostChance = 1e-3;
+// Bound of the work.
 inline constexpr int kMaxPlaceVotes = 16;
 
 // The place that explains some of the deviating machines.
@@ -40,9 +42,6 @@ struct PlaceVote {
 // `hosts`: names of the machines that were compared. `deviating`: indices into it, rising, each once.
 std::vector<PlaceVote> VoteOnPlaces(const PlaceTable& table, absl::Span<const std::string> hosts,
                                     absl::Span<const int32_t> deviating);
-
-// "rack r12" or "rack r12, leaf l3".
-std::string NamesOf(const PlaceVote& vote);
 
 }  // namespace lockstep
 

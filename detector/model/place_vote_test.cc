@@ -1,5 +1,6 @@
 #include "detector/model/place_vote.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,9 @@
 
 namespace lockstep {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 constexpr size_t kRack = static_cast<size_t>(PlaceKind::kRack);
 constexpr size_t kLeaf = static_cast<size_t>(PlaceKind::kLeaf);
@@ -47,7 +51,7 @@ std::vector<int32_t> Range(int32_t begin, int32_t end) {
 TEST(PlaceVoteTest, AWholeRackIsTheRack) {
   const std::vector<PlaceVote> votes = Fleet(64).Vote(Range(8, 16));
   ASSERT_EQ(votes.size(), 1u);
-  EXPECT_EQ(NamesOf(votes[0]), "rack r1");
+  EXPECT_THAT(votes[0].places, ElementsAre(Pair(PlaceKind::kRack, "r1")));
   EXPECT_EQ(votes[0].deviating, Range(8, 16));
   EXPECT_EQ(votes[0].members, 8);
   EXPECT_EQ(votes[0].deviating_elsewhere, 0);
@@ -58,7 +62,7 @@ TEST(PlaceVoteTest, AWholeRackIsTheRack) {
 TEST(PlaceVoteTest, BothRacksOfALeafAreTheLeaf) {
   const std::vector<PlaceVote> votes = Fleet(64).Vote(Range(16, 32));
   ASSERT_EQ(votes.size(), 1u);
-  EXPECT_EQ(NamesOf(votes[0]), "leaf l1");
+  EXPECT_THAT(votes[0].places, ElementsAre(Pair(PlaceKind::kLeaf, "l1")));
 }
 
 TEST(PlaceVoteTest, RacksOfTwoLeavesAreTwoCauses) {
@@ -66,9 +70,9 @@ TEST(PlaceVoteTest, RacksOfTwoLeavesAreTwoCauses) {
   for (const int32_t other : Range(40, 48)) deviating.push_back(other);
   const std::vector<PlaceVote> votes = Fleet(128).Vote(deviating);
   ASSERT_EQ(votes.size(), 2u);
-  std::vector<std::string> names = {NamesOf(votes[0]), NamesOf(votes[1])};
+  std::vector<std::string> names = {votes[0].places.at(0).second, votes[1].places.at(0).second};
   std::sort(names.begin(), names.end());
-  EXPECT_EQ(names, (std::vector<std::string>{"rack r0", "rack r5"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"r0", "r5"}));
 }
 
 TEST(PlaceVoteTest, PlacesWithTheSameMachinesAreOneResult) {
@@ -76,7 +80,7 @@ TEST(PlaceVoteTest, PlacesWithTheSameMachinesAreOneResult) {
   for (int i = 0; i < 64; ++i) fleet.table.of_host[fleet.hosts[static_cast<size_t>(i)]][kLeaf] = absl::StrCat(i / 8);
   const std::vector<PlaceVote> votes = fleet.Vote(Range(0, 8));
   ASSERT_EQ(votes.size(), 1u);
-  EXPECT_EQ(NamesOf(votes[0]), "rack r0, leaf 0");
+  EXPECT_THAT(votes[0].places, ElementsAre(Pair(PlaceKind::kRack, "r0"), Pair(PlaceKind::kLeaf, "0")));
 }
 
 TEST(PlaceVoteTest, MachinesHereAndThereShareNothing) {

@@ -3,6 +3,7 @@
 namespace lockstep {
 namespace {
 
+// A rank has few communicators and peers: a short list beats a map.
 constexpr size_t kMaxRecent = 16;
 
 }  // namespace

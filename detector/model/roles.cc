@@ -19,9 +19,11 @@ namespace {
 
 // A member of a pipeline talks to the stage before and the one after; in an all-to-all of Send/Recv to many.
 constexpr size_t kMaxPipelinePeers = 2;
+// Not calibrated, by judgement: only their order counts.
 constexpr double kHintConfidence = 0.95;
 constexpr double kMixConfidence = 0.9;
 constexpr double kShapeConfidence = 0.7;
+
 constexpr double kBusier = 1.5;  // times the calls: lost records and the ends of a recording do not make that much
 
 struct HintWord {

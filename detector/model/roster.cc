@@ -29,7 +29,8 @@ int64_t OldestSinceNs(const Member& member, bool known, const CommunicatorView& 
   return known ? received_ns : received_ns - now.age_ns;
 }
 
-constexpr uint64_t kFirstStays = 3;  // of each member: everybody connects
+// Of each member: everybody connects (as hang_timeout.cc's start-up).
+constexpr uint64_t kFirstStays = 3;
 
 void NoteStays(const CommunicatorView& view, Communicator* communicator) {
   for (const Operation& operation : view.operations) {

@@ -91,6 +91,7 @@ struct RankProcess {
   };
   std::vector<Membership> memberships;
 
+  // Bound of memory.
   static constexpr int kCpuSamples = 8;
   std::vector<CpuSample> cpu;  // oldest first, at most kCpuSamples
 

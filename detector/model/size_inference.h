@@ -29,8 +29,10 @@ namespace lockstep {
 
 class SizeInference {
  public:
+  // : twenty and six reports of an agent.
   static constexpr int64_t kStableNs = 10 * kNanosPerSecond;
   static constexpr int64_t kLatelyNs = 3 * kNanosPerSecond;
+  // Bound of memory.
   static constexpr size_t kMaxMembers = 1'600'000;
 
   // Takes in what a rank's report says about one communicator, and gives its size: the recorder's, or the one that was

@@ -7,20 +7,30 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/shares.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
-constexpr uint64_t kMinChunks = 8;     // of a flow, in either half
-constexpr size_t kMinFamilyFlows = 3;  // fewer are nobody's measure
-constexpr size_t kMinFlows = 4;        // in all
-constexpr double kMinRatio = 1.25;
-constexpr double kTimeDeviations = 6;
+// Of a flow, in either half: their mean is known to a third.
+constexpr uint64_t kMinChunks = 8;
+// Of fewer, the lower quartile is the least.
+constexpr size_t kMinFamilyFlows = 3;
+// In all. By judgement, not measured.
+constexpr size_t kMinFlows = 4;
+// As slow_paths.h.
+constexpr double kMinRatio = 1 + kMinorPart;
+constexpr double kTimeDeviations = kSureDeviations;
+// Of flows by nature: one in 700 of a normal, beside both other limits.
 constexpr double kSpreadDeviations = 3;
-constexpr double kUsualQuantile = 0.25;
+// Holds while fewer than three quarters are slow.
+constexpr double kUsualQuantile = kMinorPart;
+// By judgement, not measured.
 constexpr double kMinLateRatio = 2;
-constexpr double kMostLate = 0.25;  // of the ranks; more are no outliers
+// Of the ranks; more are no outliers.
+constexpr double kMostLate = kMinorPart;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMinSeconds = 1e-12;  // of a usual delay, so that ratios exist
 

@@ -8,25 +8,26 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "detector/network/path_words.h"
+#include "base/shares.h"
+#include "detector/network/path_class.h"
 #include "detector/network/slow_paths.h"
 #include "detector/network/transfer_stall.h"
 #include "detector/stats/robust.h"
-#include "detector/verdict/trace_wording.h"
+#include "detector/verdict/confidence.h"
+#include "detector/verdict/network_reasons.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kPairedShare = 0.8;  // of an accusation's confidence that is left to a pair of equals
-constexpr double kSure = 0.95;
-constexpr size_t kMinAgreeing = 2;  // paths that are slow in the same steps
+// Paths that are slow in the same steps: chance slows one at a time.
+constexpr size_t kMinAgreeing = 2;
+// As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
 constexpr size_t kMostOfOneFault = 2;  // hosts: the ends of a link
-constexpr double kMostNamed = 0.25;    // of the job's hosts; a cause that lies among more than these names nobody
+// Of the job's hosts; a cause that lies among more than these names nobody.
+constexpr double kMostNamed = kMinorPart;
 
 bool MayName(const Trace& trace, size_t hosts) {
   return hosts <= kMostOfOneFault || static_cast<double>(hosts) <= kMostNamed * static_cast<double>(trace.hosts.size());
@@ -39,8 +40,8 @@ class Writer {
 
   // The cost is a first estimate, by the excess. `in_step`: in which it is slow; empty = in all from the onset on.
   Verdict Write(const PathCause& cause, size_t first_step, absl::Span<const char> in_step) const {
-    const PathWords& word = WordsOf(cause.kind);
-    Verdict verdict = Verdict::Accusation(word.scope, word.verdict_class);
+    const PathClass& row = ClassOf(cause.kind);
+    Verdict verdict = Verdict::Accusation(row.scope, row.verdict_class);
     verdict.advice = cause.kind == PathCauseKind::kInside ? Advice::kCordonAndReplace : Advice::kCheckLink;
     std::vector<double> ratios;
     size_t against_past = 0;
@@ -53,51 +54,27 @@ class Writer {
     while (!in_step.empty() && in_step[static_cast<size_t>(verdict.last_step)] == 0) --verdict.last_step;
     AddCulprits(cause, &verdict);
     AddCost(cause, in_step, &verdict);
-    const auto what = absl::ParsedFormat<'s'>::New(word.what);
-    std::string subject = absl::StrFormat(*what, Subject(cause));
-    subject[0] = 'W';
     verdict.evidence.push_back(
-        {EvidenceKind::kDelayMatrix,
-         absl::StrFormat("%s takes %.2f times as long as %s, %s, on %d of the %d paths that have this in "
-                         "common; %d paths were compared.",
-                         subject, Median(std::move(ratios)),
-                         2 * against_past > cause.paths.size() ? "before" : "the same transfers elsewhere",
-                         When(verdict, in_step), cause.paths.size(), cause.predicted, table_.paths.size())});
+        {EvidenceKind::kDelayMatrix, SlowPathTransfers{.place = PlaceOf(cause),
+                                                       .times = Median(std::move(ratios)),
+                                                       .against_past = 2 * against_past > cause.paths.size(),
+                                                       .in_some_steps = !in_step.empty(),
+                                                       .slow_steps = std::count(in_step.begin(), in_step.end(), 1),
+                                                       .first_step = verdict.first_step,
+                                                       .last_step = verdict.last_step,
+                                                       .paths = cause.paths.size(),
+                                                       .predicted = cause.predicted,
+                                                       .compared = table_.paths.size()}});
     return verdict;
   }
 
  private:
   const std::string& HostName(int32_t host) const { return trace_.hosts[static_cast<size_t>(host)]; }
 
-  static std::string When(const Verdict& verdict, absl::Span<const char> in_step) {
-    if (in_step.empty()) return absl::StrFormat("from step %d on", verdict.first_step);
-    const auto slow = std::count(in_step.begin(), in_step.end(), 1);
-    return absl::StrFormat("in %d of the steps from %d to %d", slow, verdict.first_step, verdict.last_step);
-  }
-
-  std::string Subject(const PathCause& cause) const {
-    switch (cause.kind) {
-      case PathCauseKind::kSend:
-      case PathCauseKind::kReceive:
-      case PathCauseKind::kNic: {
-        if (cause.ranks.size() != 1) break;
-        std::string name = TraceRankName(trace_, cause.ranks[0]);
-        name[0] = 'r';
-        return name;
-      }
-      case PathCauseKind::kLink:
-        return absl::StrCat("host ", HostName(cause.hosts[0]), " and host ", HostName(cause.hosts[1]));
-      case PathCauseKind::kGroup:
-        return TraceRankList(trace_, cause.ranks);
-      case PathCauseKind::kHost:
-      case PathCauseKind::kHosts:
-      case PathCauseKind::kInside:
-      case PathCauseKind::kFabric:
-        break;
-    }
-    if (cause.hosts.size() == 1) return absl::StrCat("host ", HostName(cause.hosts[0]));
-    return absl::StrCat("the ", cause.hosts.size(), " hosts from ", HostName(cause.hosts.front()), " to ",
-                        HostName(cause.hosts.back()));
+  PathPlace PlaceOf(const PathCause& cause) const {
+    PathPlace place{.kind = cause.kind, .ranks = NumbersOf(trace_, cause.ranks), .hosts = {}};
+    for (const int32_t host : cause.hosts) place.hosts.push_back(HostName(host));
+    return place;
   }
 
   // Nobody where so many are meant that the evidence tells nothing about any of them.
@@ -107,12 +84,13 @@ class Writer {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:
       case PathCauseKind::kNic:
-        verdict->culprits = {cause.ranks.size() == 1 ? TraceCulprit(trace_, cause.ranks[0], kSure)
-                                                     : Culprit{.host = HostName(cause.hosts[0]), .confidence = kSure}};
+        verdict->culprits = {cause.ranks.size() == 1
+                                 ? TraceCulprit(trace_, cause.ranks[0], kSureConfidence)
+                                 : Culprit{.host = HostName(cause.hosts[0]), .confidence = kSureConfidence}};
         return;
       case PathCauseKind::kLink:
         verdict->culprits = {
-            {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kPairedShare}};
+            {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kLikelyConfidence}};
         return;
       case PathCauseKind::kGroup:
         for (const int32_t rank : cause.ranks) {
@@ -129,7 +107,7 @@ class Writer {
       case PathCauseKind::kInside:
       case PathCauseKind::kFabric:
         for (const int32_t host : cause.hosts) {
-          verdict->culprits.push_back({.host = HostName(host), .confidence = kPairedShare});
+          verdict->culprits.push_back({.host = HostName(host), .confidence = kLikelyConfidence});
         }
         return;
     }
@@ -210,21 +188,23 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
                   .steps_affected_fraction = static_cast<double>(stall.steps) / since};
   verdict.advice = Advice::kCheckLink;
   const bool named = MayName(trace, stall.hosts.size());
-  const double confidence = stall.told_apart ? kPairedShare : 1.0 / static_cast<double>(stall.hosts.size());
+  const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
   std::vector<std::string> names;
   for (const int32_t host : stall.hosts) {
     const std::string& name = trace.hosts[static_cast<size_t>(host)];
     if (named) verdict.culprits.push_back({.host = name, .confidence = confidence});
     if (names.size() < kHostsShown) names.push_back(name);
   }
-  verdict.evidence.push_back(
-      {EvidenceKind::kDelayMatrix,
-       absl::StrFormat("In %d of the steps from %d to %d, transfers on %d of %d paths stood still for about %.3g s in "
-                       "all, where a usual step takes %.3g s; %s of %d hosts: %s%s.",
-                       stall.steps, stall.first_step, stall.last_step, stall.stalled_paths, stall.compared_paths,
-                       stall.seconds, length, stall.told_apart ? "all of them touch one side" : "they lie between ends",
-                       stall.hosts.size(), absl::StrJoin(names, ", "),
-                       names.size() < stall.hosts.size() ? ", ..." : "")});
+  verdict.evidence.push_back({EvidenceKind::kDelayMatrix, StalledTransfers{.steps = stall.steps,
+                                                                           .first_step = stall.first_step,
+                                                                           .last_step = stall.last_step,
+                                                                           .stalled_paths = stall.stalled_paths,
+                                                                           .compared_paths = stall.compared_paths,
+                                                                           .seconds = stall.seconds,
+                                                                           .usual_step_seconds = length,
+                                                                           .told_apart = stall.told_apart,
+                                                                           .hosts = stall.hosts.size(),
+                                                                           .named_hosts = std::move(names)}});
   return verdict;
 }
 

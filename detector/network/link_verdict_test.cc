@@ -81,7 +81,7 @@ TEST_F(FindSlowLinksTest, AllAdaptersOfAHostAreOneVerdictOnIt) {
   EXPECT_TRUE(links[0].transfers.in_step.empty());
 }
 
-TEST_F(FindSlowLinksTest, AFaultThatComesAndGoesIsHealedInItsSteps) {
+TEST_F(FindSlowLinksTest, AFaultThatComesAndGoesIsRemovedInItsSteps) {
   const auto slow = [](size_t step) { return step >= 9 && step % 3 == 0; };
   AddChain(5, slow);
   const std::vector<SlowLink> links = Find();

@@ -7,7 +7,8 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMostExchangeHosts = 16;  // of an AllToAll whose host pairs are looked at one by one
+// Budget: of an AllToAll whose host pairs, 120 at most, are looked at one by one.
+constexpr size_t kMostExchangeHosts = 16;
 
 void AddLink(int32_t from, int32_t to, bool both_ways, std::vector<Prediction>* predictions) {
   if (from == to) return;

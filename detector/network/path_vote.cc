@@ -10,17 +10,20 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/shares.h"
 #include "detector/network/path_suspects.h"
 
 namespace lockstep {
 namespace {
 
 // Of the paths that a suspect would slow down, this share must be slow.
-constexpr double kHolds = 0.8;
+constexpr double kHolds = kNearlyAll;
 // Who explains as much as this of what another does, explains what it does: what is left may be chance.
-constexpr double kExplainsAsMuch = 0.9;
-constexpr size_t kFewCauses = 2;    // that happen side by side; more of one kind at once have one cause
-constexpr size_t kInsideShare = 2;  // members of a group on one host between which its NVLink lies
+constexpr double kExplainsAsMuch = kAllButFew;
+// That happen side by side; more of one kind at once have one cause. By judgement, not measured.
+constexpr size_t kFewCauses = 2;
+// Members of a group on one host between which its NVLink lies.
+constexpr size_t kInsideShare = 2;
 
 struct Suspect {
   std::vector<int32_t> slow;  // paths, rising

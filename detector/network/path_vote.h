@@ -19,21 +19,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "detector/verdict/network_reasons.h"
+
 namespace lockstep {
 
+// Bound of the work.
 inline constexpr int kMaxPathCauses = 32;
-
-enum class PathCauseKind : uint8_t {
-  kSend,     // the sending side of the adapter of ranks[...], all on host hosts[0]
-  kReceive,  // its receiving side
-  kNic,      // the adapter, the side unknown
-  kHost,     // all paths of host hosts[0]
-  kLink,     // between hosts[0] and hosts[1]
-  kFabric,   // between hosts[...], a part of the network, and the others
-  kGroup,    // somewhere between ranks[...]
-  kHosts,    // somewhere between hosts[...]: each of them, and each link between them, would explain it
-  kInside,   // between the GPUs of host hosts[0]
-};
 
 struct VotePath {
   std::vector<int32_t> ranks;  // by place in the ring; source and destination of Send/Recv

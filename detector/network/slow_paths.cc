@@ -4,17 +4,21 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/shares.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/job_change.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kMinRatio = 1.25;
-constexpr double kMinDeviations = 6;
-constexpr double kNearlyAll = 0.8;
-constexpr double kMostlySlow = 0.75;  // of the steps since the onset: a path that is slow for good, but for chance
-constexpr size_t kFarMore = 3;        // than the middle path has slow steps
+// A minor part longer.
+constexpr double kMinRatio = 1 + kMinorPart;
+constexpr double kMinDeviations = kSureDeviations;
+// Of the steps since the onset: a path that is slow for good, but for chance.
+constexpr double kMostlySlow = kMajorPart;
+// Than the middle path has slow steps. By judgement, not measured.
+constexpr size_t kFarMore = 3;
 
 // Where (nearly) all AllToAlls of a job got slower, more is sent: whom the routing favours is no matter of the network.
 void ForgetSharedExchanges(const TransferTable& table, bool SlowPath::*is_slow, std::vector<SlowPath>* slow) {

@@ -15,14 +15,18 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/network/transfer_table.h"
 
 namespace lockstep {
 
-inline constexpr size_t kMinSlowSteps = 3;    // on either side of an onset, and in all
-inline constexpr double kMinSlowShare = 0.1;  // of the steps since the first, of what is slow at times
+// On either side of an onset, and in all: the fewest of which a median leaves one out.
+inline constexpr size_t kMinSlowSteps = 3;
+// Of the steps since the first, of what is slow at times.
+inline constexpr double kMinSlowShare = kFew;
 
-inline constexpr double kAlwaysSlow = 0.9;  // and of what is slow for good, all paths together
+// And of what is slow for good, all paths together: nine steps in ten.
+inline constexpr double kAlwaysSlow = kAllButFew;
 
 struct SlowPath {
   bool slow = false;      // from first_step on, for good

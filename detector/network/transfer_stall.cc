@@ -6,16 +6,21 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/network/path_vote.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kLongStepDeviations = 6;
-constexpr double kMinLongStep = 1.1;    // usual steps
-constexpr double kMostOfTheWait = 0.5;  // of what the step took longer, in one transfer
-constexpr double kUnlikeOthers = 0.25;  // of it, at most, in the middle one of the other steps
+constexpr double kLongStepDeviations = kSureDeviations;
+// Usual steps. By judgement, not measured.
+constexpr double kMinLongStep = 1.1;
+// Of what the step took longer, in one transfer: more than half, so that it is the main cause.
+constexpr double kMostOfTheWait = kMainPart;
+// Of it, at most, in the middle one of the other steps.
+constexpr double kUnlikeOthers = kMinorPart;
 
 class StallSearch {
  public:

@@ -9,16 +9,20 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/clock.h"
+#include "base/shares.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
-constexpr double kHealthyQuantile = 0.25;
+// Holds while fewer than three quarters are slow.
+constexpr double kHealthyQuantile = kMinorPart;
 // Below it, latency and not bandwidth sets the time, and a slow path looks like any other.
 constexpr uint64_t kMinBytes = 1 << 20;
-constexpr size_t kOverlapReach = 8;  // operations after one that are looked at for overlap
+// Budget: operations after one that are looked at for overlap.
+constexpr size_t kOverlapReach = 8;
+// Budget of memory; a deviation of so many is known to 0.3 %.
 constexpr size_t kMostNoiseSamples = 1 << 16;
 constexpr size_t kMostParts = 4;  // of the ranks: each has an entry for every instance
 

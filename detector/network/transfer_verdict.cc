@@ -6,17 +6,16 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "detector/network/path_words.h"
+#include "detector/network/path_class.h"
 #include "detector/stats/robust.h"
-#include "detector/verdict/wording.h"
+#include "detector/verdict/confidence.h"
+#include "detector/verdict/network_reasons.h"
+#include "detector/verdict/roster_names.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kSure = 0.95;
-constexpr double kPaired = 0.8;  // of an accusation of two ends
+// Of what people read.
 constexpr size_t kMaxLate = 4;
 
 class Writer {
@@ -25,77 +24,65 @@ class Writer {
       : roster_(roster), watched_(watched), impact_(impact) {}
 
   Verdict Write(const PathCause& cause) const {
-    const PathWords& words = WordsOf(cause.kind);
-    Verdict verdict = Verdict::Accusation(words.scope, words.verdict_class);
+    const PathClass& row = ClassOf(cause.kind);
+    Verdict verdict = Verdict::Accusation(row.scope, row.verdict_class);
     verdict.advice = Advice::kCheckLink;
     verdict.culprits = CulpritsOf(cause);
     verdict.cost = CostOf(cause);
     std::vector<double> ratios;
     for (const int32_t flow : cause.paths) ratios.push_back(watched_.judgement.ratio[static_cast<size_t>(flow)]);
-    const auto what = absl::ParsedFormat<'s'>::New(words.what);
-    std::string subject = absl::StrFormat(*what, Subject(cause));
-    subject[0] = 'W';
-    verdict.evidence = {
-        {EvidenceKind::kDelayMatrix,
-         absl::StrFormat("%s waits %.1f times as long for the network (on the wire and for credit that "
-                         "no GPU holds back) as the same traffic elsewhere, in both halves of %.0f s in "
-                         "which recorders watched: on %d of the %d flows that this would slow down, of "
-                         "%d compared; from %.2f times on a flow counts as slow.",
-                         subject, Median(std::move(ratios)), watched_.seconds, cause.paths.size(), cause.predicted,
-                         watched_.judgement.flows, watched_.judgement.limit)}};
+    verdict.evidence = {{EvidenceKind::kDelayMatrix, LongerWaits{.place = PlaceOf(cause),
+                                                                 .times = Median(std::move(ratios)),
+                                                                 .watched_seconds = watched_.seconds,
+                                                                 .flows = cause.paths.size(),
+                                                                 .predicted = cause.predicted,
+                                                                 .compared = watched_.judgement.flows,
+                                                                 .limit = watched_.judgement.limit}}};
     if (verdict.cost.seconds_per_step > 0) {
       verdict.evidence.push_back(
-          {EvidenceKind::kWhatIf,
-           absl::StrFormat("Steps take %s, %s longer than usual; at the usual waits they would be %s shorter.",
-                           Duration(impact_.step_seconds), Duration(impact_.lost_seconds),
-                           Duration(verdict.cost.seconds_per_step))});
+          {EvidenceKind::kWhatIf, UsualWaitsStep{.step_seconds = impact_.step_seconds,
+                                                 .lost_seconds = impact_.lost_seconds,
+                                                 .saved_seconds = verdict.cost.seconds_per_step}});
     }
     return verdict;
   }
 
   Verdict Write(const LateRank& late) const {
     Verdict verdict = Verdict::Observation(VerdictClass::kComputeSlow);
-    verdict.culprits = {CulpritOf(roster_, late.rank, 0.5)};
+    verdict.culprits = {CulpritOf(roster_, late.rank, kDoubtfulConfidence)};
     verdict.cost = Limited(late.excess_seconds);
     verdict.evidence = {
-        {EvidenceKind::kDelayMatrix,
-         absl::StrFormat("Data that had arrived waited for the GPU of rank %d %.1f times as long as for "
-                         "those of others, while none of %d network flows was %.2f times as slow as its "
-                         "like: this rank comes late, and it is not the network.",
-                         roster_.ranks()[static_cast<size_t>(late.rank)].rank, late.ratio, watched_.judgement.flows,
-                         watched_.judgement.limit)}};
+        {EvidenceKind::kDelayMatrix, LateGpu{.rank = roster_.ranks()[static_cast<size_t>(late.rank)].rank,
+                                             .times = late.ratio,
+                                             .flows = watched_.judgement.flows,
+                                             .limit = watched_.judgement.limit}}};
     return verdict;
   }
 
  private:
   const std::string& HostName(int32_t host) const { return roster_.hosts()[static_cast<size_t>(host)].name; }
 
-  std::string Subject(const PathCause& cause) const {
-    if (!cause.ranks.empty() && cause.kind != PathCauseKind::kLink) {
-      return absl::StrCat(RankList(roster_, cause.ranks),
-                          cause.ranks.size() == 1 ? absl::StrCat(" of host ", roster_.HostName(cause.ranks[0])) : "");
-    }
-    if (cause.hosts.size() == 1) return absl::StrCat("host ", HostName(cause.hosts[0]));
-    if (cause.hosts.size() == 2)
-      return absl::StrCat("hosts ", HostName(cause.hosts[0]), " and ", HostName(cause.hosts[1]));
-    return absl::StrCat(cause.hosts.size(), " hosts from ", HostName(cause.hosts.front()), " to ",
-                        HostName(cause.hosts.back()));
+  PathPlace PlaceOf(const PathCause& cause) const {
+    PathPlace place{.kind = cause.kind, .ranks = NumbersOf(roster_, cause.ranks), .hosts = {}};
+    for (const int32_t host : cause.hosts) place.hosts.push_back(HostName(host));
+    return place;
   }
 
   std::vector<Culprit> CulpritsOf(const PathCause& cause) const {
     std::vector<Culprit> culprits;
     if (cause.kind == PathCauseKind::kLink) {
       culprits.push_back(
-          {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kPaired});
+          {.host = HostName(cause.hosts[0]), .peer_host = HostName(cause.hosts[1]), .confidence = kLikelyConfidence});
     } else if (cause.ranks.size() == 1) {
-      culprits.push_back(CulpritOf(roster_, cause.ranks[0], kSure));
+      culprits.push_back(CulpritOf(roster_, cause.ranks[0], kSureConfidence));
     } else if (cause.kind == PathCauseKind::kGroup) {
       for (const int32_t rank : cause.ranks) {
         culprits.push_back(CulpritOf(roster_, rank, 1.0 / static_cast<double>(cause.ranks.size())));
       }
     } else {
       for (const int32_t host : cause.hosts) {
-        culprits.push_back({.host = HostName(host), .confidence = kPaired / static_cast<double>(cause.hosts.size())});
+        culprits.push_back(
+            {.host = HostName(host), .confidence = kLikelyConfidence / static_cast<double>(cause.hosts.size())});
       }
     }
     return culprits;
@@ -141,11 +128,8 @@ bool Includes(const std::set<std::string>& all, const std::set<std::string>& som
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-std::string NotTheNetwork(const WatchedTransfers& watched) {
-  return absl::StrFormat(
-      "None of %d network flows, watched for %.0f s, waits %.2f times as long as its like: it is not "
-      "the network.",
-      watched.judgement.flows, watched.seconds, watched.judgement.limit);
+NetworkClear NotTheNetwork(const WatchedTransfers& watched) {
+  return {.flows = watched.judgement.flows, .watched_seconds = watched.seconds, .limit = watched.judgement.limit};
 }
 
 // Whether the two mean the same place. What it takes over from the cause of transfers is `verdict`'s then.

@@ -172,7 +172,7 @@ TEST(TransferVerdictTest, ASlowSideIsNamedOnlyWhenTheJobIsSlower) {
   EXPECT_EQ(verdicts[0].culprits[0].host, "node-2");
   EXPECT_NEAR(verdicts[0].cost.slowdown_fraction, 0.2, 1e-9);  // no more than was lost
   EXPECT_EQ(verdicts[0].evidence[0].kind, EvidenceKind::kDelayMatrix);
-  EXPECT_THAT(verdicts[0].evidence[0].text, HasSubstr("5.0 times"));
+  EXPECT_THAT(verdicts[0].evidence[0].text(), HasSubstr("5.0 times"));
   std::vector<Verdict> told;
   MergeTransferVerdicts(watched, verdicts, 0.03, &told);
   EXPECT_THAT(told, SizeIs(1));
@@ -206,7 +206,7 @@ TEST(TransferVerdictTest, CleanTransfersSpeakAgainstAMachineNotForIt) {
   std::vector<Verdict> told = {machine};
   MergeTransferVerdicts(watched, {}, 0.03, &told);
   ASSERT_THAT(told[0].evidence, SizeIs(1));
-  EXPECT_THAT(told[0].evidence[0].text, HasSubstr("not the network"));
+  EXPECT_THAT(told[0].evidence[0].text(), HasSubstr("not the network"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 namespace lockstep {
 namespace {
 
+// What recurs is never silent for longer than a period; twice that leaves room for a slow step.
 constexpr double kIdlePeriods = 2;
 // A gap that comes once is a beginning or a pause. Less than two, since what is old weighs less.
 constexpr double kRecurs = 1.5;

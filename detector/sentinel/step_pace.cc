@@ -8,7 +8,9 @@
 namespace lockstep {
 namespace {
 
+// By judgement, not measured.
 constexpr double kUsualShare = 0.97;
+// By judgement, not measured.
 constexpr double kRateSeconds = 2.0;
 // Of steps that a thinned report jumps over: beyond that their mean says little about any of them.
 constexpr uint64_t kMaxJump = 16;

@@ -30,6 +30,7 @@ struct FollowedCalls {
 
 class StepPace {
  public:
+  // Bound of memory; a median of the recent ones is known to a third of their spread.
   static constexpr size_t kKeptSteps = 256;
   static constexpr size_t kRecentSteps = 16;
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/own_time.h"
 #include "detector/steps/step_finder.h"
@@ -16,9 +17,12 @@
 namespace lockstep {
 namespace {
 
+// Budget of time.
 constexpr size_t kMaxSampledSteps = 8;  // the sum over the calls of a step averages by itself
+// Budget of time: the median of so many is known to a third of their spread.
 constexpr size_t kMaxPeers = 16;
-constexpr double kMostOf = 0.5;
+// More than half of the excess: the main cause.
+constexpr double kMostOf = kMainPart;
 constexpr int32_t kOnsetSteps = 2;  // lost records hide an onset for a step or two
 
 bool IsWhole(const TraceAnalysis& analysis, int32_t rank, int32_t step) {

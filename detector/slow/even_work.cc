@@ -13,6 +13,7 @@
 namespace lockstep {
 namespace {
 
+// Budget of time; a median of three leaves one out.
 constexpr size_t kReplayedSteps = 3;
 
 // One own interval: where in the step, whose share of the work, and how long.

@@ -13,11 +13,15 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMinSeparation = 6;  // normal noise exceeds it in one step of 1e9
+constexpr double kMinSeparation = kSureDeviations;  // normal noise exceeds it in one step of 1e9
+// Budget of time; a quantile of so many is known to a sixteenth.
 constexpr size_t kMaxComparedPeers = 256;
-constexpr double kFarMore = 1.5;  // slow steps than those of a known stretch
-constexpr size_t kMinPeers = 3;   // with fewer, nobody knows which of two is slow and which is quick
-// Of the peers, whose own slow steps may belong to the same fault (a room, a rack) and say nothing about chance.
+// Slow steps than those of a known stretch. By judgement, not measured.
+constexpr double kFarMore = 1.5;
+// With fewer, nobody knows which of two is slow and which is quick.
+constexpr size_t kMinPeers = 3;
+// Of the peers, whose own slow steps may belong to the same fault (a room, a rack) and say nothing about chance. As
+// counterfactual_gain.h.
 constexpr double kMostAtOnce = 0.15;
 
 // The two levels that leave least squares, by sorted values: the higher one begins at `at`.
@@ -101,12 +105,12 @@ class Search {
       return false;  // one that stays: persistent_excess.h judges
     const double effect = suspect->share_of_steps * suspect->excess_seconds;
     if (effect < options_.min_cost / 2 * steps_.usual_seconds) return false;
-    const double surprise = LogBinomialTail(slow, values.size(), RateOfPeers(rank, peers, levels.middle()));
+    const double surprisal = LogBinomialTail(slow, values.size(), RateOfPeers(rank, peers, levels.middle()));
     // Every rank could have been the one, at every level.
     const double trials = static_cast<double>(profile_.ranks) * static_cast<double>(values.size());
     const double log_chance = std::log(options_.false_suspects_per_job / trials);
-    suspect->significance = std::sqrt(std::max(0.0, -2 * surprise));  // tail of the normal distribution
-    return surprise < log_chance;
+    suspect->significance = std::sqrt(std::max(0.0, -2 * surprisal));  // tail of the normal distribution
+    return surprisal < log_chance;
   }
 
   // Share of the steps of peers that reach a level: of those, but the few that reach it most often.

@@ -4,7 +4,7 @@
 // is such a suspect when its steps fall into two levels, and
 //   separation: the higher level is kMinSeparation standard deviations of the step-to-step noise above the lower one,
 //   effect: the higher level times the share of its steps is at least half of `min_cost` of the step time,
-//   surprise: as many slow steps are improbable if every peer were slow that often. How often peers are is counted
+//   surprisal: as many slow steps are improbable if every peer were slow that often. How often peers are is counted
 //     among their own steps (one more slow step than was seen): no shape of the noise is assumed, and stalls that go
 //     round (garbage collection, long sequences) raise it. The exact tail of the binomial distribution, times all ranks
 //     and levels that were looked at, has to stay below `false_suspects_per_job`.

@@ -4,15 +4,16 @@
 #include <cmath>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/slow/persistent_excess.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kErrorOfMedian = 1.2533;  // of a normal distribution: sqrt(pi / 2)
-constexpr double kMaxUnknownRanks = 0.1;   // as many as may be missing of a job that is judged (coverage.h)
-constexpr double kErrors = 2;              // standard errors by which noise may hide how much longer steps got
+constexpr double kMaxUnknownRanks = kFew;  // as many as may be missing of a job that is judged (coverage.h)
+// Standard errors by which noise may hide how much longer steps got: the usual 5 %.
+constexpr double kErrors = 2;
 
 double SquareOf(double value) { return value * value; }
 

@@ -1,6 +1,6 @@
 // What the length of steps alone says about a cost, where it is compared with the job's own past.
 //
-// By how much steps got longer at the onset of an ailment: healing it gives back no more. Where no step can be
+// By how much steps got longer at the onset of an ailment: removing it gives back no more. Where no step can be
 // replayed, that is all there is. Pure. Cost O(steps x ailments), and O(operations) for IsReplayable.
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_LENGTHENED_STEPS_H_
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "detector/model/trace.h"
-#include "detector/slow/healed_step.h"
+#include "detector/slow/counterfactual_step.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
-#include "detector/slow/healing_gain.h"
+#include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/persistent_excess.h"
 #include "detector/slow/slow_cause.h"
 #include "detector/slow/step_replay.h"
@@ -279,7 +279,7 @@ TEST(PersistentExcessTest, AFlippedSignOfLatenessMissesTheCulprit) {
 }
 
 // The replay, slowly: rounds over all operations until nothing changes any more.
-double ReferenceReplay(const TraceAnalysis& analysis, int32_t step, int32_t healed_rank, double scale) {
+double ReferenceReplay(const TraceAnalysis& analysis, int32_t step, int32_t removed_rank, double scale) {
   const Trace& trace = *analysis.trace;
   std::vector<double> arrival(trace.operations.size(), 0), end(trace.operations.size(), 0);
   double last = 0;
@@ -292,7 +292,7 @@ double ReferenceReplay(const TraceAnalysis& analysis, int32_t step, int32_t heal
         const bool inside = interval.after >= range.begin && interval.after < range.end;
         const double ready = !inside ? 0 : interval.after_end ? end[interval.after] : arrival[interval.after];
         const double own = std::max(0.0, static_cast<double>(interval.seconds));
-        const double at = ready + own * (static_cast<int32_t>(rank) == healed_rank ? scale : 1);
+        const double at = ready + own * (static_cast<int32_t>(rank) == removed_rank ? scale : 1);
         changed |= at > arrival[i] + 1e-12;
         arrival[i] = std::max(arrival[i], at);
         double latest = 0, transfer = 1e9;
@@ -315,26 +315,26 @@ TEST(StepReplayTest, AgreesWithTheSlowReference) {
     const TraceAnalysis analysis = AnalyseTrace(trace, false);
     StepReplay replay(analysis, 6);
     EXPECT_NEAR(replay.Run({}), ReferenceReplay(analysis, 6, -1, 1), 1e-6);
-    Healing healing;
-    healing.own.push_back({.rank = 5, .scale = 0.5F});
-    EXPECT_NEAR(replay.Run(healing), ReferenceReplay(analysis, 6, 5, 0.5), 1e-6);
-    EXPECT_NEAR(replay.Run({}), analysis.steps.step_seconds[6], 0.001) << "with nothing healed it is what happened";
+    Counterfactual counterfactual;
+    counterfactual.own.push_back({.rank = 5, .scale = 0.5F});
+    EXPECT_NEAR(replay.Run(counterfactual), ReferenceReplay(analysis, 6, 5, 0.5), 1e-6);
+    EXPECT_NEAR(replay.Run({}), analysis.steps.step_seconds[6], 0.001) << "with nothing changed it is what happened";
   }
 }
 
-TEST(HealingGainTest, IsWhatTheSlowRankCosts) {
+TEST(CounterfactualGainTest, IsWhatTheSlowRankCosts) {
   const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.5, .noise = 0.001}).Play();
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
   ASSERT_EQ(causes.size(), 1);
   EXPECT_EQ(causes.front().kind, SlowKind::kCompute);
-  const std::vector<HealingGain> gains = GainsOf(analysis, causes, {}, kMinCost).of_ranks;
+  const std::vector<CounterfactualGain> gains = GainsOf(analysis, causes, {}, kMinCost).of_ranks;
   EXPECT_NEAR(gains.front().seconds_per_step, 0.02, 0.001);
   EXPECT_GT(gains.front().path_share, 0.9);
 }
 
 // What the transfers of host 4's pair and the slow rank on host 0 cost, both found by hand.
-HealingGains GainsOfBoth(const Job& job) {
+CounterfactualGains GainsOfBoth(const Job& job) {
   const Trace trace = Player(job).Play();
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, SuspectsOf(analysis));
@@ -350,15 +350,15 @@ HealingGains GainsOfBoth(const Job& job) {
 }
 
 // The job lost 40 ms, and the rank is charged with them: the same seconds are not paid for twice.
-TEST(HealingGainTest, TransfersThatHideBehindADearerCauseMatterWithoutItAndCostNothingYet) {
+TEST(CounterfactualGainTest, TransfersThatHideBehindADearerCauseMatterWithoutItAndCostNothingYet) {
   // 40 ms more work per step on one rank, 4 x 5 ms longer transfers elsewhere: what all wait for is the rank alone.
-  const HealingGains gains = GainsOfBoth({.slow_rank = 1,
-                                          .slow_factor = 2,
-                                          .onset = 3,
-                                          .noise = 0.001,
-                                          .slow_pair = 4,
-                                          .transfer_factor = 26,
-                                          .transfer_onset = 3});
+  const CounterfactualGains gains = GainsOfBoth({.slow_rank = 1,
+                                                 .slow_factor = 2,
+                                                 .onset = 3,
+                                                 .noise = 0.001,
+                                                 .slow_pair = 4,
+                                                 .transfer_factor = 26,
+                                                 .transfer_onset = 3});
   EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
   EXPECT_NEAR(gains.of_ranks[0].step_seconds, 0.081, 0.001);
   EXPECT_NEAR(gains.of_transfers[0].seconds_per_step, 0, 0.001);
@@ -366,19 +366,19 @@ TEST(HealingGainTest, TransfersThatHideBehindADearerCauseMatterWithoutItAndCostN
   EXPECT_TRUE(gains.of_transfers[0].replayed);
 }
 
-TEST(HealingGainTest, StepsBeforeTheOtherCauseTellMore) {
-  const HealingGains gains = GainsOfBoth({.slow_rank = 1,
-                                          .slow_factor = 2,
-                                          .onset = 6,
-                                          .noise = 0.001,
-                                          .slow_pair = 4,
-                                          .transfer_factor = 26,
-                                          .transfer_onset = 2});
+TEST(CounterfactualGainTest, StepsBeforeTheOtherCauseTellMore) {
+  const CounterfactualGains gains = GainsOfBoth({.slow_rank = 1,
+                                                 .slow_factor = 2,
+                                                 .onset = 6,
+                                                 .noise = 0.001,
+                                                 .slow_pair = 4,
+                                                 .transfer_factor = 26,
+                                                 .transfer_onset = 2});
   EXPECT_NEAR(gains.of_transfers[0].seconds_per_step, 0.02, 0.001);
   EXPECT_NEAR(gains.of_transfers[0].step_seconds, 0.061, 0.001) << "as recorded in steps 2 to 5";
 }
 
-TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
+TEST(CounterfactualGainTest, ARankAndTransfersOfItsWithOneOnsetAreRemovedTogether) {
   const Job job = {.slow_rank = 8,
                    .slow_factor = 1.5,
                    .onset = 3,
@@ -397,7 +397,7 @@ TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
       transfers.channels = {{.channel = static_cast<int32_t>(i), .first_step = 3, .ratio = 26}};
     }
   }
-  const HealingGains gains = GainsOf(analysis, causes, {transfers}, kMinCost);
+  const CounterfactualGains gains = GainsOf(analysis, causes, {transfers}, kMinCost);
   EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
   EXPECT_EQ(gains.of_transfers[0].seconds_per_step, gains.of_ranks[0].seconds_per_step);
   // What the transfers cost is no gain of an event of slow ranks.
@@ -405,11 +405,11 @@ TEST(HealingGainTest, ARankAndTransfersOfItsWithOneOnsetAreHealedTogether) {
   for (const int32_t rank : {1, 3}) {
     three.push_back({.suspects = {{.rank = rank, .first_step = 3, .last_step = 9, .own_seconds = 0.04}}});
   }
-  for (const HealingGain& gain : GainsOf(analysis, three, {transfers}, kMinCost).of_ranks)
+  for (const CounterfactualGain& gain : GainsOf(analysis, three, {transfers}, kMinCost).of_ranks)
     EXPECT_EQ(gain.event_causes, 0);
 }
 
-// Ranks that need `seconds` less since step 3 when healed, each a cause.
+// Ranks that need `seconds` less since step 3 when removed, each a cause.
 std::vector<SlowCause> OneOnset(const std::vector<int32_t>& ranks, double seconds) {
   std::vector<SlowCause> causes;
   for (const int32_t rank : ranks) {
@@ -423,19 +423,20 @@ std::vector<SlowCause> OneOnset(const std::vector<int32_t>& ranks, double second
   return causes;
 }
 
-TEST(HealingGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTheDear) {
+TEST(CounterfactualGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTheDear) {
   const std::vector<int32_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.5, .onset = 3, .noise = 0.001}).Play();
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
   std::vector<SlowCause> one_dear = OneOnset({1, 3, 5}, 0.001);
   one_dear[2].suspects[0].own_seconds = 0.06;
   one_dear[2].suspects[0].excess_seconds = 0.02;
-  const std::vector<HealingGain> gains = GainsOf(analysis, one_dear, {}, kMinCost).of_ranks;
+  const std::vector<CounterfactualGain> gains = GainsOf(analysis, one_dear, {}, kMinCost).of_ranks;
   EXPECT_GT(gains[2].slowdown(), 0.25);
   for (const size_t cheap : {0u, 1u}) EXPECT_LT(gains[cheap].event_share, 0.01);
 
   const Trace healthy = Player({.noise = 0.001}).Play();
-  for (const HealingGain& gain : GainsOf(AnalyseTrace(healthy, false), OneOnset(all, 0.001), {}, kMinCost).of_ranks) {
+  for (const CounterfactualGain& gain :
+       GainsOf(AnalyseTrace(healthy, false), OneOnset(all, 0.001), {}, kMinCost).of_ranks) {
     EXPECT_LT(gain.slowdown(), kMinCost);
     EXPECT_EQ(gain.event_causes, all.size());
     EXPECT_NEAR(gain.event_share, 0.001 / 0.041, 0.002);

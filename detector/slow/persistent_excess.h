@@ -19,15 +19,14 @@
 #include <vector>
 
 #include "detector/model/roles.h"
+#include "detector/slow/excess_stretch.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/slow_transfers.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
 
-// With fewer, one odd step (warm-up, what follows a pause) is as good as the majority.
-inline constexpr int32_t kMinSuspectSteps = 4;
-
+// The fewest of which a median leaves one out.
 inline constexpr size_t kMinPastSteps = 3;
 
 // Onsets so close are one: either is known to a step.
@@ -74,9 +73,10 @@ std::vector<Suspect> FindPersistentExcess(const OwnProfile& profile, const JobRo
                                           const PersistenceOptions& options);
 
 // A rank whose own transfers are slow is looked at from their onset to the end, whatever else is known of it: what
-// harms the way between a GPU and its host harms both. With one stretch of few ranks to look at, less than it takes
-// among all ranks and stretches is significant, half of the effect matters (its cost is that of both), and a majority
-// of the steps is persistent. Adds such ranks, and dates suspects of which lost records hid the onset; keeps the order.
+// degrades the way between a GPU and its host degrades both. With one stretch of few ranks to look at, less than it
+// takes among all ranks and stretches is significant, half of the effect matters (its cost is that of both), and a
+// majority of the steps is persistent. Adds such ranks, and dates suspects of which lost records hid the onset; keeps
+// the order.
 void AddSlowBesideTransfers(const OwnProfile& profile, const JobRoles& roles, const StepTable& steps,
                             const PersistenceOptions& options, const std::vector<SlowTransfers>& transfers,
                             std::vector<Suspect>* suspects);

@@ -20,6 +20,7 @@
 
 namespace lockstep {
 
+// Two may be one pair, or chance.
 inline constexpr size_t kMinBatchHosts = 3;
 
 struct SharedBatch {

@@ -7,16 +7,23 @@
 #include <map>
 #include <utility>
 
+#include "base/median.h"
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {
 
+// Budget of time; a median of so many is known to a fifth of their spread.
 constexpr size_t kMaxComparedPeers = 32;
-constexpr double kMostOf = 0.5;
-constexpr double kComparable = 0.5;      // of the strongest excess on the host
-constexpr size_t kMinShown = 2;          // steps in which another rank of the host has to be as slow
-constexpr double kMinShownShare = 0.25;  // of those in which its own time is known
+// More than half: the main kind of an excess, and most ranks of a host.
+constexpr double kMostOf = kMainPart;
+// Of the strongest excess on the host.
+constexpr double kComparable = kMainPart;
+// Steps in which another rank of the host has to be as slow: in one it may be by chance.
+constexpr size_t kMinShown = 2;
+// Of those in which its own time is known.
+constexpr double kMinShownShare = kMinorPart;
 
 // Medians over the stretch of a suspect.
 struct Usual {
@@ -92,11 +99,7 @@ void DateTogether(const OwnProfile& profile, SlowCause* cause) {
     before.push_back(suspect.earliest_step());
     after.push_back(-suspect.latest_step());
   }
-  const auto quarter = [](std::vector<int32_t>* dates) {
-    const auto at = dates->begin() + static_cast<std::ptrdiff_t>(dates->size() / 4);
-    std::nth_element(dates->begin(), at, dates->end());
-    return *at;
-  };
+  const auto quarter = [](std::vector<int32_t>* dates) { return ElementAt(dates->size() / 4, dates); };
   const int32_t first_step = quarter(&first), last_step = -quarter(&last);
   const int32_t earliest = quarter(&before), latest = -quarter(&after);
   for (Suspect& suspect : cause->suspects) {
@@ -110,7 +113,7 @@ void DateTogether(const OwnProfile& profile, SlowCause* cause) {
 
 // The other ranks of a slow host that are as slow in some steps, though not in so many that they would be suspects by
 // themselves: where records are lost, what is slow may lie beside them, in most of the steps of one rank in thousands.
-// Healing the host heals them too.
+// Removing the fault of the host removes theirs too.
 void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
                    const std::vector<char>& suspected, SlowCause* cause) {
   const Suspect strongest = cause->suspects.front();

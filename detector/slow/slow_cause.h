@@ -18,10 +18,9 @@
 #include "detector/model/trace.h"
 #include "detector/slow/persistent_excess.h"
 #include "detector/steps/own_profile.h"
+#include "detector/verdict/slow_reasons.h"
 
 namespace lockstep {
-
-enum class SlowKind : uint8_t { kCompute, kHost, kInput };
 
 struct SlowCause {
   SlowKind kind = SlowKind::kCompute;

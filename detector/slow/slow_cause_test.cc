@@ -77,7 +77,7 @@ TEST_F(SlowCauseTest, AStallAtOnePlaceOfAllRanksOfAHostIsItsInput) {
 }
 
 // Rank 7 lost the record beside its stall in most steps: it shows in `shown` of eight.
-TEST_F(SlowCauseTest, ARankWhoseStallsAreMostlyHiddenIsHealedWithItsHost) {
+TEST_F(SlowCauseTest, ARankWhoseStallsAreMostlyHiddenIsRemovedWithItsHost) {
   std::vector<Suspect> suspects;
   for (const int32_t rank : {4, 5, 6}) {
     Stall(static_cast<size_t>(rank), kSteps - kOnset);

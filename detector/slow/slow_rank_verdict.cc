@@ -2,26 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "detector/verdict/trace_wording.h"
+#include "detector/verdict/reason.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
 
-struct KindInfo {
-  VerdictClass verdict_class;
-  const char* what;  // the excess is "... more"
-};
-
 // By SlowKind.
-constexpr KindInfo kKinds[] = {
-    {VerdictClass::kComputeSlow, "in proportion to its work: the GPU computes slowly"},
-    {VerdictClass::kHostSlow, "on the side of the host, which issues work late"},
-    {VerdictClass::kStorageStall, "at one place of the step, as when it waits for its input"},
-};
+constexpr VerdictClass kClasses[] = {VerdictClass::kComputeSlow, VerdictClass::kHostSlow, VerdictClass::kStorageStall};
 
 // 0.5 at the threshold of a suspect, towards 1 with significance and persistence.
 double ConfidenceOf(const Suspect& suspect) {
@@ -31,10 +24,9 @@ double ConfidenceOf(const Suspect& suspect) {
 
 }  // namespace
 
-Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const HealingGain& gain) {
+Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const CounterfactualGain& gain) {
   const Suspect& strongest = cause.suspects.front();
-  const KindInfo& info = kKinds[static_cast<size_t>(cause.kind)];
-  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, info.verdict_class);
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, kClasses[static_cast<size_t>(cause.kind)]);
   verdict.advice = Advice::kCordonAndReplace;
   const double confidence = ConfidenceOf(strongest);
   const std::string host = HostNameOf(trace, strongest.rank);
@@ -49,53 +41,34 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Healin
   verdict.cost.slowdown_fraction = gain.slowdown();
   verdict.cost.seconds_per_step = gain.steps_affected * gain.seconds_per_step;
   verdict.cost.steps_affected_fraction = gain.steps_affected;
-  const std::string subject = host_alone ? absl::StrCat("Host ", host, ": ", cause.suspects.size(), " of its ranks, ")
-                                         : TraceRankName(trace, strongest.rank);
-  verdict.evidence.push_back(
-      {EvidenceKind::kLateness,
-       absl::StrFormat("%s%s spends %.4g s of each step on its own work, outside all waiting, while its %d peers spend "
-                       "%.4g s: %.4g s more in %.0f%% of steps %d to %d, %.1f standard errors of the noise.",
-                       subject, host_alone ? TraceRankName(trace, strongest.rank) + " first," : "",
-                       strongest.own_seconds, strongest.peers, cause.peer_seconds, strongest.excess_seconds,
-                       100 * strongest.share_of_steps, strongest.first_step, strongest.last_step,
-                       strongest.significance)});
-  if (cause.beyond_host) {
-    verdict.evidence.push_back({EvidenceKind::kLateness,
-                                "All ranks of its host wait at one place of the step; that is taken off here, and the "
-                                "peers are the other ranks of the host."});
-  }
-  verdict.evidence.push_back({EvidenceKind::kLateness, absl::StrCat("The excess lies ", info.what, ".")});
+  const auto say = [&verdict](EvidenceKind kind, Reason reason) {
+    verdict.evidence.push_back({kind, std::move(reason)});
+  };
+  say(EvidenceKind::kLateness, OwnTimeExcess{.rank = NameOf(trace, strongest.rank),
+                                             .host_ranks = host_alone ? cause.suspects.size() : 0,
+                                             .own_seconds = strongest.own_seconds,
+                                             .peers = strongest.peers,
+                                             .peer_seconds = cause.peer_seconds,
+                                             .excess_seconds = strongest.excess_seconds,
+                                             .share_of_steps = strongest.share_of_steps,
+                                             .first_step = strongest.first_step,
+                                             .last_step = strongest.last_step,
+                                             .significance = strongest.significance});
+  if (cause.beyond_host) say(EvidenceKind::kLateness, HostWaitLeftOut{});
+  say(EvidenceKind::kLateness, ExcessPlace{.kind = cause.kind});
   if (cause.starved) {
-    verdict.evidence.push_back({EvidenceKind::kLateness,
-                                "Its ranks take turns: operations start the moment they are launched, while those of "
-                                "other hosts wait in the queue. The host no longer runs ahead of its GPUs."});
+    say(EvidenceKind::kLateness, LateLaunches{});
   } else if (strongest.in_some_steps()) {
-    verdict.evidence.push_back(
-        {EvidenceKind::kLateness,
-         absl::StrFormat(
-             "In its other steps it spends %.4g s. Its peers are rarely that slow: chance does not explain it.",
-             strongest.before_seconds)});
+    say(EvidenceKind::kLateness, OtherSteps{.seconds = strongest.before_seconds});
   }
-  const double share = 100 * gain.seconds_per_step / std::max(gain.step_seconds, 1e-9);
   if (gain.path_share > 0) {
-    verdict.evidence.push_back(
-        {EvidenceKind::kLateness,
-         absl::StrFormat("Walking back from the end of a typical step, from each operation to whoever arrived last, "
-                         "%.0f%% of the way is own work of %s.",
-                         100 * gain.path_share, host_alone ? "this host" : "this rank")});
+    say(EvidenceKind::kLateness, CriticalPathShare{.share = gain.path_share, .of_host = host_alone});
   }
-  verdict.evidence.push_back(
-      {EvidenceKind::kWhatIf,
-       absl::StrFormat("%s with the own time of its peers, an affected step would take %.4g s less of %.4g s (%.1f%%).",
-                       gain.replayed ? "Replayed" : "Against its own past,", gain.seconds_per_step, gain.step_seconds,
-                       share)});
+  say(EvidenceKind::kWhatIf,
+      CounterfactualOwnTime{
+          .replayed = gain.replayed, .seconds = gain.seconds_per_step, .step_seconds = gain.step_seconds});
   if (gain.event_causes > 0) {
-    verdict.evidence.push_back(
-        {EvidenceKind::kWhatIf,
-         absl::StrFormat(
-             "One of %d that became slow in the same way at the same step. What each costs hides behind the "
-             "others: with all that seem cheap healed after all else, steps would be %.1f%% shorter.",
-             gain.event_causes, 100 * gain.event_share)});
+    say(EvidenceKind::kWhatIf, SameEvent{.causes = gain.event_causes, .share = gain.event_share});
   }
   return verdict;
 }

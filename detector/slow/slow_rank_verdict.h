@@ -4,13 +4,13 @@
 #define LOCKSTEP_DETECTOR_SLOW_SLOW_RANK_VERDICT_H_
 
 #include "detector/model/trace.h"
-#include "detector/slow/healing_gain.h"
+#include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/slow_cause.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
-Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const HealingGain& gain);
+Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const CounterfactualGain& gain);
 
 }  // namespace lockstep
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/shares.h"
 #include "detector/slow/intermittent_excess.h"
 #include "detector/stats/order_statistics.h"
 
@@ -14,13 +15,18 @@ namespace lockstep {
 namespace {
 
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
-constexpr size_t kMinRanks = 2;        // of a host: what one rank has is the rank's
-constexpr double kMinKnown = 0.5;      // of the ranks of a host, in a step that tells
-constexpr double kAhead = 0.5;         // share of own time that peers may have launched late, and still be ahead
-constexpr double kTakesPart = 0.25;    // of what the mean rank of the host loses
-constexpr double kMostOf = 0.5;        // of the ranks of the host
-constexpr double kMostOfExcess = 0.5;  // of a suspect's excess, that late launches explain
-constexpr double kQuickStep = 2;       // weight against that of a slow one: a stretch is slow in two steps of three
+constexpr size_t kMinRanks = 2;  // of a host: what one rank has is the rank's
+// Of the ranks of a host, in a step that tells: the majority.
+constexpr double kMinKnown = kMainPart;
+// Share of own time that peers may have launched late, and still be ahead: the smaller part.
+constexpr double kAhead = kMainPart;
+// Of what the mean rank of the host loses.
+constexpr double kTakesPart = kMinorPart;
+// Of the ranks of the host: the majority.
+constexpr double kMostOf = kMainPart;
+// Of a suspect's excess, that late launches explain: the main cause.
+constexpr double kMostOfExcess = kMainPart;
+constexpr double kQuickStep = 2;  // weight against that of a slow one: a stretch is slow in two steps of three
 
 struct Host {
   std::vector<int32_t> ranks;

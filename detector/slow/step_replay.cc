@@ -11,10 +11,13 @@
 namespace lockstep {
 namespace {
 
-constexpr float kWaited = 1.5F;        // a Send this much longer than its Recv waited for the receiver
-constexpr double kMinFinished = 0.95;  // of the operations, that a replay must reach
-constexpr size_t kNearest = 3;         // complete instances, that tell how long an incomplete one took
-constexpr int64_t kTogether = 20;      // moments that differ by less than 1/20 of an operation's length are one
+// A Send this much longer than its Recv waited for the receiver. By judgement, not measured.
+constexpr float kWaited = 1.5F;
+// Of the operations, that a replay must reach. By judgement, not measured.
+constexpr double kMinFinished = 0.95;
+// Complete instances, that tell how long an incomplete one took: the fewest of which a median leaves one out.
+constexpr size_t kNearest = 3;
+constexpr int64_t kTogether = 20;  // moments that differ by less than 1/20 of an operation's length are one
 
 bool IssuedTogether(const TraceOperation& a, const TraceOperation& b) {
   const auto same = [&](int64_t x, int64_t y) { return std::abs(x - y) * kTogether <= a.duration_ns(); };
@@ -275,27 +278,27 @@ void StepReplay::TrustGroupsLess(const TraceAnalysis& analysis) {
   }
 }
 
-void StepReplay::Prepare(const Healing& healing, size_t lane) {
-  CHECK(healing.own_of_node.empty() || healing.own_of_node.size() == recorded_own_.size());
-  const std::vector<float>& own = healing.own_of_node.empty() ? recorded_own_ : healing.own_of_node;
+void StepReplay::Prepare(const Counterfactual& counterfactual, size_t lane) {
+  CHECK(counterfactual.own_of_node.empty() || counterfactual.own_of_node.size() == recorded_own_.size());
+  const std::vector<float>& own = counterfactual.own_of_node.empty() ? recorded_own_ : counterfactual.own_of_node;
   for (size_t node = 0; node < own.size(); ++node) own_[node][lane] = own[node];
   for (size_t meeting = 0; meeting < instance_.size(); ++meeting) {
     meetings_[meeting].transfer[lane] = recorded_transfer_[meeting];
   }
-  for (const Healing::OwnTime& healed : healing.own) {
-    const auto rank = static_cast<size_t>(healed.rank);
+  for (const Counterfactual::OwnTime& changed : counterfactual.own) {
+    const auto rank = static_cast<size_t>(changed.rank);
     uint32_t largest = kNone;
     for (uint32_t node = first_node_[rank]; node < first_node_[rank + 1]; ++node) {
-      own_[node][lane] *= healed.scale;
+      own_[node][lane] *= changed.scale;
       if (largest == kNone || own_[node][lane] > own_[largest][lane]) largest = node;
     }
-    if (largest != kNone) own_[largest][lane] = std::max(0.0F, own_[largest][lane] - healed.largest_less);
+    if (largest != kNone) own_[largest][lane] = std::max(0.0F, own_[largest][lane] - changed.largest_less);
   }
-  for (const Healing::Channel& healed : healing.channels) {
-    const OperationChannel& channel = analysis_->matched.channels[static_cast<size_t>(healed.channel)];
+  for (const Counterfactual::Channel& changed : counterfactual.channels) {
+    const OperationChannel& channel = analysis_->matched.channels[static_cast<size_t>(changed.channel)];
     for (uint32_t i = 0; i < channel.instances; ++i) {
       const uint32_t meeting = meeting_of_instance_[channel.first_instance + i];
-      if (meeting != kNone) meetings_[meeting].transfer[lane] = recorded_transfer_[meeting] * healed.scale;
+      if (meeting != kNone) meetings_[meeting].transfer[lane] = recorded_transfer_[meeting] * changed.scale;
     }
   }
 }
@@ -320,7 +323,7 @@ void StepReplay::Restart() {
   for (size_t rank = cursor_.size(); rank > 0; --rank) open_.push_back(static_cast<uint32_t>(rank - 1));
 }
 
-std::pair<double, double> StepReplay::RunBoth(const Healing& first, const Healing& second) {
+std::pair<double, double> StepReplay::RunBoth(const Counterfactual& first, const Counterfactual& second) {
   const std::pair<double, double> lengths = RunOnce(first, second);
   if (lengths.first > 0 || !groups_count_) return lengths;
   // Calls on two streams may begin and end together without being one: as one they would wait for each other.
@@ -329,7 +332,7 @@ std::pair<double, double> StepReplay::RunBoth(const Healing& first, const Healin
   return RunOnce(first, second);
 }
 
-std::pair<double, double> StepReplay::RunOnce(const Healing& first, const Healing& second) {
+std::pair<double, double> StepReplay::RunOnce(const Counterfactual& first, const Counterfactual& second) {
   own_.resize(nodes_.size());
   Prepare(first, 0);
   Prepare(second, 1);

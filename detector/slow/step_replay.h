@@ -8,13 +8,13 @@
 // either. Send and Recv of one rank that begin and end together were issued as one group: they end when the last of
 // them does, and how long the others took is known from where they went alone; unless the step does not hang together
 // that way. No clock of two hosts is compared.
-// Healing replaces own times of some ranks, and lengths of some transfers.
+// A counterfactual replaces own times of some ranks, and lengths of some transfers.
 // Calls whose records are lost are put back where the rank's other steps have them (step_pattern.h), so that it waits
 // for others there, and others for it. How long such an operation's transfer took is not known if the lost member came
 // last: then what the nearest complete ones of its channel took is the better guess.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
-// after the first). Going through the graph is what costs: two healings are replayed for the price of one. Not
+// after the first). Going through the graph is what costs: two counterfactuals are replayed for the price of one. Not
 // thread-safe: a replay reuses its buffers, for further steps as well. The analysis must outlive it.
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_STEP_REPLAY_H_
@@ -34,7 +34,7 @@
 namespace lockstep {
 
 // What is different from the records.
-struct Healing {
+struct Counterfactual {
   struct OwnTime {
     int32_t rank = -1;
     float scale = 1;         // of all own intervals of the rank
@@ -68,8 +68,8 @@ class StepReplay {
   double hidden_share() const { return hidden_share_; }
 
   // Length of the step in seconds; 0 when the records do not hang together (a loop of waits, nothing recorded).
-  double Run(const Healing& healing) { return RunBoth(healing, healing).first; }
-  std::pair<double, double> RunBoth(const Healing& first, const Healing& second);
+  double Run(const Counterfactual& counterfactual) { return RunBoth(counterfactual, counterfactual).first; }
+  std::pair<double, double> RunBoth(const Counterfactual& first, const Counterfactual& second);
 
   // One link of the chain that the end of the step waited for.
   struct Link {
@@ -79,18 +79,18 @@ class StepReplay {
     float transfer_seconds = 0;  // of it
     bool waited = false;         // the link before this one is of another rank: that one arrived last
   };
-  // Of the first healing of the latest run, from the end of the step backwards.
+  // Of the first counterfactual of the latest run, from the end of the step backwards.
   std::vector<Link> CriticalPath() const;
 
  private:
   static constexpr uint32_t kNone = kNoOperation;
-  // Of both healings.
+  // Of both counterfactuals.
   static constexpr size_t kLanes = 2;
   using Lanes = std::array<double, kLanes>;
   using Lengths = std::array<float, kLanes>;
 
   void Prepare(int32_t step);
-  std::pair<double, double> RunOnce(const Healing& first, const Healing& second);
+  std::pair<double, double> RunOnce(const Counterfactual& first, const Counterfactual& second);
   void Collect(const TraceAnalysis& analysis);
   void CollectRecorded(size_t rank);
   void CollectPattern(size_t rank, const std::vector<PatternCall>& calls);
@@ -108,7 +108,7 @@ class StepReplay {
   }
   void TrustIncompleteLess(const TraceAnalysis& analysis);
   void TrustGroupsLess(const TraceAnalysis& analysis);
-  void Prepare(const Healing& healing, size_t lane);
+  void Prepare(const Counterfactual& counterfactual, size_t lane);
   void Restart();
   void Advance(uint32_t rank);
   void Arrive(uint32_t node);
@@ -142,7 +142,7 @@ class StepReplay {
     Lengths transfer;
     uint32_t first_member;
     uint32_t missing;       // members that have not arrived
-    uint32_t last_arriver;  // node, of the first healing
+    uint32_t last_arriver;  // node, of the first counterfactual
   };
 
   // Nodes of one rank follow one another by rising start.

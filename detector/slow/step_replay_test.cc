@@ -1,4 +1,4 @@
-// Replays of Send and Recv that go as one group, against the same job played again without what was healed.
+// Replays of Send and Recv that go as one group, against the same job played again without what was removed.
 
 #include "detector/slow/step_replay.h"
 
@@ -140,12 +140,12 @@ TEST(StepReplayTest, WhatGoesTheOtherWayInTheSameGroupIsNotSlow) {
     healthy.Play();
     const TraceAnalysis analysis = AnalyseTrace(trace, false);
     ASSERT_EQ(analysis.steps.steps, kSteps);
-    Healing healing;
-    healing.channels = {{.channel = ChannelFromFirstToSecond(analysis), .scale = 1 / kSlowFactor}};
+    Counterfactual counterfactual;
+    counterfactual.channels = {{.channel = ChannelFromFirstToSecond(analysis), .scale = 1 / kSlowFactor}};
     for (int32_t step = 1; step < kSteps; ++step) {
       StepReplay replay(analysis, step);
       EXPECT_NEAR(replay.Run({}), slow.LengthOf(step), 1e-6) << seed;
-      EXPECT_NEAR(replay.Run(healing), healthy.LengthOf(step), 1e-6) << seed;
+      EXPECT_NEAR(replay.Run(counterfactual), healthy.LengthOf(step), 1e-6) << seed;
     }
   }
 }

@@ -11,7 +11,8 @@ namespace lockstep {
 namespace {
 
 constexpr int32_t kOnsetSteps = 1;  // an onset is known to a step
-constexpr double kFarAbove = 2;     // the middle of the echoes
+// The middle of the echoes. By judgement, not measured.
+constexpr double kFarAbove = 2;
 
 class EchoSearch {
  public:

@@ -34,7 +34,8 @@ class ChangeEvidence {
   static constexpr double kSubtleStep = 0.75;
   static constexpr double kRecovery = 2;
   static constexpr double kSubtleWeight = 0.65;
-  static constexpr double kNoise = 1;  // nats that a series has for no reason, more often than not
+  // Nats that a series has for no reason, more often than not: one in e readings.
+  static constexpr double kNoise = 1;
 
   // `score`: distance in deviations, a standard normal while nothing has changed; finite.
   void Add(double score, int64_t time_ms, const EvidenceLimits& limits) {
@@ -52,6 +53,7 @@ class ChangeEvidence {
 
  private:
   void AddTo(int side, double toward, int64_t time_ms, const EvidenceLimits& limits) {
+    // Of the log-likelihood of a shift by kGross.
     constexpr double kOwing = -kGross * kGross / 2;
     if (Of(side) <= kNoise) onset_ms_[side] = time_ms;
     gross_[side] = Sum(gross_[side], kGross * toward + kOwing, kOwing, limits.tick, limits.total);

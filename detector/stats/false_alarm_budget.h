@@ -43,6 +43,7 @@ double NormalOf(double t, double freedom);
 // The inverse. At most kFurthest.
 double StudentOf(double normal, double freedom);
 
+// Bound: a ratio of rates that far is beyond any budget.
 inline constexpr double kFurthest = 1e6;
 
 }  // namespace lockstep

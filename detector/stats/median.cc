@@ -7,6 +7,7 @@
 namespace lockstep {
 namespace {
 
+// Budget of time: so few are sorted.
 constexpr size_t kFew = 16;
 constexpr int kMostRounds = 64;  // beyond them pivots were bad, by chance or by design
 

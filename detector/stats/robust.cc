@@ -5,12 +5,11 @@
 #include <cstddef>
 #include <limits>
 
+#include "base/median.h"
+#include "detector/stats/order_statistics.h"
+
 namespace lockstep {
-namespace {
-
-constexpr double kMadToDeviation = 1.4826;
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<double> Known(absl::Span<const double> values) {
   std::vector<double> known;
@@ -23,8 +22,7 @@ std::vector<double> Known(absl::Span<const double> values) {
 double Quantile(std::vector<double> values, double share) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
+  return ElementAt(at, &values);
 }
 
 double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
@@ -35,7 +33,7 @@ double RobustDeviation(absl::Span<const double> values) {
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - middle));
-  return kMadToDeviation * Median(std::move(distances));
+  return kMadToSigma * Median(std::move(distances));
 }
 
 }  // namespace lockstep

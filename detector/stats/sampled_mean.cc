@@ -7,8 +7,10 @@
 namespace lockstep {
 namespace {
 
+// Of fewer no deviation is known.
 constexpr size_t kMinValues = 3;
-constexpr double kSurely = 4;  // standard errors
+// Standard errors: 6 in 100,000 of a normal lie beyond.
+constexpr double kSurely = 4;
 
 // The bits of `number` behind the point, the lowest first.
 double Mirrored(uint64_t number) {

@@ -7,6 +7,7 @@
 namespace lockstep {
 namespace {
 
+// Bound of memory: a grade is 9 % wide.
 constexpr double kGradesPerOctave = 8;
 
 // Where a grade ends.
@@ -26,7 +27,7 @@ void TailRecord::Add(double size) {
   highest_ = std::max(highest_, grade);
 }
 
-double TailRecord::SurpriseOf(double size, double independent) const {
+double TailRecord::SurprisalOf(double size, double independent) const {
   const size_t grade = GradeOf(size);
   const uint64_t reached =
       std::accumulate(readings_.begin() + static_cast<ptrdiff_t>(grade), readings_.end(), uint64_t{0});

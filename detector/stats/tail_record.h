@@ -7,9 +7,9 @@
 // - Beyond the largest that was ever seen, the chance to be c times further out is at most 1 / c for anything that has
 //   a mean at all (Markov's inequality, applied to the tail beyond the record). Nothing that is real has a heavier
 //   tail.
-// The surprise is -ln of that chance, in nats like all evidence. One reading of an error counter that never moved on
-// 10,000 readings before, and counts a thousand times its resolution, surprises by 9 + 7 nats. A few readings of a
-// machine that was broken before cost ln(k + 1) only.
+// The surprisal is -ln of that chance, in nats like all evidence. One reading of an error counter that never moved on
+// 10,000 readings before, and counts a thousand times its resolution, has a surprisal of 9 + 7 nats. A few readings of
+// a machine that was broken before cost ln(k + 1) only.
 //
 // Readings that are surprising one after the other add up, less what the best of so many chances would add up to anyway
 // (TogetherOf).
@@ -35,12 +35,13 @@ class TailRecord {
 
   // Nats. `independent`: the share of the readings that counts, less than 1 where neighbours in time resemble each
   // other.
-  double SurpriseOf(double size, double independent) const;
+  double SurprisalOf(double size, double independent) const;
 
-  // Nats that the first reading which is larger than all others surprises by: more cannot be told from chance yet.
+  // Surprisal, in nats, of the first reading that is larger than all others: more cannot be told from chance yet.
   double MostKnown(double independent) const { return std::log(independent * static_cast<double>(total_) + 1); }
 
  private:
+  // Twenty octaves, and what is beyond.
   static constexpr size_t kGrades = 161;
 
   static size_t GradeOf(double size);
@@ -50,17 +51,17 @@ class TailRecord {
   size_t highest_ = 0;  // grade with a reading
 };
 
-// Nats that a reading may add at most to a sum that somebody watches for how high it ever gets. Chance has a surprise
+// Nats that a reading may add at most to a sum that somebody watches for how high it ever gets. Chance has a surprisal
 // of s or more in one of e^s readings, but two that add up to s come (1 + s) times as often, and more of them more
 // often still. e^s / (1 + s)^2 is of mean 1 while nothing has changed (an e-value; Vovk and Wang 2021): of those
 // Ville's inequality holds, however many are multiplied. Where tails are far, that is; up to kOrdinary nats, about 2.8
 // deviations, the caller's model of the noise holds, and readings may add what it says.
 inline constexpr double kOrdinary = 4;
-inline double EvidenceOf(double surprise) {
-  return std::max(std::min(surprise, kOrdinary), surprise - 2 * std::log1p(surprise));
+inline double EvidenceOf(double surprisal) {
+  return std::max(std::min(surprisal, kOrdinary), surprisal - 2 * std::log1p(surprisal));
 }
 
-// Nats that `readings` independent ones are worth whose surprises add up to `sum`: a surprise is an exponential
+// Nats that `readings` independent ones are worth whose surprisals add up to `sum`: a surprisal is an exponential
 // variable of mean 1 while nothing has changed, so that the sum has the tail of Erlang's distribution (Fisher's
 // combined test). At least 0; `sum` itself of a single one.
 double TogetherOf(double sum, int readings);

@@ -12,12 +12,12 @@
 namespace lockstep {
 namespace {
 
-TEST(TailRecordTest, ACounterThatNeverMovedSurprisesByItsHistoryAndByHowFarItGoes) {
+TEST(TailRecordTest, ACounterThatNeverMovedSurprisalsByItsHistoryAndByHowFarItGoes) {
   TailRecord record;
   for (int i = 0; i < 9999; ++i) record.Add(0);
-  EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
-  EXPECT_NEAR(record.SurpriseOf(0, 1), 0, 1e-9);
-  EXPECT_NEAR(record.SurpriseOf(1000, 0.5), std::log(5000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
+  EXPECT_NEAR(record.SurprisalOf(1000, 1), std::log(10'000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
+  EXPECT_NEAR(record.SurprisalOf(0, 1), 0, 1e-9);
+  EXPECT_NEAR(record.SurprisalOf(1000, 0.5), std::log(5000) + std::log(1000 / std::pow(2, 0.125)), 1e-3);
 }
 
 // Grades are fine enough for noise whose tail falls fast.
@@ -27,7 +27,7 @@ TEST(TailRecordTest, OfNormalNoiseItKnowsTheTail) {
   for (int i = 0; i < 100'000; ++i) record.Add(std::abs(random.Gaussian()));
   for (const double size : {2.0, 2.4, 2.8, 3.2}) {
     const double chance = std::erfc(size / std::sqrt(2));
-    EXPECT_NEAR(record.SurpriseOf(size, 1), -std::log(chance), 0.6) << size;
+    EXPECT_NEAR(record.SurprisalOf(size, 1), -std::log(chance), 0.6) << size;
   }
 }
 
@@ -35,7 +35,7 @@ TEST(TailRecordTest, AnEarlierBrokenMachineCostsLittle) {
   TailRecord record;
   for (int i = 0; i < 9990; ++i) record.Add(0);
   for (int i = 0; i < 9; ++i) record.Add(2000);
-  EXPECT_NEAR(record.SurpriseOf(1000, 1), std::log(10'000 / 10.0), 1e-3);
+  EXPECT_NEAR(record.SurprisalOf(1000, 1), std::log(10'000 / 10.0), 1e-3);
 }
 
 TEST(TailRecordTest, CanTellNoMoreThanItsReadingsDo) {
@@ -43,7 +43,7 @@ TEST(TailRecordTest, CanTellNoMoreThanItsReadingsDo) {
   EXPECT_EQ(record.MostKnown(1), 0);
   for (int i = 0; i < 999; ++i) record.Add(1 + i % 7);
   EXPECT_NEAR(record.MostKnown(1), std::log(1000), 1e-9);
-  EXPECT_NEAR(record.SurpriseOf(7.7, 1), record.MostKnown(1), 0.1) << "just beyond all";
+  EXPECT_NEAR(record.SurprisalOf(7.7, 1), record.MostKnown(1), 0.1) << "just beyond all";
   EXPECT_LT(record.MostKnown(0.25), record.MostKnown(1));
 }
 
@@ -82,7 +82,7 @@ TEST(TailRecordTest, SumsOfWildReadingsGetHighAsSeldomAsTheySay) {
   EXPECT_GE(without_limit, 5 * bound);
 }
 
-TEST(TailRecordTest, EvidenceIsLessThanTheSurprise) {
+TEST(TailRecordTest, EvidenceIsLessThanTheSurprisal) {
   EXPECT_EQ(EvidenceOf(0), 0);
   EXPECT_EQ(EvidenceOf(3), 3);
   EXPECT_EQ(EvidenceOf(7), kOrdinary);
@@ -91,19 +91,19 @@ TEST(TailRecordTest, EvidenceIsLessThanTheSurprise) {
 
 TEST(TailRecordTest, KnowsNothingAtFirst) {
   const TailRecord record;
-  EXPECT_LE(record.SurpriseOf(1, 1), 0);
-  EXPECT_LE(record.SurpriseOf(100, 1), std::log(100));
+  EXPECT_LE(record.SurprisalOf(1, 1), 0);
+  EXPECT_LE(record.SurprisalOf(100, 1), std::log(100));
 }
 
 // The chance counted over all earlier readings, one by one.
-double SlowSurprise(const std::vector<double>& earlier, double size) {
+double SlowSurprisal(const std::vector<double>& earlier, double size) {
   const auto reached = std::count_if(earlier.begin(), earlier.end(), [size](double other) { return other >= size; });
   const double most = std::max(1.0, *std::max_element(earlier.begin(), earlier.end()));
   const double chance = (static_cast<double>(reached) + 1) / (static_cast<double>(earlier.size()) + 1);
   return std::log(std::max(1.0, size / most)) - std::log(chance);
 }
 
-// Whatever the distribution, a surprise of x nats comes about e^-x times as often as there are readings, or less.
+// Whatever the distribution, a surprisal of x nats comes about e^-x times as often as there are readings, or less.
 TEST(TailRecordTest, IsAsRareAsItSaysForAnyDistribution) {
   Random random(1);
   const std::vector<std::function<double()>> draws = {
@@ -118,12 +118,12 @@ TEST(TailRecordTest, IsAsRareAsItSaysForAnyDistribution) {
     constexpr int kReadings = 40'000;
     for (int i = 0; i < kReadings; ++i) {
       const double size = draws[kind]();
-      const double surprise = record.SurpriseOf(size, 1);
+      const double surprisal = record.SurprisalOf(size, 1);
       if (i > 0 && i % 500 == 0) {
-        EXPECT_LE(surprise, SlowSurprise(earlier, size) + 1e-9) << "sorted too far out";
+        EXPECT_LE(surprisal, SlowSurprisal(earlier, size) + 1e-9) << "sorted too far out";
       }
-      beyond[0] += surprise >= 4 ? 1 : 0;
-      beyond[1] += surprise >= 7 ? 1 : 0;
+      beyond[0] += surprisal >= 4 ? 1 : 0;
+      beyond[1] += surprisal >= 7 ? 1 : 0;
       record.Add(size);
       earlier.push_back(size);
     }
@@ -137,7 +137,7 @@ TEST(TailRecordTest, ReadingsTogetherAreWorthWhatTheBestOfSoManyChancesIsNot) {
   EXPECT_NEAR(TogetherOf(18, 2), 18 - std::log(19), 1e-9);
   EXPECT_GT(TogetherOf(12, 2), TogetherOf(12, 3));
   EXPECT_EQ(TogetherOf(0, 4), 0);
-  // Of readings that are no surprise, few together look like one.
+  // Of readings that are no surprisal, few together look like one.
   Random random(5);
   constexpr int kSeries = 20'000;
   constexpr int kReadings = 6;

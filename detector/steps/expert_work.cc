@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "base/shares.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kNearlyEverywhere = 0.1;  // of the work, by time: in less than that a slow rank need not be slow
+// Of the work, by time: in less than that a slow rank need not be slow.
+constexpr double kNearlyEverywhere = kFew;
 
 }  // namespace
 

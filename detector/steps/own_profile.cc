@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "base/shares.h"
 #include "detector/model/place_in_group.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/expert_work.h"
@@ -14,16 +15,21 @@ namespace lockstep {
 namespace {
 
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
-constexpr double kJustIssued = 0.1;     // of the own interval: the host was behind, not ahead
-constexpr size_t kExactReference = 32;  // with more peers, leaving oneself out of a median changes nothing
-constexpr double kMinKnown = 0.5;       // share of the operations of a step whose own time is known
+// Of the own interval: the host was behind, not ahead.
+constexpr double kJustIssued = kFew;
+// With more peers, leaving oneself out moves a median by less than a sixteenth of their spread.
+constexpr size_t kExactReference = 32;
+// Share of the operations of a step whose own time is known: the majority.
+constexpr double kMinKnown = kMainPart;
 // Of the own time, in the longest interval: where single intervals of the typical peer weigh more, an unknown one
 // cannot be guessed from the others.
-constexpr double kMostInOneInterval = 0.1;
-constexpr double kOtherLength = 1.3;  // a step of so many times the operations of its peers', or of so many times fewer
+constexpr double kMostInOneInterval = kFew;
+// A step of so many times the operations of its peers', or of so many times fewer. By judgement, not measured.
+constexpr double kOtherLength = 1.3;
 // On other hosts, at the same place of their expert groups: of fewer, one that is slow moves the middle.
 constexpr size_t kMinFellows = 3;
-constexpr double kMinApart = 0.25;  // share of the work that lies apart from that between AllToAlls, and stands for it
+// Share of the work that lies apart from that between AllToAlls, and stands for it.
+constexpr double kMinApart = kMinorPart;
 
 void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile) {
   double own = 0, experts = 0, host_bound = 0, largest = 0;
@@ -149,7 +155,7 @@ class PeerReference {
   }
 
  private:
-  static constexpr size_t kHalves = 2;
+  static constexpr size_t kHalves = 2;     // of the ranks: by host
   static constexpr size_t kMinOfHost = 4;  // of fewer, the quicker host may be quicker by chance
   using Halves = std::array<std::vector<double>, kHalves>;
 

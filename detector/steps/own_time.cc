@@ -16,16 +16,21 @@ namespace {
 // short operation that begins late is soon over. Chosen on tuning seeds: 11 of 48,384 once passed for overlap, the end
 // of tensor operations counted for nothing, and who waited there seemed to work.
 constexpr double kMinBeside = 0.05;
-constexpr size_t kSampledRanks = 8;  // per class, to learn dependencies from; of few, one that is slow decides
+constexpr size_t kSampledRanks = 8;  // per class, to learn dependencies from: of few, one that is slow decides
+// A budget of time: 64 steps tell a regularity to an eighth.
 constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
 constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
-                                       // ended before it: recorders read the two times one after the other
-constexpr double kMinGain = 0.05;      // of regularity, that makes a dependency
-constexpr double kMaxLost = 0.2;       // gaps in the sequence numbers over records
-constexpr size_t kMinSamples = 4;      // steps
-constexpr size_t kPartsPerLane = 4;    // of the ranks: some take longer than others
-constexpr size_t kFollowers = 2;       // calls behind one whose own time changes, that may gain what it loses
+// ended before it: recorders read the two times one after the other. By judgement, not measured.
+constexpr double kMinGain = 0.05;  // of regularity, that makes a dependency
+// Gaps in the sequence numbers over records: as coverage.h, beyond which no job is judged.
+constexpr double kMaxLost = 0.2;
+// Steps: of fewer a deviation is no measure.
+constexpr size_t kMinSamples = 4;
+// Of the ranks: some take longer than others, by less than a quarter of a lane's.
+constexpr size_t kPartsPerLane = 4;
+// Calls behind one whose own time changes, that may gain what it loses. By judgement, not measured.
+constexpr size_t kFollowers = 2;
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "base/median.h"
+#include "base/shares.h"
 #include "detector/model/operation_instances.h"
 
 namespace lockstep {
@@ -11,8 +13,9 @@ namespace {
 
 // A step in ten may hold an evaluation or a checkpoint; a communicator that counts otherwise more often counts no
 // steps.
-constexpr double kMostSteps = 0.9;
-constexpr size_t kRanksTried = 16;  // spread over the job, so that the hosts differ
+constexpr double kMostSteps = kAllButFew;
+// Budget of time; spread over the job, so that the hosts differ.
+constexpr size_t kRanksTried = 16;
 
 // Operations of each communicator of the rank, by complete step.
 std::map<int32_t, std::vector<uint64_t>> CountsByCommunicator(const Trace& trace, const StepTable& steps, size_t rank) {
@@ -37,8 +40,7 @@ std::map<int32_t, std::vector<uint64_t>> CountsByCommunicator(const Trace& trace
 // The median of the counts if nearly all equal it; 0 = none.
 uint64_t EvenCount(std::vector<uint64_t> counts) {
   if (counts.size() < 2) return 0;
-  std::nth_element(counts.begin(), counts.begin() + static_cast<int64_t>(counts.size() / 2), counts.end());
-  const uint64_t middle = counts[counts.size() / 2];
+  const uint64_t middle = UpperMedian(&counts);
   const auto equal = static_cast<double>(std::count(counts.begin(), counts.end(), middle));
   return equal >= kMostSteps * static_cast<double>(counts.size()) ? middle : 0;
 }

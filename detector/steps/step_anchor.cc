@@ -4,21 +4,27 @@
 #include <map>
 #include <utility>
 
+#include "base/shares.h"
+
 namespace lockstep {
 namespace {
 
 // A stretch between two anchors holds at least this share of the kinds of calls that the fullest typical stretch holds:
 // a checkpoint's or an evaluation's own calls may be missing from an ordinary step.
-constexpr double kMinKinds = 0.75;
-constexpr double kMinTypicalShare = 0.5;  // of stretches that hold the same kinds
+constexpr double kMinKinds = kMajorPart;
+// Of stretches that hold the same kinds: the majority.
+constexpr double kMinTypicalShare = kMainPart;
 // Of stretches that hold enough: half of those between calls that come twice per step do, and a few more where records
 // are lost.
 constexpr double kMinFullShare = 2.0 / 3;
+// One is no repetition.
 constexpr size_t kMinStretches = 2;
-constexpr double kEqualCounts = 0.05;  // lost records make counts of once-per-step calls differ
+// Lost records make counts of once-per-step calls differ. By judgement, not measured.
+constexpr double kEqualCounts = 0.05;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
-constexpr double kMinAlike = 0.9;  // of calls that are the same one period later, where records are lost
+// Of calls that are the same one period later, where records are lost:
+constexpr double kMinAlike = kAllButFew;
 
 uint64_t Scatter(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;

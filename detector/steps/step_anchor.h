@@ -23,7 +23,7 @@ int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> k
 
 // A rank's history is judged by at most this many calls, the oldest ones.
 inline constexpr size_t kMaxAnchorCalls = 200'000;
-// With more kinds of calls than this, the rarest are not tried.
+// With more kinds of calls than this, the rarest are not tried. Budget of time, as is kMaxAnchorCalls.
 inline constexpr size_t kMaxAnchorCandidates = 64;
 
 }  // namespace lockstep

@@ -11,6 +11,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "base/median.h"
+#include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/step_anchor.h"
@@ -19,10 +21,14 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kPartsPerLane = 4;   // of ranks and channels: some take longer than others
-constexpr size_t kMaxSizes = 16;      // more sizes than this: the size says nothing about the kind of call
-constexpr size_t kSampledLinks = 64;  // instances per channel that connect two numberings
-constexpr double kMinPresent = 0.5;   // share of ranks that a step at either end of the records needs
+// Of ranks and channels: as own_time.cc.
+constexpr size_t kPartsPerLane = 4;
+// More sizes than this: the size says nothing about the kind of call. By judgement, not measured.
+constexpr size_t kMaxSizes = 16;
+// Instances per channel that connect two numberings: a budget of time.
+constexpr size_t kSampledLinks = 64;
+// Share of ranks that a step at either end of the records needs: the majority.
+constexpr double kMinPresent = kMainPart;
 constexpr int32_t kNoStep = std::numeric_limits<int32_t>::min();
 
 struct AnchorCall {
@@ -262,7 +268,7 @@ class StepFinder {
     for (size_t i = 1; i < cuts.size(); ++i) {
       if (cuts[i].number == cuts[i - 1].number + 1) lengths.push_back(cuts[i].operation - cuts[i - 1].operation);
     }
-    const size_t usual = MedianOf(&lengths);
+    const size_t usual = UpperMedian(&lengths);
     for (size_t i = 0; i < cuts.size(); ++i) {
       const int32_t step = cuts[i].number + ShiftOf(rank) - lowest;
       if (step < 0 || step >= table->steps) continue;
@@ -274,13 +280,6 @@ class StepFinder {
       // The first stretch may have lost its beginning.
       if (starts) range.complete = usual > 0 && range.end - range.begin == usual;
     }
-  }
-
-  static size_t MedianOf(std::vector<size_t>* values) {
-    if (values->empty()) return 0;
-    const auto middle = values->begin() + static_cast<int64_t>(values->size() / 2);
-    std::nth_element(values->begin(), middle, values->end());
-    return *middle;
   }
 
   static int64_t TimeOf(const TraceOperation& operation) {

@@ -29,6 +29,7 @@
 
 namespace lockstep {
 
+// Bound of memory.
 inline constexpr int32_t kMaxSteps = 1 << 20;
 
 // Operations of one rank in one step: [begin, end) of Trace::operations.

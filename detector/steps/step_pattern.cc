@@ -5,15 +5,20 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/median.h"
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kMaxWhole = 64;  // whole steps that tell the middle
-constexpr size_t kNearSteps = 3;  // that tell what a rank needs before a call, and how far they may be
+// Whole steps that tell the middle: a budget of time.
+constexpr size_t kMaxWhole = 64;
+// That tell what a rank needs before a call, and how far they may be: the fewest of which a median leaves one out.
+constexpr size_t kNearSteps = 3;
 constexpr int32_t kFarthestStep = 8;
-constexpr double kMinRecorded = 0.5;  // of the calls, that tell how the step differs from others
+// Of the calls, that tell how the step differs from others: the majority.
+constexpr double kMinRecorded = kMainPart;
 
 // Index of the instance with this number; kNoInstance = nobody recorded it.
 uint32_t InstanceAt(const OperationInstances& matched, int32_t channel, int64_t sequence) {
@@ -89,8 +94,7 @@ void StepPattern::BuildPattern(const std::vector<int32_t>& peers, Pattern* patte
   }
   if (whole.empty()) return;
   std::vector<double> sorted = lengths;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<int64_t>(sorted.size() / 2), sorted.end());
-  const double usual = sorted[sorted.size() / 2];
+  const double usual = UpperMedian(&sorted);
   const auto first = static_cast<size_t>(std::find(lengths.begin(), lengths.end(), usual) - lengths.begin());
   LayOut(whole[first].first, whole[first].second, pattern);
   if (!pattern->calls.empty()) TakeMiddleOwn(whole, pattern);

@@ -204,21 +204,21 @@ TEST(StepPatternTest, GivesUpOnlyTheStepWithACallThatOthersLack) {
   EXPECT_GT(put_together, 0u);
 }
 
-// Lengths of all steps, as recorded and with the slow transfers healed.
+// Lengths of all steps, as recorded and with the slow transfers removed.
 std::vector<std::pair<double, double>> Replayed(const Trace& trace) {
   const TraceAnalysis analysis = AnalyseTrace(trace, false);
-  Healing healing;
+  Counterfactual counterfactual;
   for (size_t i = 0; i < analysis.matched.channels.size(); ++i) {
     const OperationChannel& channel = analysis.matched.channels[i];
     const std::string& name = trace.communicators[static_cast<size_t>(channel.communicator)].name;
     if (channel.source != 0 || name != absl::StrCat("pp", kSlowReplica)) continue;
-    healing.channels.push_back({.channel = static_cast<int32_t>(i), .scale = 1 / kSlowFactor});
+    counterfactual.channels.push_back({.channel = static_cast<int32_t>(i), .scale = 1 / kSlowFactor});
   }
-  EXPECT_EQ(healing.channels.size(), 1u);
+  EXPECT_EQ(counterfactual.channels.size(), 1u);
   std::vector<std::pair<double, double>> lengths;
   for (int32_t step = 1; step + 1 < kSteps; ++step) {
     StepReplay replay(analysis, step);
-    lengths.push_back(replay.RunBoth({}, healing));
+    lengths.push_back(replay.RunBoth({}, counterfactual));
     EXPECT_LT(replay.hidden_share(), 0.01) << step;
   }
   return lengths;

@@ -45,9 +45,9 @@ std::vector<double> ModelSteps(const StepProfile& profile, absl::Span<const floa
   return model;
 }
 
-double ModelGain(const StepProfile& profile, absl::Span<const float> healed_own_seconds) {
+double ModelGain(const StepProfile& profile, absl::Span<const float> counterfactual_own_seconds) {
   const std::vector<double> with = ModelSteps(profile, profile.own_seconds);
-  const std::vector<double> without = ModelSteps(profile, healed_own_seconds);
+  const std::vector<double> without = ModelSteps(profile, counterfactual_own_seconds);
   double gained = 0;
   double total = 0;
   for (size_t step = 0; step < profile.steps; ++step) {

@@ -57,7 +57,7 @@ using GainOfEvenWork = std::function<double(UnevenWork)>;
 
 // What the other own times would give back: (model with - model without) / model with, times the part of the steps that
 // the model explains. 0 to 1.
-double ModelGain(const StepProfile& profile, absl::Span<const float> healed_own_seconds);
+double ModelGain(const StepProfile& profile, absl::Span<const float> counterfactual_own_seconds);
 
 }  // namespace lockstep
 

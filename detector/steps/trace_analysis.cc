@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/median.h"
 #include "detector/model/place_in_group.h"
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/whole_steps.h"
@@ -57,12 +58,10 @@ std::vector<double> PausesOf(const TraceAnalysis& analysis) {
       if (!range.empty()) gaps.push_back(LongestGapSeconds(*analysis.trace, rank, range));
     }
     if (gaps.empty()) continue;
-    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
-    gap[step] = gaps[gaps.size() / 2];
+    gap[step] = UpperMedian(&gaps);
     if (analysis.steps.usual[step] != 0) usual.push_back(gap[step]);
   }
-  std::sort(usual.begin(), usual.end());
-  const double typical = usual.empty() ? 0 : usual[usual.size() / 2];
+  const double typical = UpperMedian(&usual);
   for (size_t step = 0; step < steps; ++step) {
     gap[step] = analysis.steps.usual[step] != 0 ? 0 : std::max(0.0, gap[step] - typical);
   }

@@ -4,14 +4,17 @@
 #include <cstddef>
 #include <iterator>
 
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kDeviations = 6;
-constexpr double kAlwaysUsual = 0.25;  // of the median, that a usual step may always be longer
-constexpr double kOfOneLevel = 0.25;   // by which the longest of a level may exceed the shortest
+constexpr double kDeviations = kSureDeviations;
+// Of the median, that a usual step may always be longer.
+constexpr double kAlwaysUsual = kMinorPart;
+// By which the longest of a level may exceed the shortest: as kAlwaysUsual.
+constexpr double kOfOneLevel = kMinorPart;
 
 // The longest that a step may take next to the middle of all; 0 when none is known.
 double LongestUsual(absl::Span<const double> seconds) {

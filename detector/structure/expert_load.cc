@@ -4,15 +4,16 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_format.h"
+#include "base/shares.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
+// Well above the 1 to 2 % by which own time of equal work varies.
 constexpr double kMinExpertExcess = 0.05;
 // An index is hot when this share of the expert groups (of the steps, where there is one group) agree.
-constexpr double kMostAgree = 0.8;
+constexpr double kMostAgree = kNearlyAll;
 // Groups of independent noise give about 1, and with tens of cells hardly ever 2.
 constexpr double kMinAgreement = 3;
 
@@ -148,20 +149,16 @@ std::vector<StructuralFinding> FindExpertImbalance(const StepProfile& profile, c
   if (load.factor.empty() || load.hottest < kMinExpertExcess) return {};
   double share = gain ? gain(UnevenWork::kExperts) : -1;
   if (share < 0) {
-    std::vector<float> healed = profile.own_seconds;
+    std::vector<float> counterfactual = profile.own_seconds;
     for (size_t rank = 0; rank < profile.ranks(); ++rank) {
       const auto& factor = load.factor.at({profile.places[rank].stage, profile.places[rank].expert});
-      for (size_t step = 0; step < profile.steps; ++step) healed[rank * profile.steps + step] /= factor[step];
+      for (size_t step = 0; step < profile.steps; ++step) counterfactual[rank * profile.steps + step] /= factor[step];
     }
-    share = ModelGain(profile, healed);
+    share = ModelGain(profile, counterfactual);
   }
   if (share < min_gain) return {};
   return {Throughout(VerdictClass::kExpertImbalance, profile.steps, share,
-                     absl::StrFormat("In a typical step the ranks of one expert index work %.0f %% longer than the "
-                                     "others, all of it between two AllToAlls, and alike in %s: hot experts.",
-                                     100 * load.hottest,
-                                     load.groups > 1 ? absl::StrFormat("%d expert groups of a stage", load.groups)
-                                                     : "nearly all steps"))};
+                     HotExpert{.excess = load.hottest, .groups = load.groups})};
 }
 
 }  // namespace lockstep

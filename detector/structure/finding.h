@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
+#include "detector/verdict/reason.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -18,16 +18,16 @@ struct StructuralFinding {
   int64_t last_step = 0;
   double gain = 0;            // share of the step time that its absence would give back
   double steps_affected = 1;  // share of the steps from first_step to last_step
-  std::string text;           // one sentence with numbers
+  Reason reason;
 };
 
 // A finding about all steps of the records.
-inline StructuralFinding Throughout(VerdictClass verdict_class, size_t steps, double gain, std::string text) {
+inline StructuralFinding Throughout(VerdictClass verdict_class, size_t steps, double gain, Reason reason) {
   return {.verdict_class = verdict_class,
           .first_step = 0,
           .last_step = static_cast<int64_t>(steps) - 1,
           .gain = gain,
-          .text = std::move(text)};
+          .reason = std::move(reason)};
 }
 
 }  // namespace lockstep

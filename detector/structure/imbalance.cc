@@ -8,7 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_format.h"
+#include "base/shares.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/expert_load.h"
 #include "detector/structure/rotation.h"
@@ -19,9 +20,11 @@ namespace {
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 // Own time of equal work varies by 1 to 2 % from step to step.
 constexpr double kMinVariation = 0.05;
-constexpr double kStallDeviations = 6;  // of the usual, above the peers
+constexpr double kStallDeviations = kSureDeviations;  // of the usual, above the peers
+// As many as a suspect needs (persistent_excess.h).
 constexpr size_t kMinStalls = 4;
-constexpr double kMostOfStall = 0.5;  // of the excess, that lies in one piece of work
+// Of the excess, that lies in one piece of work: the main part.
+constexpr double kMostOfStall = kMainPart;
 
 using RankList = std::vector<size_t>;
 
@@ -119,22 +122,21 @@ std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, do
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   if (usual <= 0) return {};
   const StepProfile others = WithoutSlowRanks(profile);
-  std::vector<float> healed = others.own_seconds;
+  std::vector<float> counterfactual = others.own_seconds;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const auto stage = of_stage.find(profile.places[rank].stage);
     if (stage == of_stage.end()) continue;  // nothing is known of any of its ranks
     const double factor = std::min(1.0, usual / stage->second);
     for (size_t step = 0; step < profile.steps; ++step) {
-      healed[rank * profile.steps + step] *= static_cast<float>(factor);
+      counterfactual[rank * profile.steps + step] *= static_cast<float>(factor);
     }
   }
-  const double gain = ModelGain(others, healed);
+  const double gain = ModelGain(others, counterfactual);
   if (gain < min_gain) return {};
-  return {Throughout(
-      VerdictClass::kStageImbalance, profile.steps, gain,
-      absl::StrFormat("Pipeline stage %d works %.2f times as long on its own as the middle stage, in every one of its "
-                      "%d replicas: it has more to do; no machine is slow.",
-                      longest->first, longest->second / usual, slowest_lane.at(longest->first).size()))};
+  return {Throughout(VerdictClass::kStageImbalance, profile.steps, gain,
+                     LongStage{.stage = longest->first,
+                               .times = longest->second / usual,
+                               .replicas = slowest_lane.at(longest->first).size()})};
 }
 
 namespace {
@@ -171,7 +173,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   if (std::isnan(deviation) || deviation >= kMinVariation) return {};  // everything varies: no stalls stand out
   const std::vector<double> usual_longest = UsualLongest(others);
   const auto limit = static_cast<float>(1 + std::max(kMinVariation, kStallDeviations * deviation));
-  std::vector<float> healed = others.own_seconds;
+  std::vector<float> counterfactual = others.own_seconds;
   std::vector<size_t> steps, worst_of;  // those with a stall, and its rank
   for (size_t step = 0; step < profile.steps; ++step) {
     size_t worst = profile.ranks();
@@ -179,7 +181,7 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
       const size_t at = rank * profile.steps + step;
       if (std::isnan(beyond[at]) || beyond[at] < limit) continue;
       if (!IsOnePiece(others, usual_longest, rank, step, static_cast<double>(beyond[at]))) continue;
-      healed[at] /= beyond[at];
+      counterfactual[at] /= beyond[at];
       if (worst == profile.ranks() || beyond[at] > beyond[worst * profile.steps + step]) worst = rank;
     }
     if (worst == profile.ranks()) continue;
@@ -189,17 +191,14 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
   if (steps.size() < kMinStalls) return {};
   const double rotation = RotationEntropy(worst_of, profile.ranks());
   if (rotation < kGoesRound) return {};
-  const double gain = ModelGain(others, healed);
+  const double gain = ModelGain(others, counterfactual);
   if (gain < min_gain) return {};
-  return {
-      {.verdict_class = VerdictClass::kHostSlow,
-       .first_step = static_cast<int64_t>(steps.front()),
-       .last_step = static_cast<int64_t>(steps.back()),
-       .gain = gain,
-       .steps_affected = static_cast<double>(steps.size()) / static_cast<double>(steps.back() - steps.front() + 1),
-       .text = absl::StrFormat("In %d steps some rank stalled, each time another one (rotation entropy %.2f): stalls "
-                               "that go round (garbage collection, an accidental synchronisation) are the program's.",
-                               steps.size(), rotation)}};
+  return {{.verdict_class = VerdictClass::kHostSlow,
+           .first_step = static_cast<int64_t>(steps.front()),
+           .last_step = static_cast<int64_t>(steps.back()),
+           .gain = gain,
+           .steps_affected = static_cast<double>(steps.size()) / static_cast<double>(steps.back() - steps.front() + 1),
+           .reason = RotatingStalls{.steps = steps.size(), .rotation = rotation}}};
 }
 
 std::vector<float> ExcessBeyondPlace(const StepProfile& profile) {

@@ -5,25 +5,36 @@
 #include <cmath>
 #include <cstdint>
 
-#include "absl/strings/str_format.h"
+#include "base/shares.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
 namespace {
 
+// As many steps as a suspect needs (persistent_excess.h).
 constexpr size_t kMinSide = 4;
-constexpr double kMinSignificance = 6;
-constexpr double kRanksAgree = 0.8;
-constexpr double kWarmUp = 1.2;  // a first step longer than so many typical ones
-constexpr double kSpike = 4;     // deviations of the change from step to step
+constexpr double kMinSignificance = kSureDeviations;
+constexpr double kRanksAgree = kNearlyAll;
+// A first step longer than so many typical ones. By judgement, not measured.
+constexpr double kWarmUp = 1.2;
+// Deviations of the change from step to step: 6 in 100,000 of a normal lie beyond.
+constexpr double kSpike = 4;
+// Four for each of the four terms of the curve.
 constexpr size_t kMinDriftSteps = 16;
-constexpr double kMaxDrift = 0.3;   // beyond it something happened
-constexpr double kMinDrift = 0.01;  // from the lowest to the highest point of the curve
-constexpr double kMinDriftF = 10;   // F statistic of the curve against a constant
+// Beyond it something happened. By judgement, not measured.
+constexpr double kMaxDrift = 0.3;
+// From the lowest to the highest point of the curve. By judgement, not measured.
+constexpr double kMinDrift = 0.01;
+// F statistic of the curve against a constant: one in 700 at 3 and 12 degrees of freedom.
+constexpr double kMinDriftF = 10;
 // Before and in its first step a job compiles and warms up, and a recording may begin inside of that step.
 constexpr size_t kFirstPauseStep = 2;
-constexpr double kMinPauseSteps = 1;  // a pause lasts at least as long as so many typical steps
-constexpr double kPauseShared = 0.5;  // of which so much is idle on all ranks
+// A pause lasts at least as long as so many typical steps: shorter, it is a slow step.
+constexpr double kMinPauseSteps = 1;
+// Of which so much is idle on all ranks: the main part.
+constexpr double kPauseShared = kMainPart;
+// By judgement, not measured.
 constexpr double kEqualPauses = 0.3;
 
 // A step further from both of its neighbours than the noise allows becomes their middle: a spike is neither a level nor
@@ -61,7 +72,7 @@ Series Telling(const StepProfile& profile) {
 // Least squares of a cubic over the series: the fitted values. Normal equations in Legendre-like powers of x in [-1,
 // 1].
 std::vector<double> FitCubic(absl::Span<const double> series) {
-  constexpr size_t kTerms = 4;
+  constexpr size_t kTerms = 4;  // of a cubic
   std::array<std::array<double, kTerms + 1>, kTerms> system{};
   const auto term = [&](size_t i, size_t power) {
     const double x = series.size() < 2 ? 0 : 2.0 * static_cast<double>(i) / static_cast<double>(series.size() - 1) - 1;
@@ -190,9 +201,8 @@ std::vector<StructuralFinding> FindRegression(const StepProfile& profile, double
            .first_step = static_cast<int64_t>(first_step),
            .last_step = static_cast<int64_t>(profile.steps) - 1,
            .gain = gain,
-           .text = absl::StrFormat("From step %d on, own time is %.1f %% longer on %.0f %% of the ranks at once: the "
-                                   "job changed, not a machine.",
-                                   first_step, 100 * (shift.after / shift.before - 1), 100 * agree)}};
+           .reason = LongerEverywhere{
+               .first_step = first_step, .growth = shift.after / shift.before - 1, .rank_share = agree}}};
 }
 
 std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
@@ -214,9 +224,7 @@ std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
            .first_step = static_cast<int64_t>(series.step.front()),
            .last_step = static_cast<int64_t>(series.step.back()),
            .gain = std::max(0.0, 1 - *low / mean),
-           .text = absl::StrFormat("Own time of all ranks together moves slowly by %.1f %% over the recording "
-                                   "(temperature, time of day): no rank stands out.",
-                                   100 * range)}};
+           .reason = SlowDrift{.range = range}}};
 }
 
 std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
@@ -253,10 +261,7 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
            .last_step = static_cast<int64_t>(at.back()),
            .gain = lost / total,
            .steps_affected = static_cast<double>(at.size()) / static_cast<double>(profile.steps - at.front()),
-           .text = absl::StrFormat("All ranks were idle together for %.1f s before step %d%s: a pause of the job "
-                                   "(checkpoint, evaluation, compilation), nobody's fault.",
-                                   seconds[0], at[0],
-                                   at.size() > 1 ? absl::StrFormat(" and %d more times", at.size() - 1) : "")}};
+           .reason = CommonPause{.seconds = seconds[0], .step = at[0], .more = at.size() - 1}}};
 }
 
 }  // namespace lockstep

@@ -6,16 +6,17 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "detector/stats/robust.h"
 #include "detector/structure/rotation.h"
 
 namespace lockstep {
 namespace {
 
+// A correlation of so few is wrong by a third.
 constexpr size_t kMinSteps = 10;
 // Own time of equal work varies by 1 to 2 % from step to step, of batches of different length by 20 to 40 %.
 constexpr double kMinVariationAlone = 0.05;
+// By judgement, not measured.
 constexpr size_t kMinReplicasAlone = 4;
 // Variance of replicas over that of chance, which gives 1; noise that ranks of one replica share made up to 6.
 constexpr double kMinAgreement = 8;
@@ -160,17 +161,18 @@ double ModelledGain(const StepProfile& profile) {
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     peers[{profile.places[rank].stage, profile.places[rank].lane}].push_back(rank);
   }
-  std::vector<float> healed = profile.own_seconds;
+  std::vector<float> counterfactual = profile.own_seconds;
   std::vector<double> values;
   for (const auto& [place, ranks] : peers) {
     for (size_t step = 0; step < profile.steps; ++step) {
       values.clear();
-      for (const size_t rank : ranks) values.push_back(static_cast<double>(healed[rank * profile.steps + step]));
+      for (const size_t rank : ranks)
+        values.push_back(static_cast<double>(counterfactual[rank * profile.steps + step]));
       const auto middle = static_cast<float>(Median(Known(values)));
-      for (const size_t rank : ranks) healed[rank * profile.steps + step] = middle;
+      for (const size_t rank : ranks) counterfactual[rank * profile.steps + step] = middle;
     }
   }
-  return ModelGain(profile, healed);
+  return ModelGain(profile, counterfactual);
 }
 
 }  // namespace
@@ -195,12 +197,11 @@ std::vector<StructuralFinding> FindSequenceImbalance(const StepProfile& profile,
   if (share < 0) share = ModelledGain(profile);
   share = std::min(share, MostThatBatchesCost(profile, variation));
   if (share < min_gain) return {};
-  return {
-      Throughout(VerdictClass::kSequenceImbalance, profile.steps, share,
-                 absl::StrFormat("Own time of the %d replicas varies by %.1f %% from step to step%s, each time most "
-                                 "on another one (rotation entropy %.2f): batches differ in length.",
-                                 variation.replicas, 100 * variation.of_replicas,
-                                 fellows ? ", alike on the ranks that share the data" : "", variation.rotation))};
+  return {Throughout(VerdictClass::kSequenceImbalance, profile.steps, share,
+                     VaryingBatches{.replicas = variation.replicas,
+                                    .variation = variation.of_replicas,
+                                    .rotation = variation.rotation,
+                                    .fellows_agree = fellows})};
 }
 
 }  // namespace lockstep

@@ -40,7 +40,7 @@ Verdict StructuralVerdict(StructuralFinding finding, double step_seconds) {
   verdict.cost = {.slowdown_fraction = finding.gain,
                   .seconds_per_step = finding.gain * step_seconds,
                   .steps_affected_fraction = finding.steps_affected};
-  verdict.evidence.push_back({EvidenceKind::kWhatIf, std::move(finding.text)});
+  verdict.evidence.push_back({EvidenceKind::kWhatIf, std::move(finding.reason)});
   verdict.advice = AdviceOn(finding.verdict_class);
   return verdict;
 }

@@ -42,7 +42,7 @@ PlayedJob Play(const JobPlay& play) {
 
 std::string EvidenceText(const Verdict& verdict) {
   std::string text;
-  for (const Evidence& evidence : verdict.evidence) text += evidence.text + "\n";
+  for (const Evidence& evidence : verdict.evidence) text += evidence.text() + "\n";
   return text;
 }
 

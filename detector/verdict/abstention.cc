@@ -1,80 +1,73 @@
 #include "detector/verdict/abstention.h"
 
-#include <utility>
-
 #include "absl/strings/str_format.h"
 
 namespace lockstep {
-namespace {
 
-using Text = std::vector<std::string>;
+std::string Sentence(const NoRecords&) { return "There are no operation records to judge."; }
 
-struct Renderer {
-  Text operator()(const NoRecords&) const { return {"There are no operation records to judge."}; }
+std::string Sentence(const FewSteps& reason) {
+  return absl::StrFormat("The records hold %d whole steps; no judgement is made on fewer than %d.", reason.steps,
+                         reason.required);
+}
 
-  Text operator()(const FewSteps& reason) const {
-    return {absl::StrFormat("The records hold %d whole steps; no judgement is made on fewer than %d.", reason.steps,
-                            reason.required)};
-  }
+std::string Sentence(const MissingRanks& reason) {
+  return absl::StrFormat("%d of %d ranks left no records: any of them may be the one that the others wait for.",
+                         reason.missing, reason.all);
+}
 
-  Text operator()(const MissingRanks& reason) const {
-    return {absl::StrFormat("%d of %d ranks left no records: any of them may be the one that the others wait for.",
-                            reason.missing, reason.all)};
-  }
+std::string Sentence(const RanksWithoutTimes& reason) {
+  return absl::StrFormat(
+      "%d of %d ranks left operations without times: their own work was not judged, the others' was.", reason.without,
+      reason.all);
+}
 
-  Text operator()(const RanksWithoutTimes& reason) const {
-    return {
-        absl::StrFormat("%d of %d ranks left operations without times: their own work was not judged, the others' was.",
-                        reason.without, reason.all)};
-  }
+std::string Sentence(const LostRecords& reason) {
+  return absl::StrFormat("%d of %d records are lost: too many to tell that nothing is wrong.", reason.lost, reason.all);
+}
 
-  Text operator()(const LostRecords& reason) const {
-    return {
-        absl::StrFormat("%d of %d records are lost: too many to tell that nothing is wrong.", reason.lost, reason.all)};
-  }
+std::string Sentence(const NoMeeting&) {
+  return "No two ranks are known to take part in the same operation: who waits for whom cannot be told.";
+}
 
-  Text operator()(const NoMeeting&) const {
-    return {"No two ranks are known to take part in the same operation: who waits for whom cannot be told."};
-  }
+std::string Sentence(const OpenWait& reason) {
+  const std::string others =
+      reason.other_causes > 0 ? absl::StrFormat(" (and some for %d other causes)", reason.other_causes) : "";
+  return absl::StrFormat(
+      "The records end while %d of %d ranks wait for %s%s, and nothing proves that it has lasted longer than such "
+      "waits before. Whether the job went on they do not tell: they would have to say when they were taken.",
+      reason.waiting, reason.ranks, reason.waited_for.empty() ? Text(reason.communicator) : Text(reason.waited_for),
+      others);
+}
 
-  Text operator()(const OpenWait& reason) const {
-    const std::string others =
-        reason.other_causes > 0 ? absl::StrFormat(" (and some for %d other causes)", reason.other_causes) : "";
-    return {absl::StrFormat(
-        "The records end while %d of %d ranks wait for %s%s, and nothing proves that it has lasted longer than such "
-        "waits before. Whether the job went on they do not tell: they would have to say when they were taken.",
-        reason.waiting, reason.ranks, reason.waited_for, others)};
-  }
+std::string Sentence(const SlowWithoutCause& reason) {
+  return absl::StrFormat(
+      "Since step %d steps take %.4g s instead of %.4g s, and %.4g s of it (%.1f %% of a step, error "
+      "%.2g s) are not explained: the job is slow, and the cause is unknown.",
+      reason.first_step, reason.after_seconds, reason.before_seconds, reason.unexplained_seconds,
+      100 * reason.unexplained_seconds / reason.after_seconds, reason.error_seconds);
+}
 
-  Text operator()(const SlowWithoutCause& reason) const {
-    std::string who = "No rank's own work grew by half of that: it passes in operations, or in waits for them.";
-    if (reason.longer_ranks > 0) {
-      who = absl::StrFormat("Own work of %d of %d ranks grew by half of that or more, most on %s: by %.4g s.",
-                            reason.longer_ranks, reason.ranks, reason.most_grown, reason.most_seconds);
-    }
-    return {
-        absl::StrFormat("Since step %d steps take %.4g s instead of %.4g s, and %.4g s of it (%.1f %% of a step, error "
-                        "%.2g s) are not explained: the job is slow, and the cause is unknown.",
-                        reason.first_step, reason.after_seconds, reason.before_seconds, reason.unexplained_seconds,
-                        100 * reason.unexplained_seconds / reason.after_seconds, reason.error_seconds),
-        std::move(who),
-        "Looked for, and not found at this size: a rank or host that works longer than its peers, late launches of "
-        "one host, slow adapters, links and groups, uneven stages, batches and experts, longer work on most "
-        "ranks."};
-  }
+std::string Sentence(const LongerWork& reason) {
+  if (reason.longer_ranks == 0)
+    return "No rank's own work grew by half of that: it passes in operations, or in waits for them.";
+  return absl::StrFormat("Own work of %d of %d ranks grew by half of that or more, most on %s: by %.4g s.",
+                         reason.longer_ranks, reason.ranks, Text(reason.most_grown), reason.most_seconds);
+}
 
-  Text operator()(const FewCounters& reason) const {
-    return {
-        absl::StrFormat("Counters of %d machines over %.0f s do not tell how the job fares: that needs at least 2, "
-                        "%.0f s and the power or traffic of GPUs or NICs.",
-                        reason.machines, reason.seconds, reason.required_seconds)};
-  }
+std::string Sentence(const CausesRuledOut&) {
+  return "Looked for, and not found at this size: a rank or host that works longer than its peers, late launches of "
+         "one host, slow adapters, links and groups, uneven stages, batches and experts, longer work on most "
+         "ranks.";
+}
 
-  Text operator()(const InputNote& reason) const { return {reason.text}; }
-};
+std::string Sentence(const FewCounters& reason) {
+  return absl::StrFormat(
+      "Counters of %d machines over %.0f s do not tell how the job fares: that needs at least 2, "
+      "%.0f s and the power or traffic of GPUs or NICs.",
+      reason.machines, reason.seconds, reason.required_seconds);
+}
 
-}  // namespace
-
-std::vector<std::string> Sentences(const AbstentionReason& reason) { return std::visit(Renderer(), reason); }
+std::string Sentence(const InputNote& reason) { return reason.text; }
 
 }  // namespace lockstep

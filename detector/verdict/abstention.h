@@ -1,15 +1,13 @@
-// Why nothing is concluded about a job, or about a part of it: typed reasons with their numbers, and their sentences.
-//
-// A reason carries what its sentence says, so that logic never has to read English. Names of ranks and hosts come ready
-// made from the caller. Pure values; thread-compatible.
+// Why nothing is concluded about a job, or about a part of it, and the sentences. Pure values.
 
 #ifndef LOCKSTEP_DETECTOR_VERDICT_ABSTENTION_H_
 #define LOCKSTEP_DETECTOR_VERDICT_ABSTENTION_H_
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
+
+#include "detector/verdict/wording.h"
 
 namespace lockstep {
 
@@ -51,7 +49,8 @@ struct NoMeeting {
 struct OpenWait {
   uint64_t waiting = 0;
   uint64_t ranks = 0;
-  std::string waited_for;  // ranks, or a communicator
+  std::vector<int32_t> waited_for;  // ranks; empty = the communicator
+  CommunicatorName communicator;
   uint64_t other_causes = 0;
   bool operator==(const OpenWait&) const = default;
 };
@@ -63,12 +62,21 @@ struct SlowWithoutCause {
   double after_seconds = 0;
   double unexplained_seconds = 0;
   double error_seconds = 0;
-  // Ranks whose own work grew by half of what was lost or more.
+  bool operator==(const SlowWithoutCause&) const = default;
+};
+
+// On whom it shows: ranks whose own work grew by half of what was lost or more.
+struct LongerWork {
   uint64_t longer_ranks = 0;
   uint64_t ranks = 0;
-  std::string most_grown;  // name of one of them; empty if longer_ranks is 0
+  RankName most_grown;  // if longer_ranks is not 0
   double most_seconds = 0;
-  bool operator==(const SlowWithoutCause&) const = default;
+  bool operator==(const LongerWork&) const = default;
+};
+
+// Causes of slowness that were looked for, and are not there.
+struct CausesRuledOut {
+  bool operator==(const CausesRuledOut&) const = default;
 };
 
 // Counters alone, and too few of them.
@@ -85,11 +93,18 @@ struct InputNote {
   bool operator==(const InputNote&) const = default;
 };
 
-using AbstentionReason = std::variant<NoRecords, FewSteps, MissingRanks, RanksWithoutTimes, LostRecords, NoMeeting,
-                                      OpenWait, SlowWithoutCause, FewCounters, InputNote>;
-
-// In the order in which an operator reads them; never empty.
-std::vector<std::string> Sentences(const AbstentionReason& reason);
+std::string Sentence(const NoRecords& reason);
+std::string Sentence(const FewSteps& reason);
+std::string Sentence(const MissingRanks& reason);
+std::string Sentence(const RanksWithoutTimes& reason);
+std::string Sentence(const LostRecords& reason);
+std::string Sentence(const NoMeeting& reason);
+std::string Sentence(const OpenWait& reason);
+std::string Sentence(const SlowWithoutCause& reason);
+std::string Sentence(const LongerWork& reason);
+std::string Sentence(const CausesRuledOut& reason);
+std::string Sentence(const FewCounters& reason);
+std::string Sentence(const InputNote& reason);
 
 }  // namespace lockstep
 

@@ -136,7 +136,7 @@ Verdict Verdict::Observation(VerdictClass verdict_class) {
   return Verdict(VerdictScope::kUnknown, verdict_class, Advice::kObserve);
 }
 
-Verdict Verdict::Abstention(AbstentionReason reason) {
+Verdict Verdict::Abstention(Reason reason) {
   Verdict verdict(VerdictScope::kUnknown, kNoClass, Advice::kNone);
   verdict.Add(std::move(reason));
   return verdict;
@@ -147,10 +147,9 @@ FindingType Verdict::type() const {
   return scope == VerdictScope::kUnknown ? FindingType::kObservation : FindingType::kAccusation;
 }
 
-void Verdict::Add(AbstentionReason reason) {
+void Verdict::Add(Reason reason) {
   CHECK(type() == FindingType::kAbstention);
-  for (std::string& sentence : Sentences(reason)) evidence.push_back({EvidenceKind::kAbstained, std::move(sentence)});
-  reasons.push_back(std::move(reason));
+  evidence.push_back({EvidenceKind::kAbstained, std::move(reason)});
 }
 
 void Verdict::BecomeObservation() {
@@ -209,7 +208,7 @@ std::string ToJsonLine(const Verdict& verdict) {
   absl::StrAppend(&out, "},\"evidence\":[");
   for (size_t i = 0; i < verdict.evidence.size(); ++i) {
     absl::StrAppend(&out, i == 0 ? "" : ",", "{\"kind\":\"", Name(verdict.evidence[i].kind), "\",\"text\":");
-    AppendString(&out, verdict.evidence[i].text);
+    AppendString(&out, verdict.evidence[i].text());
     out.push_back('}');
   }
   absl::StrAppend(&out, "],\"advice\":\"", Name(verdict.advice), "\"}");

@@ -1,12 +1,11 @@
 // A conclusion about one job: who or what is to blame, since when, at what cost, and why.
 //
 // A finding is one of three things, and says which when it is made:
-//   accusation    names a cause. Scopes machine and network may cost somebody a node. Software, structural and job name
-//   a
-//                 cause that lies with no machine; they are accusations too, since the cause is as certain.
-//   observation   something stands out, and whether it is a cause is not proven: scope unknown, its class, advice
-//   observe. abstention    nothing is concluded, for a typed reason: scope unknown, no class ("unknown"), no culprit,
-//   advice none.
+//   - an accusation names a cause. Scopes machine and network may cost somebody a node. Software, structural and job
+//     name a cause that lies with no machine; they are accusations too, since the cause is as certain.
+//   - an observation: something stands out, and whether it is a cause is not proven. Scope unknown, its class, advice
+//     observe.
+//   - an abstention concludes nothing, for a reason. Scope unknown, no class ("unknown"), no culprit, advice none.
 //
 // The words are those of `lockstep diagnose` (scope, class, advice, evidence kind). Pure values; thread-compatible.
 
@@ -15,9 +14,10 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "detector/verdict/abstention.h"
+#include "detector/verdict/reason.h"
 
 namespace lockstep {
 
@@ -92,7 +92,7 @@ struct Culprit {
   bool operator==(const Culprit&) const = default;
 };
 
-// What healing the culprits would give back.
+// What removing the culprits would give back.
 struct Cost {
   double slowdown_fraction = 0;  // (step time with - without) / with, over all steps since onset
   double seconds_per_step = 0;
@@ -101,10 +101,12 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-// One plain sentence with numbers and units.
 struct Evidence {
   EvidenceKind kind = EvidenceKind::kAbstained;
-  std::string text;
+  Reason reason;
+
+  // One plain sentence with numbers and units.
+  std::string text() const { return Sentence(reason); }
 
   bool operator==(const Evidence&) const = default;
 };
@@ -116,12 +118,12 @@ struct Verdict {
   static Verdict Accusation(VerdictScope scope, VerdictClass verdict_class);
   // Advice observe.
   static Verdict Observation(VerdictClass verdict_class);
-  // Advice none; the reason's sentences are the evidence.
-  static Verdict Abstention(AbstentionReason reason);
+  // Advice none; the reason is the evidence.
+  static Verdict Abstention(Reason reason);
 
   FindingType type() const;
-  // One more reason, and its sentences. Of abstentions only.
-  void Add(AbstentionReason reason);
+  // One more reason. Of abstentions only.
+  void Add(Reason reason);
   // Takes back the blame of an accusation; what was seen stays.
   void BecomeObservation();
 
@@ -135,7 +137,6 @@ struct Verdict {
   Cost cost;
   std::vector<Evidence> evidence;  // in causal order: the chain that an operator reads from top to bottom
   Advice advice = Advice::kNone;
-  std::vector<AbstentionReason> reasons;  // of an abstention; its evidence says the same in English
 
   bool operator==(const Verdict&) const = default;
 
@@ -146,6 +147,15 @@ struct Verdict {
   Verdict(VerdictScope scope, VerdictClass verdict_class, Advice advice)
       : scope(scope), verdict_class(verdict_class), advice(advice) {}
 };
+
+// The first reason of this kind among the evidence; nullptr = none.
+template <typename Kind>
+const Kind* FindReason(const Verdict& verdict) {
+  for (const Evidence& evidence : verdict.evidence) {
+    if (const auto* const reason = std::get_if<Kind>(&evidence.reason)) return reason;
+  }
+  return nullptr;
+}
 
 // Whether the cause keeps the whole job from going on.
 bool IsHang(VerdictClass verdict_class);

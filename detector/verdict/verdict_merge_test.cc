@@ -14,7 +14,7 @@ Verdict Of(VerdictScope scope, const std::vector<std::string>& hosts, const std:
   Verdict verdict = scope == VerdictScope::kUnknown ? Verdict::Observation(VerdictClass::kCounterOutlier)
                                                     : Verdict::Accusation(scope, VerdictClass::kCounterOutlier);
   for (const std::string& host : hosts) verdict.culprits.push_back({.host = host});
-  verdict.evidence = {{EvidenceKind::kCounter, why}};
+  verdict.evidence = {{EvidenceKind::kCounter, InputNote{why}}};
   return verdict;
 }
 
@@ -26,8 +26,8 @@ TEST(VerdictMergeTest, AnObservationDoesNotKeepTheBlameAway) {
   EXPECT_EQ(verdicts[0].culprits[0].host, "b");
   EXPECT_EQ(verdicts[1].scope, VerdictScope::kMachine);
   ASSERT_EQ(verdicts[1].evidence.size(), 2u);
-  EXPECT_EQ(verdicts[1].evidence[0].text, "slow");
-  EXPECT_EQ(verdicts[1].evidence[1].text, "clock");
+  EXPECT_EQ(verdicts[1].evidence[0].text(), "slow");
+  EXPECT_EQ(verdicts[1].evidence[1].text(), "clock");
 }
 
 TEST(VerdictMergeTest, WhoIsBlamedAlreadyIsNotBlamedTwice) {
@@ -55,7 +55,7 @@ TEST(VerdictMergeTest, AnObservationOfAMachineThatIsBlamedIsEvidence) {
   MergeVerdicts({Of(VerdictScope::kUnknown, {"a"}, "clock")}, &verdicts);
   ASSERT_EQ(verdicts.size(), 1u);
   ASSERT_EQ(verdicts[0].evidence.size(), 2u);
-  EXPECT_EQ(verdicts[0].evidence[1].text, "clock");
+  EXPECT_EQ(verdicts[0].evidence[1].text(), "clock");
 }
 
 TEST(VerdictMergeTest, WhatBlamesNobodyTakesNoObservations) {
@@ -70,7 +70,7 @@ TEST(VerdictMergeTest, AHostHasOneCauseAndTheOneThatStandsStays) {
   const Verdict xid = Of(VerdictScope::kMachine, {"a"}, "xid");
   const Verdict other = Of(VerdictScope::kMachine, {"b"}, "ecc");
   const auto stands = [](const std::string& why) {
-    return [why](const Verdict& verdict) { return verdict.evidence[0].text == why; };
+    return [why](const Verdict& verdict) { return verdict.evidence[0].text() == why; };
   };
   std::vector<Verdict> verdicts = {slow};
   MergeFindings({xid, other}, stands("slow"), &verdicts);
@@ -82,8 +82,8 @@ TEST(VerdictMergeTest, AHostHasOneCauseAndTheOneThatStandsStays) {
   MergeFindings({xid}, stands("xid"), &verdicts);
   ASSERT_EQ(verdicts.size(), 1u);
   ASSERT_EQ(verdicts[0].evidence.size(), 2u);
-  EXPECT_EQ(verdicts[0].evidence[0].text, "xid");
-  EXPECT_EQ(verdicts[0].evidence[1].text, "slow");
+  EXPECT_EQ(verdicts[0].evidence[0].text(), "xid");
+  EXPECT_EQ(verdicts[0].evidence[1].text(), "slow");
 }
 
 }  // namespace

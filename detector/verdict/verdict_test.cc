@@ -19,7 +19,7 @@ Verdict SlowRank() {
   verdict.first_seen_ns = 5;
   verdict.last_seen_ns = 9;
   verdict.cost = {.slowdown_fraction = 0.15, .seconds_per_step = 0.0140000001, .steps_affected_fraction = 1};
-  verdict.evidence = {{EvidenceKind::kLateness, "Rank 2 is \"late\"\n\\"}};
+  verdict.evidence = {{EvidenceKind::kLateness, InputNote{"Rank 2 is \"late\"\n\\"}}};
   verdict.advice = Advice::kCordonAndReplace;
   return verdict;
 }
@@ -61,10 +61,10 @@ TEST(VerdictTest, AnAbstentionHasNeitherClassNorScope) {
 TEST(VerdictTest, FurtherReasonsFollowInOrder) {
   Verdict verdict = Verdict::Abstention(NoMeeting{});
   verdict.Add(InputNote{"No times."});
-  ASSERT_EQ(verdict.reasons.size(), 2u);
-  EXPECT_TRUE(std::holds_alternative<NoMeeting>(verdict.reasons[0]));
   ASSERT_EQ(verdict.evidence.size(), 2u);
-  EXPECT_EQ(verdict.evidence[1], (Evidence{EvidenceKind::kAbstained, "No times."}));
+  EXPECT_NE(FindReason<NoMeeting>(verdict), nullptr);
+  EXPECT_EQ(FindReason<FewSteps>(verdict), nullptr);
+  EXPECT_EQ(verdict.evidence[1], (Evidence{EvidenceKind::kAbstained, InputNote{"No times."}}));
 }
 
 TEST(VerdictTest, ATakenBackAccusationIsAnObservationOfTheSame) {

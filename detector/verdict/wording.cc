@@ -2,25 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace lockstep {
 namespace {
 
+// Of what people read: a line.
 constexpr size_t kMaxListed = 8;
 
 }  // namespace
 
-std::string FullRankName(const Roster& roster, int32_t rank_slot) {
-  const RankProcess& rank = roster.ranks()[static_cast<size_t>(rank_slot)];
-  return absl::StrCat("Rank ", rank.rank, " (host ", roster.HostName(rank_slot), ", pid ", rank.pid, ")");
+std::string Text(const RankName& rank) {
+  return absl::StrCat("rank ", rank.rank, rank.host.empty() ? "" : absl::StrCat(" (host ", rank.host, ")"));
 }
 
-std::string RankList(const Roster& roster, const std::vector<int32_t>& rank_slots) {
-  std::vector<int32_t> ranks;
-  for (const int32_t slot : rank_slots) ranks.push_back(roster.ranks()[static_cast<size_t>(slot)].rank);
+std::string Text(std::vector<int32_t> ranks) {
   std::sort(ranks.begin(), ranks.end());
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < std::min(ranks.size(), kMaxListed); ++i) absl::StrAppend(&text, i == 0 ? "" : ", ", ranks[i]);
@@ -28,9 +28,14 @@ std::string RankList(const Roster& roster, const std::vector<int32_t>& rank_slot
   return text;
 }
 
-std::string CommunicatorName(const Communicator& communicator) {
-  if (!communicator.name.empty()) return absl::StrCat("communicator ", communicator.name);
-  return absl::StrFormat("communicator 0x%x (%d members)", communicator.id, communicator.size);
+std::string Text(const CommunicatorName& communicator) {
+  return absl::StrCat("communicator ", communicator.name, " (",
+                      communicator.hint.empty() ? "" : absl::StrCat(communicator.hint, ", "), communicator.members,
+                      " members)");
+}
+
+std::string Text(const OperationName& operation) {
+  return absl::StrCat(Name(operation.kind), " ", operation.sequence, " of ", Text(operation.communicator));
 }
 
 std::string Duration(double seconds) {
@@ -40,21 +45,17 @@ std::string Duration(double seconds) {
   return absl::StrFormat("%.0f us", seconds * 1e6);
 }
 
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
+}
+
 std::string Sentences(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) {
     if (!sentence.empty()) absl::StrAppend(&text, text.empty() ? "" : " ", sentence);
   }
   return text;
-}
-
-Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence) {
-  const RankProcess& rank = roster.ranks()[static_cast<size_t>(rank_slot)];
-  return {.host = roster.HostName(rank_slot),
-          .rank = rank.rank,
-          .gpu = rank.gpu,
-          .pid = rank.pid,
-          .confidence = confidence};
 }
 
 }  // namespace lockstep

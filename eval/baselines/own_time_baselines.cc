@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/median.h"
 #include "eval/baselines/baseline.h"
 #include "eval/baselines/joined_trace.h"
 
@@ -20,12 +21,6 @@ constexpr double kMedianRatio = 0.75;
 
 // What an operation is called for, as far as ranks of other communicators share it.
 using Signature = std::tuple<OperationKind, uint64_t, size_t>;  // kind, bytes, communicator size
-
-double Median(std::vector<int64_t>* values) {
-  const auto middle = values->begin() + static_cast<ptrdiff_t>(values->size() / 2);
-  std::nth_element(values->begin(), middle, values->end());
-  return static_cast<double>(*middle);
-}
 
 // Median time before each kind of operation, and how much time that is in all.
 struct Section {
@@ -48,7 +43,7 @@ Sections SectionsOf(const Trace& trace, size_t rank) {
   for (auto& [signature, values] : samples) {
     double total_ns = 0;
     for (const int64_t value : values) total_ns += static_cast<double>(value);
-    sections[signature] = {Median(&values), total_ns};
+    sections[signature] = {static_cast<double>(UpperMedian(&values)), total_ns};
   }
   return sections;
 }

@@ -195,7 +195,7 @@ JobReport NamedBack(JobReport report, const Renaming& renaming) {
       culprit.peer_host = words.Name(culprit.peer_host);
       culprit.rank = words.Rank(culprit.rank);
     }
-    for (Evidence& evidence : verdict.evidence) evidence.text = words.Text(evidence.text);
+    for (Evidence& evidence : verdict.evidence) evidence.reason = InputNote{words.Text(evidence.text())};
   }
   for (LedgerLine& line : report.ledger.lines) line.finding = words.Text(line.finding);
   return report;

@@ -71,7 +71,7 @@ std::vector<std::string> LinesInOrder(const JobReport& report) {
     }
     std::sort(verdict.culprits.begin(), verdict.culprits.end(),
               [](const Culprit& a, const Culprit& b) { return Likeliest(a) < Likeliest(b); });
-    for (Evidence& evidence : verdict.evidence) evidence.text = WordsInOrder(evidence.text);
+    for (Evidence& evidence : verdict.evidence) evidence.reason = InputNote{WordsInOrder(evidence.text())};
   }
   for (LedgerLine& line : ordered.ledger.lines) line.finding = WordsInOrder(line.finding);
   std::vector<std::string> lines = LinesOf(ordered);

@@ -99,9 +99,9 @@ class GridBuilder {
         const int64_t interval = series->time_ms[i] - series->time_ms[i - 1];
         if (interval > 0) intervals.push_back(interval);
       }
-      if (!intervals.empty()) medians.push_back(LowerMedian(std::move(intervals)));
+      if (!intervals.empty()) medians.push_back(MiddleInterval(std::move(intervals)));
     }
-    return medians.empty() ? 1000 : LowerMedian(std::move(medians));
+    return medians.empty() ? 1000 : MiddleInterval(std::move(medians));
   }
 
   // How far the samples of a series lie from the middles of the ticks, within half a tick: the circular mean.

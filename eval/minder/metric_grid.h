@@ -23,8 +23,8 @@
 
 #include "absl/strings/string_view.h"
 #include "base/metric_catalog.h"
-#include "detector/counters/sample_losses.h"
 #include "detector/model/metric_table.h"
+#include "detector/model/sample_losses.h"
 
 namespace lockstep {
 

@@ -9,6 +9,7 @@
 
 #include "base/metric_catalog.h"
 #include "detector/model/metric_table.h"
+#include "detector/verdict/counter_reasons.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -47,7 +48,7 @@ TEST(MetricGridTest, NothingGivesNothing) {
   const MetricGrid grid = BuildGrid({}, {});
   EXPECT_TRUE(grid.metrics.empty());
   EXPECT_EQ(grid.Find("gpu_power_watts"), nullptr);
-  EXPECT_EQ(DescribeLosses(grid.losses, {}), "");
+  EXPECT_EQ(Sentence(LeftOut(grid.losses, {})), "");
   EXPECT_TRUE(BuildGrid({.job = "j", .hosts = {"a"}, .series = {Gauge(0, {}, {})}}, {}).metrics.empty());
 }
 
@@ -145,7 +146,7 @@ TEST(MetricGridTest, CountsWhatItCannotUse) {
   EXPECT_EQ(grid.losses.repeated_series, 1u);
   EXPECT_EQ(grid.losses.process_series, 1u);
   EXPECT_EQ(grid.losses.samples, 12u + 1 + 2 + 4 * 9);
-  EXPECT_NE(DescribeLosses(grid.losses, table.hosts).find("3 blank values"), std::string::npos);
+  EXPECT_NE(Sentence(LeftOut(grid.losses, table.hosts)).find("3 blank values"), std::string::npos);
 }
 
 TEST(MetricGridTest, DropsHostsThatLiveInAnotherTime) {
@@ -158,7 +159,7 @@ TEST(MetricGridTest, DropsHostsThatLiveInAnotherTime) {
   EXPECT_EQ(grid.losses.misclocked_hosts, (std::vector<int32_t>{4, 5}));
   EXPECT_EQ(grid.metrics.at(0).units.size(), 4u);
   EXPECT_LE(grid.metrics[0].values.cols(), 902);
-  EXPECT_NE(DescribeLosses(grid.losses, table.hosts).find("host yesterday and 1 more"), std::string::npos);
+  EXPECT_NE(Sentence(LeftOut(grid.losses, table.hosts)).find("host yesterday and 1 more"), std::string::npos);
 }
 
 TEST(MetricGridTest, KeepsTheNewestTicksWhenThereAreTooMany) {

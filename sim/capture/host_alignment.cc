@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/median.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "sim/capture/operation_batch.h"
@@ -50,12 +51,6 @@ std::map<Direction, Transfer> NewestTransfers(const Frontier& frontier) {
   return transfers;
 }
 
-int64_t Middle(std::vector<int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 HostOffsets AlignPlayedHosts(const Frontier& frontier) {
@@ -86,7 +81,7 @@ HostOffsets AlignPlayedHosts(const Frontier& frontier) {
         const auto other = static_cast<size_t>(gap->first.second);
         if (joined[other] >= 0) continue;
         joined[other] = first;
-        shift_ns[other] = shift_ns[static_cast<size_t>(at)] + Middle(gap->second);
+        shift_ns[other] = shift_ns[static_cast<size_t>(at)] + UpperMedian(&gap->second);
         reached.push_back(gap->first.second);
       }
     }

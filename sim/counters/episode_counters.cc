@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/median.h"
 #include "sim/counters/counter_simulation.h"
 #include "sim/counters/counter_spec.h"
 #include "sim/world.h"
@@ -25,10 +26,7 @@ double UsualStepSeconds(const ReplayResult& replay, absl::Span<const FaultSpec> 
   if (healthy == 0) healthy = replay.step_end_ns.size();
   std::vector<double> seconds;
   for (size_t step = 0; step < healthy; ++step) seconds.push_back(StepSeconds(replay, step));
-  if (seconds.empty()) return 0;
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+  return UpperMedian(&seconds);
 }
 
 // One window per step; what lies between steps is a pause. A step takes longer than usual because somebody is waited

@@ -160,7 +160,7 @@ TEST_F(PlacesTest, TheCollectorNamesTheRackAndNoMachineAndSoDoesItsCapture) {
   int diagnosed = 0;
   for (const Verdict& verdict : Diagnosed(entries).verdicts) {
     EXPECT_NE(verdict.culprits.size(), 1u);
-    if (verdict.evidence.empty() || !absl::StrContains(verdict.evidence[0].text, kOddWords)) continue;
+    if (verdict.evidence.empty() || !absl::StrContains(verdict.evidence[0].text(), kOddWords)) continue;
     ++diagnosed;
     EXPECT_EQ(verdict.culprits.size(), static_cast<size_t>(kHostsPerRack));
   }

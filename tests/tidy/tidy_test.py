@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 
+import constants  # noqa: E402
 import dependency_graph  # noqa: E402
 import direct_includes  # noqa: E402
 import tidy  # noqa: E402
@@ -34,6 +35,15 @@ class Planted(unittest.TestCase):
         root = self.plant({"base/a.h": "// Says it all. Immutable.\nclass A {\n};\n"})
         self.assertEqual(list(tidy.violations(root)), [])
         self.assertEqual(list(dependency_graph.violations(root)), [])
+
+    def test_constants_say_where_they_come_from(self):
+        def found(text):
+            return len(list(constants.violations(self.plant({"detector/a.cc": text}))))
+        self.assertEqual(found("constexpr double kA = 2;\n"), 1)
+        self.assertEqual(found("// Two halves.\nconstexpr double kA = 2;\nconstexpr double kB = 3;\n"), 0)
+        self.assertEqual(found("// Two halves.\nconstexpr double kA = 2;\n\nconstexpr double kB = 3;\n"), 1)
+        self.assertEqual(found("constexpr double kB = 2 * kA;  // twice\nconstexpr int kC = kB;\n"), 0)
+        self.assertEqual(found("// By judgement.\n" + "constexpr int kA = 1;\n" * 60), 1)
 
     def test_each_rule_can_fail(self):
         planted = {
@@ -107,6 +117,9 @@ class Tree(unittest.TestCase):
 
     def test_direct_includes(self):
         self.assertEqual(list(direct_includes.violations(ROOT)), [])
+
+    def test_constants(self):
+        self.assertEqual(list(constants.violations(ROOT)), [])
 
 
 class Documents(unittest.TestCase):

@@ -1,0 +1,67 @@
+// Where each rank stands: the operations in which it is blocked, as far as records tell them.
+//
+// A rank stands at the first open operation of each of its streams, begun where that can be told. One that has begun
+// nothing of what it called may stand in an operation whose record was lost. The frontier must outlive it.
+// Thread-compatible. Cost O(open operations).
+
+#ifndef LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_
+#define LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "detector/hang/blocked_operation.h"
+#include "detector/hang/frontier.h"
+#include "detector/model/trace.h"
+
+namespace lockstep {
+
+class BlockedPlaces {
+ public:
+  explicit BlockedPlaces(const Frontier& frontier);
+
+  const std::vector<BlockedOperation>& operations() const { return operations_; }
+  // Indices of operations(), by rank index.
+  const std::vector<std::vector<int32_t>>& of_rank() const { return of_rank_; }
+  // By rank index: it has called operations and begun none of them.
+  const std::vector<char>& not_begun() const { return not_begun_; }
+  // By rank index: it is not known where the rank stands.
+  const std::vector<char>& place_lost() const { return place_lost_; }
+
+  // Whether the member has come to the operation itself, and not only called it behind an earlier one.
+  bool StandsHere(const BlockedOperation& blocked, int32_t rank) const;
+
+ private:
+  using StreamKey = std::tuple<int32_t, int32_t, int32_t>;             // communicator, source, destination
+  using BlockedKey = std::tuple<int32_t, int32_t, int32_t, uint64_t>;  // and sequence
+
+  const TraceOperation& Operation(size_t index) const { return trace_.operations[index]; }
+  StreamKey StreamOf(size_t rank, const TraceOperation& operation) const;
+  // The first open operation of each stream, begun where that can be told.
+  std::vector<int32_t> Stand(size_t rank);
+  // What is missing between the last finished and the first open operation of a stream, and others have not left.
+  void FillGaps(size_t rank, std::vector<int32_t>* blocked_operations);
+  // The last operation of the stream that the rank has left, as its own or others' records prove.
+  int64_t LastDone(size_t rank, const TraceOperation& operation, const StreamKey& stream) const;
+  bool HoldsSequence(size_t rank, const StreamKey& stream, int64_t sequence) const;
+  int32_t BlockedOf(const StreamKey& stream, size_t index, int32_t rank);
+  // The record of this call was lost and the rank has begun nothing else.
+  bool MayStandHere(const BlockedOperation& blocked, size_t rank) const;
+
+  const Frontier& frontier_;
+  const Trace& trace_;
+  std::vector<BlockedOperation> operations_;
+  std::vector<std::vector<int32_t>> of_rank_;
+  std::vector<char> not_begun_;
+  std::vector<char> place_lost_;
+  std::vector<int32_t> without_place_;             // rank indices whose begun operation left no record, rising
+  std::vector<const TraceOperation*> first_open_;  // of each rank; nullptr = none
+  absl::flat_hash_map<BlockedKey, int32_t> numbers_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_

@@ -1,0 +1,64 @@
+#include "detector/verdict/job_reasons.h"
+
+#include "absl/strings/str_format.h"
+
+namespace lockstep {
+
+std::string Sentence(const LongStage& reason) {
+  return absl::StrFormat(
+      "Pipeline stage %d works %.2f times as long on its own as the middle stage, in every one of its %d replicas: it "
+      "has more to do; no machine is slow.",
+      reason.stage, reason.times, reason.replicas);
+}
+
+std::string Sentence(const RotatingStalls& reason) {
+  return absl::StrFormat(
+      "In %d steps some rank stalled, each time another one (rotation entropy %.2f): stalls that go round (garbage "
+      "collection, an accidental synchronisation) are the program's.",
+      reason.steps, reason.rotation);
+}
+
+std::string Sentence(const VaryingBatches& reason) {
+  return absl::StrFormat(
+      "Own time of the %d replicas varies by %.1f %% from step to step%s, each time most on another one (rotation "
+      "entropy %.2f): batches differ in length.",
+      reason.replicas, 100 * reason.variation, reason.fellows_agree ? ", alike on the ranks that share the data" : "",
+      reason.rotation);
+}
+
+std::string Sentence(const LongReplica& reason) {
+  return absl::StrFormat(
+      "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, and work on the "
+      "same batches: these are longer than the others'.",
+      reason.hosts, reason.first_step);
+}
+
+std::string Sentence(const HotExpert& reason) {
+  return absl::StrFormat(
+      "In a typical step the ranks of one expert index work %.0f %% longer than the others, all of it between two "
+      "AllToAlls, and alike in %s: hot experts.",
+      100 * reason.excess,
+      reason.groups > 1 ? absl::StrFormat("%d expert groups of a stage", reason.groups) : "nearly all steps");
+}
+
+std::string Sentence(const LongerEverywhere& reason) {
+  return absl::StrFormat(
+      "From step %d on, own time is %.1f %% longer on %.0f %% of the ranks at once: the job changed, not a machine.",
+      reason.first_step, 100 * reason.growth, 100 * reason.rank_share);
+}
+
+std::string Sentence(const SlowDrift& reason) {
+  return absl::StrFormat(
+      "Own time of all ranks together moves slowly by %.1f %% over the recording (temperature, time of day): no rank "
+      "stands out.",
+      100 * reason.range);
+}
+
+std::string Sentence(const CommonPause& reason) {
+  return absl::StrFormat(
+      "All ranks were idle together for %.1f s before step %d%s: a pause of the job (checkpoint, evaluation, "
+      "compilation), nobody's fault.",
+      reason.seconds, reason.step, reason.more > 0 ? absl::StrFormat(" and %d more times", reason.more) : "");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,116 @@
+#include "detector/verdict/reason.h"
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+TEST(ReasonTest, EveryReasonSaysItsNumbers) {
+  const CommunicatorName world{.name = "0x1f", .hint = "dp", .members = 8};
+  const OperationName operation{.kind = OperationKind::kAllReduce, .sequence = 7, .communicator = world};
+  const std::pair<Reason, const char*> cases[] = {
+      {NoRecords{}, "There are no operation records to judge."},
+      {FewSteps{.steps = 2, .required = 4}, "The records hold 2 whole steps; no judgement is made on fewer than 4."},
+      {MissingRanks{.missing = 3, .all = 8},
+       "3 of 8 ranks left no records: any of them may be the one that the others wait for."},
+      {RanksWithoutTimes{.without = 1, .all = 8},
+       "1 of 8 ranks left operations without times: their own work was not judged, the others' was."},
+      {LostRecords{.lost = 30, .all = 100}, "30 of 100 records are lost: too many to tell that nothing is wrong."},
+      {NoMeeting{}, "No two ranks are known to take part in the same operation: who waits for whom cannot be told."},
+      {FewCounters{.machines = 1, .seconds = 30, .required_seconds = 300},
+       "Counters of 1 machines over 30 s do not tell how the job fares: that needs at least 2, 300 s and the power or "
+       "traffic of GPUs or NICs."},
+      {InputNote{"The file was cut."}, "The file was cut."},
+      {OwnTimeExcess{.rank = {.rank = 3, .host = "b"},
+                     .own_seconds = 1.5,
+                     .peers = 7,
+                     .peer_seconds = 1,
+                     .excess_seconds = 0.5,
+                     .share_of_steps = 1,
+                     .first_step = 4,
+                     .last_step = 20,
+                     .significance = 12},
+       "Rank 3 (host b) spends 1.5 s of each step on its own work, outside all waiting, while its 7 peers spend 1 s: "
+       "0.5 s more in 100% of steps 4 to 20, 12.0 standard errors of the noise."},
+      {CounterfactualOwnTime{.replayed = true, .seconds = 0.25, .step_seconds = 2},
+       "Replayed with the own time of its peers, an affected step would take 0.25 s less of 2 s (12.5%)."},
+      {SlowPathTransfers{.place = {.kind = PathCauseKind::kLink, .hosts = {"a", "b"}},
+                         .times = 2,
+                         .in_some_steps = true,
+                         .slow_steps = 5,
+                         .first_step = 1,
+                         .last_step = 9,
+                         .paths = 2,
+                         .predicted = 2,
+                         .compared = 40},
+       "What goes between host a and host b takes 2.00 times as long as the same transfers elsewhere, in 5 of the "
+       "steps from 1 to 9, on 2 of the 2 paths that have this in common; 40 paths were compared."},
+      {HeldUpRanks{.ranks = {.ranks = {1, 2}}, .operation = operation},
+       "Ranks 1, 2 have not entered AllReduce 7 of communicator 0x1f (dp, 8 members) and wait for nobody."},
+      {Victims{.ranks = {4}}, "Rank 4 only waits: it is a victim."},
+      {Victims{.ranks = {4, 5}, .more = 3}, "Ranks 4, 5 and 3 more only wait: they are victims."},
+      {KernelLine{.host = "a", .event = KernelEventKind::kXid, .code = 79, .device = "gpu0", .meaning = "it fell"},
+       "The kernel of host a reported Xid 79 on gpu0 (it fell)."},
+      {RasSays{.claim = {.kind = RasClaimKind::kDead}, .rank = 2, .answers = 2, .age_seconds = 3.2},
+       "NCCL's RAS service, asked 3.2 s ago, says that rank 2 is dead, now for the 2nd time in a row."},
+      {PlaceStandsOut{.places = {{PlaceKind::kRack, "r1"}},
+                      .deviating = 3,
+                      .machines = 4,
+                      .machines_elsewhere = 60,
+                      .chance = 1e-4},
+       "3 of the 4 machines of rack r1 stand out together, 0 of the other 60 do: by chance so many gather in one place "
+       "with a probability of 0.0001."},
+      {LongStage{.stage = 2, .times = 1.5, .replicas = 4},
+       "Pipeline stage 2 works 1.50 times as long on its own as the middle stage, in every one of its 4 replicas: it "
+       "has more to do; no machine is slow."},
+  };
+  for (const auto& [reason, sentence] : cases) EXPECT_EQ(Sentence(reason), sentence);
+}
+
+template <size_t kKind = 0>
+void ExpectSentences() {
+  if constexpr (kKind < std::variant_size_v<Reason>) {
+    const std::variant_alternative_t<kKind, Reason> reason{};
+    constexpr bool kMayBeEmpty =
+        std::is_same_v<decltype(reason), const InputNote> || std::is_same_v<decltype(reason), const SamplesLeftOut>;
+    EXPECT_EQ(Sentence(Reason(reason)).empty(), kMayBeEmpty) << kKind;
+    ExpectSentences<kKind + 1>();
+  }
+}
+
+TEST(ReasonTest, EveryKindHasASentence) { ExpectSentences(); }
+
+TEST(ReasonTest, AnOpenWaitCountsOtherCausesIfThereAreAny) {
+  OpenWait wait{.waiting = 6, .ranks = 8, .waited_for = {2}};
+  EXPECT_EQ(Sentence(wait).find("other causes"), std::string::npos);
+  EXPECT_NE(Sentence(wait).find("6 of 8 ranks wait for rank 2, and"), std::string::npos);
+  wait.other_causes = 2;
+  EXPECT_NE(Sentence(wait).find("rank 2 (and some for 2 other causes), and"), std::string::npos);
+  wait.waited_for = {};
+  wait.communicator = {.name = "0x1f", .members = 4};
+  EXPECT_NE(Sentence(wait).find("wait for communicator 0x1f (4 members) (and"), std::string::npos);
+}
+
+TEST(ReasonTest, SlownessWithoutACauseSaysHowMuchAndOnWhom) {
+  const SlowWithoutCause slow{
+      .first_step = 10, .before_seconds = 1, .after_seconds = 1.25, .unexplained_seconds = 0.25, .error_seconds = 0.01};
+  EXPECT_EQ(Sentence(slow),
+            "Since step 10 steps take 1.25 s instead of 1 s, and 0.25 s of it (20.0 % of a step, error 0.01 s) are not "
+            "explained: the job is slow, and the cause is unknown.");
+  LongerWork work{.ranks = 8};
+  EXPECT_EQ(Sentence(work), "No rank's own work grew by half of that: it passes in operations, or in waits for them.");
+  work.longer_ranks = 2;
+  work.most_grown = {.rank = 3, .host = "node-b"};
+  work.most_seconds = 0.2;
+  EXPECT_EQ(Sentence(work),
+            "Own work of 2 of 8 ranks grew by half of that or more, most on rank 3 (host node-b): by 0.2 s.");
+}
+
+}  // namespace
+}  // namespace lockstep

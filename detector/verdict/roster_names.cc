@@ -1,0 +1,26 @@
+#include "detector/verdict/roster_names.h"
+
+#include <cstddef>
+
+namespace lockstep {
+
+RankName NameOf(const Roster& roster, int32_t rank_slot) {
+  return {.rank = roster.ranks()[static_cast<size_t>(rank_slot)].rank, .host = roster.HostName(rank_slot)};
+}
+
+std::vector<int32_t> NumbersOf(const Roster& roster, const std::vector<int32_t>& rank_slots) {
+  std::vector<int32_t> numbers;
+  for (const int32_t slot : rank_slots) numbers.push_back(roster.ranks()[static_cast<size_t>(slot)].rank);
+  return numbers;
+}
+
+Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence) {
+  const RankProcess& rank = roster.ranks()[static_cast<size_t>(rank_slot)];
+  return {.host = roster.HostName(rank_slot),
+          .rank = rank.rank,
+          .gpu = rank.gpu,
+          .pid = rank.pid,
+          .confidence = confidence};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+#include "detector/verdict/slow_reasons.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace lockstep {
+namespace {
+
+// By SlowKind: the excess lies "...".
+constexpr const char* kPlaces[] = {
+    "in proportion to its work: the GPU computes slowly",
+    "on the side of the host, which issues work late",
+    "at one place of the step, as when it waits for its input",
+};
+
+}  // namespace
+
+std::string Sentence(const OwnTimeExcess& reason) {
+  const std::string rank = Capitalized(Text(reason.rank));
+  const std::string subject = reason.host_ranks == 0 ? rank
+                                                     : absl::StrCat("Host ", reason.rank.host, ": ", reason.host_ranks,
+                                                                    " of its ranks, ", rank, " first,");
+  return absl::StrFormat(
+      "%s spends %.4g s of each step on its own work, outside all waiting, while its %d peers spend %.4g s: %.4g s "
+      "more in %.0f%% of steps %d to %d, %.1f standard errors of the noise.",
+      subject, reason.own_seconds, reason.peers, reason.peer_seconds, reason.excess_seconds,
+      100 * reason.share_of_steps, reason.first_step, reason.last_step, reason.significance);
+}
+
+std::string Sentence(const HostWaitLeftOut&) {
+  return "All ranks of its host wait at one place of the step; that is taken off here, and the peers are the other "
+         "ranks of the host.";
+}
+
+std::string Sentence(const ExcessPlace& reason) {
+  return absl::StrCat("The excess lies ", kPlaces[static_cast<size_t>(reason.kind)], ".");
+}
+
+std::string Sentence(const LateLaunches&) {
+  return "Its ranks take turns: operations start the moment they are launched, while those of other hosts wait in the "
+         "queue. The host no longer runs ahead of its GPUs.";
+}
+
+std::string Sentence(const OtherSteps& reason) {
+  return absl::StrFormat(
+      "In its other steps it spends %.4g s. Its peers are rarely that slow: chance does not explain it.",
+      reason.seconds);
+}
+
+std::string Sentence(const CriticalPathShare& reason) {
+  return absl::StrFormat(
+      "Walking back from the end of a typical step, from each operation to whoever arrived last, %.0f%% of the way is "
+      "own work of %s.",
+      100 * reason.share, reason.of_host ? "this host" : "this rank");
+}
+
+std::string Sentence(const CounterfactualOwnTime& reason) {
+  return absl::StrFormat(
+      "%s with the own time of its peers, an affected step would take %.4g s less of %.4g s (%.1f%%).",
+      reason.replayed ? "Replayed" : "Against its own past,", reason.seconds, reason.step_seconds,
+      100 * reason.seconds / std::max(reason.step_seconds, 1e-9));
+}
+
+std::string Sentence(const SameEvent& reason) {
+  return absl::StrFormat(
+      "One of %d that became slow in the same way at the same step. What each costs hides behind the others: with all "
+      "that seem cheap removed after all else, steps would be %.1f%% shorter.",
+      reason.causes, 100 * reason.share);
+}
+
+}  // namespace lockstep

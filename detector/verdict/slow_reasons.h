@@ -1,0 +1,81 @@
+// Why a rank or a host is held to be slow, and the sentences. Pure values.
+
+#ifndef LOCKSTEP_DETECTOR_VERDICT_SLOW_REASONS_H_
+#define LOCKSTEP_DETECTOR_VERDICT_SLOW_REASONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "detector/verdict/wording.h"
+
+namespace lockstep {
+
+enum class SlowKind : uint8_t { kCompute, kHost, kInput };
+
+// What the rank works longer than its peers, per step.
+struct OwnTimeExcess {
+  RankName rank;
+  uint64_t host_ranks = 0;  // as slow ranks of a host that is slow as a whole; 0 = the rank alone
+  double own_seconds = 0;
+  int32_t peers = 0;
+  double peer_seconds = 0;
+  double excess_seconds = 0;
+  double share_of_steps = 0;
+  int32_t first_step = 0;
+  int32_t last_step = 0;
+  double significance = 0;  // in standard errors
+  bool operator==(const OwnTimeExcess&) const = default;
+};
+
+struct HostWaitLeftOut {
+  bool operator==(const HostWaitLeftOut&) const = default;
+};
+
+struct ExcessPlace {
+  SlowKind kind = SlowKind::kCompute;
+  bool operator==(const ExcessPlace&) const = default;
+};
+
+struct LateLaunches {
+  bool operator==(const LateLaunches&) const = default;
+};
+
+// Those in which it is not slow.
+struct OtherSteps {
+  double seconds = 0;
+  bool operator==(const OtherSteps&) const = default;
+};
+
+struct CriticalPathShare {
+  double share = 0;
+  bool of_host = false;  // else of one rank
+  bool operator==(const CriticalPathShare&) const = default;
+};
+
+// What an affected step would take with the own time of its peers.
+struct CounterfactualOwnTime {
+  bool replayed = false;  // else against its own past
+  double seconds = 0;     // less
+  double step_seconds = 0;
+  bool operator==(const CounterfactualOwnTime&) const = default;
+};
+
+// Others became slow in the same way at the same step.
+struct SameEvent {
+  uint64_t causes = 0;  // this one included
+  double share = 0;     // of the step that all that seem cheap cost together
+  bool operator==(const SameEvent&) const = default;
+};
+
+std::string Sentence(const OwnTimeExcess& reason);
+std::string Sentence(const HostWaitLeftOut& reason);
+std::string Sentence(const ExcessPlace& reason);
+std::string Sentence(const LateLaunches& reason);
+std::string Sentence(const OtherSteps& reason);
+std::string Sentence(const CriticalPathShare& reason);
+std::string Sentence(const CounterfactualOwnTime& reason);
+std::string Sentence(const SameEvent& reason);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_VERDICT_SLOW_REASONS_H_
