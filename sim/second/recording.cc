@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "detector/model/operation_kind.h"
 #include "detector/model/trace.h"
+#include "formats/evidence_builder.h"
 #include "sim/second/draws.h"
 
 namespace lockstep::second {
@@ -212,7 +213,8 @@ Recording Record(const World& world, const Layout& layout, const Playback& playb
   return recording;
 }
 
-void AddTo(const Recording& recording, EvidenceBuilder& builder) {
+JobEvidence EvidenceOf(const Recording& recording) {
+  EvidenceBuilder builder;
   const JobIndex job = builder.Job(kJobName);
   for (const Row& row : recording.rows) {
     OperationRow cells = row.cells;
@@ -222,6 +224,8 @@ void AddTo(const Recording& recording, EvidenceBuilder& builder) {
     if (cells.operation.enqueue_ns == kNoTime) cells.operation.enqueue_ns = cells.operation.start_ns;
     builder.AddOperation(job, cells);
   }
+  std::vector<JobInput> jobs = builder.Finish();
+  return std::move(jobs.front().evidence);
 }
 
 namespace {

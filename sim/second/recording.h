@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "formats/evidence_builder.h"
+#include "detector/model/job_evidence.h"
 #include "formats/file_writer.h"
 #include "formats/trace_collection.h"
 #include "sim/second/layout.h"
@@ -43,8 +43,8 @@ std::vector<std::string> HostNames(const World& world);
 
 Recording Record(const World& world, const Layout& layout, const Playback& playback);
 
-// The same as a reader of the file would hand them over.
-void AddTo(const Recording& recording, EvidenceBuilder& builder);
+// The same as a reader of the file would hand over.
+JobEvidence EvidenceOf(const Recording& recording);
 
 // ops-csv; columns in an order of their own where rows are shuffled. The caller closes `file`.
 absl::Status WriteRows(const Recording& recording, const World& world, FileWriter& file);

@@ -15,7 +15,7 @@ namespace lockstep::second {
 namespace {
 
 constexpr int kMostTries = 4000;
-constexpr int kMostOperations = 110;  // of a rank in a step: what keeps files and judging small
+constexpr int kMostOperations = 64;  // of a rank in a step: what keeps files and judging small
 
 // One sequence of draws behind everything about a world.
 class Dice {
