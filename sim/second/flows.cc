@@ -17,19 +17,14 @@ constexpr int kSweeps = 2;
 
 }  // namespace
 
-double Flows::RateOf(const Flow& flow) const {
+double Flows::RateOf(int number) const {
   double rate = std::numeric_limits<double>::infinity();
-  for (const Load& load : *flow.loads) {
-    const std::vector<int>& sharing = flows_on_[static_cast<size_t>(load.resource)];
+  for (const Load& load : *flows_[static_cast<size_t>(number)].loads) {
+    const std::vector<Share>& sharing = flows_on_[static_cast<size_t>(load.resource)];
     const double capacity = fabric_.rate(load.resource);
     double taken = 0;
-    for (const int number : sharing) {
-      const Flow& other = flows_[static_cast<size_t>(number)];
-      if (&other == &flow) continue;
-      // A resource is on a list of few loads or of many; those of large groups are sorted.
-      const auto at = std::lower_bound(other.loads->begin(), other.loads->end(), load.resource,
-                                       [](const Load& a, int resource) { return a.resource < resource; });
-      taken += other.rate * at->bytes_per_byte;
+    for (const Share& other : sharing) {
+      if (other.flow != number) taken += flows_[static_cast<size_t>(other.flow)].rate * other.weight;
     }
     const double share = std::max(capacity / static_cast<double>(sharing.size()), capacity - taken);
     rate = std::min(rate, share / load.bytes_per_byte);
@@ -38,11 +33,11 @@ double Flows::RateOf(const Flow& flow) const {
 }
 
 void Flows::Collect(int resource, std::vector<int>& numbers) {
-  for (const int number : flows_on_[static_cast<size_t>(resource)]) {
-    Flow& flow = flows_[static_cast<size_t>(number)];
+  for (const Share& share : flows_on_[static_cast<size_t>(resource)]) {
+    Flow& flow = flows_[static_cast<size_t>(share.flow)];
     if (flow.mark == mark_) continue;
     flow.mark = mark_;
-    numbers.push_back(number);
+    numbers.push_back(share.flow);
   }
 }
 
@@ -58,10 +53,7 @@ std::vector<Flows::NewEnd> Flows::Settle(const std::vector<int>& resources, int6
     old_rates.push_back(flow.rate);
   }
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    for (const int number : numbers) {
-      Flow& flow = flows_[static_cast<size_t>(number)];
-      flow.rate = RateOf(flow);
-    }
+    for (const int number : numbers) flows_[static_cast<size_t>(number)].rate = RateOf(number);
   }
   std::vector<NewEnd> ends;
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -83,14 +75,18 @@ std::vector<Flows::NewEnd> Flows::SettleAround(const std::vector<Load>& loads, i
 std::vector<Flows::NewEnd> Flows::Begin(int number, const std::vector<Load>* loads, double bytes, int64_t now_ns) {
   if (flows_.size() <= static_cast<size_t>(number)) flows_.resize(static_cast<size_t>(number) + 1);
   flows_[static_cast<size_t>(number)] = {loads, bytes, 0, now_ns, 0};
-  for (const Load& load : *loads) flows_on_[static_cast<size_t>(load.resource)].push_back(number);
+  for (const Load& load : *loads)
+    flows_on_[static_cast<size_t>(load.resource)].push_back({number, load.bytes_per_byte});
   return SettleAround(*loads, now_ns);
 }
 
 std::vector<Flows::NewEnd> Flows::End(int number, int64_t now_ns) {
   Flow& flow = flows_[static_cast<size_t>(number)];
   const std::vector<Load>& loads = *flow.loads;
-  for (const Load& load : loads) std::erase(flows_on_[static_cast<size_t>(load.resource)], number);
+  for (const Load& load : loads) {
+    std::erase_if(flows_on_[static_cast<size_t>(load.resource)],
+                  [&](const Share& share) { return share.flow == number; });
+  }
   flow = {};
   return SettleAround(loads, now_ns);
 }

@@ -41,13 +41,19 @@ class Flows {
     uint64_t mark = 0;
   };
 
-  double RateOf(const Flow& flow) const;
+  // A flow on a resource, and its bytes there for each of its own.
+  struct Share {
+    int flow;
+    double weight;
+  };
+
+  double RateOf(int number) const;
   std::vector<NewEnd> SettleAround(const std::vector<Load>& loads, int64_t now_ns);
   void Collect(int resource, std::vector<int>& numbers);
 
   const Fabric& fabric_;
   std::vector<Flow> flows_;
-  std::vector<std::vector<int>> flows_on_;  // by resource
+  std::vector<std::vector<Share>> flows_on_;  // by resource
   uint64_t mark_ = 0;
 };
 

@@ -15,6 +15,7 @@ namespace lockstep::second {
 namespace {
 
 constexpr int kMostTries = 4000;
+constexpr int kTriesOfSize = 100;
 constexpr int kMostOperations = 64;  // of a rank in a step: what keeps files and judging small
 
 // One sequence of draws behind everything about a world.
@@ -102,11 +103,11 @@ void Arrange(Dice& dice, Shape& shape) {
     shape.schedule = kSchedules[dice.Whole(0, 4)];
     if (shape.schedule == Schedule::kInterleaved && shape.pipeline < 4) shape.schedule = Schedule::kZeroBubble;
     if (shape.schedule == Schedule::kInterleaved) shape.chunks = 2;
-    shape.microbatches = shape.pipeline * dice.OneOf({1, 2, 2});
+    shape.microbatches = shape.pipeline * (shape.pipeline < 8 ? dice.OneOf({1, 2, 2}) : 1);
   } else {
     shape.microbatches = dice.OneOf({1, 1, 2, 4});
   }
-  const int budget = kMostOperations / (shape.ranks() >= 512 ? 2 : 1);
+  const int budget = kMostOperations / (shape.ranks() >= 256 ? 2 : 1);
   const int per_layer = std::max(1, CallsOfLayer(shape) * shape.microbatches * shape.chunks);
   shape.layers = std::clamp(budget / per_layer, 1, shape.pipeline > 1 ? 3 : 6);
   if (per_layer * shape.layers > 2 * budget) shape.microbatches = std::max(shape.pipeline, shape.microbatches / 2);
@@ -165,7 +166,7 @@ void DrawNetwork(Dice& dice, int gpus_per_host, Network& network) {
 }
 
 void DrawCalendar(Dice& dice, const World& world, const Need& need, Calendar& calendar) {
-  calendar.steps = need.hang ? dice.Whole(5, 12) : world.shape.ranks() >= 512 ? 24 : dice.Whole(28, 44);
+  calendar.steps = need.hang ? dice.Whole(5, 12) : world.shape.ranks() >= 256 ? 24 : dice.Whole(28, 44);
   calendar.evaluate_every = dice.Chance(0.15) ? dice.Whole(8, 16) : 0;
   calendar.checkpoint_every = dice.Chance(0.25) ? dice.Whole(7, 15) : 0;
   calendar.checkpoint_ns = dice.Scale(0.3e9, 4e9);
@@ -193,11 +194,10 @@ void DrawRecorder(Dice& dice, int hosts, const Need& need, Recorder& recorder) {
   recorder.host_begin_share = ugly && dice.Chance(0.2) ? dice.Between(0.05, 0.3) : 0;
 }
 
-World DrawOnce(uint64_t seed, const Need& need) {
+World DrawOnce(uint64_t seed, int ranks, const Need& need) {
   Dice dice(seed);
   World world;
   world.seed = seed;
-  const int ranks = DrawRanks(dice);
   Shape& shape = world.shape;
   shape.gpus_per_host = dice.OneOf({8, 8, 8, 4});
   Divide(dice, ranks, shape);
@@ -243,8 +243,14 @@ bool Suits(const World& world, const Need& need) {
 World DrawWorld(uint64_t seed, const Need& need) {
   Random seeds(seed);
   World world;
+  int ranks = 0;
   for (int i = 0; i < kMostTries; ++i) {
-    world = DrawOnce(seeds.Next(), need);
+    // Large jobs suit most needs: a size is kept for a while, lest they be all that is left.
+    if (i % kTriesOfSize == 0) {
+      Dice dice(seeds.Next());
+      ranks = DrawRanks(dice);
+    }
+    world = DrawOnce(seeds.Next(), ranks, need);
     if (Suits(world, need)) break;
   }
   return world;
