@@ -119,6 +119,11 @@ void Maker::PlayAll(int harder) {
   costs_.assign(faults_.size(), {});
   for (size_t i = 0; i < faults_.size(); ++i) {
     if (IsHang(faults_[i].kind)) continue;
+    if (faults_[i].kind == FaultKind::kPauses) {
+      // A job that rests now and then loses nothing that somebody could give back.
+      costs_[i].steps_affected_fraction = 1;
+      continue;
+    }
     const Playback rest = faults_.size() > 1 ? Play(world_, layout_, Without(faults_, i)) : healthy_;
     costs_[i] = CostOf(world_, faults_[i], playback_, rest);
   }

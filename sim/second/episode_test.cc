@@ -70,9 +70,15 @@ TEST(EpisodeTest, WorldsHaveWhatTheirFaultNeeds) {
     for (uint64_t seed = 0; seed < 5; ++seed) {
       const World world = DrawWorld(seed, kind.need);
       EXPECT_GE(world.shape.hosts(), kind.need.least_hosts) << kind.name;
-      if (kind.need.tensor) EXPECT_GT(world.shape.tensor, 1) << kind.name;
-      if (kind.need.expert) EXPECT_GT(world.shape.expert, 1) << kind.name;
-      if (kind.need.four_leaves) EXPECT_GE(world.shape.hosts(), 4 * world.network.leaf_hosts);
+      if (kind.need.tensor) {
+        EXPECT_GT(world.shape.tensor, 1) << kind.name;
+      }
+      if (kind.need.expert) {
+        EXPECT_GT(world.shape.expert, 1) << kind.name;
+      }
+      if (kind.need.four_leaves) {
+        EXPECT_GE(world.shape.hosts(), 4 * world.network.leaf_hosts);
+      }
       EXPECT_LE(world.shape.tensor, world.shape.gpus_per_host);
     }
   }
@@ -126,9 +132,9 @@ TEST(EpisodeTest, HangsSayWhenTheRingsWereRead) {
 
 TEST(EpisodeTest, TruthIsWrittenAsOthersReadIt) {
   const auto json = nlohmann::json::parse(TruthText(SmallEpisode("nic_tx", 2).truth));
-  for (const char* const key : {"name", "seed", "ranks", "steps", "hang", "machine_fault", "silence_ok", "layout",
-                                "step_seconds_median", "healthy_step_seconds_median", "healthy_steps_over_1.3",
-                                "silent_hosts", "faults", "host_names"}) {
+  for (const char* const key :
+       {"name", "seed", "ranks", "steps", "hang", "machine_fault", "silence_ok", "layout", "step_seconds_median",
+        "healthy_step_seconds_median", "healthy_steps_over_1.3", "silent_hosts", "faults", "host_names"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(json["faults"][0]["kind"], "nic_tx_slow");
@@ -186,7 +192,9 @@ TEST(RecordingTest, HostsWithoutBeginsKnowOnlyTheCall) {
   const std::vector<int> blind = HostsWithoutBegins(world);
   ASSERT_EQ(blind.size(), 1u);
   for (const Row& row : Record(world, layout, Play(world, layout, {})).rows) {
-    if (row.host == blind[0]) EXPECT_EQ(row.cells.operation.start_ns, row.cells.operation.enqueue_ns);
+    if (row.host == blind[0]) {
+      EXPECT_EQ(row.cells.operation.start_ns, row.cells.operation.enqueue_ns);
+    }
   }
 }
 

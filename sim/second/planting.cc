@@ -228,7 +228,8 @@ const std::vector<EpisodeKind>& EpisodeKinds() {
       {"expert", {.expert = true}, {FaultKind::kExpertImbalance}},
       {"compute_since_start", {}, {FaultKind::kComputeSlow}},
       {"link", across, {FaultKind::kLinkSlow}},
-      {"hang_ring", {.busy_adapters = true, .hang = true}, {FaultKind::kHangInCommunication}},
+      // Of a member without records nobody knows whether it has entered.
+      {"hang_ring", {.busy_adapters = true, .hang = true, .plain = true}, {FaultKind::kHangInCommunication}},
       {"regression", {}, {FaultKind::kJobRegression}},
       {"compute_sometimes", {}, {FaultKind::kComputeSlow}},
       {"nic_one_rail", busy, {FaultKind::kNicTxSlow}},

@@ -73,8 +73,8 @@ double LastStepSeconds(const Playback& playback) {
 }
 
 TEST(PlayerTest, EverySchedulePlaysToItsEnd) {
-  for (const Schedule schedule : {Schedule::kAllForwardFirst, Schedule::kOneForwardOneBackward, Schedule::kInterleaved,
-                                  Schedule::kZeroBubble}) {
+  for (const Schedule schedule :
+       {Schedule::kAllForwardFirst, Schedule::kOneForwardOneBackward, Schedule::kInterleaved, Schedule::kZeroBubble}) {
     for (const bool sync_transfers : {false, true}) {
       World world = SmallWorld();
       world.shape.schedule = schedule;
@@ -148,7 +148,8 @@ TEST(PlayerTest, AShallowQueueKeepsTheHostNearItsGpu) {
     World world = ReplicaWorld();
     world.host.queue_depth = depth;
     int64_t lead = 0;
-    for (const OperationPlayed& played : Play(world, Layout(world), {}).operations[0]) {
+    const Playback playback = Play(world, Layout(world), {});
+    for (const OperationPlayed& played : playback.operations[0]) {
       lead = std::max(lead, played.start_ns - played.enqueue_ns);
     }
     return lead;
@@ -212,7 +213,9 @@ TEST(PlayerTest, ARankThatStandsStillHasNotEnteredWhatTheOthersWaitIn) {
       return std::count_if(all.begin(), all.end(), [](const OperationPlayed& op) { return op.start_ns != kNever; });
     };
     for (size_t rank = 0; rank < 16; ++rank) {
-      if (rank != 9) EXPECT_GT(begun(rank), begun(9)) << static_cast<int>(kind) << " " << rank;
+      if (rank != 9) {
+        EXPECT_GT(begun(rank), begun(9)) << static_cast<int>(kind) << " " << rank;
+      }
     }
   }
 }
@@ -277,7 +280,9 @@ TEST(PlayerTest, TheDeadDoNothingMore) {
       const bool dies = std::find(fault.ranks.begin(), fault.ranks.end(), rank) != fault.ranks.end();
       EXPECT_EQ(died_ns != kNever, dies) << rank;
       for (const OperationPlayed& played : playback.operations[static_cast<size_t>(rank)]) {
-        if (dies) EXPECT_LE(played.enqueue_ns, died_ns);
+        if (dies) {
+          EXPECT_LE(played.enqueue_ns, died_ns);
+        }
       }
     }
   }

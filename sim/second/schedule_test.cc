@@ -22,8 +22,8 @@ Shape ShapeOf(Schedule schedule) {
 }
 
 TEST(ScheduleTest, EveryPassComesOnceAndInOrder) {
-  for (const Schedule schedule : {Schedule::kAllForwardFirst, Schedule::kOneForwardOneBackward, Schedule::kInterleaved,
-                                  Schedule::kZeroBubble}) {
+  for (const Schedule schedule :
+       {Schedule::kAllForwardFirst, Schedule::kOneForwardOneBackward, Schedule::kInterleaved, Schedule::kZeroBubble}) {
     const Shape shape = ShapeOf(schedule);
     for (int stage = 0; stage < shape.pipeline; ++stage) {
       const std::vector<Pass> passes = PassesOf(shape, stage);
@@ -35,7 +35,9 @@ TEST(ScheduleTest, EveryPassComesOnceAndInOrder) {
           const auto backward = at({PassKind::kBackward, microbatch, chunk});
           EXPECT_LT(at({PassKind::kForward, microbatch, chunk}), backward);
           ASSERT_LT(backward, static_cast<long>(passes.size()));
-          if (kinds == 3) EXPECT_GT(at({PassKind::kWeights, microbatch, chunk}), backward);
+          if (kinds == 3) {
+            EXPECT_GT(at({PassKind::kWeights, microbatch, chunk}), backward);
+          }
         }
       }
     }
@@ -46,8 +48,8 @@ TEST(ScheduleTest, EarlierStagesRunFurtherAhead) {
   const Shape shape = ShapeOf(Schedule::kOneForwardOneBackward);
   for (int stage = 0; stage < shape.pipeline; ++stage) {
     const std::vector<Pass> passes = PassesOf(shape, stage);
-    const auto first = std::find_if(passes.begin(), passes.end(),
-                                    [](const Pass& pass) { return pass.kind == PassKind::kBackward; });
+    const auto first =
+        std::find_if(passes.begin(), passes.end(), [](const Pass& pass) { return pass.kind == PassKind::kBackward; });
     EXPECT_EQ(first - passes.begin(), shape.pipeline - stage);
   }
 }
