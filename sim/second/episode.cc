@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "formats/file_writer.h"
-#include "sim/second/fabric.h"
 #include "sim/second/suspects.h"
 
 namespace lockstep::second {

@@ -39,7 +39,7 @@ World SmallWorld() {
 // The first world of that kind that is small enough for a quick test.
 SecondEpisode SmallEpisode(const char* kind, uint64_t seed) {
   const EpisodeKind& found = *FindKind(kind);
-  while (DrawWorld(seed, found.need).shape.ranks() > 64) ++seed;
+  while (DrawWorld(seed, found.need).shape.ranks() > 32) ++seed;
   return MakeSecondEpisode(seed, found);
 }
 

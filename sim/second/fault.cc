@@ -47,4 +47,19 @@ double HostFactor(const std::vector<Fault>& faults, const World& world, int host
   return factor;
 }
 
+bool Mismatches(const std::vector<Fault>& faults, int rank, int group, int step) {
+  return std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+    return fault.kind == FaultKind::kMismatch && fault.ranks[0] == rank && fault.group == group &&
+           fault.onset_step == step;
+  });
+}
+
+bool GetsStuck(const std::vector<Fault>& faults, int group, int step, int source, int destination) {
+  return std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+    if (fault.kind != FaultKind::kHangInCommunication || fault.onset_step != step || fault.group != group) return false;
+    const bool is_whole_group = source < 0 || destination < 0;
+    return is_whole_group || (fault.ranks[0] == source && fault.ranks[1] == destination);
+  });
+}
+
 }  // namespace lockstep::second

@@ -64,6 +64,13 @@ struct Fault {
 double ComputeFactor(const std::vector<Fault>& faults, const World& world, const Layout& layout, int rank, int step);
 double HostFactor(const std::vector<Fault>& faults, const World& world, int host, int step);
 
+// Whether a rank enters another operation than the others of the group do.
+bool Mismatches(const std::vector<Fault>& faults, int rank, int group, int step);
+
+// Whether what a group does in that step never ends. `source` and `destination` are the ranks of a Send and its Recv;
+// either is -1 for operations of the whole group.
+bool GetsStuck(const std::vector<Fault>& faults, int group, int step, int source, int destination);
+
 }  // namespace lockstep::second
 
 #endif  // LOCKSTEP_SIM_SECOND_FAULT_H_

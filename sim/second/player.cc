@@ -1,20 +1,19 @@
 #include "sim/second/player.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "sim/second/draws.h"
 #include "sim/second/event_queue.h"
 #include "sim/second/fabric.h"
 #include "sim/second/flows.h"
+#include "sim/second/meetings.h"
+#include "sim/second/rank_state.h"
 #include "sim/second/script.h"
 
 namespace lockstep::second {
@@ -29,68 +28,6 @@ struct Event {
   uint64_t detail = 0;  // stream, or version
 };
 
-// What a stream has to do, in order.
-struct Item {
-  Instruction instruction;
-  int step = 0;
-  int64_t launched_ns = 0;  // when the host is done with launching it
-  int64_t record = -1;      // number of the rank's operation
-  uint64_t sequence = 0;
-};
-
-struct StreamState {
-  std::deque<Item> queue;
-  bool busy = false;
-  int64_t free_ns = 0;
-};
-
-// The kernel that computes on a GPU.
-struct Kernel {
-  bool running = false;
-  double left_ns = 0;
-  double speed = 1;
-  int64_t since_ns = 0;
-  uint64_t version = 0;
-  int64_t least_end_ns = 0;
-};
-
-enum class Wait : uint8_t { kNothing, kRoom, kDrain, kEvent, kMeeting, kForever };
-
-struct Rank {
-  std::vector<Instruction> script;
-  size_t next = 0;
-  int step = -1;
-  int32_t next_event = 0;
-  Wait wait = Wait::kNothing;
-  int32_t wait_event = -1;
-  int outstanding = 0;
-  int operations_running = 0;
-  bool dead = false;
-  bool frozen_kernel = false;
-  int64_t last_begin_ns = 0;
-  std::array<StreamState, kStreams> streams;
-  Kernel kernel;
-  std::vector<char> fired;
-  absl::flat_hash_map<uint64_t, uint64_t> sequences;
-  size_t stop_at = SIZE_MAX;  // instruction at which the program stands still
-  size_t freeze_at = SIZE_MAX;
-};
-
-// All members of one operation.
-struct Meeting {
-  int expected = 0;
-  std::vector<std::pair<int, Stream>> arrived;
-  const std::vector<Load>* loads = nullptr;
-  OperationKind operation = OperationKind::kUnknown;
-  uint64_t bytes = 0;
-  uint64_t version = 0;
-  bool stuck = false;
-  bool flowing = false;
-  bool done = false;
-  uint64_t channel = 0;
-  uint64_t sequence = 0;
-};
-
 class Player {
  public:
   Player(const World& world, const Layout& layout, const std::vector<Fault>& faults)
@@ -101,6 +38,7 @@ class Player {
         fabric_(world, layout, faults),
         script_(world, layout, faults, fabric_),
         flows_(fabric_),
+        meetings_(layout, fabric_),
         ranks_(static_cast<size_t>(layout.ranks())),
         ends_(static_cast<size_t>(world.calendar.steps), 0),
         ends_seen_(static_cast<size_t>(world.calendar.steps), 0) {
@@ -112,7 +50,7 @@ class Player {
 
  private:
   int64_t now() const { return events_.now_ns(); }
-  Rank& rank(int index) { return ranks_[static_cast<size_t>(index)]; }
+  RankState& rank(int index) { return ranks_[static_cast<size_t>(index)]; }
   void Schedule(double at_ns, Event event) { events_.Schedule(static_cast<int64_t>(at_ns), event); }
   void Handle(const Event& event);
 
@@ -122,7 +60,6 @@ class Player {
   bool HostControl(int index, const Instruction& instruction);
   void Meet(int index, int group);
   void Launch(int index, const Instruction& instruction);
-  uint64_t ChannelOf(int index, const Instruction& instruction) const;
   void WakeHost(int index);
 
   void Advance(int index, int stream);
@@ -135,8 +72,6 @@ class Player {
   void EndKernel(int index, uint64_t version);
 
   void Arrive(int index, int stream, const Item& item);
-  bool IsStuck(const Item& item, int index) const;
-  const std::vector<Load>* LoadsFor(const Item& item, int index);
   void BeginFlow(int number);
   void EndFlow(int number, uint64_t version);
   void Take(const std::vector<Flows::NewEnd>& ends);
@@ -151,12 +86,9 @@ class Player {
   Fabric fabric_;
   const Script script_;
   Flows flows_;
+  Meetings meetings_;
   EventQueue<Event> events_;
-  std::vector<Rank> ranks_;
-  std::vector<Meeting> meetings_;
-  std::vector<int> free_meetings_;
-  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, int> meeting_of_;
-  std::map<std::pair<uint64_t, OperationKind>, std::vector<Load>> loads_;
+  std::vector<RankState> ranks_;
   std::map<std::pair<int, int>, int> host_meetings_;  // (group, step) -> arrived
   std::vector<int64_t> ends_;
   std::vector<int> ends_seen_;
@@ -201,7 +133,7 @@ void Player::RunHost(int index) {
 }
 
 bool Player::NextScript(int index) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   if (++own.step >= world_.calendar.steps) {
     own.wait = Wait::kForever;
     return false;
@@ -215,7 +147,7 @@ bool Player::NextScript(int index) {
 
 // One instruction; false = the host goes on later.
 bool Player::HostStep(int index) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   if (own.wait == Wait::kForever) return false;
   if (own.next >= own.script.size() && !NextScript(index)) return false;
   if (own.next == own.stop_at) {
@@ -237,7 +169,7 @@ bool Player::HostStep(int index) {
 }
 
 bool Player::HostControl(int index, const Instruction& instruction) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   own.wait = Wait::kNothing;
   switch (instruction.kind) {
     case Instruction::Kind::kHostWork:
@@ -274,7 +206,7 @@ void Player::Meet(int index, int group) {
 
 // The host looks again at what it waits for.
 void Player::WakeHost(int index) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   const bool may_go = (own.wait == Wait::kRoom && own.outstanding < world_.host.queue_depth) ||
                       (own.wait == Wait::kDrain && own.outstanding == 0) ||
                       (own.wait == Wait::kEvent && own.fired[static_cast<size_t>(own.wait_event)]);
@@ -283,30 +215,17 @@ void Player::WakeHost(int index) {
   Schedule(static_cast<double>(now()), {Event::Kind::kHost, index, 0});
 }
 
-uint64_t Player::ChannelOf(int index, const Instruction& instruction) const {
-  const auto group = static_cast<uint64_t>(instruction.group);
-  if (instruction.peer < 0) return group;
-  const auto own = static_cast<uint64_t>(layout_.MemberOf(instruction.group, index));
-  const auto peer = static_cast<uint64_t>(instruction.peer);
-  const bool sends = instruction.operation == OperationKind::kSend;
-  return group | ((sends ? own : peer) + 1) << 24 | ((sends ? peer : own) + 1) << 44;
-}
-
 void Player::Launch(int index, const Instruction& instruction) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   Item item{.instruction = instruction, .step = own.step};
   item.launched_ns = now() + static_cast<int64_t>(instruction.host_ns);
   if (own.next == own.freeze_at) own.frozen_kernel = true;
   if (instruction.kind == Instruction::Kind::kCall) {
-    for (const Fault& fault : faults_) {
-      // The program of that rank has gone another way.
-      if (fault.kind == FaultKind::kMismatch && fault.ranks[0] == index && fault.group == instruction.group &&
-          fault.onset_step == own.step) {
-        item.instruction.operation = instruction.operation == OperationKind::kAllReduce ? OperationKind::kReduceScatter
-                                                                                        : OperationKind::kAllReduce;
-      }
+    if (Mismatches(faults_, index, instruction.group, own.step)) {
+      item.instruction.operation = instruction.operation == OperationKind::kAllReduce ? OperationKind::kReduceScatter
+                                                                                      : OperationKind::kAllReduce;
     }
-    item.sequence = own.sequences[ChannelOf(index, instruction)]++;
+    item.sequence = own.sequences[meetings_.ChannelOf(index, instruction)]++;
     auto& operations = playback_.operations[static_cast<size_t>(index)];
     item.record = static_cast<int64_t>(operations.size());
     operations.push_back({item.instruction.operation, instruction.group, instruction.peer, own.step, instruction.stream,
@@ -321,7 +240,7 @@ void Player::Launch(int index, const Instruction& instruction) {
 
 void Player::Advance(int index, int stream) {
   while (true) {
-    Rank& own = rank(index);
+    RankState& own = rank(index);
     StreamState& state = own.streams[static_cast<size_t>(stream)];
     if (own.dead || state.busy || state.queue.empty() || now() < state.free_ns) return;
     if (!Begin(index, stream, state.queue.front())) return;
@@ -388,7 +307,7 @@ void Player::Mark(int index, const Item& item) {
 }
 
 void Player::BeginKernel(int index, const Item& item) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   if (own.frozen_kernel && item.step == faults_[0].onset_step) return;  // never ends
   own.kernel = {true, item.instruction.gpu_ns, 1, now(), own.kernel.version, item.launched_ns};
   Retime(index);
@@ -396,7 +315,7 @@ void Player::BeginKernel(int index, const Item& item) {
 
 // Running operations take a part of the GPU away from what computes.
 void Player::Retime(int index) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   Kernel& kernel = own.kernel;
   if (!kernel.running) return;
   kernel.left_ns = std::max(0.0, kernel.left_ns - static_cast<double>(now() - kernel.since_ns) * kernel.speed);
@@ -408,7 +327,7 @@ void Player::Retime(int index) {
 }
 
 void Player::EndKernel(int index, uint64_t version) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   if (own.dead || !own.kernel.running || own.kernel.version != version) return;
   own.kernel.running = false;
   own.streams[kCompute].busy = false;
@@ -418,60 +337,17 @@ void Player::EndKernel(int index, uint64_t version) {
 
 // --- Operations ---
 
-const std::vector<Load>* Player::LoadsFor(const Item& item, int index) {
-  const Instruction& instruction = item.instruction;
-  const uint64_t channel = ChannelOf(index, instruction);
-  const auto key = std::pair(channel, instruction.peer < 0 ? instruction.operation : OperationKind::kSend);
-  const auto found = loads_.find(key);
-  if (found != loads_.end()) return &found->second;
-  const Group& group = layout_.group(instruction.group);
-  if (instruction.peer < 0) return &(loads_[key] = fabric_.LoadsOf(instruction.operation, group));
-  const int peer = group.members[static_cast<size_t>(instruction.peer)];
-  const bool sends = instruction.operation == OperationKind::kSend;
-  return &(loads_[key] = sends ? fabric_.LoadsBetween(index, peer) : fabric_.LoadsBetween(peer, index));
-}
-
-bool Player::IsStuck(const Item& item, int index) const {
-  for (const Fault& fault : faults_) {
-    if (fault.kind != FaultKind::kHangInCommunication || fault.onset_step != item.step ||
-        fault.group != item.instruction.group) {
-      continue;
-    }
-    if (item.instruction.peer < 0) return true;
-    const int peer = layout_.group(fault.group).members[static_cast<size_t>(item.instruction.peer)];
-    const bool sends = item.instruction.operation == OperationKind::kSend;
-    if (fault.ranks[0] == (sends ? index : peer) && fault.ranks[1] == (sends ? peer : index)) return true;
-  }
-  return false;
-}
-
 void Player::Arrive(int index, int stream, const Item& item) {
   const Instruction& instruction = item.instruction;
   playback_.operations[static_cast<size_t>(index)][static_cast<size_t>(item.record)].start_ns = now();
-  const std::pair<uint64_t, uint64_t> key(ChannelOf(index, instruction), item.sequence);
-  auto [found, is_new] = meeting_of_.try_emplace(key, 0);
-  if (is_new) {
-    found->second = free_meetings_.empty() ? static_cast<int>(meetings_.size()) : free_meetings_.back();
-    if (free_meetings_.empty()) {
-      meetings_.emplace_back();
-    } else {
-      free_meetings_.pop_back();
-    }
-    Meeting& fresh = meetings_[static_cast<size_t>(found->second)];
-    const uint64_t version = fresh.version;
-    fresh = {};
-    fresh.version = version + 1;
-    fresh.expected = instruction.peer >= 0 ? 2 : static_cast<int>(layout_.group(instruction.group).members.size());
-    fresh.operation = instruction.peer >= 0 ? OperationKind::kSend : instruction.operation;
-    fresh.bytes = instruction.bytes;
-    fresh.loads = LoadsFor(item, index);
-    fresh.channel = key.first;
-    fresh.sequence = key.second;
-  }
-  const int number = found->second;
-  Meeting& meeting = meetings_[static_cast<size_t>(number)];
+  const int number = meetings_.NumberOf(index, instruction, item.sequence);
+  Meeting& meeting = meetings_[number];
   if (instruction.peer < 0 && meeting.operation != instruction.operation) meeting.stuck = true;
-  if (IsStuck(item, index)) meeting.stuck = true;
+  int peer = -1;
+  if (instruction.peer >= 0) peer = layout_.group(instruction.group).members[static_cast<size_t>(instruction.peer)];
+  const bool sends = instruction.operation == OperationKind::kSend;
+  if (GetsStuck(faults_, instruction.group, item.step, sends ? index : peer, sends ? peer : index))
+    meeting.stuck = true;
   meeting.arrived.emplace_back(index, static_cast<Stream>(stream));
   ++rank(index).operations_running;
   Retime(index);
@@ -481,7 +357,7 @@ void Player::Arrive(int index, int stream, const Item& item) {
 }
 
 void Player::BeginFlow(int number) {
-  Meeting& meeting = meetings_[static_cast<size_t>(number)];
+  Meeting& meeting = meetings_[number];
   if (meeting.stuck) return;  // a member died on the way
   if (meeting.bytes <= kSmallBytes) return EndFlow(number, meeting.version);
   meeting.flowing = true;
@@ -490,21 +366,17 @@ void Player::BeginFlow(int number) {
 
 void Player::Take(const std::vector<Flows::NewEnd>& ends) {
   for (const Flows::NewEnd& end : ends) {
-    Meeting& meeting = meetings_[static_cast<size_t>(end.flow)];
+    Meeting& meeting = meetings_[end.flow];
     Schedule(static_cast<double>(end.end_ns), {Event::Kind::kFlowEnd, end.flow, ++meeting.version});
   }
 }
 
 void Player::EndFlow(int number, uint64_t version) {
-  if (meetings_[static_cast<size_t>(number)].version != version || meetings_[static_cast<size_t>(number)].stuck) return;
-  if (meetings_[static_cast<size_t>(number)].flowing) Take(flows_.End(number, now()));
-  Meeting meeting = std::move(meetings_[static_cast<size_t>(number)]);
-  meetings_[static_cast<size_t>(number)].version = meeting.version + 1;
-  meetings_[static_cast<size_t>(number)].flowing = false;
-  meeting_of_.erase({meeting.channel, meeting.sequence});
-  free_meetings_.push_back(number);
+  if (meetings_[number].version != version || meetings_[number].stuck) return;
+  if (meetings_[number].flowing) Take(flows_.End(number, now()));
+  const Meeting meeting = meetings_.Close(number);
   for (const auto& [index, stream] : meeting.arrived) {
-    Rank& own = rank(index);
+    RankState& own = rank(index);
     StreamState& state = own.streams[stream];
     const Item& item = state.queue.front();
     const double skew =
@@ -539,7 +411,7 @@ void Player::ApplyFaults(int index, int step) {
 }
 
 void Player::PlanHang(int index) {
-  Rank& own = rank(index);
+  RankState& own = rank(index);
   own.stop_at = SIZE_MAX;
   for (const Fault& fault : faults_) {
     if (fault.onset_step != own.step || !Holds(fault.ranks, index)) continue;
@@ -556,12 +428,13 @@ void Player::Die(int index) {
     rank(other).dead = true;
     playback_.died_ns[static_cast<size_t>(other)] = now();
   }
-  for (size_t i = 0; i < meetings_.size(); ++i) {
-    for (const auto& [member, stream] : meetings_[i].arrived) {
+  for (int number = 0; number < meetings_.count(); ++number) {
+    Meeting& meeting = meetings_[number];
+    for (const auto& [member, stream] : meeting.arrived) {
       if (!rank(member).dead) continue;
-      meetings_[i].stuck = true;
-      if (meetings_[i].flowing) Take(flows_.End(static_cast<int>(i), now()));
-      meetings_[i].flowing = false;
+      meeting.stuck = true;
+      if (meeting.flowing) Take(flows_.End(number, now()));
+      meeting.flowing = false;
     }
   }
 }
