@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMostTries = 4000;
 constexpr int kTriesOfSize = 100;
+constexpr int kFreeRunningDepth = 64;
 constexpr int kMostOperations = 64;  // of a rank in a step: what keeps files and judging small
 
 // One sequence of draws behind everything about a world.
@@ -143,6 +144,8 @@ void DrawHost(Dice& dice, HostLife& host) {
   host.call_ns = dice.Scale(5e3, 40e3);
   host.queue_depth = dice.Chance(0.4) ? dice.Whole(4, 24) : 1000;
   host.sync_steps = dice.Chance(0.75);
+  // One kernel stands for many: a host that nothing holds back is a part of a step ahead, not several steps.
+  if (!host.sync_steps) host.queue_depth = std::min(host.queue_depth, kFreeRunningDepth);
   host.sync_transfers = dice.Chance(0.3);
   host.stall_chance = dice.Chance(0.5) ? dice.Between(0.005, 0.05) : 0;
   host.stall_ns = dice.Scale(3e6, 60e6);
