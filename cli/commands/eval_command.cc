@@ -1,16 +1,21 @@
 #include "cli/commands/eval_command.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/commands/eval_arguments.h"
 #include "cli/commands/eval_collectives.h"
 #include "cli/commands/eval_counters.h"
+#include "cli/commands/eval_fleets.h"
 #include "cli/commands/eval_live.h"
 #include "cli/commands/eval_metamorphic.h"
 
@@ -24,14 +29,25 @@ constexpr uint32_t kMostTrials = 10'000;
 // Numbers of --seeds tune and of --seeds report must not meet.
 constexpr uint32_t kMostSkipped = 800'000;
 
+struct Evaluator {
+  const char* what;
+  absl::StatusOr<ExitCode> (*evaluate)(const EvalArguments& arguments, CommandContext& context);
+};
+
+constexpr Evaluator kEvaluators[] = {{"collectives", EvaluateCollectives},
+                                     {"counters", EvaluateCounters},
+                                     {"fleets", EvaluateFleets},
+                                     {"live", EvaluateLive},
+                                     {"metamorphic", EvaluateMetamorphic}};
+
 class EvalCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
     return {
         {"WHAT",
          "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
-         "the collector's engine on what agents report; metamorphic: whether verdicts follow when recordings are "
-         "changed",
+         "the collector's engine on what agents report; fleets: the judge of files in worlds of the second simulator; "
+         "metamorphic: whether verdicts follow when recordings are changed",
          &what_, /*required=*/true},
         {"PATH", "metamorphic: recordings, each a file, directory or glob; none = simulated ones", &arguments_.paths},
         {"--suite", "one suite instead of all", &arguments_.suite},
@@ -53,18 +69,19 @@ class EvalCommand final : public Command {
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
+    const auto evaluator = std::find_if(std::begin(kEvaluators), std::end(kEvaluators),
+                                        [this](const Evaluator& one) { return what_ == one.what; });
+    if (evaluator == std::end(kEvaluators)) {
+      const std::string known = absl::StrJoin(
+          kEvaluators, ", ", [](std::string* out, const Evaluator& one) { absl::StrAppend(out, one.what); });
+      return absl::InvalidArgumentError(absl::StrCat("cannot evaluate '", what_, "'; known: ", known));
+    }
     RETURN_IF_ERROR(CheckArguments());
-    if (what_ == "metamorphic") return EvaluateMetamorphic(arguments_, context);
-    if (what_ == "live") return EvaluateLive(arguments_, context);
-    return what_ == "counters" ? EvaluateCounters(arguments_, context) : EvaluateCollectives(arguments_, context);
+    return evaluator->evaluate(arguments_, context);
   }
 
  private:
   absl::Status CheckArguments() const {
-    if (what_ != "collectives" && what_ != "counters" && what_ != "live" && what_ != "metamorphic") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot evaluate '", what_, "'; known: collectives, counters, live, metamorphic"));
-    }
     if (what_ != "metamorphic" && !arguments_.paths.empty())
       return absl::InvalidArgumentError("PATH is of metamorphic alone");
     if (!arguments_.suite.empty() && !arguments_.paths.empty())
@@ -77,7 +94,7 @@ class EvalCommand final : public Command {
       return absl::InvalidArgumentError("--threads is 1 to 64");
     if (arguments_.episodes > kMostEpisodes) return absl::InvalidArgumentError("--episodes is at most 100000");
     if (arguments_.skip > kMostSkipped) return absl::InvalidArgumentError("--skip is at most 800000");
-    if (arguments_.suite.empty() && arguments_.episode != kNoEpisode)
+    if (what_ != "fleets" && arguments_.suite.empty() && arguments_.episode != kNoEpisode)
       return absl::InvalidArgumentError("--episode needs --suite");
     if (!arguments_.save.empty() && (what_ != "live" || arguments_.episode == kNoEpisode))
       return absl::InvalidArgumentError("--save goes with live and --episode");

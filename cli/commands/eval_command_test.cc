@@ -167,5 +167,14 @@ TEST(EvalCommandTest, CountersRefuseWhatCannotBeMeant) {
   EXPECT_EQ(Eval({}, "weather").exit_code, ExitCode::kUsage);
 }
 
+TEST(EvalCommandTest, FleetsAreScoredByKindAndByWorld) {
+  const Result result = Eval({"--suite", "healthy", "--episodes", "2", "-o", "json"}, "fleets");
+  ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.err;
+  const nlohmann::json suite = nlohmann::json::parse(result.out)["suites"][0];
+  EXPECT_TRUE(suite["kinds"].contains("healthy"));
+  EXPECT_FALSE(suite["features"].empty());
+  EXPECT_EQ(Eval({"--suite", "no-such-kind"}, "fleets").exit_code, ExitCode::kUsage);
+}
+
 }  // namespace
 }  // namespace lockstep

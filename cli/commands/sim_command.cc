@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "cli/commands/sim_second.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
 #include "detector/model/trace.h"
@@ -63,18 +64,25 @@ class SimCommand final : public Command {
         {"--feed", "HOST:PORT of a collector: play the job to it as one agent per host", &feed_},
         {"--speed", "seconds of the job per second, with --feed", &speed_},
         {"--metrics", "simulate counters as well and write metrics.csv", &metrics_},
-        {"--no-ops", "do not write ops.csv", &no_ops_}};
+        {"--no-ops", "do not write ops.csv", &no_ops_},
+        {"--kind", "play an episode of this kind in the second simulator instead, which draws all but its --world",
+         &kind_},
+        {"--world", "with --kind: the seed of its world", &world_}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     if (list_) return ListFaults(context);
+    if (!kind_.empty()) {
+      RETURN_IF_ERROR(CheckCompression());
+      RETURN_IF_ERROR(
+          WriteSecondSimulation(kind_, world_, directory_, compress_ == "none" ? "" : "." + compress_, context));
+      return ExitCode::kOk;
+    }
     if (directory_.empty() && feed_.empty()) return absl::InvalidArgumentError("DIRECTORY or --feed is missing");
     if (speed_ < 1 || speed_ > kMostSpeed) return absl::InvalidArgumentError("--speed is 1 to 1000");
     ASSIGN_OR_RETURN(const JobSpec job, ReadJob());
     ASSIGN_OR_RETURN(const std::vector<FaultSpec> faults, ParseFaults(faults_, job, seed_));
-    if (compress_ != "none" && compress_ != "gz" && compress_ != "zst") {
-      return absl::InvalidArgumentError(absl::StrCat("--compress is none, gz or zst, not '", compress_, "'"));
-    }
+    RETURN_IF_ERROR(CheckCompression());
     Episode episode = Simulate(job, faults, seed_);
     if (read_after_ > 0) SayWhenRead(episode);
     if (!directory_.empty()) RETURN_IF_ERROR(WriteFiles(job, episode));
@@ -84,6 +92,11 @@ class SimCommand final : public Command {
   }
 
  private:
+  absl::Status CheckCompression() const {
+    if (compress_ == "none" || compress_ == "gz" || compress_ == "zst") return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("--compress is none, gz or zst, not '", compress_, "'"));
+  }
+
   absl::StatusOr<JobSpec> ReadJob() const {
     const uint32_t most = kMaxSimulatedGpus;
     if (gpus_ < 8 || gpus_ > most || gpus_ % 8 != 0) {
@@ -213,6 +226,8 @@ class SimCommand final : public Command {
   uint32_t speed_ = 1;
   bool metrics_ = false;
   bool no_ops_ = false;
+  std::string kind_;
+  uint64_t world_ = 1;
 };
 
 }  // namespace

@@ -109,5 +109,18 @@ TEST_F(SimTest, RefusesWhatMakesNoJob) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
+TEST_F(SimTest, TheSecondSimulatorDrawsItsOwnWorld) {
+  const std::map<std::string, std::string> arguments = {
+      {"DIRECTORY", directory_.path()}, {"--kind", "hang_program"}, {"--world", "3"}};
+  const CommandResult result = Sim(arguments);
+  ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.error;
+  EXPECT_TRUE(std::filesystem::exists(Path("ops.csv")));
+  const auto truth = nlohmann::json::parse(Text("truth.json"));
+  EXPECT_EQ(truth["faults"][0]["kind"], "hang_not_entered");
+  const CommandResult unknown = Sim({{"DIRECTORY", directory_.path()}, {"--kind", "no-such-kind"}});
+  EXPECT_EQ(unknown.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(unknown.error, HasSubstr("hang_program"));
+}
+
 }  // namespace
 }  // namespace lockstep

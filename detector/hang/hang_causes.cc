@@ -105,7 +105,7 @@ class Collector {
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
         shared = cause[rank];
-        TellByLarger(graph_.standings[s], called, &causes[static_cast<size_t>(shared)]);
+        TellByLarger(graph_.blocked_operations[s], called, &causes[static_cast<size_t>(shared)]);
       }
     }
     for (size_t s = 0; s < graph_.blocked_operations.size(); ++s) {
@@ -131,10 +131,10 @@ class Collector {
 
   // Where several operations wait for one cause, most ranks know of that in which most of them wait. Names of
   // communicators must not decide.
-  void TellByLarger(const Standing& standing, bool called, Hang* hang) const {
-    const auto waiting = static_cast<int32_t>(standing.at.size());
+  void TellByLarger(const BlockedOperation& blocked, bool called, Hang* hang) const {
+    const auto waiting = static_cast<int32_t>(blocked.at.size());
     if (hang->kind != HangKind::kNotEntered || hang->called != called || waiting <= hang->waiting) return;
-    Hang told = HangAt(hang->kind, trace_, standing);
+    Hang told = HangAt(hang->kind, trace_, blocked);
     told.called = called;
     *hang = std::move(told);
   }

@@ -235,9 +235,11 @@ class StepFinder {
   StepTable Assemble() const {
     int32_t lowest = std::numeric_limits<int32_t>::max(), highest = kNoStep;
     for (size_t rank = 0; rank < cuts_.size(); ++rank) {
-      if (cuts_[rank].empty()) continue;
-      lowest = std::min(lowest, cuts_[rank].front().number + ShiftOf(rank));
-      highest = std::max(highest, cuts_[rank].back().number + ShiftOf(rank));
+      // Of calls that were handed over in another order than they are numbered, the first is not the lowest.
+      for (const Cut& cut : cuts_[rank]) {
+        lowest = std::min(lowest, cut.number + ShiftOf(rank));
+        highest = std::max(highest, cut.number + ShiftOf(rank));
+      }
     }
     StepTable table;
     table.ranks = trace_.ranks.size();

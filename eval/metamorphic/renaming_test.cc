@@ -17,8 +17,8 @@ namespace {
 std::string TextNamedBack(const std::string& text, const Renaming& renaming) {
   JobReport report;
   report.verdicts.push_back(Verdict::Observation(VerdictClass::kPause));
-  report.verdicts[0].evidence.push_back({EvidenceKind::kWhatIf, text});
-  return NamedBack(report, renaming).verdicts[0].evidence[0].text;
+  report.verdicts[0].evidence.push_back({EvidenceKind::kWhatIf, InputNote{text}});
+  return NamedBack(report, renaming).verdicts[0].evidence[0].text();
 }
 
 TEST(RenamingTest, TextsGoBackWordByWord) {
