@@ -106,7 +106,7 @@ double ShareSince(const Series& series, int64_t first_step) {
 
 std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain) {
   const Series series = UsualSteps(steps);
-  const LevelShift split = FindLevelShift(series.seconds, kMinPast);
+  const LevelShift split = FindLevelShift(WithoutSpikes(series.seconds), kMinPast);
   if (split.at == 0 || split.significance < kMinSignificance) return std::nullopt;
   const auto at = series.seconds.begin() + static_cast<std::ptrdiff_t>(split.at);
   std::vector<double> before(series.seconds.begin(), at), after(at, series.seconds.end());

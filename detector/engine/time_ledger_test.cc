@@ -119,6 +119,16 @@ TEST(SlowForUnknownReasonTest, SaysHowMuchAndSinceWhen) {
   EXPECT_THAT(unknown->evidence[0].text(), HasSubstr("Since step 10"));
 }
 
+TEST(FindLongerStepsTest, AFirstStepThatWasRecordedInPartHidesNoChange) {
+  StepTable steps = Steps(1.3, 0.005);
+  steps.step_seconds[0] = 0.2;
+  steps.step_seconds[15] = 1.9;
+  const std::optional<StepShift> shift = FindLongerSteps(steps, 0.03);
+  ASSERT_TRUE(shift.has_value());
+  EXPECT_EQ(shift->first_step, 10);
+  EXPECT_NEAR(shift->lost_seconds(), 0.3, 0.01);
+}
+
 TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {
   EXPECT_FALSE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.28)}).has_value());
   EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.1)}).has_value());

@@ -277,7 +277,7 @@ TEST(Hang, TellsOfTheOperationInWhichMostWaitWhateverGroupsAreCalled) {
   for (const auto& [pair, four] : {std::pair("a", "b"), std::pair("b", "a")}) {
     const std::vector<Verdict> verdicts = VerdictsOf(WaitingInTwoGroups(pair, four), {}, false);
     ASSERT_EQ(Accused(verdicts), std::set<int32_t>{0}) << Told(verdicts);
-    EXPECT_NE(verdicts[0].evidence[0].text.find("(4 members)"), std::string::npos) << Told(verdicts);
+    EXPECT_NE(verdicts[0].evidence[0].text().find("(4 members)"), std::string::npos) << Told(verdicts);
   }
 }
 

@@ -103,6 +103,8 @@ PathLogs LogsOf(const TransferTable& table, size_t path) {
 SlowPath JudgeLevel(const TransferTable& table, size_t path, const PathLogs& known, double limit) {
   const std::vector<double>& logs = known.logs;
   const size_t from = OnsetOf(logs, table.noise);
+  // Nothing says what such a transfer needs: that it varies is no slowness.
+  if (from == 0 && table.paths[path].alone) return {};
   const auto at = logs.begin() + static_cast<std::ptrdiff_t>(from);
   const double after = Median({at, logs.end()});
   const double before = from == 0 ? 0 : Median({logs.begin(), at});

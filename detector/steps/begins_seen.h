@@ -2,9 +2,12 @@
 //
 // A recorder without GPU times knows when the host handed an operation over and when it was over. Hosts run ahead of
 // their GPUs, so that such operations seem to begin long before they do: the rank seems to wait where it works, and the
-// other way round. Its own time proves nothing against it; its ends are as good as anybody's. A rank counts as one of
-// these when hardly any of its operations begins after the call, though those of most peers do: where no file tells
-// calls from begins, the only times are begins. Pure.
+// other way round. Its own time proves nothing against it; its ends are as good as anybody's.
+//
+// The recorder may say so (kHostEnqueue). Where a file does not tell, a rank counts as one of these when hardly any of
+// its operations begins after the call, though those of most peers do, and when it is inside of operations for longer
+// than they are: a host that issues work late begins at once as well, but comes last and stays shortly. Where nobody's
+// begins are apart from the calls, the only times are begins. Pure. Cost O(operations).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_BEGINS_SEEN_H_
 #define LOCKSTEP_DETECTOR_STEPS_BEGINS_SEEN_H_

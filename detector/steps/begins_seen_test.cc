@@ -17,7 +17,7 @@ constexpr int kCalls = 20;
 class BeginsSeenTest : public testing::Test {
  protected:
   // A rank of the one class, `seen` of whose calls begin after they were handed over.
-  void AddRank(int seen, TimingQuality quality = TimingQuality::kUnknown) {
+  void AddRank(int seen, TimingQuality quality = TimingQuality::kUnknown, int64_t end_ns = 900) {
     const auto rank = static_cast<int32_t>(trace_.ranks.size());
     trace_.ranks.push_back({.rank = rank, .host = 0});
     roles_.classes.resize(1);
@@ -27,7 +27,7 @@ class BeginsSeenTest : public testing::Test {
       const int64_t enqueue_ns = 1000 * i;
       trace_.operations.push_back({.enqueue_ns = enqueue_ns,
                                    .start_ns = enqueue_ns + (i < seen ? 300 : 0),
-                                   .end_ns = enqueue_ns + 900,
+                                   .end_ns = enqueue_ns + end_ns,
                                    .quality = quality});
     }
     trace_.first_operation.push_back(trace_.operations.size());
@@ -47,6 +47,12 @@ TEST_F(BeginsSeenTest, WhatTheRecorderSaysOfItsTimesCountsMoreThanTheTimes) {
   for (int rank = 0; rank < 3; ++rank) AddRank(kCalls, TimingQuality::kGpuTimer);
   AddRank(kCalls, TimingQuality::kHostEnqueue);
   EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
+}
+
+TEST_F(BeginsSeenTest, AHostThatIssuesWorkLateIsNotTakenForABlindRecorder) {
+  for (int rank = 0; rank < 3; ++rank) AddRank(kCalls);
+  AddRank(0, TimingQuality::kUnknown, /*end_ns=*/100);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 0}));
 }
 
 TEST_F(BeginsSeenTest, WhereNoPeersBeginIsToldFromItsCallTheTimesAreBegins) {

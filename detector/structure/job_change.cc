@@ -37,20 +37,6 @@ constexpr double kPauseShared = kMainPart;
 // By judgement, not measured.
 constexpr double kEqualPauses = 0.3;
 
-// A step further from both of its neighbours than the noise allows becomes their middle: a spike is neither a level nor
-// a curve. Other values stay as they are, so that the noise stays as independent as it was.
-std::vector<double> WithoutSpikes(const std::vector<double>& series) {
-  std::vector<double> changes;
-  for (size_t i = 1; i < series.size(); ++i) changes.push_back(series[i] - series[i - 1]);
-  const double limit = kSpike * RobustDeviation(changes);
-  std::vector<double> smooth = series;
-  for (size_t i = 1; i + 1 < series.size(); ++i) {
-    const double middle = Median({series[i - 1], series[i], series[i + 1]});
-    if (std::abs(series[i] - middle) > limit) smooth[i] = middle;
-  }
-  return smooth;
-}
-
 // The steps that tell: index and common mode, without the warm-up and unknown ones.
 struct Series {
   std::vector<size_t> step;
@@ -152,6 +138,22 @@ std::vector<double> CommonMode(const StepProfile& profile) {
     common[step] = Median(std::move(ratios));
   }
   return common;
+}
+
+std::vector<double> WithoutSpikes(const std::vector<double>& series) {
+  std::vector<double> changes;
+  for (size_t i = 1; i < series.size(); ++i) changes.push_back(series[i] - series[i - 1]);
+  const double limit = kSpike * RobustDeviation(changes);
+  std::vector<double> smooth = series;
+  for (size_t i = 1; i + 1 < series.size(); ++i) {
+    const double middle = Median({series[i - 1], series[i], series[i + 1]});
+    if (std::abs(series[i] - middle) > limit) smooth[i] = middle;
+  }
+  if (series.size() < 3) return smooth;
+  if (std::abs(smooth[0] - smooth[1]) > limit) smooth[0] = smooth[1];
+  const size_t last = series.size() - 1;
+  if (std::abs(smooth[last] - smooth[last - 1]) > limit) smooth[last] = smooth[last - 1];
+  return smooth;
 }
 
 LevelShift FindLevelShift(absl::Span<const double> series, size_t min_side) {

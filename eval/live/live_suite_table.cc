@@ -60,7 +60,7 @@ JobSpec LiveJob(int32_t gpus, Random& random) {
   return job;
 }
 
-// Most recorders err as tests/nccl/clock_test measures (begins p99 11 to 45 us, gaps 0.1 to 1.2 us); some ten times as much.
+// Most recorders err as nccldrive measures them (begins p99 11 to 45 us, gaps 0.1 to 1.2 us); some ten times as much.
 RecorderErrors RandomRecorder(Random& random) {
   const bool poor = random.Unit() < 0.2;
   const bool enqueue_only = random.Unit() < 0.15;
