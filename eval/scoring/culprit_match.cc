@@ -22,6 +22,17 @@ bool SameWhereGiven(const Culprit& answer, const Culprit& culprit) {
   return rank && (answer.device.empty() || culprit.device.empty() || answer.device == culprit.device);
 }
 
+// Of a verdict that names nobody because too many could be to blame: whether its paths are the culprits'.
+bool TellsTheGroup(const Verdict& verdict, const TrueCause& cause) {
+  const auto* const transfers = FindReason<SlowPathTransfers>(verdict);
+  if (transfers == nullptr) return false;
+  const PathPlace& place = transfers->place;
+  return std::all_of(cause.culprits.begin(), cause.culprits.end(), [&place](const Culprit& culprit) {
+    return std::find(place.ranks.begin(), place.ranks.end(), culprit.rank) != place.ranks.end() ||
+           std::find(place.hosts.begin(), place.hosts.end(), culprit.host) != place.hosts.end();
+  });
+}
+
 }  // namespace
 
 bool NamesExactly(const Culprit& answer, const Culprit& culprit, const TrueCause& cause) {
@@ -51,6 +62,7 @@ bool NamesTheGroup(const Verdict& verdict, const TrueCause& cause) {
                            verdict.verdict_class == VerdictClass::kLinkSlow ||
                            verdict.verdict_class == VerdictClass::kHangInCommunication;
   if (cause.indistinguishable_hosts.empty() || verdict.scope != VerdictScope::kNetwork || !group_class) return false;
+  if (verdict.culprits.empty()) return TellsTheGroup(verdict, cause);
   const auto listed = [&](const std::string& host) {
     return host.empty() || std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
              return culprit.host == host || culprit.peer_host == host;

@@ -26,7 +26,8 @@ bool NamesAnyExactly(const Culprit& answer, const TrueCause& cause);
 bool NamesAnyHost(const Culprit& answer, const TrueCause& cause);
 
 // A verdict about a group whose members operation records cannot tell apart: everybody to blame is in it, and nobody
-// from outside of the group.
+// from outside of the group. Where they are more than a quarter of the job, the verdict rightly names nobody and tells
+// only whose transfers are slow.
 bool NamesTheGroup(const Verdict& verdict, const TrueCause& cause);
 
 // Scope machine or network: somebody may lose a node over it.

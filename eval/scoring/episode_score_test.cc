@@ -156,6 +156,20 @@ TEST(EpisodeScoreTest, ANicIsItsHostUnlessTheAnswerIsMorePrecise) {
   EXPECT_FALSE(top1(Named("a", 4)));
 }
 
+TEST(EpisodeScoreTest, AGroupTooLargeToBeNamedIsToldByItsTransfers) {
+  TrueCause cause = Cause(FaultKind::kNicSendSlow, {Named("a", 3)});
+  cause.indistinguishable_hosts = {"a", "b", "c"};
+  const Truth truth = TruthOf({cause});
+  const auto score = [&](std::vector<int32_t> ranks) {
+    Verdict verdict = Says(VerdictScope::kNetwork, VerdictClass::kGroupSlow, {});
+    verdict.evidence = {{EvidenceKind::kDelayMatrix, SlowPathTransfers{.place = {.ranks = std::move(ranks)}}}};
+    return ScoreReport(Report({verdict}), truth, kMinCost).causes[0];
+  };
+  EXPECT_TRUE(score({3, 11, 19}).top1 && score({3, 11, 19}).named);
+  EXPECT_FALSE(score({3, 11, 19}).exact_set) << "nobody is named";
+  EXPECT_FALSE(score({4, 12, 20}).named) << "another group";
+}
+
 TEST(EpisodeScoreTest, AGroupThatCannotBeToldApartMayBeListedWhole) {
   TrueCause cause = Cause(FaultKind::kNicSendSlow, {Named("a", 3)});
   cause.indistinguishable_hosts = {"a", "b", "c"};

@@ -138,12 +138,15 @@ class Documents(unittest.TestCase):
         suites = {kind: (ROOT / table).read_text(encoding="utf-8")
                   for kind, table in (("collectives", "eval/suites/suite_table.cc"),
                                       ("counters", "eval/counters/counter_suite_table.cc"),
-                                      ("live", "eval/live/live_suite_table.cc"))}
+                                      ("fleets", "sim/second/planting.cc"),
+                                      ("live", "eval/live/live_suite_table.cc"),
+                                      ("metamorphic", "eval/suites/suite_table.cc"))}
         named = self.commands("docs/quality.md")
         self.assertTrue(named)
         for command in named:
             command = command.split(" #")[0].strip()
-            evaluation = re.match(r"lockstep eval (\w+)(?: --suite (\S+))?(?: --(?:seeds|episode) |$)", command)
+            evaluation = re.match(r"lockstep eval (\w+)(?: recordings/\S+)?(?: --suite (\S+))?"
+                                  r"(?: --(?:seeds|episode|episodes|relation|trials) |$)", command)
             if evaluation:
                 kind, suite = evaluation.groups()
                 self.assertIn(f'"{suite}"' if suite else "", suites[kind])
