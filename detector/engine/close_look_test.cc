@@ -62,7 +62,7 @@ class Fleet {
         if (pull.host == report.host) report.answers.push_back(Answer(pull, rank));
       }
       look_.Observe(report);
-      look_.ObserveCommunicator(rank, rank, {0, rank}, View(rank, finished, slow, begin_ns), now_ns_);
+      look_.ObserveCommunicator(rank, rank, {0, rank}, View(rank, finished, slow, begin_ns), now_ns_, now_ns_);
     }
     wishes_ = look_.Advance(roster_, now_ns_, standing_still);
     pulls_ += wishes_.pulls.size();

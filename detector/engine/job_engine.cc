@@ -245,7 +245,7 @@ void JobEngine::State::SummarizeSteps() {
   const std::string recent = Duration(pace.RecentSeconds());
   if (close_look_.accuses()) {
     state_ = JobState::kSlow;
-    note_ = absl::StrCat("Steps take ", recent, ": see the verdicts.");
+    note_ = pace.RecentSeconds() > 0 ? absl::StrCat("Steps take ", recent, ": see the verdicts.") : "See the verdicts.";
   } else if (sentinel.slower()) {
     state_ = JobState::kSlow;
     note_ = absl::StrFormat("Steps take %s, usually %s; %s", Duration(sentinel.level_seconds()),
@@ -261,7 +261,8 @@ void JobEngine::State::SummarizeSteps() {
                             Duration(pace.MedianSeconds()), Duration(pace.LongestUsualSeconds()));
   } else {
     state_ = JobState::kHealthy;
-    note_ = absl::StrFormat("Steps take %s (median).", Duration(pace.MedianSeconds()));
+    note_ = pace.MedianSeconds() > 0 ? absl::StrCat("Steps take ", Duration(pace.MedianSeconds()), " (median).")
+                                     : "Nothing is wrong; how long steps take is not known yet.";
   }
 }
 

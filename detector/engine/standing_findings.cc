@@ -77,7 +77,8 @@ std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& lo
 
 void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* finding) const {
   finding->misses = 0;
-  finding->told = finding->told || look.newest_step > finding->found_at_step;
+  const int64_t new_steps = Blames(finding->verdict) ? 1 : kPatientSteps;
+  finding->told = finding->told || look.newest_step >= finding->found_at_step + new_steps;
   const bool knows = Knows(look, *finding);
   if (again.first_step - look.first_step() >= kPastSteps) finding->settled_at_step = look.newest_step;
   if (!knows) {

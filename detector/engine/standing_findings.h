@@ -1,6 +1,7 @@
 // What holds of a running job, from what one look after the other finds.
 //
 // A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it.
+// What blames no machine is in no hurry, and a job that starts up looks odd: there kPatientSteps of them must be new.
 // It holds until looks that could judge stop finding it: two of them, or, while steps are still slower than usual and
 // the looks find nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is
 // over.
@@ -48,6 +49,9 @@ class StandingFindings {
  public:
   // Of the job's past, besides the stretch of the cause: as many as an accusation takes.
   static constexpr int64_t kPastSteps = 4;
+
+  // As many as a window holds at least: the second look then rests on other steps.
+  static constexpr int64_t kPatientSteps = 16;
 
   // Bound of memory.
   static constexpr size_t kMaxFindings = 64;

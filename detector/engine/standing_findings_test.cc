@@ -50,6 +50,16 @@ TEST_F(StandingFindingsTest, TwoLooksAtDifferentStepsTellACause) {
   EXPECT_TRUE(findings_.accuses());
 }
 
+TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceSixteenStepsAreNew) {
+  Verdict structural = Verdict::Accusation(VerdictScope::kStructural, VerdictClass::kStageImbalance);
+  structural.last_step = kSteps - 1;
+  Look({structural});
+  Look({structural}, 15);
+  EXPECT_TRUE(findings_.Told().empty());
+  Look({structural}, 1);
+  EXPECT_EQ(findings_.Told().size(), 1u);
+}
+
 TEST_F(StandingFindingsTest, TwoLooksThatBlameDifferentRanksTellNobody) {
   Look({SlowRank(3)});
   Look({SlowRank(4)});

@@ -106,7 +106,9 @@ double ShareSince(const Series& series, int64_t first_step) {
 
 std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain) {
   const Series series = UsualSteps(steps);
-  const LevelShift split = FindLevelShift(WithoutSpikes(series.seconds), kMinPast);
+  std::vector<double> levels = WithoutSpikes(series.seconds);
+  if (levels.size() > 1) levels[0] = levels[1];  // a recording may begin inside of its first step
+  const LevelShift split = FindLevelShift(levels, kMinPast);
   if (split.at == 0 || split.significance < kMinSignificance) return std::nullopt;
   const auto at = series.seconds.begin() + static_cast<std::ptrdiff_t>(split.at);
   std::vector<double> before(series.seconds.begin(), at), after(at, series.seconds.end());

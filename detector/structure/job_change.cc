@@ -149,10 +149,6 @@ std::vector<double> WithoutSpikes(const std::vector<double>& series) {
     const double middle = Median({series[i - 1], series[i], series[i + 1]});
     if (std::abs(series[i] - middle) > limit) smooth[i] = middle;
   }
-  if (series.size() < 3) return smooth;
-  if (std::abs(smooth[0] - smooth[1]) > limit) smooth[0] = smooth[1];
-  const size_t last = series.size() - 1;
-  if (std::abs(smooth[last] - smooth[last - 1]) > limit) smooth[last] = smooth[last - 1];
   return smooth;
 }
 

@@ -32,9 +32,8 @@ struct LevelShift {
 // at = 0 when there are fewer than `min_side` values on either side.
 LevelShift FindLevelShift(absl::Span<const double> series, size_t min_side);
 
-// A value further from both of its neighbours than the noise allows becomes their middle, and one at an end like its
-// neighbour: a spike, or a step that was recorded in part, is neither a level nor a curve. Other values stay as they
-// are, so that the noise stays as independent as it was.
+// A value further from both of its neighbours than the noise allows becomes their middle: a spike is neither a level
+// nor a curve. Other values stay as they are, so that the noise stays as independent as it was.
 std::vector<double> WithoutSpikes(const std::vector<double>& series);
 
 std::vector<StructuralFinding> FindRegression(const StepProfile& profile, double min_gain);
