@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
-"""Real collector, and `lockstep feed` playing recordings to it: what arrives there is what the files hold.
-
-What the live engine concludes of them is its own matter and not asserted here. FOLLOW-UP: once it judges by windows of
-operations, test_a_slow_job_arrives_whole shall also expect an incident that names SLOW_RANK alone.
+"""Real collector, and `lockstep feed` playing recordings to it: what arrives there is what the files hold, and whom
+the files would name is named while they are played.
 
 Usage: feed_test.py; under Bazel, or by hand with the binaries in bazel-bin
 """
@@ -26,6 +24,7 @@ from demo.stack import Stack  # noqa: E402
 BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 SLOW_RANK = 5
 SPEED = 20
+SPEED_TO_JUDGE = 4  # looks are a second apart, however quickly a job is played
 PATIENCE_SECONDS = 30
 
 
@@ -70,10 +69,10 @@ class FeedTest(unittest.TestCase):
         cls.stack.close()
         cls.directory.cleanup()
 
-    def feed(self, path, job, *more):
+    def feed(self, path, job, *more, speed=SPEED):
         """Plays `path` and returns the summary, in which nothing may be missing."""
         code, out, error = lockstep("-o", "json", "feed", path, "--to", self.stack.address, "--job", job,
-                                    "--speed", SPEED, *more)
+                                    "--speed", speed, *more)
         self.assertEqual(code, 0, error)
         self.assertEqual(error, "")  # progress is for terminals
         summary = json.loads(out)
@@ -97,16 +96,20 @@ class FeedTest(unittest.TestCase):
         self.stack.wait_until(f"all progress of {job}", lambda: self.progress(job) == expected, PATIENCE_SECONDS)
         self.stack.wait_until(f"{job} to end", lambda: self.job(job)["state"] == "ended", PATIENCE_SECONDS)
 
-    def test_a_slow_job_arrives_whole(self):
-        path = simulate(self.place / "slow", f"compute_slow:{SLOW_RANK}@8*1.0")
-        summary = self.feed(path, "slow")
+    def test_a_slow_job_arrives_whole_and_its_slow_rank_is_named(self):
+        steps = 48
+        path = simulate(self.place / "slow", f"compute_slow:{SLOW_RANK}@12*1.0", steps)
+        summary = self.feed(path, "slow", speed=SPEED_TO_JUDGE)
         self.assertEqual((summary["ranks"], summary["hosts"]), (32, 4))
         self.assertEqual(summary["reports"], summary["seconds"] * summary["hosts"])
         expected = collectives(path)
         self.wait_for_end("slow", expected)
         job = self.job("slow")
         self.assertEqual((job["ranks"], job["world_size"], job["hosts"]), (32, 32, 4))
-        self.assertLessEqual(job["steps"], 20)  # played so fast, the job may be over before its steps are believed
+        self.assertTrue(steps // 2 <= job["steps"] <= steps, job["steps"])
+        verdicts = [i["verdict"] for i in self.stack.lockstep("incidents")["incidents"] if i["job"] == "slow"]
+        accused = [[c["rank"] for c in v["culprits"]] for v in verdicts if v["scope"] in ("machine", "network")]
+        self.assertEqual(accused, [[SLOW_RANK]], verdicts)
         states = {r["process_state"] for r in self.stack.lockstep("ranks", "slow")["ranks"]}
         self.assertEqual(states, {"finalized"})
 
