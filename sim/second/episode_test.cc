@@ -51,6 +51,13 @@ bool SameRows(const Recording& one, const Recording& two) {
   });
 }
 
+TEST(EpisodeTest, WhereEveryHostIsHiddenTheFaultStrikesOneAllTheSame) {
+  constexpr uint64_t kAllHidden = 17'000'045;  // all hosts of this world are silent, late or without begins
+  const SecondEpisode episode = MakeSecondEpisode(kAllHidden, *FindKind("compute_sometimes"));
+  ASSERT_EQ(episode.truth.faults.size(), 1U);
+  EXPECT_EQ(episode.truth.faults[0].hosts.size(), 1U);
+}
+
 TEST(EpisodeTest, EqualSeedsGiveEqualEpisodes) {
   const SecondEpisode one = SmallEpisode("compute", 5);
   const SecondEpisode two = SmallEpisode("compute", 5);

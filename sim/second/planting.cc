@@ -22,6 +22,9 @@ class Planter {
     for (int host = 0; host < layout.hosts(); ++host) {
       if (!IsHidden(host)) hosts_.push_back(host);
     }
+    // In a small world everybody may be hidden: then the fault strikes one of them all the same.
+    const bool all_hidden = hosts_.empty();
+    for (int host = 0; all_hidden && host < layout.hosts(); ++host) hosts_.push_back(host);
   }
 
   std::vector<Fault> Faults();
