@@ -28,7 +28,9 @@
 namespace lockstep {
 namespace {
 
-constexpr int64_t kFreshNs = 5 * kNanosPerSecond;      // without a report for this long there is nothing to conclude
+constexpr int64_t kFreshNs = 5 * kNanosPerSecond;  // without a report for this long there is nothing to conclude
+// A job in which nothing ends for three times as long is not called healthy, whatever is not known of it.
+constexpr int64_t kStillNs = 3 * kFreshNs;
 constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
 
 }  // namespace
@@ -84,6 +86,7 @@ class JobEngine::State {
   uint64_t records_lost_ = 0;         // by agents
   uint64_t records_lost_before_ = 0;  // by recorders of earlier incarnations
   uint64_t records_ = 0;
+  int64_t newest_record_ns_ = 0;  // receive time of the newest report with finished operations
   uint64_t places_refused_ = 0;
   bool ended_ = false;
   JobState state_ = JobState::kUnknown;
@@ -119,6 +122,7 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
     const Roster::Place place = size > 0 ? roster_.Join(slot, communicator, size) : Roster::Place();
     if (place.member < 0) continue;
     records_ += communicator.operations.size();
+    if (!communicator.operations.empty()) newest_record_ns_ = report.received_ns;
     close_look_.ObserveCommunicator(view.rank, slot, place, communicator, report.host_ns, report.received_ns);
   }
 }
@@ -259,6 +263,10 @@ void JobEngine::State::SummarizeSteps() {
     state_ = JobState::kIrregular;
     note_ = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.",
                             Duration(pace.MedianSeconds()), Duration(pace.LongestUsualSeconds()));
+  } else if (records_ > 0 && watermark_ns_ - newest_record_ns_ > kStillNs) {
+    state_ = JobState::kUnknown;
+    note_ = absl::StrFormat("No operation of any rank has ended for %s.",
+                            Duration(static_cast<double>(watermark_ns_ - newest_record_ns_) / kNanosPerSecond));
   } else {
     state_ = JobState::kHealthy;
     note_ = pace.MedianSeconds() > 0 ? absl::StrCat("Steps take ", Duration(pace.MedianSeconds()), " (median).")

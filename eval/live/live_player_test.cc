@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "eval/live/live_engine.h"
+#include "eval/live/live_suite.h"
 #include "eval/live/played_episode.h"
 #include "gtest/gtest.h"
 #include "sim/episode.h"
@@ -94,6 +95,18 @@ TEST(LivePlayerTest, ThePlayEndsWithTheJobSoThatItsSilenceIsNoHang) {
   EXPECT_EQ(verdicts, 0u);
   EXPECT_NE(state, JobState::kHung);
   EXPECT_GT(play.operations, played.seen.evidence.trace.operations.size() / 2);
+}
+
+TEST(LivePlayerTest, AJobThatStandsStillIsNotCalledHealthyThoughItsHangIsNotFound) {
+  // Its GPU is lost ten seconds after the start, before steps are known, and some agents come later still.
+  const LivePlan plan = LivePlanOf(*FindLiveSuite("hangs"), 0);
+  JobState state = JobState::kHealthy;
+  const auto see = [&state](const LiveLook& look) { state = look.summary.state; };
+  const PlayedEpisode played = MakePlayedEpisode(SimulateLivePlan(plan), plan.delivery.recorder, plan.seed);
+  const std::unique_ptr<LiveEngine> engine = CollectorEngine({})();
+  PlayEpisode(
+      played, plan.delivery, plan.seed + 1, *engine, [] { return int64_t{0}; }, see);
+  EXPECT_NE(state, JobState::kHealthy);
 }
 
 }  // namespace
