@@ -86,9 +86,7 @@ TEST(OpsCsvTest, WritesWhenItWasReadIfThatIsKnown) {
     const auto source = Source(absl::StrCat("rank,host,comm,seq,op,start_ns,end_ns,taken_ns\n0,a,c,1,AllReduce,1,2,",
                                             known ? "90" : "", "\n0,a,c,2,AllReduce,3,,\n1,b,c,1,AllReduce,1,2,\n"));
     EXPECT_OK(ReadOpsCsv(*source, "j", builder).status);
-    const auto file = *FileWriter::Create(path);
-    EXPECT_OK(WriteOpsCsv(OnlyJob(builder).evidence.trace, *file));
-    EXPECT_OK(file->Close());
+    EXPECT_OK(WriteOpsCsvFile(OnlyJob(builder).evidence.trace, path));
     const std::string text = *ReadWhole(**ByteSource::Open(path), 1 << 20);
     EXPECT_EQ(text.find("taken_ns") != std::string::npos, known);
     EvidenceBuilder again;
@@ -155,9 +153,7 @@ Trace RandomTrace(uint64_t seed) {
 }
 
 std::string Written(const Trace& trace, const std::string& path) {
-  std::unique_ptr<FileWriter> writer = *FileWriter::Create(path);
-  EXPECT_OK(WriteOpsCsv(trace, *writer));
-  EXPECT_OK(writer->Close());
+  EXPECT_OK(WriteOpsCsvFile(trace, path));
   return *ReadWhole(**ByteSource::Open(path), size_t{1} << 30);
 }
 

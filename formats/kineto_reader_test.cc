@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/random.h"
+#include "base/shuffle.h"
 #include "base/testing/status_matchers.h"
 #include "detector/model/input.h"
 #include "detector/model/operation_kind.h"
@@ -463,7 +464,7 @@ TEST(KinetoOrderTest, TheOrderOfEventsLeavesNoMark) {
       if (random.Below(2) == 0) events.push_back(Launch(time - 15, time));
       starts.push_back(time * 1000);
     }
-    Shuffle(events, random);
+    Shuffle(random, &events);
     const Parsed parsed = Parse(TraceText(events));
     ASSERT_EQ(parsed.trace().operations.size(), starts.size());
     for (size_t i = 0; i < starts.size(); ++i) {

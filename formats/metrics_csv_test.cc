@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "base/metric_catalog.h"
 #include "base/random.h"
+#include "base/shuffle.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 #include "detector/model/metric_table.h"
@@ -326,7 +327,7 @@ TEST(MetricsCsvOrderTest, TheOrderOfRowsLeavesNoMarkButOnTheOrderOfHosts) {
     std::vector<std::string> rows =
         absl::StrSplit(WrittenAs(table, directory.path() / "m.csv"), '\n', absl::SkipEmpty());
     rows.erase(rows.begin());
-    Shuffle(rows, random);
+    Shuffle(random, &rows);
     const MetricTable shuffled = Parse(kHeader + absl::StrJoin(rows, "\r\n")).table();
     ASSERT_EQ(shuffled.series.size(), table.series.size());
     std::map<std::string, const MetricSeries*> by_name;

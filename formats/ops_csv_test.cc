@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/random.h"
+#include "base/shuffle.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 #include "detector/model/input.h"
@@ -320,9 +321,7 @@ Trace RandomTraceOf(const TraceShape& shape, Random& random) {
 }
 
 std::string WrittenAs(const Trace& trace, const std::string& path) {
-  auto writer = *FileWriter::Create(path);
-  EXPECT_OK(WriteOpsCsv(trace, *writer));
-  EXPECT_OK(writer->Close());
+  EXPECT_OK(WriteOpsCsvFile(trace, path));
   return BytesOfFile(path);
 }
 
@@ -385,7 +384,7 @@ TEST(OpsCsvOrderTest, TheOrderOfRowsAndColumnsAndTheNumberOfCopiesLeaveNoMark) {
     std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
     std::vector<std::string> rows(lines.begin() + 1, lines.end());
     for (size_t copies = rows.size() / 5; copies > 0; --copies) rows.push_back(rows[random.Below(rows.size())]);
-    Shuffle(rows, random);
+    Shuffle(random, &rows);
     const std::string line_end = round % 2 == 0 ? "\n" : "\r\n";
     const Parsed shuffled = Parse(lines[0] + line_end + absl::StrJoin(rows, line_end) + line_end);
     EXPECT_OK(shuffled.result.status);
@@ -394,7 +393,7 @@ TEST(OpsCsvOrderTest, TheOrderOfRowsAndColumnsAndTheNumberOfCopiesLeaveNoMark) {
   std::vector<std::string> columns = kColumns;
   columns.push_back("algo");  // one that nobody knows
   for (int round = 0; round < 12; ++round) {
-    Shuffle(columns, random);
+    Shuffle(random, &columns);
     const std::string text = TextOf({{}, {{"rank", "1"}, {"comm_rank", "1"}, {"end_ns", ""}}}, columns);
     ExpectSame(Parse(text).trace(), Parse(TextOf({{}, {{"rank", "1"}, {"comm_rank", "1"}, {"end_ns", ""}}})).trace());
   }

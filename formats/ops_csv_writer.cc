@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "base/status_macros.h"
 #include "detector/model/input.h"
 #include "formats/csv_cell.h"
+#include "formats/file_writer.h"
 
 namespace lockstep {
 namespace {
@@ -95,8 +97,10 @@ absl::Status WriteOpsCsv(const Trace& trace, absl::FunctionRef<absl::Status(absl
   return absl::OkStatus();
 }
 
-absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file) {
-  return WriteOpsCsv(trace, [&file](absl::string_view bytes) { return file.Append(bytes); });
+absl::Status WriteOpsCsvFile(const Trace& trace, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
+  RETURN_IF_ERROR(WriteOpsCsv(trace, [&file](absl::string_view bytes) { return file->Append(bytes); }));
+  return file->Close();
 }
 
 }  // namespace lockstep

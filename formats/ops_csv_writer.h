@@ -6,19 +6,20 @@
 #ifndef LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
 #define LOCKSTEP_FORMATS_OPS_CSV_WRITER_H_
 
+#include <string>
+
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "detector/model/trace.h"
-#include "formats/file_writer.h"
 
 namespace lockstep {
 
 // Header and rows, line by line to `append`; ends with its first error.
 absl::Status WriteOpsCsv(const Trace& trace, absl::FunctionRef<absl::Status(absl::string_view)> append);
 
-// The same into a file. The caller closes it.
-absl::Status WriteOpsCsv(const Trace& trace, FileWriter& file);
+// The same into a file of its own, as FileWriter makes them: whole or not at all, compressed by the ending of `path`.
+absl::Status WriteOpsCsvFile(const Trace& trace, const std::string& path);
 
 }  // namespace lockstep
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/random.h"
+#include "base/shuffle.h"
 #include "base/testing/status_matchers.h"
 #include "detector/model/input.h"
 #include "detector/model/job_evidence.h"
@@ -145,7 +146,7 @@ TEST(TraceCollectionTest, TheOrderOfRowsLeavesNoMark) {
       return collection.Finish();
     };
     const Trace expected = collected();
-    Shuffle(rows, random);
+    Shuffle(random, &rows);
     const Trace shuffled = collected();
     EXPECT_EQ(shuffled.hosts, expected.hosts);
     EXPECT_EQ(shuffled.first_operation, expected.first_operation);

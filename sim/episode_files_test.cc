@@ -57,10 +57,8 @@ JobSpec AnyJob(Random& random) {
 JobInput ReadBack(const JobEvidence& evidence, const TemporaryDirectory& directory, const std::string& ending) {
   const std::string operations = directory.path() / ("ops.csv" + ending),
                     samples = directory.path() / ("m.csv" + ending);
-  std::unique_ptr<FileWriter> writer = *FileWriter::Create(operations);
-  EXPECT_OK(WriteOpsCsv(evidence.trace, *writer));
-  EXPECT_OK(writer->Close());
-  writer = *FileWriter::Create(samples);
+  EXPECT_OK(WriteOpsCsvFile(evidence.trace, operations));
+  const std::unique_ptr<FileWriter> writer = *FileWriter::Create(samples);
   EXPECT_OK(WriteMetricsCsv(evidence.metrics, *writer));
   EXPECT_OK(writer->Close());
   EvidenceBuilder builder;

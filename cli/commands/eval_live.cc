@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +20,6 @@
 #include "detector/engine/diagnosis.h"
 #include "detector/engine/job_engine.h"
 #include "detector/model/job_evidence.h"
-#include "detector/model/trace.h"
 #include "detector/verdict/verdict.h"
 #include "eval/live/conclusion_timeline.h"
 #include "eval/live/live_engine.h"
@@ -31,7 +29,6 @@
 #include "eval/live/live_suite_json.h"
 #include "eval/live/live_summary.h"
 #include "eval/suites/episode_run.h"
-#include "formats/file_writer.h"
 #include "formats/ops_csv_writer.h"
 
 namespace lockstep {
@@ -84,12 +81,6 @@ void ShowPlay(const LiveOutcome& outcome, CommandContext& context) {
   context.out << "wrongly accused: " << absl::StrJoin(outcome.score.accused_wrongly, ",") << "\n";
 }
 
-absl::Status Save(const Trace& trace, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
-  RETURN_IF_ERROR(WriteOpsCsv(trace, *file));
-  return file->Close();
-}
-
 absl::StatusOr<ExitCode> ShowEpisode(const EvalArguments& arguments, CommandContext& context) {
   const LivePlan plan = LivePlanOf(*FindLiveSuite(arguments.suite), arguments.episode);
   ConclusionTimeline timeline;
@@ -97,7 +88,7 @@ absl::StatusOr<ExitCode> ShowEpisode(const EvalArguments& arguments, CommandCont
   absl::Status saved;
   if (!arguments.save.empty()) {
     run.file_engine = [&](const JobEvidence& evidence) {
-      saved = Save(evidence.trace, arguments.save);
+      saved = WriteOpsCsvFile(evidence.trace, arguments.save);
       return Diagnose(evidence, {});
     };
   }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +25,6 @@
 #include "eval/metamorphic/relation.h"
 #include "eval/metamorphic/simulated_source.h"
 #include "eval/suites/suite.h"
-#include "formats/file_writer.h"
 #include "formats/ops_csv_writer.h"
 
 namespace lockstep {
@@ -55,13 +53,7 @@ class KeepingJudge {
  private:
   void Keep(const Trace& trace) {
     MutexLock lock(mutex_);
-    status_.Update(Write(trace, absl::StrCat(directory_, "/", kept_++, ".csv")));
-  }
-
-  static absl::Status Write(const Trace& trace, const std::string& path) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
-    RETURN_IF_ERROR(WriteOpsCsv(trace, *file));
-    return file->Close();
+    status_.Update(WriteOpsCsvFile(trace, absl::StrCat(directory_, "/", kept_++, ".csv")));
   }
 
   const std::string directory_;

@@ -138,11 +138,7 @@ class SimCommand final : public Command {
   }
 
   absl::Status WriteFiles(const JobSpec& job, const Episode& episode) const {
-    if (!no_ops_) {
-      ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(PathOf("ops.csv", true)));
-      RETURN_IF_ERROR(WriteOpsCsv(episode.evidence.trace, *file));
-      RETURN_IF_ERROR(file->Close());
-    }
+    if (!no_ops_) RETURN_IF_ERROR(WriteOpsCsvFile(episode.evidence.trace, PathOf("ops.csv", true)));
     if (!episode.evidence.metrics.series.empty()) {
       ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(PathOf("metrics.csv", true)));
       RETURN_IF_ERROR(WriteMetricsCsv(episode.evidence.metrics, *file));

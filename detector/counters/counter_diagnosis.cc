@@ -185,7 +185,7 @@ Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, con
 bool Corroborate(const HistoryCase& found, const std::string& host, std::vector<Verdict>* verdicts) {
   bool blamed = false;
   for (Verdict& verdict : *verdicts) {
-    if (verdict.scope != VerdictScope::kMachine && verdict.scope != VerdictScope::kNetwork) continue;
+    if (!AccusesNode(verdict)) continue;
     for (Culprit& culprit : verdict.culprits) {
       if (culprit.host != host) continue;
       blamed = true;

@@ -107,8 +107,7 @@ std::vector<PlaceFinding> FindPlaces(absl::Span<const HistoryCase* const> cases,
 
 void BlamePlace(const PlaceFinding& finding, absl::Span<const std::string> hosts, Verdict* verdict) {
   const PlaceVote& vote = finding.vote;
-  const bool accuses = verdict->scope == VerdictScope::kMachine || verdict->scope == VerdictScope::kNetwork;
-  if (accuses && vote.places.front().first == PlaceKind::kImage) {
+  if (AccusesNode(*verdict) && vote.places.front().first == PlaceKind::kImage) {
     verdict->scope = VerdictScope::kSoftware;
     verdict->advice = Advice::kCheckSoftware;
   }

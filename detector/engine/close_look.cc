@@ -17,10 +17,6 @@ namespace {
 // By judgement, not measured.
 constexpr double kIrregularSpread = 3.0;  // longest usual step / median step
 
-bool Accuses(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
-}
-
 std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
   std::vector<FollowedCalls> calls;
   for (const StepCount& count : counts) {
@@ -45,7 +41,7 @@ void CloseLook::Observe(const HostReport& report) {
   watch_.Observe(report);
 }
 
-bool CloseLook::accuses() const { return std::any_of(told_.begin(), told_.end(), Accuses); }
+bool CloseLook::accuses() const { return std::any_of(told_.begin(), told_.end(), AccusesNode); }
 
 bool CloseLook::irregular() const { return pace_.LongestUsualSeconds() > kIrregularSpread * pace_.MedianSeconds(); }
 

@@ -20,10 +20,6 @@ bool IsOfTheCourse(VerdictClass verdict_class) {
   return verdict_class == VerdictClass::kDrift || verdict_class == VerdictClass::kPause;
 }
 
-bool Blames(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
-}
-
 bool ReachesTheEnd(const Verdict& verdict, int64_t steps) {
   if (verdict.last_step < 0 || steps <= 0) return true;
   const int64_t stretch = verdict.last_step - std::max<int64_t>(verdict.first_step, 0) + 1;
@@ -60,12 +56,12 @@ bool StandingFindings::Knows(const LookResult& look, const Finding& finding) {
 
 std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& look) const {
   const bool knows_less = std::any_of(findings_.begin(), findings_.end(), [&look](const auto& entry) {
-    return entry.second.told && Blames(entry.second.verdict) && !Knows(look, entry.second);
+    return entry.second.told && AccusesNode(entry.second.verdict) && !Knows(look, entry.second);
   });
   std::map<std::string, Verdict> found;
   for (const Verdict& verdict : look.verdicts) {
     if (!ReachesTheEnd(verdict, look.steps)) continue;
-    const bool without_past = Blames(verdict) && verdict.first_step < kPastSteps;
+    const bool without_past = AccusesNode(verdict) && verdict.first_step < kPastSteps;
     const std::string key = CauseKey(verdict);
     if (knows_less && without_past && !findings_.contains(key)) continue;
     Verdict placed = verdict;
@@ -77,7 +73,7 @@ std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& lo
 
 void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* finding) const {
   finding->misses = 0;
-  const int64_t new_steps = Blames(finding->verdict) ? 1 : kPatientSteps;
+  const int64_t new_steps = AccusesNode(finding->verdict) ? 1 : kPatientSteps;
   finding->told = finding->told || look.newest_step >= finding->found_at_step + new_steps;
   const bool knows = Knows(look, *finding);
   if (again.first_step - look.first_step() >= kPastSteps) finding->settled_at_step = look.newest_step;
@@ -148,7 +144,7 @@ std::vector<Verdict> StandingFindings::Candidates() const {
 
 bool StandingFindings::accuses() const {
   return std::any_of(findings_.begin(), findings_.end(),
-                     [](const auto& entry) { return entry.second.told && Blames(entry.second.verdict); });
+                     [](const auto& entry) { return entry.second.told && AccusesNode(entry.second.verdict); });
 }
 
 void StandingFindings::Unsettle() {

@@ -46,7 +46,7 @@ bool IsEarlyOnset(absl::Span<const double> logs, size_t at, double noise) {
 }
 
 // The middle of each value and its neighbours: one wild step is gone, a jump stays where it is.
-std::vector<double> WithoutSpikes(absl::Span<const double> logs) {
+std::vector<double> MiddlesOfThree(absl::Span<const double> logs) {
   std::vector<double> smooth(logs.begin(), logs.end());
   for (size_t i = 1; i + 1 < logs.size(); ++i) {
     smooth[i] = std::max(std::min(logs[i - 1], logs[i]), std::min(std::max(logs[i - 1], logs[i]), logs[i + 1]));
@@ -64,7 +64,7 @@ bool WasSlowBefore(absl::Span<const double> logs, const LevelShift& shift) {
 
 // Where the ratio jumps up for good; 0 = it does not.
 size_t OnsetOf(absl::Span<const double> logs, double noise) {
-  const LevelShift shift = FindLevelShift(WithoutSpikes(logs), kMinSlowSteps);
+  const LevelShift shift = FindLevelShift(MiddlesOfThree(logs), kMinSlowSteps);
   const bool jumps = shift.at > 0 && shift.after > shift.before && shift.significance >= kMinDeviations;
   if (jumps && !WasSlowBefore(logs, shift)) return shift.at;
   for (size_t at = 1; at < kMinSlowSteps && at + kMinSlowSteps <= logs.size(); ++at) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "detector/model/operation_kind.h"
 
 namespace lockstep {
@@ -87,8 +88,7 @@ double StepPace::Quantile(double share) const {
   if (step_seconds_.empty()) return 0;
   std::vector<double> sorted(step_seconds_.begin(), step_seconds_.end());
   const auto place = std::min(sorted.size() - 1, static_cast<size_t>(share * static_cast<double>(sorted.size())));
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<int64_t>(place), sorted.end());
-  return sorted[place];
+  return ElementAt(place, &sorted);
 }
 
 double StepPace::MedianSeconds() const { return Quantile(0.5); }
@@ -99,9 +99,7 @@ double StepPace::RecentSeconds() const {
   if (step_seconds_.empty()) return 0;
   const size_t count = std::min(step_seconds_.size(), kRecentSteps);
   std::vector<double> recent(step_seconds_.end() - static_cast<int64_t>(count), step_seconds_.end());
-  const auto middle = recent.begin() + static_cast<int64_t>(count / 2);
-  std::nth_element(recent.begin(), middle, recent.end());
-  return *middle;
+  return UpperMedian(&recent);
 }
 
 double StepPace::StepsPerSecond() const {

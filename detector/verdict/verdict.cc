@@ -158,6 +158,10 @@ void Verdict::BecomeObservation() {
   advice = Advice::kObserve;
 }
 
+bool AccusesNode(const Verdict& verdict) {
+  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
+}
+
 bool IsHang(VerdictClass verdict_class) {
   switch (verdict_class) {
     case VerdictClass::kHangNotEntered:

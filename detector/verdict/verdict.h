@@ -157,6 +157,9 @@ const Kind* FindReason(const Verdict& verdict) {
   return nullptr;
 }
 
+// Scope machine or network: somebody may lose a node over it.
+bool AccusesNode(const Verdict& verdict);
+
 // Whether the cause keeps the whole job from going on.
 bool IsHang(VerdictClass verdict_class);
 

@@ -42,10 +42,7 @@ void GiveTo(std::vector<Verdict>* verdicts, const Verdict& observation) {
 
 }  // namespace
 
-bool Blames(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork ||
-         verdict.scope == VerdictScope::kSoftware;
-}
+bool Blames(const Verdict& verdict) { return AccusesNode(verdict) || verdict.scope == VerdictScope::kSoftware; }
 
 void MergeVerdicts(const std::vector<Verdict>& found, std::vector<Verdict>* verdicts) {
   std::vector<Verdict> fresh;

@@ -20,8 +20,7 @@ std::string AnswerOf(const JobReport& report) {
   std::string answer = Name(report.state);
   for (size_t i = 0; i < std::min(kShownVerdicts, report.verdicts.size()); ++i) {
     const Verdict& verdict = report.verdicts[i];
-    absl::StrAppend(&answer, " ", Name(verdict.scope), "/",
-                    verdict.type() == FindingType::kAbstention ? "unknown" : Name(verdict.verdict_class));
+    absl::StrAppend(&answer, " ", Name(verdict.scope), "/", Name(verdict.verdict_class));
     if (!verdict.culprits.empty()) absl::StrAppend(&answer, "[", verdict.culprits.size(), "]");
   }
   return answer;

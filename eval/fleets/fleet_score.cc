@@ -29,15 +29,6 @@ bool Contains(const Values& values, const Value& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool Blames(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
-}
-
-// The word of the JSON interface; an abstention has none.
-std::string ClassOf(const Verdict& verdict) {
-  return verdict.type() == FindingType::kAbstention ? "unknown" : Name(verdict.verdict_class);
-}
-
 class Judging {
  public:
   Judging(const Truth& truth, const JobReport& report) : truth_(truth), report_(report) {
@@ -75,19 +66,19 @@ class Judging {
 bool Judging::IsFair(const Verdict& verdict, const std::string& host) const {
   if (culprits_.contains(host) || (truth_.hang && culprits_.empty())) return true;
   return std::any_of(truth_.faults.begin(), truth_.faults.end(), [&](const TrueFault& fault) {
-    return Contains(fault.also_ok, host) && Contains(fault.classes, ClassOf(verdict));
+    return Contains(fault.also_ok, host) && Contains(fault.classes, Name(verdict.verdict_class));
   });
 }
 
 void Judging::Accuse(const Verdict& verdict) {
   const bool counts_in_hangs = verdict.scope == VerdictScope::kSoftware || verdict.scope == VerdictScope::kUnknown;
-  if (!Blames(verdict) && !(truth_.hang && counts_in_hangs)) return;
+  if (!AccusesNode(verdict) && !(truth_.hang && counts_in_hangs)) return;
   for (const Culprit& culprit : verdict.culprits) {
-    const bool is_link = ClassOf(verdict) == Name(VerdictClass::kLinkSlow);
+    const bool is_link = verdict.verdict_class == VerdictClass::kLinkSlow;
     for (const std::string& host : {culprit.host, is_link ? culprit.peer_host : std::string()}) {
       if (host.empty()) continue;
       if (!Contains(accused_, host)) accused_.push_back(host);
-      if (!IsFair(verdict, host) || (Blames(verdict) && !has_blamable_)) innocents_.insert(host);
+      if (!IsFair(verdict, host) || (AccusesNode(verdict) && !has_blamable_)) innocents_.insert(host);
     }
   }
 }
@@ -95,7 +86,7 @@ void Judging::Accuse(const Verdict& verdict) {
 // The first verdict of an accepted class about an accepted host; null = none.
 const Verdict* Judging::Naming(const TrueFault& fault) const {
   for (const Verdict& verdict : report_.verdicts) {
-    if (!Contains(fault.classes, ClassOf(verdict))) continue;
+    if (!Contains(fault.classes, Name(verdict.verdict_class))) continue;
     const bool near = std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
       return Contains(fault.hosts, culprit.host) || Contains(fault.also_ok, culprit.host);
     });
@@ -171,7 +162,7 @@ bool Judging::IsUnsound() const {
     if (report_.state == JobState::kHealthy && fault.cost.slowdown_fraction_affected >= kLeastCost) return true;
   }
   double claimed = 0;
-  for (const Verdict& verdict : report_.verdicts) claimed += Blames(verdict) ? verdict.cost.slowdown_fraction : 0;
+  for (const Verdict& verdict : report_.verdicts) claimed += AccusesNode(verdict) ? verdict.cost.slowdown_fraction : 0;
   return claimed > kClaimFactor * lost + kClaimSlack;
 }
 

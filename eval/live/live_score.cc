@@ -33,7 +33,7 @@ double MedianStepSeconds(const Truth& truth, int32_t first_step) {
 
 void AddAccusedHosts(const JobReport& report, std::set<std::string>* hosts) {
   for (const Verdict& verdict : report.verdicts) {
-    if (!Accuses(verdict)) continue;
+    if (!AccusesNode(verdict)) continue;
     for (const Culprit& culprit : verdict.culprits) {
       for (const std::string& host : {culprit.host, culprit.peer_host}) {
         if (!host.empty()) hosts->insert(host);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "detector/model/trace.h"
 #include "eval/metamorphic/reread.h"
-#include "eval/metamorphic/trace_parts.h"
+#include "eval/suites/trace_cut.h"
 
 namespace lockstep {
 namespace {
@@ -51,7 +51,8 @@ std::vector<size_t> FirstOfStep(const Trace& trace, const StepTable& steps, int3
   return first;
 }
 
-JobEvidence WithTrace(const JobEvidence& recording, Trace trace) {
+// Without counters and events, which know no steps.
+JobEvidence OperationsAlone(const JobEvidence& recording, Trace trace) {
   JobEvidence part;
   part.job = recording.job;
   part.trace = std::move(trace);
@@ -91,27 +92,25 @@ JobEvidence WithOtherUnits(const JobEvidence& recording, int64_t factor) {
 
 JobEvidence WithLosses(const JobEvidence& recording, double share, Random& random) {
   JobEvidence altered = recording;
-  altered.trace = KeepOperations(recording.trace, [&](size_t i) {
+  altered.trace = KeepOperations(recording.trace, [&](size_t, size_t, TraceOperation* operation) {
     const bool lost = random.Unit() < share;
-    return !lost || !recording.trace.operations[i].finished();
+    return !lost || !operation->finished();
   });
   return Reread(altered);
 }
 
 JobEvidence StepsBefore(const JobEvidence& recording, const StepTable& steps, int32_t step) {
   const std::vector<size_t> first = FirstOfStep(recording.trace, steps, step);
-  const std::vector<int32_t> rank_of = RanksOfOperations(recording.trace);
-  Trace part = KeepOperations(recording.trace, [&](size_t i) { return i < first[static_cast<size_t>(rank_of[i])]; });
+  Trace part = KeepOperations(recording.trace, [&](size_t rank, size_t i, TraceOperation*) { return i < first[rank]; });
   for (TraceRank& rank : part.ranks) rank.last_seen_ns = kNoTime;
-  return Reread(WithTrace(recording, std::move(part)));
+  return Reread(OperationsAlone(recording, std::move(part)));
 }
 
 JobEvidence StepsFrom(const JobEvidence& recording, const StepTable& steps, int32_t step) {
   const std::vector<size_t> first = FirstOfStep(recording.trace, steps, step);
-  const std::vector<int32_t> rank_of = RanksOfOperations(recording.trace);
-  return Reread(WithTrace(recording, KeepOperations(recording.trace, [&](size_t i) {
-                            return i >= first[static_cast<size_t>(rank_of[i])];
-                          })));
+  return Reread(OperationsAlone(recording, KeepOperations(recording.trace, [&](size_t rank, size_t i, TraceOperation*) {
+                                  return i >= first[rank];
+                                })));
 }
 
 }  // namespace lockstep

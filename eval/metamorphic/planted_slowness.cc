@@ -4,11 +4,11 @@
 #include <cmath>
 #include <vector>
 
+#include "base/shuffle.h"
 #include "detector/model/roles.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/trace_analysis.h"
-#include "eval/metamorphic/random_order.h"
 #include "eval/scoring/confidence_interval.h"
 
 namespace lockstep {

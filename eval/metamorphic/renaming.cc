@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/shuffle.h"
 #include "detector/model/place_table.h"
 #include "detector/model/trace.h"
 #include "detector/verdict/verdict.h"
-#include "eval/metamorphic/random_order.h"
 #include "eval/metamorphic/reread.h"
 #include "formats/trace_collection.h"
 

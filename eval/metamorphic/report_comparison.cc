@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "detector/verdict/verdict_merge.h"
 
 namespace lockstep {
 namespace {
@@ -172,9 +173,7 @@ void AddHosts(const Verdict& verdict, std::set<std::string>* hosts) {
 }  // namespace
 
 bool BlamesSomebody(const Verdict& verdict) {
-  return verdict.type() == FindingType::kAccusation && !verdict.culprits.empty() &&
-         (verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork ||
-          verdict.scope == VerdictScope::kSoftware);
+  return verdict.type() == FindingType::kAccusation && !verdict.culprits.empty() && Blames(verdict);
 }
 
 std::set<std::string> AccusedHosts(const JobReport& report) {

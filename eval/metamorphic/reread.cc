@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/shuffle.h"
 #include "base/status_macros.h"
 #include "detector/model/metric_table.h"
 #include "detector/model/trace.h"
-#include "eval/metamorphic/random_order.h"
-#include "eval/metamorphic/trace_parts.h"
+#include "eval/suites/trace_cut.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
 #include "formats/ops_csv_reader.h"
@@ -31,6 +31,17 @@ struct SampleAt {
   size_t series = 0;
   size_t position = 0;
 };
+
+// The rank index of every operation.
+std::vector<int32_t> RanksOfOperations(const Trace& trace) {
+  std::vector<int32_t> rank_of(trace.operations.size());
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    std::fill(rank_of.begin() + static_cast<std::ptrdiff_t>(trace.first_operation[rank]),
+              rank_of.begin() + static_cast<std::ptrdiff_t>(trace.first_operation[rank + 1]),
+              static_cast<int32_t>(rank));
+  }
+  return rank_of;
+}
 
 class Rereading {
  public:
@@ -176,10 +187,9 @@ absl::StatusOr<JobEvidence> RereadAsFiles(const JobEvidence& recording, bool one
   if (!one_per_host) {
     RETURN_IF_ERROR(ReadText(trace, builder));
   } else {
-    const std::vector<int32_t> rank_of = RanksOfOperations(trace);
     for (size_t host = 0; host < trace.hosts.size(); ++host) {
-      const Trace part = KeepOperations(trace, [&](size_t i) {
-        return trace.ranks[static_cast<size_t>(rank_of[i])].host == static_cast<int32_t>(host);
+      const Trace part = KeepOperations(trace, [&](size_t rank, size_t, TraceOperation*) {
+        return trace.ranks[rank].host == static_cast<int32_t>(host);
       });
       RETURN_IF_ERROR(ReadText(part, builder));
     }

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "base/shuffle.h"
 #include "eval/minder/lstm_cell.h"
 #include "eval/minder/lstm_vae_denoiser.h"
 
@@ -208,10 +209,6 @@ std::vector<double> StartingParameters(const LstmVaeLayout& layout, Random& rand
   return parameters;
 }
 
-void Shuffle(std::vector<size_t>& order, Random& random) {
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
-}
-
 LstmVae ToModel(int features, absl::Span<const double> parameters) {
   LstmVae model;
   model.features = features;
@@ -262,7 +259,7 @@ LstmVaeFit TrainLstmVae(int features, absl::Span<const float> windows, const Lst
   std::vector<size_t> order(count);
   for (size_t i = 0; i < count; ++i) order[i] = i;
   for (int epoch = 0; epoch < options.epochs && count > 0; ++epoch) {
-    Shuffle(order, random);
+    Shuffle(random, &order);
     fit.loss = {};
     const double cosine = 0.5 * (1 + std::cos(kPi * epoch / options.epochs));
     const double rate = options.learning_rate * (0.01 + 0.99 * cosine);

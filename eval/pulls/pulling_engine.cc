@@ -62,9 +62,7 @@ JobReport PullingEngine::Diagnose(const JobEvidence& evidence, double step_secon
   report.ranks = static_cast<int32_t>(evidence.trace.ranks.size());
   report.hosts = static_cast<int32_t>(evidence.trace.hosts.size());
   report.verdicts = findings.Told();
-  const bool accuses = std::any_of(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& verdict) {
-    return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
-  });
+  const bool accuses = std::any_of(report.verdicts.begin(), report.verdicts.end(), AccusesNode);
   report.state = accuses ? JobState::kSlow : JobState::kHealthy;
   return report;
 }

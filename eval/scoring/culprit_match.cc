@@ -74,10 +74,6 @@ bool NamesTheGroup(const Verdict& verdict, const TrueCause& cause) {
                       [&](const Culprit& culprit) { return IsInnocent(culprit.host, cause); });
 }
 
-bool Accuses(const Verdict& verdict) {
-  return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
-}
-
 bool IsInnocent(absl::string_view host, const TrueCause& cause) {
   const bool culprit = std::any_of(cause.culprits.begin(), cause.culprits.end(),
                                    [&](const Culprit& c) { return c.host == host || c.peer_host == host; });

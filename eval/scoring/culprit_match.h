@@ -30,9 +30,6 @@ bool NamesAnyHost(const Culprit& answer, const TrueCause& cause);
 // only whose transfers are slow.
 bool NamesTheGroup(const Verdict& verdict, const TrueCause& cause);
 
-// Scope machine or network: somebody may lose a node over it.
-bool Accuses(const Verdict& verdict);
-
 // Not to be blamed for any part of the cause: neither culprit nor of the group that cannot be told from the culprits.
 bool IsInnocent(absl::string_view host, const TrueCause& cause);
 

@@ -20,7 +20,7 @@ bool IsRightClass(VerdictClass verdict_class, const TrueCause& cause) {
 
 // Whether a verdict speaks of somebody, as an accusation or as the odd one out of a software fault.
 bool PointsAtSomebody(const Verdict& verdict) {
-  return Accuses(verdict) || (verdict.scope == VerdictScope::kSoftware && !verdict.culprits.empty());
+  return AccusesNode(verdict) || (verdict.scope == VerdictScope::kSoftware && !verdict.culprits.empty());
 }
 
 bool IsAbout(const Verdict& verdict, const TrueCause& cause) {
@@ -78,7 +78,7 @@ const Verdict* AnswerFor(const JobReport& report, const TrueCause& cause, size_t
     return found == report.verdicts.end() ? nullptr : &*found;
   };
   if (cause.culprits.empty() && causes == 1) {
-    if (const Verdict* accusation = first(Accuses)) return accusation;
+    if (const Verdict* accusation = first(AccusesNode)) return accusation;
   }
   const Verdict* about = nullptr;
   for (const Verdict& verdict : report.verdicts) {
@@ -132,16 +132,16 @@ CauseScore ScoreCause(const JobReport& report, const TrueCause& cause, size_t ca
   score.predicted = answer == nullptr ? "none" : Name(answer->verdict_class);
   score.claimed_cost = score.named ? answer->cost.slowdown_fraction : 0;
   const bool silence_is_right = cause.scope == VerdictScope::kUnknown;
-  score.class_right = answer == nullptr
-                          ? silence_is_right
-                          : IsRightClass(answer->verdict_class, cause) && !(cause.culprits.empty() && Accuses(*answer));
+  score.class_right = answer == nullptr ? silence_is_right
+                                        : IsRightClass(answer->verdict_class, cause) &&
+                                              !(cause.culprits.empty() && AccusesNode(*answer));
   return score;
 }
 
 void ScoreAccusations(const JobReport& report, const Truth& truth, EpisodeScore* score) {
   std::set<std::string> accused, wrongly;
   for (const Verdict& verdict : report.verdicts) {
-    if (!Accuses(verdict)) continue;
+    if (!AccusesNode(verdict)) continue;
     for (const Culprit& culprit : verdict.culprits) {
       for (const std::string& host : {culprit.host, culprit.peer_host}) {
         if (host.empty()) continue;

@@ -4,35 +4,28 @@
 #include <cstddef>
 
 namespace lockstep {
-namespace {
-
-// The same job, with those operations of each rank that `keep` returns true for, as `keep` leaves them.
-template <typename Keep>
-Trace Filtered(const Trace& trace, Keep keep) {
-  Trace cut;
-  cut.job = trace.job;
-  cut.hosts = trace.hosts;
-  cut.ranks = trace.ranks;
-  cut.communicators = trace.communicators;
-  cut.missing_ranks = trace.missing_ranks;
-  cut.lost_records = trace.lost_records;
-  cut.first_operation.reserve(trace.first_operation.size());
+Trace KeepOperations(const Trace& trace, KeepOperation keep) {
+  Trace kept;
+  kept.job = trace.job;
+  kept.hosts = trace.hosts;
+  kept.ranks = trace.ranks;
+  kept.communicators = trace.communicators;
+  kept.missing_ranks = trace.missing_ranks;
+  kept.lost_records = trace.lost_records;
+  kept.first_operation.reserve(trace.first_operation.size());
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    cut.first_operation.push_back(cut.operations.size());
-    const absl::Span<const TraceOperation> operations = trace.OperationsOf(rank);
-    for (size_t i = 0; i < operations.size(); ++i) {
-      TraceOperation operation = operations[i];
-      if (keep(i, operations.size(), &operation)) cut.operations.push_back(operation);
+    kept.first_operation.push_back(kept.operations.size());
+    for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
+      TraceOperation operation = trace.operations[i];
+      if (keep(rank, i, &operation)) kept.operations.push_back(operation);
     }
   }
-  cut.first_operation.push_back(cut.operations.size());
-  return cut;
+  kept.first_operation.push_back(kept.operations.size());
+  return kept;
 }
 
-}  // namespace
-
 Trace UntilTime(const Trace& trace, int64_t host_ns) {
-  return Filtered(trace, [&](size_t, size_t, TraceOperation* operation) {
+  return KeepOperations(trace, [&](size_t, size_t, TraceOperation* operation) {
     if (operation->enqueue_ns > host_ns) return false;
     if (operation->started() && operation->start_ns > host_ns) operation->start_ns = operation->end_ns = kNoTime;
     if (operation->finished() && operation->end_ns > host_ns) operation->end_ns = kNoTime;
@@ -51,8 +44,9 @@ Trace SeenByAgents(const Trace& trace, int64_t host_ns, const std::vector<std::s
 }
 
 Trace FirstSteps(const Trace& trace, int64_t steps, int64_t all_steps) {
-  return Filtered(trace, [&](size_t i, size_t count, TraceOperation*) {
-    return static_cast<int64_t>(i) * all_steps < static_cast<int64_t>(count) * steps;
+  return KeepOperations(trace, [&](size_t rank, size_t i, TraceOperation*) {
+    const auto place = static_cast<int64_t>(i - trace.first_operation[rank]);
+    return place * all_steps < static_cast<int64_t>(trace.OperationsOf(rank).size()) * steps;
   });
 }
 

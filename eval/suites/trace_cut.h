@@ -3,13 +3,20 @@
 #ifndef LOCKSTEP_EVAL_SUITES_TRACE_CUT_H_
 #define LOCKSTEP_EVAL_SUITES_TRACE_CUT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {
+
+// The same job with those operations for which `keep` is true, as it leaves them. It is asked in the order of the
+// trace, of the operation at index `i`, of the rank at index `rank`.
+using KeepOperation = absl::FunctionRef<bool(size_t rank, size_t i, TraceOperation* operation)>;
+Trace KeepOperations(const Trace& trace, KeepOperation keep);
 
 // What was recorded until `host_ns` on every host's own clock: later operations are missing, those under way have not
 // begun or not ended. Hosts whose clocks are apart are cut as far apart. Like a file, it does not tell when it was

@@ -74,12 +74,6 @@ inline std::string Damaged(std::string bytes, Random& random) {
   return bytes;
 }
 
-// Any order, each equally likely.
-template <typename Value>
-void Shuffle(std::vector<Value>& values, Random& random) {
-  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.Below(i)]);
-}
-
 // The public recordings beside the repository; empty where they are not. `anchor` is a file of the tree among the
 // test's data.
 inline std::filesystem::path PublicRecordings(const std::string& anchor) {

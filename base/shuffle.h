@@ -2,8 +2,8 @@
 //
 // Pure but for the chance that it is given.
 
-#ifndef LOCKSTEP_EVAL_METAMORPHIC_RANDOM_ORDER_H_
-#define LOCKSTEP_EVAL_METAMORPHIC_RANDOM_ORDER_H_
+#ifndef LOCKSTEP_BASE_SHUFFLE_H_
+#define LOCKSTEP_BASE_SHUFFLE_H_
 
 #include <cstddef>
 #include <utility>
@@ -23,4 +23,4 @@ void Shuffle(Random& random, std::vector<T>* values) {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_EVAL_METAMORPHIC_RANDOM_ORDER_H_
+#endif  // LOCKSTEP_BASE_SHUFFLE_H_
