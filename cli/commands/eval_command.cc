@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/changed_arguments.h"
 #include "cli/commands/eval_arguments.h"
 #include "cli/commands/eval_collectives.h"
 #include "cli/commands/eval_counters.h"
@@ -81,9 +83,18 @@ class EvalCommand final : public Command {
   }
 
  private:
-  absl::Status CheckArguments() const {
-    if (what_ != "metamorphic" && !arguments_.paths.empty())
-      return absl::InvalidArgumentError("PATH is of metamorphic alone");
+  absl::Status CheckWhoseArguments() {
+    const std::set<std::string> of_metamorphic = {"PATH", "--relation", "--trials", "--trial", "--keep"};
+    EvalCommand fresh;
+    for (const std::string& name : ChangedArguments(*this, fresh)) {
+      if (what_ == "metamorphic" || !of_metamorphic.contains(name)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(name, " is of metamorphic alone"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckArguments() {
+    RETURN_IF_ERROR(CheckWhoseArguments());
     if (!arguments_.suite.empty() && !arguments_.paths.empty())
       return absl::InvalidArgumentError("either --suite or PATH");
     if (arguments_.trials < 1 || arguments_.trials > kMostTrials)

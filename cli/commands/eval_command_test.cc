@@ -121,10 +121,20 @@ TEST(EvalCommandTest, RelationsTellWhichRecordingTheyCouldNotRead) {
   const Result result = Eval({"no-such-file", "--relation", "again"}, "metamorphic");
   EXPECT_EQ(result.exit_code, ExitCode::kInputUnreadable);
   EXPECT_NE(result.err.find("lockstep: no-such-file: "), std::string::npos) << result.err;
+  const Result json = Eval({"no-such-file", "--relation", "again", "-o", "json"}, "metamorphic");
+  EXPECT_EQ(nlohmann::json::parse(json.out)["measures"][0]["met"], false) << "nothing was tried";
 }
 
 TEST(EvalCommandTest, WhatIsOfRelationsAloneIsRefusedElsewhere) {
-  EXPECT_EQ(Eval({"ops.csv"}).exit_code, ExitCode::kUsage);
+  const std::vector<std::string> of_relations[] = {
+      {"ops.csv"}, {"--relation", "clocks"}, {"--trials", "2"}, {"--trial", "2"}, {"--keep", "somewhere"}};
+  for (const std::vector<std::string>& arguments : of_relations) {
+    for (const char* what : {"collectives", "counters", "fleets", "live"}) {
+      const Result result = Eval(arguments, what);
+      EXPECT_EQ(result.exit_code, ExitCode::kUsage) << what << " " << arguments[0];
+      EXPECT_NE(result.err.find("is of metamorphic alone"), std::string::npos) << result.err;
+    }
+  }
   EXPECT_EQ(Eval({"--relation", "no-such-relation"}, "metamorphic").exit_code, ExitCode::kUsage);
   EXPECT_EQ(Eval({"--trials", "0"}, "metamorphic").exit_code, ExitCode::kUsage);
 }
@@ -173,7 +183,9 @@ TEST(EvalCommandTest, FleetsAreScoredByKindAndByWorld) {
   const nlohmann::json suite = nlohmann::json::parse(result.out)["suites"][0];
   EXPECT_TRUE(suite["kinds"].contains("healthy"));
   EXPECT_FALSE(suite["features"].empty());
-  EXPECT_EQ(Eval({"--suite", "no-such-kind"}, "fleets").exit_code, ExitCode::kUsage);
+  const Result unknown = Eval({"--suite", "no-such-kind"}, "fleets");
+  EXPECT_EQ(unknown.exit_code, ExitCode::kUsage);
+  EXPECT_NE(unknown.err.find("hang_program"), std::string::npos) << unknown.err;
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "base/thread_executor.h"
 #include "cli/commands/evaluation.h"
+#include "cli/commands/sim_second.h"
 #include "cli/render/fleet_text.h"
 #include "cli/render/report_text.h"
 #include "detector/engine/diagnosis.h"
@@ -39,9 +39,7 @@ ExitCode ShowEpisode(const EvalArguments& arguments, const second::EpisodeKind* 
 
 absl::StatusOr<ExitCode> EvaluateFleets(const EvalArguments& arguments, CommandContext& context) {
   const second::EpisodeKind* const kind = second::FindKind(arguments.suite);
-  if (kind == nullptr && !arguments.suite.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("no kind '", arguments.suite, "'"));
-  }
+  if (kind == nullptr && !arguments.suite.empty()) return NoSuchKind(arguments.suite);
   if (arguments.episode != EvalArguments::kNoEpisode) return ShowEpisode(arguments, kind, context);
   const uint32_t episodes = arguments.episodes > 0 ? arguments.episodes : arguments.quick ? kQuickEpisodes : kEpisodes;
   std::vector<FleetOutcome> outcomes;

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "cli/changed_arguments.h"
 #include "cli/commands/sim_second.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
@@ -72,6 +73,7 @@ class SimCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     if (list_) return ListFaults(context);
+    RETURN_IF_ERROR(CheckWhoseArguments());
     if (!kind_.empty()) {
       RETURN_IF_ERROR(CheckCompression());
       RETURN_IF_ERROR(
@@ -92,6 +94,20 @@ class SimCommand final : public Command {
   }
 
  private:
+  // The second simulator draws all but its world: what was asked of the first would be ignored.
+  absl::Status CheckWhoseArguments() {
+    const std::set<std::string> of_second = {"DIRECTORY", "--kind", "--world", "--compress"};
+    SimCommand fresh;
+    for (const std::string& name : ChangedArguments(*this, fresh)) {
+      if (kind_.empty() && name == "--world") return absl::InvalidArgumentError("--world goes with --kind");
+      if (!kind_.empty() && !of_second.contains(name)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--kind draws its own job and takes no ", name, ", only --world and --compress"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckCompression() const {
     if (compress_ == "none" || compress_ == "gz" || compress_ == "zst") return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("--compress is none, gz or zst, not '", compress_, "'"));

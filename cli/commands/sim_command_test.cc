@@ -122,5 +122,17 @@ TEST_F(SimTest, TheSecondSimulatorDrawsItsOwnWorld) {
   EXPECT_THAT(unknown.error, HasSubstr("hang_program"));
 }
 
+TEST_F(SimTest, WhatOneSimulatorWouldIgnoreIsRefused) {
+  const CommandResult world = Sim({{"DIRECTORY", directory_.path()}, {"--world", "3"}});
+  EXPECT_EQ(world.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(world.error, HasSubstr("--world goes with --kind"));
+  for (const char* name : {"--gpus", "--seed", "--faults", "--metrics", "--feed"}) {
+    const CommandResult result = Sim({{"DIRECTORY", directory_.path()}, {"--kind", "healthy"}, {name, "16"}});
+    EXPECT_EQ(result.exit_code, ExitCode::kUsage) << name;
+    EXPECT_THAT(result.error, HasSubstr(name));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -15,14 +15,16 @@
 
 namespace lockstep {
 
+absl::Status NoSuchKind(const std::string& kind) {
+  const auto name = [](std::string* out, const second::EpisodeKind& known) { absl::StrAppend(out, known.name); };
+  return absl::InvalidArgumentError(
+      absl::StrCat("no kind '", kind, "'; there are ", absl::StrJoin(second::EpisodeKinds(), ", ", name)));
+}
+
 absl::Status WriteSecondSimulation(const std::string& kind, uint64_t world, const std::string& directory,
                                    const std::string& ending, CommandContext& context) {
   const second::EpisodeKind* const found = second::FindKind(kind);
-  if (found == nullptr) {
-    const auto name = [](std::string* out, const second::EpisodeKind& known) { absl::StrAppend(out, known.name); };
-    return absl::InvalidArgumentError(
-        absl::StrCat("no kind '", kind, "'; there are ", absl::StrJoin(second::EpisodeKinds(), ", ", name)));
-  }
+  if (found == nullptr) return NoSuchKind(kind);
   if (directory.empty()) return absl::InvalidArgumentError("DIRECTORY is missing");
   const second::SecondEpisode episode = second::MakeSecondEpisode(world, *found);
   RETURN_IF_ERROR(second::WriteSecondEpisode(episode, directory, ending));

@@ -11,8 +11,11 @@
 
 namespace lockstep {
 
+// INVALID_ARGUMENT: `kind` is none of the second simulator's; the message lists all.
+absl::Status NoSuchKind(const std::string& kind);
+
 // Writes ops.csv (with `ending`, "" or ".zst" or ".gz") and truth.json into `directory`, which exists, and reports to
-// context.out. INVALID_ARGUMENT = no such kind; the message lists all.
+// context.out. INVALID_ARGUMENT = NoSuchKind.
 absl::Status WriteSecondSimulation(const std::string& kind, uint64_t world, const std::string& directory,
                                    const std::string& ending, CommandContext& context);
 

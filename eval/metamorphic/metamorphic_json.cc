@@ -40,7 +40,9 @@ Measure MetamorphicMeasure(const std::vector<SourceOutcome>& outcomes) {
   measured.value = measured.low = measured.high = static_cast<double>(all.contradictions);
   measured.count = all.trials;
   measured.measured = absl::StrFormat("%d in %d transformed recordings", all.contradictions, all.trials);
-  return Judged(kGoal, std::move(measured), "");
+  Measure judged = Judged(kGoal, std::move(measured), "");
+  judged.met = judged.met && judged.count > 0;  // nothing that was tried contradicts nothing
+  return judged;
 }
 
 }  // namespace lockstep
