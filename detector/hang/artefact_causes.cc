@@ -54,8 +54,8 @@ class Sieve {
     if (std::any_of(hang.ranks.begin(), hang.ranks.end(), [this](int32_t rank) { return IsSure(rank); })) {
       return kNoLossShowsIt;
     }
-    const bool much = hang.kind == HangKind::kDeadlock || hang.kind == HangKind::kNotFinished;
-    return much ? kMuchLossMayShowIt : kLossMayShowIt;
+    const bool partly_seen = hang.kind == HangKind::kTransfer && hang.waiting < static_cast<int32_t>(hang.ranks.size());
+    return hang.kind == HangKind::kNotEntered || partly_seen ? kLossMayShowIt : kMuchLossMayShowIt;
   }
 
   static void KeepTheMostAwaited(std::vector<Hang>* hangs) {

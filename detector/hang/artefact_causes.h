@@ -5,7 +5,8 @@
 // are to be expected, one cause is far more likely than several. Kept is the surest, and among causes as sure the one
 // that most ranks wait for:
 //   1. death, hosts whose records end before what others prove, calls that differ: no loss makes them appear;
-//   2. a cycle, or a rank that does not get out of what others have left: much would have to be lost;
+//   2. a cycle, a rank that does not get out of what others have left, an operation in which all members are seen to
+//      stand: much would have to be lost;
 //   3. all others.
 // Of two true causes at once the lesser one is then not named. Cost O(edges of the graph) per rank of a cause. Pure.
 

@@ -17,12 +17,14 @@ constexpr int64_t kMaxLostInARow = 8;
 BlockedPlaces::BlockedPlaces(const Frontier& frontier) : frontier_(frontier), trace_(frontier.trace()) {
   const size_t ranks = trace_.ranks.size();
   not_begun_.assign(ranks, 0);
+  held_by_itself_.assign(ranks, 0);
   place_lost_.assign(ranks, 0);
   first_open_.assign(ranks, nullptr);
   of_rank_.resize(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) {
     of_rank_[rank] = Stand(rank);
     if (of_rank_[rank].empty() && frontier_.IsMoving(rank)) place_lost_[rank] = 1;
+    held_by_itself_[rank] = IsHeldByItself(rank) ? 1 : 0;
   }
   for (size_t rank = 0; rank < ranks; ++rank) {
     if (not_begun_[rank] == 0) continue;
@@ -66,6 +68,19 @@ std::vector<int32_t> BlockedPlaces::Stand(size_t rank) {
     if (frontier_.IsStuckIn(rank, Operation(first_index[i]))) blocked_operations.push_back(blocked);
   }
   return blocked_operations;
+}
+
+// What was called after the first open operation cannot hold it up. A call whose record was lost can.
+bool BlockedPlaces::IsHeldByItself(size_t rank) const {
+  const absl::Span<const size_t> open = frontier_.OpenOf(rank);
+  if (open.empty() || !frontier_.TellsCalled(rank) || not_begun_[rank] != 0) return false;
+  const TraceOperation& first = Operation(open.front());
+  if (first.started()) return false;
+  const int64_t before = static_cast<int64_t>(first.sequence) - 1;
+  if (LastDone(rank, first, StreamOf(rank, first)) < before) return false;
+  return std::none_of(open.begin(), open.end(), [&](size_t index) {
+    return Operation(index).started() && Operation(index).enqueue_ns <= first.enqueue_ns;
+  });
 }
 
 // A rank that has begun nothing of what it called may stand in an operation whose record was lost: one that is

@@ -28,6 +28,9 @@ class BlockedPlaces {
   const std::vector<std::vector<int32_t>>& of_rank() const { return of_rank_; }
   // By rank index: it has called operations and begun none of them.
   const std::vector<char>& not_begun() const { return not_begun_; }
+  // By rank index: it stands somewhere, and has not begun what it called before: nothing that is known holds that up
+  // but its own GPU.
+  const std::vector<char>& held_by_itself() const { return held_by_itself_; }
   // By rank index: it is not known where the rank stands.
   const std::vector<char>& place_lost() const { return place_lost_; }
 
@@ -42,6 +45,7 @@ class BlockedPlaces {
   StreamKey StreamOf(size_t rank, const TraceOperation& operation) const;
   // The first open operation of each stream, begun where that can be told.
   std::vector<int32_t> Stand(size_t rank);
+  bool IsHeldByItself(size_t rank) const;
   // What is missing between the last finished and the first open operation of a stream, and others have not left.
   void FillGaps(size_t rank, std::vector<int32_t>* blocked_operations);
   // The last operation of the stream that the rank has left, as its own or others' records prove.
@@ -56,6 +60,7 @@ class BlockedPlaces {
   std::vector<BlockedOperation> operations_;
   std::vector<std::vector<int32_t>> of_rank_;
   std::vector<char> not_begun_;
+  std::vector<char> held_by_itself_;
   std::vector<char> place_lost_;
   std::vector<int32_t> without_place_;             // rank indices whose begun operation left no record, rising
   std::vector<const TraceOperation*> first_open_;  // of each rank; nullptr = none

@@ -63,7 +63,9 @@ class Frontier {
     std::vector<size_t> open;                          // operations, rank after rank, by rising enqueue time
     std::vector<size_t> first_open;                    // and one past the last
     std::vector<char> tells_begun;
+    std::vector<char> tells_called;
     std::vector<char> unseen;
+    std::vector<char> cut_short;
     std::vector<int32_t> died;  // rank indices of processes that are dead while others live
     uint64_t left_out = 0;
     double lost_share = 0;
@@ -110,15 +112,21 @@ class Frontier {
   // Processes that died while others lived on; when most are dead, the job is over and death tells nothing.
   absl::Span<const int32_t> died() const { return content_.died; }
 
-  // Where the rank stands now is not known: its records end before what others prove that it entered, or nobody looked
-  // at its host while most ranks were looked at.
+  // Nothing is known of where the rank stands now, and silence is a sign: its records end before what others prove that
+  // it entered and nobody knows when they were read, or nobody looked at its host while most ranks were looked at.
   bool Unseen(size_t rank_index) const { return content_.unseen[rank_index] != 0; }
+
+  // Its recorder was looked at, and yet its records end before what others prove: they were lost. Neither cause nor
+  // victim.
+  bool CutShort(size_t rank_index) const { return content_.cut_short[rank_index] != 0; }
 
   // Anything at all is known of what the rank did.
   bool IsKnown(size_t rank_index) const { return watch() != nullptr || !trace_->OperationsOf(rank_index).empty(); }
 
   // Whether the rank's records tell the moment at which its GPU began an operation from the call that enqueued it.
   bool TellsBegun(size_t rank_index) const { return content_.tells_begun[rank_index] != 0; }
+  // Whether enqueue_ns is known to be the time of the call: else it may stand for the begin.
+  bool TellsCalled(size_t rank_index) const { return content_.tells_called[rank_index] != 0; }
 
   // Of a watched job: whether the rank has been inside its open operation for too long. True for all records.
   bool IsStuckIn(size_t rank_index, const TraceOperation& operation) const;

@@ -20,6 +20,7 @@ enum class HangKind : uint8_t {
   kNotEntered,   // the ranks have not called the operation, or their GPU has not begun it
   kNotFinished,  // others have finished it, these ranks not
   kHalted,       // all are inside; the processes of these ranks are stopped, dead, or wait for a device
+  kStopped,      // all are inside; the hosts of these ranks stopped calling before those of all others
   kTransfer,     // all are inside and nobody gets out
   kMismatch,     // different operations, sizes or ways to carry them out, at the same sequence number
   kDeadlock,

@@ -57,19 +57,22 @@ Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vec
 class Collector {
  public:
   Collector(const Frontier& frontier, const WaitGraph& graph, const std::vector<std::vector<int32_t>>& waited_for,
-            WaitTrust trust)
+            bool artefacts_likely)
       : frontier_(frontier),
         trace_(frontier.trace()),
         graph_(graph),
         waited_for_(waited_for),
-        trust_(trust),
+        artefacts_likely_(artefacts_likely),
         ranks_(trace_.ranks.size()) {}
 
   std::vector<Hang> Run() {
     CollectRankCauses();
     CollectOtherCauses();
     for (const BlockedOperation& blocked : graph_.blocked_operations) AddMismatch(blocked);
+    AddLeakyCycles();
+    LeaveExplainedTransfers();
     MergeTransfers();
+    LeaveUnrecorded();
     return std::move(hangs_);
   }
 
@@ -145,13 +148,12 @@ class Collector {
     for (size_t component = 0; component < components.nodes.size(); ++component) {
       const std::vector<int32_t>& nodes = components.nodes[component];
       if (!graph_.IsBlocked(nodes.back())) continue;
-      // A missing-record artefact in a cycle is a way out of it.
+      // Ranks of a cycle that also wait for somebody outside may call what is missing once he has come: no deadlock.
       const bool sink = components.sink[component] != 0;
-      if (!sink && nodes.size() > 1 && trust_.long_only) AddCyclesWithin(nodes);
-      if (!sink && (!trust_.artefacts_likely || nodes.size() == 1)) continue;
+      if (nodes.size() == 1 && !sink) continue;
       if (Differs(nodes)) continue;
       if (IsCycle(nodes)) {
-        hangs_.push_back(DeadlockOf(frontier_, graph_, nodes));
+        (sink ? hangs_ : leaky_cycles_).push_back(DeadlockOf(frontier_, graph_, nodes));
       } else if (sink) {
         std::optional<Hang> stuck = StuckOperation(frontier_, graph_, nodes);
         // Else only ranks stand here that are stuck for another reason.
@@ -161,24 +163,12 @@ class Collector {
     }
   }
 
-  // Of ranks that also wait for somebody outside: cycles of calls that are known to be missing.
-  void AddCyclesWithin(const std::vector<int32_t>& nodes) {
-    std::vector<std::vector<int32_t>> edges(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const std::vector<int32_t>& all = graph_.edges[static_cast<size_t>(nodes[i])];
-      for (size_t e = 0; e < all.size(); ++e) {
-        const auto to = std::lower_bound(nodes.begin(), nodes.end(), all[e]);
-        if (to == nodes.end() || *to != all[e]) continue;
-        if (graph_.IsBlocked(nodes[i]) && StatesOf(nodes[i])[e] == MemberState::kQueued) continue;
-        edges[i].push_back(static_cast<int32_t>(to - nodes.begin()));
-      }
-    }
-    for (const std::vector<int32_t>& within : FindStrongComponents(edges).nodes) {
-      if (within.size() < 2) continue;
-      std::vector<int32_t> cycle;
-      for (const int32_t i : within) cycle.push_back(nodes[static_cast<size_t>(i)]);
-      if (!Differs(cycle)) hangs_.push_back(DeadlockOf(frontier_, graph_, cycle));
-    }
+  // A missing-record artefact is a way out of any cycle. Where no cause is found that losses do not show by themselves,
+  // the cycle may be it.
+  void AddLeakyCycles() {
+    const auto shown_by_losses = [](const Hang& hang) { return hang.kind == HangKind::kNotEntered; };
+    if (!artefacts_likely_ || !std::all_of(hangs_.begin(), hangs_.end(), shown_by_losses)) return;
+    std::move(leaky_cycles_.begin(), leaky_cycles_.end(), std::back_inserter(hangs_));
   }
 
   const std::vector<MemberState>& StatesOf(int32_t node) const {
@@ -207,6 +197,19 @@ class Collector {
     hangs_.push_back(std::move(hang));
   }
 
+  // A rank that is a cause by itself moves no data either: transfers in which it takes part are its victims.
+  void LeaveExplainedTransfers() {
+    std::set<int32_t> culprits;
+    for (const Hang& hang : hangs_) {
+      const bool of_ranks = hang.kind != HangKind::kTransfer && hang.kind != HangKind::kDeadlock;
+      if (of_ranks) culprits.insert(hang.ranks.begin(), hang.ranks.end());
+    }
+    std::erase_if(hangs_, [&](const Hang& hang) {
+      return hang.kind == HangKind::kTransfer &&
+             std::any_of(hang.ranks.begin(), hang.ranks.end(), [&](int32_t rank) { return culprits.contains(rank); });
+    });
+  }
+
   // Several stuck transfers that share a rank have one cause: what they share.
   void MergeTransfers() {
     std::vector<size_t> transfers;
@@ -227,20 +230,30 @@ class Collector {
     }
   }
 
+  // Ranks that left no record may themselves wait for a cause that is known.
+  void LeaveUnrecorded() {
+    const auto is_unrecorded = [](const Hang& hang) {
+      return hang.kind == HangKind::kNotEntered && hang.ranks.empty();
+    };
+    if (std::all_of(hangs_.begin(), hangs_.end(), is_unrecorded)) return;
+    std::erase_if(hangs_, is_unrecorded);
+  }
+
   const Frontier& frontier_;
   const Trace& trace_;
   const WaitGraph& graph_;
   const std::vector<std::vector<int32_t>>& waited_for_;
-  const WaitTrust trust_;
+  const bool artefacts_likely_;
   const size_t ranks_;
   std::vector<Hang> hangs_;
+  std::vector<Hang> leaky_cycles_;  // deadlocks, if what leads out of them is an artefact
 };
 
 }  // namespace
 
 std::vector<Hang> CollectCauses(const Frontier& frontier, const WaitGraph& graph,
-                                const std::vector<std::vector<int32_t>>& waited_for, WaitTrust trust) {
-  return Collector(frontier, graph, waited_for, trust).Run();
+                                const std::vector<std::vector<int32_t>>& waited_for, bool artefacts_likely) {
+  return Collector(frontier, graph, waited_for, artefacts_likely).Run();
 }
 
 }  // namespace lockstep

@@ -4,7 +4,7 @@
 //   - a rank that does not finish what most others have finished (nobody leaves a synchronous operation before all
 //     have entered);
 //   - an operation that all members stand in: the transfer is stuck, or the calls differ, or a member cannot move;
-//   - a cycle: ranks that entered different operations and wait for each other.
+//   - a cycle: ranks that entered different operations and wait for each other, and for nobody else.
 // Cost O(nodes + edges of the graph + members of stuck operations). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_HANG_CAUSES_H_
@@ -19,15 +19,10 @@
 
 namespace lockstep {
 
-// What is known of the waits as a whole.
-struct WaitTrust {
-  bool artefacts_likely = false;  // records of where ranks stand are likely to be lost
-  bool long_only = false;  // only waits that a clock shows to be long count: a cycle stays, whoever else is missing
-};
-
-// Without victims, and nothing is left out. `waited_for`: the edges of the graph turned round.
+// Without victims, and nothing is left out. `waited_for`: the edges of the graph turned round. `artefacts_likely`:
+// records of where ranks stand are likely to be lost.
 std::vector<Hang> CollectCauses(const Frontier& frontier, const WaitGraph& graph,
-                                const std::vector<std::vector<int32_t>>& waited_for, WaitTrust trust);
+                                const std::vector<std::vector<int32_t>>& waited_for, bool artefacts_likely);
 
 }  // namespace lockstep
 

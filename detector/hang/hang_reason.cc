@@ -12,6 +12,7 @@ namespace {
 HeldUp HowOf(const Hang& hang) {
   if (hang.kind == HangKind::kNotFinished) return HeldUp::kNotFinished;
   if (hang.kind == HangKind::kHalted) return HeldUp::kNotLeft;
+  if (hang.kind == HangKind::kStopped) return HeldUp::kStoppedCalling;
   return hang.called ? HeldUp::kNotBegun : HeldUp::kNotEntered;
 }
 

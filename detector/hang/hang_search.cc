@@ -59,8 +59,7 @@ class Search {
         waited_for_[static_cast<size_t>(next)].push_back(static_cast<int32_t>(node));
       }
     }
-    found_.hangs = CollectCauses(frontier_, graph_, waited_for_,
-                                 {.artefacts_likely = artefacts_likely_, .long_only = clocks_.looked_at});
+    found_.hangs = CollectCauses(frontier_, graph_, waited_for_, artefacts_likely_);
     LeaveOutMany();
     NoteBlocked();
     for (Hang& hang : found_.hangs) {

@@ -39,6 +39,7 @@ class Writer {
         case HangKind::kNotEntered:
         case HangKind::kNotFinished:
         case HangKind::kHalted:
+        case HangKind::kStopped:
           AddMissing(hang);
           break;
         case HangKind::kTransfer:
@@ -103,6 +104,12 @@ class Writer {
     AddRanks(hang, dead, VerdictClass::kProcessDead);
     AddRanks(hang, broken, VerdictClass::kGpuFault);
     AddRanks(hang, others, ClassOf(hang));
+    AddUnrecorded(hang);
+  }
+
+  // Ranks that are missing in many places are one cause.
+  void AddUnrecorded(Hang hang) {
+    std::erase_if(hang.unrecorded, [this](int32_t number) { return !unrecorded_named_.insert(number).second; });
     if (!hang.unrecorded.empty()) verdicts_.push_back(OfUnrecorded(frontier_, hang));
   }
 
@@ -119,15 +126,18 @@ class Writer {
   }
 
   static VerdictClass ClassOf(const Hang& hang) {
+    if (hang.kind == HangKind::kStopped) return VerdictClass::kProcessDead;
     return hang.kind == HangKind::kNotEntered ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication;
   }
 
   Verdict OfRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) const {
-    const bool software = std::all_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return IsGone(Rank(rank)); });
+    const bool software = hang.kind == HangKind::kStopped ||
+                          std::all_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return IsGone(Rank(rank)); });
     Verdict verdict =
         BeginHang(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
-    // That others are out and these are not may also be the last packet to them.
-    const double confidence = hang.kind == HangKind::kNotFinished ? kLikelyConfidence : kPlainConfidence;
+    // That others are out and these are not may also be the last packet to them; who stopped may have been stopped.
+    const bool likely = hang.kind == HangKind::kNotFinished || hang.kind == HangKind::kStopped;
+    const double confidence = likely ? kLikelyConfidence : kPlainConfidence;
     for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
     SayOfHang(WhatTheyDo(trace_, hang, ranks), &verdict);
     for (const int32_t rank : ranks) {
@@ -190,8 +200,9 @@ class Writer {
   const HangSearch& search_;
   absl::Span<const HostEvent> events_;
   std::vector<int32_t> ranks_on_host_;
-  std::set<int32_t> silent_named_;  // hosts
-  std::set<int32_t> rank_named_;    // in a watched job
+  std::set<int32_t> silent_named_;      // hosts
+  std::set<int32_t> rank_named_;        // in a watched job
+  std::set<int32_t> unrecorded_named_;  // numbers of ranks
   std::vector<Verdict> verdicts_;
 };
 

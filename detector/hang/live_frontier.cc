@@ -25,7 +25,9 @@ class Reader {
     const size_t ranks = roster_.ranks().size();
     for (const Host& host : roster_.hosts()) trace_->hosts.push_back(host.name);
     found_.unseen.assign(ranks, 0);
+    found_.cut_short.assign(ranks, 0);
     found_.tells_begun.assign(ranks, 0);
+    found_.tells_called.assign(ranks, 0);
     AddCommunicators();
     const int64_t patience_ns = ShortestPatienceNs();
     found_.watch = Watch{.now_ns = options_.now_ns,

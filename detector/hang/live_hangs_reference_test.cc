@@ -77,7 +77,7 @@ std::set<int32_t> SlotsOf(const Roster& roster, const Verdict& verdict) {
   return slots;
 }
 
-TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsACycle) {
+TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsAClosedCycle) {
   uint64_t missing = 0, cycles = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Random random(seed);
@@ -97,7 +97,7 @@ TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsACycl
     }
     bool cycle = false;
     for (size_t slot = 0; slot < roster.ranks().size(); ++slot) {
-      cycle = cycle || expected.InCycle(static_cast<int32_t>(slot));
+      cycle = cycle || expected.InClosedCycle(static_cast<int32_t>(slot));
     }
     ASSERT_EQ(found_missing, expected.missing) << "seed " << seed;
     ASSERT_EQ(found_cycle, cycle) << "seed " << seed;
@@ -106,7 +106,7 @@ TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsACycl
   }
   // Each outcome must have been tried many times.
   EXPECT_GT(missing, kSeeds / 10);
-  EXPECT_GT(cycles, kSeeds / 20);
+  EXPECT_GT(cycles, kSeeds / 100);
   EXPECT_LT(cycles, kSeeds * 9 / 10);
 }
 

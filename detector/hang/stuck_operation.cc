@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "detector/hang/stopped_calling.h"
 #include "detector/hang/unrecorded_ranks.h"
 #include "detector/model/input.h"
 #include "detector/model/operation_kind.h"
@@ -56,8 +57,9 @@ bool HasBegunAny(const Frontier& frontier, size_t rank) {
                      [&](size_t index) { return frontier.trace().operations[index].started(); });
 }
 
-// Of those inside: whose process cannot move, or else whose GPU has not begun what its host called, while others'
-// have. False = what keeps a GPU from beginning is another operation, which is judged by itself.
+// Of those inside: whose process cannot move, or stopped calling before all others, or else whose GPU has not begun
+// what its host called, while others' have. False = what keeps a GPU from beginning is another operation, which is
+// judged by itself.
 bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
   std::vector<int32_t> halted, queued;
   std::copy_if(hang->ranks.begin(), hang->ranks.end(), std::back_inserter(halted), [&](int32_t rank) {
@@ -69,7 +71,14 @@ bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* han
     hang->ranks = std::move(halted);
     return true;
   }
-  if (frontier.watch() == nullptr) return true;  // in records, who has not begun does not stand there
+  if (frontier.watch() == nullptr) {  // in records, who has not begun does not stand there
+    if (!blocked.collective()) return true;
+    std::vector<int32_t> stopped = StoppedCalling(frontier, blocked.communicator);
+    if (stopped.empty()) return true;
+    hang->kind = HangKind::kStopped;
+    hang->ranks = std::move(stopped);
+    return true;
+  }
   bool begun = false;
   for (size_t i = 0; i < blocked.at.size(); ++i) {
     const TraceOperation& operation = OperationAt(frontier, blocked, i);
@@ -94,14 +103,17 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
   if (blocked.finished_by_some && blocked.collective()) return std::nullopt;
   Hang hang = HangAt(HangKind::kTransfer, frontier.trace(), blocked);
   std::set<int32_t> inside;
+  bool all_recorded = true;
   for (const int32_t node : nodes) {
     if (!graph.IsBlocked(node)) continue;
     if (graph.At(node).unjudged || IsPassing(frontier, graph.At(node))) return std::nullopt;
     AddInside(frontier, graph.At(node), &inside);
     AddUnrecorded(frontier.trace(), graph.At(node), &hang.unrecorded);
+    all_recorded = all_recorded && graph.At(node).unrecorded.empty();
   }
-  if (!hang.unrecorded.empty()) {
+  if (!all_recorded) {
     hang.kind = HangKind::kNotEntered;
+    if (hang.unrecorded.empty()) hang.unrecorded = frontier.trace().missing_ranks;  // one of these
     return hang;
   }
   // Progress and operations contradict each other: nobody is stuck for sure.

@@ -1,7 +1,8 @@
 // The cause of a hang in which every member of an operation stands and none gets out.
 //
-// Either some left no record, so that they are the cause; or, in a watched job, some cannot move (stopped, dead,
-// waiting for a device), or their GPU has not begun what that of others has; or the transfer is stuck. Nobody is
+// Either some left no record, so that they are the cause; or some cannot move: in a watched job their processes tell
+// (stopped, dead, waiting for a device), or their GPU has not begun what that of others has; in records they stopped
+// calling before all others (stopped_calling.h). Or the transfer is stuck. Nobody is
 // accused where a member is not known, where the last to come has not been inside for long, or where the first have
 // just left. Pure.
 

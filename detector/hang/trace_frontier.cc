@@ -48,6 +48,7 @@ class Reader {
     found_.collectives.assign(members_.size(), Progress{});
     found_.entered_by_all.assign(trace_.communicators.size(), -1);
     found_.tells_begun.assign(ranks_, 0);
+    found_.tells_called.assign(ranks_, 0);
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
     int64_t holes = 0;
@@ -57,7 +58,11 @@ class Reader {
     active_only_.assign(ranks_, 0);
     for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
     found_.unseen.assign(ranks_, 0);
-    for (size_t rank = 0; rank < ranks_; ++rank) found_.unseen[rank] = WentFurther(rank) ? 1 : 0;
+    found_.cut_short.assign(ranks_, 0);
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      const bool looked_at = trace_.ranks[rank].last_seen_ns != kNoTime;
+      if (WentFurther(rank)) (looked_at ? found_.cut_short : found_.unseen)[rank] = 1;
+    }
     ForgetHostsNotLookedAt();
     FindOpen(unfinished);
     FindDead();
@@ -86,6 +91,7 @@ class Reader {
   }
 
   void NoteRank(size_t rank_index, std::vector<size_t>* unfinished) {
+    bool ended_some = false, began_some = false, began_not_all = false;
     for (size_t i = trace_.first_operation[rank_index]; i < trace_.first_operation[rank_index + 1]; ++i) {
       const TraceOperation& operation = trace_.operations[i];
       Tally& tally = TallyOf(rank_index, operation);
@@ -96,9 +102,15 @@ class Reader {
         tally.finished_by_all = std::max(tally.finished_by_all, static_cast<int64_t>(operation.sequence));
       }
       if (operation.started() && operation.start_ns > operation.enqueue_ns && !FromHostCallsOnly(operation.quality)) {
-        found_.tells_begun[rank_index] = 1;
+        found_.tells_called[rank_index] = 1;
       }
+      ended_some = ended_some || operation.finished();
+      began_some = began_some || (operation.started() && !operation.finished());
+      began_not_all = began_not_all || !operation.started();
     }
+    // Or, of what is in flight, some has a begin and some has none. A dump of active work may know begins by halves.
+    const bool tells_by_absence = ended_some && began_some && began_not_all;
+    found_.tells_begun[rank_index] = found_.tells_called[rank_index] != 0 || tells_by_absence ? 1 : 0;
     StoreTallies(rank_index);
   }
 
@@ -214,7 +226,8 @@ class Reader {
     for (size_t rank = 0; rank < ranks_; ++rank) {
       found_.first_open[rank] = found_.open.size();
       for (; next != unfinished.end() && *next < trace_.first_operation[rank + 1]; ++next) {
-        if (found_.unseen[rank] != 0 || !StillOpen(rank, trace_.operations[*next])) continue;
+        if (found_.unseen[rank] != 0 || found_.cut_short[rank] != 0 || !StillOpen(rank, trace_.operations[*next]))
+          continue;
         if (found_.open.size() - found_.first_open[rank] < kMaxOpenOperations) {
           found_.open.push_back(*next);
         } else {

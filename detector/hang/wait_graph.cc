@@ -80,6 +80,7 @@ class Builder {
       return;
     }
     const auto index = static_cast<size_t>(rank);
+    if (frontier_.CutShort(index)) return;
     if (frontier_.IsExcused(index) || (!entered && !frontier_.ProvesAbsence(index, blocked.since_ns))) {
       blocked.unjudged = true;
       return;
@@ -111,7 +112,8 @@ class Builder {
       const BlockedOperation& blocked = graph_.blocked_operations[static_cast<size_t>(s)];
       if (blocked.finished_by_some && blocked.collective()) graph_.left_behind[rank] = 1;
     }
-    if (graph_.left_behind[rank] != 0 || Dead(static_cast<int32_t>(rank))) return;
+    if (graph_.left_behind[rank] != 0 || Dead(static_cast<int32_t>(rank)) || places_.held_by_itself()[rank] != 0)
+      return;
     for (const int32_t s : blocked_operations) {
       graph_.edges[rank].push_back(static_cast<int32_t>(trace_.ranks.size()) + s);
     }

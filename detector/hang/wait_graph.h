@@ -2,11 +2,12 @@
 //
 // Nodes 0 .. ranks-1 are rank indices, node ranks + s is blocked operation s. A rank leads to the blocked operations at
 // which it waits, a blocked operation to the members that keep it from ending. A rank leads nowhere when nothing of
-// others keeps it: it is outside, its GPU has not begun what its host called (`not_begun`), or it alone does not finish
-// (`left_behind`), or it is dead. In a watched job a rank waits only where it has been for long, and a member that may
-// have entered since it was last heard is neither cause nor victim. Where the records tell when the GPU began, a rank
-// waits in every operation that it began; otherwise the first open operation of each communicator counts, and an
-// operation may be queued behind an earlier one of another communicator. Pure; the frontier must outlive the graph.
+// others keeps it: it is outside, its GPU has not begun what its host called (`not_begun`), or called before all that
+// it stands in, or it alone does not finish (`left_behind`), or it is dead. In a watched job a rank waits only where it
+// has been for long, and a member that may have entered since it was last heard is neither cause nor victim. Where the
+// records tell when the GPU began, a rank waits in every operation that it began; otherwise the first open operation of
+// each communicator counts, and an operation may be queued behind an earlier one of another communicator. Pure; the
+// frontier must outlive the graph.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_WAIT_GRAPH_H_
 #define LOCKSTEP_DETECTOR_HANG_WAIT_GRAPH_H_

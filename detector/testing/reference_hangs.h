@@ -16,11 +16,14 @@ namespace lockstep {
 struct ReferenceHangs {
   std::set<int32_t> missing;             // rank slots that somebody stuck waits for and that wait for nobody
   std::vector<std::vector<char>> waits;  // [a][b]: a waits for b, maybe over others
-  bool InCycle(int32_t slot) const { return waits[static_cast<size_t>(slot)][static_cast<size_t>(slot)] != 0; }
+  std::vector<char> complete;            // by slot: is stuck in an operation from which nobody is missing
+
   bool InOneCycle(int32_t a, int32_t b) const {
     return waits[static_cast<size_t>(a)][static_cast<size_t>(b)] != 0 &&
            waits[static_cast<size_t>(b)][static_cast<size_t>(a)] != 0;
   }
+  // In a circle of ranks that wait for nobody and nothing outside of it.
+  bool InClosedCycle(int32_t slot) const;
 };
 
 ReferenceHangs FindReferenceHangs(const Roster& roster, int64_t timeout_ns);

@@ -21,10 +21,11 @@ struct RankSet {
 };
 
 enum class HeldUp : uint8_t {
-  kNotEntered,   // they have not called it
-  kNotBegun,     // their hosts have called it, the GPUs have not begun it
-  kNotFinished,  // other members have finished it
-  kNotLeft,      // they have entered it and cannot go on
+  kNotEntered,      // they have not called it
+  kNotBegun,        // their hosts have called it, the GPUs have not begun it
+  kNotFinished,     // other members have finished it
+  kNotLeft,         // they have entered it and cannot go on
+  kStoppedCalling,  // all are inside; their hosts stopped calling before those of all others
 };
 
 // What makes these ranks the cause.

@@ -151,10 +151,12 @@ TrueFault Maker::TruthOf(size_t index, const std::vector<std::string>& host_name
 }
 
 void Maker::AddSuspects(TrueFault& fault, const std::vector<std::string>& host_names) const {
-  const Suspects suspects = SuspectsOf(world_, layout_, fault.fault);
+  const Suspects suspects = SuspectsOf(world_, layout_, fault.fault, playback_);
   fault.also_ok = Names(suspects.hosts, host_names);
   if (!suspects.hosts.empty() && !IsHang(fault.fault.kind))
     fault.classes = {"comm_slow_tx", "comm_slow_rx", "link_slow", "group_slow"};
+  if (!suspects.hosts.empty() && fault.fault.kind == FaultKind::kProcessDead)
+    fault.classes.emplace_back("hang_in_communication");
   const auto most = kQuarter * layout_.hosts();
   const auto listed = static_cast<double>(suspects.hosts.size() + fault.hosts.size());
   if (!IsHang(fault.fault.kind) && (suspects.is_network && listed > most) && !suspects.hosts.empty())

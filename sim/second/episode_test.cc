@@ -137,6 +137,20 @@ TEST(EpisodeTest, HangsSayWhenTheRingsWereRead) {
   }
 }
 
+TEST(EpisodeTest, WhoDiesWhereAllStandMayNotBeToldFromTheOthers) {
+  int told = 0, not_told = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const SecondEpisode episode = SmallEpisode("dead_process", seed);
+    const TrueFault& fault = episode.truth.faults[0];
+    const bool transfer_will_do =
+        std::find(fault.classes.begin(), fault.classes.end(), "hang_in_communication") != fault.classes.end();
+    EXPECT_EQ(transfer_will_do, !fault.also_ok.empty()) << seed;
+    (fault.also_ok.empty() ? told : not_told) += 1;
+  }
+  EXPECT_GT(told, 0);
+  EXPECT_GT(not_told, 0);
+}
+
 TEST(EpisodeTest, TruthIsWrittenAsOthersReadIt) {
   const auto json = nlohmann::json::parse(TruthText(SmallEpisode("nic_tx", 2).truth));
   for (const char* const key :

@@ -1,6 +1,8 @@
 #include "sim/second/suspects.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -77,10 +79,43 @@ Suspects OfStuckRing(const Layout& layout, const Fault& fault) {
   return suspects;
 }
 
+bool IsInside(const OperationPlayed& operation) { return operation.start_ns != kNever && operation.end_ns == kNever; }
+
+Suspects OfDeath(const Layout& layout, int dead, const Playback& playback) {
+  Suspects suspects{.is_network = true, .hosts = {}};
+  const std::vector<OperationPlayed>& calls = playback.operations[static_cast<size_t>(dead)];
+  const auto inside = std::find_if(calls.begin(), calls.end(), IsInside);
+  if (inside == calls.end()) return suspects;
+  const std::vector<int>& members = layout.group(inside->group).members;
+  std::vector<int> ranks;
+  if (inside->peer >= 0) {
+    ranks.push_back(members[static_cast<size_t>(inside->peer)]);
+  } else {
+    std::copy_if(members.begin(), members.end(), std::back_inserter(ranks), [&](int other) {
+      return other != dead && playback.operations[static_cast<size_t>(other)].size() == calls.size();
+    });
+  }
+  // One of them is not there yet: that one only waits for others, or the dead one does.
+  const auto is_there = [&](int other) {
+    const std::vector<OperationPlayed>& theirs = playback.operations[static_cast<size_t>(other)];
+    return std::any_of(theirs.begin(), theirs.end(), [&](const OperationPlayed& one) {
+      return IsInside(one) && one.group == inside->group && one.sequence == inside->sequence;
+    });
+  };
+  if (!std::all_of(ranks.begin(), ranks.end(), is_there)) return suspects;
+  // Whoever has called as much cannot be told from it, and then all that stand there are suspects.
+  if (ranks.empty()) return suspects;
+  for (const int rank : inside->peer >= 0 ? ranks : members) suspects.hosts.push_back(layout.HostOf(rank));
+  std::sort(suspects.hosts.begin(), suspects.hosts.end());
+  suspects.hosts.erase(std::unique(suspects.hosts.begin(), suspects.hosts.end()), suspects.hosts.end());
+  return suspects;
+}
+
 }  // namespace
 
-Suspects SuspectsOf(const World& world, const Layout& layout, const Fault& fault) {
+Suspects SuspectsOf(const World& world, const Layout& layout, const Fault& fault, const Playback& playback) {
   if (fault.kind == FaultKind::kHangInCommunication) return OfStuckRing(layout, fault);
+  if (fault.kind == FaultKind::kProcessDead) return OfDeath(layout, fault.ranks[0], playback);
   if (fault.kind < FaultKind::kNicTxSlow || fault.kind > FaultKind::kLeafSlow) return {};
   Signatures signatures(world, layout);
   const Sides& own = signatures.Of(fault.hosts[0]);

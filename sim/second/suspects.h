@@ -9,6 +9,7 @@
 
 #include "sim/second/fault.h"
 #include "sim/second/layout.h"
+#include "sim/second/player.h"
 #include "sim/second/world.h"
 
 namespace lockstep::second {
@@ -20,7 +21,9 @@ struct Suspects {
 
 // Of adapters and leaf switches: a ring as a whole is slow wherever its slow place is, so that only operations that
 // differ between hosts tell them apart. Of a stuck ring: all of its members. Of everything else: nobody.
-Suspects SuspectsOf(const World& world, const Layout& layout, const Fault& fault);
+// Of a process that died inside an operation in which all members stand: those that had called as much by the end, and
+// the other side of a transfer.
+Suspects SuspectsOf(const World& world, const Layout& layout, const Fault& fault, const Playback& playback);
 
 }  // namespace lockstep::second
 

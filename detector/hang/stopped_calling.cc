@@ -1,0 +1,68 @@
+#include "detector/hang/stopped_calling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "base/median.h"
+#include "base/shares.h"
+
+namespace lockstep {
+namespace {
+
+// What most members of a communicator have called.
+struct UsualCalls {
+  int64_t called = -1;
+  size_t least_in_flight = 0;  // of those that have called that much, in all communicators
+  size_t members = 0;
+  bool few_are_behind = false;
+};
+
+UsualCalls UsualCallsOf(const Frontier& frontier, int32_t communicator) {
+  UsualCalls usual;
+  std::vector<int64_t> called;  // by member that is known
+  std::vector<size_t> in_flight;
+  const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (members[m] < 0 || frontier.CutShort(static_cast<size_t>(members[m]))) continue;
+    called.push_back(frontier.Of(communicator, static_cast<int32_t>(m)).entered);
+    in_flight.push_back(frontier.OpenOf(static_cast<size_t>(members[m])).size());
+  }
+  usual.members = called.size();
+  if (called.empty()) return usual;
+  std::vector<int64_t> sorted = called;
+  usual.called = LowerMedian(&sorted);
+  usual.least_in_flight = *std::max_element(in_flight.begin(), in_flight.end());
+  size_t behind = 0;
+  for (size_t i = 0; i < called.size(); ++i) {
+    if (called[i] < usual.called) ++behind;
+    if (called[i] >= usual.called) usual.least_in_flight = std::min(usual.least_in_flight, in_flight[i]);
+  }
+  usual.few_are_behind = static_cast<double>(behind) <= kMinorPart * static_cast<double>(called.size());
+  return usual;
+}
+
+// That the records of so many calls of one member or another were lost.
+bool LossExplains(const Frontier& frontier, size_t members, int64_t missing) {
+  const double lost = frontier.lost_share();
+  return lost > 0 && static_cast<double>(members) * std::pow(lost, static_cast<double>(missing)) > kFew;
+}
+
+}  // namespace
+
+std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
+  std::vector<int32_t> stopped;
+  if (frontier.watch() != nullptr) return stopped;
+  const UsualCalls usual = UsualCallsOf(frontier, communicator);
+  const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
+  for (size_t m = 0; m < members.size() && usual.few_are_behind; ++m) {
+    if (members[m] < 0 || frontier.CutShort(static_cast<size_t>(members[m]))) continue;
+    const int64_t missing = usual.called - frontier.Of(communicator, static_cast<int32_t>(m)).entered;
+    if (missing <= 0 || LossExplains(frontier, usual.members, missing)) continue;
+    if (frontier.OpenOf(static_cast<size_t>(members[m])).size() < usual.least_in_flight) stopped.push_back(members[m]);
+  }
+  std::sort(stopped.begin(), stopped.end());
+  return stopped;
+}
+
+}  // namespace lockstep

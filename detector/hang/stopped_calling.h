@@ -1,0 +1,26 @@
+// Members of a stuck collective whose hosts stopped calling before those of all others did.
+//
+// Behind a transfer that is stuck, hosts go on calling until their queue is full or the step ends: members of one
+// communicator come to rest at the same call. One that has called less, and has less in flight than any of them,
+// stopped by itself: its process is dead or was halted, and with it the thread that carries its data. A healthy process
+// that merely waits elsewhere would let the operation end. Only members of the stuck communicator are compared: an
+// operation elsewhere keeps hosts at different places. Of records alone: in a watched job the state of the process
+// tells. Cost O(members). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_
+#define LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/hang/frontier.h"
+
+namespace lockstep {
+
+// Rank indices, rising: a few of those that are inside, at most a quarter of the members; none where lost records may
+// show the same by chance.
+std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_

@@ -1,0 +1,151 @@
+// What several things that stand still have as their one cause, in records that were looked at a minute later.
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
+#include "detector/testing/asked_trace.h"
+#include "detector/verdict/verdict.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kMilli = 1'000'000;
+constexpr int64_t kLookedAt = 60'000 * kMilli;
+
+// Eight ranks on four hosts, one group of all ("world") and the pair of ranks 0 and 1; ten collectives have ended.
+class StuckCausesTest : public ::testing::Test {
+ protected:
+  StuckCausesTest() {
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+      const int32_t host = builder_.AddHost(absl::StrCat("h", rank / 2));
+      handles_.push_back(builder_.AddRank({.rank = rank, .host = host, .last_seen_ns = kLookedAt}));
+    }
+    world_ = builder_.AddCommunicator("world", "", kRanks);
+    pair_ = builder_.AddCommunicator("pair", "", 2);
+    for (int32_t rank = 0; rank < kRanks; ++rank) builder_.AddMember(world_, rank, Handle(rank));
+    for (int32_t rank = 0; rank < 2; ++rank) builder_.AddMember(pair_, rank, Handle(rank));
+    for (uint64_t call = 0; call < kEnded; ++call) {
+      for (int32_t rank = 0; rank < kRanks; ++rank) {
+        const auto at = static_cast<int64_t>(call) * 10;
+        Collective(rank, call, at, at + 5, at + 8);
+      }
+    }
+  }
+
+  // Milliseconds; kNone = it has not come to that.
+  static constexpr int64_t kNone = -1;
+  void Collective(int32_t rank, uint64_t sequence, int64_t called, int64_t began, int64_t ended) {
+    Add(rank, {.sequence = sequence, .communicator = world_, .kind = OperationKind::kAllReduce}, called, began, ended);
+  }
+  void Transfer(int32_t rank, OperationKind kind, uint64_t sequence, int64_t called, int64_t began, int64_t ended) {
+    Add(rank, {.sequence = sequence, .communicator = pair_, .peer = 1 - rank, .kind = kind}, called, began, ended);
+  }
+  // All have called it and stand in it; behind it, hosts call until `queue` operations are in flight.
+  void AllStandIn(uint64_t sequence, uint64_t queue) {
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+      Collective(rank, sequence, 200, 205, kNone);
+      for (uint64_t i = 1; i < queue; ++i) Collective(rank, sequence + i, 200 + static_cast<int64_t>(i), kNone, kNone);
+    }
+  }
+
+  std::vector<Verdict> Find() { return VerdictsOf(builder_.Build(), {}, false); }
+
+  static constexpr int32_t kRanks = 8;
+  static constexpr uint64_t kEnded = 10;
+  TraceBuilder builder_{"job"};
+  int32_t world_ = -1;
+  int32_t pair_ = -1;
+
+ private:
+  int32_t Handle(int32_t rank) const { return handles_[static_cast<size_t>(rank)]; }
+  void Add(int32_t rank, TraceOperation operation, int64_t called, int64_t began, int64_t ended) {
+    operation.enqueue_ns = called * kMilli;
+    if (began != kNone) operation.start_ns = began * kMilli;
+    if (ended != kNone) operation.end_ns = ended * kMilli;
+    builder_.Add(Handle(rank), operation);
+  }
+
+  std::vector<int32_t> handles_;
+};
+
+TEST_F(StuckCausesTest, WhereAllHaveCalledAsMuchTheTransferIsStuck) {
+  AllStandIn(kEnded, 4);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(verdicts[0].culprits.size(), static_cast<size_t>(kRanks));
+}
+
+TEST_F(StuckCausesTest, WhoStoppedCallingInsideIsDead) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, 205, kNone);
+    if (rank != 5) Collective(rank, kEnded + 1, 201, kNone, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kProcessDead);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
+}
+
+TEST_F(StuckCausesTest, AHostThatCalledLessBecauseItsQueueIsFullIsNotDead) {
+  AllStandIn(kEnded, 3);
+  // Rank 5 has a transfer in flight instead of the last call.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank != 1) Collective(rank, kEnded + 3, 204, kNone, kNone);
+  }
+  Transfer(1, OperationKind::kRecv, 0, 190, 191, kNone);
+  EXPECT_NE(Find().front().verdict_class, VerdictClass::kProcessDead);
+}
+
+TEST_F(StuckCausesTest, WhatWasCalledBeforeAllThatARankStandsInIsHeldByItsOwnGpu) {
+  // Rank 0 posted its Recv ahead; its GPU does not get to the collective that it called before.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, rank == 0 ? kNone : 205, kNone);
+  }
+  Transfer(0, OperationKind::kRecv, 0, 210, 210, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
+}
+
+TEST_F(StuckCausesTest, ACircleWithAWayOutIsNoDeadlock) {
+  // Ranks 0 and 1 each wait for the other's Send, and for rank 7, without which neither gets to it.
+  for (int32_t rank = 0; rank < kRanks - 1; ++rank) Collective(rank, kEnded, 200, 205, kNone);
+  for (int32_t rank = 0; rank < 2; ++rank) Transfer(rank, OperationKind::kRecv, 0, 190, 191, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{7});
+}
+
+TEST_F(StuckCausesTest, TransfersOfARankThatIsACauseByItselfAreItsVictims) {
+  // Rank 0's GPU is stuck, and with it the transfer to rank 1 in which both stand.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, rank == 0 ? kNone : 205, kNone);
+  }
+  Transfer(0, OperationKind::kRecv, 0, 210, 210, kNone);
+  Transfer(1, OperationKind::kSend, 0, 190, 212, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
+}
+
+TEST_F(StuckCausesTest, RecordsThatEndEarlyWhereSomebodyLookedWereLost) {
+  // Two more collectives ended; of rank 6 nothing is recorded since, though its recorder was read a minute later.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank == 6) continue;
+    for (uint64_t call = kEnded; call < kEnded + 2; ++call) Collective(rank, call, 150, 155, 158);
+    if (rank != 3) Collective(rank, kEnded + 2, 200, 205, kNone);
+  }
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{3});
+}
+
+}  // namespace
+}  // namespace lockstep
