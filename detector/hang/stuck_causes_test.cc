@@ -137,6 +137,14 @@ TEST_F(StuckCausesTest, TransfersOfARankThatIsACauseByItselfAreItsVictims) {
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
 }
 
+TEST_F(StuckCausesTest, ACallThatIsQueuedIsNoWait) {
+  // Called half a minute ahead; what they stand in began a second before somebody looked.
+  Transfer(0, OperationKind::kSend, 0, 29'000, kNone, kNone);
+  Transfer(1, OperationKind::kRecv, 0, 29'000, kNone, kNone);
+  for (int32_t rank = 0; rank < kRanks; ++rank) Collective(rank, kEnded, 30'000, 59'000, kNone);
+  EXPECT_TRUE(Find().empty()) << Told(Find());
+}
+
 TEST_F(StuckCausesTest, RecordsThatEndEarlyWhereSomebodyLookedWereLost) {
   // Two more collectives ended; of rank 6 nothing is recorded since, though its recorder was read a minute later.
   for (int32_t rank = 0; rank < kRanks; ++rank) {

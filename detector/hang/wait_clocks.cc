@@ -28,6 +28,24 @@ int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
   return longest_ns;
 }
 
+// Since when the rank stands where it stands. Behind what it has begun, calls are queued; of a rank that has begun
+// nothing of what it called, the GPU was free from its last end on.
+int64_t StandsSince(const Frontier& frontier, size_t rank) {
+  const Trace& trace = frontier.trace();
+  const absl::Span<const size_t> open = frontier.OpenOf(rank);
+  const TraceOperation& first = trace.operations[open.front()];
+  if (first.started() || !frontier.TellsBegun(rank)) return first.started() ? first.start_ns : first.enqueue_ns;
+  int64_t began_ns = kNoTime;
+  for (const size_t index : open) {
+    const TraceOperation& operation = trace.operations[index];
+    if (operation.started() && (began_ns == kNoTime || operation.start_ns < began_ns)) began_ns = operation.start_ns;
+  }
+  if (began_ns != kNoTime) return began_ns;
+  int64_t since_ns = first.enqueue_ns;
+  for (const TraceOperation& operation : trace.OperationsOf(rank)) since_ns = std::max(since_ns, operation.end_ns);
+  return since_ns;
+}
+
 }  // namespace
 
 WaitClocks MeasureWaits(const Frontier& frontier) {
@@ -56,10 +74,8 @@ WaitClocks MeasureWaits(const Frontier& frontier) {
   if (frontier.watch() != nullptr) clocks.long_ns = frontier.watch()->patience_ns;
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     const TraceRank& who = trace.ranks[rank];
-    const absl::Span<const size_t> open = frontier.OpenOf(rank);
-    if (who.host < 0 || open.empty()) continue;
-    const TraceOperation& first = trace.operations[open.front()];
-    const int64_t since = first.started() ? first.start_ns : first.enqueue_ns;
+    if (who.host < 0 || frontier.OpenOf(rank).empty()) continue;
+    const int64_t since = StandsSince(frontier, rank);
     if (since != kNoTime) clocks.waited_ns[rank] = newest[static_cast<size_t>(who.host)] - since;
   }
   return clocks;
