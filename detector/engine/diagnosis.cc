@@ -121,7 +121,6 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
     const PersistenceOptions persistence{.min_cost = options.min_cost};
     found.suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, persistence);
     AddIntermittentExcess(analysis.profile, analysis.roles, analysis.steps, persistence, &found.suspects);
-    DropDraggedAlong(analysis, &found.suspects);
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
   RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
@@ -147,6 +146,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
   const PersistenceOptions persistence{.min_cost = options.min_cost};
   AddSlowBesideTransfers(analysis.profile, analysis.roles, analysis.steps, persistence, transfers, &found.suspects);
+  DropDraggedAlong(analysis, transfers, &found.suspects);
   DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -98,6 +99,65 @@ std::vector<size_t> Connected(const std::vector<Suspect>& suspects, const std::v
   return chain;
 }
 
+// Ranks that send to one another, directly or over others: by rank index, one of them that stands for all.
+class Pipelines {
+ public:
+  explicit Pipelines(const TraceAnalysis& analysis) : analysis_(analysis), parent_(analysis.trace->ranks.size()) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+    for (const OperationChannel& channel : analysis.matched.channels) {
+      const int32_t from = EndOf(channel, channel.source), to = EndOf(channel, channel.destination);
+      if (from >= 0 && to >= 0) parent_[Root(from)] = Root(to);
+    }
+  }
+
+  // -1 = a collective, or ends that left no record.
+  int64_t Of(const OperationChannel& channel) {
+    const int32_t from = EndOf(channel, channel.source), to = EndOf(channel, channel.destination);
+    const int32_t end = from >= 0 ? from : to;
+    return end < 0 ? -1 : static_cast<int64_t>(Root(end));
+  }
+  int64_t Of(int32_t rank) { return static_cast<int64_t>(Root(rank)); }
+
+ private:
+  int32_t EndOf(const OperationChannel& channel, int32_t place) const {
+    if (channel.collective() || place < 0) return -1;
+    const std::vector<int32_t>& members =
+        analysis_.trace->communicators[static_cast<size_t>(channel.communicator)].members;
+    return static_cast<size_t>(place) < members.size() ? members[static_cast<size_t>(place)] : -1;
+  }
+  size_t Root(int32_t rank) {
+    auto at = static_cast<size_t>(rank);
+    while (parent_[at] != at) at = parent_[at] = parent_[parent_[at]];
+    return at;
+  }
+
+  const TraceAnalysis& analysis_;
+  std::vector<size_t> parent_;
+};
+
+// Places of suspects in whose pipeline a Send/Recv path became slow when they did.
+std::vector<size_t> BesideSlowPaths(const TraceAnalysis& analysis, absl::Span<const SlowTransfers> transfers,
+                                    const std::vector<Suspect>& suspects) {
+  std::vector<size_t> places;
+  if (transfers.empty() || suspects.empty()) return places;
+  Pipelines pipelines(analysis);
+  std::set<std::pair<int64_t, int32_t>> slow;  // pipeline, first step
+  for (const SlowTransfers& together : transfers) {
+    for (const SlowChannel& one : together.channels) {
+      const int64_t pipeline = pipelines.Of(analysis.matched.channels[static_cast<size_t>(one.channel)]);
+      if (pipeline >= 0) slow.emplace(pipeline, one.first_step);
+    }
+  }
+  for (size_t place = 0; place < suspects.size(); ++place) {
+    const Suspect& suspect = suspects[place];
+    const auto first = slow.lower_bound({pipelines.Of(suspect.rank), suspect.earliest_step() - kOnsetSteps});
+    const bool beside = first != slow.end() && first->first == pipelines.Of(suspect.rank) &&
+                        first->second <= suspect.first_step + kOnsetSteps;
+    if (beside) places.push_back(place);
+  }
+  return places;
+}
+
 }  // namespace
 
 std::optional<double> SureExcess(const TraceAnalysis& analysis, const Suspect& suspect,
@@ -114,8 +174,8 @@ std::optional<double> SureExcess(const TraceAnalysis& analysis, const Suspect& s
   return MedianInPlace(&sure);
 }
 
-void DropDraggedAlong(const TraceAnalysis& analysis, std::vector<Suspect>* suspects) {
-  if (suspects->size() < 2) return;
+void DropDraggedAlong(const TraceAnalysis& analysis, absl::Span<const SlowTransfers> transfers,
+                      std::vector<Suspect>* suspects) {
   const std::vector<std::vector<size_t>> neighbours = Neighbours(analysis, *suspects);
   const auto is_sure = [&](size_t place) -> std::optional<bool> {
     const std::optional<double> sure = SureExcess(analysis, (*suspects)[place], *suspects);
@@ -123,6 +183,9 @@ void DropDraggedAlong(const TraceAnalysis& analysis, std::vector<Suspect>* suspe
     return *sure >= kMostOf * (*suspects)[place].excess_seconds;
   };
   std::vector<char> dragged(suspects->size(), 0);
+  for (const size_t place : BesideSlowPaths(analysis, transfers, *suspects)) {
+    if (!is_sure(place).value_or(true)) dragged[place] = 1;
+  }
   for (size_t first = 0; first < suspects->size(); ++first) {
     if (dragged[first] != 0 || neighbours[first].empty() || (*suspects)[first].in_some_steps()) continue;
     if (!is_sure(first).value_or(false)) continue;

@@ -1,4 +1,4 @@
-// Ranks that seem to work longer because a slow rank of their pipeline lets less of their work hide.
+// Ranks that seem to work longer because a slow rank or path of their pipeline lets less of their work hide.
 //
 // Where a rank prefetches what it receives, its work runs beside the Recv, and what is left of the work after the end
 // of the Recv is all that shows as own time. In a pipeline that waits for a slow rank the others' work no longer hides
@@ -8,7 +8,9 @@
 //   - one with more excess became slow at the same step, and suspects that send to one another connect the two,
 //   - less than half of its excess is sure, and
 //   - at least half of the other's is.
-// Pure. Cost O(operations of some steps of the suspects' peers).
+// Nor is one less than half of whose excess is sure, where a Send/Recv path of its pipeline, of all ranks that send to
+// one another, became slow at the same step.
+// Pure. Cost O(operations of some steps of the suspects' peers + Send/Recv channels).
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_DRAGGED_ALONG_H_
 #define LOCKSTEP_DETECTOR_SLOW_DRAGGED_ALONG_H_
@@ -16,7 +18,9 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "detector/slow/persistent_excess.h"
+#include "detector/steps/slow_transfers.h"
 #include "detector/steps/trace_analysis.h"
 
 namespace lockstep {
@@ -26,7 +30,8 @@ std::optional<double> SureExcess(const TraceAnalysis& analysis, const Suspect& s
                                  const std::vector<Suspect>& suspects);
 
 // `suspects` come by falling excess, and keep their order.
-void DropDraggedAlong(const TraceAnalysis& analysis, std::vector<Suspect>* suspects);
+void DropDraggedAlong(const TraceAnalysis& analysis, absl::Span<const SlowTransfers> transfers,
+                      std::vector<Suspect>* suspects);
 
 }  // namespace lockstep
 

@@ -72,7 +72,7 @@ class DraggedAlongTest : public ::testing::Test {
   }
 
   std::vector<int32_t> Left(std::vector<Suspect> suspects) const {
-    DropDraggedAlong(analysis_, &suspects);
+    DropDraggedAlong(analysis_, transfers_, &suspects);
     std::vector<int32_t> ranks;
     for (const Suspect& suspect : suspects) ranks.push_back(suspect.rank);
     return ranks;
@@ -80,6 +80,7 @@ class DraggedAlongTest : public ::testing::Test {
 
   Trace trace_;
   TraceAnalysis analysis_;
+  std::vector<SlowTransfers> transfers_;
   // Of rank 4 the work takes twice as long; rank 0 receives so late that its work begins only then.
   std::vector<Times> dragged_ = {{1'000, 1'900}, {}, {}, {}, {900, 2'700}, {}, {}, {}};
 };
@@ -109,6 +110,26 @@ TEST_F(DraggedAlongTest, AnotherPipelineIsNotDraggedAlong) {
   dragged_[1] = dragged_[0];
   Build(dragged_);
   EXPECT_EQ(Left({SuspectOf(4, 1.7), SuspectOf(1, 0.8)}), Ranks({4, 1}));
+}
+
+TEST_F(DraggedAlongTest, ASlowPathDragsAsWell) {
+  dragged_[4] = {};
+  Build(dragged_);
+  trace_.ranks.resize(dragged_.size());
+  EXPECT_EQ(Left({SuspectOf(0, 0.8)}), Ranks({0}));
+  transfers_ = {{.channels = {{.channel = 0, .first_step = 1}}, .first_step = 1}};
+  EXPECT_EQ(Left({SuspectOf(0, 0.8)}), Ranks({})) << "the path between ranks 0 and 4, since the same step";
+  transfers_[0].channels[0].first_step = 5;
+  EXPECT_EQ(Left({SuspectOf(0, 0.8)}), Ranks({0})) << "another onset";
+  transfers_[0].channels[0] = {.channel = 1, .first_step = 1};
+  EXPECT_EQ(Left({SuspectOf(0, 0.8)}), Ranks({0})) << "another pipeline";
+}
+
+TEST_F(DraggedAlongTest, WhoIsSlowBesideASlowPathStays) {
+  Build(dragged_);
+  trace_.ranks.resize(dragged_.size());
+  transfers_ = {{.channels = {{.channel = 0, .first_step = 1}}, .first_step = 1}};
+  EXPECT_EQ(Left({SuspectOf(4, 1.7)}), Ranks({4}));
 }
 
 TEST_F(DraggedAlongTest, WhereNobodyIsSureAllStay) {

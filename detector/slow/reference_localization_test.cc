@@ -21,6 +21,7 @@
 #include "detector/steps/own_time.h"
 #include "detector/steps/step_anchor.h"
 #include "detector/steps/step_finder.h"
+#include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -285,7 +286,8 @@ TEST(ReferenceOwnTimeTest, AgreesOnRandomStreamsThatOverlap) {
     const Trace trace = RandomStreams(random);
     const OperationInstances matched = MatchOperations(trace);
     const JobRoles roles = InferRoles(trace, matched);
-    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, FindSteps(trace, matched, roles));
+    const StepTable steps = FindSteps(trace, matched, roles);
+    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, steps, FindWholeSteps(matched, steps));
     with_apart +=
         std::any_of(times.order.apart.begin(), times.order.apart.end(), [](const auto& row) { return !row.empty(); });
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {

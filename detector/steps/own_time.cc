@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/awaited_recvs.h"
 
 namespace lockstep {
 namespace {
@@ -43,8 +44,14 @@ class Sweep {
   };
 
   // With `began_during`, kinds of operations that ran and kinds that began meanwhile are added to it.
-  Sweep(const Trace& trace, const JobRoles& roles, const WorkOrder& order, KindPairs* began_during = nullptr)
-      : trace_(trace), roles_(roles), work_order_(order), began_during_(began_during), counts_(order.awaited.size()) {}
+  Sweep(const Trace& trace, const JobRoles& roles, const WorkOrder& order, const AwaitedRecvs& awaited,
+        KindPairs* began_during = nullptr)
+      : trace_(trace),
+        roles_(roles),
+        work_order_(order),
+        awaited_(awaited),
+        began_during_(began_during),
+        counts_(order.awaited.size()) {}
 
   // By KindOf: how many operations ended, and how many of them ran beside the work.
   const std::vector<Counts>& counts() const { return counts_; }
@@ -91,7 +98,7 @@ class Sweep {
     const TraceOperation& operation = trace_.operations[i];
     EndUntil(operation);
     const size_t kind = KindOf(roles_, operation);
-    const Moment from = WentOnBefore(operation, kind);
+    const Moment from = WentOnBefore(i, kind);
     OwnInterval& interval = before_[i - begin_];
     if (from.operation != kNoOperation) {
       interval.after = from.operation;
@@ -108,14 +115,20 @@ class Sweep {
     in_flight_.push_back({i, static_cast<uint32_t>(kind), false});
   }
 
-  Moment WentOnBefore(const TraceOperation& operation, size_t kind) const {
+  Moment WentOnBefore(uint32_t i, size_t kind) const {
+    const TraceOperation& operation = trace_.operations[i];
+    const uint32_t recv = awaited_.empty() ? kUntold : awaited_[i];
     Moment from = latest_;
     for (const auto& [earlier, end] : ends_apart_) {
+      if (recv != kUntold && IsRecv(earlier)) continue;
       const bool apart = work_order_.Apart(earlier, kind);
       if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
     }
+    if (recv < kUntold) GoOn({std::min(trace_.operations[recv].end_ns, operation.start_ns), recv, true}, &from);
     return from;
   }
+
+  static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
 
   bool StoodInLine(const TraceOperation& operation) const {
     return std::any_of(ends_apart_.begin(), ends_apart_.end(), [&](const std::pair<size_t, Moment>& entry) {
@@ -156,7 +169,8 @@ class Sweep {
     counts_[kind].beside += ended.beside;
     if (ended.beside && work_order_.awaited[kind] == 0) return;
     const Moment end{at_ns, ended.operation, true};
-    if (work_order_.apart[kind].empty()) return GoOn(end, &latest_);
+    const bool is_told = !awaited_.empty() && IsRecv(kind);
+    if (work_order_.apart[kind].empty() && !is_told) return GoOn(end, &latest_);
     const auto known = std::find_if(ends_apart_.begin(), ends_apart_.end(),
                                     [kind](const std::pair<size_t, Moment>& entry) { return entry.first == kind; });
     if (known == ends_apart_.end()) {
@@ -169,11 +183,12 @@ class Sweep {
   const Trace& trace_;
   const JobRoles& roles_;
   const WorkOrder& work_order_;
+  const AwaitedRecvs& awaited_;
   KindPairs* const began_during_;
   size_t begin_ = 0;
   OwnInterval* before_ = nullptr;
   Moment latest_;  // that counts for whatever comes next
-  // By kind, its latest end: of kinds whose ends count for some only.
+  // By kind, its latest end: of kinds whose ends count for some only, and of Recvs where these are told.
   std::vector<std::pair<size_t, Moment>> ends_apart_;
   std::vector<InFlight> in_flight_;
   std::vector<std::pair<int64_t, uint32_t>> order_;  // start, operation
@@ -183,8 +198,8 @@ class Sweep {
 // Decides which kinds of operations that run beside the work are awaited by it, and by which kinds they are not.
 class DependencyLearner {
  public:
-  DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps)
-      : trace_(trace), roles_(roles), steps_(steps) {
+  DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const AwaitedRecvs& awaited)
+      : trace_(trace), roles_(roles), steps_(steps), awaited_(awaited) {
     const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
     order_.awaited.assign(kinds, 0);
     order_.apart.resize(kinds);
@@ -309,7 +324,7 @@ class DependencyLearner {
 
   std::vector<Sample> Measure(KindPairs* began_during = nullptr) {
     std::vector<Sample> samples;
-    Sweep sweep(trace_, roles_, order_, began_during);
+    Sweep sweep(trace_, roles_, order_, awaited_, began_during);
     for (const std::vector<size_t>& peers : sampled_) {
       std::map<size_t, Sample> by_calls;
       for (const size_t rank : peers) {
@@ -348,6 +363,7 @@ class DependencyLearner {
   const Trace& trace_;
   const JobRoles& roles_;
   const StepTable& steps_;
+  const AwaitedRecvs& awaited_;
   WorkOrder order_;
   std::vector<std::vector<size_t>> sampled_;  // ranks, by class
   std::vector<Sample> best_;
@@ -384,18 +400,20 @@ std::vector<OwnInterval> LongestOwnTimes(const Trace& trace, const JobRoles& rol
     order.apart[kind].assign(kinds, 1);
   }
   std::vector<OwnInterval> longest(end - begin);
-  Sweep(trace, roles, order).Run(begin, end, longest.data());
+  const AwaitedRecvs nothing_told;
+  Sweep(trace, roles, order, nothing_told).Run(begin, end, longest.data());
   return longest;
 }
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, Executor* executor) {
+                         const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor) {
   OwnTimes times;
-  times.order = DependencyLearner(trace, roles, steps).Run();
+  const AwaitedRecvs awaited = FindAwaitedRecvs(trace, matched, roles, steps, whole_steps, executor);
+  times.order = DependencyLearner(trace, roles, steps, awaited).Run();
   times.before.assign(trace.operations.size(), {});
   const size_t ranks = trace.ranks.size();
   RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {
-    Sweep sweep(trace, roles, times.order);
+    Sweep sweep(trace, roles, times.order, awaited);
     for (size_t rank = first_rank; rank < last_rank; ++rank) {
       const size_t begin = trace.first_operation[rank], end = trace.first_operation[rank + 1];
       sweep.Run(begin, end, times.before.data() + begin);

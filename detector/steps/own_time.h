@@ -11,6 +11,8 @@
 // for what stood in line behind it, in the same communicator, and began as it came; whose start then is no sign of the
 // work either. Regularity decides for each such pair of kinds, too.
 //
+// Ends of Recvs count for what causality tells to wait for them (awaited_recvs.h), where a step is whole.
+//
 // Where sequence numbers show that a record is lost, the interval that most likely holds it is unknown.
 //
 // Times inside operations are left out whatever they are, waits or transfers: a victim's own time is not longer than
@@ -70,8 +72,9 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
 // it waited for in the end, only what came after shows.
 std::vector<OwnInterval> LongestOwnTimes(const Trace& trace, const JobRoles& roles, size_t begin, size_t end);
 
+// `whole_steps`: as FindWholeSteps.
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, Executor* executor = nullptr);
+                         const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

@@ -15,6 +15,7 @@
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
 #include "detector/steps/step_finder.h"
+#include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -43,7 +44,7 @@ class GatheringJob {
     matched_ = MatchOperations(trace_);
     roles_ = InferRoles(trace_, matched_);
     steps_ = FindSteps(trace_, matched_, roles_);
-    times_ = MeasureOwnTimes(trace_, matched_, roles_, steps_);
+    times_ = MeasureOwnTimes(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_));
   }
 
   // By place: what each did before its AllReduces, as measured, in the order of the calls.

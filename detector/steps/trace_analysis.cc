@@ -86,7 +86,8 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.roles = InferRoles(trace, analysis.matched, executor);
   analysis.steps = FindSteps(trace, analysis.matched, analysis.roles, executor);
   analysis.whole_steps = FindWholeSteps(analysis.matched, analysis.steps);
-  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, executor);
+  analysis.times =
+      MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, analysis.whole_steps, executor);
   analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, executor);
   ForgetExcessOf(RanksWithoutBegins(trace, analysis.roles), &analysis.profile);
   if (flip_lateness) {

@@ -1,0 +1,189 @@
+#include "detector/steps/awaited_recvs.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "detector/steps/begins_seen.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kEndTolerance = 20;  // as own_time.cc: recorders read the two times one after the other
+// Bound of time: the rank of a pipeline has a channel or two to each neighbour.
+constexpr size_t kMaxRecvChannels = 8;
+constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
+
+// The Recvs of one channel in one step.
+struct RecvQueue {
+  size_t ordinal = 0;                // of its channel in the step
+  std::vector<uint32_t> operations;  // by place in the channel
+  std::vector<int64_t> ends;         // rising: what ended is what had ended by then
+
+  // How many had ended when an operation began.
+  uint32_t EndedBy(const Trace& trace, int64_t start_ns) const {
+    auto count = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), start_ns) - ends.begin());
+    while (count < ends.size()) {
+      const TraceOperation& next = trace.operations[operations[count]];
+      if (!next.started() || !next.finished()) break;
+      if ((next.end_ns - start_ns) * kEndTolerance > next.duration_ns()) break;
+      ++count;
+    }
+    return static_cast<uint32_t>(count);
+  }
+};
+
+// The calls of one rank in one step, by channel in the order in which the step first uses them, and place there.
+class StepCalls {
+ public:
+  struct Call {
+    uint32_t operation;
+    uint32_t ordinal;
+    uint32_t place;
+  };
+
+  void Read(const Trace& trace, const OperationInstances& matched, const StepRange& range) {
+    channels_.clear();
+    calls_.clear();
+    queues_.clear();
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      if (matched.instance_of[i] == kNoInstance) continue;
+      const OperationInstance& instance = matched.instances[matched.instance_of[i]];
+      const auto known = std::find_if(channels_.begin(), channels_.end(),
+                                      [&](const Channel& one) { return one.number == instance.channel; });
+      const auto ordinal = static_cast<uint32_t>(known - channels_.begin());
+      if (known == channels_.end()) channels_.push_back({instance.channel, instance.sequence});
+      Channel& channel = channels_[ordinal];
+      channel.first = std::min(channel.first, instance.sequence);
+      calls_.push_back({i, ordinal, 0});
+    }
+    // Places behind a hole in the sequence numbers are unknown, and so bounded.
+    std::erase_if(calls_, [&](Call& call) {
+      const OperationInstance& instance = matched.instances[matched.instance_of[call.operation]];
+      const uint64_t place = instance.sequence - channels_[call.ordinal].first;
+      call.place = static_cast<uint32_t>(place);
+      return place >= range.end - range.begin;
+    });
+    for (const Call& call : calls_) {
+      if (trace.operations[call.operation].kind == OperationKind::kRecv) Queue(call);
+    }
+    for (RecvQueue& queue : queues_) CountEnds(trace, &queue);
+  }
+
+  const std::vector<Call>& calls() const { return calls_; }
+  const std::vector<RecvQueue>& queues() const { return queues_; }  // at most kMaxRecvChannels
+
+ private:
+  struct Channel {
+    int32_t number;
+    uint64_t first;  // sequence number
+  };
+
+  void Queue(const Call& call) {
+    auto queue =
+        std::find_if(queues_.begin(), queues_.end(), [&](const RecvQueue& one) { return one.ordinal == call.ordinal; });
+    if (queue == queues_.end()) {
+      if (queues_.size() == kMaxRecvChannels) return;
+      queue = queues_.insert(queues_.end(), RecvQueue{.ordinal = call.ordinal});
+    }
+    queue->operations.resize(std::max<size_t>(queue->operations.size(), call.place + 1), kNoRecv);
+    queue->operations[call.place] = call.operation;
+  }
+
+  static void CountEnds(const Trace& trace, RecvQueue* queue) {
+    int64_t latest_ns = kNoTime;
+    for (const uint32_t i : queue->operations) {
+      const bool ended = i != kNoRecv && trace.operations[i].finished();
+      if (!ended) break;
+      latest_ns = std::max(latest_ns, trace.operations[i].end_ns);
+      queue->ends.push_back(latest_ns);
+    }
+    queue->operations.resize(queue->ends.size());
+  }
+
+  std::vector<Channel> channels_;  // by ordinal
+  std::vector<Call> calls_;
+  std::vector<RecvQueue> queues_;
+};
+
+// What ranks of one class have in common: by ordinal, then place, how many Recvs of each queue had always ended.
+class LeastEnded {
+ public:
+  void Add(const Trace& trace, const StepCalls& step) {
+    for (const StepCalls::Call& call : step.calls()) {
+      const TraceOperation& operation = trace.operations[call.operation];
+      if (!operation.started()) continue;
+      uint32_t* const least = At(call);
+      for (size_t q = 0; q < step.queues().size(); ++q) {
+        least[q] = std::min(least[q], step.queues()[q].EndedBy(trace, operation.start_ns));
+      }
+    }
+  }
+
+  // The awaited Recv of this step that ended last.
+  uint32_t AwaitedBy(const StepCalls::Call& call, const std::vector<RecvQueue>& queues) {
+    const uint32_t* const least = At(call);
+    uint32_t awaited = kNoRecv;
+    int64_t latest_ns = kNoTime;
+    for (size_t q = 0; q < queues.size(); ++q) {
+      if (least[q] == kNever) return kUntold;
+      const size_t count = std::min<size_t>(least[q], queues[q].ends.size());
+      if (count == 0 || queues[q].ends[count - 1] < latest_ns) continue;
+      latest_ns = queues[q].ends[count - 1];
+      awaited = queues[q].operations[count - 1];
+    }
+    return awaited;
+  }
+
+ private:
+  uint32_t* At(const StepCalls::Call& call) {
+    if (call.ordinal >= least_.size()) least_.resize(call.ordinal + 1);
+    std::vector<uint32_t>& places = least_[call.ordinal];
+    const size_t at = call.place * kMaxRecvChannels;
+    if (places.size() < at + kMaxRecvChannels) places.resize(at + kMaxRecvChannels, kNever);
+    return &places[at];
+  }
+
+  std::vector<std::vector<uint32_t>> least_;
+};
+
+bool Receives(const OperationInstances& matched) {
+  return std::any_of(matched.channels.begin(), matched.channels.end(),
+                     [](const OperationChannel& channel) { return !channel.collective(); });
+}
+
+}  // namespace
+
+AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                              const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor) {
+  if (!Receives(matched)) return {};
+  AwaitedRecvs awaited(trace.operations.size(), kUntold);
+  const std::vector<char> blind = RanksWithoutBegins(trace, roles);
+  RunPieces(executor, roles.classes.size(), [&](size_t number) {
+    StepCalls calls;
+    LeastEnded least;
+    const auto for_each_step = [&](auto use) {
+      for (const int32_t peer : roles.classes[number]) {
+        const auto rank = static_cast<size_t>(peer);
+        for (int32_t step = 0; step < steps.steps; ++step) {
+          const size_t at = rank * static_cast<size_t>(steps.steps) + static_cast<size_t>(step);
+          if (!steps.ranges[at].complete || (!whole_steps.empty() && whole_steps[at] == 0)) continue;
+          use(rank, static_cast<size_t>(step), steps.ranges[at]);
+        }
+      }
+    };
+    for_each_step([&](size_t rank, size_t step, const StepRange& range) {
+      if (blind[rank] != 0 || steps.usual[step] == 0) return;
+      calls.Read(trace, matched, range);
+      least.Add(trace, calls);
+    });
+    for_each_step([&](size_t /*rank*/, size_t /*step*/, const StepRange& range) {
+      calls.Read(trace, matched, range);
+      for (const StepCalls::Call& call : calls.calls()) {
+        awaited[call.operation] = least.AwaitedBy(call, calls.queues());
+      }
+    });
+  });
+  return awaited;
+}
+
+}  // namespace lockstep
