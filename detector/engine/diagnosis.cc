@@ -24,7 +24,6 @@
 #include "detector/network/link_verdict.h"
 #include "detector/network/transfer_table.h"
 #include "detector/slow/counterfactual_gain.h"
-#include "detector/slow/dragged_along.h"
 #include "detector/slow/even_work.h"
 #include "detector/slow/intermittent_excess.h"
 #include "detector/slow/persistent_excess.h"
@@ -146,7 +145,6 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
   const PersistenceOptions persistence{.min_cost = options.min_cost};
   AddSlowBesideTransfers(analysis.profile, analysis.roles, analysis.steps, persistence, transfers, &found.suspects);
-  DropDraggedAlong(analysis, transfers, &found.suspects);
   DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);

@@ -390,21 +390,6 @@ void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::ve
 
 }  // namespace
 
-std::vector<OwnInterval> LongestOwnTimes(const Trace& trace, const JobRoles& roles, size_t begin, size_t end) {
-  const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
-  WorkOrder order{.awaited = std::vector<char>(kinds, 0), .apart = std::vector<std::vector<char>>(kinds)};
-  for (size_t kind = 0; kind < kinds; ++kind) {
-    // Nor does the start of a Send or Recv that stood in line say that any work was done.
-    if (!IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds))) continue;
-    order.awaited[kind] = 1;
-    order.apart[kind].assign(kinds, 1);
-  }
-  std::vector<OwnInterval> longest(end - begin);
-  const AwaitedRecvs nothing_told;
-  Sweep(trace, roles, order, nothing_told).Run(begin, end, longest.data());
-  return longest;
-}
-
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
                          const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor) {
   OwnTimes times;

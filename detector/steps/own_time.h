@@ -67,11 +67,6 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
   return family * kOperationKinds + static_cast<size_t>(operation.kind);
 }
 
-// The most that own times of operations [begin, end) of one rank can be: an end during which others began counts for
-// nothing, whatever the work waited for. MeasureOwnTimes gives the least: where work went on beside an operation that
-// it waited for in the end, only what came after shows.
-std::vector<OwnInterval> LongestOwnTimes(const Trace& trace, const JobRoles& roles, size_t begin, size_t end);
-
 // `whole_steps`: as FindWholeSteps.
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
                          const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor = nullptr);
