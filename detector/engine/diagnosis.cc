@@ -17,6 +17,7 @@
 #include "detector/counters/counter_diagnosis.h"
 #include "detector/counters/host_duties.h"
 #include "detector/engine/coverage.h"
+#include "detector/engine/grown_alone.h"
 #include "detector/engine/time_ledger.h"
 #include "detector/hang/frontier.h"
 #include "detector/hang/trace_frontier.h"
@@ -138,6 +139,22 @@ void TellCost(const CounterfactualGain& gain, Verdict* verdict) {
                                                       .share = verdict->cost.slowdown_fraction}});
 }
 
+// Where nothing else is known to be slow since the steps became longer.
+void AddGrownAlone(const TraceAnalysis& analysis, double min_cost, const std::vector<SlowLink>& links,
+                   std::vector<SlowCause>* causes) {
+  const std::optional<StepShift> shift = FindLongerSteps(analysis.steps, min_cost);
+  if (!shift.has_value()) return;
+  const auto since = [&shift](int32_t first_step) {
+    return std::abs(first_step - shift->first_step) <= kSameOnsetSteps;
+  };
+  const bool known =
+      std::any_of(causes->begin(), causes->end(),
+                  [&](const SlowCause& cause) { return since(cause.suspects.front().first_step); }) ||
+      std::any_of(links.begin(), links.end(), [&](const SlowLink& link) { return since(link.transfers.first_step); });
+  if (known) return;
+  if (std::optional<SlowCause> alone = FindGrownAlone(analysis, *shift)) causes->push_back(*std::move(alone));
+}
+
 // Slow ranks and slow transfers, each at what removing it gives back.
 void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found, JobReport* report) {
   const Trace& trace = *analysis.trace;
@@ -149,6 +166,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
+  AddGrownAlone(analysis, options.min_cost, found.links, &causes);
   const CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;

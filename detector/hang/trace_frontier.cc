@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/hang/member_table.h"
 #include "detector/model/input.h"
 
@@ -51,6 +52,7 @@ class Reader {
     found_.tells_called.assign(ranks_, 0);
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
+    TellByAbsence();
     int64_t holes = 0;
     for (const Progress& progress : found_.collectives) holes += std::max<int64_t>(0, progress.Holes());
     const double lost = std::max(static_cast<double>(holes), static_cast<double>(trace_.lost_records));
@@ -108,10 +110,19 @@ class Reader {
       began_some = began_some || (operation.started() && !operation.finished());
       began_not_all = began_not_all || !operation.started();
     }
-    // Or, of what is in flight, some has a begin and some has none. A dump of active work may know begins by halves.
-    const bool tells_by_absence = ended_some && began_some && began_not_all;
-    found_.tells_begun[rank_index] = found_.tells_called[rank_index] != 0 || tells_by_absence ? 1 : 0;
+    found_.tells_begun[rank_index] = found_.tells_called[rank_index];
+    if (ended_some && began_not_all) {  // a dump of active work may know begins by halves
+      lacks_begins_.push_back(rank_index);
+      by_absence_ += began_some ? 1 : 0;
+    }
     StoreTallies(rank_index);
+  }
+
+  // Of what is in flight, some has a begin and some has none, on some of the ranks: recorders tell the one from the
+  // other.
+  void TellByAbsence() {
+    if (static_cast<double>(by_absence_) < kFew * static_cast<double>(lacks_begins_.size())) return;
+    for (const size_t rank : lacks_begins_) found_.tells_begun[rank] = 1;
   }
 
   Tally& TallyOf(size_t rank_index, const TraceOperation& operation) {
@@ -242,8 +253,10 @@ class Reader {
   const size_t ranks_;
   MemberTable members_;
   Frontier::Content found_;
-  std::vector<Tally> tallies_;     // of the rank at hand
-  std::vector<char> active_only_;  // no finished operation is recorded
+  std::vector<Tally> tallies_;        // of the rank at hand
+  std::vector<char> active_only_;     // no finished operation is recorded
+  std::vector<size_t> lacks_begins_;  // rank indices that ended something, and have not begun all that is in flight
+  size_t by_absence_ = 0;             // of these, how many have begun some of it
 };
 
 }  // namespace

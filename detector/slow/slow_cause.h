@@ -27,6 +27,7 @@ struct SlowCause {
   bool whole_host = false;
   bool starved = false;      // its ranks launch late, now this one and then that: see starved_host.h
   bool beyond_host = false;  // compared with the other ranks of its host: see slow_within_host.h
+  bool alone = false;        // compared with its own past: see engine/grown_alone.h
   // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in a quarter
   // of the steps but not in enough to be suspects.
   std::vector<Suspect> suspects;

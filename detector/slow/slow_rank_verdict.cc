@@ -44,18 +44,27 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Counte
   const auto say = [&verdict](EvidenceKind kind, Reason reason) {
     verdict.evidence.push_back({kind, std::move(reason)});
   };
-  say(EvidenceKind::kLateness, OwnTimeExcess{.rank = NameOf(trace, strongest.rank),
-                                             .host_ranks = host_alone ? cause.suspects.size() : 0,
-                                             .own_seconds = strongest.own_seconds,
-                                             .peers = strongest.peers,
-                                             .peer_seconds = cause.peer_seconds,
-                                             .excess_seconds = strongest.excess_seconds,
-                                             .share_of_steps = strongest.share_of_steps,
-                                             .first_step = strongest.first_step,
-                                             .last_step = strongest.last_step,
-                                             .significance = strongest.significance});
+  if (cause.alone) {
+    say(EvidenceKind::kLateness, GrewAlone{.rank = NameOf(trace, strongest.rank),
+                                           .host_ranks = host_alone ? cause.suspects.size() : 0,
+                                           .before_seconds = strongest.before_seconds,
+                                           .own_seconds = strongest.own_seconds,
+                                           .first_step = strongest.first_step,
+                                           .significance = strongest.significance});
+  } else {
+    say(EvidenceKind::kLateness, OwnTimeExcess{.rank = NameOf(trace, strongest.rank),
+                                               .host_ranks = host_alone ? cause.suspects.size() : 0,
+                                               .own_seconds = strongest.own_seconds,
+                                               .peers = strongest.peers,
+                                               .peer_seconds = cause.peer_seconds,
+                                               .excess_seconds = strongest.excess_seconds,
+                                               .share_of_steps = strongest.share_of_steps,
+                                               .first_step = strongest.first_step,
+                                               .last_step = strongest.last_step,
+                                               .significance = strongest.significance});
+    say(EvidenceKind::kLateness, ExcessPlace{.kind = cause.kind});
+  }
   if (cause.beyond_host) say(EvidenceKind::kLateness, HostWaitLeftOut{});
-  say(EvidenceKind::kLateness, ExcessPlace{.kind = cause.kind});
   if (cause.starved) {
     say(EvidenceKind::kLateness, LateLaunches{});
   } else if (strongest.in_some_steps()) {

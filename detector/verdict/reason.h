@@ -26,8 +26,8 @@ using Reason = std::variant<
     // The job, or the layout of its work.
     LongStage, RotatingStalls, VaryingBatches, LongReplica, HotExpert, LongerEverywhere, SlowDrift, CommonPause,
     // Slow ranks and hosts.
-    OwnTimeExcess, HostWaitLeftOut, ExcessPlace, LateLaunches, OtherSteps, CriticalPathShare, CounterfactualOwnTime,
-    SameEvent,
+    OwnTimeExcess, GrewAlone, HostWaitLeftOut, ExcessPlace, LateLaunches, OtherSteps, CriticalPathShare,
+    CounterfactualOwnTime, SameEvent,
     // Paths of the network.
     SlowPathTransfers, StalledTransfers, CounterfactualTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
     // Hangs.

@@ -16,18 +16,30 @@ constexpr const char* kPlaces[] = {
     "at one place of the step, as when it waits for its input",
 };
 
+// The rank, or its host with so many of its ranks.
+std::string Subject(const RankName& name, uint64_t host_ranks) {
+  const std::string rank = Capitalized(Text(name));
+  if (host_ranks == 0) return rank;
+  return absl::StrCat("Host ", name.host, ": ", host_ranks, " of its ranks, ", rank, " first,");
+}
+
 }  // namespace
 
 std::string Sentence(const OwnTimeExcess& reason) {
-  const std::string rank = Capitalized(Text(reason.rank));
-  const std::string subject = reason.host_ranks == 0 ? rank
-                                                     : absl::StrCat("Host ", reason.rank.host, ": ", reason.host_ranks,
-                                                                    " of its ranks, ", rank, " first,");
+  const std::string subject = Subject(reason.rank, reason.host_ranks);
   return absl::StrFormat(
       "%s spends %.4g s of each step on its own work, outside all waiting, while its %d peers spend %.4g s: %.4g s "
       "more in %.0f%% of steps %d to %d, %.1f standard errors of the noise.",
       subject, reason.own_seconds, reason.peers, reason.peer_seconds, reason.excess_seconds,
       100 * reason.share_of_steps, reason.first_step, reason.last_step, reason.significance);
+}
+
+std::string Sentence(const GrewAlone& reason) {
+  return absl::StrFormat(
+      "%s spends %.4g s of each step on its own work since step %d, and %.4g s before: %.1f standard errors of the "
+      "noise. No other host's work changed then; nobody of equal duty is elsewhere to compare with.",
+      Subject(reason.rank, reason.host_ranks), reason.own_seconds, reason.first_step, reason.before_seconds,
+      reason.significance);
 }
 
 std::string Sentence(const HostWaitLeftOut&) {

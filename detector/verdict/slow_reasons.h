@@ -27,6 +27,17 @@ struct OwnTimeExcess {
   bool operator==(const OwnTimeExcess&) const = default;
 };
 
+// What the rank works longer than it did before, while the others work as long as before.
+struct GrewAlone {
+  RankName rank;
+  uint64_t host_ranks = 0;  // as OwnTimeExcess
+  double before_seconds = 0;
+  double own_seconds = 0;
+  int32_t first_step = 0;
+  double significance = 0;  // in standard errors
+  bool operator==(const GrewAlone&) const = default;
+};
+
 struct HostWaitLeftOut {
   bool operator==(const HostWaitLeftOut&) const = default;
 };
@@ -68,6 +79,7 @@ struct SameEvent {
 };
 
 std::string Sentence(const OwnTimeExcess& reason);
+std::string Sentence(const GrewAlone& reason);
 std::string Sentence(const HostWaitLeftOut& reason);
 std::string Sentence(const ExcessPlace& reason);
 std::string Sentence(const LateLaunches& reason);

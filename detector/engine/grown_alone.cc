@@ -1,0 +1,118 @@
+#include "detector/engine/grown_alone.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <set>
+#include <vector>
+
+#include "base/shares.h"
+#include "detector/stats/order_statistics.h"
+#include "detector/steps/own_profile.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMinSteps = 4;       // on either side: as many as a suspect needs
+constexpr double kMinErrors = 5;      // one in three million by chance: of as many ranks and steps as jobs have
+constexpr size_t kMinOtherHosts = 2;  // two that stay as they are: else which of them changed is a matter of view
+constexpr double kGrown = kMainPart;  // of what the steps became longer by
+constexpr double kSame = kMinorPart;  // below it
+
+// What a rank has in common with its peers, in usual steps.
+struct Work {
+  double seconds = 0;
+  double error_seconds = 0;
+  size_t steps = 0;
+};
+
+Work WorkIn(const TraceAnalysis& analysis, size_t rank, int32_t first, int32_t last) {
+  std::vector<double> known;
+  for (int32_t step = first; step < last; ++step) {
+    const auto at = static_cast<size_t>(step);
+    const float seconds = analysis.profile.Row(analysis.profile.shared, rank)[at];
+    if (analysis.steps.usual[at] != 0 && !std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
+  }
+  Work work{.steps = known.size()};
+  if (known.empty()) return work;
+  std::vector<double> copy = known;
+  work.seconds = MedianInPlace(&copy);
+  work.error_seconds = SigmaInPlace(&known, work.seconds) / std::sqrt(static_cast<double>(work.steps));
+  return work;
+}
+
+struct Growth {
+  int32_t rank = -1;
+  Work before, after;
+
+  double seconds() const { return after.seconds - before.seconds; }
+  double errors() const { return seconds() / std::max(std::hypot(before.error_seconds, after.error_seconds), 1e-9); }
+};
+
+// Of all ranks of which enough is known.
+std::vector<Growth> GrowthOf(const TraceAnalysis& analysis, const StepShift& shift) {
+  std::vector<Growth> growth;
+  for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
+    Growth one{.rank = static_cast<int32_t>(rank),
+               .before = WorkIn(analysis, rank, 0, shift.first_step),
+               .after = WorkIn(analysis, rank, shift.first_step, analysis.steps.steps)};
+    if (one.before.steps >= kMinSteps && one.after.steps >= kMinSteps) growth.push_back(one);
+  }
+  return growth;
+}
+
+Suspect SuspectOf(const TraceAnalysis& analysis, const StepShift& shift, const Growth& grown) {
+  return {.rank = grown.rank,
+          .first_step = shift.first_step,
+          .last_step = analysis.steps.steps - 1,
+          .steps = static_cast<int32_t>(grown.after.steps),
+          .excess_seconds = grown.seconds(),
+          .own_seconds = grown.after.seconds,
+          .before_seconds = grown.before.seconds,
+          .significance = grown.errors(),
+          .share_of_steps = 1};
+}
+
+}  // namespace
+
+std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const StepShift& shift) {
+  const std::vector<TraceRank>& ranks = analysis.trace->ranks;
+  const auto host_of = [&ranks](const Growth& one) { return ranks[static_cast<size_t>(one.rank)].host; };
+  const std::vector<Growth> growth = GrowthOf(analysis, shift);
+  std::vector<Growth> grown;
+  std::copy_if(growth.begin(), growth.end(), std::back_inserter(grown), [&shift](const Growth& one) {
+    return one.seconds() >= kGrown * shift.lost_seconds() && one.errors() >= kMinErrors;
+  });
+  if (grown.empty() || host_of(grown[0]) < 0) return std::nullopt;
+  const int32_t host = host_of(grown[0]);
+  if (std::any_of(grown.begin(), grown.end(), [&](const Growth& one) { return host_of(one) != host; })) {
+    return std::nullopt;
+  }
+  size_t on_host = 0, others = 0, others_same = 0;
+  std::set<int32_t> other_hosts;
+  for (const Growth& one : growth) {
+    if (host_of(one) == host) {
+      ++on_host;
+      continue;
+    }
+    ++others;
+    other_hosts.insert(host_of(one));
+    if (one.seconds() < kSame * shift.lost_seconds()) ++others_same;
+  }
+  const auto nearly_all = [](size_t part, size_t whole) {
+    return static_cast<double>(part) >= kNearlyAll * static_cast<double>(whole);
+  };
+  if (other_hosts.size() < kMinOtherHosts || !nearly_all(others_same, others)) return std::nullopt;
+  const bool whole_host = on_host > 1 && nearly_all(grown.size(), on_host);
+  if (!whole_host && grown.size() > 1) return std::nullopt;
+  std::stable_sort(grown.begin(), grown.end(),
+                   [](const Growth& a, const Growth& b) { return a.seconds() > b.seconds(); });
+  SlowCause cause{.kind = whole_host ? SlowKind::kHost : SlowKind::kCompute, .whole_host = whole_host, .alone = true};
+  for (const Growth& one : grown) cause.suspects.push_back(SuspectOf(analysis, shift, one));
+  cause.peer_seconds = cause.suspects.front().before_seconds;
+  return cause;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include "detector/engine/grown_alone.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/random.h"
+#include "detector/engine/time_ledger.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kHosts = 4, kRanksPerHost = 2, kSteps = 20, kOnset = 10;
+constexpr double kWork = 1, kNoise = 0.01;
+
+// Steps become half a second longer at step 10. Ranks work a second each, whatever their duty.
+class GrownAloneTest : public ::testing::Test {
+ protected:
+  GrownAloneTest() {
+    trace_.ranks.resize(kHosts * kRanksPerHost);
+    for (int32_t rank = 0; rank < kHosts * kRanksPerHost; ++rank) {
+      trace_.ranks[static_cast<size_t>(rank)] = {.rank = rank, .host = rank / kRanksPerHost};
+    }
+    analysis_.trace = &trace_;
+    analysis_.steps.steps = kSteps;
+    analysis_.steps.usual.assign(kSteps, 1);
+    analysis_.profile.ranks = trace_.ranks.size();
+    analysis_.profile.steps = kSteps;
+    for (size_t i = 0; i < trace_.ranks.size() * kSteps; ++i) {
+      analysis_.profile.shared.push_back(static_cast<float>(kWork + kNoise * random_.Gaussian()));
+    }
+  }
+
+  void Grow(int32_t rank, float seconds, int32_t onset = kOnset) {
+    for (int32_t step = onset; step < kSteps; ++step) {
+      analysis_.profile.shared[static_cast<size_t>(rank * kSteps + step)] += seconds;
+    }
+  }
+
+  std::optional<SlowCause> Find() const {
+    return FindGrownAlone(analysis_, {.first_step = kOnset, .before_seconds = 2, .after_seconds = 2.5});
+  }
+
+  Random random_{3};
+  Trace trace_;
+  TraceAnalysis analysis_;
+};
+
+TEST_F(GrownAloneTest, AHostWhoseRanksAllGrewAloneIsACause) {
+  Grow(4, 0.5F);
+  Grow(5, 0.45F);
+  const std::optional<SlowCause> cause = Find();
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_TRUE(cause->whole_host);
+  EXPECT_EQ(cause->kind, SlowKind::kHost);
+  ASSERT_EQ(cause->suspects.size(), 2u);
+  EXPECT_EQ(cause->suspects[0].rank, 4);
+  EXPECT_NEAR(cause->suspects[0].excess_seconds, 0.5, 0.02);
+  EXPECT_NEAR(cause->suspects[0].before_seconds, kWork, 0.02);
+  EXPECT_EQ(cause->suspects[0].first_step, kOnset);
+}
+
+TEST_F(GrownAloneTest, OneRankIsAGpu) {
+  Grow(3, 0.5F);
+  const std::optional<SlowCause> cause = Find();
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_FALSE(cause->whole_host);
+  EXPECT_EQ(cause->kind, SlowKind::kCompute);
+  EXPECT_EQ(cause->suspects[0].rank, 3);
+}
+
+TEST_F(GrownAloneTest, WhatGrowsOnTwoHostsIsNobodysFault) {
+  Grow(3, 0.5F);
+  Grow(4, 0.5F);
+  EXPECT_FALSE(Find().has_value());
+}
+
+TEST_F(GrownAloneTest, WhereTheOthersGrowABitNobodyGrewAlone) {
+  Grow(4, 0.5F);
+  Grow(5, 0.5F);
+  for (const int32_t rank : {0, 1, 2, 3, 6, 7}) Grow(rank, 0.2F);
+  EXPECT_FALSE(Find().has_value());
+}
+
+TEST_F(GrownAloneTest, NobodyGrewByLessThanHalfOfWhatWasLostNorWithinTheNoise) {
+  Grow(4, 0.2F);
+  EXPECT_FALSE(Find().has_value());
+  for (float& seconds : analysis_.profile.shared) seconds += static_cast<float>(random_.Gaussian());
+  Grow(4, 0.3F);
+  EXPECT_FALSE(Find().has_value());
+}
+
+TEST_F(GrownAloneTest, OfTwoHostsWhichOneChangedIsAMatterOfView) {
+  for (TraceRank& rank : trace_.ranks) rank.host = rank.host == 2 ? 1 : 0;
+  Grow(4, 0.5F);
+  Grow(5, 0.5F);
+  EXPECT_FALSE(Find().has_value());
+}
+
+}  // namespace
+}  // namespace lockstep
