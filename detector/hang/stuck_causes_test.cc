@@ -145,6 +145,14 @@ TEST_F(StuckCausesTest, ACallThatIsQueuedIsNoWait) {
   EXPECT_TRUE(Find().empty()) << Told(Find());
 }
 
+TEST_F(StuckCausesTest, WhereBeginsStandForCallsTheLastEndTellsTheWait) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 20'000, 20'000, 59'500);
+    Collective(rank, kEnded + 1, 30'000, 30'000, kNone);
+  }
+  EXPECT_TRUE(Find().empty()) << Told(Find());
+}
+
 TEST_F(StuckCausesTest, RecordsThatEndEarlyWhereSomebodyLookedWereLost) {
   // Two more collectives ended; of rank 6 nothing is recorded since, though its recorder was read a minute later.
   for (int32_t rank = 0; rank < kRanks; ++rank) {

@@ -28,21 +28,18 @@ int64_t LongestUsual(absl::Span<const TraceOperation> operations) {
   return longest_ns;
 }
 
-// Since when the rank stands where it stands. Behind what it has begun, calls are queued; of a rank that has begun
-// nothing of what it called, the GPU was free from its last end on.
-int64_t StandsSince(const Frontier& frontier, size_t rank) {
+// Since when the rank has done nothing but wait. Calls are queued while others begin and end, and where begins are not
+// seen they stand for the calls: whatever the rank is in, it came to rest with its last begin or end. A watched rank
+// tells how long it has been inside.
+int64_t RestsSince(const Frontier& frontier, size_t rank) {
   const Trace& trace = frontier.trace();
-  const absl::Span<const size_t> open = frontier.OpenOf(rank);
-  const TraceOperation& first = trace.operations[open.front()];
-  if (first.started() || !frontier.TellsBegun(rank)) return first.started() ? first.start_ns : first.enqueue_ns;
-  int64_t began_ns = kNoTime;
-  for (const size_t index : open) {
-    const TraceOperation& operation = trace.operations[index];
-    if (operation.started() && (began_ns == kNoTime || operation.start_ns < began_ns)) began_ns = operation.start_ns;
+  const TraceOperation& first = trace.operations[frontier.OpenOf(rank).front()];
+  int64_t since_ns = first.started() ? first.start_ns : first.enqueue_ns;
+  if (frontier.watch() != nullptr) return since_ns;
+  for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+    since_ns = std::max(since_ns, operation.end_ns);
+    if (frontier.TellsBegun(rank)) since_ns = std::max(since_ns, operation.start_ns);
   }
-  if (began_ns != kNoTime) return began_ns;
-  int64_t since_ns = first.enqueue_ns;
-  for (const TraceOperation& operation : trace.OperationsOf(rank)) since_ns = std::max(since_ns, operation.end_ns);
   return since_ns;
 }
 
@@ -75,7 +72,7 @@ WaitClocks MeasureWaits(const Frontier& frontier) {
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     const TraceRank& who = trace.ranks[rank];
     if (who.host < 0 || frontier.OpenOf(rank).empty()) continue;
-    const int64_t since = StandsSince(frontier, rank);
+    const int64_t since = RestsSince(frontier, rank);
     if (since != kNoTime) clocks.waited_ns[rank] = newest[static_cast<size_t>(who.host)] - since;
   }
   return clocks;

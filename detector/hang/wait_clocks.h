@@ -14,7 +14,7 @@
 namespace lockstep {
 
 struct WaitClocks {
-  std::vector<int64_t> waited_ns;  // by rank index: since it came to its first open operation; 0 = none, or not known
+  std::vector<int64_t> waited_ns;  // by rank index: since it came to rest in what is open; 0 = nothing is
   std::vector<int64_t> quiet_ns;   // by rank index: from its last record to when it was looked at; 0 = it never was
   int64_t long_ns = 0;             // from here on a wait is like none before
   bool looked_at = false;  // some rank's records say when it was last looked at: a hang must show as a long wait
