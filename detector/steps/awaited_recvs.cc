@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/container/flat_hash_map.h"
+#include "detector/model/input.h"
 #include "detector/steps/begins_seen.h"
 
 namespace lockstep {
@@ -63,14 +65,20 @@ class StepCalls {
       call.place = static_cast<uint32_t>(place);
       return place >= range.end - range.begin;
     });
+    program_ = kFirstProgram;
     for (const Call& call : calls_) {
-      if (trace.operations[call.operation].kind == OperationKind::kRecv) Queue(call);
+      const OperationKind kind = trace.operations[call.operation].kind;
+      if (!IsSendOrRecv(kind)) continue;
+      program_ = (program_ ^ (2 * call.ordinal + (kind == OperationKind::kRecv ? 1 : 0))) * kNextProgram;
+      if (kind == OperationKind::kRecv) Queue(call);
     }
     for (RecvQueue& queue : queues_) CountEnds(trace, &queue);
   }
 
   const std::vector<Call>& calls() const { return calls_; }
   const std::vector<RecvQueue>& queues() const { return queues_; }  // at most kMaxRecvChannels
+  // Equal for steps that send and receive in the same order. (FNV-1a over channels.)
+  uint64_t program() const { return program_; }
 
  private:
   struct Channel {
@@ -100,12 +108,17 @@ class StepCalls {
     queue->operations.resize(queue->ends.size());
   }
 
+  static constexpr uint64_t kFirstProgram = 0xcbf29ce484222325;
+  static constexpr uint64_t kNextProgram = 0x100000001b3;
+
   std::vector<Channel> channels_;  // by ordinal
   std::vector<Call> calls_;
   std::vector<RecvQueue> queues_;
+  uint64_t program_ = kFirstProgram;
 };
 
-// What ranks of one class have in common: by ordinal, then place, how many Recvs of each queue had always ended.
+// What ranks of one class and program have in common: by ordinal, then place, how many Recvs of each queue had always
+// ended.
 class LeastEnded {
  public:
   void Add(const Trace& trace, const StepCalls& step) {
@@ -160,7 +173,7 @@ AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matc
   const std::vector<char> blind = RanksWithoutBegins(trace, roles);
   RunPieces(executor, roles.classes.size(), [&](size_t number) {
     StepCalls calls;
-    LeastEnded least;
+    absl::flat_hash_map<uint64_t, LeastEnded> least;  // by program: stages of one class may fill a pipeline otherwise
     const auto for_each_step = [&](auto use) {
       for (const int32_t peer : roles.classes[number]) {
         const auto rank = static_cast<size_t>(peer);
@@ -174,12 +187,13 @@ AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matc
     for_each_step([&](size_t rank, size_t step, const StepRange& range) {
       if (blind[rank] != 0 || steps.usual[step] == 0) return;
       calls.Read(trace, matched, range);
-      least.Add(trace, calls);
+      least[calls.program()].Add(trace, calls);
     });
     for_each_step([&](size_t /*rank*/, size_t /*step*/, const StepRange& range) {
       calls.Read(trace, matched, range);
+      LeastEnded& of_program = least[calls.program()];
       for (const StepCalls::Call& call : calls.calls()) {
-        awaited[call.operation] = least.AwaitedBy(call, calls.queues());
+        awaited[call.operation] = of_program.AwaitedBy(call, calls.queues());
       }
     });
   });

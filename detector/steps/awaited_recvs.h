@@ -3,10 +3,11 @@
 // Pipelines post a Recv while they still work on what came before. Its end then comes at any time: before the next Send
 // of a rank that is busy, long after what a starved rank would have sent. Neither "the last end before a Send" nor "its
 // end is no sign of anything" tells work from waiting on both. What tells is causality: an operation that waits for a
-// Recv never began before that one ended, in no step and on no rank that makes the same calls. So each operation of a
-// step, known by its channel and its place there, goes on from the last Recv of each channel that had ended whenever
-// any peer began the operation. A starved rank, which is the one that this matters for, begins as soon as it can and
-// shows the least. Where nobody is starved, the Recv may be one too late for all alike.
+// Recv never began before that one ended, in no step and on no rank of the same program. So each operation of a step,
+// known by its channel and its place there, goes on from the last Recv of each channel that had ended whenever any peer
+// began the operation. Of one program are peers that send and receive in the same order: stages may share a class and
+// fill the pipeline in different ways. A starved rank, which is the one that this matters for, begins as soon as it can
+// and shows the least. Where nobody is starved, the Recv may be one too late for all alike.
 //
 // Only whole, usual steps and ranks whose begins are seen are evidence; only whole steps are told. An end within 1/20
 // of the Recv's length after a begin came before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes per
