@@ -66,18 +66,24 @@ class StepCalls {
       return place >= range.end - range.begin;
     });
     program_ = kFirstProgram;
+    size_t told = 0;
     for (const Call& call : calls_) {
-      const OperationKind kind = trace.operations[call.operation].kind;
-      if (!IsSendOrRecv(kind)) continue;
-      program_ = (program_ ^ (2 * call.ordinal + (kind == OperationKind::kRecv ? 1 : 0))) * kNextProgram;
-      if (kind == OperationKind::kRecv) Queue(call);
+      const TraceOperation& operation = trace.operations[call.operation];
+      told += operation.enqueue_ns < operation.start_ns ? 1 : 0;
+      if (!IsSendOrRecv(operation.kind)) continue;
+      const bool is_recv = operation.kind == OperationKind::kRecv;
+      program_ = (program_ ^ (2 * call.ordinal + (is_recv ? 1 : 0))) * kNextProgram;
+      if (is_recv) Queue(call);
     }
+    // Else operations are in the order of their begins, which says how starved the rank is, not what it runs.
+    if (2 * told < calls_.size()) program_ = kFirstProgram;
     for (RecvQueue& queue : queues_) CountEnds(trace, &queue);
   }
 
   const std::vector<Call>& calls() const { return calls_; }
   const std::vector<RecvQueue>& queues() const { return queues_; }  // at most kMaxRecvChannels
-  // Equal for steps that send and receive in the same order. (FNV-1a over channels.)
+  // Equal for steps that call Send and Recv in the same order, and for all in which calls are not told from begins.
+  // (FNV-1a over channels.)
   uint64_t program() const { return program_; }
 
  private:

@@ -5,9 +5,10 @@
 // end is no sign of anything" tells work from waiting on both. What tells is causality: an operation that waits for a
 // Recv never began before that one ended, in no step and on no rank of the same program. So each operation of a step,
 // known by its channel and its place there, goes on from the last Recv of each channel that had ended whenever any peer
-// began the operation. Of one program are peers that send and receive in the same order: stages may share a class and
-// fill the pipeline in different ways. A starved rank, which is the one that this matters for, begins as soon as it can
-// and shows the least. Where nobody is starved, the Recv may be one too late for all alike.
+// began the operation. Of one program are peers that call Send and Recv in the same order, where calls are known:
+// stages may share a class and fill the pipeline in different ways. A starved rank, which is the one that this matters
+// for, begins as soon as it can and shows the least. Where nobody is starved, the Recv may be one too late for all
+// alike.
 //
 // Only whole, usual steps and ranks whose begins are seen are evidence; only whole steps are told. An end within 1/20
 // of the Recv's length after a begin came before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes per

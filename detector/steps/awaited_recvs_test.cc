@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/random.h"
 #include "detector/model/operation_instances.h"
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
@@ -62,7 +61,9 @@ class AwaitedRecvsTest : public ::testing::Test {
     const auto add = [&](int32_t rank, OperationKind kind, uint64_t sequence, int32_t peer, int64_t begin_ms,
                          int64_t end_ms) {
       const int32_t stage = stages_[rank == first ? 0 : 1];
-      builder.Add(rank, {.enqueue_ns = (begin_ms - 1) * kMilli + static_cast<int64_t>(random_.Below(1000)),
+      // Hosts call the whole step ahead, and in another program Sends before all Recvs.
+      const bool ahead = replica == other_program_ && rank == second && kind == OperationKind::kSend;
+      builder.Add(rank, {.enqueue_ns = from * kMilli + ++calls_ - (ahead ? 1'000'000 : 0),
                          .start_ns = begin_ms * kMilli,
                          .end_ns = end_ms * kMilli,
                          .sequence = sequence,
@@ -77,6 +78,8 @@ class AwaitedRecvsTest : public ::testing::Test {
       add(first, OperationKind::kSend, sequence, 1, ends - 5, ends);
       add(second, OperationKind::kRecv, sequence, 0, begins, ends);
       free_at = std::max(free_at, ends) + 100;
+      if (replica == other_program_)
+        free_at = from + 10 + static_cast<int64_t>(batch);  // sends what it does not receive
       add(second, OperationKind::kSend, sequence, 0, free_at, free_at + 5);
       add(first, OperationKind::kRecv, sequence, 1, free_at, free_at + 5);
     }
@@ -96,7 +99,8 @@ class AwaitedRecvsTest : public ::testing::Test {
     return -2;
   }
 
-  Random random_{1};
+  int64_t calls_ = 0;
+  int32_t other_program_ = -1;  // the replica that runs it
   std::vector<int32_t> handles_;
   std::vector<int32_t> stages_;  // communicators
   Trace trace_;
@@ -114,6 +118,15 @@ TEST_F(AwaitedRecvsTest, AStarvedRankTellsWhatItsBusyPeersWaitFor) {
     for (uint64_t sequence = kMicrobatches; sequence < 2 * kMicrobatches; ++sequence) {
       EXPECT_EQ(RecvOf(replica, sequence), static_cast<int64_t>(sequence)) << "pipeline " << replica;
     }
+  }
+}
+
+TEST_F(AwaitedRecvsTest, APeerOfAnotherProgramIsNoEvidence) {
+  other_program_ = 0;
+  Play({60, 60, 60, 300});
+  for (uint64_t sequence = kMicrobatches; sequence < 2 * kMicrobatches; ++sequence) {
+    EXPECT_EQ(RecvOf(1, sequence), static_cast<int64_t>(sequence));
+    EXPECT_EQ(RecvOf(0, sequence), -1) << "it never waits";
   }
 }
 
