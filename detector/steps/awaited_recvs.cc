@@ -114,6 +114,7 @@ class StepCalls {
     queue->operations.resize(queue->ends.size());
   }
 
+  // Offset basis and prime of FNV-1a.
   static constexpr uint64_t kFirstProgram = 0xcbf29ce484222325;
   static constexpr uint64_t kNextProgram = 0x100000001b3;
 

@@ -31,6 +31,7 @@ namespace lockstep {
 
 // By operation: the index of the awaited Recv that ended last; kNoRecv = it waits for none; kUntold.
 using AwaitedRecvs = std::vector<uint32_t>;
+// Never indices.
 inline constexpr uint32_t kNoRecv = std::numeric_limits<uint32_t>::max();
 inline constexpr uint32_t kUntold = kNoRecv - 1;
 

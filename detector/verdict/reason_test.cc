@@ -38,16 +38,11 @@ TEST(ReasonTest, EveryReasonSaysItsNumbers) {
                      .significance = 12},
        "Rank 3 (host b) spends 1.5 s of each step on its own work, outside all waiting, while its 7 peers spend 1 s: "
        "0.5 s more in 100% of steps 4 to 20, 12.0 standard errors of the noise."},
-      {GrewAlone{.rank = {.rank = 3, .host = "b"},
-                 .host_ranks = 8,
-                 .before_seconds = 1,
-                 .own_seconds = 1.5,
-                 .first_step = 4,
-                 .significance = 12},
-       "Host b: 8 of its ranks, Rank 3 (host b) first, spends 1.5 s of each step on its own work since step 4, and 1 s "
-       "before: 12.0 standard errors of the noise. No other host's work changed then; nobody of equal duty is "
-       "elsewhere "
-       "to compare with."},
+      {GrewAlone{
+           .rank = {.rank = 3, .host = "b"}, .before_seconds = 1, .own_seconds = 2, .first_step = 4, .significance = 9},
+       "Rank 3 (host b) spends 2 s of each step on its own work since step 4, and 1 s before: 9.0 standard errors of "
+       "the "
+       "noise. No other host's work changed then; nobody of equal duty is elsewhere to compare with."},
       {CounterfactualOwnTime{.replayed = true, .seconds = 0.25, .step_seconds = 2},
        "Replayed with the own time of its peers, an affected step would take 0.25 s less of 2 s (12.5%)."},
       {SlowPathTransfers{.place = {.kind = PathCauseKind::kLink, .hosts = {"a", "b"}},
