@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/shares.h"
 #include "detector/stats/robust.h"
+#include "detector/steps/begins_seen.h"
 
 namespace lockstep {
 namespace {
@@ -38,7 +39,12 @@ class Measurement {
  public:
   Measurement(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, const StepTable& steps,
               Executor* executor)
-      : trace_(trace), matched_(matched), roles_(roles), steps_(steps), executor_(executor) {}
+      : trace_(trace),
+        matched_(matched),
+        roles_(roles),
+        steps_(steps),
+        executor_(executor),
+        blind_(RanksWithoutBegins(trace, roles)) {}
 
   TransferTable Run() {
     table_.steps = static_cast<size_t>(steps_.steps);
@@ -87,6 +93,7 @@ class Measurement {
   void FindQuickestAmong(size_t first_rank, size_t last_rank, std::vector<Quickest>* quickest) const {
     std::vector<int32_t> step_of;
     for (size_t rank = first_rank; rank < last_rank; ++rank) {
+      if (blind_[rank] != 0) continue;  // what it was inside holds its work
       const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
       step_of.assign(end - begin, -1);
       for (int32_t step = 0; step < steps_.steps; ++step) {
@@ -115,6 +122,13 @@ class Measurement {
     }
   }
 
+  // The last to arrive may be one whose times tell nothing.
+  bool IsBlind(const TransferPath& path) const {
+    const auto blind = static_cast<double>(std::count_if(
+        path.ranks.begin(), path.ranks.end(), [this](int32_t rank) { return blind_[static_cast<size_t>(rank)] != 0; }));
+    return blind > (path.point_to_point ? 0 : kMinorPart * static_cast<double>(path.ranks.size()));
+  }
+
   int32_t HostOf(int32_t rank) const { return trace_.ranks[static_cast<size_t>(rank)].host; }
 
   // The path of a channel whose members are all known, with the transfer time of each complete instance.
@@ -130,6 +144,7 @@ class Measurement {
       path.ranks = members;
     }
     if (path.ranks.size() < 2 || std::find(path.ranks.begin(), path.ranks.end(), -1) != path.ranks.end()) return;
+    if (IsBlind(path)) return;
     path.crosses_hosts = std::any_of(path.ranks.begin(), path.ranks.end(),
                                      [&](int32_t rank) { return HostOf(rank) != HostOf(path.ranks[0]); });
     const int32_t family = roles_.communicators[static_cast<size_t>(channel.communicator)].family;
@@ -256,6 +271,7 @@ class Measurement {
   const JobRoles& roles_;
   const StepTable& steps_;
   Executor* const executor_;
+  const std::vector<char> blind_;  // by rank: its begins are not seen
   TransferTable table_;
   std::vector<Quickest> quickest_;  // by instance
   std::vector<int32_t> duty_of_;    // by instance; -1 = not measured

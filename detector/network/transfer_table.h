@@ -11,7 +11,8 @@
 //
 // Of the Send/Recv of one step the least slow counts: those issued together with a slow one end with it and say nothing
 // about their own direction. Operations with a missing or unfinished member, host-side times and operations of less
-// than 1 MiB, whose time is latency, are left out. Cost O(operations). Pure values.
+// than 1 MiB, whose time is latency, are left out; so are members whose begins are not seen (steps/begins_seen.h), and
+// paths with more than a quarter of them. Cost O(operations). Pure values.
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_TRANSFER_TABLE_H_
 #define LOCKSTEP_DETECTOR_NETWORK_TRANSFER_TABLE_H_
