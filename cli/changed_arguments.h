@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-// The names of the arguments of `filled` whose values differ from those of `fresh`, a command of the same verb as it was
-// made, in the order of its arguments. An option given with its default value does not count.
+// The names of the arguments of `filled` whose values differ from those of `fresh`, a command of the same verb as it
+// was made, in the order of its arguments. An option given with its default value does not count.
 std::vector<std::string> ChangedArguments(Command& filled, Command& fresh);
 
 }  // namespace lockstep

@@ -121,6 +121,15 @@ class Tree(unittest.TestCase):
     def test_constants(self):
         self.assertEqual(list(constants.violations(ROOT)), [])
 
+    def test_format(self):
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.h", "*.cc"],
+                                cwd=ROOT, check=True, capture_output=True).stdout
+        sources = [name for name in listed.split(b"\0") if name and (ROOT / name.decode()).exists()]
+        self.assertTrue(sources)
+        checked = subprocess.run(["xargs", "-0", "-n", "100", "-P", "2", "clang-format-14", "--dry-run", "-Werror"],
+                                 cwd=ROOT, input=b"\0".join(sources), capture_output=True)
+        self.assertEqual(checked.returncode, 0, checked.stderr.decode())
+
 
 class Documents(unittest.TestCase):
     """docs/cli.md and docs/operations.md are run by tests/deploy; CI runs what README and docs/quality.md name."""
