@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fnv1a.h"
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
 #include "collector/convert/places.h"
@@ -10,11 +11,7 @@
 
 namespace lockstep {
 
-size_t ShardOfJob(const std::string& job, size_t shards) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const unsigned char byte : job) hash = (hash ^ byte) * 0x100000001b3;
-  return hash % shards;
-}
+size_t ShardOfJob(const std::string& job, size_t shards) { return Fnv1a(job) % shards; }
 
 Router::Router(AgentRegistry& agents, StoreWriter& writer, CollectorMetrics& metrics, const Clock& clock)
     : agents_(agents), writer_(writer), metrics_(metrics), clock_(clock) {}

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "base/fnv1a.h"
 
 namespace lockstep {
 namespace {
@@ -27,15 +28,11 @@ std::string FormatWallTime(int64_t wall_ns) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(wall_ns), absl::UTCTimeZone());
 }
 
-// FNV-1a over names and values, separated by a byte that is in no UTF-8 text.
+// Over names and values, separated by a byte that is in no UTF-8 text.
 std::string Fingerprint(const Json& labels) {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&hash](const std::string& text) {
-    for (const char c : text + '\xff') hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  };
+  uint64_t hash = kFnv1aOfNothing;
   for (const auto& [name, value] : labels.items()) {
-    mix(name);
-    mix(value.get<std::string>());
+    hash = Fnv1a(Fnv1a(Fnv1a(Fnv1a(hash, name), "\xff"), value.get<std::string>()), "\xff");
   }
   return absl::StrFormat("%016x", hash);
 }

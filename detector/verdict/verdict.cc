@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
+#include "base/fnv1a.h"
 
 namespace lockstep {
 namespace {
@@ -66,11 +67,6 @@ template <size_t kSize, typename Enum>
 const char* Lookup(const char* const (&names)[kSize], Enum value) {
   const auto index = static_cast<size_t>(value);
   return index < kSize ? names[index] : "unknown";
-}
-
-uint64_t Fnv1a(uint64_t hash, absl::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
 }
 
 std::string CulpritKey(const Culprit& culprit) {
@@ -184,7 +180,7 @@ std::string CauseKey(const Verdict& verdict) {
   for (const Culprit& culprit : verdict.culprits) culprits.push_back(CulpritKey(culprit));
   std::sort(culprits.begin(), culprits.end());
   std::string key = absl::StrCat(index < std::size(kClasses) ? kClasses[index].family : "unknown", ":");
-  uint64_t hash = 0xcbf29ce484222325;
+  uint64_t hash = kFnv1aOfNothing;
   for (size_t i = 0; i < culprits.size(); ++i) {
     hash = Fnv1a(Fnv1a(hash, culprits[i]), "\n");
     if (i < kMaxCulpritsInKey) absl::StrAppend(&key, i == 0 ? "" : ",", culprits[i]);

@@ -5,19 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/fnv1a.h"
 #include "sim/counters/counter_simulation.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kFaultsShown = 4;
-
-// FNV-1a of the name, so that a new suite does not change the episodes of the others.
-uint64_t NameSeed(absl::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 std::string FaultText(const CounterFault& fault) {
   std::string text = absl::StrCat(InfoOf(fault.kind).name, " on ", CounterHostName(fault.host), " gpu", fault.device,
@@ -36,7 +30,8 @@ const CounterSuite* FindCounterSuite(absl::string_view name) {
 }
 
 CounterPlan CounterPlanOf(const CounterSuite& suite, uint64_t number) {
-  Random random(NameSeed(suite.name) + number);
+  // By name: a new suite does not change the episodes of the others.
+  Random random(Fnv1a(suite.name) + number);
   random = Random(random.Next());  // neighbouring numbers must not give neighbouring states
   CounterPlan plan = suite.plan(number, random);
   plan.seed = random.Next();

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/fnv1a.h"
 #include "base/status_macros.h"
 
 namespace lockstep {
@@ -16,12 +17,6 @@ namespace {
 constexpr absl::string_view kMagic = "LKSMNDR1";
 constexpr size_t kVersionAt = 7;  // the last byte of the magic is the version
 constexpr size_t kHashBytes = 8;
-
-uint64_t Fnv1a(absl::string_view bytes) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (const char byte : bytes) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001B3u;
-  return hash;
-}
 
 template <typename Integer>
 void AppendInteger(std::string& out, Integer value) {

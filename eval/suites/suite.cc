@@ -5,16 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/fnv1a.h"
 
 namespace lockstep {
 namespace {
-
-// FNV-1a of the name.
-uint64_t NameSeed(absl::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 std::string Cut(const Parallelism& p) {
   std::string text = absl::StrCat("tp", p.tensor, " pp", p.pipeline, " dp", p.data);
@@ -45,7 +39,8 @@ const Suite* FindSuite(absl::string_view name) {
 }
 
 Random EpisodeRandom(absl::string_view suite, uint64_t number) {
-  Random random(NameSeed(suite) + number);
+  // By name: a new suite does not change the episodes of the others.
+  Random random(Fnv1a(suite) + number);
   return Random(random.Next());  // neighbouring numbers must not give neighbouring states
 }
 
