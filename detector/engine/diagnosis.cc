@@ -39,6 +39,7 @@
 #include "detector/steps/slow_transfers.h"
 #include "detector/steps/step_profile.h"
 #include "detector/steps/trace_analysis.h"
+#include "detector/steps/usual_work.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/structural_verdicts.h"
 #include "detector/verdict/reason.h"
@@ -103,13 +104,14 @@ struct Findings {
   TransferTable transfers;
   std::vector<SlowLink> links;
   std::vector<Suspect> suspects;
+  std::optional<StepShift> longer_steps;
 };
 
 Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options) {
   Findings found;
   const auto find_links = [&] {
-    found.transfers =
-        MeasureTransfers(*analysis.trace, analysis.matched, analysis.roles, analysis.steps, options.executor);
+    found.transfers = MeasureTransfers(*analysis.trace, analysis.matched, analysis.roles, analysis.steps,
+                                       analysis.without_begins, options.executor);
     found.links = FindSlowLinks(*analysis.trace, found.transfers, analysis.steps);
   };
   const auto find_structural = [&] {
@@ -124,6 +126,7 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
   };
   const absl::FunctionRef<void()> finders[] = {find_links, find_structural, find_suspects};
   RunPieces(options.executor, std::size(finders), [&](size_t i) { finders[i](); });
+  found.longer_steps = FindLongerSteps(analysis.steps, options.min_cost);
   return found;
 }
 
@@ -140,19 +143,17 @@ void TellCost(const CounterfactualGain& gain, Verdict* verdict) {
 }
 
 // Where nothing else is known to be slow since the steps became longer.
-void AddGrownAlone(const TraceAnalysis& analysis, double min_cost, const std::vector<SlowLink>& links,
+void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const std::vector<SlowLink>& links,
                    std::vector<SlowCause>* causes) {
-  const std::optional<StepShift> shift = FindLongerSteps(analysis.steps, min_cost);
-  if (!shift.has_value()) return;
   const auto since = [&shift](int32_t first_step) {
-    return std::abs(first_step - shift->first_step) <= kSameOnsetSteps;
+    return std::abs(first_step - shift.first_step) <= kSameOnsetSteps;
   };
   const bool known =
       std::any_of(causes->begin(), causes->end(),
                   [&](const SlowCause& cause) { return since(cause.suspects.front().first_step); }) ||
       std::any_of(links.begin(), links.end(), [&](const SlowLink& link) { return since(link.transfers.first_step); });
   if (known) return;
-  if (std::optional<SlowCause> alone = FindGrownAlone(analysis, *shift)) causes->push_back(*std::move(alone));
+  if (std::optional<SlowCause> alone = FindGrownAlone(analysis, shift)) causes->push_back(*std::move(alone));
 }
 
 // Slow ranks and slow transfers, each at what removing it gives back.
@@ -166,7 +167,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
-  AddGrownAlone(analysis, options.min_cost, found.links, &causes);
+  if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
   const CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
@@ -221,8 +222,8 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
 }
 
 // What the step time says that findings have to add up to. Slow without a cause is a finding as well.
-void AddLedger(const TraceAnalysis& analysis, double min_cost, JobReport* report) {
-  const std::optional<StepShift> shift = FindLongerSteps(analysis.steps, min_cost);
+void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& shift, double min_cost,
+               JobReport* report) {
   report->ledger = BuildLedger(analysis.steps, report->verdicts, shift);
   if (!shift.has_value() || report->state == JobState::kHung) return;
   std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
@@ -244,11 +245,7 @@ std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
   const std::vector<TraceRank>& ranks = analysis.trace->ranks;
   std::vector<double> own(ranks.size(), 0);
   for (size_t rank = 0; rank < ranks.size() && profile.steps > 0; ++rank) {
-    std::vector<double> known;
-    for (const float seconds : profile.Row(profile.own, rank)) {
-      if (!std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
-    }
-    own[rank] = MedianInPlace(&known);
+    own[rank] = UsualWorkIn(profile.Row(profile.own, rank), 0, analysis.steps.steps).seconds;
   }
   std::vector<RankWork> work;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -301,6 +298,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     if (hung && verdict.scope == VerdictScope::kJob) continue;  // the hang itself moves the common mode
     report.verdicts.push_back(std::move(verdict));
   }
+  const std::optional<StepShift> longer_steps = found.longer_steps;
   AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
@@ -309,7 +307,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   });
   const std::optional<Reason> not_judged = WhyNotJudged(analysis);
   report.state = StateOf(report, !not_judged.has_value() && !hangs.open_question.has_value());
-  AddLedger(analysis, options.min_cost, &report);
+  AddLedger(analysis, longer_steps, options.min_cost, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),

@@ -8,9 +8,10 @@
 #include <set>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/shares.h"
-#include "detector/stats/order_statistics.h"
 #include "detector/steps/own_profile.h"
+#include "detector/steps/usual_work.h"
 
 namespace lockstep {
 namespace {
@@ -21,31 +22,9 @@ constexpr size_t kMinOtherHosts = 2;  // two that stay as they are: else which o
 constexpr double kGrown = kMainPart;  // of what the steps became longer by
 constexpr double kSame = kMinorPart;  // below it
 
-// What a rank has in common with its peers, in usual steps.
-struct Work {
-  double seconds = 0;
-  double error_seconds = 0;
-  size_t steps = 0;
-};
-
-Work WorkIn(const TraceAnalysis& analysis, size_t rank, int32_t first, int32_t last) {
-  std::vector<double> known;
-  for (int32_t step = first; step < last; ++step) {
-    const auto at = static_cast<size_t>(step);
-    const float seconds = analysis.profile.Row(analysis.profile.shared, rank)[at];
-    if (analysis.steps.usual[at] != 0 && !std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
-  }
-  Work work{.steps = known.size()};
-  if (known.empty()) return work;
-  std::vector<double> copy = known;
-  work.seconds = MedianInPlace(&copy);
-  work.error_seconds = SigmaInPlace(&known, work.seconds) / std::sqrt(static_cast<double>(work.steps));
-  return work;
-}
-
 struct Growth {
   int32_t rank = -1;
-  Work before, after;
+  UsualWork before, after;  // that ranks of equal duty have in common
 
   double seconds() const { return after.seconds - before.seconds; }
   double errors() const { return seconds() / std::max(std::hypot(before.error_seconds, after.error_seconds), 1e-9); }
@@ -55,9 +34,10 @@ struct Growth {
 std::vector<Growth> GrowthOf(const TraceAnalysis& analysis, const StepShift& shift) {
   std::vector<Growth> growth;
   for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
-    Growth one{.rank = static_cast<int32_t>(rank),
-               .before = WorkIn(analysis, rank, 0, shift.first_step),
-               .after = WorkIn(analysis, rank, shift.first_step, analysis.steps.steps)};
+    const absl::Span<const float> row = analysis.profile.Row(analysis.profile.shared, rank);
+    const Growth one{.rank = static_cast<int32_t>(rank),
+                     .before = UsualWorkIn(row, 0, shift.first_step),
+                     .after = UsualWorkIn(row, shift.first_step, analysis.steps.steps)};
     if (one.before.steps >= kMinSteps && one.after.steps >= kMinSteps) growth.push_back(one);
   }
   return growth;

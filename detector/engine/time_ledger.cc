@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/usual_work.h"
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
 #include "detector/verdict/trace_names.h"
@@ -48,11 +50,8 @@ double MeanOf(const std::vector<double>& values) {
 }
 
 double ErrorOf(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto n = static_cast<double>(values.size());
-  std::vector<double> copy = values;
-  const double middle = MedianInPlace(&copy);
-  return SigmaInPlace(&values, middle) / std::sqrt(n);
+  const double middle = MedianInPlace(&values);
+  return ErrorOfMiddle(&values, middle);
 }
 
 bool IsOfSteps(const Verdict& verdict) {
@@ -70,22 +69,13 @@ std::string FindingName(const Verdict& verdict) {
   return name;
 }
 
-// Middle own time of a rank in the steps of [first, last).
-double UsualOwn(const OwnProfile& profile, size_t rank, int32_t first, int32_t last) {
-  std::vector<double> own;
-  for (int32_t step = first; step < last; ++step) {
-    const float seconds = profile.Row(profile.own, rank)[static_cast<size_t>(step)];
-    if (!std::isnan(seconds)) own.push_back(static_cast<double>(seconds));
-  }
-  return MedianInPlace(&own);
-}
-
 LongerWork FindWhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift) {
   LongerWork work{.ranks = analysis.profile.ranks};
   size_t most_rank = 0;
   for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
-    const double grown = UsualOwn(analysis.profile, rank, shift.first_step, analysis.steps.steps) -
-                         UsualOwn(analysis.profile, rank, 0, shift.first_step);
+    const absl::Span<const float> own = analysis.profile.Row(analysis.profile.own, rank);
+    const double grown = UsualWorkIn(own, shift.first_step, analysis.steps.steps).seconds -
+                         UsualWorkIn(own, 0, shift.first_step).seconds;
     work.longer_ranks += grown >= shift.lost_seconds() / 2 ? 1 : 0;
     if (grown <= work.most_seconds) continue;
     work.most_seconds = grown;

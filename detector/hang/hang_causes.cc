@@ -150,7 +150,7 @@ class Collector {
       if (!graph_.IsBlocked(nodes.back())) continue;
       // Ranks of a cycle that also wait for somebody outside may call what is missing once he has come: no deadlock.
       const bool sink = components.sink[component] != 0;
-      if (nodes.size() == 1 && !sink) continue;
+      if (!sink && (!artefacts_likely_ || nodes.size() == 1)) continue;
       if (Differs(nodes)) continue;
       if (IsCycle(nodes)) {
         (sink ? hangs_ : leaky_cycles_).push_back(DeadlockOf(frontier_, graph_, nodes));
@@ -167,7 +167,7 @@ class Collector {
   // the cycle may be it.
   void AddLeakyCycles() {
     const auto shown_by_losses = [](const Hang& hang) { return hang.kind == HangKind::kNotEntered; };
-    if (!artefacts_likely_ || !std::all_of(hangs_.begin(), hangs_.end(), shown_by_losses)) return;
+    if (!std::all_of(hangs_.begin(), hangs_.end(), shown_by_losses)) return;
     std::move(leaky_cycles_.begin(), leaky_cycles_.end(), std::back_inserter(hangs_));
   }
 

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/shares.h"
 #include "detector/stats/robust.h"
-#include "detector/steps/begins_seen.h"
 
 namespace lockstep {
 namespace {
@@ -38,13 +37,13 @@ bool Measured(const TraceOperation& operation) {
 class Measurement {
  public:
   Measurement(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, const StepTable& steps,
-              Executor* executor)
+              const std::vector<char>& without_begins, Executor* executor)
       : trace_(trace),
         matched_(matched),
         roles_(roles),
         steps_(steps),
         executor_(executor),
-        blind_(RanksWithoutBegins(trace, roles)) {}
+        without_begins_(without_begins) {}
 
   TransferTable Run() {
     table_.steps = static_cast<size_t>(steps_.steps);
@@ -93,7 +92,7 @@ class Measurement {
   void FindQuickestAmong(size_t first_rank, size_t last_rank, std::vector<Quickest>* quickest) const {
     std::vector<int32_t> step_of;
     for (size_t rank = first_rank; rank < last_rank; ++rank) {
-      if (blind_[rank] != 0) continue;  // what it was inside holds its work
+      if (without_begins_[rank] != 0) continue;  // what it was inside holds its work
       const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
       step_of.assign(end - begin, -1);
       for (int32_t step = 0; step < steps_.steps; ++step) {
@@ -124,8 +123,9 @@ class Measurement {
 
   // The last to arrive may be one whose times tell nothing.
   bool IsBlind(const TransferPath& path) const {
-    const auto blind = static_cast<double>(std::count_if(
-        path.ranks.begin(), path.ranks.end(), [this](int32_t rank) { return blind_[static_cast<size_t>(rank)] != 0; }));
+    const auto blind = static_cast<double>(std::count_if(path.ranks.begin(), path.ranks.end(), [this](int32_t rank) {
+      return without_begins_[static_cast<size_t>(rank)] != 0;
+    }));
     return blind > (path.point_to_point ? 0 : kMinorPart * static_cast<double>(path.ranks.size()));
   }
 
@@ -271,7 +271,7 @@ class Measurement {
   const JobRoles& roles_;
   const StepTable& steps_;
   Executor* const executor_;
-  const std::vector<char> blind_;  // by rank: its begins are not seen
+  const std::vector<char>& without_begins_;  // by rank
   TransferTable table_;
   std::vector<Quickest> quickest_;  // by instance
   std::vector<int32_t> duty_of_;    // by instance; -1 = not measured
@@ -286,8 +286,8 @@ class Measurement {
 }  // namespace
 
 TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                               const StepTable& steps, Executor* executor) {
-  return Measurement(trace, matched, roles, steps, executor).Run();
+                               const StepTable& steps, const std::vector<char>& without_begins, Executor* executor) {
+  return Measurement(trace, matched, roles, steps, without_begins, executor).Run();
 }
 
 }  // namespace lockstep

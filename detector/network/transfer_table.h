@@ -11,7 +11,7 @@
 //
 // Of the Send/Recv of one step the least slow counts: those issued together with a slow one end with it and say nothing
 // about their own direction. Operations with a missing or unfinished member, host-side times and operations of less
-// than 1 MiB, whose time is latency, are left out; so are members whose begins are not seen (steps/begins_seen.h), and
+// than 1 MiB, whose time is latency, are left out; so are members whose begins are not seen, and
 // paths with more than a quarter of them. Cost O(operations). Pure values.
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_TRANSFER_TABLE_H_
@@ -49,9 +49,10 @@ struct TransferTable {
   double noise = 0;                    // robust deviation of log ratio, over all paths and steps
 };
 
-// `executor` may be nullptr.
+// `without_begins`: as RanksWithoutBegins (steps/begins_seen.h). `executor` may be nullptr.
 TransferTable MeasureTransfers(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                               const StepTable& steps, Executor* executor = nullptr);
+                               const StepTable& steps, const std::vector<char>& without_begins,
+                               Executor* executor = nullptr);
 
 }  // namespace lockstep
 

@@ -17,6 +17,8 @@
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
 #include "detector/slow/persistent_excess.h"
+#include "detector/steps/awaited_recvs.h"
+#include "detector/steps/begins_seen.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/own_time.h"
 #include "detector/steps/step_anchor.h"
@@ -287,7 +289,9 @@ TEST(ReferenceOwnTimeTest, AgreesOnRandomStreamsThatOverlap) {
     const OperationInstances matched = MatchOperations(trace);
     const JobRoles roles = InferRoles(trace, matched);
     const StepTable steps = FindSteps(trace, matched, roles);
-    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, steps, FindWholeSteps(matched, steps));
+    const AwaitedRecvs awaited = FindAwaitedRecvs(trace, matched, roles, steps, FindWholeSteps(matched, steps),
+                                                  RanksWithoutBegins(trace, roles));
+    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, steps, awaited);
     with_apart +=
         std::any_of(times.order.apart.begin(), times.order.apart.end(), [](const auto& row) { return !row.empty(); });
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {

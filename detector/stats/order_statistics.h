@@ -39,6 +39,13 @@ inline double SigmaInPlace(std::vector<double>* values, double center) {
   return kMadToSigma * MedianInPlace(values);
 }
 
+// Standard error of their middle, `center`; 0 when empty.
+inline double ErrorOfMiddle(std::vector<double>* values, double center) {
+  if (values->empty()) return 0;
+  const double root = std::sqrt(static_cast<double>(values->size()));
+  return SigmaInPlace(values, center) / root;
+}
+
 // Robust standard deviation from the shortest interval that holds half of the values: right even when half of
 // them belong to another, displaced crowd (the ranks of one slow host among those of two).
 inline double SigmaOfShortestHalf(std::vector<double>* values) {

@@ -4,13 +4,15 @@
 #include <cstddef>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/fnv1a.h"
 #include "detector/model/input.h"
-#include "detector/steps/begins_seen.h"
 
 namespace lockstep {
 namespace {
 
 constexpr int64_t kEndTolerance = 20;  // as own_time.cc: recorders read the two times one after the other
+// Bound of memory: stages of one class are few. Where ranks call in ever other orders, order tells no program.
+constexpr size_t kMaxPrograms = 64;
 // Bound of time: the rank of a pipeline has a channel or two to each neighbour.
 constexpr size_t kMaxRecvChannels = 8;
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
@@ -65,25 +67,24 @@ class StepCalls {
       call.place = static_cast<uint32_t>(place);
       return place >= range.end - range.begin;
     });
-    program_ = kFirstProgram;
+    program_ = kFnv1aOfNothing;
     size_t told = 0;
     for (const Call& call : calls_) {
       const TraceOperation& operation = trace.operations[call.operation];
       told += operation.enqueue_ns < operation.start_ns ? 1 : 0;
       if (!IsSendOrRecv(operation.kind)) continue;
       const bool is_recv = operation.kind == OperationKind::kRecv;
-      program_ = (program_ ^ (2 * call.ordinal + (is_recv ? 1 : 0))) * kNextProgram;
+      program_ = Fnv1a(program_, 2 * uint64_t{call.ordinal} + (is_recv ? 1 : 0));
       if (is_recv) Queue(call);
     }
     // Else operations are in the order of their begins, which says how starved the rank is, not what it runs.
-    if (2 * told < calls_.size()) program_ = kFirstProgram;
+    if (2 * told < calls_.size()) program_ = kFnv1aOfNothing;
     for (RecvQueue& queue : queues_) CountEnds(trace, &queue);
   }
 
   const std::vector<Call>& calls() const { return calls_; }
   const std::vector<RecvQueue>& queues() const { return queues_; }  // at most kMaxRecvChannels
   // Equal for steps that call Send and Recv in the same order, and for all in which calls are not told from begins.
-  // (FNV-1a over channels.)
   uint64_t program() const { return program_; }
 
  private:
@@ -114,14 +115,10 @@ class StepCalls {
     queue->operations.resize(queue->ends.size());
   }
 
-  // Offset basis and prime of FNV-1a.
-  static constexpr uint64_t kFirstProgram = 0xcbf29ce484222325;
-  static constexpr uint64_t kNextProgram = 0x100000001b3;
-
   std::vector<Channel> channels_;  // by ordinal
   std::vector<Call> calls_;
   std::vector<RecvQueue> queues_;
-  uint64_t program_ = kFirstProgram;
+  uint64_t program_ = kFnv1aOfNothing;
 };
 
 // What ranks of one class and program have in common: by ordinal, then place, how many Recvs of each queue had always
@@ -174,10 +171,10 @@ bool Receives(const OperationInstances& matched) {
 }  // namespace
 
 AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                              const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor) {
+                              const StepTable& steps, const std::vector<char>& whole_steps,
+                              const std::vector<char>& without_begins, Executor* executor) {
   if (!Receives(matched)) return {};
   AwaitedRecvs awaited(trace.operations.size(), kUntold);
-  const std::vector<char> blind = RanksWithoutBegins(trace, roles);
   RunPieces(executor, roles.classes.size(), [&](size_t number) {
     StepCalls calls;
     absl::flat_hash_map<uint64_t, LeastEnded> least;  // by program: stages of one class may fill a pipeline otherwise
@@ -192,15 +189,16 @@ AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matc
       }
     };
     for_each_step([&](size_t rank, size_t step, const StepRange& range) {
-      if (blind[rank] != 0 || steps.usual[step] == 0) return;
+      if (without_begins[rank] != 0 || steps.usual[step] == 0) return;
       calls.Read(trace, matched, range);
-      least[calls.program()].Add(trace, calls);
+      if (least.size() < kMaxPrograms || least.contains(calls.program())) least[calls.program()].Add(trace, calls);
     });
     for_each_step([&](size_t /*rank*/, size_t /*step*/, const StepRange& range) {
       calls.Read(trace, matched, range);
-      LeastEnded& of_program = least[calls.program()];
+      const auto of_program = least.find(calls.program());
+      if (of_program == least.end()) return;
       for (const StepCalls::Call& call : calls.calls()) {
-        awaited[call.operation] = of_program.AwaitedBy(call, calls.queues());
+        awaited[call.operation] = of_program->second.AwaitedBy(call, calls.queues());
       }
     });
   });

@@ -10,7 +10,8 @@
 // for, begins as soon as it can and shows the least. Where nobody is starved, the Recv may be one too late for all
 // alike.
 //
-// Only whole, usual steps and ranks whose begins are seen are evidence; only whole steps are told. An end within 1/20
+// Only whole, usual steps and ranks whose begins are seen are evidence; only whole steps of the first
+// kMaxPrograms programs of a class are told. An end within 1/20
 // of the Recv's length after a begin came before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes per
 // operation; nothing of both where no rank receives.
 
@@ -35,10 +36,10 @@ using AwaitedRecvs = std::vector<uint32_t>;
 inline constexpr uint32_t kNoRecv = std::numeric_limits<uint32_t>::max();
 inline constexpr uint32_t kUntold = kNoRecv - 1;
 
-// `whole_steps`: as FindWholeSteps. Empty where no rank receives.
+// `whole_steps`: as FindWholeSteps; `without_begins`: as RanksWithoutBegins. Empty where no rank receives.
 AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
                               const StepTable& steps, const std::vector<char>& whole_steps,
-                              Executor* executor = nullptr);
+                              const std::vector<char>& without_begins, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

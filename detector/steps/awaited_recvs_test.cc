@@ -12,6 +12,7 @@
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
+#include "detector/steps/begins_seen.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
@@ -51,7 +52,7 @@ class AwaitedRecvsTest : public ::testing::Test {
     roles_ = InferRoles(trace_, matched_);
     steps_ = FindSteps(trace_, matched_, roles_);
     whole_ = FindWholeSteps(matched_, steps_);
-    awaited_ = FindAwaitedRecvs(trace_, matched_, roles_, steps_, whole_);
+    awaited_ = FindAwaitedRecvs(trace_, matched_, roles_, steps_, whole_, RanksWithoutBegins(trace_, roles_));
   }
 
   void PlayStep(TraceBuilder& builder, int32_t pair, int32_t replica, int32_t step, int64_t pace_ms) {
@@ -140,7 +141,8 @@ TEST_F(AwaitedRecvsTest, WhereAllAreBusyTheLastThatEndedBeforeIsTold) {
 TEST_F(AwaitedRecvsTest, AStepThatLacksRecordsIsNotTold) {
   Play({60, 60, 60, 300});
   std::vector<char> none(trace_.ranks.size() * static_cast<size_t>(steps_.steps), 0);
-  const AwaitedRecvs untold = FindAwaitedRecvs(trace_, matched_, roles_, steps_, none);
+  const AwaitedRecvs untold =
+      FindAwaitedRecvs(trace_, matched_, roles_, steps_, none, RanksWithoutBegins(trace_, roles_));
   EXPECT_TRUE(std::all_of(untold.begin(), untold.end(), [](uint32_t recv) { return recv == kUntold; }));
 }
 

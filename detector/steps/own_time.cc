@@ -8,7 +8,6 @@
 
 #include "absl/types/span.h"
 #include "detector/stats/order_statistics.h"
-#include "detector/steps/awaited_recvs.h"
 
 namespace lockstep {
 namespace {
@@ -391,9 +390,8 @@ void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::ve
 }  // namespace
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor) {
+                         const StepTable& steps, const AwaitedRecvs& awaited, Executor* executor) {
   OwnTimes times;
-  const AwaitedRecvs awaited = FindAwaitedRecvs(trace, matched, roles, steps, whole_steps, executor);
   times.order = DependencyLearner(trace, roles, steps, awaited).Run();
   times.before.assign(trace.operations.size(), {});
   const size_t ranks = trace.ranks.size();

@@ -31,6 +31,7 @@
 #include "detector/model/operation_instances.h"
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
+#include "detector/steps/awaited_recvs.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
@@ -67,9 +68,9 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
   return family * kOperationKinds + static_cast<size_t>(operation.kind);
 }
 
-// `whole_steps`: as FindWholeSteps.
+// `awaited`: as FindAwaitedRecvs.
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, const std::vector<char>& whole_steps, Executor* executor = nullptr);
+                         const StepTable& steps, const AwaitedRecvs& awaited, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

@@ -14,6 +14,8 @@
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
 #include "detector/model/trace_builder.h"
+#include "detector/steps/awaited_recvs.h"
+#include "detector/steps/begins_seen.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
@@ -44,7 +46,9 @@ class GatheringJob {
     matched_ = MatchOperations(trace_);
     roles_ = InferRoles(trace_, matched_);
     steps_ = FindSteps(trace_, matched_, roles_);
-    times_ = MeasureOwnTimes(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_));
+    times_ = MeasureOwnTimes(trace_, matched_, roles_, steps_,
+                             FindAwaitedRecvs(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_),
+                                              RanksWithoutBegins(trace_, roles_)));
   }
 
   // By place: what each did before its AllReduces, as measured, in the order of the calls.

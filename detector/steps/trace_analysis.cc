@@ -9,6 +9,7 @@
 
 #include "base/median.h"
 #include "detector/model/place_in_group.h"
+#include "detector/steps/awaited_recvs.h"
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/whole_steps.h"
 
@@ -86,10 +87,12 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.roles = InferRoles(trace, analysis.matched, executor);
   analysis.steps = FindSteps(trace, analysis.matched, analysis.roles, executor);
   analysis.whole_steps = FindWholeSteps(analysis.matched, analysis.steps);
-  analysis.times =
-      MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, analysis.whole_steps, executor);
+  analysis.without_begins = RanksWithoutBegins(trace, analysis.roles);
+  const AwaitedRecvs awaited = FindAwaitedRecvs(trace, analysis.matched, analysis.roles, analysis.steps,
+                                                analysis.whole_steps, analysis.without_begins, executor);
+  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited, executor);
   analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, executor);
-  ForgetExcessOf(RanksWithoutBegins(trace, analysis.roles), &analysis.profile);
+  ForgetExcessOf(analysis.without_begins, &analysis.profile);
   if (flip_lateness) {
     for (float& excess : analysis.profile.excess) excess = -excess;
   }

@@ -23,7 +23,8 @@ struct TraceAnalysis {
   OperationInstances matched;
   JobRoles roles;
   StepTable steps;
-  std::vector<char> whole_steps;  // see whole_steps.h
+  std::vector<char> whole_steps;     // see whole_steps.h
+  std::vector<char> without_begins;  // by rank: see begins_seen.h
   OwnTimes times;
   OwnProfile profile;
 };

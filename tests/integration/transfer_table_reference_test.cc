@@ -17,6 +17,7 @@
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
 #include "detector/network/transfer_table.h"
+#include "detector/steps/begins_seen.h"
 #include "detector/steps/step_finder.h"
 #include "gtest/gtest.h"
 #include "sim/fault_spec.h"
@@ -262,7 +263,7 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
     const OperationInstances matched = MatchOperations(trace);
     const JobRoles roles = InferRoles(trace, matched);
     const StepTable steps = FindSteps(trace, matched, roles);
-    const TransferTable table = MeasureTransfers(trace, matched, roles, steps);
+    const TransferTable table = MeasureTransfers(trace, matched, roles, steps, RanksWithoutBegins(trace, roles));
     const std::map<Wire, ReferencePath> reference = Reference(trace, roles, steps).Run();
     ASSERT_EQ(table.paths.size(), reference.size());
     ASSERT_EQ(table.steps, static_cast<size_t>(steps.steps));
