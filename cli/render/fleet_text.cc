@@ -41,8 +41,9 @@ std::string RowsText(const char* title, const std::map<std::string, FleetRow>& r
 
 std::string FleetLine(const FleetOutcome& outcome) {
   const FleetScore& score = outcome.score;
-  std::string line = absl::StrCat(score.right ? "right" : "NO   ", score.unsound ? " unsound " : " ", outcome.kind,
-                                  " --world ", outcome.number, ": ", outcome.answer);
+  std::string line = absl::StrCat(score.right ? "right" : "NO   ", score.unsound ? " unsound " : " ",
+                                  score.class_right.value_or(true) ? "" : "other class ", outcome.kind, " --world ",
+                                  outcome.number, ": ", outcome.answer);
   if (score.innocents > 0) absl::StrAppend(&line, "; innocent ", score.innocents);
   for (const second::TrueFault& fault : outcome.truth.faults) {
     absl::StrAppendFormat(&line, "; true %s %.1f %%", fault.kind, 100 * fault.cost.slowdown_fraction);

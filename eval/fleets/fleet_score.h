@@ -24,6 +24,8 @@ struct FleetScore {
   int innocents = 0;
   std::optional<double> cost_error;  // |reported - true| / true, of the first fault that was named
   bool unsound = false;              // healthy though something costs 3 %, or costs that add up to more than was lost
+
+  bool flawless() const { return right && !unsound && class_right.value_or(true); }
 };
 
 FleetScore ScoreFleet(const second::Truth& truth, const JobReport& report);

@@ -51,7 +51,7 @@ FleetSummary SummarizeFleets(const std::vector<FleetOutcome>& outcomes) {
     if (IsQuiet(outcome)) Add(outcome, summary.quiet);
     Add(outcome, summary.kinds[outcome.kind]);
     for (const std::string& feature : outcome.truth.features) Add(outcome, summary.features[feature]);
-    if (!outcome.score.right || outcome.score.unsound) summary.failures.push_back(outcome);
+    if (!outcome.score.flawless()) summary.failures.push_back(outcome);
   }
   return summary;
 }
@@ -74,6 +74,7 @@ nlohmann::ordered_json FleetJson(const FleetSummary& summary) {
                         {"name", outcome.truth.name},
                         {"right", outcome.score.right},
                         {"unsound", outcome.score.unsound},
+                        {"class_right", outcome.score.class_right.value_or(true)},
                         {"innocents", outcome.score.innocents},
                         {"answer", outcome.answer},
                         {"features", outcome.truth.features}});

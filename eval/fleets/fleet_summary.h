@@ -32,7 +32,7 @@ struct FleetSummary {
   FleetRow quiet;  // healthy, structural, job-wide: nobody is to be accused
   std::map<std::string, FleetRow> kinds;
   std::map<std::string, FleetRow> features;
-  std::vector<FleetOutcome> failures;  // not right, or unsound; by number
+  std::vector<FleetOutcome> failures;  // not flawless; by number
 };
 
 FleetSummary SummarizeFleets(const std::vector<FleetOutcome>& outcomes);

@@ -42,6 +42,14 @@ TEST(FleetSummaryTest, CountsByKindAndByFeature) {
   EXPECT_FALSE(FleetMeasures(summary).empty());
 }
 
+TEST(FleetSummaryTest, ListsWhatHasAnotherClass) {
+  FleetOutcome outcome = OutcomeOf("pauses", true, 0, "tensor");
+  outcome.score.class_right = false;
+  const FleetSummary summary = SummarizeFleets({outcome});
+  ASSERT_EQ(summary.failures.size(), 1u);
+  EXPECT_EQ(FleetJson(summary)["failures"][0]["class_right"], false);
+}
+
 TEST(FleetRunTest, KindsTakeTurns) {
   const size_t kinds = second::EpisodeKinds().size();
   EXPECT_EQ(KindOfNumber(0).name, second::EpisodeKinds()[0].name);
