@@ -188,7 +188,7 @@ JobState StateOf(const JobReport& report, bool judged) {
   for (const Verdict& verdict : report.verdicts) {
     if (IsHang(verdict.verdict_class)) return JobState::kHung;
     const bool often = verdict.cost.steps_affected_fraction >= 0.5;
-    if (verdict.cost.slowdown_fraction <= 0) continue;
+    if (verdict.cost.slowdown_fraction <= 0 || IsPlanned(verdict)) continue;
     if (state != JobState::kSlow) state = often ? JobState::kSlow : JobState::kIrregular;
   }
   return state;
@@ -303,6 +303,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
+    if (IsPlanned(a) != IsPlanned(b)) return IsPlanned(b);
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   const std::optional<Reason> not_judged = WhyNotJudged(analysis);

@@ -17,8 +17,10 @@ struct StructuralFinding {
   int64_t first_step = 0;
   int64_t last_step = 0;
   double gain = 0;            // share of the step time that its absence would give back
+  double seconds = 0;         // the same per step; 0 = that share of a typical one
   double steps_affected = 1;  // share of the steps from first_step to last_step
   Reason reason;
+  bool planned = false;  // by the program: nothing is wrong
 };
 
 // A finding about all steps of the records.

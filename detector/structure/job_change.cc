@@ -225,7 +225,7 @@ std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
            .reason = SlowDrift{.range = range}}};
 }
 
-std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
+std::vector<StructuralFinding> FindPauses(const StepProfile& profile, double min_gain) {
   const double typical = Median(Known(profile.step_seconds));
   if (std::isnan(typical) || typical <= 0) return {};
   const std::vector<double> common = CommonMode(profile);
@@ -251,15 +251,22 @@ std::vector<StructuralFinding> FindPauses(const StepProfile& profile) {
     at.push_back(step);
     seconds.push_back(pause);
   }
-  if (at.empty() || IsSchedule(at, seconds)) return {};
+  if (at.empty()) return {};
   double lost = 0;
   for (const double pause : seconds) lost += pause;
+  const bool planned = IsSchedule(at, seconds);
+  if (planned && lost < min_gain * total) return {};
   return {{.verdict_class = VerdictClass::kPause,
            .first_step = static_cast<int64_t>(at.front()),
            .last_step = static_cast<int64_t>(at.back()),
            .gain = lost / total,
+           .seconds = lost / static_cast<double>(profile.steps),
            .steps_affected = static_cast<double>(at.size()) / static_cast<double>(profile.steps - at.front()),
-           .reason = CommonPause{.seconds = seconds[0], .step = at[0], .more = at.size() - 1}}};
+           .reason = CommonPause{.seconds = planned ? Median(seconds) : seconds[0],
+                                 .step = at[0],
+                                 .more = at.size() - 1,
+                                 .planned = planned},
+           .planned = planned}};
 }
 
 }  // namespace lockstep

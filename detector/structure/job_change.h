@@ -39,8 +39,9 @@ std::vector<double> WithoutSpikes(const std::vector<double>& series);
 std::vector<StructuralFinding> FindRegression(const StepProfile& profile, double min_gain);
 // Only where no regression was found.
 std::vector<StructuralFinding> FindDrift(const StepProfile& profile);
-// Breaks in which all ranks are idle, unless they come back at equal intervals: those are the job's own schedule.
-std::vector<StructuralFinding> FindPauses(const StepProfile& profile);
+// Breaks in which all ranks are idle. Breaks that are alike or come back at equal intervals are the job's own schedule:
+// told when they take at least `min_gain` of the time.
+std::vector<StructuralFinding> FindPauses(const StepProfile& profile, double min_gain);
 
 }  // namespace lockstep
 

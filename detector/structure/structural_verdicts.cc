@@ -24,11 +24,11 @@ VerdictScope ScopeOf(VerdictClass verdict_class) {
   return OfTheJob(verdict_class) ? VerdictScope::kJob : VerdictScope::kStructural;
 }
 
-Advice AdviceOn(VerdictClass verdict_class) {
+Advice AdviceOn(VerdictClass verdict_class, bool planned) {
+  if (planned) return Advice::kNone;
   if (verdict_class == VerdictClass::kJobRegression || verdict_class == VerdictClass::kHostSlow)
     return Advice::kCheckSoftware;
-  if (verdict_class == VerdictClass::kDrift) return Advice::kObserve;
-  return OfTheJob(verdict_class) ? Advice::kNone : Advice::kRebalance;
+  return OfTheJob(verdict_class) ? Advice::kObserve : Advice::kRebalance;
 }
 
 }  // namespace
@@ -38,10 +38,10 @@ Verdict StructuralVerdict(StructuralFinding finding, double step_seconds) {
   verdict.first_step = finding.first_step;
   verdict.last_step = finding.last_step;
   verdict.cost = {.slowdown_fraction = finding.gain,
-                  .seconds_per_step = finding.gain * step_seconds,
+                  .seconds_per_step = finding.seconds > 0 ? finding.seconds : finding.gain * step_seconds,
                   .steps_affected_fraction = finding.steps_affected};
   verdict.evidence.push_back({EvidenceKind::kWhatIf, std::move(finding.reason)});
-  verdict.advice = AdviceOn(finding.verdict_class);
+  verdict.advice = AdviceOn(finding.verdict_class, finding.planned);
   return verdict;
 }
 
@@ -56,7 +56,7 @@ std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEven
   add(FindRotatingStalls(profile, min_gain));
   std::vector<StructuralFinding> regression = FindRegression(profile, min_gain);
   add(regression.empty() ? FindDrift(profile) : std::move(regression));
-  add(FindPauses(profile));
+  add(FindPauses(profile, min_gain));
   std::vector<double> lengths;
   for (const double seconds : profile.step_seconds) {
     if (!std::isnan(seconds)) lengths.push_back(seconds);

@@ -253,7 +253,7 @@ TEST(Structure, ASlowWaveIsDriftAndNotARegression) {
   EXPECT_EQ(Classes(Profile({.steps = 60}, 1, wave)), std::vector<VerdictClass>{VerdictClass::kDrift});
 }
 
-TEST(Structure, APauseIsNamedUnlessItIsTheSchedule) {
+TEST(Structure, APauseIsNamedAndPlannedIfItIsTheSchedule) {
   StepProfile profile = Profile({.steps = 40}, 1, One);
   profile.pause_seconds.assign(profile.steps, 0.0);
   profile.pause_seconds[17] = 20;
@@ -262,8 +262,12 @@ TEST(Structure, APauseIsNamedUnlessItIsTheSchedule) {
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kPause);
   EXPECT_EQ(verdicts[0].first_step, 17);
   EXPECT_NEAR(verdicts[0].cost.steps_affected_fraction, 1.0 / 23, 1e-9) << "the steps after it are as they were";
+  EXPECT_FALSE(IsPlanned(verdicts[0]));
   for (const size_t step : {7u, 27u, 37u}) profile.pause_seconds[step] = 20;
-  EXPECT_TRUE(FindStructural(profile, nullptr, kMinGain).empty());
+  const std::vector<Verdict> planned = FindStructural(profile, nullptr, kMinGain);
+  ASSERT_EQ(planned.size(), 1u);
+  EXPECT_TRUE(IsPlanned(planned[0]));
+  EXPECT_TRUE(FindStructural(profile, nullptr, 0.99).empty()) << "planned breaks that take less are not worth a word";
 }
 
 TEST(Structure, StartingUpIsNoPause) {

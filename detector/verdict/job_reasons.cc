@@ -55,6 +55,12 @@ std::string Sentence(const SlowDrift& reason) {
 }
 
 std::string Sentence(const CommonPause& reason) {
+  if (reason.planned) {
+    return absl::StrFormat(
+        "All ranks pause together %d times for about %.1f s, first before step %d: checkpoints or evaluations that the "
+        "program plans, for they are alike or come back regularly.",
+        reason.more + 1, reason.seconds, reason.step);
+  }
   return absl::StrFormat(
       "All ranks were idle together for %.1f s before step %d%s: a pause of the job (checkpoint, evaluation, "
       "compilation), nobody's fault.",

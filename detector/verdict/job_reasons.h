@@ -59,6 +59,7 @@ struct CommonPause {
   double seconds = 0;
   uint64_t step = 0;  // that the first one precedes
   uint64_t more = 0;
+  bool planned = false;  // they are alike or come back at equal intervals
   bool operator==(const CommonPause&) const = default;
 };
 

@@ -154,6 +154,10 @@ void Verdict::BecomeObservation() {
   advice = Advice::kObserve;
 }
 
+bool IsPlanned(const Verdict& verdict) {
+  return verdict.verdict_class == VerdictClass::kPause && verdict.advice == Advice::kNone;
+}
+
 bool AccusesNode(const Verdict& verdict) {
   return verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork;
 }

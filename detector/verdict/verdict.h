@@ -159,6 +159,9 @@ const Kind* FindReason(const Verdict& verdict) {
 
 // Scope machine or network: somebody may lose a node over it.
 bool AccusesNode(const Verdict& verdict);
+// A pause that the program plans: it takes time, and yet nothing is wrong. Advice none; other pauses are to be
+// observed.
+bool IsPlanned(const Verdict& verdict);
 
 // Whether the cause keeps the whole job from going on.
 bool IsHang(VerdictClass verdict_class);
