@@ -116,7 +116,7 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
   };
   const auto find_structural = [&] {
     found.profile = StructuralProfile(analysis);
-    const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, found.profile.places, which); };
+    const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, found.profile, which); };
     found.structural = FindStructural(found.profile, gain, options.min_cost);
   };
   const auto find_suspects = [&] {

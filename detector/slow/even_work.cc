@@ -30,8 +30,8 @@ struct Piece {
 };
 
 // Sorted by place, then share.
-std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places,
-                            const StepReplay& replay, UnevenWork which) {
+std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, const StepProfile& profile, const StepReplay& replay,
+                            UnevenWork which) {
   const Trace& trace = *analysis.trace;
   const OperationInstances& matched = analysis.matched;
   std::vector<uint64_t> first(matched.channels.size(), UINT64_MAX);
@@ -47,8 +47,7 @@ std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, absl::Span<const Plac
     if (i == kNoOperation) continue;
     const TraceOperation& operation = trace.operations[i];
     const OwnInterval& interval = analysis.times.before[i];
-    const bool routed = IsBetweenAllToAlls(trace, interval, operation);
-    if (routed ? which == UnevenWork::kUnroutedBatches : which == UnevenWork::kExperts) continue;
+    if (which == UnevenWork::kUnroutedBatches && IsBetweenAllToAlls(trace, interval, operation)) continue;
     const auto rank = static_cast<size_t>(matched.rank_of[i]);
     const OperationInstance& instance = matched.instances[matched.instance_of[i]];
     int32_t other = -1;
@@ -61,7 +60,7 @@ std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, absl::Span<const Plac
                       .kind = static_cast<uint32_t>(KindOf(analysis.roles, operation)),
                       .other_class = other,
                       .place = instance.sequence - first[static_cast<size_t>(instance.channel)],
-                      .share = which == UnevenWork::kExperts ? places[rank].expert : places[rank].replica,
+                      .share = profile.places[rank].replica,
                       .seconds = interval.seconds,
                       .node = node});
   }
@@ -100,6 +99,53 @@ void DealOutPlace(PieceRun run, DealtOut* dealt) {
   }
 }
 
+// Routed work of one member of an expert group, before one of its AllToAlls.
+struct RoutedPiece {
+  uint32_t instance;  // OperationInstances::instances
+  uint32_t node;
+  double seconds;
+  double pace;  // seconds of unrouted work of the rank in the step
+};
+
+std::vector<RoutedPiece> RoutedPiecesOf(const TraceAnalysis& analysis, const StepProfile& profile,
+                                        const StepReplay& replay) {
+  std::vector<RoutedPiece> pieces;
+  for (uint32_t node = 0; node < replay.operations(); ++node) {
+    const uint32_t i = replay.operation_of_node()[node];
+    if (i == kNoOperation) continue;
+    const OwnInterval& interval = analysis.times.before[i];
+    if (interval.seconds < 0 || !IsBetweenAllToAlls(*analysis.trace, interval, analysis.trace->operations[i])) continue;
+    const auto rank = static_cast<size_t>(analysis.matched.rank_of[i]);
+    const float pace = profile.unrouted_seconds[rank * profile.steps + static_cast<size_t>(replay.step())];
+    if (!(pace > 0)) continue;
+    pieces.push_back(
+        {analysis.matched.instance_of[i], node, static_cast<double>(interval.seconds), static_cast<double>(pace)});
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const RoutedPiece& a, const RoutedPiece& b) {
+    return a.instance != b.instance ? a.instance < b.instance : a.node < b.node;
+  });
+  return pieces;
+}
+
+void DealOutTokens(const TraceAnalysis& analysis, const StepProfile& profile, const StepReplay& replay,
+                   std::vector<float>* own_of_node) {
+  if (profile.unrouted_seconds.empty()) return;
+  const std::vector<RoutedPiece> pieces = RoutedPiecesOf(analysis, profile, replay);
+  for (auto begin = pieces.begin(); begin != pieces.end();) {
+    const auto end =
+        std::find_if(begin, pieces.end(), [begin](const RoutedPiece& p) { return p.instance != begin->instance; });
+    double seconds = 0, pace = 0;
+    for (auto piece = begin; piece != end; ++piece) {
+      seconds += piece->seconds;
+      pace += piece->pace;
+    }
+    for (auto piece = begin; piece != end; ++piece) {
+      (*own_of_node)[piece->node] = static_cast<float>(seconds * piece->pace / pace);
+    }
+    begin = end;
+  }
+}
+
 // Usual steps: a quick one, the middle one, a long one.
 std::vector<int32_t> StepsToReplay(const StepTable& steps) {
   std::vector<std::pair<double, int32_t>> lengths;
@@ -117,12 +163,16 @@ std::vector<int32_t> StepsToReplay(const StepTable& steps) {
 
 }  // namespace
 
-DealtOut DealOut(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places, const StepReplay& replay,
+DealtOut DealOut(const TraceAnalysis& analysis, const StepProfile& profile, const StepReplay& replay,
                  UnevenWork which) {
   DealtOut dealt;
   dealt.as_recorded.assign(replay.recorded_own().begin(), replay.recorded_own().end());
   dealt.evenly = dealt.as_recorded;
-  const std::vector<Piece> pieces = PiecesOf(analysis, places, replay, which);
+  if (which == UnevenWork::kExperts) {
+    DealOutTokens(analysis, profile, replay, &dealt.evenly);
+    return dealt;
+  }
+  const std::vector<Piece> pieces = PiecesOf(analysis, profile, replay, which);
   const Piece* const last = pieces.data() + pieces.size();
   for (const Piece* begin = pieces.data(); begin != last;) {
     const Piece* end = std::find_if(begin, last, [begin](const Piece& p) { return p.Place() != begin->Place(); });
@@ -132,11 +182,11 @@ DealtOut DealOut(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> pla
   return dealt;
 }
 
-double GainOfEven(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places, UnevenWork which) {
+double GainOfEven(const TraceAnalysis& analysis, const StepProfile& profile, UnevenWork which) {
   double recorded = 0, saved = 0;
   for (const int32_t step : StepsToReplay(analysis.steps)) {
     StepReplay replay(analysis, step);
-    DealtOut dealt = DealOut(analysis, places, replay, which);
+    DealtOut dealt = DealOut(analysis, profile, replay, which);
     const double length = replay.Run({});
     const double before = replay.Run({.own_of_node = std::move(dealt.as_recorded)});
     const double after = replay.Run({.own_of_node = std::move(dealt.evenly)});

@@ -10,7 +10,9 @@
 namespace lockstep {
 namespace {
 
-constexpr int64_t kEndTolerance = 20;  // as own_time.cc: recorders read the two times one after the other
+// Recorders read the two times one after the other, as in own_time.cc: so much of the transfer, whose shorter side it
+// is. A Recv that was posted ahead has waited for longer than anybody errs.
+constexpr int64_t kEndTolerance = 20;
 // Bound of memory: stages of one class are few. Where ranks call in ever other orders, order tells no program.
 constexpr size_t kMaxPrograms = 64;
 // Bound of time: the rank of a pipeline has a channel or two to each neighbour.
@@ -22,6 +24,7 @@ struct RecvQueue {
   size_t ordinal = 0;                // of its channel in the step
   std::vector<uint32_t> operations;  // by place in the channel
   std::vector<int64_t> ends;         // rising: what ended is what had ended by then
+  std::vector<int64_t> transfer_ns;  // the shortest time inside of either side
 
   // How many had ended when an operation began.
   uint32_t EndedBy(const Trace& trace, int64_t start_ns) const {
@@ -29,7 +32,7 @@ struct RecvQueue {
     while (count < ends.size()) {
       const TraceOperation& next = trace.operations[operations[count]];
       if (!next.started() || !next.finished()) break;
-      if ((next.end_ns - start_ns) * kEndTolerance > next.duration_ns()) break;
+      if ((next.end_ns - start_ns) * kEndTolerance > transfer_ns[count]) break;
       ++count;
     }
     return static_cast<uint32_t>(count);
@@ -79,7 +82,7 @@ class StepCalls {
     }
     // Else operations are in the order of their begins, which says how starved the rank is, not what it runs.
     if (2 * told < calls_.size()) program_ = kFnv1aOfNothing;
-    for (RecvQueue& queue : queues_) CountEnds(trace, &queue);
+    for (RecvQueue& queue : queues_) CountEnds(trace, matched, &queue);
   }
 
   const std::vector<Call>& calls() const { return calls_; }
@@ -104,13 +107,23 @@ class StepCalls {
     queue->operations[call.place] = call.operation;
   }
 
-  static void CountEnds(const Trace& trace, RecvQueue* queue) {
+  static int64_t TransferNs(const Trace& trace, const OperationInstances& matched, uint32_t recv) {
+    int64_t shortest_ns = trace.operations[recv].duration_ns();
+    for (const uint32_t side : matched.MembersOf(matched.instances[matched.instance_of[recv]])) {
+      const TraceOperation& operation = trace.operations[side];
+      if (operation.started() && operation.finished()) shortest_ns = std::min(shortest_ns, operation.duration_ns());
+    }
+    return shortest_ns;
+  }
+
+  static void CountEnds(const Trace& trace, const OperationInstances& matched, RecvQueue* queue) {
     int64_t latest_ns = kNoTime;
     for (const uint32_t i : queue->operations) {
       const bool ended = i != kNoRecv && trace.operations[i].finished();
       if (!ended) break;
       latest_ns = std::max(latest_ns, trace.operations[i].end_ns);
       queue->ends.push_back(latest_ns);
+      queue->transfer_ns.push_back(TransferNs(trace, matched, i));
     }
     queue->operations.resize(queue->ends.size());
   }

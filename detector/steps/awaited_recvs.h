@@ -12,8 +12,8 @@
 //
 // Only whole, usual steps and ranks whose begins are seen are evidence; only whole steps of the first
 // kMaxPrograms programs of a class are told. An end within 1/20
-// of the Recv's length after a begin came before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes per
-// operation; nothing of both where no rank receives.
+// of the transfer's length after a begin came before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes
+// per operation; nothing of both where no rank receives.
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_AWAITED_RECVS_H_
 #define LOCKSTEP_DETECTOR_STEPS_AWAITED_RECVS_H_

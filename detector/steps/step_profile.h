@@ -28,12 +28,21 @@ struct PlaceInJob {
 // What can be dealt out unevenly: batches, the work on tokens that are routed to experts, batches but not that work.
 enum class UnevenWork : uint8_t { kBatches, kExperts, kUnroutedBatches };
 
+// By how much the busiest of an expert group exceeds its mean, at each place of the step, as a share of that work: of
+// what the routing of tokens decides, and of what it does not.
+struct RoutedSpread {
+  double routed = 0;
+  double unrouted = 0;
+  size_t groups = 0;  // 0 = nothing is routed
+};
+
 struct StepProfile {
   size_t steps = 0;
   std::vector<PlaceInJob> places;  // by rank index
   std::vector<float> own_seconds;  // places.size() * steps
   // The part of own_seconds that no routing of tokens decides, in the same layout; empty = nothing is routed.
   std::vector<float> unrouted_seconds;
+  RoutedSpread routing;
   // The longest single piece of own work that is surely known, in the same layout; empty = not known.
   std::vector<float> longest_seconds;
   std::vector<double> step_seconds;   // by step; NaN = not known

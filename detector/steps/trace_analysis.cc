@@ -11,6 +11,7 @@
 #include "detector/model/place_in_group.h"
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/begins_seen.h"
+#include "detector/steps/routed_spread.h"
 #include "detector/steps/whole_steps.h"
 
 namespace lockstep {
@@ -106,7 +107,10 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   profile.longest_seconds = analysis.profile.largest;
   const std::vector<int32_t>& experts = analysis.profile.expert_place;
   const bool routed = std::any_of(experts.begin(), experts.end(), [](int32_t place) { return place != 0; });
-  if (routed) profile.unrouted_seconds = analysis.profile.shared;
+  if (routed) {
+    profile.unrouted_seconds = analysis.profile.shared;
+    profile.routing = MeasureRoutedSpread(*analysis.trace, analysis.roles, analysis.steps, analysis.times);
+  }
   const std::vector<int32_t> replicas = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kData);
   const std::vector<int32_t> lanes = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kTensor);
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {

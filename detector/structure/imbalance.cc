@@ -11,7 +11,6 @@
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/stats/robust.h"
-#include "detector/structure/expert_load.h"
 #include "detector/structure/rotation.h"
 
 namespace lockstep {
@@ -69,25 +68,6 @@ std::map<std::pair<int32_t, int32_t>, RankList> Peers(const StepProfile& profile
     peers[{place.stage, place.lane}].push_back(rank);
   }
   return peers;
-}
-
-// Own time over the middle of the peers in the same step, minus 1; layout of own_seconds.
-std::vector<float> Excess(const StepProfile& profile) {
-  std::vector<float> excess(profile.own_seconds.size(), kUnknown);
-  for (const auto& [key, ranks] : Peers(profile)) {
-    for (size_t step = 0; step < profile.steps; ++step) {
-      std::vector<double> known;
-      for (const size_t rank : ranks) {
-        if (!std::isnan(OwnAt(profile, rank, step))) known.push_back(OwnAt(profile, rank, step));
-      }
-      const double middle = Median(std::move(known));
-      if (std::isnan(middle) || middle <= 0) continue;
-      for (const size_t rank : ranks) {
-        excess[rank * profile.steps + step] = static_cast<float>(OwnAt(profile, rank, step) / middle - 1);
-      }
-    }
-  }
-  return excess;
 }
 
 std::vector<double> RowOf(const StepProfile& profile, const std::vector<float>& matrix, size_t rank) {
@@ -202,13 +182,22 @@ std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, do
 }
 
 std::vector<float> ExcessBeyondPlace(const StepProfile& profile) {
-  std::vector<float> beyond = Excess(profile);
-  for (float& value : beyond) value += 1;
-  const ExpertLoad load = MeasureExpertLoad(profile);
-  if (load.factor.empty()) return beyond;
-  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    const auto& factor = load.factor.at({profile.places[rank].stage, profile.places[rank].expert});
-    for (size_t step = 0; step < profile.steps; ++step) beyond[rank * profile.steps + step] /= factor[step];
+  const std::vector<float>& own = profile.unrouted_seconds.empty() ? profile.own_seconds : profile.unrouted_seconds;
+  std::vector<float> beyond(own.size(), kUnknown);
+  for (const auto& [key, ranks] : Peers(profile)) {
+    for (size_t step = 0; step < profile.steps; ++step) {
+      std::vector<double> known;
+      for (const size_t rank : ranks) {
+        const float seconds = own[rank * profile.steps + step];
+        if (!std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
+      }
+      const double middle = Median(std::move(known));
+      if (std::isnan(middle) || middle <= 0) continue;
+      for (const size_t rank : ranks) {
+        const size_t at = rank * profile.steps + step;
+        beyond[at] = static_cast<float>(static_cast<double>(own[at]) / middle);
+      }
+    }
   }
   return beyond;
 }

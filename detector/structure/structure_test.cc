@@ -151,25 +151,20 @@ TEST(Structure, LanesOfOneReplicaAreNoExpertGroups) {
             std::vector<VerdictClass>{VerdictClass::kSequenceImbalance});
 }
 
-TEST(Structure, HotExpertsShowInAllGroupsWhetherTheyRotateOrNot) {
-  const Shape shape{.stages = 1, .replicas = 16, .experts = 4};
-  const auto stays = [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 2.0 : 1.0; };
-  EXPECT_EQ(Classes(Profile(shape, 1, One, stays)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
-  const auto rotates = [](const PlaceInJob& p, size_t step) {
-    return p.expert == static_cast<int32_t>(step % 4) ? 2.0 : 1.0;
+TEST(Structure, RoutedWorkThatDiffersMoreThanOtherWorkIsHotExperts) {
+  StepProfile profile = Profile({.stages = 1, .replicas = 16, .experts = 4}, 1, One);
+  const auto told = [&](RoutedSpread routing) {
+    profile.routing = routing;
+    return FindStructural(
+        profile, [](UnevenWork) { return 0.2; }, kMinGain);
   };
-  EXPECT_EQ(Classes(Profile(shape, 1, One, rotates)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
-  const auto one_group = [](const PlaceInJob& p, size_t) { return p.replica == 6 ? 2.0 : 1.0; };
-  EXPECT_TRUE(Classes(Profile(shape, 1, One, one_group)).empty());
-}
-
-TEST(Structure, OneExpertGroupRepeatsItselfOverTheSteps) {
-  const Shape shape{.stages = 2, .replicas = 4, .experts = 4};
-  const auto hot = [](const PlaceInJob& p, size_t) { return p.expert == 3 ? 2.0 : 1.0; };
-  EXPECT_EQ(Classes(Profile(shape, 1, One, hot)), std::vector<VerdictClass>{VerdictClass::kExpertImbalance});
-  // A slow replica of machines is slow in all of its work.
-  const auto slow = [](const PlaceInJob& p, size_t) { return p.expert == 3 ? 1.6 : 1.0; };
-  EXPECT_TRUE(Classes(Profile(shape, 1, slow)).empty());
+  const std::vector<Verdict> hot = told({.routed = 0.8, .unrouted = 0.2, .groups = 4});
+  ASSERT_EQ(hot.size(), 1u);
+  EXPECT_EQ(hot[0].verdict_class, VerdictClass::kExpertImbalance);
+  EXPECT_NEAR(hot[0].cost.slowdown_fraction, 0.15, 1e-9) << "a quarter of it is in any work";
+  EXPECT_TRUE(told({.routed = 0.45, .unrouted = 0.4, .groups = 4}).empty()) << "batches, or a slow machine";
+  EXPECT_TRUE(told({.routed = 0.04, .unrouted = 0.01, .groups = 4}).empty()) << "as equal as work gets";
+  EXPECT_TRUE(told({}).empty());
 }
 
 TEST(Structure, WhatRemainsBeyondThePlaceIsTheRankItself) {
@@ -217,9 +212,8 @@ TEST(Structure, ReplicasThatStaySlowAreNotTheirBatches) {
 }
 
 TEST(Structure, TheReplayHasTheLastWordOnWhatUnevenWorkCosts) {
-  const Shape shape{.stages = 2, .replicas = 8, .lanes = 2, .experts = 4, .steps = 24};
-  const auto hot = [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 2.0 : 1.0; };
-  const StepProfile profile = Profile(shape, 1, One, hot);
+  StepProfile profile = Profile({.stages = 2, .replicas = 8, .lanes = 2, .experts = 4, .steps = 24}, 1, One);
+  profile.routing = {.routed = 1, .unrouted = 0, .groups = 4};
   std::vector<UnevenWork> asked;
   const auto answer = [&](double gain) {
     return [&asked, gain](UnevenWork which) {
@@ -228,10 +222,11 @@ TEST(Structure, TheReplayHasTheLastWordOnWhatUnevenWorkCosts) {
     };
   };
   EXPECT_TRUE(FindStructural(profile, answer(0.01), kMinGain).empty());
+  EXPECT_TRUE(FindStructural(profile, answer(-1), kMinGain).empty()) << "no step could be replayed";
   const std::vector<Verdict> verdicts = FindStructural(profile, answer(0.2), kMinGain);
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_NEAR(verdicts[0].cost.slowdown_fraction, 0.2, 1e-9);
-  EXPECT_EQ(asked, std::vector<UnevenWork>(2, UnevenWork::kExperts));
+  EXPECT_EQ(asked, std::vector<UnevenWork>(3, UnevenWork::kExperts));
 }
 
 TEST(Structure, ARegressionOfAllRanksIsTheJobsAndOfOneRankNot) {

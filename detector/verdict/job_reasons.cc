@@ -35,10 +35,10 @@ std::string Sentence(const LongReplica& reason) {
 
 std::string Sentence(const HotExpert& reason) {
   return absl::StrFormat(
-      "In a typical step the ranks of one expert index work %.0f %% longer than the others, all of it between two "
-      "AllToAlls, and alike in %s: hot experts.",
-      100 * reason.excess,
-      reason.groups > 1 ? absl::StrFormat("%d expert groups of a stage", reason.groups) : "nearly all steps");
+      "Between two AllToAlls the busiest rank of an expert group works %.0f %% longer than the mean of its group, "
+      "layer "
+      "by layer (%d %s), in other work %.0f %%: tokens are routed unevenly, and the group waits for its hot expert.",
+      100 * reason.excess, reason.groups, reason.groups == 1 ? "group" : "groups", 100 * reason.elsewhere);
 }
 
 std::string Sentence(const LongerEverywhere& reason) {

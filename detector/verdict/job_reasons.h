@@ -38,8 +38,9 @@ struct LongReplica {
 };
 
 struct HotExpert {
-  double excess = 0;    // as a share of the others' time
-  uint64_t groups = 0;  // of one stage in which it is alike
+  double excess = 0;     // of the busiest over the mean of its group, layer by layer
+  double elsewhere = 0;  // the same of work that no routing decides
+  uint64_t groups = 0;
   bool operator==(const HotExpert&) const = default;
 };
 

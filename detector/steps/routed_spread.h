@@ -1,0 +1,30 @@
+// How unevenly the routing of tokens loads the ranks of an expert group, piece of work by piece of work.
+//
+// Every layer of every micro-batch has its own hot expert, and the group waits for it at the AllToAll behind: over a
+// step the loads may even out, and the waits do not. So what counts is by how much the busiest member exceeds the mean
+// of its group at each place of the step. Work that no routing decides says how much of that is batches, machines and
+// noise: what lies before other operations, or, where a job has hardly any, the half of the work between AllToAlls that
+// is spread least (attention lies between combine and dispatch; which is which the records do not say).
+//
+// A few usual steps, over all groups. Cost O(operations of these steps). Pure.
+
+#ifndef LOCKSTEP_DETECTOR_STEPS_ROUTED_SPREAD_H_
+#define LOCKSTEP_DETECTOR_STEPS_ROUTED_SPREAD_H_
+
+#include <vector>
+
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+#include "detector/steps/own_time.h"
+#include "detector/steps/step_finder.h"
+#include "detector/steps/step_profile.h"
+
+namespace lockstep {
+
+// Zeros where nothing is routed, or nothing can be compared.
+RoutedSpread MeasureRoutedSpread(const Trace& trace, const JobRoles& roles, const StepTable& steps,
+                                 const OwnTimes& times);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STEPS_ROUTED_SPREAD_H_
