@@ -306,12 +306,55 @@ class StepFinder {
     }
     for (size_t step = 0; step < lengths.size(); ++step) table->step_seconds[step] = MedianInPlace(&lengths[step]);
     table->usual = FindUsualSteps(table->step_seconds);
+    if (std::count(table->usual.begin(), table->usual.end(), 0) >= static_cast<std::ptrdiff_t>(kLevelSteps)) {
+      AddWaitedSteps(table->step_seconds, InsideSeconds(*table), &table->usual);
+    }
     std::vector<double> usual;
     for (size_t step = 0; step < table->step_seconds.size(); ++step) {
       if (table->usual[step] != 0) usual.push_back(table->step_seconds[step]);
     }
     table->usual_seconds = MedianInPlace(&usual);
     table->usual_spread_seconds = SigmaInPlace(&usual, table->usual_seconds);
+  }
+
+  // Time that a rank is inside of one operation or another.
+  double InsideOf(const StepRange& range) const {
+    std::vector<std::pair<int64_t, int64_t>> inside;
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      const TraceOperation& operation = trace_.operations[i];
+      if (operation.started() && operation.finished()) inside.emplace_back(operation.start_ns, operation.end_ns);
+    }
+    std::sort(inside.begin(), inside.end());
+    int64_t total_ns = 0, until_ns = std::numeric_limits<int64_t>::min();
+    for (const auto& [start_ns, end_ns] : inside) {
+      total_ns += std::max<int64_t>(0, end_ns - std::max(start_ns, until_ns));
+      until_ns = std::max(until_ns, end_ns);
+    }
+    return ToSeconds(total_ns);
+  }
+
+  // By step: of the middle rank, among those that make as many calls as they usually do; 0 where most do not.
+  std::vector<double> InsideSeconds(const StepTable& table) const {
+    std::vector<std::vector<double>> inside(static_cast<size_t>(table.steps));
+    for (size_t rank = 0; rank < table.ranks; ++rank) {
+      std::vector<uint32_t> calls;
+      for (int32_t step = 0; step < table.steps; ++step) {
+        const StepRange& range = table.Of(rank, step);
+        if (range.complete) calls.push_back(range.end - range.begin);
+      }
+      const uint32_t usual = calls.empty() ? 0 : UpperMedian(&calls);
+      for (int32_t step = 0; step < table.steps; ++step) {
+        const StepRange& range = table.Of(rank, step);
+        if (range.complete && range.end - range.begin == usual) {
+          inside[static_cast<size_t>(step)].push_back(InsideOf(range));
+        }
+      }
+    }
+    std::vector<double> middle;
+    for (std::vector<double>& of_ranks : inside) {
+      middle.push_back(2 * of_ranks.size() < table.ranks ? 0 : MedianInPlace(&of_ranks));
+    }
+    return middle;
   }
 
   struct Cut {

@@ -15,6 +15,8 @@ constexpr double kDeviations = kSureDeviations;
 constexpr double kAlwaysUsual = kMinorPart;
 // By which the longest of a level may exceed the shortest: as kAlwaysUsual.
 constexpr double kOfOneLevel = kMinorPart;
+// Of what a step is longer by, that its ranks waited: nearly all of it, but for what runs beside.
+constexpr double kWaited = kMainPart;
 
 // The longest that a step may take next to the middle of all; 0 when none is known.
 double LongestUsual(absl::Span<const double> seconds) {
@@ -41,6 +43,26 @@ std::vector<char> FindUsualSteps(absl::Span<const double> seconds) {
     std::fill_n(usual.begin() + static_cast<std::ptrdiff_t>(first), kLevelSteps, 1);
   }
   return usual;
+}
+
+void AddWaitedSteps(absl::Span<const double> seconds, absl::Span<const double> inside_seconds,
+                    std::vector<char>* usual) {
+  std::vector<double> lengths, insides;
+  for (size_t step = 0; step < seconds.size(); ++step) {
+    if ((*usual)[step] == 0 || inside_seconds[step] <= 0) continue;
+    lengths.push_back(seconds[step]);
+    insides.push_back(inside_seconds[step]);
+  }
+  const double length = MedianInPlace(&lengths), inside = MedianInPlace(&insides);
+  std::vector<size_t> waited;
+  for (size_t step = 0; step < seconds.size() && !lengths.empty(); ++step) {
+    if ((*usual)[step] != 0 || seconds[step] <= 0 || inside_seconds[step] <= 0) continue;
+    if (inside_seconds[step] - inside >= kWaited * (seconds[step] - length)) waited.push_back(step);
+  }
+  bool regular = true;
+  for (size_t i = 2; i < waited.size(); ++i) regular &= waited[i] - waited[i - 1] == waited[1] - waited[0];
+  if (waited.size() < kLevelSteps || regular) return;
+  for (const size_t step : waited) (*usual)[step] = 1;
 }
 
 }  // namespace lockstep

@@ -39,5 +39,32 @@ TEST(UsualStepsTest, AnUnknownStepEndsALevel) {
   EXPECT_EQ(FindUsualSteps(Seconds{1, 1, 1, 1, 1, 1, 2, 2, 0, 2, 2}), (Flags{1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0}));
 }
 
+// Steps of 1 s, of which ranks are inside operations for 0.3 s, and what is added to either.
+Flags WithWaited(const Seconds& longer, const Seconds& waited) {
+  Seconds seconds, inside;
+  for (size_t step = 0; step < longer.size(); ++step) {
+    seconds.push_back(1 + longer[step]);
+    inside.push_back(0.3 + waited[step]);
+  }
+  Flags usual = FindUsualSteps(seconds);
+  AddWaitedSteps(seconds, inside, &usual);
+  return usual;
+}
+
+TEST(UsualStepsTest, StepsInWhichRanksWaitForSomebodyAreUsual) {
+  const Seconds longer = {0, 0, 0.5, 0, 0.6, 0.5, 0, 0, 0, 0.5, 0, 0, 0, 0};
+  EXPECT_EQ(WithWaited(longer, longer), Flags(14, 1));
+  Flags paused(14, 1);
+  for (const size_t step : {2u, 4u, 5u, 9u}) paused[step] = 0;
+  EXPECT_EQ(WithWaited(longer, Seconds(14, 0)), paused) << "all are outside: a pause";
+}
+
+TEST(UsualStepsTest, AFewWaitsAndRegularOnesArePauses) {
+  const Seconds few = {0, 0, 0.5, 0, 0, 0.5, 0, 0, 0, 0.5, 0, 0, 0, 0};
+  EXPECT_NE(WithWaited(few, few), Flags(14, 1));
+  const Seconds regular = {0, 0, 0.5, 0, 0, 0.5, 0, 0, 0.5, 0, 0, 0.5, 0, 0};
+  EXPECT_NE(WithWaited(regular, regular), Flags(14, 1));
+}
+
 }  // namespace
 }  // namespace lockstep
