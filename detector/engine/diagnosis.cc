@@ -167,7 +167,8 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
-  if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
+  if (found.longer_steps.has_value() && !found.longer_steps->in_some_steps())
+    AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
   const CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
@@ -229,7 +230,7 @@ void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& sh
   std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
   if (!unknown.has_value()) return;
   report->verdicts.push_back(*std::move(unknown));
-  report->state = JobState::kSlow;
+  if (report->state != JobState::kSlow) report->state = shift->share >= 0.5 ? JobState::kSlow : JobState::kIrregular;
 }
 
 // What the caller knows counts more than what agents said.

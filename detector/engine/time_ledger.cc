@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
-#include "detector/steps/usual_work.h"
+#include "detector/stats/two_levels.h"
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
 #include "detector/verdict/trace_names.h"
@@ -23,6 +23,8 @@ constexpr double kMinSignificance = kSureDeviations;  // of a change of level, a
 // Of what was lost: more than half, so that two findings cannot both be the main one.
 constexpr double kExplained = kMainPart;
 constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
+// Of the steps: what hardly any take is not what a step needs, but a piece of one.
+constexpr double kLeastNormal = kMinorPart;
 // Standard errors, that an unexplained rest exceeds: the usual 5 %.
 constexpr double kErrors = 2;
 
@@ -73,10 +75,14 @@ LongerWork FindWhoWorksLonger(const TraceAnalysis& analysis, const StepShift& sh
   LongerWork work{.ranks = analysis.profile.ranks};
   size_t most_rank = 0;
   for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
+    std::vector<double> usual, longer;
     const absl::Span<const float> own = analysis.profile.Row(analysis.profile.own, rank);
-    const double grown = UsualWorkIn(own, shift.first_step, analysis.steps.steps).seconds -
-                         UsualWorkIn(own, 0, shift.first_step).seconds;
-    work.longer_ranks += grown >= shift.lost_seconds() / 2 ? 1 : 0;
+    for (int32_t step = 0; step < analysis.steps.steps; ++step) {
+      const auto seconds = static_cast<double>(own[static_cast<size_t>(step)]);
+      if (!std::isnan(seconds)) (shift.Has(analysis.steps, step) ? longer : usual).push_back(seconds);
+    }
+    const double grown = MedianInPlace(&longer) - MedianInPlace(&usual);
+    work.longer_ranks += grown >= (shift.after_seconds - shift.before_seconds) / 2 ? 1 : 0;
     if (grown <= work.most_seconds) continue;
     work.most_seconds = grown;
     most_rank = rank;
@@ -92,10 +98,8 @@ double ShareSince(const Series& series, int64_t first_step) {
   return static_cast<double>(since) / static_cast<double>(series.step.size());
 }
 
-}  // namespace
-
-std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain) {
-  const Series series = UsualSteps(steps);
+// All steps since one.
+std::optional<StepShift> FindLevel(const Series& series, double min_gain) {
   std::vector<double> levels = WithoutSpikes(series.seconds);
   if (levels.size() > 1) levels[0] = levels[1];  // a recording may begin inside of its first step
   const LevelShift split = FindLevelShift(levels, kMinPast);
@@ -107,6 +111,42 @@ std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain
   shift.after_seconds = MedianInPlace(&after);
   if (shift.lost_seconds() < min_gain * shift.after_seconds) return std::nullopt;
   return shift;
+}
+
+// Some steps, not at equal intervals.
+std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
+  std::vector<double> rising = series.seconds;
+  std::sort(rising.begin(), rising.end());
+  const TwoLevels levels = SplitTwoLevels(rising);
+  if (levels.at < kMinPast || rising.size() - levels.at < kMinPast) return std::nullopt;
+  if (static_cast<double>(levels.at) < kLeastNormal * static_cast<double>(rising.size())) return std::nullopt;
+  if (levels.higher - levels.lower < kMinSignificance * levels.within) return std::nullopt;
+  std::vector<size_t> longer;
+  for (size_t i = 0; i < series.step.size(); ++i) {
+    if (series.seconds[i] > levels.middle()) longer.push_back(i);
+  }
+  const auto apart = [&](size_t i) { return series.step[longer[i]] - series.step[longer[i - 1]]; };
+  bool regular = true;
+  for (size_t i = 2; i < longer.size(); ++i) regular &= apart(i) == apart(1);
+  if (regular) return std::nullopt;
+  const auto split = rising.begin() + static_cast<std::ptrdiff_t>(levels.at);
+  std::vector<double> lower(rising.begin(), split), higher(split, rising.end());
+  StepShift shift{
+      .first_step = series.step[longer.front()],
+      .share = static_cast<double>(longer.size()) / static_cast<double>(series.step.size() - longer.front())};
+  shift.error_seconds = shift.share * std::hypot(ErrorOf(lower), ErrorOf(higher));
+  shift.before_seconds = MedianInPlace(&lower);
+  shift.after_seconds = MedianInPlace(&higher);
+  if (!shift.in_some_steps() || shift.lost_seconds() < min_gain * shift.mean_seconds()) return std::nullopt;
+  return shift;
+}
+
+}  // namespace
+
+std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain) {
+  const Series series = UsualSteps(steps);
+  const std::optional<StepShift> level = FindLevel(series, min_gain);
+  return level.has_value() ? level : FindLongerOnes(series, min_gain);
 }
 
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
@@ -132,7 +172,10 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
     if (verdict.first_step < onset) of_past += seconds;
   }
   const size_t past = past_before(onset);
-  if (onset >= steps.steps || past < kMinPast) {
+  if (shift.has_value() && shift->in_some_steps()) {
+    ledger.reference_seconds = std::max(0.0, std::min(shift->before_seconds, ledger.measured_seconds) - of_past);
+    ledger.error_seconds = shift->error_seconds;
+  } else if (onset >= steps.steps || past < kMinPast) {
     explained = std::min(explained, ledger.measured_seconds);
     ledger.reference_seconds = ledger.measured_seconds - explained;
     ledger.error_seconds = ErrorOf(series.seconds);
@@ -160,7 +203,7 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
     if (since && IsOfSteps(verdict)) explained += verdict.cost.seconds_per_step;
   }
   const double unexplained = shift.lost_seconds() - explained;
-  if (unexplained < (1 - kExplained) * shift.lost_seconds() || unexplained < min_gain * shift.after_seconds ||
+  if (unexplained < (1 - kExplained) * shift.lost_seconds() || unexplained < min_gain * shift.mean_seconds() ||
       unexplained < kErrors * shift.error_seconds) {
     return std::nullopt;
   }
@@ -168,7 +211,8 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
                                                          .before_seconds = shift.before_seconds,
                                                          .after_seconds = shift.after_seconds,
                                                          .unexplained_seconds = unexplained,
-                                                         .error_seconds = shift.error_seconds});
+                                                         .error_seconds = shift.error_seconds,
+                                                         .share = shift.share});
   verdict.Add(FindWhoWorksLonger(analysis, shift));
   verdict.Add(CausesRuledOut{});
   verdict.first_step = shift.first_step;

@@ -9,7 +9,9 @@
 // behind one another cost less together than one by one. Hangs and pauses are no part of a usual step.
 //
 // SlowForUnknownReason: steps take longer since some step, and the findings explain less than half of it: the job is
-// slow, and nobody knows why. The change is the best split of the series into two levels, as in job_change.h.
+// slow, and nobody knows why. The change is the best split of the series into two levels, as in job_change.h. Where the
+// job did not go over to another level, some of its steps may lie on one of their own, far above the others'; at equal
+// intervals they are the program's.
 // Pure. Cost O(steps + verdicts).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_TIME_LEDGER_H_
@@ -26,17 +28,25 @@
 
 namespace lockstep {
 
-// Steps of another length since a step.
+// Steps of another length since a step, all of them or some.
 struct StepShift {
   int32_t first_step = 0;
-  double before_seconds = 0;
+  double before_seconds = 0;  // of the others
   double after_seconds = 0;
-  double error_seconds = 0;  // standard error of the difference
+  double error_seconds = 0;  // standard error of what was lost
+  double share = 1;          // of the usual steps since first_step
 
-  double lost_seconds() const { return after_seconds - before_seconds; }
+  bool in_some_steps() const { return share < 1; }
+  bool Has(const StepTable& steps, int32_t step) const {
+    const double middle = (before_seconds + after_seconds) / 2;
+    return step >= first_step && (!in_some_steps() || steps.step_seconds[static_cast<size_t>(step)] > middle);
+  }
+  // Per step, the mean since first_step.
+  double lost_seconds() const { return share * (after_seconds - before_seconds); }
+  double mean_seconds() const { return before_seconds + lost_seconds(); }
 };
 
-// Longer ones, significantly, and by `min_gain` of what steps take then.
+// Longer ones, significantly, and by `min_gain` of what steps take then in the mean.
 std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain);
 
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,

@@ -129,6 +129,38 @@ TEST(FindLongerStepsTest, AFirstStepThatWasRecordedInPartHidesNoChange) {
   EXPECT_NEAR(shift->lost_seconds(), 0.3, 0.01);
 }
 
+// Forty steps of a second, some of which take longer.
+StepTable SomeLonger(const std::vector<int>& longer, double seconds) {
+  Random random(5);
+  StepTable steps;
+  steps.steps = 40;
+  steps.usual.assign(40, 1);
+  for (int step = 0; step < 40; ++step) {
+    const bool is_longer = std::find(longer.begin(), longer.end(), step) != longer.end();
+    steps.step_seconds.push_back((is_longer ? seconds : 1) + 0.01 * random.Gaussian());
+  }
+  return steps;
+}
+
+TEST(SlowForUnknownReasonTest, SaysSoOfSomeStepsAsWell) {
+  const std::vector<int> longer = {10, 12, 17, 18, 24, 33};
+  const StepTable steps = SomeLonger(longer, 1.8);
+  const std::optional<Verdict> unknown = Unknown(steps, {});
+  ASSERT_TRUE(unknown.has_value());
+  const auto reason = std::get<SlowWithoutCause>(unknown->evidence.at(0).reason);
+  EXPECT_EQ(reason.first_step, 10);
+  EXPECT_NEAR(reason.share, 6.0 / 30, 1e-9);
+  EXPECT_NEAR(reason.unexplained_seconds, 0.16, 0.01);
+  const TimeLedger ledger = LedgerOf(steps, {});
+  EXPECT_NEAR(ledger.reference_seconds, 1, 0.01);
+  EXPECT_NEAR(ledger.unexplained_seconds, 6 * 0.8 / 40, 0.01);
+  Verdict known = Finding(10, 0.15);
+  EXPECT_FALSE(Unknown(steps, {known}).has_value());
+  EXPECT_FALSE(Unknown(SomeLonger({10, 20, 30}, 1.8), {}).has_value()) << "too few";
+  EXPECT_FALSE(Unknown(SomeLonger({7, 15, 23, 31, 39}, 1.8), {}).has_value()) << "as planned";
+  EXPECT_FALSE(Unknown(SomeLonger(longer, 1.1), {}).has_value()) << "below what counts";
+}
+
 TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {
   EXPECT_FALSE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.28)}).has_value());
   EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.1)}).has_value());

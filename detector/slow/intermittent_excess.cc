@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/stats/two_levels.h"
 
 namespace lockstep {
 namespace {
@@ -23,31 +24,6 @@ constexpr size_t kMinPeers = 3;
 // Of the peers, whose own slow steps may belong to the same fault (a room, a rack) and say nothing about chance. As
 // counterfactual_gain.h.
 constexpr double kMostAtOnce = 0.15;
-
-// The two levels that leave least squares, by sorted values: the higher one begins at `at`.
-struct Levels {
-  size_t at = 0;  // 0 = there are no two
-  double lower = 0;
-  double higher = 0;
-
-  double middle() const { return (lower + higher) / 2; }
-};
-
-Levels SplitLevels(const std::vector<double>& rising) {
-  Levels best;
-  double total = 0, before = 0, most = 0;
-  for (const double value : rising) total += value;
-  for (size_t at = 1; at < rising.size(); ++at) {
-    before += rising[at - 1];
-    const auto n = static_cast<double>(at), rest = static_cast<double>(rising.size() - at);
-    const double lower = before / n, higher = (total - before) / rest;
-    const double between = n * rest * (higher - lower) * (higher - lower);
-    if (between <= most) continue;
-    most = between;
-    best = {at, lower, higher};
-  }
-  return best;
-}
 
 class Search {
  public:
@@ -95,7 +71,7 @@ class Search {
       if (Tells(row, step)) values.push_back(ExcessAt(row, step));
     }
     std::sort(values.begin(), values.end());
-    const Levels levels = SplitLevels(values);
+    const TwoLevels levels = SplitTwoLevels(values);
     const size_t slow = values.size() - levels.at;
     if (levels.at < static_cast<size_t>(kMinSuspectSteps) || slow < static_cast<size_t>(kMinSuspectSteps)) return false;
     if (levels.higher - levels.lower < kMinSeparation * noise_ || levels.middle() <= 0) return false;

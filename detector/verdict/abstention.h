@@ -55,13 +55,14 @@ struct OpenWait {
   bool operator==(const OpenWait&) const = default;
 };
 
-// Steps take longer since some step, and findings explain less than half of it.
+// Steps take longer since some step, all or a share of them, and findings explain less than half of it.
 struct SlowWithoutCause {
   int32_t first_step = 0;
   double before_seconds = 0;
   double after_seconds = 0;
-  double unexplained_seconds = 0;
+  double unexplained_seconds = 0;  // per step, in the mean
   double error_seconds = 0;
+  double share = 1;
   bool operator==(const SlowWithoutCause&) const = default;
 };
 

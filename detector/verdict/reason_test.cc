@@ -108,6 +108,15 @@ TEST(ReasonTest, SlownessWithoutACauseSaysHowMuchAndOnWhom) {
   EXPECT_EQ(Sentence(slow),
             "Since step 10 steps take 1.25 s instead of 1 s, and 0.25 s of it (20.0 % of a step, error 0.01 s) are not "
             "explained: the job is slow, and the cause is unknown.");
+  const SlowWithoutCause at_times{.first_step = 4,
+                                  .before_seconds = 1,
+                                  .after_seconds = 2,
+                                  .unexplained_seconds = 0.25,
+                                  .error_seconds = 0.01,
+                                  .share = 0.25};
+  EXPECT_EQ(Sentence(at_times),
+            "Since step 4, 25 % of the steps take 2 s instead of 1 s, and 0.25 s per step in the mean (20.0 %, error "
+            "0.01 s) are not explained: the job is slow at times, and the cause is unknown.");
   LongerWork work{.ranks = 8};
   EXPECT_EQ(Sentence(work), "No rank's own work grew by half of that: it passes in operations, or in waits for them.");
   work.longer_ranks = 2;
