@@ -226,6 +226,7 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
 void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& shift, double min_cost,
                JobReport* report) {
   report->ledger = BuildLedger(analysis.steps, report->verdicts, shift);
+  ShareCosts(report->ledger, &report->verdicts);
   if (!shift.has_value() || report->state == JobState::kHung) return;
   std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
   if (!unknown.has_value()) return;

@@ -25,6 +25,8 @@ constexpr double kExplained = kMainPart;
 constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
 // Of the steps: what hardly any take is not what a step needs, but a piece of one.
 constexpr double kLeastNormal = kMinorPart;
+// Of a cost, that a reader would notice.
+constexpr double kWorthSaying = kFew;
 // Standard errors, that an unexplained rest exceeds: the usual 5 %.
 constexpr double kErrors = 2;
 
@@ -188,10 +190,23 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
   const double lost = std::max(0.0, ledger.measured_seconds - ledger.reference_seconds);
   double sum = 0;
   for (const LedgerLine& line : ledger.lines) sum += line.seconds;
-  const double scale = sum > lost ? lost / sum : 1;
-  for (LedgerLine& line : ledger.lines) line.seconds *= scale;
+  ledger.scale = sum > lost ? lost / sum : 1;
+  for (LedgerLine& line : ledger.lines) line.seconds *= ledger.scale;
   ledger.unexplained_seconds = ledger.measured_seconds - ledger.reference_seconds - std::min(sum, lost);
   return ledger;
+}
+
+void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts) {
+  if (ledger.scale >= 1) return;
+  for (Verdict& verdict : *verdicts) {
+    if (!IsOfSteps(verdict)) continue;
+    const double alone = verdict.cost.slowdown_fraction;
+    verdict.cost.slowdown_fraction *= ledger.scale;
+    verdict.cost.seconds_per_step *= ledger.scale;
+    if (ledger.scale > 1 - kWorthSaying) continue;
+    verdict.evidence.push_back(
+        {EvidenceKind::kWhatIf, SharedCost{.share = verdict.cost.slowdown_fraction, .alone_share = alone}});
+  }
 }
 
 std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,

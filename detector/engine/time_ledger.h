@@ -52,6 +52,9 @@ std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
                        const std::optional<StepShift>& shift);
 
+// Costs of verdicts as the lines have them: together they are no more than the job lost.
+void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts);
+
 // An abstention: amount, since when, on whom it shows, and what was looked for in vain. `min_gain`: share
 // of the step time.
 std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,

@@ -65,6 +65,21 @@ TEST(TimeLedgerTest, FindingsNeverCostMoreThanTheJobLost) {
   EXPECT_NEAR(ledger.unexplained_seconds, 0, 1e-9);
 }
 
+TEST(TimeLedgerTest, CostsAreSharedAsTheLinesSay) {
+  std::vector<Verdict> verdicts = {Finding(10, 0.3), Finding(10, 0.1), Finding(12, 0.5, VerdictClass::kPause)};
+  ShareCosts(LedgerOf(Steps(1.2), verdicts), &verdicts);
+  EXPECT_NEAR(verdicts[0].cost.seconds_per_step, 0.15, 1e-9);
+  EXPECT_NEAR(verdicts[0].cost.slowdown_fraction, 0.05, 1e-9);
+  EXPECT_NEAR(verdicts[1].cost.seconds_per_step, 0.05, 1e-9);
+  EXPECT_NEAR(verdicts[2].cost.seconds_per_step, 0.5, 1e-9) << "no part of a usual step";
+  EXPECT_EQ(verdicts[0].evidence.back().text(),
+            "Together the findings would give back more than the job has lost, because they hide behind one another: "
+            "of 10.0% for this one, 5.0% is its part.");
+  std::vector<Verdict> one = {Finding(10, 0.1)};
+  ShareCosts(LedgerOf(Steps(1.2), one), &one);
+  EXPECT_NEAR(one[0].cost.seconds_per_step, 0.1, 1e-9);
+}
+
 TEST(TimeLedgerTest, WithoutAPastTheReplayIsTheReference) {
   const TimeLedger ledger = LedgerOf(Steps(1.0), {Finding(0, 0.25)});
   EXPECT_NEAR(ledger.reference_seconds, 0.75, 1e-9);

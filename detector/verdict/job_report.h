@@ -32,6 +32,7 @@ struct TimeLedger {
   std::vector<LedgerLine> lines;   // as the verdicts come
   double unexplained_seconds = 0;  // negative: the job lost less than nothing
   double error_seconds = 0;        // standard error of measured minus reference
+  double scale = 1;                // of what findings cost one by one, so that the lines add up; at most 1
 
   // Not known: too few usual steps.
   bool empty() const { return measured_seconds <= 0; }

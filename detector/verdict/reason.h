@@ -27,7 +27,7 @@ using Reason = std::variant<
     LongStage, RotatingStalls, VaryingBatches, LongReplica, HotExpert, LongerEverywhere, SlowDrift, CommonPause,
     // Slow ranks and hosts.
     OwnTimeExcess, GrewAlone, HostWaitLeftOut, ExcessPlace, LateLaunches, OtherSteps, CriticalPathShare,
-    CounterfactualOwnTime, SameEvent,
+    CounterfactualOwnTime, SameEvent, SharedCost,
     // Paths of the network.
     SlowPathTransfers, StalledTransfers, CounterfactualTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
     // Hangs.

@@ -83,4 +83,11 @@ std::string Sentence(const SameEvent& reason) {
       reason.causes, 100 * reason.share);
 }
 
+std::string Sentence(const SharedCost& reason) {
+  return absl::StrFormat(
+      "Together the findings would give back more than the job has lost, because they hide behind one another: of "
+      "%.1f%% for this one, %.1f%% is its part.",
+      100 * reason.alone_share, 100 * reason.share);
+}
+
 }  // namespace lockstep

@@ -78,6 +78,13 @@ struct SameEvent {
   bool operator==(const SameEvent&) const = default;
 };
 
+// Causes that hide behind one another cost less together than their sum.
+struct SharedCost {
+  double share = 0;        // of the step time: the part of this one
+  double alone_share = 0;  // what the replay gives back for it, when what it hides behind is gone
+  bool operator==(const SharedCost&) const = default;
+};
+
 std::string Sentence(const OwnTimeExcess& reason);
 std::string Sentence(const GrewAlone& reason);
 std::string Sentence(const HostWaitLeftOut& reason);
@@ -87,6 +94,7 @@ std::string Sentence(const OtherSteps& reason);
 std::string Sentence(const CriticalPathShare& reason);
 std::string Sentence(const CounterfactualOwnTime& reason);
 std::string Sentence(const SameEvent& reason);
+std::string Sentence(const SharedCost& reason);
 
 }  // namespace lockstep
 

@@ -45,7 +45,7 @@ class Judging {
  private:
   bool IsFair(const Verdict& verdict, const std::string& host) const;
   void Accuse(const Verdict& verdict);
-  const Verdict* Naming(const TrueFault& fault) const;
+  std::vector<const Verdict*> Naming(const TrueFault& fault) const;
   bool IsFound(const TrueFault& fault) const;
   bool IsExact() const;
   std::optional<bool> ClassRight() const;
@@ -83,16 +83,17 @@ void Judging::Accuse(const Verdict& verdict) {
   }
 }
 
-// The first verdict of an accepted class about an accepted host; null = none.
-const Verdict* Judging::Naming(const TrueFault& fault) const {
+// Verdicts of an accepted class about an accepted host.
+std::vector<const Verdict*> Judging::Naming(const TrueFault& fault) const {
+  std::vector<const Verdict*> naming;
   for (const Verdict& verdict : report_.verdicts) {
     if (!Contains(fault.classes, Name(verdict.verdict_class))) continue;
     const bool near = std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
       return Contains(fault.hosts, culprit.host) || Contains(fault.also_ok, culprit.host);
     });
-    if (near || !fault.machine_fault) return &verdict;
+    if (near || !fault.machine_fault) naming.push_back(&verdict);
   }
-  return nullptr;
+  return naming;
 }
 
 bool Judging::IsFound(const TrueFault& fault) const {
@@ -119,7 +120,7 @@ std::optional<bool> Judging::ClassRight() const {
   std::optional<bool> right;
   for (const TrueFault& fault : truth_.faults) {
     if (fault.machine_fault && fault.silence_ok) continue;
-    right = right.value_or(true) && Naming(fault) != nullptr;
+    right = right.value_or(true) && !Naming(fault).empty();
   }
   return right;
 }
@@ -127,11 +128,11 @@ std::optional<bool> Judging::ClassRight() const {
 std::optional<double> Judging::CostError() const {
   for (const TrueFault& fault : truth_.faults) {
     if (truth_.hang || fault.cost.slowdown_fraction < kLeastCost) continue;
-    const Verdict* const verdict = Naming(fault);
-    if (verdict == nullptr) continue;
-    const auto error = [&](double true_cost) {
-      return std::abs(verdict->cost.slowdown_fraction - true_cost) / true_cost;
-    };
+    const std::vector<const Verdict*> naming = Naming(fault);
+    if (naming.empty()) continue;
+    double told = 0;  // what several hosts cost is said of each of them, in parts that add up
+    for (const Verdict* const verdict : naming) told += verdict->cost.slowdown_fraction;
+    const auto error = [&](double true_cost) { return std::abs(told - true_cost) / true_cost; };
     return std::min(error(fault.cost.slowdown_fraction), error(fault.cost.slowdown_fraction_affected));
   }
   return std::nullopt;

@@ -22,8 +22,9 @@ struct FleetScore {
   std::optional<bool> class_right;  // each fault has a verdict of an accepted class about an accepted host
   int accused = 0;                  // hosts; both ends of a link count
   int innocents = 0;
-  std::optional<double> cost_error;  // |reported - true| / true, of the first fault that was named
-  bool unsound = false;              // healthy though something costs 3 %, or costs that add up to more than was lost
+  std::optional<double>
+      cost_error;        // |reported - true| / true, of the first fault that was named, all verdicts about it
+  bool unsound = false;  // healthy though something costs 3 %, or costs that add up to more than was lost
 
   bool flawless() const { return right && !unsound && class_right.value_or(true); }
 };
