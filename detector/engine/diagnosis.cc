@@ -167,18 +167,13 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
-  if (found.longer_steps.has_value() && !found.longer_steps->in_some_steps())
-    AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
+  if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
   const CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
-  const auto is_dear = [&](const CounterfactualGain& gain) { return gain.slowdown() >= options.min_cost; };
-  const bool any_dear = std::any_of(gains.of_transfers.begin(), gains.of_transfers.end(), is_dear) ||
-                        std::any_of(gains.of_ranks.begin(), gains.of_ranks.end(), is_dear);
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
     TellCost(gains.of_transfers[i], &verdict);
-    // What hides behind something dearer will be felt when that is gone. Behind nothing that is dear there is noise.
-    const double behind = any_dear ? gains.of_transfers[i].behind_share : 0;
-    const double worth = std::max(verdict.cost.slowdown_fraction, behind);
+    // What hides behind something dearer will be felt when that is gone.
+    const double worth = std::max(verdict.cost.slowdown_fraction, gains.of_transfers[i].behind_share);
     if (worth >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
   for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {

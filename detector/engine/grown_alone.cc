@@ -58,6 +58,7 @@ Suspect SuspectOf(const TraceAnalysis& analysis, const StepShift& shift, const G
 }  // namespace
 
 std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const StepShift& shift) {
+  if (shift.in_some_steps()) return std::nullopt;
   const std::vector<TraceRank>& ranks = analysis.trace->ranks;
   const auto host_of = [&ranks](const Growth& one) { return ranks[static_cast<size_t>(one.rank)].host; };
   const std::vector<Growth> growth = GrowthOf(analysis, shift);

@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// nullopt = several have grown, or nobody.
+// nullopt = several have grown, or nobody, or some of the steps are longer only: nothing has grown for good.
 std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const StepShift& shift);
 
 }  // namespace lockstep

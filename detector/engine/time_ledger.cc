@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/stats/regular_intervals.h"
 #include "detector/stats/two_levels.h"
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
@@ -124,18 +125,16 @@ std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
   if (static_cast<double>(levels.at) < kLeastNormal * static_cast<double>(rising.size())) return std::nullopt;
   if (levels.higher - levels.lower < kMinSignificance * levels.within) return std::nullopt;
   std::vector<size_t> longer;
+  size_t since = 0;  // usual steps from the first of them on
   for (size_t i = 0; i < series.step.size(); ++i) {
-    if (series.seconds[i] > levels.middle()) longer.push_back(i);
+    if (series.seconds[i] > levels.middle()) longer.push_back(static_cast<size_t>(series.step[i]));
+    since += longer.empty() ? 0 : 1;
   }
-  const auto apart = [&](size_t i) { return series.step[longer[i]] - series.step[longer[i - 1]]; };
-  bool regular = true;
-  for (size_t i = 2; i < longer.size(); ++i) regular &= apart(i) == apart(1);
-  if (regular) return std::nullopt;
+  if (AtEqualIntervals(longer)) return std::nullopt;
   const auto split = rising.begin() + static_cast<std::ptrdiff_t>(levels.at);
   std::vector<double> lower(rising.begin(), split), higher(split, rising.end());
-  StepShift shift{
-      .first_step = series.step[longer.front()],
-      .share = static_cast<double>(longer.size()) / static_cast<double>(series.step.size() - longer.front())};
+  StepShift shift{.first_step = static_cast<int32_t>(longer.front()),
+                  .share = static_cast<double>(longer.size()) / static_cast<double>(since)};
   shift.error_seconds = shift.share * std::hypot(ErrorOf(lower), ErrorOf(higher));
   shift.before_seconds = MedianInPlace(&lower);
   shift.after_seconds = MedianInPlace(&higher);

@@ -43,6 +43,10 @@ class Gains {
     accounts.Run();
     std::vector<CounterfactualGain> gains;
     for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i, accounts, steps, gains));
+    const auto is_dear = [this](const CounterfactualGain& gain) { return gain.slowdown() >= min_cost_; };
+    if (std::none_of(gains.begin(), gains.end(), is_dear)) {
+      for (CounterfactualGain& gain : gains) gain.behind_share = 0;
+    }
     for (const std::vector<size_t>& event : Events()) TellEvent(event, &accounts, &gains);
     CounterfactualGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);

@@ -45,7 +45,8 @@ struct CounterfactualGain {
   double seconds_per_step = 0;
   double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are removed
   double steps_affected = 0;  // share of the usual steps since the onset
-  double behind_share = 0;    // of the step that is left when all others are removed: what removing it gives back then
+  double behind_share = 0;    // of the step that is left when all others are removed: what removing it gives back then;
+                              // 0 where no cause is dear, since what hides behind trifles is noise
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: the excess, at most what steps got longer by or removing all gives back
   size_t event_causes = 0;    // of the event that it is part of; 0 = none

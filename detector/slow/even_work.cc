@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "detector/stats/even_places.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/expert_work.h"
 
@@ -155,9 +156,7 @@ std::vector<int32_t> StepsToReplay(const StepTable& steps) {
   }
   std::sort(lengths.begin(), lengths.end());
   std::vector<int32_t> chosen;
-  for (size_t i = 0; i < kReplayedSteps && i < lengths.size(); ++i) {
-    chosen.push_back(lengths[(2 * i + 1) * lengths.size() / (2 * std::min(kReplayedSteps, lengths.size()))].second);
-  }
+  for (const size_t place : EvenPlaces(lengths.size(), kReplayedSteps)) chosen.push_back(lengths[place].second);
   return chosen;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "detector/stats/even_places.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -253,9 +254,8 @@ class DependencyLearner {
     const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
     for (size_t number = 0; number < roles_.classes.size(); number += stride) {
       const std::vector<size_t> peers = ByTimeInside(roles_.classes[number]);
-      const size_t count = std::min(peers.size(), kSampledRanks);
       std::vector<size_t>& ranks = sampled_.emplace_back();
-      for (size_t i = 0; i < count; ++i) ranks.push_back(peers[(2 * i + 1) * peers.size() / (2 * count)]);
+      for (const size_t place : EvenPlaces(peers.size(), kSampledRanks)) ranks.push_back(peers[place]);
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/shares.h"
 #include "detector/model/input.h"
+#include "detector/stats/even_places.h"
 #include "detector/steps/expert_work.h"
 
 namespace lockstep {
@@ -40,8 +41,7 @@ std::vector<int32_t> StepsToLookAt(const StepTable& steps) {
     if (steps.usual[static_cast<size_t>(step)] != 0) usual.push_back(step);
   }
   std::vector<int32_t> chosen;
-  const size_t count = std::min(kLookedAtSteps, usual.size());
-  for (size_t i = 0; i < count; ++i) chosen.push_back(usual[(2 * i + 1) * usual.size() / (2 * count)]);
+  for (const size_t place : EvenPlaces(usual.size(), kLookedAtSteps)) chosen.push_back(usual[place]);
   return chosen;
 }
 

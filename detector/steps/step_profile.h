@@ -2,9 +2,9 @@
 //
 // `own_seconds` is time in which the rank waits for nobody: compute, input, launching. It is laid out rank after rank;
 // NaN = not known. Places say which ranks have the same duty for a reason that is no machine: the same pipeline stage
-// (the same layers), the same replica (the same data), the same expert index (the same experts), the same lane (tensor
-// or context index: the same share of one layer). All ranks of one stage and lane are peers. A place that
-// a job does not have is 0 for all. Pure values; thread-compatible.
+// (the same layers), the same replica (the same data), the same lane (tensor or context index: the same share of one
+// layer). All ranks of one stage and lane are peers. A place that a job does not have is 0 for all. Pure values;
+// thread-compatible.
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_STEP_PROFILE_H_
 #define LOCKSTEP_DETECTOR_STEPS_STEP_PROFILE_H_
@@ -22,7 +22,6 @@ struct PlaceInJob {
   int32_t stage = 0;
   int32_t replica = 0;
   int32_t lane = 0;
-  int32_t expert = 0;
 };
 
 // What can be dealt out unevenly: batches, the work on tokens that are routed to experts, batches but not that work.

@@ -116,8 +116,7 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     const int32_t number = analysis.roles.class_of_rank[rank];
     const int32_t stage = analysis.roles.stage_of_class[static_cast<size_t>(number)];
-    profile.places.push_back(
-        {.stage = stage < 0 ? number : stage, .replica = replicas[rank], .lane = lanes[rank], .expert = experts[rank]});
+    profile.places.push_back({.stage = stage < 0 ? number : stage, .replica = replicas[rank], .lane = lanes[rank]});
   }
   profile.step_seconds = analysis.steps.step_seconds;
   const double unknown = std::numeric_limits<double>::quiet_NaN();

@@ -6,6 +6,7 @@
 
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/stats/regular_intervals.h"
 
 namespace lockstep {
 namespace {
@@ -59,9 +60,7 @@ void AddWaitedSteps(absl::Span<const double> seconds, absl::Span<const double> i
     if ((*usual)[step] != 0 || seconds[step] <= 0 || inside_seconds[step] <= 0) continue;
     if (inside_seconds[step] - inside >= kWaited * (seconds[step] - length)) waited.push_back(step);
   }
-  bool regular = true;
-  for (size_t i = 2; i < waited.size(); ++i) regular &= waited[i] - waited[i - 1] == waited[1] - waited[0];
-  if (waited.size() < kLevelSteps || regular) return;
+  if (waited.size() < kLevelSteps || AtEqualIntervals(waited)) return;
   for (const size_t step : waited) (*usual)[step] = 1;
 }
 

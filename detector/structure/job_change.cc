@@ -7,6 +7,7 @@
 
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/stats/regular_intervals.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
@@ -115,9 +116,7 @@ bool IsSchedule(const std::vector<size_t>& at, const std::vector<double>& second
   const double typical = Median(seconds);
   const bool alike = std::all_of(seconds.begin(), seconds.end(),
                                  [&](double s) { return std::abs(s - typical) <= kEqualPauses * typical; });
-  bool regular = at.size() >= 3;
-  for (size_t i = 2; i < at.size(); ++i) regular = regular && at[i] - at[i - 1] == at[1] - at[0];
-  return alike || regular;
+  return alike || AtEqualIntervals(at);
 }
 
 }  // namespace

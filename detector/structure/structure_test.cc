@@ -38,7 +38,7 @@ StepProfile Profile(const Shape& shape, uint64_t seed, const Factor& factor, con
   for (int32_t stage = 0; stage < shape.stages; ++stage) {
     for (int32_t replica = 0; replica < shape.replicas; ++replica) {
       for (int32_t lane = 0; lane < shape.lanes; ++lane) {
-        profile.places.push_back({stage, replica, lane, replica % shape.experts});
+        profile.places.push_back({stage, replica, lane});
         const double bin = 1 + 0.006 * random.Gaussian();
         for (size_t step = 0; step < shape.steps; ++step) {
           const double own = bin * (1 + 0.01 * random.Gaussian()) * factor(profile.places.back(), step);
@@ -171,7 +171,7 @@ TEST(Structure, WhatRemainsBeyondThePlaceIsTheRankItself) {
   const Shape shape{.stages = 1, .replicas = 16, .lanes = 1, .experts = 4};
   const StepProfile profile = Profile(
       shape, 1, [](const PlaceInJob& p, size_t) { return p.replica == 6 ? 1.4 : 1.0; },
-      [](const PlaceInJob& p, size_t) { return p.expert == 2 ? 2.0 : 1.0; });
+      [](const PlaceInJob& p, size_t) { return p.replica % 4 == 2 ? 2.0 : 1.0; });
   const std::vector<float> beyond = ExcessBeyondPlace(profile);
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
     const double expected = profile.places[rank].replica == 6 ? 1.4 : 1.0;
