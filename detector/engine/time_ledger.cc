@@ -123,14 +123,14 @@ std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
   const TwoLevels levels = SplitTwoLevels(rising);
   if (levels.at < kMinPast || rising.size() - levels.at < kMinPast) return std::nullopt;
   if (static_cast<double>(levels.at) < kLeastNormal * static_cast<double>(rising.size())) return std::nullopt;
-  if (levels.higher - levels.lower < kMinSignificance * levels.within) return std::nullopt;
+  if (levels.higher - levels.lower <= kMinSignificance * levels.within) return std::nullopt;
   std::vector<size_t> longer;
   size_t since = 0;  // usual steps from the first of them on
   for (size_t i = 0; i < series.step.size(); ++i) {
     if (series.seconds[i] > levels.middle()) longer.push_back(static_cast<size_t>(series.step[i]));
     since += longer.empty() ? 0 : 1;
   }
-  if (AtEqualIntervals(longer)) return std::nullopt;
+  if (longer.size() < kMinPast || AtEqualIntervals(longer)) return std::nullopt;
   const auto split = rising.begin() + static_cast<std::ptrdiff_t>(levels.at);
   std::vector<double> lower(rising.begin(), split), higher(split, rising.end());
   StepShift shift{.first_step = static_cast<int32_t>(longer.front()),

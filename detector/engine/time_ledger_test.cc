@@ -3,6 +3,7 @@
 #include "detector/engine/time_ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -180,6 +181,13 @@ TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {
   EXPECT_FALSE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.28)}).has_value());
   EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.1)}).has_value());
   EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(0, 0.28)}).has_value()) << "it was there before";
+}
+
+TEST(FindLongerStepsTest, NoneAmongStepsThatDifferByARounding) {
+  StepTable steps = Steps(1.0);
+  const double lower = std::nextafter(1.0, 2);
+  for (size_t step = 0; step < 20; ++step) steps.step_seconds[step] = step < 14 ? lower : std::nextafter(lower, 2);
+  EXPECT_FALSE(FindLongerSteps(steps, 0.03).has_value());
 }
 
 TEST(SlowForUnknownReasonTest, IsNotSaidOfStepsThatTakeAsLongAsBefore) {
