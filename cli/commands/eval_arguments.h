@@ -22,6 +22,7 @@ struct EvalArguments {
   std::string save;               // live: write its recording there, as ops-csv; "" = nowhere
   bool quick = false;
   bool no_baselines = false;
+  bool live = false;  // fleets: played to the collector's engine
   // Of metamorphic alone.
   std::vector<std::string> paths;  // recordings; none = simulated ones
   std::string relation;            // "" = all

@@ -48,7 +48,7 @@ class EvalCommand final : public Command {
     return {
         {"WHAT",
          "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
-         "the collector's engine on what agents report; fleets: the judge of files in worlds of the second simulator; "
+         "the collector's engine on what agents report; fleets: worlds of the second simulator; "
          "metamorphic: whether verdicts follow when recordings are changed",
          &what_, /*required=*/true},
         {"PATH", "metamorphic: recordings, each a file, directory or glob; none = simulated ones", &arguments_.paths},
@@ -61,6 +61,7 @@ class EvalCommand final : public Command {
          &arguments_.threads},
         {"--episode", "only this one of --suite, with its truth and the verdicts in full", &arguments_.episode},
         {"--save", "live, with --episode: write the recording of its operations there, as ops.csv", &arguments_.save},
+        {"--live", "fleets: play each recording to the collector's engine, as agents report it", &arguments_.live},
         {"--no-baselines", "leave the other methods out; live: do not judge recordings as files",
          &arguments_.no_baselines},
         {"--relation", "metamorphic: one relation instead of all", &arguments_.relation},
@@ -107,6 +108,7 @@ class EvalCommand final : public Command {
     if (arguments_.skip > kMostSkipped) return absl::InvalidArgumentError("--skip is at most 800000");
     if (what_ != "fleets" && arguments_.suite.empty() && arguments_.episode != kNoEpisode)
       return absl::InvalidArgumentError("--episode needs --suite");
+    if (arguments_.live && what_ != "fleets") return absl::InvalidArgumentError("--live goes with fleets");
     if (!arguments_.save.empty() && (what_ != "live" || arguments_.episode == kNoEpisode))
       return absl::InvalidArgumentError("--save goes with live and --episode");
     return absl::OkStatus();

@@ -11,10 +11,13 @@
 #include "cli/commands/sim_second.h"
 #include "cli/render/fleet_text.h"
 #include "cli/render/report_text.h"
+#include "cli/render/timeline_text.h"
 #include "detector/engine/diagnosis.h"
 #include "detector/model/job_evidence.h"
 #include "eval/fleets/fleet_run.h"
 #include "eval/fleets/fleet_summary.h"
+#include "eval/live/conclusion_timeline.h"
+#include "eval/live/live_judge.h"
 #include "sim/second/planting.h"
 #include "sim/second/truth.h"
 
@@ -24,14 +27,21 @@ namespace {
 constexpr uint32_t kEpisodes = 310;  // ten of each kind
 constexpr uint32_t kQuickEpisodes = 31;
 
-JobReport JudgeAlone(const JobEvidence& evidence) { return Diagnose(evidence, {}); }
+JobReport JudgeFile(const JobEvidence& evidence) { return Diagnose(evidence, {}); }
+
+JobReport JudgeTold(const JobEvidence& evidence) { return JudgeLive(evidence, nullptr); }
 
 ExitCode ShowEpisode(const EvalArguments& arguments, const second::EpisodeKind* kind, CommandContext& context) {
   JobReport report;
-  const auto judge = [&](const JobEvidence& evidence) { return report = JudgeAlone(evidence); };
+  ConclusionTimeline timeline;
+  const auto judge = [&](const JobEvidence& evidence) {
+    return report = arguments.live ? JudgeLive(evidence, &timeline) : JudgeFile(evidence);
+  };
   const uint64_t number = FirstNumber(arguments) + arguments.episode;
   const FleetOutcome outcome = RunFleetEpisode(number, kind != nullptr ? *kind : KindOfNumber(number), judge);
-  context.out << second::TruthText(outcome.truth) << ReportText(report) << FleetLine(outcome) << "\n";
+  context.out << second::TruthText(outcome.truth);
+  if (arguments.live) context.out << TimelineText(timeline);
+  context.out << ReportText(report) << FleetLine(outcome) << "\n";
   return ExitCode::kOk;
 }
 
@@ -45,7 +55,8 @@ absl::StatusOr<ExitCode> EvaluateFleets(const EvalArguments& arguments, CommandC
   std::vector<FleetOutcome> outcomes;
   WithProgress("fleets", static_cast<int32_t>(episodes), context, [&](const std::function<void(int32_t)>& progress) {
     ThreadExecutor executor(arguments.threads);
-    outcomes = RunFleets(FirstNumber(arguments), static_cast<int32_t>(episodes), kind, JudgeAlone, executor, progress);
+    const FleetJudge judge = arguments.live ? JudgeTold : JudgeFile;
+    outcomes = RunFleets(FirstNumber(arguments), static_cast<int32_t>(episodes), kind, judge, executor, progress);
   });
   const FleetSummary summary = SummarizeFleets(outcomes);
   const Evaluation evaluation = {

@@ -14,8 +14,8 @@
 #include "base/status_macros.h"
 #include "base/thread_cpu_time.h"
 #include "cli/commands/evaluation.h"
-#include "cli/render/json.h"
 #include "cli/render/live_suite_text.h"
+#include "cli/render/timeline_text.h"
 #include "cli/render/truth_text.h"
 #include "detector/engine/diagnosis.h"
 #include "detector/engine/job_engine.h"
@@ -50,15 +50,6 @@ LiveSummary RunOne(const LiveSuite& suite, const EvalArguments& arguments, Comma
                             RunOf(arguments), context.clock, progress);
   });
   return SummarizeLive(suite, outcomes);
-}
-
-void ShowSpell(const CauseSpell& spell, CommandContext& context) {
-  context.out << absl::StrFormat("%8.1f s  appears   %s\n", Seconds(spell.appeared_ns), spell.key) << "            "
-              << ToJsonLine(spell.first) << "\n";
-  if (spell.newest != spell.first) context.out << "    newest: " << ToJsonLine(spell.newest) << "\n";
-  if (spell.vanished_ns != CauseSpell::kStays) {
-    context.out << absl::StrFormat("%8.1f s  vanishes  %s\n", Seconds(spell.vanished_ns), spell.key);
-  }
 }
 
 void ShowPlay(const LiveOutcome& outcome, CommandContext& context) {
@@ -96,12 +87,7 @@ absl::StatusOr<ExitCode> ShowEpisode(const EvalArguments& arguments, CommandCont
   RETURN_IF_ERROR(saved);
   context.out << "simulated: " << outcome.description << "\n" << TruthText(outcome.truth);
   ShowPlay(outcome, context);
-  context.out << "timeline, in seconds since the start of the job:\n";
-  for (const StateChange& change : timeline.states()) {
-    context.out << absl::StrFormat("%8.1f s  state     %s: %s\n", Seconds(change.at_ns), Name(change.state),
-                                   change.note);
-  }
-  for (const CauseSpell& spell : timeline.spells()) ShowSpell(spell, context);
+  context.out << TimelineText(timeline);
   context.out << "at the end: " << outcome.answer << "\n";
   if (outcome.judged_as_file) {
     context.out << "as a file:  " << outcome.file_answer << "\n"

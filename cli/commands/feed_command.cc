@@ -19,8 +19,11 @@
 #include "cli/collector_client.h"
 #include "cli/inputs/input_files.h"
 #include "cli/inputs/input_format.h"
+#include "cli/inputs/standstill.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
+#include "detector/engine/diagnosis.h"
+#include "detector/verdict/job_report.h"
 #include "formats/evidence_builder.h"
 #include "nlohmann/json.hpp"
 #include "proto/query.pb.h"
@@ -55,6 +58,8 @@ class FeedCommand final : public Command {
         {"--speed", "seconds of the recording per second", &speed_},
         {"--job", "what the job is to be called; else as in the recording", &job_},
         {"--host-prefix", "put before the name of every host", &host_prefix_},
+        {"--stuck", "the job was standing still when files that do not say so were written, for at least a minute",
+         &stuck_},
         {"--format", "of all files: ops-csv, metrics-csv, kineto, flight-recorder, nccl-inspector, capture", &format_}};
   }
 
@@ -86,9 +91,11 @@ class FeedCommand final : public Command {
       return absl::DataLossError("no job: the input holds no records and no samples");
     }
     RETURN_IF_ERROR(CheckOneJob(inputs.jobs));
-    const JobInput& input = inputs.jobs[0];
+    JobInput& input = inputs.jobs[0];
     for (const std::string& note : input.notes) context.err << "lockstep: " << Printable(note) << "\n";
-    ASSIGN_OR_RETURN(Playback playback, PlanRecording(input.evidence, job_));
+    if (stuck_) AssumeStandstill(input.evidence.trace);
+    const bool stands = Diagnose(input.evidence, {}).state == JobState::kHung;
+    ASSIGN_OR_RETURN(Playback playback, PlanRecording(input.evidence, job_, stands));
     std::set<std::string> hosts;
     for (const PlayedHost& host : playback.hosts) hosts.insert(host.name);
     RETURN_IF_ERROR(CheckHostsAreFree(hosts));
@@ -211,6 +218,7 @@ class FeedCommand final : public Command {
   std::string job_;
   std::string host_prefix_;
   std::string format_ = "auto";
+  bool stuck_ = false;
 };
 
 }  // namespace

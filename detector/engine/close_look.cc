@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "detector/engine/process_use.h"
 #include "detector/network/transfer_verdict.h"
+#include "detector/verdict/job_state.h"
 #include "detector/verdict/wording.h"
 
 namespace lockstep {
@@ -63,7 +64,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   const bool believed = window_.Take(judgement.report.step_seconds_median, pace_.RecentSeconds());
   if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) {
     sentinel_.Clear();
-    findings_.Unsettle();
+    findings_.Renumber(pace_.steps());
   }
   const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
   schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
@@ -72,15 +73,17 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
   if (!believed && window_.soon_enough_seen()) schedule_.NoteEvent(watermark_ns, window_.rarest_seconds());
-  if (blind_looks_ > 0) return;
-  judged_once_ = true;
+  if (!believed) return;
+  judged_once_ = judged_once_ || blind_looks_ == 0;
   work_ = std::move(judgement.work);
-  std::vector<Verdict> causes = CausesOfLook(judgement.report);
+  std::vector<Verdict> causes = CausesOfLook(judgement.report, min_cost_);
   for (Verdict& cause : causes) {
     const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
     AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);
   }
-  const LookResult result = {.verdicts = std::move(causes),
+  const LookResult result = {.judged = blind_looks_ == 0,
+                             .steps_are_sure = window_.is_sure_of(judgement.report.step_seconds_median),
+                             .verdicts = std::move(causes),
                              .steps = judgement.report.steps,
                              .step_seconds = judgement.report.step_seconds_median,
                              .watermark_ns = watermark_ns,
@@ -91,7 +94,9 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
 }
 
 int64_t CloseLook::StepsToSee() const {
-  return sentinel_.slower() ? sentinel_.steps_since_change() + 2 * StandingFindings::kPastSteps : 0;
+  const int64_t of_sentinel =
+      sentinel_.slower() ? sentinel_.steps_since_change() + 2 * StandingFindings::kPastSteps : 0;
+  return std::max(of_sentinel, findings_.StepsToSee(pace_.steps()));
 }
 
 WatchNeed CloseLook::NeedOfWatch() const {
@@ -129,6 +134,8 @@ void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
   std::vector<Verdict> of_transfers = TransferVerdicts(roster, *watch_.result(), impact);
   for (Verdict& verdict : of_transfers) verdict.last_seen_ns = watermark_ns;
   MergeTransferVerdicts(*watch_.result(), std::move(of_transfers), min_cost_, &told_);
+  // What looks could not explain, transfers do.
+  if (accuses()) std::erase_if(told_, IsSlowWithoutCause);
 }
 
 Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool standing_still) {

@@ -53,7 +53,8 @@ class CloseLook {
 
   // What holds now.
   const std::vector<Verdict>& verdicts() const { return told_; }
-  bool accuses() const;  // a machine or the network
+  bool accuses() const;                                 // a machine or the network
+  JobState state() const { return findings_.state(); }  // by what was found; healthy = nothing
 
   const StepPace& pace() const { return pace_; }
   const PaceSentinel& sentinel() const { return sentinel_; }
@@ -66,7 +67,7 @@ class CloseLook {
   const std::string& why_not_judged() const { return why_not_judged_; }
   // Looks were made and none of them could ever judge: the records of this job do not tell.
   bool blind() const { return !judged_once_ && blind_looks_ >= kBlind; }
-  const std::vector<RankWork>& work() const { return work_; }  // of the newest look that could judge, by rank
+  const std::vector<RankWork>& work() const { return work_; }  // of the newest look that knew steps, by rank
 
   uint64_t looks() const { return investigation_.rounds(); }
   uint64_t discarded() const { return investigation_.discarded() + watch_.discarded() + findings_.refused(); }
@@ -77,7 +78,7 @@ class CloseLook {
  private:
   void TakePace(int64_t watermark_ns);
   void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
-  // Back to before the steps became longer, if they did; else 0.
+  // Back to before the steps became longer, if they did, or to before the onset of what is not sure yet; else 0.
   int64_t StepsToSee() const;
   WatchNeed NeedOfWatch() const;
   void Tell(const Roster& roster, int64_t watermark_ns);

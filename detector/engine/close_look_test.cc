@@ -181,7 +181,7 @@ TEST(CloseLookTest, TransfersTellWhatOperationsDoNot) {
   fleet.Play(700, true);
   EXPECT_TRUE(fleet.look().accuses());
   fleet.Play(5, false);
-  EXPECT_THAT(fleet.look().verdicts(), IsEmpty());
+  EXPECT_FALSE(fleet.look().accuses()) << ToJsonLine(fleet.look().verdicts()[0]);
 }
 
 }  // namespace

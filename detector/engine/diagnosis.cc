@@ -42,10 +42,14 @@
 #include "detector/steps/usual_work.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/structural_verdicts.h"
+#include "detector/verdict/job_state.h"
 #include "detector/verdict/reason.h"
 
 namespace lockstep {
 namespace {
+
+// Of these is told what a rank does: as many as a look holds at least, in a recording or a longer look the newest.
+constexpr int32_t kRecentSteps = 16;
 
 void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobReport* report) {
   const Trace& trace = evidence.trace;
@@ -182,18 +186,6 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, options.min_cost, report);
 }
 
-// `judged`: finding nothing means that nothing is wrong.
-JobState StateOf(const JobReport& report, bool judged) {
-  JobState state = judged ? JobState::kHealthy : JobState::kUnknown;
-  for (const Verdict& verdict : report.verdicts) {
-    if (IsHang(verdict.verdict_class)) return JobState::kHung;
-    const bool often = verdict.cost.steps_affected_fraction >= 0.5;
-    if (verdict.cost.slowdown_fraction <= 0 || IsPlanned(verdict)) continue;
-    if (state != JobState::kSlow) state = often ? JobState::kSlow : JobState::kIrregular;
-  }
-  return state;
-}
-
 // A GPU that computes slowly, and a group of its that transfers slowly since the same step, are one cause: what both
 // pass is the way between the GPU and its host.
 void JoinGpuWithItsGroup(std::vector<Verdict>* verdicts) {
@@ -229,8 +221,8 @@ void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& sh
   if (!shift.has_value() || report->state == JobState::kHung) return;
   std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
   if (!unknown.has_value()) return;
+  report->state = StateWith({*unknown}, report->state);
   report->verdicts.push_back(*std::move(unknown));
-  if (report->state != JobState::kSlow) report->state = shift->share >= 0.5 ? JobState::kSlow : JobState::kIrregular;
 }
 
 // What the caller knows counts more than what agents said.
@@ -240,13 +232,14 @@ PlaceTable AllPlaces(const JobEvidence& evidence, const DiagnosisOptions& option
   return places;
 }
 
-// Median own time per step of every rank, and that of its peers.
+// Median own time of every rank in one of the newest steps, and that of its peers.
 std::vector<RankWork> WorkOf(const TraceAnalysis& analysis) {
   const OwnProfile& profile = analysis.profile;
   const std::vector<TraceRank>& ranks = analysis.trace->ranks;
+  const auto first_step = std::max<decltype(analysis.steps.steps)>(analysis.steps.steps - kRecentSteps, 0);
   std::vector<double> own(ranks.size(), 0);
   for (size_t rank = 0; rank < ranks.size() && profile.steps > 0; ++rank) {
-    own[rank] = UsualWorkIn(profile.Row(profile.own, rank), 0, analysis.steps.steps).seconds;
+    own[rank] = UsualWorkIn(profile.Row(profile.own, rank), first_step, analysis.steps.steps).seconds;
   }
   std::vector<RankWork> work;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -308,7 +301,8 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     return a.cost.slowdown_fraction > b.cost.slowdown_fraction;
   });
   const std::optional<Reason> not_judged = WhyNotJudged(analysis);
-  report.state = StateOf(report, !not_judged.has_value() && !hangs.open_question.has_value());
+  const bool judged = !not_judged.has_value() && !hangs.open_question.has_value();
+  report.state = StateWith(report.verdicts, judged ? JobState::kHealthy : JobState::kUnknown);
   AddLedger(analysis, longer_steps, options.min_cost, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,

@@ -30,7 +30,7 @@ struct DiagnosisOptions {
   bool sabotage_lateness_sign = false;
 };
 
-// What a rank did in a usual step, median over the steps that were seen; its peers are the ranks of equal duty.
+// What a rank did in a usual step, median over the newest 16 that were seen; its peers are the ranks of equal duty.
 struct RankWork {
   int32_t rank = -1;
   double own_seconds = 0;   // outside of operations

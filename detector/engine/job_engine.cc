@@ -12,6 +12,7 @@
 #include "detector/counters/group_member.h"
 #include "detector/engine/close_look.h"
 #include "detector/engine/counter_outliers.h"
+#include "detector/hang/lasting_hangs.h"
 #include "detector/hang/live_hangs.h"
 #include "detector/hang/liveness.h"
 #include "detector/hardware/event_judge.h"
@@ -76,6 +77,7 @@ class JobEngine::State {
   RasMemory ras_;
   RasJudgement by_ras_;  // where records of operations do not tell
   LiveHangs hangs_;      // without their verdicts
+  LastingHangs lasting_;
   CounterOutliers outliers_;
   PlaceTable places_;
   NarrowedGroups narrowed_;
@@ -100,6 +102,7 @@ void JobEngine::State::BeginIncarnation() {
   ras_.Clear();
   by_ras_ = {};
   hangs_ = {};
+  lasting_ = {};
   narrowed_.Clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
@@ -164,10 +167,11 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
                                     .hang_step_multiple = options_.hang_step_multiple,
                                     .host_silent_ns = options_.host_silent_ns,
                                     .log = &log_});
-  std::vector<Verdict> verdicts = std::move(hangs_.verdicts);
+  const bool found = !hangs_.verdicts.empty();
+  std::vector<Verdict> verdicts = lasting_.Of(std::move(hangs_.verdicts), watermark_ns);
   AddRasEvidence(roster_, ras_, watermark_ns, &verdicts);
   by_ras_ = {};
-  if (!verdicts.empty() || (hangs_.stuck_ranks == 0 && !roster_.communicators().empty())) return verdicts;
+  if (found || (hangs_.stuck_ranks == 0 && !roster_.communicators().empty())) return verdicts;
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, hangs_.stuck_ranks > 0);
   return by_ras_.verdicts;
 }
@@ -255,6 +259,11 @@ void JobEngine::State::SummarizeSteps() {
     note_ = absl::StrFormat("Steps take %s, usually %s; %s", Duration(sentinel.level_seconds()),
                             Duration(sentinel.usual_seconds()),
                             close_look_.verdicts().empty() ? "why is not known." : "see the verdicts.");
+  } else if (close_look_.state() != JobState::kHealthy) {
+    state_ = close_look_.state();
+    note_ = absl::StrCat(
+        "Steps take ", recent,
+        close_look_.verdicts().empty() ? ", longer than they did; why is not known." : ": see the verdicts.");
   } else if (!close_look_.judged()) {
     state_ = JobState::kUnknown;
     note_ = Sentences({pace.steps() == 0 ? "No steps seen yet." : absl::StrCat("Steps take ", recent, "."),

@@ -261,7 +261,7 @@ TEST(JobEngineFaultsTest, AColdEngineNamesAHangThatBeganBeforeIt) {
                                 .engine_begins = onset + late,
                                 .alter = started_at_boot});
     const SeenCause& seen = TheOnly(run, "hang:node-0/rank3");
-    EXPECT_LE(seen.first - onset, std::max(late + 2, 15.0)) << "engine " << late << " s after the onset";
+    EXPECT_LE(seen.first - onset, std::max(late + 4, 15.0)) << "engine " << late << " s after the onset";
     EXPECT_NE(EvidenceText(seen.newest).find("stopped by a signal"), std::string::npos);
   }
 }

@@ -27,7 +27,9 @@ int64_t LookWindow::Choose(const Roster& roster, double step_seconds, int64_t st
   if (believes_steps(step_seconds)) {
     const double step = step_seconds > 0 ? step_seconds : found_seconds_;
     const double steps = static_cast<double>(steps_to_see) <= kMostSteps ? static_cast<double>(steps_to_see) : 0;
-    seconds = std::clamp(cheap_seconds, std::max(kLeastSteps, steps) * step, kMostSteps * step);
+    const double least = std::max(kLeastSteps, steps) * step;
+    const double revealing = gaps_.watched_seconds() < 2 * kRevealingSeconds ? kRevealingSeconds : 0;
+    seconds = std::clamp(cheap_seconds, least, std::max({least, kMostSteps * step, revealing}));
   }
   window_seconds_ = std::min({seconds, most_seconds_, moving_seconds});
   return static_cast<int64_t>(window_seconds_ * kNanosPerSecond) + kReportNs;
@@ -41,23 +43,43 @@ bool LookWindow::Suffices(double step_seconds, double window_seconds) const {
 }
 
 bool LookWindow::believes_steps(double step_seconds) const {
-  return Suffices(step_seconds > 0 ? step_seconds : found_seconds_, believed_window_seconds_);
+  const double step = step_seconds > 0 ? step_seconds : found_seconds_;
+  return Suffices(step, believed_window_seconds_) || Alike(step, sure_seconds_);
+}
+
+bool LookWindow::Alike(double step_seconds, double other_seconds) {
+  return step_seconds < kOtherStep * other_seconds && other_seconds < kOtherStep * step_seconds;
+}
+
+void LookWindow::NoteFound(double found_step_seconds) {
+  if (!Alike(found_step_seconds, alike_seconds_) || rarest_seconds() > kOtherStep * alike_rarest_seconds_) {
+    alike_seconds_ = found_step_seconds;
+    alike_from_seconds_ = gaps_.watched_seconds();
+    alike_rarest_seconds_ = rarest_seconds();
+    if (sure_seconds_ < kWholeStep * rarest_seconds()) sure_seconds_ = 0;
+  }
+  const double enough = std::min(alike_from_seconds_, std::max(kRevealingSeconds, kLeastSteps * alike_seconds_));
+  const bool later = gaps_.watched_seconds() - alike_from_seconds_ >= enough;
+  const bool shows_many = window_seconds_ >= std::min(kManySteps * alike_seconds_, kSureShare * most_seconds_);
+  if (later && shows_many) sure_seconds_ = least_step_seconds_ = alike_seconds_;
 }
 
 void LookWindow::Doubt(double longer_step_seconds) {
   contradicted_seconds_ = longer_step_seconds;
+  sure_seconds_ = 0;
   found_seconds_ = 0;
   believed_window_seconds_ = 0;
 }
 
 bool LookWindow::Take(double found_step_seconds, double step_seconds) {
+  if (found_step_seconds > 0) NoteFound(found_step_seconds);
   if (step_seconds > 0 && believes_steps(step_seconds)) {
     if (found_step_seconds > kOtherStep * step_seconds) Doubt(found_step_seconds);
     if (found_step_seconds > kOtherStep * step_seconds || kOtherStep * found_step_seconds < step_seconds) return false;
   }
   const double seen_seconds =
       rarest_.period_seconds > 0 ? std::min(window_seconds_, rarest_.seen_seconds) : window_seconds_;
-  if (!Suffices(found_step_seconds, seen_seconds)) return false;
+  if (!Suffices(found_step_seconds, seen_seconds) && !Alike(found_step_seconds, sure_seconds_)) return false;
   contradicted_seconds_ = 0;
   found_seconds_ = found_step_seconds;
   believed_window_seconds_ = std::max(believed_window_seconds_, seen_seconds);

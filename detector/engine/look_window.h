@@ -4,9 +4,11 @@
 // be shorter still. So the length of windows follows from the communicator that is used least (sentinel/call_gaps.h)
 // until steps are found in one that shows several of its calls. A step makes all calls that recur: one much shorter
 // than the period of the rarest is believed only of a window that showed many of these, which then are no part of it
-// (checkpoints). When a rarer communicator comes into use, it begins anew. From then on a window holds kLeastSteps
-// steps, and more where they cost a host little. When a look finds steps twice as long as those that pacemakers count,
-// these are micro-batches, and nothing is believed until a longer window has been seen. Pure; not thread-safe.
+// (checkpoints); or of looks that found it the same for a while. When a rarer communicator
+// comes into use, it begins anew. From then on a window holds kLeastSteps steps, and more where they cost a host
+// little. When a look finds steps twice as long as those
+// that pacemakers count, these are micro-batches, and nothing is believed until a longer window has been seen. Pure;
+// not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
 #define LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
@@ -23,8 +25,11 @@ class LookWindow {
  public:
   // Enough to know a rank's own past besides the four steps that an accusation takes.
   static constexpr double kLeastSteps = 16;
-  // Budget of bytes: kBytesPerHost bounds it further.
+  // What is over has to leave the window soon; and an onset further back cannot be seen.
   static constexpr double kMostSteps = 64;
+  // Unless these are shorter, for twice that time: steps that are believed by mistake are seen through by what is
+  // longer. By judgement, not measured: some steps of most jobs.
+  static constexpr double kRevealingSeconds = 20;
   // Budget of bytes of one look; how far apart looks are follows from it (look_schedule.h).
   static constexpr double kBytesPerHost = 100'000;
   // A window of fewer calls of the rarest communicator cannot tell a step from a micro-batch: of two calls nobody
@@ -33,6 +38,9 @@ class LookWindow {
   // Of a period that is longer than two steps, so many must have been seen.
   static constexpr double kManyCalls = 8;
   static constexpr double kWholeStep = 0.5;
+  // What looks find alike is believed when the job has been watched for twice as long, or for so many steps more, and
+  // the newest saw so many of them: windows grow with time, and what is longer shows in them.
+  static constexpr double kManySteps = 8;
   // Where not even that fits into a look, this share of what fits has to do.
   static constexpr double kSureShare = 0.8;
   // Steps of a look that are longer or shorter by this factor than those that are believed are no steps.
@@ -53,6 +61,10 @@ class LookWindow {
   bool Take(double found_step_seconds, double step_seconds);
 
   bool believes_steps(double step_seconds) const;
+  // Not shorter than steps that looks have found alike for long enough: nobody is to be blamed for less than a step.
+  bool is_sure_of(double step_seconds) const {
+    return least_step_seconds_ > 0 && kOtherStep * step_seconds > least_step_seconds_;
+  }
 
   // The rarest communicator has begun to recur, and a few calls more will tell what a step is.
   bool soon_enough_seen() const {
@@ -66,6 +78,8 @@ class LookWindow {
  private:
   void Doubt(double longer_step_seconds);
   bool Suffices(double step_seconds, double window_seconds) const;
+  static bool Alike(double step_seconds, double other_seconds);
+  void NoteFound(double found_step_seconds);
 
   CallGaps gaps_;
   RarestCalls rarest_;                  // as of the newest look
@@ -74,6 +88,11 @@ class LookWindow {
   double found_seconds_ = 0;            // a step, as the newest look that was believed found it
   double believed_window_seconds_ = 0;  // the longest window that showed steps, without what was another phase
   double contradicted_seconds_ = 0;     // a step that was longer than those believed; 0 = none since
+  double alike_seconds_ = 0;            // a step as looks have found it since ...
+  double alike_from_seconds_ = 0;       // ... the job had been watched for so long
+  double alike_rarest_seconds_ = 0;     // when the rarest communicator recurred as it does
+  double least_step_seconds_ = 0;       // the newest of these that was, even if longer ones were found since
+  double sure_seconds_ = 0;             // a step that looks have found alike for long enough
 };
 
 }  // namespace lockstep

@@ -75,6 +75,22 @@ TEST_F(LookWindowTest, StepsMuchShorterThanTheRarestCallAreBelievedOfALongWindow
   EXPECT_NEAR(Choose(101, 0.1), 6.4, 0.1);
 }
 
+TEST_F(LookWindowTest, StepsThatLooksFindAlikeForLongEnoughAreBelieved) {
+  Choose(0, 0);
+  Bursts(0, 31, 10);  // the job pauses every ten seconds
+  EXPECT_NEAR(Choose(30, 0), 30, 1);
+  EXPECT_FALSE(window_.Take(1, 0)) << "a tenth of what recurs";
+  Bursts(40, 41, 10);
+  EXPECT_NEAR(Choose(40, 0), 40, 2);
+  EXPECT_FALSE(window_.Take(1, 0)) << "not long enough after";
+  Bursts(50, 71, 10);
+  EXPECT_NEAR(Choose(70, 0), 70, 3);
+  EXPECT_TRUE(window_.Take(1, 0));
+  EXPECT_TRUE(window_.believes_steps(1));
+  EXPECT_TRUE(window_.is_sure_of(1));
+  EXPECT_FALSE(window_.believes_steps(0.1));
+}
+
 TEST_F(LookWindowTest, WhatWasAnotherPhaseIsNoPartOfTheWindow) {
   Choose(0, 0);
   Bursts(30, 34.5, 1);  // half a minute of initialisation before

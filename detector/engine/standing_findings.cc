@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/shares.h"
+#include "detector/verdict/job_reasons.h"
+#include "detector/verdict/job_state.h"
 
 namespace lockstep {
 namespace {
@@ -14,14 +17,28 @@ namespace {
 constexpr int64_t kOpenSteps = 2;
 // Or a minor part of its stretch (base/shares.h), for what shows in some of the steps only.
 constexpr int64_t kOpenShare = 4;
+// Of the time; checkpoints and evaluations of most jobs cost less.
+constexpr double kCostlyPauses = kFew;
 
-// What only the whole course of a job can tell: a window of some tens of steps is too short for it.
-bool IsOfTheCourse(VerdictClass verdict_class) {
-  return verdict_class == VerdictClass::kDrift || verdict_class == VerdictClass::kPause;
+// Two of them may be chance.
+constexpr uint64_t kRecurringPauses = 3;
+
+bool AreCostlyPauses(const Verdict& verdict) {
+  if (verdict.evidence.empty() || verdict.cost.slowdown_fraction < kCostlyPauses) return false;
+  const auto* const pause = verdict.evidence.front().reason.As<CommonPause>();
+  return pause != nullptr && pause->more + 1 >= kRecurringPauses;
 }
 
+// What only the whole course of a job can tell: whatever changes while a window is long is a drift in it, and a pause
+// now and then is nothing to be told.
+bool IsOfTheCourse(const Verdict& verdict) {
+  if (verdict.verdict_class == VerdictClass::kPause) return !AreCostlyPauses(verdict);
+  return verdict.verdict_class == VerdictClass::kDrift;
+}
+
+// Pauses come back: one that is over is no reason to believe that there will be no other.
 bool ReachesTheEnd(const Verdict& verdict, int64_t steps) {
-  if (verdict.last_step < 0 || steps <= 0) return true;
+  if (verdict.last_step < 0 || steps <= 0 || verdict.verdict_class == VerdictClass::kPause) return true;
   const int64_t stretch = verdict.last_step - std::max<int64_t>(verdict.first_step, 0) + 1;
   return steps - 1 - verdict.last_step <= std::max(kOpenSteps, stretch / kOpenShare);
 }
@@ -40,11 +57,12 @@ void PlaceInJob(const LookResult& look, Verdict* verdict) {
 
 }  // namespace
 
-std::vector<Verdict> CausesOfLook(const JobReport& report) {
+std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost) {
   std::vector<Verdict> causes;
   for (const Verdict& verdict : report.verdicts) {
-    const bool explains = verdict.type() == FindingType::kAccusation;
-    if (explains && !IsHang(verdict.verdict_class) && !IsOfTheCourse(verdict.verdict_class)) causes.push_back(verdict);
+    const bool costly = AccusesNode(verdict) || verdict.cost.slowdown_fraction >= min_cost;
+    const bool told = (verdict.type() == FindingType::kAccusation && costly) || IsSlowWithoutCause(verdict);
+    if (told && !IsHang(verdict.verdict_class) && !IsOfTheCourse(verdict)) causes.push_back(verdict);
   }
   return causes;
 }
@@ -73,8 +91,7 @@ std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& lo
 
 void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* finding) const {
   finding->misses = 0;
-  const int64_t new_steps = AccusesNode(finding->verdict) ? 1 : kPatientSteps;
-  finding->told = finding->told || look.newest_step >= finding->found_at_step + new_steps;
+  finding->newest_step = look.newest_step;
   const bool knows = Knows(look, *finding);
   if (again.first_step - look.first_step() >= kPastSteps) finding->settled_at_step = look.newest_step;
   if (!knows) {
@@ -87,6 +104,16 @@ void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* f
   finding->verdict = std::move(again);
 }
 
+bool StandingFindings::IsSure(const LookResult& look, const Finding& finding) {
+  if (finding.told) return true;
+  const int64_t new_steps = look.newest_step - finding.found_at_step;
+  if (IsSlowWithoutCause(finding.verdict))
+    return new_steps >= kPatientSteps && look.watermark_ns - finding.found_at_ns >= kLastingNs;
+  if (AccusesNode(finding.verdict) && !look.steps_are_sure) return false;
+  const bool has_past = finding.settled_at_step >= 0 && finding.verdict.scope == VerdictScope::kJob;
+  return new_steps >= (AccusesNode(finding.verdict) ? 1 : has_past ? kPastSteps : kPatientSteps);
+}
+
 bool StandingFindings::Miss(const LookResult& look, bool others_found, Finding* finding) {
   const bool knows = Knows(look, *finding);
   if (finding->told && !knows && !others_found) return false;
@@ -97,14 +124,17 @@ bool StandingFindings::Miss(const LookResult& look, bool others_found, Finding* 
 
 bool StandingFindings::Take(const LookResult& look) {
   bool look_soon = false;
+  const bool others_found = std::any_of(look.verdicts.begin(), look.verdicts.end(),
+                                        [](const Verdict& verdict) { return !IsSlowWithoutCause(verdict); });
   std::map<std::string, Verdict> found = BelievedOf(look);
   for (auto entry = findings_.begin(); entry != findings_.end();) {
     Finding& finding = entry->second;
     const auto again = found.find(entry->first);
     const bool missed = again == found.end();
     const int misses = finding.misses;
-    const bool over = missed && Miss(look, !look.verdicts.empty(), &finding);
+    const bool over = missed && look.judged && Miss(look, others_found, &finding);
     if (!missed) Confirm(look, std::move(again->second), &finding);
+    if (!missed) finding.told = IsSure(look, finding);
     look_soon = look_soon || (missed ? misses == 0 && finding.misses > 0 : !finding.told);
     entry = over ? findings_.erase(entry) : std::next(entry);
   }
@@ -117,6 +147,7 @@ bool StandingFindings::Take(const LookResult& look) {
     const bool has_past = verdict.first_step - look.first_step() >= kPastSteps;
     findings_.emplace(key, Finding{.verdict = std::move(verdict),
                                    .found_at_step = look.newest_step,
+                                   .found_at_ns = look.watermark_ns,
                                    .settled_at_step = has_past ? look.newest_step : -1});
     look_soon = true;
   }
@@ -142,13 +173,35 @@ std::vector<Verdict> StandingFindings::Candidates() const {
   return candidates;
 }
 
+int64_t StandingFindings::StepsToSee(int64_t newest_step) const {
+  int64_t steps = 0;
+  for (const auto& [key, finding] : findings_) {
+    const bool has_past = finding.settled_at_step >= 0 && !finding.told;
+    if (has_past) steps = std::max(steps, newest_step - finding.verdict.first_step + 2 * kPastSteps);
+  }
+  return steps;
+}
+
+JobState StandingFindings::state() const {
+  std::vector<Verdict> sure = Told();
+  for (const auto& [key, finding] : findings_) {
+    const bool again = finding.newest_step >= finding.found_at_step + kPastSteps;
+    if (!finding.told && again && IsSlowWithoutCause(finding.verdict)) sure.push_back(finding.verdict);
+  }
+  return StateWith(sure, JobState::kHealthy);
+}
+
 bool StandingFindings::accuses() const {
   return std::any_of(findings_.begin(), findings_.end(),
                      [](const auto& entry) { return entry.second.told && AccusesNode(entry.second.verdict); });
 }
 
-void StandingFindings::Unsettle() {
-  for (auto& [key, finding] : findings_) finding.settled_at_step = -1;
+void StandingFindings::Renumber(int64_t newest_step) {
+  std::erase_if(findings_, [](const auto& entry) { return !entry.second.told; });
+  for (auto& [key, finding] : findings_) {
+    finding.settled_at_step = -1;
+    finding.found_at_step = finding.newest_step = finding.verdict.first_step = finding.verdict.last_step = newest_step;
+  }
 }
 
 }  // namespace lockstep

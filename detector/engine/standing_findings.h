@@ -1,10 +1,11 @@
 // What holds of a running job, from what one look after the other finds.
 //
 // A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it.
-// What blames no machine is in no hurry, and a job that starts up looks odd: there kPatientSteps of them must be new.
-// It holds until looks that could judge stop finding it: two of them, or, while steps are still slower than usual and
-// the looks find nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is
-// over.
+// What blames no machine is in no hurry, and a job that starts up looks odd: there kPatientSteps of them must be new,
+// or kPastSteps where the job is compared with its own past. That steps are longer for an unknown reason is told
+// if it lasts, for kPatientSteps and kLastingNs. It holds until looks that could judge stop finding it: two of them,
+// or, while steps are still slower than usual and the looks find nothing else either, kMostMisses. What a look found at
+// its beginning only, and no more at its end, is over.
 //
 // A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
 // and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
@@ -23,13 +24,16 @@
 #include <string>
 #include <vector>
 
+#include "detector/engine/look_schedule.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
 
-// A look that could judge.
+// A look at steps that are known.
 struct LookResult {
+  bool judged = true;             // what it did not find is not there; else a part of the job is not known
+  bool steps_are_sure = true;     // else they may be micro-batches, and nobody is accused yet
   std::vector<Verdict> verdicts;  // steps numbered from the first of the look
   int64_t steps = 0;              // that it saw
   double step_seconds = 0;        // 0 = unknown
@@ -41,9 +45,11 @@ struct LookResult {
   int64_t first_step() const { return newest_step - steps; }  // of the job
 };
 
-// What a look at a window of finished operations may tell: hangs show in progress, the course of a whole job (drift,
-// pauses) needs more than a window, and observations and abstentions explain nothing.
-std::vector<Verdict> CausesOfLook(const JobReport& report);
+// What a look at a window of finished operations may tell: hangs show in progress, drifts and cheap pauses in the
+// course of the whole job; observations explain nothing, and of
+// the abstentions only that steps are longer without a cause is about the job. What blames no machine is told from
+// `min_cost` on; long windows show much that hardly matters.
+std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost);
 
 class StandingFindings {
  public:
@@ -52,6 +58,9 @@ class StandingFindings {
 
   // As many as a window holds at least: the second look then rests on other steps.
   static constexpr int64_t kPatientSteps = 16;
+
+  // As far apart as looks at a calm job: nobody can do anything about it but look for what was changed.
+  static constexpr int64_t kLastingNs = LookSchedule::kLeastCalmNs;
 
   // Bound of memory.
   static constexpr size_t kMaxFindings = 64;
@@ -62,13 +71,18 @@ class StandingFindings {
   // Takes in a look. True when another look should follow soon: something was found or missed for the first time.
   bool Take(const LookResult& look);
 
-  // Steps are counted in another unit from now on.
-  void Unsettle();
+  // Steps are counted in another unit from now on, and the newest is number `newest_step`: what was found in the old
+  // one and not told is forgotten, since those were perhaps no steps.
+  void Renumber(int64_t newest_step);
 
   // What holds now, by cause key.
   std::vector<Verdict> Told() const;
   // What the newest look found, told or not.
   std::vector<Verdict> Candidates() const;
+  // How far back a look must reach to see the past of what is found and not yet told; 0 = anything will do.
+  int64_t StepsToSee(int64_t newest_step) const;
+  // By what is told, and by longer steps of which the cause is unknown as soon as two looks agree about them.
+  JobState state() const;
   bool accuses() const;  // something that is told blames a machine or the network
   bool explains() const { return accuses() || explains_; }
 
@@ -79,6 +93,8 @@ class StandingFindings {
   struct Finding {
     Verdict verdict;
     int64_t found_at_step = 0;     // newest step of the look that found it first
+    int64_t found_at_ns = 0;       // watermark of the same
+    int64_t newest_step = 0;       // of the newest look that found it again
     int64_t settled_at_step = -1;  // of the newest one that found it and saw its past; -1 = none did
     int misses = 0;
     bool told = false;
@@ -89,6 +105,8 @@ class StandingFindings {
   // Causes of the look that are to be believed, by key, placed in the job.
   std::map<std::string, Verdict> BelievedOf(const LookResult& look) const;
   void Confirm(const LookResult& look, Verdict again, Finding* finding) const;
+  // Whether it is told after a look that has found it again.
+  static bool IsSure(const LookResult& look, const Finding& finding);
   // Of a finding that the look has not found; true when it is over.
   static bool Miss(const LookResult& look, bool others_found, Finding* finding);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "detector/verdict/abstention.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -105,6 +106,52 @@ TEST_F(StandingFindingsTest, WhileStepsAreStillSlowItHoldsLongerUnlessSomethingE
   EXPECT_TRUE(findings_.Told().empty());
 }
 
+TEST_F(StandingFindingsTest, ALookAtAJobOfWhichAPartIsHiddenFindsAndEndsNothing) {
+  Look({SlowRank(3)});
+  Look({SlowRank(3)});
+  for (int look = 0; look < 5; ++look) {
+    newest_ += 2;
+    findings_.Take({.judged = false, .verdicts = {SlowRank(5)}, .steps = kSteps, .newest_step = newest_});
+  }
+  EXPECT_EQ(findings_.Told().size(), 2u);
+}
+
+TEST_F(StandingFindingsTest, NobodyIsAccusedUntilStepsAreSure) {
+  for (int look = 0; look < 5; ++look) {
+    newest_ += 2;
+    findings_.Take({.steps_are_sure = false, .verdicts = {SlowRank(3)}, .steps = kSteps, .newest_step = newest_});
+  }
+  EXPECT_TRUE(findings_.Told().empty());
+  Look({SlowRank(3)});
+  EXPECT_EQ(findings_.Told().size(), 1u);
+}
+
+TEST_F(StandingFindingsTest, LongerStepsOfUnknownCauseAreTheStateSoonAndToldIfTheyLast) {
+  Verdict unknown = Verdict::Abstention(SlowWithoutCause{.first_step = 8, .share = 1});
+  unknown.first_step = 8;
+  unknown.last_step = kSteps - 1;
+  Look({unknown});
+  EXPECT_EQ(findings_.state(), JobState::kHealthy);
+  Look({unknown}, 4);
+  EXPECT_EQ(findings_.state(), JobState::kSlow);
+  EXPECT_TRUE(findings_.Told().empty());
+  Look({unknown}, 60);
+  EXPECT_EQ(findings_.Told().size(), 1u);
+  EXPECT_FALSE(findings_.explains());
+}
+
+TEST_F(StandingFindingsTest, WhatWasFoundInAnotherUnitOfStepsIsForgottenUnlessItWasTold) {
+  Look({SlowRank(3)});
+  Look({SlowRank(3), SlowRank(5)});
+  findings_.Renumber(4);
+  EXPECT_EQ(findings_.Candidates().size(), 1u);
+  newest_ = 4;
+  Look({SlowRank(3), SlowRank(5)});
+  EXPECT_EQ(findings_.Told().size(), 1u);
+  Look({SlowRank(3), SlowRank(5)});
+  EXPECT_EQ(findings_.Told().size(), 2u);
+}
+
 // Looks at a job whose pace has not changed since step 100: the first two see the onset, later ones do not.
 class SettledFindingTest : public StandingFindingsTest {
  protected:
@@ -172,7 +219,7 @@ TEST_F(SettledFindingTest, SixLooksInARowThatBlameOthersEndIt) {
 }
 
 TEST_F(SettledFindingTest, WhenStepsAreCountedAnewNothingIsSettled) {
-  findings_.Unsettle();
+  findings_.Renumber(112);
   LookAt(140, {});
   LookAt(142, {});
   EXPECT_TRUE(Told().empty());
@@ -195,7 +242,9 @@ TEST_F(StandingFindingsTest, HangsObservationsAndTheCourseOfTheJobAreNoCausesOfA
   report.verdicts[0].verdict_class = VerdictClass::kDeadlock;
   report.verdicts[1].BecomeObservation();
   report.verdicts[2].verdict_class = VerdictClass::kDrift;
-  const std::vector<Verdict> causes = CausesOfLook(report);
+  report.verdicts.push_back(Verdict::Accusation(VerdictScope::kStructural, VerdictClass::kStageImbalance));
+  report.verdicts.back().cost.slowdown_fraction = 0.02;
+  const std::vector<Verdict> causes = CausesOfLook(report, 0.03);
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].culprits[0].rank, 4);
 }

@@ -129,7 +129,7 @@ TEST(SlowForUnknownReasonTest, SaysHowMuchAndSinceWhen) {
   const std::optional<Verdict> unknown = Unknown(Steps(1.3, 0.01), {});
   ASSERT_TRUE(unknown.has_value());
   EXPECT_EQ(unknown->type(), FindingType::kAbstention);
-  EXPECT_EQ(std::get<SlowWithoutCause>(unknown->evidence.at(0).reason).first_step, 10);
+  EXPECT_EQ(unknown->evidence.at(0).reason.As<SlowWithoutCause>()->first_step, 10);
   EXPECT_TRUE(unknown->culprits.empty());
   EXPECT_EQ(unknown->first_step, 10);
   EXPECT_THAT(unknown->evidence[0].text(), HasSubstr("Since step 10"));
@@ -163,7 +163,7 @@ TEST(SlowForUnknownReasonTest, SaysSoOfSomeStepsAsWell) {
   const StepTable steps = SomeLonger(longer, 1.8);
   const std::optional<Verdict> unknown = Unknown(steps, {});
   ASSERT_TRUE(unknown.has_value());
-  const auto reason = std::get<SlowWithoutCause>(unknown->evidence.at(0).reason);
+  const SlowWithoutCause reason = *unknown->evidence.at(0).reason.As<SlowWithoutCause>();
   EXPECT_EQ(reason.first_step, 10);
   EXPECT_NEAR(reason.share, 6.0 / 30, 1e-9);
   EXPECT_NEAR(reason.unexplained_seconds, 0.16, 0.01);

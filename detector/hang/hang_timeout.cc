@@ -1,6 +1,8 @@
 #include "detector/hang/hang_timeout.h"
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -9,6 +11,10 @@ namespace {
 
 // By judgement, not measured.
 constexpr uint64_t kStartUpOperations = 3;
+
+// The first may be a barrier of the launcher.
+constexpr uint64_t kSecondMeeting = 2;
+
 // A mean of so many is known to a tenth, if they scatter as much as they last.
 constexpr uint64_t kManyOperations = 100;
 constexpr double kColdMultiple = 20;  // a step may have several operations: more than for known steps
@@ -49,6 +55,13 @@ double LifelongIntervalNs(const Roster& roster, const Communicator& communicator
   return longest_ns;
 }
 
+// Every member whose process is known has finished so many collectives.
+bool AllFinished(const Communicator& communicator, uint64_t operations) {
+  return std::all_of(communicator.members.begin(), communicator.members.end(), [operations](const Member& member) {
+    return member.rank_slot < 0 || member.finished >= operations;
+  });
+}
+
 }  // namespace
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options) {
@@ -76,13 +89,21 @@ int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, doub
   return own_ns < static_cast<double>(timeout_ns) ? static_cast<int64_t>(own_ns) : timeout_ns;
 }
 
-bool StartedUp(const Roster& roster, int32_t anchor_slot) {
-  const int32_t slot = anchor_slot >= 0 ? anchor_slot : Largest(roster);
-  if (slot < 0) return false;
-  const Communicator& communicator = roster.communicators()[static_cast<size_t>(slot)];
-  return std::all_of(communicator.members.begin(), communicator.members.end(), [](const Member& member) {
-    return member.rank_slot < 0 || member.finished >= kStartUpOperations;
-  });
+bool StartedUp(const Roster& roster) {
+  const int32_t slot = Largest(roster);
+  return slot >= 0 && AllFinished(roster.communicators()[static_cast<size_t>(slot)], kStartUpOperations);
+}
+
+int64_t StartUpTimeoutNs(const Roster& roster) {
+  const int32_t slot = Largest(roster);
+  if (slot < 0) return std::numeric_limits<int64_t>::max();
+  const std::vector<Communicator>& communicators = roster.communicators();
+  const bool trains = AllFinished(communicators[static_cast<size_t>(slot)], kSecondMeeting) ||
+                      std::any_of(communicators.begin(), communicators.end(), [](const Communicator& communicator) {
+                        const bool known = communicator.size >= 2 && !communicator.members.empty();
+                        return known && AllFinished(communicator, kManyOperations);
+                      });
+  return trains ? kStartUpTimeoutNs : std::numeric_limits<int64_t>::max();
 }
 
 }  // namespace lockstep

@@ -25,6 +25,8 @@ struct HangTimeoutOptions {
 
 // By judgement, not measured: longer than most steps.
 inline constexpr int64_t kUnknownHangTimeoutNs = 30'000'000'000;
+// By judgement, not measured: longer than ranks that compile the same program differ.
+inline constexpr int64_t kStartUpTimeoutNs = 120'000'000'000;
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options);
 
@@ -32,9 +34,14 @@ int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, c
 int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, double longest_usual_step_seconds,
                       const HangTimeoutOptions& options);
 
-// Every member of the anchor, or of the largest communicator when there is none, has been through a few operations.
-// Before that, ranks wait for each other for long and nobody is to blame.
-bool StartedUp(const Roster& roster, int32_t anchor_slot);
+// Every member of the largest communicator has been through a few operations. Before that, ranks wait for each other
+// for long and nobody is to blame.
+bool StartedUp(const Roster& roster);
+
+// How long a job may stand before that: ranks load data and compile at different speeds, and some prepare data for all.
+// Once all have met a second time (the first may be a barrier of the launcher), or the members of some communicator
+// have finished kManyOperations, kStartUpTimeoutNs; before, any time at all.
+int64_t StartUpTimeoutNs(const Roster& roster);
 
 }  // namespace lockstep
 

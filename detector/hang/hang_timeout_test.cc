@@ -1,5 +1,7 @@
 #include "detector/hang/hang_timeout.h"
 
+#include <limits>
+
 #include "detector/model/input.h"
 #include "detector/model/roster.h"
 #include "gtest/gtest.h"
@@ -71,10 +73,14 @@ TEST(HangTimeoutTest, TheLongestStayIsThatOfAnyMemberAfterItsFirstOperations) {
 }
 
 TEST(HangTimeoutTest, StartUpIsOverWhenEveryMemberHasBeenThroughAFewOperations) {
-  EXPECT_FALSE(StartedUp(Roster(RosterLimits{}), -1));
-  EXPECT_FALSE(StartedUp(TwoRanks(3, 2), -1));
-  EXPECT_TRUE(StartedUp(TwoRanks(3, 3), -1));
-  EXPECT_TRUE(StartedUp(TwoRanks(3, 3), 0));
+  EXPECT_FALSE(StartedUp(Roster(RosterLimits{})));
+  EXPECT_FALSE(StartedUp(TwoRanks(3, 2)));
+  EXPECT_TRUE(StartedUp(TwoRanks(3, 3)));
+}
+
+TEST(HangTimeoutTest, BeforeTheStartUpIsOverOnlyAJobThatHasDoneMuchMayHang) {
+  EXPECT_EQ(StartUpTimeoutNs(TwoRanks(1, 2)), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(StartUpTimeoutNs(TwoRanks(2, 2)), kStartUpTimeoutNs);
 }
 
 }  // namespace

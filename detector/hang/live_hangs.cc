@@ -72,13 +72,13 @@ LiveHangs JudgeLiveHangs(const Roster& roster, const LiveHangContext& context) {
   LiveHangs found;
   const std::vector<DeadProcess> dead = FindDeadProcesses(roster);
   std::vector<SilentHost> silent;
-  // Before the start-up is over, no wait is long.
-  int64_t patience_ns = INT64_MAX;
+  const bool started_up = StartedUp(roster);
+  const HangTimeoutOptions options = {.floor_ns = context.hang_floor_ns, .step_multiple = context.hang_step_multiple};
+  // Steps that are found before all have met a few times may be parts of the first.
+  const double step_seconds = started_up ? context.longest_usual_step_seconds : 0;
+  const int64_t patience_ns = started_up ? HangTimeoutNs(roster, step_seconds, options) : StartUpTimeoutNs(roster);
   std::vector<int64_t> patience_of_ns;
-  if (StartedUp(roster, context.anchor_slot)) {
-    const HangTimeoutOptions options = {.floor_ns = context.hang_floor_ns, .step_multiple = context.hang_step_multiple};
-    const double step_seconds = context.longest_usual_step_seconds;
-    patience_ns = HangTimeoutNs(roster, step_seconds, options);
+  if (patience_ns < INT64_MAX) {
     for (const Communicator& communicator : roster.communicators()) {
       patience_of_ns.push_back(HangTimeoutIn(communicator, patience_ns, step_seconds, options));
     }

@@ -36,7 +36,6 @@ struct LiveHangContext {
   int64_t watermark_ns = 0;
   double longest_usual_step_seconds = 0;  // 0 = unknown
   int64_t step = -1;                      // newest completed; goes into verdicts
-  int32_t anchor_slot = -1;               // communicator that tells steps; -1 = the largest will do
   int64_t hang_floor_ns = 4'000'000'000;
   double hang_step_multiple = 5;
   int64_t host_silent_ns = 15'000'000'000;

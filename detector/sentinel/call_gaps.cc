@@ -90,13 +90,23 @@ RarestCalls CallGaps::CallsOf(const Witness& witness) {
   return {.period_seconds = period, .seen_seconds = gaps * period};
 }
 
+double CallGaps::SilenceOf(const Witness& witness) { return ToSeconds(witness.host_ns - witness.end_ns); }
+
+double CallGaps::LeastSilence() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Witness& witness : witnesses_) {
+    if (witness.end_ns != 0) least = std::min(least, SilenceOf(witness));
+  }
+  return std::isfinite(least) ? least : 0;
+}
+
 RarestCalls CallGaps::Rarest() {
   RarestCalls rarest;
+  const double pause = LeastSilence();
   for (Witness& witness : witnesses_) {
     const RarestCalls calls = CallsOf(witness);
     Forget(kKeptPeriods * calls.period_seconds, &witness);
-    const double silent = ToSeconds(witness.host_ns - witness.end_ns);
-    const bool recurs = silent <= kIdlePeriods * calls.period_seconds;
+    const bool recurs = SilenceOf(witness) - pause <= kIdlePeriods * calls.period_seconds;
     if (recurs && calls.period_seconds > rarest.period_seconds) rarest = calls;
   }
   return rarest;

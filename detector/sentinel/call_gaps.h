@@ -5,7 +5,7 @@
 // the long gaps between bursts do. A communicator's period is the longest gap that has come twice, but at most the
 // length of gap in which half of its time passes: neither the wait before its first step nor a checkpoint now and then
 // is a period. Of all communicators the longest period counts, about a step or more. What has been silent for two of
-// its periods is over (initialisation, another phase).
+// its periods while others were not is over (initialisation, another phase).
 //
 // Counted are collectives of one member of each communicator, its witness, by the clock of that member's host: that of
 // the collector runs otherwise when a recording is played. Gaps come from the ends of reported operations, or, where
@@ -64,6 +64,8 @@ class CallGaps {
   static void Feed(uint64_t sequence, int64_t end_ns, Witness* witness);
   static void Forget(double kept_seconds, Witness* witness);
   static RarestCalls CallsOf(const Witness& witness);
+  static double SilenceOf(const Witness& witness);
+  double LeastSilence() const;  // while the whole job pauses, nothing in it is over
 
   std::vector<Witness> witnesses_;  // by communicator slot
   double watched_seconds_ = 0;

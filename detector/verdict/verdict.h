@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "detector/verdict/reason.h"
@@ -152,7 +151,7 @@ struct Verdict {
 template <typename Kind>
 const Kind* FindReason(const Verdict& verdict) {
   for (const Evidence& evidence : verdict.evidence) {
-    if (const auto* const reason = std::get_if<Kind>(&evidence.reason)) return reason;
+    if (const Kind* const reason = evidence.reason.As<Kind>()) return reason;
   }
   return nullptr;
 }

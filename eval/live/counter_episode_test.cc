@@ -5,6 +5,7 @@
 #include <string>
 
 #include "eval/live/live_agents.h"
+#include "eval/live/live_job.h"
 #include "eval/live/played_episode.h"
 #include "gtest/gtest.h"
 
@@ -36,7 +37,8 @@ TEST(CounterEpisodeTest, AgentsReportRanksAndNearlyAllSamples) {
   const PlayedEpisode played = MakePlayedEpisode(MakeCounterEpisode(SmallPlan()), {}, 5);
   size_t expected = 0;
   for (const MetricSeries& series : played.seen.evidence.metrics.series) expected += series.time_ms.size();
-  LiveAgents agents(played);
+  const LiveJob job = LiveJobOf(played);
+  LiveAgents agents(job);
   size_t samples = 0;
   std::set<int32_t> ranks;
   agents.MakeUntil(played.end_ns + 2 * kReportIntervalNanos, [&](const MadeReport& made) {

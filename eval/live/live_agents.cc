@@ -1,6 +1,5 @@
 #include "eval/live/live_agents.h"
 
-#include <limits>
 #include <utility>
 
 #include "detector/model/input.h"
@@ -26,44 +25,31 @@ void ForgetBegins(wire::ProcessReport& process) {
 
 }  // namespace
 
-LiveAgents::LiveAgents(const PlayedEpisode& played)
-    : played_(played),
-      reports_(played.seen),
-      next_tick_(reports_.hosts(), 1),
-      silent_from_ns_(reports_.hosts(), std::numeric_limits<int64_t>::max()),
-      waiting_(reports_.hosts()) {
-  const Trace& trace = played.seen.evidence.trace;
-  for (size_t h = 0; h < trace.hosts.size(); ++h) host_of_name_.emplace(trace.hosts[h], h);
+LiveAgents::LiveAgents(const LiveJob& job)
+    : job_(job), reports_(job.playback), next_tick_(reports_.hosts(), 1), waiting_(reports_.hosts()) {
+  const Trace& trace = job.playback.evidence->trace;
+  for (size_t h = 0; h < reports_.hosts(); ++h) host_of_name_.emplace(job.playback.hosts[h].name, h);
   for (size_t r = 0; r < trace.ranks.size(); ++r) index_of_rank_.emplace(trace.ranks[r].rank, r);
-  for (const TrueCause& cause : played.truth.causes) {
-    if (cause.kind != FaultKind::kMachineUnreachable) continue;
-    for (const Culprit& culprit : cause.culprits) {
-      silent_from_ns_[host_of_name_.at(culprit.host)] = played.truth.hang_ns;
-    }
-  }
 }
 
 void LiveAgents::MakeUntil(int64_t true_ns, const std::function<void(MadeReport)>& take) {
   for (size_t host = 0; host < next_tick_.size(); ++host) {
     while (true) {
       const int32_t tick = next_tick_[host];
-      MadeReport made{.host = host, .made_ns = tick * kReportIntervalNanos - played_.clock_ahead_ns[host]};
+      MadeReport made{.host = host, .made_ns = tick * kReportIntervalNanos - job_.clock_ahead_ns[host]};
       if (made.made_ns > true_ns) break;
       ++next_tick_[host];
-      if (!reports_.Make(tick, host, made.report) || made.made_ns >= silent_from_ns_[host]) continue;
-      Correct(made);
+      if (!reports_.Make(tick, host, made.report)) continue;
+      ForgetUnknownBegins(made.report);
       Answer(host, made);
       take(std::move(made));
     }
   }
 }
 
-void LiveAgents::Correct(MadeReport& made) const {
-  for (wire::ProcessReport& process : *made.report.mutable_processes()) {
-    const size_t rank = index_of_rank_.at(process.rank());
-    if (played_.enqueue_only[rank]) ForgetBegins(process);
-    const bool dies = played_.seen.evidence.trace.ranks[rank].process_state == ProcessState::kGone;
-    if (dies && made.made_ns >= played_.truth.hang_ns) process.set_state(wire::PROCESS_STATE_GONE);
+void LiveAgents::ForgetUnknownBegins(wire::AgentReport& report) const {
+  for (wire::ProcessReport& process : *report.mutable_processes()) {
+    if (job_.enqueue_only[index_of_rank_.at(process.rank())]) ForgetBegins(process);
   }
 }
 

@@ -1,8 +1,8 @@
-// The agents of all hosts of a played episode: what they report in true time, and how they answer the collector.
+// The agents of all hosts of a job: what they report in true time, and how they answer the collector.
 //
 // A command is answered in the first report that is made after it arrived. A machine that became unreachable reports
-// nothing from that moment on; a process that died is reported as gone from its death on. The episode must outlive
-// this. Not thread-safe.
+// nothing from that moment on; a process that died is reported as gone from its death on. The job must outlive this.
+// Not thread-safe.
 
 #ifndef LOCKSTEP_EVAL_LIVE_LIVE_AGENTS_H_
 #define LOCKSTEP_EVAL_LIVE_LIVE_AGENTS_H_
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "eval/live/played_episode.h"
+#include "eval/live/live_job.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/agent_reports.h"
@@ -32,7 +32,7 @@ class LiveAgents {
   // Commands of one host that wait for its next report; more are forgotten and counted.
   static constexpr size_t kMaxWaitingCommands = 64;
 
-  explicit LiveAgents(const PlayedEpisode& played);
+  explicit LiveAgents(const LiveJob& job);
 
   // Makes all reports up to `true_ns` that were not made yet, host by host. Times must not decrease.
   void MakeUntil(int64_t true_ns, const std::function<void(MadeReport)>& take);
@@ -46,12 +46,11 @@ class LiveAgents {
 
  private:
   void Answer(size_t host, MadeReport& made);
-  void Correct(MadeReport& made) const;
+  void ForgetUnknownBegins(wire::AgentReport& report) const;
 
-  const PlayedEpisode& played_;
+  const LiveJob& job_;
   AgentReports reports_;
-  std::vector<int32_t> next_tick_;       // by host
-  std::vector<int64_t> silent_from_ns_;  // by host: true time
+  std::vector<int32_t> next_tick_;  // by host
   absl::flat_hash_map<std::string, size_t> host_of_name_;
   absl::flat_hash_map<int32_t, size_t> index_of_rank_;
   std::vector<std::vector<wire::Command>> waiting_;  // by host

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "eval/live/live_job.h"
 #include "eval/live/played_episode.h"
 #include "gtest/gtest.h"
 #include "sim/episode.h"
@@ -28,7 +29,8 @@ PlayedEpisode Played(const std::vector<FaultSpec>& faults, const RecorderErrors&
 }
 
 std::vector<MadeReport> AllReports(const PlayedEpisode& played) {
-  LiveAgents agents(played);
+  const LiveJob job = LiveJobOf(played);
+  LiveAgents agents(job);
   std::vector<MadeReport> all;
   for (int64_t now_ns = 0; now_ns <= played.end_ns + kReportIntervalNanos; now_ns += kNanosPerSecond / 2) {
     agents.MakeUntil(now_ns, [&](MadeReport made) {
@@ -86,7 +88,8 @@ TEST(LiveAgentsTest, EveryFinishedOperationIsReportedOnce) {
 
 TEST(LiveAgentsTest, ACommandIsAnsweredOnceInTheNextReport) {
   const PlayedEpisode played = Played({});
-  LiveAgents agents(played);
+  const LiveJob job = LiveJobOf(played);
+  LiveAgents agents(job);
   std::map<size_t, int> answers;
   const auto take = [&](const MadeReport& made) { answers[made.host] += made.report.command_results_size(); };
   agents.MakeUntil(3 * kNanosPerSecond, take);

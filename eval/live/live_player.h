@@ -1,4 +1,4 @@
-// Plays an episode to an engine in virtual time, as agents and the collector do.
+// Plays a job to an engine in virtual time, as agents and the collector do.
 //
 // Reports go through the wire types and the collector's own conversion; the engine is asked to conclude as often as a
 // shard asks (ShardOptions::evaluate_every_ns), from the first report on; what it wishes of agents is answered in later
@@ -14,7 +14,7 @@
 #include "detector/engine/job_engine.h"
 #include "eval/live/delivery_spec.h"
 #include "eval/live/live_engine.h"
-#include "eval/live/played_episode.h"
+#include "eval/live/live_job.h"
 #include "eval/live/report_delivery.h"
 
 namespace lockstep {
@@ -42,8 +42,8 @@ struct LivePlay {
   DeliveryCounts delivery;
 };
 
-LivePlay PlayEpisode(const PlayedEpisode& played, const DeliverySpec& delivery, uint64_t seed, LiveEngine& engine,
-                     const CpuTimer& cpu, const std::function<void(const LiveLook&)>& on_look);
+LivePlay PlayJob(const LiveJob& job, const DeliverySpec& delivery, uint64_t seed, LiveEngine& engine,
+                 const CpuTimer& cpu, const std::function<void(const LiveLook&)>& on_look);
 
 // The collector's clock at the begin of a job.
 inline constexpr int64_t kLiveFirstWallNanos = 1'700'000'000'000'000'000;  // 2023-11-14T22:13:20Z, as good as any

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "eval/live/live_engine.h"
+#include "eval/live/live_job.h"
 #include "eval/live/live_suite.h"
 #include "eval/live/played_episode.h"
 #include "gtest/gtest.h"
@@ -63,8 +64,8 @@ TEST(LivePlayerTest, TheEngineIsTreatedAsTheCollectorTreatsIt) {
   WitnessEngine engine;
   int64_t cpu_ns = 0;
   int64_t looks = 0;
-  const LivePlay play = PlayEpisode(
-      played, {}, 1, engine, [&] { return cpu_ns += kNanosPerMilli; }, [&](const LiveLook&) { ++looks; });
+  const LivePlay play = PlayJob(
+      LiveJobOf(played), {}, 1, engine, [&] { return cpu_ns += kNanosPerMilli; }, [&](const LiveLook&) { ++looks; });
   ASSERT_GT(engine.watermarks.size(), 10u);
   for (size_t i = 1; i < engine.watermarks.size(); ++i) {
     EXPECT_EQ(engine.watermarks[i] - engine.watermarks[i - 1], 500 * kNanosPerMilli);
@@ -86,8 +87,8 @@ TEST(LivePlayerTest, ThePlayEndsWithTheJobSoThatItsSilenceIsNoHang) {
   const std::unique_ptr<LiveEngine> engine = CollectorEngine({})();
   JobState state = JobState::kUnknown;
   size_t verdicts = 0;
-  const LivePlay play = PlayEpisode(
-      played, {}, 1, *engine, [] { return int64_t{0}; },
+  const LivePlay play = PlayJob(
+      LiveJobOf(played), {}, 1, *engine, [] { return int64_t{0}; },
       [&](const LiveLook& look) {
         state = look.summary.state;
         verdicts += look.conclusion.verdicts.size();
@@ -104,8 +105,8 @@ TEST(LivePlayerTest, AJobThatStandsStillIsNotCalledHealthyThoughItsHangIsNotFoun
   const auto see = [&state](const LiveLook& look) { state = look.summary.state; };
   const PlayedEpisode played = MakePlayedEpisode(SimulateLivePlan(plan), plan.delivery.recorder, plan.seed);
   const std::unique_ptr<LiveEngine> engine = CollectorEngine({})();
-  PlayEpisode(
-      played, plan.delivery, plan.seed + 1, *engine, [] { return int64_t{0}; }, see);
+  PlayJob(
+      LiveJobOf(played), plan.delivery, plan.seed + 1, *engine, [] { return int64_t{0}; }, see);
   EXPECT_NE(state, JobState::kHealthy);
 }
 

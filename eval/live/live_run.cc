@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "eval/live/live_job.h"
 #include "eval/live/played_episode.h"
 #include "eval/scoring/answer_text.h"
 #include "eval/suites/ordered_work.h"
@@ -24,7 +25,7 @@ LiveOutcome RunLivePlan(const LivePlan& plan, const LiveRun& run, const Clock& c
   LiveScorer scorer(outcome.truth, run.min_cost);
   JobReport last;
   const int64_t play_from_ns = run.cpu();
-  outcome.play = PlayEpisode(played, plan.delivery, plan.seed + 1, *engine, run.cpu, [&](const LiveLook& look) {
+  outcome.play = PlayJob(LiveJobOf(played), plan.delivery, plan.seed + 1, *engine, run.cpu, [&](const LiveLook& look) {
     scorer.Look(look);
     last = ReportOf(look.conclusion, look.summary);
     if (timeline != nullptr) timeline->Add(look.now_ns, look.conclusion, look.summary);

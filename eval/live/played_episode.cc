@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "eval/live/recorder_errors.h"
-#include "sim/capture/agent_reports.h"
+#include "sim/capture/playback.h"
 
 namespace lockstep {
 namespace {
@@ -54,8 +54,8 @@ PlayedEpisode MakePlayedEpisode(Episode episode, const RecorderErrors& errors, u
   PlayedEpisode played{.truth = episode.truth, .seen = std::move(episode)};
   Trace& trace = played.seen.evidence.trace;
   const bool hung = played.truth.state == JobState::kHung;
-  played.end_ns = hung ? played.truth.hang_ns + AgentReports::kTicksAfterHang * kReportIntervalNanos
-                       : LastMoment(played.seen.evidence);
+  played.end_ns =
+      hung ? played.truth.hang_ns + kTicksAfterEnd * kReportIntervalNanos : LastMoment(played.seen.evidence);
   played.enqueue_only = EnqueueOnlyRanks(errors, trace.ranks.size(), random.Next());
   AddRecorderErrors(errors, played.enqueue_only, random.Next(), trace);
   for (size_t h = 0; h < trace.hosts.size(); ++h) {

@@ -50,7 +50,7 @@ JobReport PullingEngine::Diagnose(const JobEvidence& evidence, double step_secon
     }
     const std::optional<LookedAt> look = investigation.Take();
     if (!look.has_value() || !look->judgement.why_not_judged.empty()) continue;
-    findings.Take({.verdicts = CausesOfLook(look->judgement.report),
+    findings.Take({.verdicts = CausesOfLook(look->judgement.report, options_.min_cost),
                    .steps = look->judgement.report.steps,
                    .step_seconds = step_seconds,
                    .watermark_ns = now_ns,

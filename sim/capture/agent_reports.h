@@ -22,7 +22,6 @@
 #include "proto/telemetry.pb.h"
 #include "sim/capture/operation_batch.h"
 #include "sim/capture/playback.h"
-#include "sim/episode.h"
 
 namespace lockstep {
 
@@ -30,11 +29,7 @@ class AgentReports {
  public:
   explicit AgentReports(Playback playback);
 
-  // A simulated job. Its hosts are those of its trace, in the same order, and behind them any with samples alone; their
-  // clocks are those of the trace, moved into the positive by kBootNanos.
-  explicit AgentReports(const Episode& episode);
-
-  // Ticks until everything is reported and, after a hang, kTicksAfterHang more.
+  // Ticks until everything is reported and, where a job stands at the end, kTicksAfterEnd more.
   int32_t ticks() const { return plan_.ticks; }
   size_t hosts() const { return plan_.hosts.size(); }
   const Playback& playback() const { return plan_; }
@@ -48,8 +43,6 @@ class AgentReports {
   // The answer to a wish of the collector, as of the last tick made. Operations of the asked ranks and communicators
   // that finished not longer ago than asked, the newest ones that fit; every other wish is refused.
   void Answer(size_t host, const wire::Command& command, int32_t tick, wire::CommandResult& result) const;
-
-  static constexpr int32_t kTicksAfterHang = 30;
 
  private:
   using Direction = std::pair<OperationKind, int32_t>;  // of a transfer: Send or Recv, and the peer

@@ -16,7 +16,9 @@
 #include "detector/model/trace.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
+#include "sim/capture/episode_playback.h"
 #include "sim/capture/operation_batch.h"
+#include "sim/capture/playback.h"
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"
@@ -38,7 +40,7 @@ Episode EpisodeOf(const std::vector<FaultSpec>& faults = {}) { return Simulate(S
 // Calls `check` with every report of the job.
 template <typename Check>
 void ForReports(const Episode& episode, Check check) {
-  AgentReports reports(episode);
+  AgentReports reports(PlaybackOf(episode));
   for (int32_t tick = 1; tick <= reports.ticks(); ++tick) {
     for (size_t host = 0; host < reports.hosts(); ++host) {
       wire::AgentReport report;
@@ -130,9 +132,9 @@ TEST(AgentReportTest, WhatIsInFlightIsTheOldestThatHasNotFinished) {
 
 TEST(AgentReportTest, AHangIsReportedForAWhileAndGrowsOld) {
   const Episode episode = EpisodeOf({{.kind = FaultKind::kNotEntered, .targets = {9}, .onset_step = 3}});
-  AgentReports reports(episode);
+  AgentReports reports(PlaybackOf(episode));
   const auto hang_tick = static_cast<int32_t>(episode.truth.hang_ns / kReportIntervalNanos) + 1;
-  EXPECT_GE(reports.ticks(), hang_tick + AgentReports::kTicksAfterHang - 1);
+  EXPECT_GE(reports.ticks(), hang_tick + kTicksAfterEnd - 1);
   int64_t oldest_ns = 0;
   ForReports(episode, [&](int32_t tick, size_t, const wire::AgentReport& report) {
     if (tick != reports.ticks()) return;
@@ -144,13 +146,13 @@ TEST(AgentReportTest, AHangIsReportedForAWhileAndGrowsOld) {
       }
     }
   });
-  EXPECT_GT(oldest_ns, (AgentReports::kTicksAfterHang - 2) * kReportIntervalNanos);
+  EXPECT_GT(oldest_ns, (kTicksAfterEnd - 2) * kReportIntervalNanos);
 }
 
 TEST(AgentReportTest, AllThatIsInFlightIsToldOnceARankStands) {
   const Episode episode = EpisodeOf({{.kind = FaultKind::kDeadlock, .targets = {9}, .onset_step = 3}});
   const Trace& trace = episode.evidence.trace;
-  AgentReports reports(episode);
+  AgentReports reports(PlaybackOf(episode));
   std::map<int32_t, size_t> told;  // by rank, in the last tick
   ForReports(episode, [&](int32_t tick, size_t, const wire::AgentReport& report) {
     for (const wire::ProcessReport& process : report.processes()) {
@@ -219,7 +221,7 @@ TEST(AgentReportTest, CountersAndKernelEventsComeOnceAndInTime) {
   });
   EXPECT_EQ(events, 1u);
   size_t sampled = 0;
-  const int64_t last_ns = AgentReports(episode).ticks() * kReportIntervalNanos;
+  const int64_t last_ns = AgentReports(PlaybackOf(episode)).ticks() * kReportIntervalNanos;
   for (const MetricSeries& series : episode.evidence.metrics.series) {
     sampled += static_cast<size_t>(std::count_if(series.time_ms.begin(), series.time_ms.end(),
                                                  [&](int64_t time_ms) { return time_ms * 1'000'000 <= last_ns; }));
@@ -246,7 +248,7 @@ size_t Pulled(const wire::CommandResult& result) {
 TEST(AgentAnswerTest, GivesWhatWasAskedForAndCountsWhatDoesNotFit) {
   const Episode episode = EpisodeOf();
   const Trace& trace = episode.evidence.trace;
-  const AgentReports reports(episode);
+  const AgentReports reports(PlaybackOf(episode));
   const auto answer = [&](const wire::Command& command) {
     wire::CommandResult result;
     reports.Answer(1, command, reports.ticks(), result);
@@ -286,7 +288,7 @@ TEST(AgentAnswerTest, GivesWhatWasAskedForAndCountsWhatDoesNotFit) {
 
 TEST(AgentAnswerTest, RefusesWhatASimulatedHostCannotDo) {
   const Episode episode = EpisodeOf();
-  const AgentReports reports(episode);
+  const AgentReports reports(PlaybackOf(episode));
   wire::Command nothing = PullAll("job-1");
   nothing.clear_pull_operations();
   for (const wire::Command& command : {PullAll("another job"), nothing}) {

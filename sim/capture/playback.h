@@ -20,6 +20,8 @@
 namespace lockstep {
 
 inline constexpr int64_t kReportIntervalNanos = 1'000'000'000;
+// A job that stands at the end is played on for so long: as many seconds as a hang needs to be noticed several times.
+inline constexpr int32_t kTicksAfterEnd = 30;
 inline constexpr int64_t kForEverNanos = std::numeric_limits<int64_t>::max();
 
 // One agent.

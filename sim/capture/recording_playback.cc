@@ -50,7 +50,7 @@ class Planner {
     plan_.evidence = &evidence;
   }
 
-  absl::StatusOr<Playback> Plan(const std::string& job) {
+  absl::StatusOr<Playback> Plan(const std::string& job, bool stands) {
     if (evidence_.trace.operations.empty() && evidence_.metrics.series.empty() && evidence_.events.empty()) {
       return absl::DataLossError("the recording holds no operations, no samples and no events: nothing to play");
     }
@@ -67,7 +67,7 @@ class Planner {
     }
     BeginAt(all.first_ns);
     FillNumbers();
-    FillEnds((all.last_ns - all.first_ns) / kReportIntervalNanos + 1);
+    FillEnds((all.last_ns - all.first_ns) / kReportIntervalNanos + 1, stands);
     return std::move(plan_);
   }
 
@@ -186,7 +186,18 @@ class Planner {
     if (whole && known > 0) plan_.world_size = static_cast<int32_t>(known);
   }
 
-  void FillEnds(int64_t ticks) {
+  // From the last record of a host to the moment at which it was read, the longest of any.
+  int64_t QuietNanos() const {
+    int64_t quiet_ns = 0;
+    for (const TraceRank& rank : trace_.ranks) {
+      if (rank.last_seen_ns == kNoTime || rank.host < 0) continue;
+      const Span& records = records_[static_cast<size_t>(rank.host)];
+      if (!records.empty()) quiet_ns = std::max(quiet_ns, rank.last_seen_ns - records.last_ns);
+    }
+    return quiet_ns;
+  }
+
+  void FillEnds(int64_t ticks, bool stands) {
     size_t looked_at = 0;
     plan_.processes.resize(trace_.ranks.size());
     for (size_t r = 0; r < trace_.ranks.size(); ++r) {
@@ -204,9 +215,11 @@ class Planner {
         host.silent_from_ns = records_[h].last_ns - host.zero_ns + 1;
       }
     }
-    const bool stands = frontier_.any_open() || looked_at > 0;
     plan_.ends_in_order = !stands;
-    plan_.ticks = static_cast<int32_t>(ticks + (stands ? kTicksAfterEnd : 0));
+    const int64_t quiet_ticks = QuietNanos() / kReportIntervalNanos;
+    const int64_t more_ticks = stands ? std::clamp<int64_t>(quiet_ticks, kLeastTicksStanding, kMostTicksStanding)
+                                      : std::min<int64_t>(quiet_ticks, kTicksAfterEnd);
+    plan_.ticks = static_cast<int32_t>(ticks + more_ticks);
   }
 
   const JobEvidence& evidence_;
@@ -221,8 +234,8 @@ class Planner {
 
 }  // namespace
 
-absl::StatusOr<Playback> PlanRecording(const JobEvidence& evidence, const std::string& job) {
-  return Planner(evidence).Plan(job);
+absl::StatusOr<Playback> PlanRecording(const JobEvidence& evidence, const std::string& job, bool stands) {
+  return Planner(evidence).Plan(job, stands);
 }
 
 }  // namespace lockstep

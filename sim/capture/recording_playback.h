@@ -5,10 +5,12 @@
 // connects begin together. Samples share the clock of the operations where the two overlap in
 // time; elsewhere the oldest sample is taken for the beginning of the job.
 //
-// A recording whose end holds operations in flight, or that says when it was read, goes on for kTicksAfterEnd: its job
-// stands still. Any other ends in order. Where most ranks say when they were read, a host of which none does fell
-// silent after its last record. A process that was dead when it was read died after its last record.
-// Pure; thread-safe. Cost O(operations + samples).
+// Records that end tell a hang from a job under way only to a judge, so the caller says whether the job stands still at
+// their end: then it is played on for as long as it stood when it was read, kLeastTicksStanding to kMostTicksStanding,
+// so that whoever waits before calling something a hang has seen enough. Any other ends in order, after the moment at
+// which it was read where it says so, but not later than that. Where most ranks say when they were read, a host of
+// which none does fell silent after its last record. A process that was dead when it was read died after its last
+// record. Pure; thread-safe. Cost O(operations + samples).
 
 #ifndef LOCKSTEP_SIM_CAPTURE_RECORDING_PLAYBACK_H_
 #define LOCKSTEP_SIM_CAPTURE_RECORDING_PLAYBACK_H_
@@ -22,15 +24,16 @@
 
 namespace lockstep {
 
-// As many seconds as a hang needs to be noticed several times over; those of a simulated hang.
-inline constexpr int32_t kTicksAfterEnd = 30;
+// Twice what the daemon waits where it does not know steps; half as much again as where it knows of hardly anything.
+inline constexpr int32_t kLeastTicksStanding = 60;
+inline constexpr int32_t kMostTicksStanding = 180;
 
 // Beyond it some clock in the recording is wrong, and nobody would wait for the end.
 inline constexpr int64_t kMaxPlayedNanos = int64_t{31} * 86'400 * 1'000'000'000;
 
-// `job` empty = as the recording calls it. DATA_LOSS when there is nothing to play, or more than kMaxPlayedNanos.
-// `evidence` must outlive the playback.
-absl::StatusOr<Playback> PlanRecording(const JobEvidence& evidence, const std::string& job);
+// `job` empty = as the recording calls it. `stands` = `lockstep diagnose` calls its end a hang. DATA_LOSS when there is
+// nothing to play, or more than kMaxPlayedNanos. `evidence` must outlive the playback.
+absl::StatusOr<Playback> PlanRecording(const JobEvidence& evidence, const std::string& job, bool stands);
 
 }  // namespace lockstep
 

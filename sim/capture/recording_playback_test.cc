@@ -77,8 +77,8 @@ class Recording {
   std::map<int32_t, std::pair<int32_t, size_t>> handles_;  // handle and host by rank
 };
 
-AgentReports Play(const JobEvidence& evidence) {
-  absl::StatusOr<Playback> plan = PlanRecording(evidence, "");
+AgentReports Play(const JobEvidence& evidence, bool stands = false) {
+  absl::StatusOr<Playback> plan = PlanRecording(evidence, "", stands);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return AgentReports(*std::move(plan));
 }
@@ -133,7 +133,7 @@ TEST(RecordingPlaybackTest, HostsThatShareNoCollectiveAreAlignedByTheirTransfers
     }
   }
   const JobEvidence evidence = recording.Finish();
-  const absl::StatusOr<Playback> plan = PlanRecording(evidence, "");
+  const absl::StatusOr<Playback> plan = PlanRecording(evidence, "", /*stands=*/false);
   ASSERT_TRUE(plan.ok()) << plan.status();
   const std::vector<PlayedHost>& hosts = plan->hosts;
   ASSERT_EQ(hosts.size(), 3u);
@@ -166,10 +166,10 @@ TEST(RecordingPlaybackTest, HostClocksOnTheWireHaveNothingInCommon) {
   EXPECT_GT(std::abs(first_ns - second_ns), 60 * kSecond);
 }
 
-TEST(RecordingPlaybackTest, WhatIsInFlightStaysInFlightForHalfAMinute) {
+TEST(RecordingPlaybackTest, AJobThatStandsStillStaysAsItIsForAMinute) {
   const JobEvidence evidence = TwoHosts(0, 5 * kSecond).Finish();
-  AgentReports reports = Play(evidence);
-  EXPECT_EQ(reports.ticks(), 3 + kTicksAfterEnd);
+  AgentReports reports = Play(evidence, /*stands=*/true);
+  EXPECT_EQ(reports.ticks(), 3 + kLeastTicksStanding);
   const wire::AgentReport report = ReportAt(reports, reports.ticks(), 0);
   const wire::ProcessReport& process = report.processes(0);
   EXPECT_EQ(process.recorder_state(), wire::RECORDER_STATE_ACTIVE);
@@ -180,6 +180,14 @@ TEST(RecordingPlaybackTest, WhatIsInFlightStaysInFlightForHalfAMinute) {
   ASSERT_TRUE(communicator.has_oldest_in_flight());
   EXPECT_EQ(communicator.oldest_in_flight().sequence(), 2u);
   EXPECT_EQ(communicator.oldest_in_flight().age_ns(), reports.ticks() * kSecond - 2'700 * kMilli);
+}
+
+TEST(RecordingPlaybackTest, WhatIsInFlightWhereTheRecordsEndIsNoHangByItself) {
+  const JobEvidence evidence = TwoHosts(0, 5 * kSecond).Finish();
+  AgentReports reports = Play(evidence);
+  EXPECT_EQ(reports.ticks(), 3);
+  const wire::AgentReport report = ReportAt(reports, reports.ticks(), 0);
+  EXPECT_EQ(report.processes(0).recorder_state(), wire::RECORDER_STATE_FINALIZED);
 }
 
 TEST(RecordingPlaybackTest, AJobOfWhichNothingIsInFlightEndsInOrder) {
@@ -198,14 +206,16 @@ TEST(RecordingPlaybackTest, AJobOfWhichNothingIsInFlightEndsInOrder) {
   EXPECT_EQ(last.processes(0).operations_finished(), 1u);
 }
 
-TEST(RecordingPlaybackTest, ARecordingThatSaysWhenItWasReadHasNotEnded) {
-  Recording recording({0});
-  recording.AddRank(0, 0, 60 * kSecond);
-  recording.Add(0, "world", 1, 0, 0, 500 * kMilli);
-  const JobEvidence evidence = recording.Finish();
-  AgentReports reports = Play(evidence);
-  EXPECT_EQ(reports.ticks(), 1 + kTicksAfterEnd);
-  EXPECT_EQ(ReportAt(reports, reports.ticks(), 0).processes(0).recorder_state(), wire::RECORDER_STATE_ACTIVE);
+TEST(RecordingPlaybackTest, ARecordingIsPlayedUntilItWasReadButNotForHours) {
+  for (const int64_t read_after_s : {7, 6'000}) {
+    Recording recording({0});
+    recording.AddRank(0, 0, read_after_s * kSecond);
+    recording.Add(0, "world", 1, 0, 0, 500 * kMilli);
+    const JobEvidence evidence = recording.Finish();
+    AgentReports reports = Play(evidence);
+    EXPECT_EQ(reports.ticks(), 1 + (read_after_s == 7 ? 6 : kTicksAfterEnd));
+    EXPECT_EQ(ReportAt(reports, reports.ticks() - 1, 0).processes(0).recorder_state(), wire::RECORDER_STATE_ACTIVE);
+  }
 }
 
 TEST(RecordingPlaybackTest, AHostThatNobodyCouldReadFallsSilentAfterItsLastRecord) {
@@ -334,13 +344,13 @@ TEST(RecordingPlaybackTest, PlacesAreSaidInTheHello) {
 }
 
 TEST(RecordingPlaybackTest, RefusesWhatCannotBePlayed) {
-  EXPECT_EQ(PlanRecording(JobEvidence(), "").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(PlanRecording(JobEvidence(), "", /*stands=*/false).status().code(), absl::StatusCode::kDataLoss);
   Recording recording({0});
   recording.AddRank(0, 0);
   recording.Add(0, "world", 1, 0, 0, 500 * kMilli);
   recording.Add(0, "world", 2, 40 * 86'400 * kSecond, 40 * 86'400 * kSecond, kNoTime);
   const JobEvidence evidence = recording.Finish();
-  const absl::Status status = PlanRecording(evidence, "").status();
+  const absl::Status status = PlanRecording(evidence, "", /*stands=*/false).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_NE(std::string(status.message()).find("spans 40 days"), std::string::npos) << status;
 }

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "formats/capture_file.h"
 #include "sim/capture/agent_reports.h"
+#include "sim/capture/episode_playback.h"
 #include "sim/capture/playback.h"
 #include "sim/chance.h"
 
@@ -19,7 +20,7 @@ constexpr int64_t kNanosBetweenHosts = 1'000;
 absl::Status VisitCaptureEntries(const Episode& episode, uint64_t seed,
                                  const std::function<absl::Status(const wire::CaptureEntry&)>& visit) {
   const std::string& job = episode.evidence.job;
-  AgentReports reports(episode);
+  AgentReports reports(PlaybackOf(episode));
   const Chance incarnations(seed, ChanceUse::kClock, 9);
   wire::CaptureEntry first;
   first.mutable_reset()->set_job(job);

@@ -16,6 +16,7 @@
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/agent_reports.h"
+#include "sim/capture/episode_playback.h"
 #include "sim/capture/playback.h"
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
@@ -126,7 +127,7 @@ TEST(SimulatedCaptureTest, ADeadProcessIsReportedGone) {
 
 TEST(AgentReportsTest, GivesTheOperationsItIsAskedFor) {
   const Episode episode = Simulate(SmallJob(), {}, 5);
-  AgentReports reports(episode);
+  AgentReports reports(PlaybackOf(episode));
   wire::AgentReport report;
   for (int32_t tick = 1; tick <= reports.ticks(); ++tick) ASSERT_TRUE(reports.Make(tick, 1, report));
   wire::Command command;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "proto/ingest.pb.h"
+#include "sim/capture/episode_playback.h"
 #include "sim/capture/playback.h"
 #include "sim/chance.h"
 #include "sim/feed/fleet_streams.h"
@@ -43,7 +44,7 @@ absl::StatusOr<FeedResult> FeedReports(AgentReports& reports, uint64_t seed, con
 
 absl::StatusOr<FeedResult> FeedCollector(const Episode& episode, uint64_t seed, const FeedOptions& options,
                                          const Clock& clock, const FeedProgress& progress) {
-  AgentReports reports(episode);
+  AgentReports reports(PlaybackOf(episode));
   return FeedReports(reports, seed, options, clock, progress);
 }
 

@@ -1,5 +1,7 @@
 """lockstep_fuzzer: a libFuzzer target, built by `./dev fuzz` with --config=asan."""
 
+load("//tools/cc:cc.bzl", "cc_binary")
+
 def lockstep_fuzzer(name, src, deps):
     """Declares one fuzz target; it is left out of wildcard builds, since the default compiler has no libFuzzer.
 
@@ -8,7 +10,7 @@ def lockstep_fuzzer(name, src, deps):
       src: the file with LLVMFuzzerTestOneInput.
       deps: what it fuzzes.
     """
-    native.cc_binary(
+    cc_binary(
         name = name,
         testonly = True,
         srcs = [src],

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-MOST_BY_JUDGEMENT = 59
+MOST_BY_JUDGEMENT = 61
 
 NUMBER = re.compile(
     r"\s*(?:static |inline )*constexpr (?:double|float|u?int\d*(?:_t)?|size_t|auto)\s+(k[A-Z]\w*)(?:\[\])?\s*=\s*(.*)")

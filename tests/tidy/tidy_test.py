@@ -43,7 +43,7 @@ class Planted(unittest.TestCase):
         self.assertEqual(found("// Two halves.\nconstexpr double kA = 2;\nconstexpr double kB = 3;\n"), 0)
         self.assertEqual(found("// Two halves.\nconstexpr double kA = 2;\n\nconstexpr double kB = 3;\n"), 1)
         self.assertEqual(found("constexpr double kB = 2 * kA;  // twice\nconstexpr int kC = kB;\n"), 0)
-        self.assertEqual(found("// By judgement.\n" + "constexpr int kA = 1;\n" * 60), 1)
+        self.assertEqual(found("// By judgement.\n" + "constexpr int kA = 1;\n" * 62), 1)
 
     def test_each_rule_can_fail(self):
         planted = {

@@ -1,0 +1,35 @@
+#include "detector/verdict/job_state.h"
+
+#include "detector/verdict/abstention.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kOften = 0.5;  // of the steps
+
+const SlowWithoutCause* WithoutCause(const Verdict& verdict) {
+  return verdict.evidence.empty() ? nullptr : verdict.evidence.front().reason.As<SlowWithoutCause>();
+}
+
+// Of the steps, in which the finding costs something.
+double ShareOfSteps(const Verdict& verdict) {
+  if (const SlowWithoutCause* const unknown = WithoutCause(verdict)) return unknown->share;
+  const bool costs = verdict.cost.slowdown_fraction > 0 && !IsPlanned(verdict);
+  return costs ? verdict.cost.steps_affected_fraction : -1;
+}
+
+}  // namespace
+
+bool IsSlowWithoutCause(const Verdict& verdict) { return WithoutCause(verdict) != nullptr; }
+
+JobState StateWith(const std::vector<Verdict>& verdicts, JobState state) {
+  for (const Verdict& verdict : verdicts) {
+    if (IsHang(verdict.verdict_class)) return JobState::kHung;
+    const double share = ShareOfSteps(verdict);
+    if (share < 0) continue;
+    if (state != JobState::kSlow) state = share >= kOften ? JobState::kSlow : JobState::kIrregular;
+  }
+  return state;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,70 @@
+#include "eval/live/live_judge.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/check.h"
+#include "detector/engine/diagnosis.h"
+#include "detector/engine/job_engine.h"
+#include "detector/verdict/verdict.h"
+#include "eval/live/delivery_spec.h"
+#include "eval/live/live_engine.h"
+#include "eval/live/live_job.h"
+#include "eval/live/live_player.h"
+#include "eval/live/live_score.h"
+
+namespace lockstep {
+namespace {
+
+constexpr uint64_t kSeed = 1;  // of the hosts' clocks and the delays: the same for every recording
+constexpr DeliverySpec kDelivery = {.latency_seconds = 0.02};
+
+std::set<std::string> AccusedBy(const Verdict& verdict) {
+  std::set<std::string> hosts;
+  for (const Culprit& culprit : verdict.culprits) hosts.insert(culprit.host);
+  return hosts;
+}
+
+// Whether `newer` is a later word about what `old` said.
+bool Supersedes(const Verdict& newer, const Verdict& old) {
+  const std::set<std::string> before = AccusedBy(old);
+  if (before.empty()) return newer.culprits.empty() && newer.verdict_class == old.verdict_class;
+  const std::set<std::string> after = AccusedBy(newer);
+  return std::includes(after.begin(), after.end(), before.begin(), before.end());
+}
+
+}  // namespace
+
+JobReport EverTold(const ConclusionTimeline& timeline, JobReport last) {
+  for (auto spell = timeline.spells().rbegin(); spell != timeline.spells().rend(); ++spell) {
+    const Verdict& told = spell->newest;
+    const bool known = std::any_of(last.verdicts.begin(), last.verdicts.end(),
+                                   [&told](const Verdict& newer) { return Supersedes(newer, told); });
+    if (!known) last.verdicts.push_back(told);
+  }
+  return last;
+}
+
+JobReport JudgeLive(const JobEvidence& evidence, ConclusionTimeline* timeline) {
+  const bool stands = Diagnose(evidence, {}).state == JobState::kHung;
+  const absl::StatusOr<LiveJob> job = LiveJobOf(evidence, stands, kSeed);
+  CHECK(job.ok());
+  const std::unique_ptr<LiveEngine> engine = CollectorEngine(JobEngineOptions())();
+  ConclusionTimeline own;
+  ConclusionTimeline& told = timeline != nullptr ? *timeline : own;
+  JobReport last;
+  PlayJob(
+      *job, kDelivery, kSeed, *engine, [] { return int64_t{0}; },
+      [&](const LiveLook& look) {
+        told.Add(look.now_ns, look.conclusion, look.summary);
+        last = ReportOf(look.conclusion, look.summary);
+      });
+  return EverTold(told, std::move(last));
+}
+
+}  // namespace lockstep
