@@ -54,8 +54,7 @@ class Reason {
  public:
   Reason() : Reason(NoRecords{}) {}
   template <typename Kind>
-    requires(ReasonKinds::kHas<Kind>)
-  Reason(Kind kind)  // NOLINT(google-explicit-constructor): a kind is a reason
+  requires(ReasonKinds::kHas<Kind>) Reason(Kind kind)  // NOLINT(google-explicit-constructor): a kind is a reason
       : content_(std::make_shared<const ContentOf<Kind>>(std::move(kind))) {}
 
   // nullptr = of another kind.

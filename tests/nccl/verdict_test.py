@@ -59,11 +59,14 @@ class PlayedJob:
         temporary.rename(self.control)
 
     def accusations(self):
-        """What has ever been said against a machine, a network or a program: [(id, class, [rank], who)], oldest first."""
+        """Whoever has ever been accused: [(id, class, [rank], who)], oldest first.
+
+        On a crowded machine stalls go round from rank to rank; that is said of the program and accuses nobody.
+        """
         return [(i["id"], i["verdict"]["class"], [c.get("rank", 0) for c in i["verdict"].get("culprits", [])],
                  "; ".join(describe(c) for c in i["verdict"].get("culprits", [])))
                 for i in sorted(self.stack.incidents(), key=lambda incident: int(incident["id"]))
-                if i["verdict"]["scope"] in ACCUSING_SCOPES]
+                if i["verdict"]["scope"] in ACCUSING_SCOPES and i["verdict"].get("culprits")]
 
     def watch(self, seconds, allowed_ranks=(), known=0, allowed_kinds=()):
         """Nobody but `allowed_ranks` may be accused meanwhile, and of nothing but `allowed_kinds` anybody."""
