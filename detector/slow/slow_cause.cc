@@ -30,38 +30,49 @@ struct Usual {
   double own = 0;
   double host_bound = 0;
   double largest = 0;
+  double lead = 0;  // from launch to begin, of the operation behind the largest interval; 0 = not known
 };
 
-Usual UsualOf(const OwnProfile& profile, const Suspect& stretch, size_t rank) {
-  std::vector<double> own, host_bound, largest;
+// 0 = not known.
+double LeadSeconds(const Trace& trace, uint32_t operation) {
+  if (operation >= trace.operations.size()) return 0;
+  const TraceOperation& behind = trace.operations[operation];
+  if (!behind.started() || behind.enqueue_ns == kNoTime) return 0;
+  return static_cast<double>(behind.start_ns - behind.enqueue_ns) * 1e-9;
+}
+
+Usual UsualOf(const Trace& trace, const OwnProfile& profile, const Suspect& stretch, size_t rank) {
+  std::vector<double> own, host_bound, largest, lead;
   for (auto step = static_cast<size_t>(stretch.first_step); step <= static_cast<size_t>(stretch.last_step); ++step) {
     const size_t at = rank * profile.steps + step;
     if (std::isnan(profile.own[at])) continue;
     own.push_back(static_cast<double>(profile.shared[at]));
     host_bound.push_back(static_cast<double>(profile.host_bound[at]));
     largest.push_back(static_cast<double>(profile.largest[at]));
+    lead.push_back(LeadSeconds(trace, profile.largest_before[at]));
   }
-  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
+  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest), MedianInPlace(&lead)};
 }
 
 // Of the peers that are no suspects themselves; of all when there are no others.
-Usual UsualOfPeers(const JobRoles& roles, const OwnProfile& profile, const Suspect& suspect,
+Usual UsualOfPeers(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const Suspect& suspect,
                    const std::vector<char>& suspected) {
   const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(suspect.rank));
-  std::vector<double> own, host_bound, largest;
+  std::vector<double> own, host_bound, largest, lead;
   const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
   for (const bool clean : {true, false}) {
     for (size_t i = 0; i < peers.size(); i += stride) {
       const auto peer = static_cast<size_t>(peers[i]);
       if (peers[i] == suspect.rank || (clean && suspected[peer] != 0)) continue;
-      const Usual usual = UsualOf(profile, suspect, peer);
+      const Usual usual = UsualOf(trace, profile, suspect, peer);
       own.push_back(usual.own);
       host_bound.push_back(usual.host_bound);
       largest.push_back(usual.largest);
+      lead.push_back(usual.lead);
     }
     if (!own.empty()) break;
   }
-  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest)};
+  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest), MedianInPlace(&lead)};
 }
 
 // Medians over those steps of a stretch in which the rank is about as slow as the one whose stretch it is; no steps
@@ -126,16 +137,19 @@ void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& 
   }
 }
 
-void Classify(const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected, SlowCause* cause) {
+void Classify(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected,
+              SlowCause* cause) {
   const Suspect& strongest = cause->suspects.front();
-  const Usual own = UsualOf(profile, strongest, static_cast<size_t>(strongest.rank));
-  const Usual peers = UsualOfPeers(roles, profile, strongest, suspected);
+  const Usual own = UsualOf(trace, profile, strongest, static_cast<size_t>(strongest.rank));
+  const Usual peers = UsualOfPeers(trace, roles, profile, strongest, suspected);
   cause->peer_seconds = peers.own;
   const double excess = std::max(own.own - peers.own, 1e-9);
   cause->host_share = std::clamp((own.host_bound - peers.host_bound) / excess, 0.0, 1.0);
   cause->longest_share = std::clamp((own.largest - peers.largest) / excess, 0.0, 1.0);
   const double proportion = peers.own > 0 ? peers.largest / peers.own : 1;
-  if (cause->longest_share > (1 + proportion) / 2) {
+  // A host that waits for input launches later by that; beside a slow GPU it gets ahead instead.
+  const bool host_got_ahead = own.lead - peers.lead > kMostOf * excess;
+  if (cause->longest_share > (1 + proportion) / 2 && !host_got_ahead) {
     cause->kind = SlowKind::kInput;
   } else if (cause->whole_host || (cause->host_share > kMostOf && peers.host_bound < kMostOf * peers.own)) {
     // Where the peers' hosts are never ahead, being behind tells nothing.
@@ -193,7 +207,7 @@ std::vector<SlowCause> GroupSuspects(const Trace& trace, const JobRoles& roles, 
     DateTogether(profile, &cause);
     AddRestOfHost(trace, roles, profile, suspected, &cause);
   }
-  for (SlowCause& cause : causes) Classify(roles, profile, suspected, &cause);
+  for (SlowCause& cause : causes) Classify(trace, roles, profile, suspected, &cause);
   std::stable_sort(causes.begin(), causes.end(), [](const SlowCause& a, const SlowCause& b) {
     return a.suspects.front().excess_seconds > b.suspects.front().excess_seconds;
   });

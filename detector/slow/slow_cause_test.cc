@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kRanks = 16, kSteps = 12, kOnset = 4;
 constexpr float kWork = 1, kStall = 0.5;
+constexpr int64_t kLeadNs = 200'000'000;  // from launch to begin
+constexpr int64_t kStallNs = 500'000'000;
 
 // Four hosts of four ranks, all peers, each with one second of own work per step.
 class SlowCauseTest : public ::testing::Test {
@@ -35,6 +37,15 @@ class SlowCauseTest : public ::testing::Test {
     profile_.excess.assign(kRanks * kSteps, 0);
     profile_.host_bound.assign(kRanks * kSteps, 0);
     profile_.largest.assign(kRanks * kSteps, kWork / 10);
+    for (uint32_t cell = 0; cell < kRanks * kSteps; ++cell) {
+      profile_.largest_before.push_back(cell);
+      trace_.operations.push_back({.enqueue_ns = 0, .start_ns = kLeadNs});
+    }
+  }
+
+  // What is behind the longest interval begins so much later than it was launched.
+  void GetAhead(size_t rank, int64_t by_ns) {
+    for (size_t step = kOnset; step < kSteps; ++step) trace_.operations[rank * kSteps + step].start_ns += by_ns;
   }
 
   // Since the onset, in as many steps as `shown`.
@@ -74,6 +85,15 @@ TEST_F(SlowCauseTest, AStallAtOnePlaceOfAllRanksOfAHostIsItsInput) {
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_TRUE(causes[0].whole_host);
   EXPECT_EQ(causes[0].kind, SlowKind::kInput);
+}
+
+// Where nearly all work of a step is one interval, its place does not tell a slow GPU from missing input.
+TEST_F(SlowCauseTest, AHostThatGetsAheadOfItsGpuDoesNotWaitForInput) {
+  Stall(4, kSteps - kOnset);
+  GetAhead(4, kStallNs / 5);
+  EXPECT_EQ(GroupSuspects(trace_, roles_, profile_, {SuspectOf(4)})[0].kind, SlowKind::kInput);
+  GetAhead(4, kStallNs);
+  EXPECT_EQ(GroupSuspects(trace_, roles_, profile_, {SuspectOf(4)})[0].kind, SlowKind::kCompute);
 }
 
 // Rank 7 lost the record beside its stall in most steps: it shows in `shown` of eight.

@@ -32,7 +32,7 @@ struct RecvQueue {
     while (count < ends.size()) {
       const TraceOperation& next = trace.operations[operations[count]];
       if (!next.started() || !next.finished()) break;
-      if ((next.end_ns - start_ns) * kEndTolerance > transfer_ns[count]) break;
+      if (next.end_ns - start_ns > transfer_ns[count] / kEndTolerance) break;
       ++count;
     }
     return static_cast<uint32_t>(count);

@@ -139,20 +139,20 @@ class Sweep {
   // It began as soon as the one before it in its communicator had ended.
   static bool StoodBehind(const TraceOperation& ended, const TraceOperation& operation) {
     return ended.communicator == operation.communicator &&
-           (operation.start_ns - ended.end_ns) * kEndTolerance <= ended.duration_ns();
+           operation.start_ns - ended.end_ns <= ended.duration_ns() / kEndTolerance;
   }
 
   // Send/Recv that are issued as one group, and what two streams begin when one piece of work is done: nothing was done
   // between the two starts.
   static bool StartedTogether(const TraceOperation& a, const TraceOperation& b) {
-    return a.finished() && (b.start_ns - a.start_ns) * kEndTolerance <= a.duration_ns();
+    return a.finished() && b.start_ns - a.start_ns <= a.duration_ns() / kEndTolerance;
   }
 
   void EndUntil(const TraceOperation& next) {
     for (size_t k = 0; k < in_flight_.size();) {
       const TraceOperation& operation = trace_.operations[in_flight_[k].operation];
       const bool ended =
-          operation.finished() && (operation.end_ns - next.start_ns) * kEndTolerance <= operation.duration_ns();
+          operation.finished() && operation.end_ns - next.start_ns <= operation.duration_ns() / kEndTolerance;
       if (!ended) {
         ++k;
         continue;

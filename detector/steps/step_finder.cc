@@ -288,6 +288,12 @@ class StepFinder {
     return operation.finished() ? operation.end_ns : operation.started() ? operation.start_ns : operation.enqueue_ns;
   }
 
+  // Where a host runs ahead, the launch of an operation and the end of another one tell nothing about what lies
+  // between.
+  static bool HaveTimesOfOneKind(const TraceOperation& a, const TraceOperation& b) {
+    return a.finished() == b.finished() && a.started() == b.started();
+  }
+
   void Measure(int32_t lowest, StepTable* table) const {
     table->step_seconds.assign(static_cast<size_t>(table->steps), 0);
     std::vector<std::vector<double>> lengths(static_cast<size_t>(table->steps));
@@ -299,6 +305,7 @@ class StepFinder {
         const StepRange& range = table->Of(rank, step);
         if (range.empty() || (i == 0 && !range.complete)) continue;
         const TraceOperation& last = trace_.operations[cuts[i].operation];
+        if (i > 0 && !HaveTimesOfOneKind(trace_.operations[cuts[i - 1].operation], last)) continue;
         const int64_t begin =
             i == 0 ? trace_.operations[range.begin].enqueue_ns : TimeOf(trace_.operations[cuts[i - 1].operation]);
         lengths[static_cast<size_t>(step)].push_back(ToSeconds(TimeOf(last) - begin));

@@ -66,5 +66,32 @@ TEST(TraceAnalysisTest, APauseDoesNotDependOnTheNumbersOfRanks) {
   }
 }
 
+// Hosts run 80 ms ahead of their GPUs, and the recording ends in the last step, of which only the launch is known.
+TEST(TraceAnalysisTest, AStepThatIsNotOverHasNoLength) {
+  TraceBuilder builder("job");
+  const int32_t communicator = builder.AddCommunicator("world", "", 4);
+  for (int32_t place = 0; place < 4; ++place) {
+    const int32_t rank = builder.AddRank({.rank = place, .host = builder.AddHost(absl::StrCat("h", place))});
+    builder.AddMember(communicator, place, rank);
+    for (int32_t step = 0; step < kSteps; ++step) {
+      const int64_t start_ns = (step * 110 + 100) * kMilli;
+      const bool over = step + 1 < kSteps;
+      builder.Add(rank, {.enqueue_ns = start_ns - 80 * kMilli,
+                         .start_ns = over ? start_ns : kNoTime,
+                         .end_ns = over ? start_ns + 10 * kMilli : kNoTime,
+                         .sequence = static_cast<uint64_t>(step),
+                         .bytes = 4096,
+                         .communicator = communicator,
+                         .kind = OperationKind::kAllReduce});
+    }
+  }
+  const Trace trace = builder.Build();
+  const StepTable steps = AnalyseTrace(trace, /*flip_lateness=*/false).steps;
+  ASSERT_EQ(steps.steps, kSteps);
+  EXPECT_EQ(steps.step_seconds.back(), 0) << "not 20 ms, from an end to a launch";
+  EXPECT_EQ(steps.usual.back(), 0);
+  EXPECT_NEAR(steps.step_seconds[kSteps - 2], 0.11, 1e-9);
+}
+
 }  // namespace
 }  // namespace lockstep

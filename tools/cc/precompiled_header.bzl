@@ -7,8 +7,9 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
 _COMPILE = "c++-compile"
 
-# Clang notes when the header was written and refuses another time, which a copy in another folder has.
-_CLANG_FLAGS = ["-Xclang", "-fno-pch-timestamp"]
+# Clang notes when the header was written and refuses another time, which a copy in another folder has. Templates that the
+# header uses are compiled with it, not with each file.
+_CLANG_FLAGS = ["-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates"]
 
 def _flags(ctx, toolchain, source, output):
     features = cc_common.configure_features(
