@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include "detector/network/path_vote.h"
+#include "detector/network/vote_path.h"
 
 namespace lockstep {
 

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/shares.h"
+#include "detector/network/network_part.h"
 #include "detector/network/path_suspects.h"
 
 namespace lockstep {
@@ -119,42 +119,11 @@ class Vote {
     std::sort(keys_.begin(), keys_.end());
   }
 
-  // A part of the network: good paths connect most hosts with one another, and none of the others with these.
   void SuspectPart() {
-    std::vector<int32_t> side(1 + static_cast<size_t>(*std::max_element(host_of_.begin(), host_of_.end())));
-    std::iota(side.begin(), side.end(), 0);
-    const auto root = [&side](int32_t host) {
-      while (side[static_cast<size_t>(host)] != host) {
-        side[static_cast<size_t>(host)] = side[static_cast<size_t>(side[static_cast<size_t>(host)])];
-        host = side[static_cast<size_t>(host)];
-      }
-      return host;
-    };
-    for (const int32_t p : fine_) {
-      const std::vector<int32_t>& ranks = paths_[static_cast<size_t>(p)].ranks;
-      for (const int32_t rank : ranks) side[static_cast<size_t>(root(HostOf(rank)))] = root(HostOf(ranks[0]));
-    }
-    std::map<int32_t, size_t> size;
-    const std::set<int32_t> hosts(host_of_.begin(), host_of_.end());
-    for (const int32_t host : hosts) ++size[root(host)];
-    const auto larger = [](const auto& a, const auto& b) { return a.second < b.second; };
-    const auto largest = std::max_element(size.begin(), size.end(), larger);
-    if (2 * largest->second < hosts.size() || size.size() < 2) return;
-    const bool of_one_size = std::any_of(size.begin(), size.end(), [&](const auto& entry) {
-      return entry.first != largest->first && entry.second == largest->second;
-    });
-    if (hosts.size() - largest->second < 2) return;  // one host: an adapter tells as much
-    for (const int32_t host : hosts) {
-      if (of_one_size || root(host) != largest->first) part_.push_back(host);
-    }
-    Suspect part;
-    for (const int32_t p : slow_) {
-      const std::vector<int32_t>& ranks = paths_[static_cast<size_t>(p)].ranks;
-      const bool crosses = std::any_of(ranks.begin(), ranks.end(),
-                                       [&](int32_t rank) { return root(HostOf(rank)) != root(HostOf(ranks[0])); });
-      if (crosses) part.slow.push_back(p);
-    }
-    suspects_[kPartKey] = std::move(part);
+    NetworkPart part = FindNetworkPart(paths_, host_of_, slow_, fine_);
+    if (part.hosts.empty()) return;
+    part_ = std::move(part.hosts);
+    suspects_[kPartKey].slow = std::move(part.slow_paths);
   }
 
   std::vector<int32_t> Remaining(const SuspectKey& key) const {
@@ -392,7 +361,7 @@ class Vote {
   std::vector<int32_t> fine_;
   absl::flat_hash_map<SuspectKey, Suspect> suspects_;
   std::vector<SuspectKey> keys_;  // of those that hold, rising; without the part
-  std::vector<int32_t> part_;     // hosts that no good path connects with most others
+  std::vector<int32_t> part_;     // of the network: its hosts
   std::vector<char> explained_;
   std::vector<PathCause> causes_;
 };

@@ -6,10 +6,9 @@
 // explains nine tenths of that with fewer failed predictions goes before it. What it explains is removed and the vote
 // repeated, so that two causes are two results. Suspects with the same slow paths and equally good predictions cannot
 // be told apart: then all are returned as one result; of links the hosts that they connect. Where no fine path connects
-// some hosts with most others, and no simpler cause explains as much, the cause lies between the parts (a
-// leaf switch): the smaller part is returned, both where they are of one size. Three causes or more of one kind are one
-// part of the network, too. The rows, columns and points of C4's delay matrix are the special case
-// of a job that sends from each to each.
+// some hosts with most others, and no simpler cause explains as much, the cause is a part of the network
+// (network_part.h). Three causes or more of one kind are one part, too. The rows, columns and points of C4's delay
+// matrix are the special case of a job that sends from each to each.
 //
 // Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.
 
@@ -19,19 +18,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "detector/network/vote_path.h"
 #include "detector/verdict/network_reasons.h"
 
 namespace lockstep {
 
 // Bound of the work.
 inline constexpr int kMaxPathCauses = 32;
-
-struct VotePath {
-  std::vector<int32_t> ranks;  // by place in the ring; source and destination of Send/Recv
-  bool point_to_point = false;
-  bool exchange = false;
-  bool slow = false;
-};
 
 struct PathCause {
   PathCauseKind kind = PathCauseKind::kGroup;
