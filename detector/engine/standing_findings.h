@@ -46,9 +46,9 @@ struct LookResult {
 };
 
 // What a look at a window of finished operations may tell: hangs show in progress, drifts and cheap pauses in the
-// course of the whole job; observations explain nothing, and of
-// the abstentions only that steps are longer without a cause is about the job. What blames no machine is told from
-// `min_cost` on; long windows show much that hardly matters.
+// course of the whole job; observations explain nothing, and of the abstentions only that steps are longer without a
+// cause is about the job. What blames no machine is told from `min_cost` on; long windows show much that hardly
+// matters.
 std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost);
 
 class StandingFindings {

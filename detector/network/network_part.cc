@@ -37,27 +37,28 @@ class Islands {
 
 using PathsOfIsland = std::map<int32_t, std::set<int32_t>>;
 
-// Of those in `left`, that explain most of it per host, one and all that explain the same.
+// All of those in `left` that explain most of it per host: equals are not told apart by their numbers.
 std::vector<int32_t> BestOf(const PathsOfIsland& left, const std::map<int32_t, size_t>& hosts) {
   const auto worse = [&](const auto& a, const auto& b) {
     return a.second.size() * hosts.at(b.first) < b.second.size() * hosts.at(a.first);
   };
   const auto best = std::max_element(left.begin(), left.end(), worse);
   std::vector<int32_t> equals;
-  for (const auto& [island, paths] : left) {
-    if (paths == best->second && hosts.at(island) == hosts.at(best->first)) equals.push_back(island);
+  for (const auto& entry : left) {
+    if (!worse(entry, *best)) equals.push_back(entry.first);
   }
   return equals;
 }
 
 // As few hosts as explain all paths; without `largest`.
 std::set<int32_t> Cover(PathsOfIsland left, const std::map<int32_t, size_t>& hosts, int32_t largest) {
-  std::set<int32_t> chosen;
+  std::set<int32_t> chosen, explained;
   left.erase(largest);
   while (!left.empty()) {
-    const std::vector<int32_t> best = BestOf(left, hosts);
-    const std::set<int32_t> explained = left.at(best.front());
-    chosen.insert(best.begin(), best.end());
+    for (const int32_t island : BestOf(left, hosts)) {
+      chosen.insert(island);
+      explained.merge(left.at(island));
+    }
     for (auto& [island, paths] : left) std::erase_if(paths, [&](int32_t p) { return explained.contains(p); });
     std::erase_if(left, [](const auto& entry) { return entry.second.empty(); });
   }

@@ -3,7 +3,7 @@
 // Fine paths connect hosts to islands. Where the largest island holds at least half of the hosts and slow paths lead
 // from island to island, the cause is at the border of as few hosts as explain all of these paths: islands are taken by
 // the slow paths that end at them, per host, those first that explain most of what is left (the greedy cover of sets).
-// Of islands that explain the same, all are taken. Two islands of one size say nothing about the side: both are meant.
+// Of islands that explain as much, all are taken. Two islands of one size say nothing about the side: both are meant.
 //
 // Pure. Cost O(islands x slow paths + total members of the paths).
 
