@@ -1,4 +1,4 @@
-"""precompiled_header: a header that the compiler has read once, for all files that include it first.
+"""precompiled_header: headers that the compiler has read once, for all files that include them first.
 
 Parsing the standard library, Abseil and GoogleTest takes longer than compiling what most files of ours say.
 """
@@ -40,7 +40,10 @@ def _precompiled_header_impl(ctx):
 
     # The compilers look for the compiled form beside the header.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
-    ctx.actions.expand_template(template = ctx.file.header, output = header, substitutions = {})
+    guard = "LOCKSTEP_PRECOMPILED_" + ctx.label.name.upper()
+    lines = ["#ifndef " + guard, "#define " + guard]
+    lines += ["#include <%s>" % include for include in ctx.attr.includes] + ["#endif", ""]
+    ctx.actions.write(header, "\n".join(lines))
     compiled = ctx.actions.declare_file(header.basename + ".gch")
     compiler, flags = _flags(ctx, toolchain, header, compiled)
     ctx.actions.run(
@@ -61,7 +64,7 @@ def _precompiled_header_impl(ctx):
 precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
-        "header": attr.label(allow_single_file = [".h"], mandatory = True, doc = "What to include."),
+        "includes": attr.string_list(mandatory = True, doc = "As in #include <...>."),
         "copts": attr.string_list(doc = "As those of the targets that use it: a compiler refuses others."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
