@@ -4,11 +4,10 @@
 // be shorter still. So the length of windows follows from the communicator that is used least (sentinel/call_gaps.h)
 // until steps are found in one that shows several of its calls. A step makes all calls that recur: one much shorter
 // than the period of the rarest is believed only of a window that showed many of these, which then are no part of it
-// (checkpoints); or of looks that found it the same for a while. When a rarer communicator
-// comes into use, it begins anew. From then on a window holds kLeastSteps steps, and more where they cost a host
-// little. When a look finds steps twice as long as those
-// that pacemakers count, these are micro-batches, and nothing is believed until a longer window has been seen. Pure;
-// not thread-safe.
+// (checkpoints); or of looks that found it the same for a while. When a rarer communicator comes into use, it begins
+// anew. From then on a window holds kLeastSteps steps, and more where they cost a host little. When a look finds steps
+// twice as long as those that pacemakers count, these are micro-batches, and nothing is believed until a longer window
+// has been seen. Pure; not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
 #define LOCKSTEP_DETECTOR_ENGINE_LOOK_WINDOW_H_
