@@ -17,6 +17,7 @@
 #include "formats/pickle.h"
 #include "formats/plain_json.h"
 #include "formats/process_group.h"
+#include "formats/time_range.h"
 #include "formats/whole_file.h"
 
 namespace lockstep {
@@ -75,13 +76,13 @@ Call CallOf(absl::string_view profiling_name) {
 
 int64_t TimeOr(const PlainNode& node, int64_t otherwise) {
   const int64_t nanos = IntegerOr(node, 0);
-  return nanos > 0 ? nanos : otherwise;
+  return nanos > 0 && IsRecordedTime(nanos) ? nanos : otherwise;
 }
 
 // What the watchdog saw of an operation, in its own order: scheduled, started, completed.
 void FillTimes(const PlainDocument& document, const PlainNode& entry, bool tells_started, TraceOperation& operation) {
   const absl::string_view state = TextOf(document.Find(entry, "state"));
-  operation.enqueue_ns = IntegerOr(document.Find(entry, "time_created_ns"), 0);
+  operation.enqueue_ns = TimeOr(document.Find(entry, "time_created_ns"), 0);
   operation.start_ns = TimeOr(document.Find(entry, "time_discovered_started_ns"), kNoTime);
   operation.end_ns = TimeOr(document.Find(entry, "time_discovered_completed_ns"), kNoTime);
   operation.quality = TimingQuality::kHostEnqueue;
@@ -202,7 +203,7 @@ bool FlightRecorderReader::TakeEntry(const Dump& dump, const PlainNode& entry) {
   const bool transfer = call.kind == OperationKind::kSend || call.kind == OperationKind::kRecv;
   const PlainNode& numbered = document.Find(entry, transfer ? "p2p_seq_id" : "collective_seq_id");
   const int64_t sequence = IntegerOr(numbered.kind != Kind::kNone ? numbered : document.Find(entry, "seq_id"), -1);
-  if (group.name.empty() || sequence < 0 || IntegerOr(document.Find(entry, "time_created_ns"), 0) <= 0) return false;
+  if (group.name.empty() || sequence < 0 || TimeOr(document.Find(entry, "time_created_ns"), 0) <= 0) return false;
   Transfer taken;
   taken.job = dump.job;
   taken.rank = dump.rank;

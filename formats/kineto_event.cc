@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "formats/operation_names.h"
 #include "formats/process_group.h"
+#include "formats/time_range.h"
 
 namespace lockstep {
 namespace {
@@ -20,7 +21,7 @@ using simdjson::dom::element;
 using simdjson::dom::object;
 
 constexpr double kNanosPerMicro = 1000;
-constexpr double kMaxMicros = 9e15;
+constexpr auto kMaxMicros = static_cast<double>(kMostMicros);
 
 bool Contains(absl::string_view text, absl::string_view word) {
   return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;

@@ -14,12 +14,12 @@
 #include "formats/json_stream.h"
 #include "formats/operation_names.h"
 #include "formats/plain_json.h"
+#include "formats/time_range.h"
 
 namespace lockstep {
 namespace {
 
 constexpr int64_t kNanosPerMicro = 1000;
-constexpr int64_t kMaxMicros = int64_t{4} << 50;
 constexpr uint64_t kMaxMalformedObjects = 1000;
 
 struct TimingSource {
@@ -43,7 +43,7 @@ TimingQuality QualityOf(absl::string_view source) {
 // Microseconds since 1970 as nanoseconds; kNoTime for anything impossible.
 int64_t TimeOf(const PlainNode& node) {
   const int64_t micros = IntegerOr(node, -1);
-  return micros > 0 && micros < kMaxMicros ? micros * kNanosPerMicro : kNoTime;
+  return micros > 0 && micros < kMostMicros ? micros * kNanosPerMicro : kNoTime;
 }
 
 // The moments of a verbose trace, where there is one, else the dump's own time as the end.
@@ -100,7 +100,7 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
   const int64_t micros = IntegerOr(document.Find(performance, "coll_exec_time_us"), -1);
   const int64_t dumped_ns = TimeOf(document.Find(metadata, "dump_timestamp_us"));
   const int32_t communicator = communicators_.Intern(TextOf(document.Find(header, "id")));
-  if (rank < 0 || rank >= size || size > kMaxRank || sequence < 0 || micros < 0 || micros > kMaxMicros ||
+  if (rank < 0 || rank >= size || size > kMaxRank || sequence < 0 || micros < 0 || micros > kMostMicros ||
       dumped_ns == kNoTime || communicator < 0 || records_.size() == kMaxInspectorRecords) {
     return false;
   }

@@ -11,6 +11,7 @@
 #include "formats/csv_row.h"
 #include "formats/csv_table.h"
 #include "formats/operation_names.h"
+#include "formats/time_range.h"
 
 namespace lockstep {
 namespace {
@@ -59,10 +60,16 @@ constexpr char kInteger[] = "an integer";
 constexpr char kUnsigned[] = "an unsigned integer";
 constexpr char kNanos[] = "nanoseconds";
 
+absl::Status Time(const CsvRow& row, absl::Span<const int> at, Column column, int64_t& nanos) {
+  RETURN_IF_ERROR(Optional(row, at, column, kNanos, nanos));
+  const absl::string_view cell = row.cell(at[column]);
+  return cell.empty() || IsRecordedTime(nanos) ? absl::OkStatus() : BadCell(kColumns[column].name, kNanos, cell);
+}
+
 absl::Status ParseTimes(const CsvRow& row, absl::Span<const int> at, TraceOperation& operation) {
-  RETURN_IF_ERROR(Optional(row, at, kEnqueue, kNanos, operation.enqueue_ns));
-  RETURN_IF_ERROR(Optional(row, at, kStart, kNanos, operation.start_ns));
-  RETURN_IF_ERROR(Optional(row, at, kEnd, kNanos, operation.end_ns));
+  RETURN_IF_ERROR(Time(row, at, kEnqueue, operation.enqueue_ns));
+  RETURN_IF_ERROR(Time(row, at, kStart, operation.start_ns));
+  RETURN_IF_ERROR(Time(row, at, kEnd, operation.end_ns));
   if (operation.enqueue_ns == kNoTime) operation.enqueue_ns = operation.start_ns;
   if (operation.enqueue_ns == kNoTime) return BadCell("enqueue_ns", kNanos, "");
   if (operation.finished() && !operation.started()) return BadCell("start_ns", "a time, since end_ns has one", "");
@@ -89,7 +96,7 @@ absl::Status ParseRow(const CsvRow& row, absl::Span<const int> at, OperationRow&
   RETURN_IF_ERROR(Optional(row, at, kPeer, kInteger, parsed.operation.peer));
   RETURN_IF_ERROR(ParseBytes(row, at, parsed.operation.bytes));
   RETURN_IF_ERROR(ParseTimes(row, at, parsed.operation));
-  RETURN_IF_ERROR(Optional(row, at, kTaken, kNanos, parsed.taken_ns));
+  RETURN_IF_ERROR(Time(row, at, kTaken, parsed.taken_ns));
   if (parsed.rank < 0 || parsed.rank > kMaxRank) return BadCell("rank", "a rank", row.cell(at[kRank]));
   parsed.host = row.cell(at[kHost]);
   parsed.communicator = row.cell(at[kComm]);

@@ -38,7 +38,9 @@ constexpr Words kAdvice[] = {
      "machine."},
     {"check_link", "Check the cable, the transceiver and the switch port of the link that is named above."},
     {"check_software",
-     "Look at the process that is named above (stack, signals, logs): its software holds the job up, not the machine."},
+     "Look first at the process that is named above (its share of the work, stack, signals, logs): its software may "
+     "hold "
+     "the job up, not the machine."},
     {"rebalance", "Rebalance the work between ranks; replacing a machine would not help."},
 };
 

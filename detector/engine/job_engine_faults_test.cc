@@ -52,6 +52,7 @@ TEST(JobEngineFaultsTest, WithoutCpuTimesTheReasonIsLeftOpen) {
   const SeenCause& seen = TheOnly(run, "slow:node-0/rank2");
   EXPECT_EQ(seen.newest.verdict_class, VerdictClass::kComputeSlow);
   EXPECT_EQ(EvidenceText(seen.newest).find("CPU"), std::string::npos);
+  EXPECT_EQ(seen.newest.advice, Advice::kCordonAndReplace);
 }
 
 // The first verdict comes seconds after the onset: the healthy time before it must not dilute the CPU evidence.
@@ -67,6 +68,7 @@ TEST(JobEngineFaultsTest, CpuEvidenceIsOfTheTimeOfTheFault) {
               2)
         << text;
     EXPECT_NEAR(own / peers, 1.5, 0.12) << text;
+    EXPECT_EQ(verdict->advice, Advice::kCheckSoftware) << "it may have more to do";
   }
 }
 

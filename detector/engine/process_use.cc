@@ -92,6 +92,8 @@ void AddProcessUse(const Roster& roster, absl::Span<const RankWork> work, double
                        use.peers > kServed * known->peer_seconds;
   if (starved) verdict->verdict_class = VerdictClass::kHostSlow;
   if (!starved && use.own <= kMoreWork * use.peers) return;
+  // It may have more to do: then another machine would not help.
+  if (!starved) verdict->advice = Advice::kCheckSoftware;
   verdict->evidence.push_back(
       {EvidenceKind::kCounter, CpuTime{.seconds = use.own, .peer_seconds = use.peers, .starved = starved}});
 }
