@@ -36,6 +36,11 @@ struct ParsedVerb {
 
 bool IsPositional(const CommandArgument& argument) { return argument.name[0] != '-'; }
 
+// What is wrong with it; empty = nothing.
+std::string RefuseNegative(const std::string& text) {
+  return text.empty() || text[0] != '-' ? "" : absl::StrCat("expected a number from 0 on, found '", text, "'");
+}
+
 void AddArgument(CLI::App& parser, const CommandArgument& argument) {
   std::visit(
       [&](auto* target) {
@@ -45,6 +50,8 @@ void AddArgument(CLI::App& parser, const CommandArgument& argument) {
           option = parser.add_flag(argument.name, *target, argument.help);
         } else {
           option = parser.add_option(argument.name, *target, argument.help);
+          // Else -1 is the largest number there is.
+          if constexpr (std::is_unsigned_v<Target>) option->check(RefuseNegative, "");
           const bool one_value = !std::is_same_v<Target, std::vector<std::string>>;
           if (one_value && !IsPositional(argument) && !argument.required) option->capture_default_str();
         }

@@ -370,7 +370,8 @@ TEST(UsageTest, MistakesExitWithTwoAndSayWhatIsWrong) {
                                              {"incidents", "burn"},
                                              {"incidents", "show"},
                                              {"incidents", "list", "7"},
-                                             {"incidents", "--limit", "-1"}}) {
+                                             {"incidents", "--limit", "-1"},
+                                             {"sim", "--kind", "leaf", "--world", "-3", "."}}) {
     const Result result = Lockstep(arguments, "");
     EXPECT_EQ(result.exit_code, ExitCode::kUsage) << ::testing::PrintToString(arguments);
     EXPECT_THAT(result.err, StartsWith("lockstep: ")) << ::testing::PrintToString(arguments);
