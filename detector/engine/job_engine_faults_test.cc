@@ -81,6 +81,23 @@ TEST(JobEngineFaultsTest, AProcessThatKeepsWaitingForADeviceIsAStorageStall) {
   EXPECT_NE(EvidenceText(seen.newest).find("state D"), std::string::npos);
 }
 
+// The excess lies at one place of the step, as that of a rank that waits for its input. CPU time tells them apart.
+TEST(JobEngineFaultsTest, ARankThatComputesAtOnePlaceDoesNotWaitForInput) {
+  JobGeneratorOptions job = SlowRankTwo(2);
+  job.slow[0].operation = 0;
+  const PlayedJob works = Play({.job = job, .seconds = 40});
+  const SeenCause& working = TheOnly(works, "slow:node-0/rank2");
+  EXPECT_EQ(working.newest.verdict_class, VerdictClass::kComputeSlow) << EvidenceText(working.newest);
+  EXPECT_EQ(working.newest.advice, Advice::kCheckSoftware);
+  EXPECT_EQ(EvidenceText(working.newest).find("input"), std::string::npos) << EvidenceText(working.newest);
+
+  const PlayedJob waits = Play({.job = job, .seconds = 40, .alter = [](double, HostReport* report) {
+                                  RankOf(report, 2).cpu_ns = RankOf(report, 1).cpu_ns;
+                                }});
+  const SeenCause& waiting = TheOnly(waits, "slow:node-0/rank2");
+  EXPECT_EQ(waiting.newest.verdict_class, VerdictClass::kStorageStall) << EvidenceText(waiting.newest);
+}
+
 TEST(JobEngineFaultsTest, AWrongCallIsAMismatchOfSoftware) {
   for (const int rank : {0, 3}) {
     const PlayedJob run =

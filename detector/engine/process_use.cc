@@ -7,6 +7,7 @@
 #include "base/median.h"
 #include "base/shares.h"
 #include "detector/verdict/host_reasons.h"
+#include "detector/verdict/slow_reasons.h"
 
 namespace lockstep {
 namespace {
@@ -68,13 +69,25 @@ CpuUse CpuPerStep(const Roster& roster, int32_t rank_slot, double step_seconds, 
   return use;
 }
 
+// More CPU time than its peers, for most of what it takes longer: who waits for input uses none.
+bool WorksInstead(const CpuUse& use, const RankWork& rank) {
+  return use.own - use.peers > kMainPart * (rank.own_seconds - rank.peer_seconds);
+}
+
+void TakeForComputing(Verdict* verdict) {
+  verdict->verdict_class = VerdictClass::kComputeSlow;
+  std::erase_if(verdict->evidence,
+                [](const Evidence& evidence) { return evidence.reason.As<ExcessPlace>() != nullptr; });
+}
+
 }  // namespace
 
 void AddProcessUse(const Roster& roster, absl::Span<const RankWork> work, double step_seconds, double since_seconds,
                    Verdict* verdict) {
   const bool slow_rank =
       verdict->culprits.size() == 1 && verdict->culprits[0].rank >= 0 &&
-      (verdict->verdict_class == VerdictClass::kComputeSlow || verdict->verdict_class == VerdictClass::kHostSlow);
+      (verdict->verdict_class == VerdictClass::kComputeSlow || verdict->verdict_class == VerdictClass::kHostSlow ||
+       verdict->verdict_class == VerdictClass::kStorageStall);
   if (!slow_rank) return;
   const int32_t slot = roster.SlotOfRank(verdict->culprits[0].rank);
   if (slot < 0) return;
@@ -88,6 +101,10 @@ void AddProcessUse(const Roster& roster, absl::Span<const RankWork> work, double
                                   [&](const RankWork& rank) { return rank.rank == verdict->culprits[0].rank; });
   const CpuUse use = CpuPerStep(roster, slot, step_seconds, since_seconds);
   if (known == work.end() || use.own < 0 || use.peers < 0) return;
+  if (verdict->verdict_class == VerdictClass::kStorageStall) {
+    if (!WorksInstead(use, *known)) return;
+    TakeForComputing(verdict);
+  }
   const bool starved = use.own < kStarved * known->own_seconds && use.own < kSameWork * use.peers &&
                        use.peers > kServed * known->peer_seconds;
   if (starved) verdict->verdict_class = VerdictClass::kHostSlow;

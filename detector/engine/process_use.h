@@ -3,8 +3,8 @@
 // A rank whose process is in uninterruptible sleep in most reports waits for storage. One that gets the CPU for much
 // less than its own time, while its peers get it for nearly all of theirs and it does not use more than they do, is
 // kept from it by its host. One that uses more CPU time than its peers does more work, or its processor does
-// the same more slowly: the process is to be looked at before a machine is replaced. Without CPU times the reason is
-// left open. Pure. Cost O(ranks).
+// the same more slowly: the process is to be looked at before a machine is replaced. It does not wait for its input,
+// even if its excess lies at one place of the step. Without CPU times the reason is left open. Pure. Cost O(ranks).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_PROCESS_USE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_PROCESS_USE_H_

@@ -25,12 +25,17 @@ constexpr size_t kMinShown = 2;
 // Of those in which its own time is known.
 constexpr double kMinShownShare = kMinorPart;
 
-// Medians over the stretch of a suspect.
+// Errors of the middle. By judgement, not measured.
+constexpr double kSureErrors = 2;
+
+// Medians over the steps in which a suspect is slow.
 struct Usual {
   double own = 0;
   double host_bound = 0;
   double largest = 0;
-  double lead = 0;  // from launch to begin, of the operation behind the largest interval; 0 = not known
+  double lead = 0;         // from launch to begin, of the operation behind the largest interval; 0 = not known
+  double apart = 0;        // own time apart from the largest interval
+  double apart_error = 0;  // standard error
 };
 
 // 0 = not known.
@@ -41,38 +46,62 @@ double LeadSeconds(const Trace& trace, uint32_t operation) {
   return static_cast<double>(behind.start_ns - behind.enqueue_ns) * 1e-9;
 }
 
-Usual UsualOf(const Trace& trace, const OwnProfile& profile, const Suspect& stretch, size_t rank) {
-  std::vector<double> own, host_bound, largest, lead;
-  for (auto step = static_cast<size_t>(stretch.first_step); step <= static_cast<size_t>(stretch.last_step); ++step) {
+// Of its stretch; all of them where none is as slow as is said of it.
+std::vector<size_t> SlowSteps(const OwnProfile& profile, const Suspect& suspect) {
+  std::vector<size_t> all, slow;
+  const size_t row = static_cast<size_t>(suspect.rank) * profile.steps;
+  for (auto step = static_cast<size_t>(suspect.first_step); step <= static_cast<size_t>(suspect.last_step); ++step) {
+    all.push_back(step);
+    const auto excess = static_cast<double>(profile.excess[row + step]);
+    if (excess >= kComparable * suspect.excess_seconds) slow.push_back(step);
+  }
+  return slow.empty() ? all : slow;
+}
+
+Usual UsualOf(const Trace& trace, const OwnProfile& profile, const std::vector<size_t>& steps, size_t rank) {
+  std::vector<double> own, host_bound, largest, lead, apart;
+  for (const size_t step : steps) {
     const size_t at = rank * profile.steps + step;
     if (std::isnan(profile.own[at])) continue;
     own.push_back(static_cast<double>(profile.shared[at]));
     host_bound.push_back(static_cast<double>(profile.host_bound[at]));
     largest.push_back(static_cast<double>(profile.largest[at]));
     lead.push_back(LeadSeconds(trace, profile.largest_before[at]));
+    apart.push_back(own.back() - largest.back());
   }
-  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest), MedianInPlace(&lead)};
+  const double middle = MedianInPlace(&apart);
+  return {.own = MedianInPlace(&own),
+          .host_bound = MedianInPlace(&host_bound),
+          .largest = MedianInPlace(&largest),
+          .lead = MedianInPlace(&lead),
+          .apart = middle,
+          .apart_error = kErrorOfMedian * ErrorOfMiddle(&apart, middle)};
 }
 
 // Of the peers that are no suspects themselves; of all when there are no others.
-Usual UsualOfPeers(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const Suspect& suspect,
-                   const std::vector<char>& suspected) {
-  const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(suspect.rank));
-  std::vector<double> own, host_bound, largest, lead;
+Usual UsualOfPeers(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
+                   const std::vector<size_t>& steps, int32_t rank, const std::vector<char>& suspected) {
+  const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(rank));
+  std::vector<double> own, host_bound, largest, lead, apart;
   const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
   for (const bool clean : {true, false}) {
     for (size_t i = 0; i < peers.size(); i += stride) {
       const auto peer = static_cast<size_t>(peers[i]);
-      if (peers[i] == suspect.rank || (clean && suspected[peer] != 0)) continue;
-      const Usual usual = UsualOf(trace, profile, suspect, peer);
+      if (peers[i] == rank || (clean && suspected[peer] != 0)) continue;
+      const Usual usual = UsualOf(trace, profile, steps, peer);
       own.push_back(usual.own);
       host_bound.push_back(usual.host_bound);
       largest.push_back(usual.largest);
       lead.push_back(usual.lead);
+      apart.push_back(usual.apart);
     }
     if (!own.empty()) break;
   }
-  return {MedianInPlace(&own), MedianInPlace(&host_bound), MedianInPlace(&largest), MedianInPlace(&lead)};
+  return {.own = MedianInPlace(&own),
+          .host_bound = MedianInPlace(&host_bound),
+          .largest = MedianInPlace(&largest),
+          .lead = MedianInPlace(&lead),
+          .apart = MedianInPlace(&apart)};
 }
 
 // Medians over those steps of a stretch in which the rank is about as slow as the one whose stretch it is; no steps
@@ -140,16 +169,18 @@ void AddRestOfHost(const Trace& trace, const JobRoles& roles, const OwnProfile& 
 void Classify(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const std::vector<char>& suspected,
               SlowCause* cause) {
   const Suspect& strongest = cause->suspects.front();
-  const Usual own = UsualOf(trace, profile, strongest, static_cast<size_t>(strongest.rank));
-  const Usual peers = UsualOfPeers(trace, roles, profile, strongest, suspected);
+  const std::vector<size_t> steps = SlowSteps(profile, strongest);
+  const Usual own = UsualOf(trace, profile, steps, static_cast<size_t>(strongest.rank));
+  const Usual peers = UsualOfPeers(trace, roles, profile, steps, strongest.rank, suspected);
   cause->peer_seconds = peers.own;
   const double excess = std::max(own.own - peers.own, 1e-9);
   cause->host_share = std::clamp((own.host_bound - peers.host_bound) / excess, 0.0, 1.0);
-  cause->longest_share = std::clamp((own.largest - peers.largest) / excess, 0.0, 1.0);
-  const double proportion = peers.own > 0 ? peers.largest / peers.own : 1;
+  // Beside a slow GPU, all intervals grow in proportion; where the rank waits for input, none but the longest.
+  const double grows_apart = peers.own > 0 ? excess * (1 - peers.largest / peers.own) : 0;
+  const double most_apart = own.apart - peers.apart + kSureErrors * own.apart_error;
   // A host that waits for input launches later by that; beside a slow GPU it gets ahead instead.
   const bool host_got_ahead = own.lead - peers.lead > kMostOf * excess;
-  if (cause->longest_share > (1 + proportion) / 2 && !host_got_ahead) {
+  if (most_apart < grows_apart / 2 && !host_got_ahead) {
     cause->kind = SlowKind::kInput;
   } else if (cause->whole_host || (cause->host_share > kMostOf && peers.host_bound < kMostOf * peers.own)) {
     // Where the peers' hosts are never ahead, being behind tells nothing.

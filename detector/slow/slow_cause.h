@@ -3,8 +3,8 @@
 // Suspects of one host form one cause when they are at least two, at least half of the host's ranks in the job, and
 // about equally slow: what ranks of a host share is the host, and its stretch is the longest of theirs but for a
 // quarter. The kind follows from where the excess sits, compared with the peers:
-//   - in the one longest interval of the step, out of proportion to its length, and the host launches what is behind it
-//     as much later: the rank waits for its input;
+//   - in the one longest interval of the step, surely out of proportion to its length, and the host launches what is
+//     behind it as much later: the rank waits for its input;
 //   - in intervals at whose end the host issued the next operation only just then: the host is late;
 //   - else in proportion to the work: the GPU computes slowly.
 // Pure. Cost O(suspects x steps x sampled peers).
@@ -32,9 +32,8 @@ struct SlowCause {
   // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in a quarter
   // of the steps but not in enough to be suspects.
   std::vector<Suspect> suspects;
-  double peer_seconds = 0;   // median own time of the peers, per step, over the stretch of the strongest
+  double peer_seconds = 0;   // median own time of the peers, per step, where the strongest is slow
   double host_share = 0;     // of the excess, where the host was behind
-  double longest_share = 0;  // of the excess, in the longest interval
 };
 
 // Of one kind, since the same step, for all that is known of lost records.

@@ -96,6 +96,20 @@ TEST_F(SlowCauseTest, AHostThatGetsAheadOfItsGpuDoesNotWaitForInput) {
   EXPECT_EQ(GroupSuspects(trace_, roles_, profile_, {SuspectOf(4)})[0].kind, SlowKind::kCompute);
 }
 
+// A step of two intervals of half a second each. In as many steps as not, noise of half a second hides the growth of
+// the other one.
+TEST_F(SlowCauseTest, NoiseThatHidesWhatGrowsElsewhereDoesNotMakeItInput) {
+  profile_.largest.assign(kRanks * kSteps, kWork / 2);
+  Stall(4, kSteps - kOnset);
+  EXPECT_EQ(GroupSuspects(trace_, roles_, profile_, {SuspectOf(4)})[0].kind, SlowKind::kInput);
+  for (size_t step = kOnset; step < kSteps; ++step) {
+    const float noise = step % 2 == 0 ? kStall : -kStall;
+    profile_.shared[4 * kSteps + step] += noise;
+    profile_.own[4 * kSteps + step] += noise;
+  }
+  EXPECT_EQ(GroupSuspects(trace_, roles_, profile_, {SuspectOf(4)})[0].kind, SlowKind::kCompute);
+}
+
 // Rank 7 lost the record beside its stall in most steps: it shows in `shown` of eight.
 TEST_F(SlowCauseTest, ARankWhoseStallsAreMostlyHiddenIsRemovedWithItsHost) {
   std::vector<Suspect> suspects;

@@ -117,7 +117,8 @@ void JobGenerator::SimulateOperation(size_t index, double step_factor) {
     }
     if (rank == phase_rank_ && state.free_at < phase_until_) work *= options_.noise.phase_factor;
     for (const SlowPhase& slow : options_.slow) {
-      if (slow.rank == rank && state.free_at >= slow.from && state.free_at < slow.until) work *= slow.factor;
+      const bool here = slow.operation < 0 || static_cast<size_t>(slow.operation) == index;
+      if (here && slow.rank == rank && state.free_at >= slow.from && state.free_at < slow.until) work *= slow.factor;
     }
     state.worked += work;
     arrival[static_cast<size_t>(rank)] = Work(rank, state.free_at, work);

@@ -32,6 +32,7 @@ struct SlowPhase {
   int rank = 0;
   double from = 0, until = kForever;
   double factor = 1.5;
+  int operation = -1;  // of the program, the work before it; negative = before all
 };
 
 // The process makes no progress between `from` and `until`.
