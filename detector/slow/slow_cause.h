@@ -32,8 +32,8 @@ struct SlowCause {
   // Of one host, or one; the strongest first. With a whole host, last those of its ranks that are as slow in a quarter
   // of the steps but not in enough to be suspects.
   std::vector<Suspect> suspects;
-  double peer_seconds = 0;   // median own time of the peers, per step, where the strongest is slow
-  double host_share = 0;     // of the excess, where the host was behind
+  double peer_seconds = 0;  // median own time of the peers, per step, where the strongest is slow
+  double host_share = 0;    // of the excess, where the host was behind
 };
 
 // Of one kind, since the same step, for all that is known of lost records.
