@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/shares.h"
+#include "detector/stats/level_apart.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/stats/regular_intervals.h"
 #include "detector/stats/two_levels.h"
@@ -28,8 +29,6 @@ constexpr int64_t kOnsetSteps = 2;  // an onset is known to a step on both sides
 constexpr double kLeastNormal = kMinorPart;
 // Of a cost, that a reader would notice.
 constexpr double kWorthSaying = kFew;
-// Standard errors, that an unexplained rest exceeds: the usual 5 %.
-constexpr double kErrors = 2;
 
 // Of usual steps whose length is known.
 struct Series {
@@ -116,22 +115,31 @@ std::optional<StepShift> FindLevel(const Series& series, double min_gain) {
   return shift;
 }
 
+size_t LeastNormal(size_t steps) { return static_cast<size_t>(std::ceil(kLeastNormal * static_cast<double>(steps))); }
+
+// Of lengths in rising order, the first that is longer than usual, be it of a second level or of many; 0 = none.
+size_t FirstLonger(absl::Span<const double> rising, size_t least) {
+  const TwoLevels levels = SplitTwoLevels(rising);
+  const bool two = levels.higher - levels.lower > kMinSignificance * levels.within;
+  return two ? levels.at : FirstApart(rising, least, kMinPast);
+}
+
 // Some steps, not at equal intervals.
 std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
   std::vector<double> rising = series.seconds;
   std::sort(rising.begin(), rising.end());
-  const TwoLevels levels = SplitTwoLevels(rising);
-  if (levels.at < kMinPast || rising.size() - levels.at < kMinPast) return std::nullopt;
-  if (static_cast<double>(levels.at) < kLeastNormal * static_cast<double>(rising.size())) return std::nullopt;
-  if (levels.higher - levels.lower <= kMinSignificance * levels.within) return std::nullopt;
+  const size_t least = std::max(kMinPast, LeastNormal(rising.size()));
+  const size_t at = FirstLonger(rising, least);
+  if (at < least || rising.size() - at < kMinPast) return std::nullopt;
+  const double longest_usual = rising[at - 1];
   std::vector<size_t> longer;
   size_t since = 0;  // usual steps from the first of them on
   for (size_t i = 0; i < series.step.size(); ++i) {
-    if (series.seconds[i] > levels.middle()) longer.push_back(static_cast<size_t>(series.step[i]));
+    if (series.seconds[i] > longest_usual) longer.push_back(static_cast<size_t>(series.step[i]));
     since += longer.empty() ? 0 : 1;
   }
   if (longer.size() < kMinPast || AtEqualIntervals(longer)) return std::nullopt;
-  const auto split = rising.begin() + static_cast<std::ptrdiff_t>(levels.at);
+  const auto split = rising.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<double> lower(rising.begin(), split), higher(split, rising.end());
   StepShift shift{.first_step = static_cast<int32_t>(longer.front()),
                   .share = static_cast<double>(longer.size()) / static_cast<double>(since)};
@@ -218,7 +226,7 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
   }
   const double unexplained = shift.lost_seconds() - explained;
   if (unexplained < (1 - kExplained) * shift.lost_seconds() || unexplained < min_gain * shift.mean_seconds() ||
-      unexplained < kErrors * shift.error_seconds) {
+      unexplained < kSureErrors * shift.error_seconds) {
     return std::nullopt;
   }
   Verdict verdict = Verdict::Abstention(SlowWithoutCause{.first_step = shift.first_step,

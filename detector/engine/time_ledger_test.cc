@@ -177,6 +177,19 @@ TEST(SlowForUnknownReasonTest, SaysSoOfSomeStepsAsWell) {
   EXPECT_FALSE(Unknown(SomeLonger(longer, 1.1), {}).has_value()) << "below what counts";
 }
 
+// Boundaries may lie inside of the slow part: then a step is longer by none, one or two of its pieces.
+TEST(FindLongerStepsTest, StepsThatAreLongerByDifferentAmountsAreLonger) {
+  const std::vector<int> longer = {8, 9, 13, 14, 15, 17, 20, 22, 23, 25, 26, 29, 31, 32, 35, 36, 38, 39};
+  StepTable steps = SomeLonger(longer, 1.3);
+  for (size_t i = 0; i < longer.size(); ++i) steps.step_seconds[static_cast<size_t>(longer[i])] += 0.35 * (i % 3);
+  const std::optional<StepShift> shift = FindLongerSteps(steps, 0.03);
+  ASSERT_TRUE(shift.has_value());
+  EXPECT_EQ(shift->first_step, 8);
+  EXPECT_NEAR(shift->share, 18.0 / 32, 1e-9);
+  EXPECT_NEAR(shift->before_seconds, 1, 0.01);
+  EXPECT_NEAR(shift->after_seconds, 1.65, 0.02);
+}
+
 TEST(SlowForUnknownReasonTest, IsNotSaidOfWhatFindingsExplain) {
   EXPECT_FALSE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.28)}).has_value());
   EXPECT_TRUE(Unknown(Steps(1.3, 0.01), {Finding(10, 0.1)}).has_value());

@@ -12,8 +12,6 @@ namespace lockstep {
 namespace {
 
 constexpr double kMaxUnknownRanks = kFew;  // as many as may be missing of a job that is judged (coverage.h)
-// Standard errors by which noise may hide how much longer steps got: the usual 5 %.
-constexpr double kErrors = 2;
 
 double SquareOf(double value) { return value * value; }
 
@@ -42,7 +40,7 @@ std::optional<double> LengthenedBy(const StepTable& steps, const std::vector<Ail
   const double usual = MedianInPlace(&before), affected = MedianInPlace(&after);
   const double variance = SquareOf(SigmaInPlace(&before, usual)) / static_cast<double>(before.size()) +
                           SquareOf(SigmaInPlace(&after, affected)) / static_cast<double>(after.size());
-  return std::max(0.0, affected - usual + kErrors * kErrorOfMedian * std::sqrt(variance));
+  return std::max(0.0, affected - usual + kSureErrors * kErrorOfMedian * std::sqrt(variance));
 }
 
 double UsualSecondsOf(const StepTable& steps, const Ailment& ailment) {

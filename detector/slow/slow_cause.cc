@@ -25,9 +25,6 @@ constexpr size_t kMinShown = 2;
 // Of those in which its own time is known.
 constexpr double kMinShownShare = kMinorPart;
 
-// Errors of the middle. By judgement, not measured.
-constexpr double kSureErrors = 2;
-
 // Medians over the steps in which a suspect is slow.
 struct Usual {
   double own = 0;

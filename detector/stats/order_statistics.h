@@ -20,6 +20,8 @@ inline constexpr double kMadToSigma = 1.4826;
 inline constexpr double kErrorOfMedian = 1.2533;
 // Normal noise goes further once in 1e9 looks: a job of 8,192 ranks and 1,000 steps is 1e7 of them.
 inline constexpr double kSureDeviations = 6;
+// 95 of 100 estimates lie within so many of their standard errors.
+inline constexpr double kSureErrors = 2;
 
 inline double ToSeconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / static_cast<double>(kNanosPerSecond);
