@@ -18,6 +18,7 @@
 #include "detector/counters/host_duties.h"
 #include "detector/engine/coverage.h"
 #include "detector/engine/grown_alone.h"
+#include "detector/engine/past_cost.h"
 #include "detector/engine/time_ledger.h"
 #include "detector/hang/frontier.h"
 #include "detector/hang/trace_frontier.h"
@@ -172,7 +173,11 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
   if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
-  const CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
+  CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
+  if (found.longer_steps.has_value() &&
+      SlowForUnknownReason(analysis, *found.longer_steps, report->verdicts, options.min_cost).has_value()) {
+    PayFromPast(trace, *found.longer_steps, causes, options.min_cost, &gains);
+  }
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
     TellCost(gains.of_transfers[i], &verdict);

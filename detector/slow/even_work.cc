@@ -16,6 +16,7 @@ namespace {
 
 // Budget of time; a median of three leaves one out.
 constexpr size_t kReplayedSteps = 3;
+constexpr uint32_t kNoNode = UINT32_MAX;
 
 // One own interval: where in the step, whose share of the work, and how long.
 struct Piece {
@@ -48,7 +49,7 @@ std::vector<Piece> PiecesOf(const TraceAnalysis& analysis, const StepProfile& pr
     if (i == kNoOperation) continue;
     const TraceOperation& operation = trace.operations[i];
     const OwnInterval& interval = analysis.times.before[i];
-    if (which == UnevenWork::kUnroutedBatches && IsBetweenAllToAlls(trace, interval, operation)) continue;
+    if (which == UnevenWork::kUnroutedBatches && interval.routed) continue;
     const auto rank = static_cast<size_t>(matched.rank_of[i]);
     const OperationInstance& instance = matched.instances[matched.instance_of[i]];
     int32_t other = -1;
@@ -108,19 +109,29 @@ struct RoutedPiece {
   double pace;  // seconds of unrouted work of the rank in the step
 };
 
+// Of an operation that began not after that of `node`, on the same rank; kNoNode = it has none.
+uint32_t NodeBefore(absl::Span<const uint32_t> operation_of_node, uint32_t node, uint32_t operation) {
+  const auto end = operation_of_node.rend();
+  const auto found = std::find(end - static_cast<std::ptrdiff_t>(node) - 1, end, operation);
+  return found == end ? kNoNode : static_cast<uint32_t>(end - found - 1);
+}
+
 std::vector<RoutedPiece> RoutedPiecesOf(const TraceAnalysis& analysis, const StepProfile& profile,
                                         const StepReplay& replay) {
   std::vector<RoutedPiece> pieces;
   for (uint32_t node = 0; node < replay.operations(); ++node) {
     const uint32_t i = replay.operation_of_node()[node];
     if (i == kNoOperation) continue;
-    const OwnInterval& interval = analysis.times.before[i];
-    if (interval.seconds < 0 || !IsBetweenAllToAlls(*analysis.trace, interval, analysis.trace->operations[i])) continue;
+    if (analysis.trace->operations[i].kind != OperationKind::kAllToAll) continue;
+    const uint32_t holder = HolderOfRoutedWork(*analysis.trace, analysis.times, i);
+    if (holder == kNoOperation || analysis.times.before[holder].seconds < 0) continue;
+    const uint32_t its_node = NodeBefore(replay.operation_of_node(), node, holder);
+    if (its_node == kNoNode) continue;
     const auto rank = static_cast<size_t>(analysis.matched.rank_of[i]);
     const float pace = profile.unrouted_seconds[rank * profile.steps + static_cast<size_t>(replay.step())];
     if (!(pace > 0)) continue;
-    pieces.push_back(
-        {analysis.matched.instance_of[i], node, static_cast<double>(interval.seconds), static_cast<double>(pace)});
+    pieces.push_back({analysis.matched.instance_of[i], its_node,
+                      static_cast<double>(analysis.times.before[holder].seconds), static_cast<double>(pace)});
   }
   std::sort(pieces.begin(), pieces.end(), [](const RoutedPiece& a, const RoutedPiece& b) {
     return a.instance != b.instance ? a.instance < b.instance : a.node < b.node;

@@ -291,7 +291,7 @@ TEST(ReferenceOwnTimeTest, AgreesOnRandomStreamsThatOverlap) {
     const StepTable steps = FindSteps(trace, matched, roles);
     const AwaitedRecvs awaited = FindAwaitedRecvs(trace, matched, roles, steps, FindWholeSteps(matched, steps),
                                                   RanksWithoutBegins(trace, roles));
-    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, steps, awaited);
+    const OwnTimes times = MeasureOwnTimes(trace, matched, roles, steps, awaited, RanksWithoutBegins(trace, roles));
     with_apart +=
         std::any_of(times.order.apart.begin(), times.order.apart.end(), [](const auto& row) { return !row.empty(); });
     for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {

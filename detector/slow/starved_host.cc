@@ -222,6 +222,11 @@ class Search {
   std::vector<Host> hosts_;
 };
 
+// In the steps that its cause is said to last.
+double LostSeconds(const Suspect& suspect) {
+  return std::min(suspect.steps, suspect.last_step - suspect.first_step + 1) * suspect.excess_seconds;
+}
+
 }  // namespace
 
 void AddStarvedHosts(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
@@ -234,7 +239,8 @@ void AddStarvedHosts(const Trace& trace, const JobRoles& roles, const OwnProfile
   for (SlowCause& starved : search.Run()) {
     const int32_t host = host_of(starved);
     const auto tells_of_host = [&](const SlowCause& cause) {
-      return host_of(cause) == host && cause.whole_host && !cause.suspects.front().in_some_steps();
+      return host_of(cause) == host && cause.whole_host && !cause.suspects.front().in_some_steps() &&
+             LostSeconds(cause.suspects.front()) >= LostSeconds(starved.suspects.front());
     };
     if (std::any_of(causes->begin(), causes->end(), tells_of_host)) continue;
     std::erase_if(*causes, [&](const SlowCause& cause) {

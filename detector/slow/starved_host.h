@@ -25,8 +25,8 @@
 
 namespace lockstep {
 
-// Adds such hosts, unless a cause is about the whole host already. What single ranks of it were suspected of becomes
-// part of the host's cause.
+// Adds such hosts, unless a cause is about the whole host already and explains as much: ranks that take turns may be
+// slow together for a while. What single ranks of it were suspected of becomes part of the host's cause.
 void AddStarvedHosts(const Trace& trace, const JobRoles& roles, const OwnProfile& profile, const StepTable& steps,
                      const PersistenceOptions& options, std::vector<SlowCause>* causes);
 

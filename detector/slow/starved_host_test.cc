@@ -123,8 +123,15 @@ TEST_F(StarvedHostTest, WhatSingleRanksWereSuspectedOfBecomesPartOfIt) {
   EXPECT_EQ(causes[0].suspects[0].rank, 0);
   EXPECT_TRUE(causes[1].starved);
   whole.whole_host = true;
-  whole.suspects = {{.rank = rank, .excess_seconds = kLate}};
-  EXPECT_EQ(Find({whole}).size(), 1U) << "a host that is told of already is not told twice";
+  whole.suspects = single.suspects;
+  whole.suspects[0].slow_above_seconds = -1;
+  whole.suspects[0].steps = static_cast<int32_t>(kSteps - kOnset);
+  ASSERT_EQ(Find({whole}).size(), 1U) << "a host that is told of already is not told twice";
+  EXPECT_FALSE(Find({whole})[0].starved);
+  // Ranks that take turns may be slow together for a while.
+  whole.suspects[0].last_step = static_cast<int32_t>(kOnset) + 1;
+  ASSERT_EQ(Find({whole}).size(), 1U);
+  EXPECT_TRUE(Find({whole})[0].starved);
 }
 
 }  // namespace

@@ -17,17 +17,19 @@ constexpr int64_t kEndTolerance = 20;
 constexpr size_t kMaxPrograms = 64;
 // Bound of time: the rank of a pipeline has a channel or two to each neighbour.
 constexpr size_t kMaxRecvChannels = 8;
-constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
+constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 
-// The Recvs of one channel in one step.
+// The Recvs of one channel in one step, behind those of the step before, where that is known.
 struct RecvQueue {
-  size_t ordinal = 0;                // of its channel in the step
-  std::vector<uint32_t> operations;  // by place in the channel
+  size_t ordinal = 0;  // of its channel in the step
+  int32_t channel = -1;
+  size_t earlier = 0;                // of the step before
+  std::vector<uint32_t> operations;  // in the order of the channel
   std::vector<int64_t> ends;         // rising: what ended is what had ended by then
   std::vector<int64_t> transfer_ns;  // the shortest time inside of either side
 
-  // How many had ended when an operation began.
-  uint32_t EndedBy(const Trace& trace, int64_t start_ns) const {
+  // How many of the step had ended when an operation began; negative = not even all of the step before.
+  int32_t EndedBy(const Trace& trace, int64_t start_ns) const {
     auto count = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), start_ns) - ends.begin());
     while (count < ends.size()) {
       const TraceOperation& next = trace.operations[operations[count]];
@@ -35,7 +37,7 @@ struct RecvQueue {
       if (next.end_ns - start_ns > transfer_ns[count] / kEndTolerance) break;
       ++count;
     }
-    return static_cast<uint32_t>(count);
+    return static_cast<int32_t>(count) - static_cast<int32_t>(earlier);
   }
 };
 
@@ -48,9 +50,14 @@ class StepCalls {
     uint32_t place;
   };
 
-  void Read(const Trace& trace, const OperationInstances& matched, const StepRange& range) {
+  // Of the steps of a rank in their order: what is posted before the end of a step may be for the next.
+  void Read(const Trace& trace, const OperationInstances& matched, size_t rank, const StepRange& range) {
+    follows_ = rank == rank_ && range.begin == end_;
+    rank_ = rank;
+    end_ = range.end;
     channels_.clear();
     calls_.clear();
+    earlier_.swap(queues_);
     queues_.clear();
     for (uint32_t i = range.begin; i < range.end; ++i) {
       if (matched.instance_of[i] == kNoInstance) continue;
@@ -82,11 +89,16 @@ class StepCalls {
     }
     // Else operations are in the order of their begins, which says how starved the rank is, not what it runs.
     if (2 * told < calls_.size()) program_ = kFnv1aOfNothing;
-    for (RecvQueue& queue : queues_) CountEnds(trace, matched, &queue);
+    for (RecvQueue& queue : queues_) {
+      if (follows_) PutEarlierFirst(matched, &queue);
+      CountEnds(trace, matched, &queue);
+    }
   }
 
   const std::vector<Call>& calls() const { return calls_; }
   const std::vector<RecvQueue>& queues() const { return queues_; }  // at most kMaxRecvChannels
+  // Whether the step before is known.
+  bool follows() const { return follows_; }
   // Equal for steps that call Send and Recv in the same order, and for all in which calls are not told from begins.
   uint64_t program() const { return program_; }
 
@@ -101,10 +113,23 @@ class StepCalls {
         std::find_if(queues_.begin(), queues_.end(), [&](const RecvQueue& one) { return one.ordinal == call.ordinal; });
     if (queue == queues_.end()) {
       if (queues_.size() == kMaxRecvChannels) return;
-      queue = queues_.insert(queues_.end(), RecvQueue{.ordinal = call.ordinal});
+      queue =
+          queues_.insert(queues_.end(), RecvQueue{.ordinal = call.ordinal, .channel = channels_[call.ordinal].number});
     }
     queue->operations.resize(std::max<size_t>(queue->operations.size(), call.place + 1), kNoRecv);
     queue->operations[call.place] = call.operation;
+  }
+
+  void PutEarlierFirst(const OperationInstances& matched, RecvQueue* queue) const {
+    const auto before = std::find_if(earlier_.begin(), earlier_.end(),
+                                     [queue](const RecvQueue& one) { return one.channel == queue->channel; });
+    if (before == earlier_.end() || before->operations.size() <= before->earlier) return;
+    const uint64_t last = matched.instances[matched.instance_of[before->operations.back()]].sequence;
+    if (last + 1 != channels_[queue->ordinal].first) return;
+    queue->earlier = before->operations.size() - before->earlier;
+    queue->operations.insert(queue->operations.begin(),
+                             before->operations.begin() + static_cast<std::ptrdiff_t>(before->earlier),
+                             before->operations.end());
   }
 
   static int64_t TransferNs(const Trace& trace, const OperationInstances& matched, uint32_t recv) {
@@ -130,19 +155,23 @@ class StepCalls {
 
   std::vector<Channel> channels_;  // by ordinal
   std::vector<Call> calls_;
-  std::vector<RecvQueue> queues_;
+  std::vector<RecvQueue> queues_, earlier_;  // of the step, and of that before
+  // Of what was read last.
+  size_t rank_ = std::numeric_limits<size_t>::max();
+  uint32_t end_ = 0;
+  bool follows_ = false;
   uint64_t program_ = kFnv1aOfNothing;
 };
 
 // What ranks of one class and program have in common: by ordinal, then place, how many Recvs of each queue had always
-// ended.
+// ended, counted from the first of the step.
 class LeastEnded {
  public:
   void Add(const Trace& trace, const StepCalls& step) {
     for (const StepCalls::Call& call : step.calls()) {
       const TraceOperation& operation = trace.operations[call.operation];
       if (!operation.started()) continue;
-      uint32_t* const least = At(call);
+      int32_t* const least = At(call);
       for (size_t q = 0; q < step.queues().size(); ++q) {
         least[q] = std::min(least[q], step.queues()[q].EndedBy(trace, operation.start_ns));
       }
@@ -151,29 +180,32 @@ class LeastEnded {
 
   // The awaited Recv of this step that ended last.
   uint32_t AwaitedBy(const StepCalls::Call& call, const std::vector<RecvQueue>& queues) {
-    const uint32_t* const least = At(call);
+    const int32_t* const least = At(call);
     uint32_t awaited = kNoRecv;
     int64_t latest_ns = kNoTime;
     for (size_t q = 0; q < queues.size(); ++q) {
       if (least[q] == kNever) return kUntold;
-      const size_t count = std::min<size_t>(least[q], queues[q].ends.size());
-      if (count == 0 || queues[q].ends[count - 1] < latest_ns) continue;
-      latest_ns = queues[q].ends[count - 1];
-      awaited = queues[q].operations[count - 1];
+      const int64_t count =
+          std::min<int64_t>(least[q] + static_cast<int64_t>(queues[q].earlier), std::ssize(queues[q].ends));
+      if (count <= 0) continue;
+      const auto last = static_cast<size_t>(count - 1);
+      if (queues[q].ends[last] < latest_ns) continue;
+      latest_ns = queues[q].ends[last];
+      awaited = queues[q].operations[last];
     }
     return awaited;
   }
 
  private:
-  uint32_t* At(const StepCalls::Call& call) {
+  int32_t* At(const StepCalls::Call& call) {
     if (call.ordinal >= least_.size()) least_.resize(call.ordinal + 1);
-    std::vector<uint32_t>& places = least_[call.ordinal];
+    std::vector<int32_t>& places = least_[call.ordinal];
     const size_t at = call.place * kMaxRecvChannels;
     if (places.size() < at + kMaxRecvChannels) places.resize(at + kMaxRecvChannels, kNever);
     return &places[at];
   }
 
-  std::vector<std::vector<uint32_t>> least_;
+  std::vector<std::vector<int32_t>> least_;
 };
 
 bool Receives(const OperationInstances& matched) {
@@ -203,11 +235,12 @@ AwaitedRecvs FindAwaitedRecvs(const Trace& trace, const OperationInstances& matc
     };
     for_each_step([&](size_t rank, size_t step, const StepRange& range) {
       if (without_begins[rank] != 0 || steps.usual[step] == 0) return;
-      calls.Read(trace, matched, range);
+      calls.Read(trace, matched, rank, range);
+      if (!calls.follows()) return;
       if (least.size() < kMaxPrograms || least.contains(calls.program())) least[calls.program()].Add(trace, calls);
     });
-    for_each_step([&](size_t /*rank*/, size_t /*step*/, const StepRange& range) {
-      calls.Read(trace, matched, range);
+    for_each_step([&](size_t rank, size_t /*step*/, const StepRange& range) {
+      calls.Read(trace, matched, rank, range);
       const auto of_program = least.find(calls.program());
       if (of_program == least.end()) return;
       for (const StepCalls::Call& call : calls.calls()) {

@@ -5,15 +5,16 @@
 // end is no sign of anything" tells work from waiting on both. What tells is causality: an operation that waits for a
 // Recv never began before that one ended, in no step and on no rank of the same program. So each operation of a step,
 // known by its channel and its place there, goes on from the last Recv of each channel that had ended whenever any peer
-// began the operation. Of one program are peers that call Send and Recv in the same order, where calls are known:
-// stages may share a class and fill the pipeline in different ways. A starved rank, which is the one that this matters
-// for, begins as soon as it can and shows the least. Where nobody is starved, the Recv may be one too late for all
-// alike.
+// began the operation. Recvs may be posted before the end of a step for the next one: those of the step before count
+// too, from the first of the step backwards. Of one program are peers that call Send and Recv in the same order, where
+// calls are known: stages may share a class and fill the pipeline in different ways. A starved rank, which is the one
+// that this matters for, begins as soon as it can and shows the least. Where nobody is starved, the Recv may be one too
+// late for all alike.
 //
-// Only whole, usual steps and ranks whose begins are seen are evidence; only whole steps of the first
-// kMaxPrograms programs of a class are told. An end within 1/20
-// of the transfer's length after a begin came before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes
-// per operation; nothing of both where no rank receives.
+// Only whole, usual steps behind whole ones, of ranks whose begins are seen, are evidence; only whole steps of the
+// first kMaxPrograms programs of a class are told. An end within 1/20 of the transfer's length after a begin came
+// before it. Pure. Cost O(operations log Recvs of a step), memory 4 bytes per operation; nothing of both where no
+// rank receives.
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_AWAITED_RECVS_H_
 #define LOCKSTEP_DETECTOR_STEPS_AWAITED_RECVS_H_

@@ -13,9 +13,14 @@ constexpr double kNearlyEverywhere = kFew;
 
 }  // namespace
 
-bool IsBetweenAllToAlls(const Trace& trace, const OwnInterval& interval, const TraceOperation& operation) {
-  return operation.kind == OperationKind::kAllToAll && interval.after != kNoOperation && interval.after_end &&
-         trace.operations[interval.after].kind == OperationKind::kAllToAll;
+uint32_t HolderOfRoutedWork(const Trace& trace, const OwnTimes& times, uint32_t i) {
+  while (!times.before[i].routed) {
+    const OwnInterval& interval = times.before[i];
+    const bool ends = interval.after == kNoOperation || interval.after_end;
+    if (ends || trace.operations[interval.after].kind == OperationKind::kAllToAll) return kNoOperation;
+    i = interval.after;
+  }
+  return i;
 }
 
 void ExpertWork::Collect(const std::vector<int32_t>& peers, int32_t step) {
@@ -27,9 +32,9 @@ void ExpertWork::Collect(const std::vector<int32_t>& peers, int32_t step) {
     for (uint32_t i = range.begin; i < range.end; ++i) {
       const TraceOperation& operation = trace_.operations[i];
       if (operation.kind != OperationKind::kAllToAll) continue;
-      const OwnInterval& interval = times_.before[i];
-      if (interval.seconds >= 0 && IsBetweenAllToAlls(trace_, interval, operation)) {
-        pieces_.push_back({place, peer, static_cast<double>(interval.seconds)});
+      const uint32_t holder = HolderOfRoutedWork(trace_, times_, i);
+      if (holder != kNoOperation && times_.before[holder].seconds >= 0) {
+        pieces_.push_back({place, peer, static_cast<double>(times_.before[holder].seconds)});
       }
       ++place;
     }

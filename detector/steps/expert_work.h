@@ -21,8 +21,9 @@
 
 namespace lockstep {
 
-// True for the work before an AllToAll that follows the end of another one.
-bool IsBetweenAllToAlls(const Trace& trace, const OwnInterval& interval, const TraceOperation& operation);
+// The operation whose own interval is the routed work right before AllToAll `i`: itself, or one that began together
+// with it. kNoOperation = something else comes before.
+uint32_t HolderOfRoutedWork(const Trace& trace, const OwnTimes& times, uint32_t i);
 
 class ExpertWork {
  public:

@@ -31,7 +31,8 @@ class ExpertWorkTest : public ::testing::Test {
         const double usual = k % 2 == 1 ? kExperts : kAttention;
         times_.before.push_back({.seconds = static_cast<float>(usual * factor(rank, k)),
                                  .after = k == 0 ? kNoOperation : begin + k - 1,
-                                 .after_end = true});
+                                 .after_end = true,
+                                 .routed = k > 0});
       }
       steps_.ranges.push_back({begin, begin + kAllToAlls, true});
       peers_.push_back(rank);
@@ -66,6 +67,19 @@ TEST_F(ExpertWorkTest, ASlowRankWithFavouredExpertsIsAsSlowAsItIs) {
   const std::vector<double> seconds = Comparable(
       [](int32_t rank, uint32_t k) { return (rank == 4 ? 1.3 : 1.0) * (rank == 4 && k % 2 == 1 ? 2.0 : 1.0); });
   EXPECT_NEAR(seconds[4], 1.3 * Usual(), 1e-6);
+}
+
+TEST_F(ExpertWorkTest, RoutedWorkIsHeldByWhatBeganTogetherWithItsAllToAll) {
+  trace_.operations.resize(5);
+  for (const size_t i : {0, 3}) trace_.operations[i].kind = OperationKind::kAllToAll;
+  times_.before = {{.seconds = 0.1F},
+                   {.seconds = 0.2F, .after = 0, .after_end = true, .routed = true},  // two reductions, and then
+                   {.seconds = 0, .after = 1},
+                   {.seconds = 0, .after = 2},  // the AllToAll
+                   {.seconds = 0.1F, .after = 3}};
+  EXPECT_EQ(HolderOfRoutedWork(trace_, times_, 3), 1U);
+  EXPECT_EQ(HolderOfRoutedWork(trace_, times_, 0), kNoOperation);
+  EXPECT_EQ(HolderOfRoutedWork(trace_, times_, 4), kNoOperation) << "not beyond another AllToAll";
 }
 
 TEST_F(ExpertWorkTest, WhatIsUnknownIsLeftOut) {

@@ -40,11 +40,11 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     ++known;
     const auto seconds = static_cast<double>(interval.seconds);
     own += seconds;
-    const TraceOperation& operation = trace.operations[i];
-    if (IsBetweenAllToAlls(trace, interval, operation)) {
+    if (interval.routed) {
       experts += seconds;
       continue;
     }
+    const TraceOperation& operation = trace.operations[i];
     if (ToSeconds(operation.start_ns - operation.enqueue_ns) < kJustIssued * seconds) host_bound += seconds;
     if (seconds <= largest) continue;
     largest = seconds;
@@ -254,7 +254,7 @@ class PlaceShare {
 }  // namespace
 
 OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
-                       Executor* executor) {
+                       const std::vector<char>& without_begins, Executor* executor) {
   OwnProfile profile;
   profile.ranks = trace.ranks.size();
   profile.steps = static_cast<size_t>(steps.steps);
@@ -268,7 +268,9 @@ OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTabl
   profile.guess_scale.assign(cells, 1);
   profile.expert_place = PlacesIn(trace, roles, GroupRole::kExpert);
   RunParts(executor, profile.ranks, PartsOf(executor, profile.ranks), [&](size_t, size_t begin, size_t end) {
-    for (size_t rank = begin; rank < end; ++rank) SumSteps(trace, rank, steps, times, &profile);
+    for (size_t rank = begin; rank < end; ++rank) {
+      if (without_begins[rank] == 0) SumSteps(trace, rank, steps, times, &profile);
+    }
   });
   ExpertWork expert_work(trace, steps, times);
   for (const std::vector<int32_t>& peers : roles.classes) {

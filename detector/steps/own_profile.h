@@ -45,9 +45,9 @@ struct OwnProfile {
   }
 };
 
-// `executor` may be nullptr.
+// `without_begins`: as RanksWithoutBegins; nothing is known of these. `executor` may be nullptr.
 OwnProfile SumOwnTimes(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
-                       Executor* executor = nullptr);
+                       const std::vector<char>& without_begins, Executor* executor = nullptr);
 
 }  // namespace lockstep
 

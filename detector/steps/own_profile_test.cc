@@ -1,5 +1,6 @@
 #include "detector/steps/own_profile.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,16 +36,18 @@ class OwnProfileTest : public ::testing::Test {
       steps_.ranges.push_back({.begin = at, .end = at + 1, .complete = true});
       roles_.classes[0].push_back(rank);
       roles_.class_of_rank.push_back(0);
+      without_begins_.push_back(0);
     }
     trace_.first_operation.push_back(static_cast<uint32_t>(trace_.ranks.size()));
   }
 
   void Slow(size_t rank, float seconds) { times_.before[rank].seconds += seconds; }
 
-  std::vector<float> Excess() const { return SumOwnTimes(trace_, roles_, steps_, times_).excess; }
+  std::vector<float> Excess() const { return SumOwnTimes(trace_, roles_, steps_, times_, without_begins_).excess; }
 
   Trace trace_;
   JobRoles roles_;
+  std::vector<char> without_begins_;
   StepTable steps_;
   OwnTimes times_;
 };
@@ -67,6 +70,20 @@ TEST_F(OwnProfileTest, OfMoreHostsTheMiddleRankSaysIt) {
   const std::vector<float> excess = Excess();
   EXPECT_NEAR(excess[0], 0.19F, 1e-6);
   EXPECT_NEAR(excess[kOfHost], 0, 1e-6);
+}
+
+// They seem to work less, or more: nothing is known of them, and they are nobody's measure.
+TEST_F(OwnProfileTest, RanksWhoseBeginsAreNotSeenAreNoPeers) {
+  Build(3);
+  for (size_t rank = 0; rank < 7; ++rank) {
+    times_.before[rank].seconds = 0.01F;
+    without_begins_[rank] = 1;
+  }
+  Slow(7, 0.2F);
+  const std::vector<float> excess = Excess();
+  EXPECT_TRUE(std::isnan(excess[0]));
+  EXPECT_NEAR(excess[7], 0.2F, 1e-6);
+  EXPECT_NEAR(excess[8], 0, 1e-6);
 }
 
 TEST_F(OwnProfileTest, TwoRanksOnTwoHostsAreComparedWithOneAnother) {

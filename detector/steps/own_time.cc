@@ -104,6 +104,7 @@ class Sweep {
       interval.after = from.operation;
       interval.after_end = from.is_end;
       interval.seconds = static_cast<float>(ToSeconds(std::max<int64_t>(0, operation.start_ns - from.at_ns)));
+      if (operation.kind == OperationKind::kAllToAll) NoteRouted(i);
     }
     for (InFlight& other : in_flight_) {
       const TraceOperation& running = trace_.operations[other.operation];
@@ -115,13 +116,29 @@ class Sweep {
     in_flight_.push_back({i, static_cast<uint32_t>(kind), false});
   }
 
+  // Before AllToAll `i`, in its own interval or in that of what began together with it.
+  void NoteRouted(uint32_t i) {
+    uint32_t holder = i;
+    const auto interval_of = [this](uint32_t operation) -> OwnInterval& { return before_[operation - begin_]; };
+    while (!interval_of(holder).after_end) {
+      const uint32_t earlier = interval_of(holder).after;
+      if (earlier < begin_ || earlier == kNoOperation || IsAllToAll(earlier)) return;
+      if (!StartedTogether(trace_.operations[earlier], trace_.operations[i])) return;
+      holder = earlier;
+    }
+    if (IsAllToAll(interval_of(holder).after)) interval_of(holder).routed = true;
+  }
+
+  bool IsAllToAll(uint32_t i) const { return trace_.operations[i].kind == OperationKind::kAllToAll; }
+
   Moment WentOnBefore(uint32_t i, size_t kind) const {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t recv = awaited_.empty() ? kUntold : awaited_[i];
     Moment from = latest_;
     for (const auto& [earlier, end] : ends_apart_) {
-      if (recv != kUntold && IsRecv(earlier)) continue;
-      const bool apart = work_order_.Apart(earlier, kind);
+      const bool is_told = recv != kUntold && IsRecv(earlier);
+      if (is_told && !IsRecv(kind)) continue;
+      const bool apart = is_told || work_order_.Apart(earlier, kind);
       if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
     }
     if (recv < kUntold) GoOn({std::min(trace_.operations[recv].end_ns, operation.start_ns), recv, true}, &from);
@@ -198,8 +215,9 @@ class Sweep {
 // Decides which kinds of operations that run beside the work are awaited by it, and by which kinds they are not.
 class DependencyLearner {
  public:
-  DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const AwaitedRecvs& awaited)
-      : trace_(trace), roles_(roles), steps_(steps), awaited_(awaited) {
+  DependencyLearner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const AwaitedRecvs& awaited,
+                    const std::vector<char>& without_begins)
+      : trace_(trace), roles_(roles), steps_(steps), awaited_(awaited), without_begins_(without_begins) {
     const size_t kinds = static_cast<size_t>(roles.families) * kOperationKinds;
     order_.awaited.assign(kinds, 0);
     order_.apart.resize(kinds);
@@ -263,6 +281,7 @@ class DependencyLearner {
   std::vector<size_t> ByTimeInside(const std::vector<int32_t>& peers) const {
     std::vector<std::pair<int64_t, size_t>> by_time;
     for (const int32_t peer : peers) {
+      if (without_begins_[static_cast<size_t>(peer)] != 0) continue;
       int64_t inside_ns = 0;
       for (const TraceOperation& operation : trace_.OperationsOf(static_cast<size_t>(peer))) {
         if (operation.finished()) inside_ns += operation.duration_ns();
@@ -363,6 +382,7 @@ class DependencyLearner {
   const JobRoles& roles_;
   const StepTable& steps_;
   const AwaitedRecvs& awaited_;
+  const std::vector<char>& without_begins_;
   WorkOrder order_;
   std::vector<std::vector<size_t>> sampled_;  // ranks, by class
   std::vector<Sample> best_;
@@ -390,9 +410,10 @@ void ForgetLost(absl::Span<const SequenceHole> holes, size_t operations, std::ve
 }  // namespace
 
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, const AwaitedRecvs& awaited, Executor* executor) {
+                         const StepTable& steps, const AwaitedRecvs& awaited, const std::vector<char>& without_begins,
+                         Executor* executor) {
   OwnTimes times;
-  times.order = DependencyLearner(trace, roles, steps, awaited).Run();
+  times.order = DependencyLearner(trace, roles, steps, awaited, without_begins).Run();
   times.before.assign(trace.operations.size(), {});
   const size_t ranks = trace.ranks.size();
   RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {

@@ -11,9 +11,13 @@
 // for what stood in line behind it, in the same communicator, and began as it came; whose start then is no sign of the
 // work either. Regularity decides for each such pair of kinds, too.
 //
-// Ends of Recvs count for what causality tells to wait for them (awaited_recvs.h), where a step is whole.
+// Ends of Recvs count for what causality tells to wait for them (awaited_recvs.h), where a step is whole, and for the
+// Recv that stood in line behind: a host whose queue is full posts it when it can, not when its work is done.
 //
 // Where sequence numbers show that a record is lost, the interval that most likely holds it is unknown.
+//
+// What is done between two AllToAlls is told apart. Other operations may begin together with the second, when the same
+// piece of work is done: whichever is recorded first, the interval is that before the AllToAll.
 //
 // Times inside operations are left out whatever they are, waits or transfers: a victim's own time is not longer than
 // its peers'. Clocks of different hosts never meet. Cost O(operations), memory 12 bytes per operation. Ranks are worked
@@ -44,6 +48,7 @@ struct OwnInterval {
   float seconds = -1;             // -1 = unknown
   uint32_t after = kNoOperation;  // operation index
   bool after_end = false;         // true: after its end, false: after its start
+  bool routed = false;            // between two AllToAlls: how much it is, the routing of tokens decides
 };
 
 // Which ends of operations the work goes on from.
@@ -68,9 +73,11 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
   return family * kOperationKinds + static_cast<size_t>(operation.kind);
 }
 
-// `awaited`: as FindAwaitedRecvs.
+// `awaited`: as FindAwaitedRecvs. `without_begins`: as RanksWithoutBegins; what depends on what is learnt of the
+// others.
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
-                         const StepTable& steps, const AwaitedRecvs& awaited, Executor* executor = nullptr);
+                         const StepTable& steps, const AwaitedRecvs& awaited, const std::vector<char>& without_begins,
+                         Executor* executor = nullptr);
 
 }  // namespace lockstep
 

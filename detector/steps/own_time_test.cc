@@ -46,9 +46,11 @@ class GatheringJob {
     matched_ = MatchOperations(trace_);
     roles_ = InferRoles(trace_, matched_);
     steps_ = FindSteps(trace_, matched_, roles_);
-    times_ = MeasureOwnTimes(trace_, matched_, roles_, steps_,
-                             FindAwaitedRecvs(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_),
-                                              RanksWithoutBegins(trace_, roles_)));
+    const std::vector<char> without_begins = RanksWithoutBegins(trace_, roles_);
+    times_ = MeasureOwnTimes(
+        trace_, matched_, roles_, steps_,
+        FindAwaitedRecvs(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_), without_begins),
+        without_begins);
   }
 
   // By place: what each did before its AllReduces, as measured, in the order of the calls.
@@ -159,6 +161,127 @@ TEST(OwnTimeTest, AKindThatUsuallyRunsAloneIsAwaitedByTheNextOfItsKind) {
 TEST(OwnTimeTest, WhatIsMeasuredDoesNotDependOnTheNumbersOfRanks) {
   const std::vector<std::vector<float>> measured = GatheringJob(1).Measured();
   for (const int32_t number_step : {5, 7, 11}) EXPECT_EQ(GatheringJob(number_step).Measured(), measured) << number_step;
+}
+
+// Two ranks, eight AllToAlls a step, behind each of which 5 ms of work; with the third begins a reduction, which comes
+// first in the records of one rank and second in those of the other.
+TEST(OwnTimeTest, WorkBetweenAllToAllsIsRoutedWhateverBeginsTogetherWithTheSecond) {
+  TraceBuilder builder("job");
+  std::array<int32_t, 2> handles;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    handles[static_cast<size_t>(rank)] = builder.AddRank({.rank = rank, .host = builder.AddHost("h"), .gpu = rank});
+  }
+  const std::array<int32_t, 2> groups = {builder.AddCommunicator("experts", "", 2),
+                                         builder.AddCommunicator("data", "", 2)};
+  const auto add = [&](int32_t rank, int32_t group, OperationKind kind, uint64_t sequence, int64_t start_ns,
+                       int64_t length_ns) {
+    builder.AddMember(groups[static_cast<size_t>(group)], rank, handles[static_cast<size_t>(rank)]);
+    builder.Add(handles[static_cast<size_t>(rank)], {.enqueue_ns = start_ns - kMilli,
+                                                     .start_ns = start_ns,
+                                                     .end_ns = start_ns + length_ns,
+                                                     .sequence = sequence,
+                                                     .bytes = 4096,
+                                                     .communicator = groups[static_cast<size_t>(group)],
+                                                     .kind = kind});
+  };
+  constexpr uint64_t kCalls = 8;
+  Random random(3);
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    for (uint64_t call = 0; call < kCalls; ++call) {
+      const auto at_ns = static_cast<int64_t>(step * kCalls + call) * 6 * kMilli + kMilli;
+      const int64_t end_ns = at_ns + static_cast<int64_t>(static_cast<double>(7 * kMilli) *
+                                                          (1 + 2 * random.Unit()));  // nothing waits for it
+      for (int32_t rank = 0; rank < 2; ++rank) {
+        if (call == 2 && rank == 0) add(rank, 1, OperationKind::kAllReduce, step, at_ns, end_ns - at_ns);
+        add(rank, 0, OperationKind::kAllToAll, step * kCalls + call, at_ns, kMilli);
+        if (call == 2 && rank == 1) add(rank, 1, OperationKind::kAllReduce, step, at_ns, end_ns - at_ns);
+      }
+    }
+  }
+  const Trace trace = builder.Build();
+  const OperationInstances matched = MatchOperations(trace);
+  const JobRoles roles = InferRoles(trace, matched);
+  const OwnTimes times =
+      MeasureOwnTimes(trace, matched, roles, FindSteps(trace, matched, roles), {}, RanksWithoutBegins(trace, roles));
+  for (size_t rank = 0; rank < 2; ++rank) {
+    double routed = 0;
+    for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
+      if (times.before[i].routed) routed += static_cast<double>(times.before[i].seconds);
+    }
+    EXPECT_NEAR(routed, (kSteps * kCalls - 1) * 0.005, 1e-5) << rank;
+  }
+}
+
+// One call after the other of two ranks, in steps that are alike.
+class StepsOfTwo {
+ public:
+  StepsOfTwo() {
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      handles_[static_cast<size_t>(rank)] =
+          builder_.AddRank({.rank = rank, .host = builder_.AddHost("h"), .gpu = rank});
+    }
+    for (int32_t c = 0; c < 2; ++c) {
+      communicators_[static_cast<size_t>(c)] = builder_.AddCommunicator(c == 0 ? "dp" : "pp", "", 2);
+      for (int32_t rank = 0; rank < 2; ++rank) {
+        builder_.AddMember(communicators_[static_cast<size_t>(c)], rank, handles_[static_cast<size_t>(rank)]);
+      }
+    }
+    for (int32_t step = 0; step < kSteps; ++step) Step(step);
+    trace_ = builder_.Build();
+  }
+
+  // Of rank 0: seconds before the second Recv of each step, where no operation is known to wait for a Recv.
+  std::vector<float> BeforeSecondRecvs() const {
+    const OperationInstances matched = MatchOperations(trace_);
+    const JobRoles roles = InferRoles(trace_, matched);
+    const OwnTimes times = MeasureOwnTimes(trace_, matched, roles, FindSteps(trace_, matched, roles),
+                                           AwaitedRecvs(trace_.operations.size(), kNoRecv), {0, 0});
+    std::vector<float> seconds;
+    for (size_t i = 0; i < trace_.first_operation[1]; ++i) {
+      const TraceOperation& operation = trace_.operations[i];
+      if (operation.kind == OperationKind::kRecv && operation.sequence % 2 == 1) {
+        seconds.push_back(times.before[i].seconds);
+      }
+    }
+    return seconds;
+  }
+
+ private:
+  void Step(int32_t step) {
+    const int64_t from_ms = int64_t{400} * step;
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      Add(rank, 0, OperationKind::kAllReduce, static_cast<uint64_t>(step), -1, from_ms, from_ms + 2);
+    }
+    for (int32_t k = 0; k < 2; ++k) {
+      const auto sequence = static_cast<uint64_t>(2 * step + k);
+      Add(0, 1, OperationKind::kRecv, sequence, 1, from_ms + 4 + 100 * k, from_ms + 104 + 100 * k);
+      Add(1, 1, OperationKind::kSend, sequence, 0, from_ms + 94 + 100 * k, from_ms + 104 + 100 * k);
+    }
+  }
+
+  void Add(int32_t rank, int32_t communicator, OperationKind kind, uint64_t sequence, int32_t peer, int64_t begin_ms,
+           int64_t end_ms) {
+    builder_.Add(handles_[static_cast<size_t>(rank)],
+                 {.enqueue_ns = begin_ms * kMilli,
+                  .start_ns = begin_ms * kMilli,
+                  .end_ns = end_ms * kMilli,
+                  .sequence = sequence,
+                  .bytes = 4096,
+                  .communicator = communicators_[static_cast<size_t>(communicator)],
+                  .peer = peer,
+                  .kind = kind});
+  }
+
+  TraceBuilder builder_{"job"};
+  std::array<int32_t, 2> handles_, communicators_;
+  Trace trace_;
+};
+
+// A host whose queue is full posts the next Recv when the one before has ended: it waited, whatever others do.
+TEST(OwnTimeTest, ARecvThatStoodBehindAnotherWaitedForIt) {
+  const std::vector<float> seconds = StepsOfTwo().BeforeSecondRecvs();
+  ASSERT_EQ(seconds.size(), static_cast<size_t>(kSteps));
+  for (const float before : seconds) EXPECT_NEAR(before, 0, 1e-6);
 }
 
 }  // namespace

@@ -102,7 +102,8 @@ class Sums {
       first_[kind] = std::min(first_[kind], operation.sequence);
       const OwnInterval& interval = times_.before[i];
       if (interval.seconds < 0) continue;
-      const bool routed = operation.communicator == communicator && IsBetweenAllToAlls(trace_, interval, operation);
+      // What begins together with an AllToAll on all members, the reduction of a layer's gradients, tells of attention.
+      const bool routed = operation.communicator == communicator && interval.routed;
       const uint64_t place = operation.sequence - (routed ? first_routed : first_[kind]);
       if (place >= range.end - range.begin) continue;  // operations of other steps lie between
       std::vector<Cell>& cells = routed ? routed_ : others_[kind];

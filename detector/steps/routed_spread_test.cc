@@ -101,8 +101,10 @@ class RoutedSpreadTest : public ::testing::Test {
     const auto i = static_cast<uint32_t>(trace_.operations.size());
     trace_.operations.push_back({.sequence = sequence, .communicator = communicator, .kind = kind});
     const bool first = i == 0 || sequence == 0;
-    times_.before.push_back(
-        {.seconds = static_cast<float>(kWork * factor), .after = first ? kNoOperation : i - 1, .after_end = true});
+    times_.before.push_back({.seconds = static_cast<float>(kWork * factor),
+                             .after = first ? kNoOperation : i - 1,
+                             .after_end = true,
+                             .routed = !first && IsAllToAll(i) && IsAllToAll(i - 1)});
   }
 
   Trace trace_;

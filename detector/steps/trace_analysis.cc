@@ -70,15 +70,6 @@ std::vector<double> PausesOf(const TraceAnalysis& analysis) {
   return gap;
 }
 
-// Such a rank is accused by nothing that it seems to do on its own.
-void ForgetExcessOf(const std::vector<char>& ranks, OwnProfile* profile) {
-  for (size_t rank = 0; rank < profile->ranks; ++rank) {
-    if (ranks[rank] == 0) continue;
-    std::fill_n(profile->excess.begin() + static_cast<std::ptrdiff_t>(rank * profile->steps), profile->steps,
-                std::numeric_limits<float>::quiet_NaN());
-  }
-}
-
 }  // namespace
 
 TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* executor) {
@@ -91,9 +82,10 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
   analysis.without_begins = RanksWithoutBegins(trace, analysis.roles);
   const AwaitedRecvs awaited = FindAwaitedRecvs(trace, analysis.matched, analysis.roles, analysis.steps,
                                                 analysis.whole_steps, analysis.without_begins, executor);
-  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited, executor);
-  analysis.profile = SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, executor);
-  ForgetExcessOf(analysis.without_begins, &analysis.profile);
+  analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited,
+                                   analysis.without_begins, executor);
+  analysis.profile =
+      SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, analysis.without_begins, executor);
   if (flip_lateness) {
     for (float& excess : analysis.profile.excess) excess = -excess;
   }

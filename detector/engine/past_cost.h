@@ -1,0 +1,27 @@
+// What causes cost by the job's own past, where replays find nothing.
+//
+// A replay knows what operations wait for, and not all that hosts wait for: a host that issues its work late may hold
+// back a job in ways that no record shows. But where steps became longer, nothing that costs anything began with that,
+// and who became slow in that very step is few, chance does not explain it. Then each of these costs what it works
+// longer than its peers, and no more than the steps got longer by. Ranks that stand out against nothing but their own
+// past (grown_alone.h) are found by the longer steps, and so no witness of them. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_ENGINE_PAST_COST_H_
+#define LOCKSTEP_DETECTOR_ENGINE_PAST_COST_H_
+
+#include <vector>
+
+#include "detector/engine/time_ledger.h"
+#include "detector/model/trace.h"
+#include "detector/slow/counterfactual_gain.h"
+#include "detector/slow/slow_cause.h"
+
+namespace lockstep {
+
+// `gains` of `causes`, and of slow transfers.
+void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<SlowCause>& causes, double min_cost,
+                 CounterfactualGains* gains);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_ENGINE_PAST_COST_H_
