@@ -10,15 +10,16 @@
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
 // driver, a room, a rack. What each costs hides behind the others wherever ranks wait for several of them, so that for
 // those that are too cheap by themselves it counts what removing all such gives back, when everything else is removed.
-// A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean over
-// the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after the
-// other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost` the mean
-// lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are lost the
-// replay of a step may take far longer than the step did, or far less: such are left out if others agree. A cause that
-// does not hide costs no more than steps got longer by at its onset, where the records hold enough of both sides; where
-// no step can be replayed, that and its excess are all there is, and without a past it has no cost. Replays are
-// bounded by kMaxReplayedOperations in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own
-// excess, at most what removing all together gives back.
+// A cause costs little in a step in which something else is late, and much in the next: what it costs is the mean
+// over the usual steps of its stretch, of those in which fewest other causes are there. They are replayed one after
+// the other, in an order that is spread evenly over their lengths, until it is settled on which side of `min_cost`
+// the mean lies, or kMaxRepeatedOperations are spent: then the mean is that of the steps so far. Where records are
+// lost the replay of a step may take far less than the step did: such are left out if others agree. Those that take
+// far longer give back what was never lost, and are left out always. A cause that does not hide costs no more than
+// steps got longer by at its onset, where the records hold enough of both sides; where no step can be replayed, that
+// and its excess are all there is, and without a past it has no cost. Replays are bounded by kMaxReplayedOperations
+// in all: beyond it (a tenth of a large fleet is slow) a cause's gain is its own excess, at most what removing all
+// together gives back.
 // An executor replays several steps at the same time, where they are small enough: the same answer, sooner. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_SLOW_COUNTERFACTUAL_GAIN_H_

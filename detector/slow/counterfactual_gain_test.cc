@@ -85,6 +85,20 @@ TEST(CounterfactualGainTest, PeersThatWaitBesideTheirWorkDoNotMakeTheCulpritDear
   EXPECT_NEAR(gains[0].seconds_per_step, (kSlowFactor - 1) * healthy, 0.1 * (kSlowFactor - 1) * healthy);
 }
 
+// Without a past, nothing else tells a cost.
+TEST(CounterfactualGainTest, AReplayThatTakesLongerThanTheStepDidTellsNoCost) {
+  const Trace trace = Play({kSlowRank}, {.onset = 0});
+  TraceAnalysis analysis = AnalyseTrace(trace, false);
+  const std::vector<Suspect> suspects = FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
+  ASSERT_EQ(suspects.size(), 1u);
+  const std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, suspects);
+  EXPECT_GT(GainsOf(analysis, causes, {}, kMinCost).of_ranks[0].slowdown(), kMinCost);
+  for (double& seconds : analysis.steps.step_seconds) seconds *= 0.8;
+  const CounterfactualGain gain = GainsOf(analysis, causes, {}, kMinCost).of_ranks[0];
+  EXPECT_EQ(gain.seconds_per_step, 0);
+  EXPECT_FALSE(gain.replayed);
+}
+
 // Missing records hide who waited for whom, and what peers do beside a collective that they wait in leaves no trace:
 // then the excess over them is larger than what the culprit costs.
 TEST(CounterfactualGainTest, WhereRecordsAreMissingNobodyGainsMoreThanHeWaited) {

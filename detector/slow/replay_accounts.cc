@@ -114,10 +114,16 @@ bool ReplayAccounts::IsFaithful(const CounterfactualStep& counterfactual) const 
   return std::abs(counterfactual.recorded - length) <= kMaxUnlike * length;
 }
 
+// With waits in it that never were: what it gives back was never lost.
+bool ReplayAccounts::IsTooLong(const CounterfactualStep& counterfactual) const {
+  const double length = analysis_.steps.step_seconds[static_cast<size_t>(counterfactual.step)];
+  return counterfactual.recorded > (1 + kMaxUnlike) * length;
+}
+
 bool ReplayAccounts::IsFor(size_t number, const CounterfactualStep& counterfactual) const {
   const ReplayAccount& account = accounts_[number];
   return counterfactual.recorded > 0 && account.Has(counterfactual.step) && !Settled(number) &&
-         (!account.faithful || IsFaithful(counterfactual));
+         !IsTooLong(counterfactual) && (!account.faithful || IsFaithful(counterfactual));
 }
 
 CounterfactualStep ReplayAccounts::Replay(int32_t step, StepReplay* replay) const {

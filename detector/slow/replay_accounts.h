@@ -70,6 +70,7 @@ class ReplayAccounts {
   // they need is far from the limit, so that they are replayed as if one had waited for the other.
   std::vector<int32_t> NextSteps() const;
   bool IsFaithful(const CounterfactualStep& counterfactual) const;
+  bool IsTooLong(const CounterfactualStep& counterfactual) const;
   // Whether the step tells something of the ailment that is still to be known.
   bool IsFor(size_t number, const CounterfactualStep& counterfactual) const;
   CounterfactualStep Replay(int32_t step, StepReplay* replay) const;
