@@ -109,21 +109,18 @@ std::vector<int32_t> ReplayAccounts::NextSteps() const {
   return next;
 }
 
-bool ReplayAccounts::IsFaithful(const CounterfactualStep& counterfactual) const {
-  const double length = analysis_.steps.step_seconds[static_cast<size_t>(counterfactual.step)];
-  return std::abs(counterfactual.recorded - length) <= kMaxUnlike * length;
+double ReplayAccounts::Surplus(const CounterfactualStep& counterfactual) const {
+  return counterfactual.recorded / analysis_.steps.step_seconds[static_cast<size_t>(counterfactual.step)] - 1;
 }
 
-// With waits in it that never were: what it gives back was never lost.
-bool ReplayAccounts::IsTooLong(const CounterfactualStep& counterfactual) const {
-  const double length = analysis_.steps.step_seconds[static_cast<size_t>(counterfactual.step)];
-  return counterfactual.recorded > (1 + kMaxUnlike) * length;
+bool ReplayAccounts::IsFaithful(const CounterfactualStep& counterfactual) const {
+  return std::abs(Surplus(counterfactual)) <= kMaxUnlike;
 }
 
 bool ReplayAccounts::IsFor(size_t number, const CounterfactualStep& counterfactual) const {
   const ReplayAccount& account = accounts_[number];
   return counterfactual.recorded > 0 && account.Has(counterfactual.step) && !Settled(number) &&
-         !IsTooLong(counterfactual) && (!account.faithful || IsFaithful(counterfactual));
+         Surplus(counterfactual) <= kMaxUnlike && (!account.faithful || IsFaithful(counterfactual));
 }
 
 CounterfactualStep ReplayAccounts::Replay(int32_t step, StepReplay* replay) const {

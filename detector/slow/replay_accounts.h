@@ -69,8 +69,10 @@ class ReplayAccounts {
   // The next step, and those that will follow if it settles nothing: as many as can be replayed at once, while what
   // they need is far from the limit, so that they are replayed as if one had waited for the other.
   std::vector<int32_t> NextSteps() const;
+  // By how much of the step its replay takes longer than it did. Such has waits in it that never were: what it
+  // gives back was never lost.
+  double Surplus(const CounterfactualStep& counterfactual) const;
   bool IsFaithful(const CounterfactualStep& counterfactual) const;
-  bool IsTooLong(const CounterfactualStep& counterfactual) const;
   // Whether the step tells something of the ailment that is still to be known.
   bool IsFor(size_t number, const CounterfactualStep& counterfactual) const;
   CounterfactualStep Replay(int32_t step, StepReplay* replay) const;
