@@ -175,7 +175,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
   CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   if (found.longer_steps.has_value() &&
-      SlowForUnknownReason(analysis, *found.longer_steps, report->verdicts, options.min_cost).has_value()) {
+      UnexplainedSeconds(*found.longer_steps, report->verdicts, options.min_cost) > 0) {
     PayFromPast(trace, *found.longer_steps, causes, options.min_cost, &gains);
   }
   for (size_t i = 0; i < found.links.size(); ++i) {

@@ -216,8 +216,7 @@ void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts) {
   }
 }
 
-std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,
-                                            const std::vector<Verdict>& verdicts, double min_gain) {
+double UnexplainedSeconds(const StepShift& shift, const std::vector<Verdict>& verdicts, double min_gain) {
   double explained = 0;
   for (const Verdict& verdict : verdicts) {
     // What was there before made no step longer.
@@ -225,10 +224,15 @@ std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const
     if (since && IsOfSteps(verdict)) explained += verdict.cost.seconds_per_step;
   }
   const double unexplained = shift.lost_seconds() - explained;
-  if (unexplained < (1 - kExplained) * shift.lost_seconds() || unexplained < min_gain * shift.mean_seconds() ||
-      unexplained < kSureErrors * shift.error_seconds) {
-    return std::nullopt;
-  }
+  const double least = std::max(
+      {(1 - kExplained) * shift.lost_seconds(), min_gain * shift.mean_seconds(), kSureErrors * shift.error_seconds});
+  return unexplained < least ? 0 : unexplained;
+}
+
+std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,
+                                            const std::vector<Verdict>& verdicts, double min_gain) {
+  const double unexplained = UnexplainedSeconds(shift, verdicts, min_gain);
+  if (unexplained <= 0) return std::nullopt;
   Verdict verdict = Verdict::Abstention(SlowWithoutCause{.first_step = shift.first_step,
                                                          .before_seconds = shift.before_seconds,
                                                          .after_seconds = shift.after_seconds,
