@@ -271,17 +271,24 @@ class DependencyLearner {
   void ChooseSamples() {
     const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
     for (size_t number = 0; number < roles_.classes.size(); number += stride) {
-      const std::vector<size_t> peers = ByTimeInside(roles_.classes[number]);
+      const std::vector<size_t> peers = ByTimeInside(WithBegins(roles_.classes[number]));
       std::vector<size_t>& ranks = sampled_.emplace_back();
       for (const size_t place : EvenPlaces(peers.size(), kSampledRanks)) ranks.push_back(peers[place]);
     }
+  }
+
+  // All where nobody's begins are seen: their ends are as good as anybody's.
+  std::vector<int32_t> WithBegins(std::vector<int32_t> peers) const {
+    const auto seen = std::partition(peers.begin(), peers.end(),
+                                     [this](int32_t peer) { return without_begins_[static_cast<size_t>(peer)] == 0; });
+    if (seen != peers.begin()) peers.erase(seen, peers.end());
+    return peers;
   }
 
   // From those that wait least to those that wait most. Which ranks are looked at must not depend on their numbers.
   std::vector<size_t> ByTimeInside(const std::vector<int32_t>& peers) const {
     std::vector<std::pair<int64_t, size_t>> by_time;
     for (const int32_t peer : peers) {
-      if (without_begins_[static_cast<size_t>(peer)] != 0) continue;
       int64_t inside_ns = 0;
       for (const TraceOperation& operation : trace_.OperationsOf(static_cast<size_t>(peer))) {
         if (operation.finished()) inside_ns += operation.duration_ns();

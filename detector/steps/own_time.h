@@ -74,7 +74,7 @@ inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
 }
 
 // `awaited`: as FindAwaitedRecvs. `without_begins`: as RanksWithoutBegins; what depends on what is learnt of the
-// others.
+// others, where there are any.
 OwnTimes MeasureOwnTimes(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
                          const StepTable& steps, const AwaitedRecvs& awaited, const std::vector<char>& without_begins,
                          Executor* executor = nullptr);

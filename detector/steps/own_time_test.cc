@@ -34,8 +34,8 @@ constexpr int64_t kMilli = 1'000'000;
 // layers: that gather begins while the first AllReduce of the step runs.
 class GatheringJob {
  public:
-  // The rank in the n-th place has the number n times `number_step`, modulo all.
-  explicit GatheringJob(int32_t number_step) : builder_("job"), number_step_(number_step) {
+  // The rank in the n-th place has the number n times `number_step`, modulo all. `begins_seen`: what is said of them.
+  explicit GatheringJob(int32_t number_step, bool begins_seen = true) : builder_("job"), number_step_(number_step) {
     for (int32_t place = 0; place < kRanks; ++place) {
       handles_.push_back(builder_.AddRank({.rank = NumberOf(place),
                                            .host = builder_.AddHost(absl::StrCat("h", place / kLanes)),
@@ -46,7 +46,7 @@ class GatheringJob {
     matched_ = MatchOperations(trace_);
     roles_ = InferRoles(trace_, matched_);
     steps_ = FindSteps(trace_, matched_, roles_);
-    const std::vector<char> without_begins = RanksWithoutBegins(trace_, roles_);
+    const std::vector<char> without_begins(trace_.ranks.size(), begins_seen ? 0 : 1);
     times_ = MeasureOwnTimes(
         trace_, matched_, roles_, steps_,
         FindAwaitedRecvs(trace_, matched_, roles_, steps_, FindWholeSteps(matched_, steps_), without_begins),
@@ -161,6 +161,10 @@ TEST(OwnTimeTest, AKindThatUsuallyRunsAloneIsAwaitedByTheNextOfItsKind) {
 TEST(OwnTimeTest, WhatIsMeasuredDoesNotDependOnTheNumbersOfRanks) {
   const std::vector<std::vector<float>> measured = GatheringJob(1).Measured();
   for (const int32_t number_step : {5, 7, 11}) EXPECT_EQ(GatheringJob(number_step).Measured(), measured) << number_step;
+}
+
+TEST(OwnTimeTest, WhereNobodysBeginsAreSeenWhatDependsOnWhatIsLearntFromAll) {
+  EXPECT_EQ(GatheringJob(1, /*begins_seen=*/false).Measured(), GatheringJob(1).Measured());
 }
 
 // Two ranks, eight AllToAlls a step, behind each of which 5 ms of work; with the third begins a reduction, which comes

@@ -102,7 +102,7 @@ class Sums {
       first_[kind] = std::min(first_[kind], operation.sequence);
       const OwnInterval& interval = times_.before[i];
       if (interval.seconds < 0) continue;
-      // What begins together with an AllToAll on all members, the reduction of a layer's gradients, tells of attention.
+      // Before what begins together with an AllToAll, as reductions of a layer's gradients do, most work is attention.
       const bool routed = operation.communicator == communicator && interval.routed;
       const uint64_t place = operation.sequence - (routed ? first_routed : first_[kind]);
       if (place >= range.end - range.begin) continue;  // operations of other steps lie between
