@@ -12,8 +12,6 @@
 namespace lockstep {
 namespace {
 
-constexpr char kHint[] = "; is it running? name another one with --collector or LOCKSTEP_COLLECTOR";
-
 // gRPC nests its reasons ("failed to connect to all addresses; last error: ...: Connection refused"): the innermost is
 // what a person can act on.
 std::string InnermostReason(const std::string& message) {
@@ -21,15 +19,16 @@ std::string InnermostReason(const std::string& message) {
   return colon == std::string::npos ? message : message.substr(colon + 2);
 }
 
-absl::Status FromGrpc(const grpc::Status& status, const std::string& address) {
+absl::Status FromGrpc(const grpc::Status& status, const std::string& address, const std::string& named_by) {
+  const std::string hint = absl::StrCat("; is it running? name another one with ", named_by);
   switch (status.error_code()) {
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE:
-      return absl::UnavailableError(absl::StrCat("cannot reach the collector at ", address, ": ",
-                                                 InnermostReason(status.error_message()), kHint));
+      return absl::UnavailableError(
+          absl::StrCat("cannot reach the collector at ", address, ": ", InnermostReason(status.error_message()), hint));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return absl::UnavailableError(absl::StrCat("the collector at ", address, " did not answer in time", kHint));
+      return absl::UnavailableError(absl::StrCat("the collector at ", address, " did not answer in time", hint));
     case grpc::StatusCode::NOT_FOUND:
       return absl::NotFoundError(status.error_message());
     case grpc::StatusCode::INVALID_ARGUMENT:
@@ -71,8 +70,11 @@ absl::Status CheckCollectorAddress(const std::string& address) {
 
 class CollectorClient::Connection {
  public:
-  Connection(const std::string& address, int64_t deadline_nanos)
-      : address_(address), deadline_nanos_(deadline_nanos), stub_(wire::Query::NewStub(MakeChannel(address))) {}
+  Connection(const std::string& address, int64_t deadline_nanos, const std::string& named_by)
+      : address_(address),
+        deadline_nanos_(deadline_nanos),
+        named_by_(named_by),
+        stub_(wire::Query::NewStub(MakeChannel(address))) {}
 
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (wire::Query::Stub::*method)(grpc::ClientContext*, const Request&,
@@ -82,7 +84,7 @@ class CollectorClient::Connection {
     SetDeadline(context, deadline_nanos_);
     Response response;
     const grpc::Status status = ((*stub_).*method)(&context, request, &response);
-    if (!status.ok()) return FromGrpc(status, address_);
+    if (!status.ok()) return FromGrpc(status, address_, named_by_);
     return response;
   }
 
@@ -96,17 +98,18 @@ class CollectorClient::Connection {
     while (visited.ok() && reader->Read(&entry)) visited = visit(entry);
     if (!visited.ok()) context.TryCancel();
     const grpc::Status finished = reader->Finish();
-    return visited.ok() ? FromGrpc(finished, address_) : visited;
+    return visited.ok() ? FromGrpc(finished, address_, named_by_) : visited;
   }
 
  private:
   const std::string address_;
   const int64_t deadline_nanos_;
+  const std::string named_by_;
   const std::unique_ptr<wire::Query::Stub> stub_;
 };
 
-CollectorClient::CollectorClient(const std::string& address, int64_t deadline_nanos)
-    : connection_(std::make_unique<Connection>(address, deadline_nanos)) {}
+CollectorClient::CollectorClient(const std::string& address, int64_t deadline_nanos, const std::string& named_by)
+    : connection_(std::make_unique<Connection>(address, deadline_nanos, named_by)) {}
 
 CollectorClient::~CollectorClient() = default;
 

@@ -29,8 +29,10 @@ class CollectorClient {
   static constexpr int64_t kCaptureDeadlineNanos = 600'000'000'000;
   static constexpr int kMaxMessageBytes = 64 << 20;
 
-  // Connects when first used. `address` has passed CheckCollectorAddress.
-  explicit CollectorClient(const std::string& address, int64_t deadline_nanos = kDefaultDeadlineNanos);
+  // Connects when first used. `address` has passed CheckCollectorAddress. `named_by`: the option that names another
+  // collector, for the line that says that this one cannot be reached.
+  explicit CollectorClient(const std::string& address, int64_t deadline_nanos = kDefaultDeadlineNanos,
+                           const std::string& named_by = "--collector or LOCKSTEP_COLLECTOR");
   ~CollectorClient();
   CollectorClient(const CollectorClient&) = delete;
   CollectorClient& operator=(const CollectorClient&) = delete;

@@ -56,6 +56,8 @@ TEST(CollectorClientTest, NobodyListeningIsOneLineThatNamesTheAddress) {
               StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("cannot reach the collector at " + address),
                                                              HasSubstr("--collector"), Not(HasSubstr("\n")))));
   EXPECT_EQ(ExitCodeOf(status.status()), ExitCode::kCollectorUnreachable);
+  EXPECT_THAT(CollectorClient(address, CollectorClient::kDefaultDeadlineNanos, "--to").GetStatus(),
+              StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("--to"), Not(HasSubstr("--collector")))));
 }
 
 TEST(CollectorClientTest, ASilentCollectorIsGivenUp) {

@@ -135,7 +135,7 @@ class FeedCommand final : public Command {
   // A collector hears one agent per host, the one that connected last: a played host would silence a real one.
   absl::Status CheckHostsAreFree(const std::set<std::string>& hosts) const {
     RETURN_IF_ERROR(CheckCollectorAddress(to_));
-    CollectorClient collector(to_);
+    CollectorClient collector(to_, CollectorClient::kDefaultDeadlineNanos, "--to");
     ASSIGN_OR_RETURN(const wire::GetStatusResponse status, collector.GetStatus());
     std::vector<std::string> taken;
     for (const wire::AgentStatus& agent : status.agents()) {

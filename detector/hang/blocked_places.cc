@@ -79,7 +79,7 @@ bool BlockedPlaces::IsHeldByItself(size_t rank) const {
   const int64_t before = static_cast<int64_t>(first.sequence) - 1;
   if (LastDone(rank, first, StreamOf(rank, first)) < before) return false;
   return std::none_of(open.begin(), open.end(), [&](size_t index) {
-    return Operation(index).started() && Operation(index).enqueue_ns <= first.enqueue_ns;
+    return Operation(index).started() && frontier_.CalledNs(index) <= frontier_.CalledNs(open.front());
   });
 }
 

@@ -34,6 +34,7 @@ struct Watch {
   int64_t freshness_ns = 0;  // a report this much newer than a call of others proves that the rank has not called
   double longest_usual_step_seconds = 0;  // 0 = unknown
   std::vector<int64_t> patience_of_ns;    // by communicator
+  std::vector<int64_t> called_ns;         // by operation; enqueue_ns is since when it counts, which may be later
   std::vector<char> tells_open;           // by rank: all that it has in flight is known
   std::vector<char> excused;              // finalized, disabled, or it may wait where nobody knows for whom
   std::vector<char> moving;               // has done something lately: it is on its way
@@ -84,6 +85,10 @@ class Frontier {
     const size_t first = content_.first_open[rank_index];
     return absl::MakeConstSpan(content_.open).subspan(first, content_.first_open[rank_index + 1] - first);
   }
+  // When its host called an operation.
+  int64_t CalledNs(size_t index) const {
+    return watch() != nullptr ? watch()->called_ns[index] : trace_->operations[index].enqueue_ns;
+  }
   bool any_open() const { return !content_.open.empty(); }
   uint64_t open_left_out() const { return content_.left_out; }
 
@@ -125,7 +130,7 @@ class Frontier {
 
   // Whether the rank's records tell the moment at which its GPU began an operation from the call that enqueued it.
   bool TellsBegun(size_t rank_index) const { return content_.tells_begun[rank_index] != 0; }
-  // Whether enqueue_ns is known to be the time of the call: else it may stand for the begin.
+  // Whether CalledNs is known to be the time of the call: else it may stand for the begin.
   bool TellsCalled(size_t rank_index) const { return content_.tells_called[rank_index] != 0; }
 
   // Of a watched job: whether the rank has been inside its open operation for too long. True for all records.

@@ -100,6 +100,8 @@ class Reader {
                              .last_seen_ns = rank.received_ns});
     trace_->first_operation.push_back(trace_->operations.size());
     found_.watch->excused[slot] = rank.finalized || rank.disabled || rank.unsized ? 1 : 0;
+    found_.cut_short[slot] = IsCutShort(slot) ? 1 : 0;
+    found_.tells_called[slot] = rank.tells_calls ? 1 : 0;
     std::vector<Called> called;
     bool idle = true;
     bool inside = false;
@@ -110,16 +112,40 @@ class Reader {
       inside = true;
       const bool all_told = member.further_in_flight.has_value() && member.further_in_flight->left_out == 0;
       if (!all_told) found_.watch->tells_open[slot] = 0;
-      if (!Speaks(rank) || found_.unseen[slot] != 0) continue;
+      if (!Speaks(rank) || found_.unseen[slot] != 0 || found_.cut_short[slot] != 0) continue;
       AddOpen(rank, place, *member.in_flight, &called);
       if (!member.further_in_flight.has_value()) continue;
       found_.left_out += member.further_in_flight->left_out;
       for (const InFlightOperation& one : member.further_in_flight->operations) AddOpen(rank, place, one, &called);
     }
     std::stable_sort(called.begin(), called.end(), [](const Called& a, const Called& b) { return a.at_ns < b.at_ns; });
-    for (const Called& one : called) trace_->operations.push_back(one.operation);
+    for (const Called& one : called) {
+      trace_->operations.push_back(one.operation);
+      found_.watch->called_ns.push_back(one.at_ns);
+    }
     // Whoever stands somewhere for long leads on to those it waits for, moving or not.
     found_.watch->moving[slot] = !rank.dead() && found_.unseen[slot] == 0 && (inside || !idle) ? 1 : 0;
+  }
+
+  // Its counters stopped before operations that others left long ago: its recorder tells no more. As in files, one that
+  // is missing may be a record that was lost, and who stands in what nobody has left stands there for sure.
+  bool IsCutShort(size_t slot) const {
+    const RankProcess& rank = roster_.ranks()[slot];
+    if (!Speaks(rank) || found_.unseen[slot] != 0 || found_.watch->excused[slot] != 0) return false;
+    bool behind = false;
+    for (const RankProcess::Membership& place : rank.memberships) {
+      const Communicator& communicator = At(place.communicator_slot);
+      const Member& member = MemberAt(place);
+      if (StandsInFront(communicator, member)) return false;
+      behind =
+          behind || (communicator.entered_by_all > member.enqueued + 1 && LongBefore(communicator, rank.received_ns));
+    }
+    return behind;
+  }
+
+  static bool StandsInFront(const Communicator& communicator, const Member& member) {
+    return member.in_flight.has_value() && member.in_flight->started && IsSynchronous(member.in_flight->kind) &&
+           member.in_flight->sequence > communicator.entered_by_all;
   }
 
   void AddOpen(const RankProcess& rank, const RankProcess::Membership& place, const InFlightOperation& flight,
@@ -152,30 +178,43 @@ class Reader {
         progress.entered = static_cast<int64_t>(member.enqueued);
         progress.finished = static_cast<int64_t>(member.finished);
       }
-      found_.entered_by_all[c] = LeftLongAgo(communicator);
+      found_.entered_by_all[c] = EnteredByAll(communicator);
     }
     for (size_t slot = 0; slot < trace_->ranks.size(); ++slot) {
       for (const TraceOperation& open : trace_->OperationsOf(slot)) NoteTransfer(members, slot, open);
     }
   }
 
-  // The highest operation that some member had left before those that are inside of it, or of an earlier one, were
-  // heard last, and that nobody leaves before all have entered.
-  int64_t LeftLongAgo(const Communicator& communicator) const {
+  // As of what was known before those that are inside were heard last: by records, and by counters of members that left
+  // what others are inside of.
+  int64_t EnteredByAll(const Communicator& communicator) const {
     int64_t heard_ns = INT64_MAX;
     for (const Member& member : communicator.members) {
-      if (!member.in_flight.has_value()) continue;
-      if (!IsSynchronous(member.in_flight->kind)) return -1;
-      heard_ns = std::min(heard_ns, roster_.ranks()[static_cast<size_t>(member.rank_slot)].received_ns);
+      if (member.in_flight.has_value()) heard_ns = std::min(heard_ns, HeardNs(member));
     }
     int64_t left = -1;
     for (const Member& member : communicator.members) {
       if (member.rank_slot < 0) continue;
-      const int64_t left_ns = roster_.ranks()[static_cast<size_t>(member.rank_slot)].received_ns - member.idle_ns;
-      if (heard_ns - left_ns < found_.watch->freshness_ns) continue;
-      left = std::max(left, static_cast<int64_t>(member.finished));
+      const int64_t left_ns = HeardNs(member) - member.idle_ns;
+      if (heard_ns - left_ns >= found_.watch->freshness_ns)
+        left = std::max(left, static_cast<int64_t>(member.finished));
     }
-    return left;
+    int64_t entered = LongBefore(communicator, heard_ns) ? static_cast<int64_t>(communicator.entered_by_all) : -1;
+    for (const Member& member : communicator.members) {
+      if (!member.in_flight.has_value() || !IsSynchronous(member.in_flight->kind)) continue;
+      const auto inside = static_cast<int64_t>(member.in_flight->sequence);
+      if (inside <= left) entered = std::max(entered, inside);
+    }
+    return entered;
+  }
+
+  int64_t HeardNs(const Member& member) const {
+    return roster_.ranks()[static_cast<size_t>(member.rank_slot)].received_ns;
+  }
+
+  // What others have left is known for so long that a later report of a member would tell it.
+  bool LongBefore(const Communicator& communicator, int64_t heard_ns) const {
+    return heard_ns - communicator.entered_by_all_since_ns >= found_.watch->freshness_ns;
   }
 
   void NoteTransfer(const MemberTable& members, size_t slot, const TraceOperation& open) {

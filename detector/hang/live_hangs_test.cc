@@ -74,8 +74,8 @@ class LiveHangsTest : public ::testing::Test {
   // Everything was called `age_ns` ago, one after the other, and what has begun did so then or `inside_ns` ago, when
   // the counters changed last.
   void TellAll(int32_t rank, const std::vector<Place>& places, int64_t age_ns = 5 * kSecond, int64_t inside_ns = -1,
-               int64_t received_ns = kNow) {
-    RankView view{.rank = rank, .pid = 10 + rank, .process_state = ProcessState::kRunning};
+               int64_t received_ns = kNow, ProcessState state = ProcessState::kRunning) {
+    RankView view{.rank = rank, .pid = 10 + rank, .process_state = state};
     for (const Place& place : places) {
       CommunicatorView at{.id = place.id, .size = place.size, .communicator_rank = place.member};
       at.enqueued = at.finished = place.enqueued;
@@ -327,6 +327,63 @@ TEST_F(LiveHangsTest, WhoIsLeftBehindIsNamedOnlyIfItWasHeardLongAfterTheOthersLe
   // Its report is from before the others left, six seconds ago.
   Rank(0, {{1, 3, 0, 5, 4, 6 * kSecond}}, ProcessState::kRunning, false, kNow - 5 * kSecond);
   EXPECT_TRUE(Verdicts().empty());
+}
+
+TEST_F(LiveHangsTest, WhoseCountersStoppedBeforeWhatOthersLeftIsNotAccused) {
+  // All but 3 have left 9 and stand in 10, which 2 has not called. The counters of 3 stopped at 6.
+  Rank(0, {{1, 4, 0, 10, 9, 5 * kSecond}});
+  Rank(1, {{1, 4, 1, 10, 9, 5 * kSecond}});
+  Rank(2, {{1, 4, 2, 9, 9}});
+  Rank(3, {{1, 4, 3, 6, 6}});
+  ASSERT_EQ(Verdicts().size(), 2u);  // of 9 no record is known: it may have been a broadcast
+  roster_.communicator(0).entered_by_all = 9;
+  roster_.communicator(0).entered_by_all_since_ns = kNow - kSecond;
+  ASSERT_EQ(Verdicts().size(), 2u);  // 3 may have been heard before that
+  roster_.communicator(0).entered_by_all_since_ns = kNow - 5 * kSecond;
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(CauseKey(verdicts[0]), "hang:h2/rank2");
+}
+
+// Rank 2 has two calls in flight while all others have four; all are inside of the first.
+TEST_F(LiveHangsTest, WhoStoppedCallingInsideIsDeadUnlessItsProcessIsKnownToRun) {
+  for (const ProcessState state : {ProcessState::kRunning, ProcessState::kUnknown}) {
+    for (int32_t rank = 0; rank < 8; ++rank) {
+      Place place{.id = 1, .size = 8, .member = rank};
+      for (uint64_t i = 0; i < (rank == 2 ? 2 : 4); ++i) place.called.push_back({.sequence = 5 + i, .begun = i == 0});
+      TellAll(rank, {place}, 6 * kSecond, -1, kNow, state);
+    }
+    const std::vector<Verdict> verdicts = Verdicts();
+    ASSERT_EQ(verdicts.size(), 1u);
+    const bool known = state != ProcessState::kUnknown;
+    EXPECT_EQ(verdicts[0].verdict_class, known ? VerdictClass::kHangInCommunication : VerdictClass::kProcessDead);
+    EXPECT_EQ(RanksOf(verdicts[0]), known ? std::vector<int32_t>({0, 1, 2, 3, 4, 5, 6, 7}) : std::vector<int32_t>({2}));
+  }
+}
+
+// The GPU of rank 0 has not begun the AllReduce in which 1 waits, and has begun a Recv that was called after it; 1 will
+// send when the AllReduce is over.
+TEST_F(LiveHangsTest, WhatWasCalledLaterDoesNotHoldUpWhatWasCalledBefore) {
+  TellAll(0, {{1, 2, 0, {{.sequence = 5}}}, {2, 2, 0, {{.kind = OperationKind::kRecv, .begun = true, .peer = 1}}}});
+  TellAll(1, {{1, 2, 1, {{.sequence = 5, .begun = true}}}, {2, 2, 1, {}}});
+  std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);  // ages may be those of begins
+  // Each has finished an operation that began later than it was called.
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    roster_.Join(
+        roster_.SlotOfRank(rank),
+        {.id = 3,
+         .size = 2,
+         .communicator_rank = rank,
+         .idle_ns = 6 * kSecond,
+         .operations = {
+             {.kind = OperationKind::kAllReduce, .sequence = 1, .enqueue_ns = 1, .start_ns = 2, .end_ns = 3}}});
+  }
+  verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(RanksOf(verdicts[0]), std::vector<int32_t>({0}));
 }
 
 TEST_F(LiveHangsTest, AReceiverThatEndedIsNotAccusedBySenders) {

@@ -6,6 +6,7 @@
 
 #include "base/median.h"
 #include "base/shares.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
 namespace {
@@ -48,17 +49,22 @@ bool LossExplains(const Frontier& frontier, size_t members, int64_t missing) {
   return lost > 0 && static_cast<double>(members) * std::pow(lost, static_cast<double>(missing)) > kFew;
 }
 
+// A program that runs may call no more for a reason of its own: it waits for what its GPU computes, to print it.
+bool IsKnownToRun(const Frontier& frontier, int32_t rank) {
+  return frontier.trace().ranks[static_cast<size_t>(rank)].process_state == ProcessState::kRunning;
+}
+
 }  // namespace
 
 std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
   std::vector<int32_t> stopped;
-  if (frontier.watch() != nullptr) return stopped;
   const UsualCalls usual = UsualCallsOf(frontier, communicator);
   const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
   for (size_t m = 0; m < members.size() && usual.few_are_behind; ++m) {
     if (members[m] < 0 || frontier.CutShort(static_cast<size_t>(members[m]))) continue;
     const int64_t missing = usual.called - frontier.Of(communicator, static_cast<int32_t>(m)).entered;
     if (missing <= 0 || LossExplains(frontier, usual.members, missing)) continue;
+    if (IsKnownToRun(frontier, members[m]) || frontier.HidesCalls(static_cast<size_t>(members[m]))) continue;
     if (frontier.OpenOf(static_cast<size_t>(members[m])).size() < usual.least_in_flight) stopped.push_back(members[m]);
   }
   std::sort(stopped.begin(), stopped.end());

@@ -57,40 +57,55 @@ bool HasBegunAny(const Frontier& frontier, size_t rank) {
                      [&](size_t index) { return frontier.trace().operations[index].started(); });
 }
 
-// Of those inside: whose process cannot move, or stopped calling before all others, or else whose GPU has not begun
-// what its host called, while others' have. False = what keeps a GPU from beginning is another operation, which is
-// judged by itself.
-bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
-  std::vector<int32_t> halted, queued;
-  std::copy_if(hang->ranks.begin(), hang->ranks.end(), std::back_inserter(halted), [&](int32_t rank) {
-    const TraceRank& who = frontier.trace().ranks[static_cast<size_t>(rank)];
+// Whose processes cannot move.
+std::vector<int32_t> Halted(const Trace& trace, const std::vector<int32_t>& ranks) {
+  std::vector<int32_t> halted;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(halted), [&](int32_t rank) {
+    const TraceRank& who = trace.ranks[static_cast<size_t>(rank)];
     return IsGone(who) || who.process_state == ProcessState::kUninterruptible;
   });
-  if (!halted.empty()) {
-    hang->kind = HangKind::kHalted;
-    hang->ranks = std::move(halted);
-    return true;
-  }
-  if (frontier.watch() == nullptr) {  // in records, who has not begun does not stand there
-    if (!blocked.collective()) return true;
-    std::vector<int32_t> stopped = StoppedCalling(frontier, blocked.communicator);
-    if (stopped.empty()) return true;
-    hang->kind = HangKind::kStopped;
-    hang->ranks = std::move(stopped);
-    return true;
-  }
+  return halted;
+}
+
+// Whose hosts have called the operation and whose GPUs have not begun it, while others' have. Where nobody is seen to
+// begin, the recorder cannot tell; and in records, who has not begun does not stand here. nullopt = another operation
+// keeps one of the GPUs from it.
+std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const BlockedOperation& blocked) {
+  std::vector<int32_t> queued;
+  if (frontier.watch() == nullptr) return queued;
   bool begun = false;
   for (size_t i = 0; i < blocked.at.size(); ++i) {
     const TraceOperation& operation = OperationAt(frontier, blocked, i);
     begun = begun || operation.started();
     if (operation.started() || operation.quality == TimingQuality::kHostEnqueue) continue;
-    if (HasBegunAny(frontier, static_cast<size_t>(blocked.at[i]))) return false;
+    if (HasBegunAny(frontier, static_cast<size_t>(blocked.at[i]))) return std::nullopt;
     queued.push_back(blocked.at[i]);
   }
-  if (!begun || queued.empty()) return true;  // where nobody is seen to begin, the recorder cannot tell
-  hang->kind = HangKind::kNotEntered;
-  hang->called = true;
-  hang->ranks = std::move(queued);
+  if (!begun) queued.clear();
+  return queued;
+}
+
+// Of those inside: whose process cannot move, or else whose GPU has not begun what its host called, while others'
+// have, or else who stopped calling before all others. False = what keeps a GPU from beginning is another operation,
+// which is judged by itself.
+bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
+  const std::vector<int32_t> halted = Halted(frontier.trace(), hang->ranks);
+  const std::optional<std::vector<int32_t>> not_begun = NotBegun(frontier, blocked);
+  const std::vector<int32_t> stopped =
+      blocked.collective() ? StoppedCalling(frontier, blocked.communicator) : std::vector<int32_t>{};
+  if (!halted.empty()) {
+    hang->kind = HangKind::kHalted;
+    hang->ranks = halted;
+  } else if (!not_begun.has_value()) {
+    return false;
+  } else if (!not_begun->empty()) {
+    hang->kind = HangKind::kNotEntered;
+    hang->called = true;
+    hang->ranks = *not_begun;
+  } else if (!stopped.empty()) {
+    hang->kind = HangKind::kStopped;
+    hang->ranks = stopped;
+  }
   return true;
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 using Progress = Frontier::Progress;
 
-bool FromHostCallsOnly(TimingQuality quality) {
-  return quality == TimingQuality::kHostCall || quality == TimingQuality::kHostEnqueue;
-}
-
 bool IsDead(const TraceRank& rank) {
   return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
 }
@@ -103,7 +99,7 @@ class Reader {
       } else if (!IsPointToPoint(operation.kind) && IsSynchronous(operation.kind)) {
         tally.finished_by_all = std::max(tally.finished_by_all, static_cast<int64_t>(operation.sequence));
       }
-      if (operation.started() && operation.start_ns > operation.enqueue_ns && !FromHostCallsOnly(operation.quality)) {
+      if (operation.started() && TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns)) {
         found_.tells_called[rank_index] = 1;
       }
       ended_some = ended_some || operation.finished();

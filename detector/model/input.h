@@ -21,6 +21,11 @@ namespace lockstep {
 // How far start and end can be trusted as the time inside an operation, best first.
 enum class TimingQuality : uint8_t { kUnknown, kGpuTimer, kKernelWindow, kProxyEnvelope, kHostCall, kHostEnqueue };
 
+// Whether an operation that began at `start_ns` tells the call that enqueued it from its begin.
+inline bool TellsCall(TimingQuality quality, int64_t enqueue_ns, int64_t start_ns) {
+  return start_ns > enqueue_ns && quality != TimingQuality::kHostCall && quality != TimingQuality::kHostEnqueue;
+}
+
 enum class ProcessState : uint8_t { kUnknown, kRunning, kUninterruptible, kStopped, kZombie, kGone };
 
 // A finished operation of one rank.

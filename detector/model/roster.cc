@@ -32,9 +32,15 @@ int64_t OldestSinceNs(const Member& member, bool known, const CommunicatorView& 
 // Of each member: everybody connects (as hang_timeout.cc's start-up).
 constexpr uint64_t kFirstStays = 3;
 
-void NoteStays(const CommunicatorView& view, Communicator* communicator) {
+void NoteEnds(const CommunicatorView& view, RankProcess* process, Communicator* communicator) {
   for (const Operation& operation : view.operations) {
     if (operation.quality == TimingQuality::kHostEnqueue) continue;  // its end may not have been seen
+    process->tells_calls |= TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns);
+    const bool together = operation.kind != OperationKind::kUnknown && IsSynchronous(operation.kind);
+    if (together && operation.sequence > communicator->entered_by_all) {
+      communicator->entered_by_all = operation.sequence;
+      communicator->entered_by_all_since_ns = process->received_ns;
+    }
     ++communicator->stays;
     if (communicator->stays <= kFirstStays * static_cast<uint64_t>(communicator->size)) continue;
     communicator->longest_stay_ns = std::max(communicator->longest_stay_ns, operation.end_ns - operation.start_ns);
@@ -170,7 +176,7 @@ Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view, int3
   member->oldest_since_ns = OldestSinceNs(*member, known, view, ranks_[static_cast<size_t>(rank_slot)].received_ns);
   member->in_flight = view.oldest_in_flight;
   member->further_in_flight = view.further_in_flight;
-  NoteStays(view, &communicator);
+  NoteEnds(view, &ranks_[static_cast<size_t>(rank_slot)], &communicator);
   return {it->second, view.communicator_rank};
 }
 

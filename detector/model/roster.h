@@ -57,6 +57,10 @@ struct Communicator {
   // The longest time that anybody spent inside one of its operations, without the first few of each member.
   int64_t longest_stay_ns = 0;
   uint64_t stays = 0;  // that are known, the first few included
+  // Highest collective that a member left and that nobody leaves before all have entered, by its record, and when that
+  // was heard of first: all members have entered it, whatever they report of themselves. 0 = none.
+  uint64_t entered_by_all = 0;
+  int64_t entered_by_all_since_ns = 0;
   std::vector<Member> members;
 };
 
@@ -80,6 +84,7 @@ struct RankProcess {
   bool disabled = false;
   bool unsized = false;  // uses a communicator whose size is not known: nobody can say what it waits for there
   bool can_watch_transfers = false;
+  bool tells_calls = false;  // its records tell when operations were called from when they began
   uint64_t lost = 0;
   int64_t received_ns = 0;       // of the newest report about it
   int64_t gone_since_ns = 0;     // receive time of the first report that it is dead; 0 = it lives

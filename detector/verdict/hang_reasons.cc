@@ -34,9 +34,10 @@ std::string Sentence(const HeldUpRanks& reason) {
       return absl::StrCat("The host of ", Text(reason.ranks.ranks), " has called ", Text(reason.operation),
                           " and the GPU has not begun it: it is stuck in earlier work of its own.");
     case HeldUp::kStoppedCalling:
-      return absl::StrCat(who, " stopped calling inside ", WithTuning(reason.operation, reason.tuning),
-                          ", while the hosts of all other members went on until their queues were full: ",
-                          one ? "its process is" : "their processes are", " dead or halted.");
+      return absl::StrCat(
+          who, one ? " stands" : " stand", " at ", WithTuning(reason.operation, reason.tuning),
+          " and stopped calling, while the hosts of all other members went on until their queues were full: ",
+          one ? "its process is" : "their processes are", " dead or halted.");
     case HeldUp::kNotEntered:
       break;
   }

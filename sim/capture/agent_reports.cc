@@ -190,11 +190,9 @@ void AgentReports::AppendProcess(int32_t tick, const PlayedHost& host, size_t ra
   process.set_process_start_ticks(kProcessStartTicks + static_cast<uint64_t>(std::max(rank.gpu, 0)));
   process.set_gpu_index(std::max(rank.gpu, -1));
   process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
-  const ProcessState now = since_ns >= played.from_ns ? played.state : ProcessState::kRunning;
-  process.set_state(static_cast<wire::ProcessState>(now));
+  process.set_state(static_cast<wire::ProcessState>(since_ns >= played.from_ns ? played.after : played.before));
   const bool through = plan_.ends_in_order && tick == plan_.ticks;
   process.set_recorder_state(through ? wire::RECORDER_STATE_FINALIZED : wire::RECORDER_STATE_ACTIVE);
-  process.set_cpu_ns(since_ns);
   process.set_operations_enqueued(state.next);
   process.set_operations_finished(state.finished);
   process.set_operations_lost(state.lost);

@@ -21,8 +21,10 @@ Playback PlaybackOf(const Episode& episode) {
   plan.processes.resize(trace.ranks.size());
   for (size_t r = 0; r < trace.ranks.size(); ++r) {
     plan.hosts[static_cast<size_t>(trace.ranks[r].host)].ranks.push_back(r);
+    plan.processes[r] = {.before = ProcessState::kRunning, .after = ProcessState::kRunning};
     if (trace.ranks[r].process_state == ProcessState::kGone) {
-      plan.processes[r] = {ProcessState::kGone, episode.truth.hang_ns};
+      plan.processes[r].after = ProcessState::kGone;
+      plan.processes[r].from_ns = episode.truth.hang_ns;
     }
   }
   for (const TrueCause& cause : episode.truth.causes) {

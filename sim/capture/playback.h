@@ -37,8 +37,9 @@ struct PlayedHost {
 
 // What becomes of a process.
 struct PlayedProcess {
-  ProcessState state = ProcessState::kRunning;
-  int64_t from_ns = kForEverNanos;  // since zero; until then it runs
+  ProcessState before = ProcessState::kUnknown;
+  ProcessState after = ProcessState::kUnknown;
+  int64_t from_ns = kForEverNanos;  // since zero: when the one becomes the other
 };
 
 struct Playback {

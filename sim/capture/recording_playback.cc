@@ -205,7 +205,9 @@ class Planner {
       if (rank.last_seen_ns != kNoTime) ++looked_at;
       if (rank.process_state == ProcessState::kUnknown || rank.host < 0) continue;
       const int64_t zero_ns = plan_.hosts[static_cast<size_t>(rank.host)].zero_ns;
-      plan_.processes[r] = {rank.process_state, rank_spans_[r].empty() ? 0 : rank_spans_[r].last_ns - zero_ns};
+      plan_.processes[r] = {.before = ProcessState::kRunning,
+                            .after = rank.process_state,
+                            .from_ns = rank_spans_[r].empty() ? 0 : rank_spans_[r].last_ns - zero_ns};
     }
     for (size_t h = 0; 2 * looked_at > trace_.ranks.size() && h < plan_.hosts.size(); ++h) {
       PlayedHost& host = plan_.hosts[h];
