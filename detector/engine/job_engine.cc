@@ -251,10 +251,11 @@ void JobEngine::State::SummarizeSteps() {
   const StepPace& pace = close_look_.pace();
   const PaceSentinel& sentinel = close_look_.sentinel();
   const std::string recent = Duration(pace.RecentSeconds());
+  const bool knows_steps = close_look_.knows_steps();
   if (close_look_.accuses()) {
     state_ = JobState::kSlow;
     note_ = pace.RecentSeconds() > 0 ? absl::StrCat("Steps take ", recent, ": see the verdicts.") : "See the verdicts.";
-  } else if (sentinel.slower()) {
+  } else if (knows_steps && sentinel.slower()) {
     state_ = JobState::kSlow;
     note_ = absl::StrFormat("Steps take %s, usually %s; %s", Duration(sentinel.level_seconds()),
                             Duration(sentinel.usual_seconds()),
@@ -266,9 +267,11 @@ void JobEngine::State::SummarizeSteps() {
         close_look_.verdicts().empty() ? ", longer than they did; why is not known." : ": see the verdicts.");
   } else if (!close_look_.judged()) {
     state_ = JobState::kUnknown;
-    note_ = Sentences({pace.steps() == 0 ? "No steps seen yet." : absl::StrCat("Steps take ", recent, "."),
+    note_ = Sentences({pace.steps() == 0 ? "No steps seen yet."
+                       : knows_steps     ? absl::StrCat("Steps take ", recent, ".")
+                                         : "",
                        close_look_.why_not_judged(), by_ras_.why_none, sizes_.why_unknown()});
-  } else if (close_look_.irregular()) {
+  } else if (knows_steps && close_look_.irregular()) {
     state_ = JobState::kIrregular;
     note_ = absl::StrFormat("Step times vary: median %s, longest usual %s; no rank is to blame.",
                             Duration(pace.MedianSeconds()), Duration(pace.LongestUsualSeconds()));
@@ -278,8 +281,9 @@ void JobEngine::State::SummarizeSteps() {
                             Duration(static_cast<double>(watermark_ns_ - newest_record_ns_) / kNanosPerSecond));
   } else {
     state_ = JobState::kHealthy;
-    note_ = pace.MedianSeconds() > 0 ? absl::StrCat("Steps take ", Duration(pace.MedianSeconds()), " (median).")
-                                     : "Nothing is wrong; how long steps take is not known yet.";
+    note_ = knows_steps && pace.MedianSeconds() > 0
+                ? absl::StrCat("Steps take ", Duration(pace.MedianSeconds()), " (median).")
+                : "Nothing is wrong; how long steps take is not known yet.";
   }
 }
 
@@ -352,9 +356,9 @@ JobSummary JobEngine::State::Summary() const {
   summary.state = state_;
   summary.note = note_;
   summary.steps = pace.steps();
-  summary.step_seconds_median = pace.MedianSeconds();
+  summary.step_seconds_median = close_look_.knows_steps() ? pace.MedianSeconds() : 0;
   const bool moving = state_ != JobState::kHung && state_ != JobState::kEnded && !hangs_.all_outside;
-  summary.steps_per_second = moving ? pace.StepsPerSecond() : 0;
+  summary.steps_per_second = moving && close_look_.knows_steps() ? pace.StepsPerSecond() : 0;
   summary.world_size = roster_.world_size();
   summary.records_observed = records_;
   summary.records_lost = records_lost_ + records_lost_before_;

@@ -145,11 +145,13 @@ bool StandingFindings::Take(const LookResult& look) {
       continue;
     }
     const bool has_past = verdict.first_step - look.first_step() >= kPastSteps;
+    const bool recurs = IsPlanned(verdict);  // each of several pauses confirms the others
     findings_.emplace(key, Finding{.verdict = std::move(verdict),
                                    .found_at_step = look.newest_step,
                                    .found_at_ns = look.watermark_ns,
-                                   .settled_at_step = has_past ? look.newest_step : -1});
-    look_soon = true;
+                                   .settled_at_step = has_past ? look.newest_step : -1,
+                                   .told = recurs});
+    look_soon = look_soon || !recurs;
   }
   explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
     return entry.second.told && entry.second.verdict.cost.slowdown_fraction > 0;

@@ -87,6 +87,20 @@ TEST_F(StandingFindingsTest, WhatTwoLooksMissIsOver) {
   EXPECT_TRUE(findings_.Told().empty());
 }
 
+TEST_F(StandingFindingsTest, PlannedPausesAreToldAtOnce) {
+  Verdict pause = Verdict::Accusation(VerdictScope::kJob, VerdictClass::kPause);
+  pause.first_step = 2;
+  pause.last_step = 17;
+  pause.cost.slowdown_fraction = 0.5;
+  pause.advice = Advice::kObserve;
+  EXPECT_TRUE(Look({pause})) << "one that nobody planned";
+  EXPECT_TRUE(findings_.Told().empty());
+  findings_.Clear();
+  pause.advice = Advice::kNone;
+  EXPECT_FALSE(Look({pause}));
+  EXPECT_EQ(findings_.Told().size(), 1u);
+}
+
 TEST_F(StandingFindingsTest, ACauseThatEndedBeforeTheEndOfTheLookIsOver) {
   Look({SlowRank(3)});
   Look({SlowRank(3)});
