@@ -145,7 +145,8 @@ bool StandingFindings::Take(const LookResult& look) {
       continue;
     }
     const bool has_past = verdict.first_step - look.first_step() >= kPastSteps;
-    const bool recurs = IsPlanned(verdict);  // each of several pauses confirms the others
+    // Each of several pauses confirms the others.
+    const bool recurs = IsPlanned(verdict) && look.steps_are_sure;
     findings_.emplace(key, Finding{.verdict = std::move(verdict),
                                    .found_at_step = look.newest_step,
                                    .found_at_ns = look.watermark_ns,

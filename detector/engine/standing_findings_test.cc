@@ -97,6 +97,9 @@ TEST_F(StandingFindingsTest, PlannedPausesAreToldAtOnce) {
   EXPECT_TRUE(findings_.Told().empty());
   findings_.Clear();
   pause.advice = Advice::kNone;
+  findings_.Take({.steps_are_sure = false, .verdicts = {pause}, .steps = kSteps, .newest_step = newest_});
+  EXPECT_TRUE(findings_.Told().empty()) << "they may be micro-batches";
+  findings_.Clear();
   EXPECT_FALSE(Look({pause}));
   EXPECT_EQ(findings_.Told().size(), 1u);
 }
