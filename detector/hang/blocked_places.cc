@@ -73,7 +73,8 @@ std::vector<int32_t> BlockedPlaces::Stand(size_t rank) {
 // What was called after the first open operation cannot hold it up. A call whose record was lost can.
 bool BlockedPlaces::IsHeldByItself(size_t rank) const {
   const absl::Span<const size_t> open = frontier_.OpenOf(rank);
-  if (open.empty() || !frontier_.TellsCalled(rank) || not_begun_[rank] != 0) return false;
+  const bool tells = frontier_.TellsCalled(rank) && frontier_.TellsBegun(rank);
+  if (open.empty() || !tells || not_begun_[rank] != 0) return false;
   const TraceOperation& first = Operation(open.front());
   if (first.started()) return false;
   const int64_t before = static_cast<int64_t>(first.sequence) - 1;
