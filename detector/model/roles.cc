@@ -75,7 +75,6 @@ class Inference {
     if (!any_pipeline_) SignRanks();
     JoinPeers();
     NumberClasses();
-    OrderStages();
     NumberFamilies();
     for (size_t i = 0; i < trace_.communicators.size(); ++i) GiveRole(i);
     return std::move(roles_);
@@ -192,48 +191,6 @@ class Inference {
       }
       roles_.class_of_rank[rank] = number;
       roles_.classes[static_cast<size_t>(number)].push_back(static_cast<int32_t>(rank));
-    }
-  }
-
-  // The next stage of a class: where its ranks send before they receive anything from there.
-  std::vector<int32_t> NextStages() const {
-    std::vector<int32_t> next(roles_.classes.size(), -1);
-    for (size_t number = 0; number < roles_.classes.size(); ++number) {
-      const auto rank = static_cast<size_t>(roles_.classes[number].front());
-      std::set<int32_t> met;
-      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
-        if (!IsSendOrRecv(operation.kind)) continue;
-        const int32_t peer = Member(operation.communicator, operation.peer);
-        if (peer < 0) continue;
-        const int32_t other = roles_.class_of_rank[static_cast<size_t>(peer)];
-        if (met.insert(other).second && operation.kind == OperationKind::kSend && next[number] < 0)
-          next[number] = other;
-        if (met.size() >= kMaxPipelinePeers) break;
-      }
-    }
-    return next;
-  }
-
-  void OrderStages() {
-    roles_.stage_of_class.assign(roles_.classes.size(), -1);
-    if (!any_pipeline_) return;
-    const std::vector<int32_t> next = NextStages();
-    std::vector<char> has_previous(next.size(), 0);
-    for (size_t from = 0; from < next.size(); ++from) {
-      if (next[from] >= 0 && next[static_cast<size_t>(next[from])] != static_cast<int32_t>(from)) {
-        has_previous[static_cast<size_t>(next[from])] = 1;
-      }
-    }
-    for (size_t start = 0; start < next.size(); ++start) {
-      // In an interleaved schedule the last stage sends to the first as well: then the lowest rank begins.
-      const bool begins = next[start] >= 0 && (!has_previous[start] || (start == 0 && roles_.stage_of_class[0] < 0));
-      if (!begins) continue;
-      int32_t stage = 0;
-      for (auto at = static_cast<int32_t>(start); at >= 0 && roles_.stage_of_class[static_cast<size_t>(at)] < 0;
-           at = next[static_cast<size_t>(at)]) {
-        roles_.stage_of_class[static_cast<size_t>(at)] = stage++;
-      }
-      roles_.stages = std::max(roles_.stages, stage);
     }
   }
 

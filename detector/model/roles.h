@@ -42,10 +42,7 @@ struct JobRoles {
   int32_t families = 0;
   std::vector<int32_t> class_of_rank;         // by rank index: peers have the same class
   std::vector<std::vector<int32_t>> classes;  // rank indices, rising; classes by their lowest rank
-  std::vector<int32_t> stage_of_class;        // pipeline position from 0, in the direction of the forward pass; -1 =
-                                              // no pipeline, or its order cannot be told
   std::vector<int32_t> pipeline_of_rank;      // ranks connected by Send/Recv; -1 = the rank does none
-  int32_t stages = 1;                         // 1 = no pipeline
 
   const std::vector<int32_t>& PeersOf(size_t rank) const { return classes[static_cast<size_t>(class_of_rank[rank])]; }
 };

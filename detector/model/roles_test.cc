@@ -145,15 +145,13 @@ std::map<char, GroupRole> RoleOfLetter(const Trace& trace, const JobRoles& roles
 
 void ExpectStages(const Trace& trace, const JobRoles& roles, int32_t stages) {
   ASSERT_EQ(roles.classes.size(), static_cast<size_t>(stages));
-  EXPECT_EQ(roles.stages, stages);
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    const int32_t number = roles.class_of_rank[rank];
-    EXPECT_EQ(roles.stage_of_class[static_cast<size_t>(number)], static_cast<int32_t>(rank) / (kTensor * kData));
+    EXPECT_EQ(roles.class_of_rank[rank], static_cast<int32_t>(rank) / (kTensor * kData));
     EXPECT_EQ(roles.PeersOf(rank).size(), static_cast<size_t>(kTensor * kData));
   }
 }
 
-TEST(RolesTest, StagesAreTheSetsThatGroupsInsideThemConnectInTheOrderOfTheForwardPass) {
+TEST(RolesTest, StagesAreTheSetsThatGroupsInsideThemConnect) {
   for (const int32_t stages : {2, 3, 5}) {
     const Trace trace = JobBuilder({.stages = stages}).Build();
     ExpectStages(trace, RolesOf(trace), stages);
@@ -192,7 +190,6 @@ TEST(RolesTest, WithoutSendRecvOneStageHoldsAll) {
   const Trace trace = JobBuilder({.stages = 1, .world = true}).Build();
   const JobRoles roles = RolesOf(trace);
   EXPECT_EQ(roles.classes.size(), 1u);
-  EXPECT_EQ(roles.stages, 1);
   EXPECT_EQ(roles.pipeline_of_rank, std::vector<int32_t>(trace.ranks.size(), -1));
 }
 

@@ -12,6 +12,7 @@
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/routed_spread.h"
+#include "detector/steps/stage_order.h"
 #include "detector/steps/whole_steps.h"
 
 namespace lockstep {
@@ -105,10 +106,11 @@ StepProfile StructuralProfile(const TraceAnalysis& analysis) {
   }
   const std::vector<int32_t> replicas = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kData);
   const std::vector<int32_t> lanes = PlacesIn(*analysis.trace, analysis.roles, GroupRole::kTensor);
+  const std::vector<int32_t> stages = StagesOfClasses(*analysis.trace, analysis.roles, analysis.steps);
   for (size_t rank = 0; rank < analysis.trace->ranks.size(); ++rank) {
     const int32_t number = analysis.roles.class_of_rank[rank];
-    const int32_t stage = analysis.roles.stage_of_class[static_cast<size_t>(number)];
-    profile.places.push_back({.stage = stage < 0 ? number : stage, .replica = replicas[rank], .lane = lanes[rank]});
+    profile.places.push_back(
+        {.stage = stages[static_cast<size_t>(number)], .replica = replicas[rank], .lane = lanes[rank]});
   }
   profile.step_seconds = analysis.steps.step_seconds;
   const double unknown = std::numeric_limits<double>::quiet_NaN();
