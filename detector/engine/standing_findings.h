@@ -57,8 +57,9 @@ class StandingFindings {
   // Of the job's past, besides the stretch of the cause: as many as an accusation takes.
   static constexpr int64_t kPastSteps = 4;
 
-  // As many as a window holds at least: the second look then rests on other steps.
-  static constexpr int64_t kPatientSteps = 16;
+  // Half of what a window holds at least, chosen on tuning numbers: the second look rests on other steps for a half.
+  // With all of it a job of forty steps was over before a tenth of the structural causes were told.
+  static constexpr int64_t kPatientSteps = 8;
 
   // As far apart as looks at a calm job: nobody can do anything about it but look for what was changed.
   static constexpr int64_t kLastingNs = LookSchedule::kLeastCalmNs;
