@@ -51,11 +51,11 @@ TEST_F(StandingFindingsTest, TwoLooksAtDifferentStepsTellACause) {
   EXPECT_TRUE(findings_.accuses());
 }
 
-TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceSixteenStepsAreNew) {
+TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceEightStepsAreNew) {
   Verdict structural = Verdict::Accusation(VerdictScope::kStructural, VerdictClass::kStageImbalance);
   structural.last_step = kSteps - 1;
   Look({structural});
-  Look({structural}, 15);
+  Look({structural}, 7);
   EXPECT_TRUE(findings_.Told().empty());
   Look({structural}, 1);
   EXPECT_EQ(findings_.Told().size(), 1u);

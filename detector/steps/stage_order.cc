@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int32_t kUnordered = -1;
+constexpr int32_t kUnordered = -1;  // no position
 // A stage talks to the one before and the one after.
 constexpr size_t kNeighbours = 2;
 
