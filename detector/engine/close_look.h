@@ -59,7 +59,7 @@ class CloseLook {
   const StepPace& pace() const { return pace_; }
   const PaceSentinel& sentinel() const { return sentinel_; }
   bool irregular() const;  // step times vary much
-  // Whether what the pace counts are steps, as far as looks tell. Else they may be micro-batches.
+  // Whether looks confirm that the pace counts steps. Otherwise its steps may be micro-batches.
   bool knows_steps() const { return blind() || window_.believes_steps(pace_.RecentSeconds()); }
   // That a step takes in 97 of 100 cases; before steps are known, how far apart all calls recur. 0 = unknown.
   double LongestUsualSeconds() const;

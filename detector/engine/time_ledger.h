@@ -55,11 +55,11 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
 // Costs of verdicts as the lines have them: together they are no more than the job lost.
 void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts);
 
-// Of what steps got longer by since the shift, what the findings leave unexplained, where that is the main part
-// of it and at least `min_gain` of a step; else 0.
+// The findings leave so many seconds of the shift unexplained; 0 where that is not its main part, or less than
+// `min_gain` of a step.
 double UnexplainedSeconds(const StepShift& shift, const std::vector<Verdict>& verdicts, double min_gain);
 
-// Of these an abstention: amount, since when, on whom it shows, and what was looked for in vain. `min_gain`: share
+// An abstention about these: amount, since when, on whom it shows, and what was looked for in vain. `min_gain`: share
 // of the step time.
 std::optional<Verdict> SlowForUnknownReason(const TraceAnalysis& analysis, const StepShift& shift,
                                             const std::vector<Verdict>& verdicts, double min_gain);

@@ -34,7 +34,7 @@ struct Watch {
   int64_t freshness_ns = 0;  // a report this much newer than a call of others proves that the rank has not called
   double longest_usual_step_seconds = 0;  // 0 = unknown
   std::vector<int64_t> patience_of_ns;    // by communicator
-  std::vector<int64_t> called_ns;         // by operation; enqueue_ns is since when it counts, which may be later
+  std::vector<int64_t> called_ns;         // by operation; its enqueue_ns, since when it counts, may be later
   std::vector<char> tells_open;           // by rank: all that it has in flight is known
   std::vector<char> excused;              // finalized, disabled, or it may wait where nobody knows for whom
   std::vector<char> moving;               // has done something lately: it is on its way

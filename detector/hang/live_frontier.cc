@@ -127,8 +127,9 @@ class Reader {
     found_.watch->moving[slot] = !rank.dead() && found_.unseen[slot] == 0 && (inside || !idle) ? 1 : 0;
   }
 
-  // Its counters stopped before operations that others left long ago: its recorder tells no more. As in files, one that
-  // is missing may be a record that was lost, and who stands in what nobody has left stands there for sure.
+  // Counters that stopped before collectives which others left long ago show a recorder that tells no more. As in
+  // files, one missing collective may be a lost record. A rank inside a collective that nobody has left stands there
+  // for sure.
   bool IsCutShort(size_t slot) const {
     const RankProcess& rank = roster_.ranks()[slot];
     if (!Speaks(rank) || found_.unseen[slot] != 0 || found_.watch->excused[slot] != 0) return false;
@@ -185,8 +186,8 @@ class Reader {
     }
   }
 
-  // As of what was known before those that are inside were heard last: by records, and by counters of members that left
-  // what others are inside of.
+  // Records tell it, or counters of members that left a collective in which others are. Either must be older than the
+  // newest report of those inside.
   int64_t EnteredByAll(const Communicator& communicator) const {
     int64_t heard_ns = INT64_MAX;
     for (const Member& member : communicator.members) {
@@ -212,7 +213,7 @@ class Reader {
     return roster_.ranks()[static_cast<size_t>(member.rank_slot)].received_ns;
   }
 
-  // What others have left is known for so long that a later report of a member would tell it.
+  // A report heard at `heard_ns` would tell of the collectives that others have left.
   bool LongBefore(const Communicator& communicator, int64_t heard_ns) const {
     return heard_ns - communicator.entered_by_all_since_ns >= found_.watch->freshness_ns;
   }

@@ -49,7 +49,7 @@ bool LossExplains(const Frontier& frontier, size_t members, int64_t missing) {
   return lost > 0 && static_cast<double>(members) * std::pow(lost, static_cast<double>(missing)) > kFew;
 }
 
-// A program that runs may call no more for a reason of its own: it waits for what its GPU computes, to print it.
+// A running program may have a reason to call no more: it waits for a result of its GPU, to print it.
 bool IsKnownToRun(const Frontier& frontier, int32_t rank) {
   return frontier.trace().ranks[static_cast<size_t>(rank)].process_state == ProcessState::kRunning;
 }

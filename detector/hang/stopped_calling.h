@@ -4,8 +4,8 @@
 // communicator come to rest at the same call. One that has called less, and has less in flight than any of them,
 // stopped by itself: its process is dead or was halted, and with it the thread that carries its data. A healthy process
 // that merely waits elsewhere would let the operation end. Only members of the stuck communicator are compared: an
-// operation elsewhere keeps hosts at different places. A process that is known to run is no such: it may wait for a
-// result that it prints. Cost O(members). Pure.
+// operation elsewhere keeps hosts at different places. A process that is known to run is left out: it may wait for
+// a result that it prints. Cost O(members). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_
 #define LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_

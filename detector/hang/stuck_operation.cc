@@ -57,7 +57,7 @@ bool HasBegunAny(const Frontier& frontier, size_t rank) {
                      [&](size_t index) { return frontier.trace().operations[index].started(); });
 }
 
-// Whose processes cannot move.
+// Ranks whose processes cannot move.
 std::vector<int32_t> Halted(const Trace& trace, const std::vector<int32_t>& ranks) {
   std::vector<int32_t> halted;
   std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(halted), [&](int32_t rank) {
@@ -67,9 +67,9 @@ std::vector<int32_t> Halted(const Trace& trace, const std::vector<int32_t>& rank
   return halted;
 }
 
-// Whose hosts have called the operation and whose GPUs have not begun it, while others' have. Where nobody is seen to
-// begin, the recorder cannot tell; and in records, who has not begun does not stand here. nullopt = another operation
-// keeps one of the GPUs from it.
+// Ranks whose hosts have called the operation and whose GPUs have not begun it, while others' have. Empty where no
+// begin is seen, and of records, where such a rank does not stand here. nullopt = another operation keeps one of the
+// GPUs from it.
 std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const BlockedOperation& blocked) {
   std::vector<int32_t> queued;
   if (frontier.watch() == nullptr) return queued;
@@ -85,9 +85,8 @@ std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const Blo
   return queued;
 }
 
-// Of those inside: whose process cannot move, or else whose GPU has not begun what its host called, while others'
-// have, or else who stopped calling before all others. False = what keeps a GPU from beginning is another operation,
-// which is judged by itself.
+// The hang is about those inside whose process cannot move, else about GPUs that have not begun, else about hosts that
+// stopped calling first. False = another operation, judged by itself, keeps a GPU from beginning.
 bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
   const std::vector<int32_t> halted = Halted(frontier.trace(), hang->ranks);
   const std::optional<std::vector<int32_t>> not_begun = NotBegun(frontier, blocked);

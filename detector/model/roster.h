@@ -57,8 +57,8 @@ struct Communicator {
   // The longest time that anybody spent inside one of its operations, without the first few of each member.
   int64_t longest_stay_ns = 0;
   uint64_t stays = 0;  // that are known, the first few included
-  // Highest collective that a member left and that nobody leaves before all have entered, by its record, and when that
-  // was heard of first: all members have entered it, whatever they report of themselves. 0 = none.
+  // The newest synchronous collective of which a record says that a member left it. All members have entered it,
+  // whatever they report of themselves. 0 = none. And when its record was first received.
   uint64_t entered_by_all = 0;
   int64_t entered_by_all_since_ns = 0;
   std::vector<Member> members;

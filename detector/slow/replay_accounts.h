@@ -69,8 +69,8 @@ class ReplayAccounts {
   // The next step, and those that will follow if it settles nothing: as many as can be replayed at once, while what
   // they need is far from the limit, so that they are replayed as if one had waited for the other.
   std::vector<int32_t> NextSteps() const;
-  // By how much of the step its replay takes longer than it did. Such has waits in it that never were: what it
-  // gives back was never lost.
+  // The replay takes longer than the step did by this share of it. A replay with a surplus holds waits that never were;
+  // the time that it gives back was never lost.
   double Surplus(const CounterfactualStep& counterfactual) const;
   bool IsFaithful(const CounterfactualStep& counterfactual) const;
   // Whether the step tells something of the ailment that is still to be known.

@@ -277,7 +277,7 @@ class DependencyLearner {
     }
   }
 
-  // All where nobody's begins are seen: their ends are as good as anybody's.
+  // All peers where no begins are seen: then no rank's ends are better than another's.
   std::vector<int32_t> WithBegins(std::vector<int32_t> peers) const {
     const auto seen = std::partition(peers.begin(), peers.end(),
                                      [this](int32_t peer) { return without_begins_[static_cast<size_t>(peer)] == 0; });

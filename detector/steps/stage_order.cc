@@ -86,7 +86,7 @@ class Order {
     }
   }
 
-  // Of a pipeline not all of whose stages are in one chain the order is not known.
+  // The order of a pipeline is unknown unless one chain holds all of its stages.
   void ForgetContradictions() {
     std::map<int32_t, std::set<int32_t>> classes_of_pipeline;
     for (size_t rank = 0; rank < roles_.pipeline_of_rank.size(); ++rank) {

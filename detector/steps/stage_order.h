@@ -1,9 +1,9 @@
 // Which stage of a pipeline comes after which.
 //
-// What a stage exchanges with the next one begins, in every step, with an activation that it sends, and what it
-// exchanges with the one before with an activation that it receives. Each complete step has one vote: a recording, or
-// the window of a look, may begin in the middle of a step. In an interleaved schedule the last stage sends to the first
-// as well: there the class of the lowest rank begins. Pure. Cost O(operations of one rank per class).
+// In every step a stage first sends an activation to the next stage, and receives one from the stage before. Each
+// complete step has one vote, since a recording, or the window of a look, may begin in the middle of a step. In an
+// interleaved schedule the last stage sends to the first as well: there the class of the lowest rank begins. Pure. Cost
+// O(operations of one rank per class).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_STAGE_ORDER_H_
 #define LOCKSTEP_DETECTOR_STEPS_STAGE_ORDER_H_

@@ -39,7 +39,7 @@ struct PlayedHost {
 struct PlayedProcess {
   ProcessState before = ProcessState::kUnknown;
   ProcessState after = ProcessState::kUnknown;
-  int64_t from_ns = kForEverNanos;  // since zero: when the one becomes the other
+  int64_t from_ns = kForEverNanos;  // since zero: the moment of the change
 };
 
 struct Playback {
