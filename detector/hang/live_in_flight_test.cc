@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/hang/live_hangs.h"
+#include "detector/hang/live_hangs_fixture.h"
+#include "detector/model/input.h"
+#include "detector/model/roster.h"
+#include "detector/verdict/verdict.h"
+
+namespace lockstep {
+namespace {
+
+using LiveInFlightTest = LiveHangsFixture;
+
+// Rank 2 has two calls in flight while all others have four; all are inside of the first.
+TEST_F(LiveInFlightTest, WhoStoppedCallingInsideIsDeadUnlessItsProcessIsKnownToRun) {
+  for (const ProcessState state : {ProcessState::kRunning, ProcessState::kUnknown}) {
+    for (int32_t rank = 0; rank < 8; ++rank) {
+      Place place{.id = 1, .size = 8, .member = rank};
+      for (uint64_t i = 0; i < (rank == 2 ? 2 : 4); ++i) place.called.push_back({.sequence = 5 + i, .begun = i == 0});
+      TellAll(rank, {place}, 6 * kSecond, -1, kNow, state);
+    }
+    const std::vector<Verdict> verdicts = Verdicts();
+    ASSERT_EQ(verdicts.size(), 1u);
+    const bool known = state != ProcessState::kUnknown;
+    EXPECT_EQ(verdicts[0].verdict_class, known ? VerdictClass::kHangInCommunication : VerdictClass::kProcessDead);
+    EXPECT_EQ(RanksOf(verdicts[0]), known ? std::vector<int32_t>({0, 1, 2, 3, 4, 5, 6, 7}) : std::vector<int32_t>({2}));
+  }
+}
+
+// The GPU of rank 0 has not begun the AllReduce in which 1 waits, and has begun a Recv that was called after it; 1 will
+// send when the AllReduce is over.
+TEST_F(LiveInFlightTest, WhatWasCalledLaterDoesNotHoldUpWhatWasCalledBefore) {
+  TellAll(0, {{1, 2, 0, {{.sequence = 5}}}, {2, 2, 0, {{.kind = OperationKind::kRecv, .begun = true, .peer = 1}}}});
+  TellAll(1, {{1, 2, 1, {{.sequence = 5, .begun = true}}}, {2, 2, 1, {}}});
+  std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);  // ages may be those of begins
+  // Each has finished an operation that began later than it was called.
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    roster_.Join(
+        roster_.SlotOfRank(rank),
+        {.id = 3,
+         .size = 2,
+         .communicator_rank = rank,
+         .idle_ns = 6 * kSecond,
+         .operations = {
+             {.kind = OperationKind::kAllReduce, .sequence = 1, .enqueue_ns = 1, .start_ns = 2, .end_ns = 3}}});
+  }
+  verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(RanksOf(verdicts[0]), std::vector<int32_t>({0}));
+}
+
+// Both hosts have called both operations, in different order; the GPUs have begun one each.
+TEST_F(LiveInFlightTest, OperationsCalledInCrossedOrderAreADeadlockOfTwo) {
+  TellAll(0, {{1, 2, 0, {{.sequence = 5, .begun = true}}}, {2, 2, 0, {{.sequence = 5}}}});
+  TellAll(1, {{2, 2, 1, {{.sequence = 5, .begun = true}}}, {1, 2, 1, {{.sequence = 5}}}});
+  TellAll(2, {{3, 2, 0, {}}});  // of another job's part: it waits for nobody
+  TellAll(3, {{3, 2, 1, {}}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1}));
+}
+
+// Of four, one entered the world's operation before that of its group; the others wait in the group.
+TEST_F(LiveInFlightTest, WhoCalledInAnotherOrderThanMostIsNamedAlone) {
+  TellAll(0, {{1, 4, 0, {{.sequence = 5, .begun = true}}}, {2, 4, 0, {{.sequence = 5}}}});
+  for (int rank = 1; rank < 4; ++rank) {
+    TellAll(rank, {{2, 4, rank, {{.sequence = 5, .begun = true}}}, {1, 4, rank, {{.sequence = 5}}}});
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), std::vector<int32_t>{0});
+}
+
+TEST_F(LiveInFlightTest, ThreeThatWaitRoundOverThreeCommunicatorsAreADeadlockAndTheFourthAVictim) {
+  for (int rank = 0; rank < 3; ++rank) {
+    const CommunicatorId own = 10 + static_cast<CommunicatorId>(rank);
+    const CommunicatorId before = 10 + static_cast<CommunicatorId>((rank + 2) % 3);
+    TellAll(rank,
+            {{own, 2, 0, {{.sequence = 5, .begun = true}}}, {before, 2, 1, {{.sequence = 5}}}, {20, 4, rank, {}}});
+  }
+  TellAll(3, {{20, 4, 3, {{.sequence = 5, .begun = true}}}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1, 2}));
+}
+
+TEST_F(LiveInFlightTest, SendsThatWaitRoundForReceivesThatNobodyHasCalledAreADeadlock) {
+  for (int rank = 0; rank < 3; ++rank) {
+    TellAll(rank, {{1, 4, rank, {{OperationKind::kSend, 7, true, (rank + 1) % 3}}}});
+  }
+  TellAll(3, {{1, 4, 3, {{OperationKind::kRecv, 7, true, 0}}}});
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1, 2}));
+}
+
+TEST_F(LiveInFlightTest, ATransferBetweenTwoIsStuckAlthoughOthersAreCalledBesideIt) {
+  TellAll(0, {{1, 3, 0, {{OperationKind::kSend, 7, true, 1}, {OperationKind::kRecv, 7, true, 2}}}});
+  TellAll(1, {{1, 3, 1, {{OperationKind::kRecv, 7, true, 0}}}});
+  TellAll(2, {{1, 3, 2, {{OperationKind::kRecv, 3, true, 1}}}});  // waits for 1, and 0 for it
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1}));
+}
+
+// Hosts have called eight operations six seconds ago; GPUs come to one after the other.
+TEST_F(LiveInFlightTest, CallsFarAheadOfTheGpuAccuseNobody) {
+  for (const bool begins_seen : {true, false}) {
+    roster_ = Roster(RosterLimits{});
+    for (int64_t second = 0; second < 6; ++second) {
+      for (int rank = 0; rank < 3; ++rank) {
+        Place place{1, 3, rank, {}, 20};
+        for (uint64_t i = 0; i < 8; ++i) place.called.push_back({.sequence = 5 + static_cast<uint64_t>(second) + i});
+        place.called.front().begun = begins_seen;
+        TellAll(rank, {place}, 6 * kSecond, kSecond / 10, kNow - (5 - second) * kSecond);
+      }
+    }
+    EXPECT_TRUE(Verdicts().empty());
+    EXPECT_EQ(Judge().stuck_ranks, 0);
+  }
+}
+
+TEST_F(LiveInFlightTest, OfTheSameOperationsThatDoNotMoveTheTransferIsStuck) {
+  for (int64_t second = 0; second < 7; ++second) {
+    for (int rank = 0; rank < 3; ++rank) {
+      TellAll(rank, {{1, 3, rank, {{.sequence = 5}, {.sequence = 6}}, 20}}, 6 * kSecond + second * kSecond, -1,
+              kNow - (6 - second) * kSecond);
+    }
+  }
+  const std::vector<Verdict> verdicts = Verdicts();
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(RanksOf(verdicts[0]), (std::vector<int32_t>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace lockstep
