@@ -54,14 +54,33 @@ std::map<std::string, uint64_t> ReadCounts(const std::string& path) {
   return counts;
 }
 
-class HangTest : public testing::TestWithParam<int> {};
+class HangTest : public testing::TestWithParam<int> {
+ protected:
+  // A driver that hangs, and all of whose operations were recorded. A crowded machine may cost one, which is counted
+  // only when the next one begins: then the job is played again.
+  bool StartAndRecordAll(DriverProcess& driver) {
+    constexpr int kMaxPlays = 10;
+    for (int play = 0; play < kMaxPlays; ++play) {
+      driver.Kill();
+      driver.Forget();
+      driver.Start(RecorderPath(), GetParam(), {"ending=hang", "operations=40", "seed=4"});
+      if (!driver.WaitForTruth()) return false;
+      const std::vector<TrueOperation> launched = driver.ReadTruth().operations;
+      const auto delivered = std::count_if(launched.begin(), launched.end(),
+                                           [](const TrueOperation& operation) { return operation.was_delivered; });
+      const RecordedJob job = OnlyRing(driver);
+      if (!job.is_valid()) return false;
+      const ring::RingCounters& counters = job.header().counters;
+      if (counters.lost == 0 && counters.enqueued == static_cast<uint64_t>(delivered)) return true;
+    }
+    return false;
+  }
+};
 
 // As the agent sees it: through its reader, while the process lives and after it was killed.
 TEST_P(HangTest, UnfinishedOperationsAreToldApartFromOutsideAliveOrKilled) {
   DriverProcess driver;
-  driver.Start(RecorderPath(), GetParam(), {"ending=hang", "operations=40", "seed=4"});
-  ASSERT_TRUE(driver.WaitForTruth());
-  const Truth truth = driver.ReadTruth();
+  ASSERT_TRUE(StartAndRecordAll(driver));
   ASSERT_EQ(driver.Rings().size(), 1u);
   const std::string path = driver.Rings().front();
   for (const bool is_killed : {false, true}) {
