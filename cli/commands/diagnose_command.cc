@@ -22,12 +22,17 @@
 #include "cli/render/report_json.h"
 #include "cli/render/report_text.h"
 #include "cli/render/text_table.h"
+#include "cli/render/timeline_text.h"
 #include "daemon/version.h"
 #include "detector/engine/diagnosis.h"
+#include "detector/engine/job_engine.h"
+#include "detector/model/job_evidence.h"
 #include "detector/model/place_table.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 #include "detector/verdict/verdict_merge.h"
+#include "eval/live/conclusion_timeline.h"
+#include "eval/live/live_judge.h"
 #include "formats/byte_source.h"
 #include "formats/places_reader.h"
 #include "formats/read_result.h"
@@ -77,6 +82,7 @@ class DiagnoseCommand final : public Command {
         {"--fail-on-fault", "exit with 1 if a machine, the network or the software is to blame", &fail_on_fault_},
         {"--stuck", "the job was standing still when files that do not say so were written, for at least a minute",
          &stuck_},
+        {"--live", "judge as a collector would have while the job ran, and print what it would have told when", &live_},
         {"--min-cost",
          "share of the step time that removing its cause must give back before a slow machine or link is accused",
          &min_cost_},
@@ -97,6 +103,9 @@ class DiagnoseCommand final : public Command {
     if (!absl::SimpleAtod(min_cost_, &options.min_cost) || !(options.min_cost >= 0 && options.min_cost <= 1)) {
       return absl::InvalidArgumentError(absl::StrCat("--min-cost: expected 0 to 1, found '", min_cost_, "'"));
     }
+    if (live_ && !places_.empty()) {
+      return absl::InvalidArgumentError("--places: expected without --live, which judges without places");
+    }
     RETURN_IF_ERROR(ReadPlacesInto(&options.places));
     InputFiles inputs = ReadInputFiles(paths_, format, [&](const ReadProgress& now) { ShowProgress(context, now); });
     if (context.progress && shown_bytes_ > 0) context.err << kEraseLine << std::flush;
@@ -106,7 +115,9 @@ class DiagnoseCommand final : public Command {
     ThreadExecutor executor(std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads));
     options.executor = &executor;
     std::vector<JobReport> reports;
-    for (JobInput& job : inputs.jobs) reports.push_back(Judge(context, job, options));
+    for (JobInput& job : inputs.jobs) {
+      ASSIGN_OR_RETURN(reports.emplace_back(), Judge(context, job, options));
+    }
     Print(context, inputs.unreadable, reports);
     return Conclusion(inputs.unreadable, reports);
   }
@@ -127,13 +138,29 @@ class DiagnoseCommand final : public Command {
                 << " MiB" << std::flush;
   }
 
-  JobReport Judge(CommandContext& context, JobInput& job, const DiagnosisOptions& options) const {
+  absl::StatusOr<JobReport> Judge(CommandContext& context, JobInput& job, const DiagnosisOptions& options) const {
     if (stuck_) AssumeStandstill(job.evidence.trace);
     for (const std::string& note : job.notes) context.err << "lockstep: " << Printable(note) << "\n";
-    JobReport report = Diagnose(job.evidence, options);
+    JobReport report;
+    if (live_) {
+      ASSIGN_OR_RETURN(report, JudgePlayed(context, job.evidence, options));
+    } else {
+      report = Diagnose(job.evidence, options);
+    }
     ForgetStandIns(report, job.evidence.trace);
     ExplainAbstaining(report, job.notes);
     job.evidence = {};
+    return report;
+  }
+
+  // What a collector would have said last, and all that it said before.
+  static absl::StatusOr<JobReport> JudgePlayed(CommandContext& context, const JobEvidence& evidence,
+                                               const DiagnosisOptions& of_files) {
+    JobEngineOptions options;
+    options.min_step_cost = of_files.min_cost;
+    ConclusionTimeline timeline;
+    ASSIGN_OR_RETURN(JobReport report, JudgeLive(evidence, options, &timeline));
+    if (context.format == OutputFormat::kTable) context.out << TimelineSummaryText(timeline) << "\n";
     return report;
   }
 
@@ -170,6 +197,7 @@ class DiagnoseCommand final : public Command {
   std::string places_;
   bool fail_on_fault_ = false;
   bool stuck_ = false;
+  bool live_ = false;
   uint64_t shown_bytes_ = 0;
 };
 

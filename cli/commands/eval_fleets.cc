@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/check.h"
 #include "base/thread_executor.h"
 #include "cli/commands/evaluation.h"
 #include "cli/commands/sim_second.h"
@@ -29,13 +32,18 @@ constexpr uint32_t kQuickEpisodes = 31;
 
 JobReport JudgeFile(const JobEvidence& evidence) { return Diagnose(evidence, {}); }
 
-JobReport JudgeTold(const JobEvidence& evidence) { return JudgeLive(evidence, nullptr); }
+// REQUIRES: evidence with operations, as worlds have.
+JobReport JudgeTold(const JobEvidence& evidence, ConclusionTimeline* timeline) {
+  absl::StatusOr<JobReport> told = JudgeLive(evidence, {}, timeline);
+  CHECK(told.ok());
+  return *std::move(told);
+}
 
 ExitCode ShowEpisode(const EvalArguments& arguments, const second::EpisodeKind* kind, CommandContext& context) {
   JobReport report;
   ConclusionTimeline timeline;
   const auto judge = [&](const JobEvidence& evidence) {
-    return report = arguments.live ? JudgeLive(evidence, &timeline) : JudgeFile(evidence);
+    return report = arguments.live ? JudgeTold(evidence, &timeline) : JudgeFile(evidence);
   };
   const uint64_t number = FirstNumber(arguments) + arguments.episode;
   const FleetOutcome outcome = RunFleetEpisode(number, kind != nullptr ? *kind : KindOfNumber(number), judge);
@@ -55,7 +63,9 @@ absl::StatusOr<ExitCode> EvaluateFleets(const EvalArguments& arguments, CommandC
   std::vector<FleetOutcome> outcomes;
   WithProgress("fleets", static_cast<int32_t>(episodes), context, [&](const std::function<void(int32_t)>& progress) {
     ThreadExecutor executor(arguments.threads);
-    const FleetJudge judge = arguments.live ? JudgeTold : JudgeFile;
+    const FleetJudge judge = [&](const JobEvidence& evidence) {
+      return arguments.live ? JudgeTold(evidence, nullptr) : JudgeFile(evidence);
+    };
     outcomes = RunFleets(FirstNumber(arguments), static_cast<int32_t>(episodes), kind, judge, executor, progress);
   });
   const FleetSummary summary = SummarizeFleets(outcomes);

@@ -12,6 +12,9 @@ namespace lockstep {
 // States first, then each cause with its verdict in full, as it appeared and as it was told last.
 std::string TimelineText(const ConclusionTimeline& timeline);
 
+// A line for each state, and for each cause as it was told first and when it was told no longer, by time.
+std::string TimelineSummaryText(const ConclusionTimeline& timeline);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_CLI_RENDER_TIMELINE_TEXT_H_

@@ -108,6 +108,16 @@ bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* han
   return true;
 }
 
+// Where some members are not heard of, any of them may be the cause, unless a GPU shows that it has not begun.
+std::optional<Hang> OnlyNotBegun(const Frontier& frontier, const BlockedOperation& blocked, Hang hang) {
+  const std::optional<std::vector<int32_t>> not_begun = NotBegun(frontier, blocked);
+  if (!not_begun.has_value() || not_begun->empty()) return std::nullopt;
+  hang.kind = HangKind::kNotEntered;
+  hang.called = true;
+  hang.ranks = *not_begun;
+  return hang;
+}
+
 }  // namespace
 
 std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& graph,
@@ -117,14 +127,16 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
   if (blocked.finished_by_some && blocked.collective()) return std::nullopt;
   Hang hang = HangAt(HangKind::kTransfer, frontier.trace(), blocked);
   std::set<int32_t> inside;
-  bool all_recorded = true;
+  bool all_recorded = true, all_known = true;
   for (const int32_t node : nodes) {
     if (!graph.IsBlocked(node)) continue;
-    if (graph.At(node).unjudged || IsPassing(frontier, graph.At(node))) return std::nullopt;
+    if (IsPassing(frontier, graph.At(node))) return std::nullopt;
+    all_known = all_known && !graph.At(node).unjudged;
     AddInside(frontier, graph.At(node), &inside);
     AddUnrecorded(frontier.trace(), graph.At(node), &hang.unrecorded);
     all_recorded = all_recorded && graph.At(node).unrecorded.empty();
   }
+  if (!all_known) return OnlyNotBegun(frontier, blocked, std::move(hang));
   if (!all_recorded) {
     hang.kind = HangKind::kNotEntered;
     if (hang.unrecorded.empty()) hang.unrecorded = frontier.trace().missing_ranks;  // one of these

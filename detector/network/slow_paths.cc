@@ -1,6 +1,7 @@
 #include "detector/network/slow_paths.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -45,11 +46,14 @@ bool IsEarlyOnset(absl::Span<const double> logs, size_t at, double noise) {
          *std::min_element(after.begin(), after.end()) >= before + jump / 2;
 }
 
-// The middle of each value and its neighbours: one wild step is gone, a jump stays where it is.
+// The middle of each value and its neighbours: one wild step is gone, a jump stays where it is. At either end the middle
+// of three as well: in the first step of a recording a communicator may still have to connect.
 std::vector<double> MiddlesOfThree(absl::Span<const double> logs) {
   std::vector<double> smooth(logs.begin(), logs.end());
-  for (size_t i = 1; i + 1 < logs.size(); ++i) {
-    smooth[i] = std::max(std::min(logs[i - 1], logs[i]), std::min(std::max(logs[i - 1], logs[i]), logs[i + 1]));
+  for (size_t i = 0; i < logs.size() && logs.size() >= 3; ++i) {
+    const size_t at = std::clamp<size_t>(i, 1, logs.size() - 2);
+    const auto [a, b, c] = std::array{logs[at - 1], logs[at], logs[at + 1]};
+    smooth[i] = std::max(std::min(a, b), std::min(std::max(a, b), c));
   }
   return smooth;
 }

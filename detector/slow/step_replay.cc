@@ -153,7 +153,24 @@ void StepReplay::NumberMeetings(const TraceAnalysis& analysis) {
   }
 }
 
+// Who goes on from whom.
+void StepReplay::LinkNodes() {
+  first_next_.assign(nodes_.size() + 1, 0);
+  for (const Node& node : nodes_) {
+    if (node.after != kNone) ++first_next_[node.after + 1];
+  }
+  for (size_t node = 0; node < nodes_.size(); ++node) first_next_[node + 1] += first_next_[node];
+  next_.resize(nodes_.size());
+  // Filled from the back, so that the first of them is the last to be put on the stack of open ones.
+  std::vector<uint32_t>& filled = order_;
+  filled.assign(first_next_.begin() + 1, first_next_.end());
+  for (uint32_t node = 0; node < nodes_.size(); ++node) {
+    if (nodes_[node].after != kNone) next_[--filled[nodes_[node].after]] = node;
+  }
+}
+
 void StepReplay::Connect(const TraceAnalysis& analysis) {
+  LinkNodes();
   NumberMeetings(analysis);
   meetings_.assign(instance_.size() + 1, {});
   for (const Node& node : nodes_) ++meetings_[node.meeting + 1].first_member;
@@ -304,6 +321,10 @@ void StepReplay::Prepare(const Counterfactual& counterfactual, size_t lane) {
 }
 
 void StepReplay::Restart() {
+  open_.clear();
+  for (auto i = static_cast<uint32_t>(nodes_.size()); i > 0; --i) {
+    if (nodes_[i - 1].after == kNone) open_.push_back(i - 1);
+  }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     node.end = {};
@@ -318,9 +339,6 @@ void StepReplay::Restart() {
     meeting.last_arriver = kNone;
     meeting.last_arrival = {};
   }
-  cursor_.assign(first_node_.begin(), first_node_.end() - 1);
-  open_.clear();
-  for (size_t rank = cursor_.size(); rank > 0; --rank) open_.push_back(static_cast<uint32_t>(rank - 1));
 }
 
 std::pair<double, double> StepReplay::RunBoth(const Counterfactual& first, const Counterfactual& second) {
@@ -338,9 +356,9 @@ std::pair<double, double> StepReplay::RunOnce(const Counterfactual& first, const
   Prepare(second, 1);
   Restart();
   while (!open_.empty()) {
-    const uint32_t rank = open_.back();
+    const uint32_t node = open_.back();
     open_.pop_back();
-    Advance(rank);
+    Arrive(node);
   }
   Lanes last{};
   size_t finished = 0;
@@ -352,25 +370,19 @@ std::pair<double, double> StepReplay::RunOnce(const Counterfactual& first, const
   return {last[0], last[1]};
 }
 
-void StepReplay::Advance(uint32_t rank) {
-  uint32_t& cursor = cursor_[rank];
-  while (cursor < first_node_[rank + 1]) {
-    Node& node = nodes_[cursor];
-    Lanes ready{};
-    if (node.after != kNone) {
-      const Node& after = nodes_[node.after];
-      if (!(node.after_end ? after.finished : after.arrived)) return;
-      ready = node.after_end ? after.end : after.arrival;
-    }
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      node.arrival[lane] = ready[lane] + static_cast<double>(own_[cursor][lane]);
-    }
-    Arrive(cursor++);
+void StepReplay::Wake(uint32_t number, bool after_end) {
+  for (uint32_t i = first_next_[number]; i < first_next_[number + 1]; ++i) {
+    if (nodes_[next_[i]].after_end == after_end) open_.push_back(next_[i]);
   }
 }
 
 void StepReplay::Arrive(uint32_t number) {
   Node& node = nodes_[number];
+  Lanes ready{};
+  if (node.after != kNone) ready = node.after_end ? nodes_[node.after].end : nodes_[node.after].arrival;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    node.arrival[lane] = ready[lane] + static_cast<double>(own_[number][lane]);
+  }
   Meeting& meeting = meetings_[node.meeting];
   node.arrived = true;
   if (meeting.last_arriver == kNone || node.arrival[0] > meeting.last_arrival[0]) meeting.last_arriver = number;
@@ -379,6 +391,7 @@ void StepReplay::Arrive(uint32_t number) {
     meeting.last_arrival[lane] = std::max(meeting.last_arrival[lane], node.arrival[lane]);
     eager_end[lane] = node.arrival[lane] + static_cast<double>(meeting.transfer[lane]);
   }
+  Wake(number, /*after_end=*/false);
   if (node.eager) Move(number, eager_end);
   if (--meeting.missing == 0) Finish(node.meeting);
 }
@@ -399,13 +412,10 @@ void StepReplay::Move(uint32_t number, const Lanes& end) {
   if (end[0] > first.end[0]) first.decisive = number;
   for (size_t lane = 0; lane < kLanes; ++lane) first.end[lane] = std::max(first.end[lane], end[lane]);
   if (--first.unmoved > 0) return;
-  const uint32_t next = cursor_[first.rank];
-  const uint32_t awaited = next < first_node_[first.rank + 1] ? nodes_[next].after : kNone;
   for (uint32_t mate = group; mate < nodes_.size() && nodes_[mate].group == group; ++mate) {
     nodes_[mate].end = first.end;
     nodes_[mate].finished = true;
-    // Whoever stands right behind it, or further on, may go on now.
-    if (awaited == mate) open_.push_back(first.rank);
+    Wake(mate, /*after_end=*/true);
   }
 }
 

@@ -99,6 +99,7 @@ class StepReplay {
   bool Grouped(size_t node) const {
     return nodes_[node].group != node || (node + 1 < nodes_.size() && nodes_[node + 1].group == node);
   }
+  void LinkNodes();
   void Connect(const TraceAnalysis& analysis);
   void NumberMeetings(const TraceAnalysis& analysis);
   bool HidesMember(const TraceAnalysis& analysis, uint32_t meeting) const;
@@ -110,8 +111,9 @@ class StepReplay {
   void TrustGroupsLess(const TraceAnalysis& analysis);
   void Prepare(const Counterfactual& counterfactual, size_t lane);
   void Restart();
-  void Advance(uint32_t rank);
   void Arrive(uint32_t node);
+  // Those that go on from its end, or from its beginning.
+  void Wake(uint32_t node, bool after_end);
   void Finish(uint32_t meeting);
   void Move(uint32_t node, const Lanes& end);
 
@@ -158,10 +160,11 @@ class StepReplay {
   std::vector<float> recorded_transfer_;       // by meeting
   std::vector<uint32_t> instance_;             // by meeting
   std::vector<uint32_t> meeting_of_instance_;  // by instance of the trace; kNone = not in this step
-  std::vector<uint32_t> order_;                // of one rank, while it is collected: operations
+  std::vector<uint32_t> order_;                // of one rank, while it is collected: operations; and a buffer
   std::vector<uint32_t> node_of_;              // the same: by operation of the step
-  std::vector<uint32_t> cursor_;               // by rank: next node
-  std::vector<uint32_t> open_;                 // ranks that may go on
+  std::vector<uint32_t> first_next_;           // by node, and one past the last: of those in next_ that go on from it
+  std::vector<uint32_t> next_;                 // nodes
+  std::vector<uint32_t> open_;                 // nodes whose rank may arrive
 };
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <map>
 #include <set>
@@ -15,6 +14,7 @@
 #include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/number_shifts.h"
 #include "detector/steps/step_anchor.h"
 #include "detector/steps/usual_steps.h"
 
@@ -49,6 +49,7 @@ class StepFinder {
     anchor_group_.assign(trace_.ranks.size(), -1);
     for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers));
     NumberInstances();
+    ChooseAnchors();
     CutRanks();
     ConnectNumberings();
     return Assemble();
@@ -103,16 +104,19 @@ class StepFinder {
   // Numbers the anchor's instances within their communicator.
   void NumberInstances() {
     number_of_instance_.assign(matched_.instances.size(), kNoStep);
-    ForParts(matched_.channels.size(), [this](size_t i) { NumberInstancesOf(matched_.channels[i]); });
+    anchor_of_channel_.assign(matched_.channels.size(), -1);
+    ForParts(matched_.channels.size(), [this](size_t i) { NumberInstancesOf(i); });
   }
 
-  void NumberInstancesOf(const OperationChannel& channel) {
-    const AnchorCall* anchor = channel.collective() ? AnchorOfChannel(channel) : nullptr;
-    if (anchor == nullptr) return;
+  void NumberInstancesOf(size_t channel_index) {
+    const OperationChannel& channel = matched_.channels[channel_index];
+    if (channel.collective()) anchor_of_channel_[channel_index] = AnchorOfChannel(channel);
+    if (anchor_of_channel_[channel_index] < 0) return;
+    const AnchorCall& anchor = anchors_[static_cast<size_t>(anchor_of_channel_[channel_index])];
     int32_t number = 0;
     for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
       const uint32_t member = matched_.members[matched_.instances[i].first_member];
-      if (!Matches(trace_.operations[member], *anchor) || number >= kMaxSteps) continue;
+      if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
       number_of_instance_[i] = number++;
     }
   }
@@ -124,13 +128,14 @@ class StepFinder {
     });
   }
 
-  // Of the anchors of the members' classes that occur in the channel, that of most members.
-  const AnchorCall* AnchorOfChannel(const OperationChannel& channel) const {
+  // Of the anchors of the members' classes that occur in the channel, that of most members: the first class that has it;
+  // -1 = none occurs.
+  int32_t AnchorOfChannel(const OperationChannel& channel) const {
     std::map<size_t, int> classes;
     for (const int32_t rank : trace_.communicators[static_cast<size_t>(channel.communicator)].members) {
       if (rank >= 0) ++classes[static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(rank)])];
     }
-    const AnchorCall* best = nullptr;
+    int32_t best = -1;
     int most = 0;
     for (const auto& [candidate, unused] : classes) {
       int members = 0;
@@ -139,12 +144,57 @@ class StepFinder {
       for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
         const uint32_t member = matched_.members[matched_.instances[i].first_member];
         if (!Matches(trace_.operations[member], anchors_[candidate])) continue;
-        best = &anchors_[candidate];
+        const auto first = std::find(anchors_.begin(), anchors_.end(), anchors_[candidate]);
+        best = static_cast<int32_t>(first - anchors_.begin());
         most = members;
         break;
       }
     }
     return best;
+  }
+
+  // Number of the anchor of an operation's instance; -1 = it is none.
+  int32_t AnchorAt(size_t operation) const {
+    const uint32_t instance = matched_.instance_of[operation];
+    if (instance == kNoInstance || number_of_instance_[instance] == kNoStep) return -1;
+    return anchor_of_channel_[static_cast<size_t>(matched_.instances[instance].channel)];
+  }
+
+  // Those that a rank makes, rising.
+  std::vector<int32_t> AnchorsOf(size_t rank) const {
+    std::vector<int32_t> made;
+    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
+      const int32_t anchor = AnchorAt(i);
+      const auto at = std::lower_bound(made.begin(), made.end(), anchor);
+      if (anchor >= 0 && (at == made.end() || *at != anchor)) made.insert(at, anchor);
+    }
+    return made;
+  }
+
+  // Ranks of one class are cut at one anchor, wherever their records begin. Of those that most of its ranks make, the
+  // one at which most ranks of the job meet cuts their steps at the same place; of equal ones, the class's own.
+  void ChooseAnchors() {
+    std::vector<std::vector<int32_t>> made(trace_.ranks.size());
+    ForParts(trace_.ranks.size(), [&](size_t rank) { made[rank] = AnchorsOf(rank); });
+    std::vector<size_t> of_job(anchors_.size(), 0);
+    for (const std::vector<int32_t>& of_rank : made) {
+      for (const int32_t anchor : of_rank) ++of_job[static_cast<size_t>(anchor)];
+    }
+    for (size_t c = 0; c < roles_.classes.size(); ++c) {
+      std::map<int32_t, size_t> of_class;
+      for (const int32_t rank : roles_.classes[c]) {
+        for (const int32_t anchor : made[static_cast<size_t>(rank)]) ++of_class[anchor];
+      }
+      int32_t best = -1;
+      std::pair<size_t, bool> most;
+      for (const auto& [anchor, ranks] : of_class) {
+        const auto at = static_cast<size_t>(anchor);
+        if (static_cast<double>(ranks) < kMinPresent * static_cast<double>(roles_.classes[c].size())) continue;
+        const std::pair<size_t, bool> worth(of_job[at], anchors_[at] == anchors_[c]);
+        if (best < 0 || worth > most) std::tie(best, most) = std::tie(anchor, worth);
+      }
+      anchor_of_class_.push_back(best);
+    }
   }
 
   // A step ends with its anchor. Between two anchors that are not neighbours a record is lost: no step is known there.
@@ -154,13 +204,13 @@ class StepFinder {
   }
 
   void CutRank(size_t rank) {
-    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
-      const uint32_t instance = matched_.instance_of[i];
-      if (instance == kNoInstance || number_of_instance_[instance] == kNoStep) continue;
+    const int32_t anchor = anchor_of_class_[static_cast<size_t>(roles_.class_of_rank[rank])];
+    for (size_t i = trace_.first_operation[rank]; anchor >= 0 && i < trace_.first_operation[rank + 1]; ++i) {
+      if (AnchorAt(i) != anchor) continue;
       const TraceOperation& operation = trace_.operations[i];
       if (anchor_group_[rank] < 0) anchor_group_[rank] = operation.communicator;
       if (anchor_group_[rank] != operation.communicator) continue;
-      cuts_[rank].push_back({static_cast<uint32_t>(i), number_of_instance_[instance]});
+      cuts_[rank].push_back({static_cast<uint32_t>(i), number_of_instance_[matched_.instance_of[i]]});
     }
   }
 
@@ -174,39 +224,15 @@ class StepFinder {
   }
 
   void ConnectNumberings() {
-    // (group, group) -> difference of numbers -> how often.
-    std::map<std::pair<int32_t, int32_t>, std::map<int32_t, int>> votes;
+    NumberVotes votes;
     for (const OperationChannel& channel : matched_.channels) {
       const uint32_t sampled = std::min<uint32_t>(channel.instances, kSampledLinks);
       for (uint32_t i = 0; i < sampled; ++i) VoteOn(matched_.instances[channel.first_instance + i], &votes);
     }
-    std::map<int32_t, std::vector<std::pair<int32_t, int32_t>>> links;  // group -> (group, difference)
-    for (const auto& [pair, differences] : votes) {
-      const auto most = std::max_element(differences.begin(), differences.end(),
-                                         [](const auto& a, const auto& b) { return a.second < b.second; });
-      links[pair.first].emplace_back(pair.second, most->first);
-      links[pair.second].emplace_back(pair.first, -most->first);
-    }
-    shift_of_group_.assign(trace_.communicators.size(), 0);
-    std::vector<char> reached(trace_.communicators.size(), 0);
-    for (const auto& [start, unused] : links) {
-      if (reached[static_cast<size_t>(start)] != 0) continue;
-      reached[static_cast<size_t>(start)] = 1;
-      std::deque<int32_t> open = {start};
-      while (!open.empty()) {
-        const int32_t at = open.front();
-        open.pop_front();
-        for (const auto& [other, difference] : links[at]) {
-          if (reached[static_cast<size_t>(other)] != 0) continue;
-          reached[static_cast<size_t>(other)] = 1;
-          shift_of_group_[static_cast<size_t>(other)] = shift_of_group_[static_cast<size_t>(at)] - difference;
-          open.push_back(other);
-        }
-      }
-    }
+    shift_of_group_ = NumberShifts(votes, trace_.communicators.size());
   }
 
-  void VoteOn(const OperationInstance& instance, std::map<std::pair<int32_t, int32_t>, std::map<int32_t, int>>* votes) {
+  void VoteOn(const OperationInstance& instance, NumberVotes* votes) {
     const absl::Span<const uint32_t> members = matched_.MembersOf(instance);
     const auto first_rank = static_cast<size_t>(matched_.rank_of[members.front()]);
     const int32_t first_group = anchor_group_[first_rank];
@@ -375,6 +401,8 @@ class StepFinder {
   Executor* const executor_;
   std::vector<AnchorCall> anchors_;          // by class
   std::vector<int32_t> number_of_instance_;  // of the anchor, within its communicator; kNoStep = not an anchor
+  std::vector<int32_t> anchor_of_channel_;   // index into anchors_; -1 = none occurs in it
+  std::vector<int32_t> anchor_of_class_;     // at which its ranks are cut; -1 = none
   std::vector<int32_t> anchor_group_;        // by rank: communicator
   std::vector<std::vector<Cut>> cuts_;       // by rank
   std::vector<int32_t> shift_of_group_;      // by communicator

@@ -207,14 +207,20 @@ void StepPattern::FindBases(size_t rank, const Pattern& pattern, RankChannels* o
 
 std::vector<StepPattern::Channel> StepPattern::ChannelsOf(size_t rank, const StepRange& range) {
   seen_.resize(analysis_.matched.channels.size(), 0);
+  turn_.resize(seen_.size(), 0);
+  ++mark_;
   std::vector<Channel> channels;
   for (uint32_t i = range.begin; i < range.end; ++i) {
     if (analysis_.matched.instance_of[i] == kNoInstance) continue;
     const int32_t channel = analysis_.matched.instances[analysis_.matched.instance_of[i]].channel;
-    if (std::exchange(seen_[static_cast<size_t>(channel)], mark_ + 1) == mark_ + 1) continue;
-    channels.push_back(Describe(rank, channel));
+    uint32_t& turn = turn_[static_cast<size_t>(channel)];
+    if (std::exchange(seen_[static_cast<size_t>(channel)], mark_) != mark_) {
+      turn = static_cast<uint32_t>(channels.size());
+      channels.push_back(Describe(rank, channel));
+      channels.back().turn = turn;
+    }
+    channels[turn].largest = std::max(channels[turn].largest, analysis_.trace->operations[i].bytes);
   }
-  ++mark_;
   std::sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) { return a.Order() < b.Order(); });
   return channels;
 }

@@ -3,7 +3,7 @@
 // Ranks of one class make the same calls in the same order, step after step. So a step of some peer that left all
 // records is the *pattern*: which calls there are, in which order they begin, and what each goes on from. A call is
 // known by its channel and its place among the step's calls there. Channels of two peers correspond by group family,
-// direction and the class of the other side; and since every step uses a channel equally often, sequence numbers alone
+// direction, the class of the other side, size of calls and which comes first; and since every step uses a channel equally often, sequence numbers alone
 // tell to which step and place a record belongs. What is left over of the pattern was lost; others' records under the
 // same number are of the same operation. How long the work before a lost call took nobody knows, nor that before the
 // calls that went on from it: it is taken to be what the rank needed there in the nearest steps; where these do not
@@ -51,9 +51,11 @@ class StepPattern {
     int32_t family = -1;
     int32_t other_class = -1;  // of the other side; -1 = a collective
     int32_t ahead = 0;         // how far the other side is ahead in the communicator
+    uint64_t largest = 0;      // bytes of its largest call: two groups of the same ranks are told apart by what they do
+    uint32_t turn = 0;         // in which channels come first in the step
     int32_t channel = -1;
 
-    auto Order() const { return std::tie(one_sided, sends, family, other_class, ahead, channel); }
+    auto Order() const { return std::tie(one_sided, sends, family, other_class, ahead, largest, turn); }
     bool IsLike(const Channel& other) const {
       return one_sided == other.one_sided && sends == other.sends && family == other.family &&
              other_class == other.other_class;
@@ -99,6 +101,7 @@ class StepPattern {
   std::vector<Pattern> patterns_;  // by class
   std::vector<RankChannels> of_rank_;
   std::vector<uint32_t> seen_;  // by channel: mark of the latest search
+  std::vector<uint32_t> turn_;  // by channel seen in the latest search
   uint32_t mark_ = 0;
   std::vector<PatternCall> calls_;
 };

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/check.h"
+#include "base/status_macros.h"
 #include "detector/engine/diagnosis.h"
 #include "detector/engine/job_engine.h"
 #include "detector/verdict/verdict.h"
@@ -50,21 +50,26 @@ JobReport EverTold(const ConclusionTimeline& timeline, JobReport last) {
   return last;
 }
 
-JobReport JudgeLive(const JobEvidence& evidence, ConclusionTimeline* timeline) {
-  const bool stands = Diagnose(evidence, {}).state == JobState::kHung;
-  const absl::StatusOr<LiveJob> job = LiveJobOf(evidence, stands, kSeed);
-  CHECK(job.ok());
-  const std::unique_ptr<LiveEngine> engine = CollectorEngine(JobEngineOptions())();
+absl::StatusOr<JobReport> JudgeLive(const JobEvidence& evidence, const JobEngineOptions& options,
+                                    ConclusionTimeline* timeline) {
+  const JobReport of_file = Diagnose(evidence, {});
+  ASSIGN_OR_RETURN(const LiveJob job, LiveJobOf(evidence, of_file.state == JobState::kHung, kSeed));
+  const std::unique_ptr<LiveEngine> engine = CollectorEngine(options)();
   ConclusionTimeline own;
   ConclusionTimeline& told = timeline != nullptr ? *timeline : own;
   JobReport last;
   PlayJob(
-      *job, kDelivery, kSeed, *engine, [] { return int64_t{0}; },
+      job, kDelivery, kSeed, *engine, [] { return int64_t{0}; },
       [&](const LiveLook& look) {
         told.Add(look.now_ns, look.conclusion, look.summary);
         last = ReportOf(look.conclusion, look.summary);
       });
-  return EverTold(told, std::move(last));
+  JobReport report = EverTold(told, std::move(last));
+  report.job = of_file.job;
+  report.ranks = of_file.ranks;
+  report.hosts = of_file.hosts;
+  report.completeness = of_file.completeness;
+  return report;
 }
 
 }  // namespace lockstep

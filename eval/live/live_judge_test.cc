@@ -43,7 +43,7 @@ TEST(LiveJudgeTest, WhoeverWasEverAccusedIsAccusedAndTheLastWordAboutHimCounts) 
 }
 
 TEST(LiveJudgeTest, EpisodesThatAreJudgedRightAsFilesAreJudgedRightLive) {
-  const FleetJudge live = [](const auto& evidence) { return JudgeLive(evidence, nullptr); };
+  const FleetJudge live = [](const auto& evidence) { return *JudgeLive(evidence, {}, nullptr); };
   for (const char* const kind : {"healthy", "compute", "hang_program"}) {
     const FleetOutcome outcome = RunFleetEpisode(1, *second::FindKind(kind), live);
     EXPECT_TRUE(outcome.score.right) << kind << ": " << outcome.answer;
@@ -54,7 +54,7 @@ TEST(LiveJudgeTest, TheSameRecordingGivesTheSameTimeline) {
   std::vector<size_t> spells;
   for (int run = 0; run < 2; ++run) {
     ConclusionTimeline timeline;
-    const FleetJudge live = [&](const auto& evidence) { return JudgeLive(evidence, &timeline); };
+    const FleetJudge live = [&](const auto& evidence) { return *JudgeLive(evidence, {}, &timeline); };
     RunFleetEpisode(1, *second::FindKind("compute"), live);
     ASSERT_FALSE(timeline.spells().empty());
     spells.push_back(static_cast<size_t>(timeline.spells()[0].appeared_ns));
