@@ -62,6 +62,14 @@ bool AllFinished(const Communicator& communicator, uint64_t operations) {
   });
 }
 
+// nullptr = of operations of this kind too few are known there.
+const KindStays* ManyStaysOf(const Communicator& communicator, OperationKind kind) {
+  const auto known =
+      std::find_if(communicator.stays.begin(), communicator.stays.end(),
+                   [kind](const KindStays& stays) { return stays.kind == kind && stays.known >= kManyOperations; });
+  return known == communicator.stays.end() || known->longest_ns <= 0 ? nullptr : &*known;
+}
+
 }  // namespace
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options) {
@@ -80,11 +88,17 @@ int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, c
 
 int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, double longest_usual_step_seconds,
                       const HangTimeoutOptions& options) {
-  if (longest_usual_step_seconds <= 0 || communicator.longest_stay_ns <= 0 || communicator.stays < kManyOperations) {
-    return timeout_ns;
+  if (longest_usual_step_seconds <= 0) return timeout_ns;
+  int64_t longest_ns = 0;
+  for (const Member& member : communicator.members) {
+    if (!member.in_flight.has_value()) continue;
+    const KindStays* const stays = ManyStaysOf(communicator, member.in_flight->kind);
+    if (stays == nullptr) return timeout_ns;
+    longest_ns = std::max(longest_ns, stays->longest_ns);
   }
+  if (longest_ns == 0) return timeout_ns;
   const double steps_ns = kLeastSteps * longest_usual_step_seconds * kNanosPerSecond;
-  const double stays_ns = options.step_multiple * static_cast<double>(communicator.longest_stay_ns);
+  const double stays_ns = options.step_multiple * static_cast<double>(longest_ns);
   const double own_ns = std::max({static_cast<double>(options.floor_ns), steps_ns, stays_ns});
   return own_ns < static_cast<double>(timeout_ns) ? static_cast<int64_t>(own_ns) : timeout_ns;
 }

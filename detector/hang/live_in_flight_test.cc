@@ -30,6 +30,24 @@ TEST_F(LiveInFlightTest, WhoStoppedCallingInsideIsDeadUnlessItsProcessIsKnownToR
   }
 }
 
+// Of eight members one tells nothing. All others wait inside, but for the GPU of rank 3, whose host has called as well.
+TEST_F(LiveInFlightTest, AGpuThatHasNotBegunIsNamedAlthoughAMemberIsNotHeardOf) {
+  for (const bool has_begun : {false, true}) {
+    roster_ = Roster(RosterLimits{});
+    for (int32_t rank = 0; rank < 7; ++rank) {
+      TellAll(rank, {{.id = 1, .size = 8, .member = rank, .called = {{.sequence = 5, .begun = rank != 3 || has_begun}}}});
+    }
+    const std::vector<Verdict> verdicts = Verdicts();
+    if (has_begun) {
+      EXPECT_TRUE(verdicts.empty()) << "the one that is not heard of may be the cause";
+      continue;
+    }
+    ASSERT_EQ(verdicts.size(), 1u);
+    EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+    EXPECT_EQ(RanksOf(verdicts[0]), std::vector<int32_t>({3}));
+  }
+}
+
 // The GPU of rank 0 has not begun the AllReduce in which 1 waits, and has begun a Recv that was called after it; 1 will
 // send when the AllReduce is over.
 TEST_F(LiveInFlightTest, WhatWasCalledLaterDoesNotHoldUpWhatWasCalledBefore) {

@@ -49,14 +49,19 @@ struct Member {
   }
 };
 
+// How long anybody spent inside operations of one kind in one communicator.
+struct KindStays {
+  OperationKind kind = OperationKind::kUnknown;
+  uint64_t known = 0;      // the first few of each member included
+  int64_t longest_ns = 0;  // without these
+};
+
 struct Communicator {
   CommunicatorId id = 0;
   std::string name;
   int32_t size = 0;
   int32_t reported = 0;  // members that have reported
-  // The longest time that anybody spent inside one of its operations, without the first few of each member.
-  int64_t longest_stay_ns = 0;
-  uint64_t stays = 0;  // that are known, the first few included
+  std::vector<KindStays> stays;  // each kind once
   // The newest synchronous collective of which a record says that a member left it. All members have entered it,
   // whatever they report of themselves. 0 = none. And when its record was first received.
   uint64_t entered_by_all = 0;

@@ -76,6 +76,18 @@ TEST(FindSlowPathsTest, ASlowFirstStepIsNobodysFault) {
   }
 }
 
+// A communicator connects when it is used first.
+TEST(FindSlowPathsTest, ASlowFirstStepDoesNotHideAnOnset) {
+  for (const size_t onset : {size_t{4}, size_t{8}, size_t{15}}) {
+    const std::vector<SlowPath> slow = FindSlowPaths(Table(6, [&](size_t path, size_t step) {
+      return path != 2 ? 1.0 : step == 0 ? 40.0 : step >= onset ? 3.0 : 1.0;
+    }));
+    EXPECT_TRUE(slow[2].slow) << onset;
+    EXPECT_EQ(slow[2].first_step, onset);
+    EXPECT_FALSE(slow[2].at_times);
+  }
+}
+
 TEST(FindSlowPathsTest, APathThatWasAlwaysSlowIsComparedWithTheOthers) {
   const std::vector<SlowPath> slow = FindSlowPaths(Table(4, [](size_t path, size_t) { return path == 1 ? 2.0 : 1.0; }));
   EXPECT_TRUE(slow[1].slow);

@@ -36,7 +36,7 @@ int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 // its data group, and everybody in the world.
 class PipelineJob {
  public:
-  explicit PipelineJob(double lost_share) : lost_share_(lost_share), builder_("job") {
+  explicit PipelineJob(double lost_share, bool paired = false) : lost_share_(lost_share), builder_("job") {
     for (int32_t rank = 0; rank < 2 * kReplicas; ++rank) {
       handles_.push_back(builder_.AddRank({.rank = rank, .host = builder_.AddHost(absl::StrCat("h", rank))}));
     }
@@ -50,6 +50,11 @@ class PipelineJob {
     }
     std::sort(world_members_.begin(), world_members_.end());
     world_ = Group("world", world_members_);
+    for (int32_t replica = 0; paired && replica < kReplicas; ++replica) {
+      const std::vector<int32_t> both = {2 * replica, 2 * replica + 1};
+      const int32_t first = Group(absl::StrCat("a", replica), both), second = Group(absl::StrCat("b", replica), both);
+      pairs_.emplace_back(replica % 2 == 0 ? first : second, replica % 2 == 0 ? second : first);
+    }
     now_.assign(2 * kReplicas, 1);
   }
 
@@ -66,6 +71,11 @@ class PipelineJob {
       }
       if (odd_ >= 0 && step == kOddStep) Meet(odd_, {2 * kOddReplica, 2 * kOddReplica + 1}, 0, 0);
       for (int32_t stage = 0; stage < 2; ++stage) Meet(data_[stage], stages_[stage], step, 3 * kWork);
+      for (size_t replica = 0; replica < pairs_.size(); ++replica) {
+        const auto stage = static_cast<int32_t>(2 * replica);
+        Meet(pairs_[replica].first, {stage, stage + 1}, step, kWork, 100'000'000);
+        Meet(pairs_[replica].second, {stage, stage + 1}, step, 0, 4);
+      }
       Meet(world_, world_members_, step, 0);
     }
     return builder_.Build();
@@ -99,14 +109,15 @@ class PipelineJob {
     Add(to, operation, end);
   }
 
-  void Meet(int32_t group, const std::vector<int32_t>& members, uint64_t sequence, double work) {
+  void Meet(int32_t group, const std::vector<int32_t>& members, uint64_t sequence, double work,
+            uint64_t bytes = 1'000'000) {
     double end = 0;
     for (const int32_t rank : members) {
       Now(rank) += work * (1 + 0.01 * random_.Gaussian());
       end = std::max(end, Now(rank) + kTransfer);
     }
     const TraceOperation operation{
-        .sequence = sequence, .bytes = 1'000'000, .communicator = group, .kind = OperationKind::kAllReduce};
+        .sequence = sequence, .bytes = bytes, .communicator = group, .kind = OperationKind::kAllReduce};
     for (const int32_t rank : members) Add(rank, operation, end);
   }
 
@@ -128,6 +139,7 @@ class PipelineJob {
   std::array<std::vector<int32_t>, 2> stages_;
   std::array<int32_t, 2> data_ = {};
   int32_t world_ = -1, odd_ = -1;
+  std::vector<std::pair<int32_t, int32_t>> pairs_;  // by replica: the group with much, and that with little
   std::vector<double> now_;
 };
 
@@ -225,11 +237,13 @@ std::vector<std::pair<double, double>> Replayed(const Trace& trace) {
 }
 
 TEST(StepPatternTest, ReplaysOfLossyStepsTakeAsLongAsThoseOfWholeOnes) {
-  const auto whole = Replayed(PipelineJob(0).Play()), lossy = Replayed(PipelineJob(0.02).Play());
-  for (size_t i = 0; i < whole.size(); ++i) {
-    EXPECT_NEAR(lossy[i].first, whole[i].first, 0.01 * whole[i].first) << i;
-    EXPECT_NEAR(lossy[i].second, whole[i].second, 0.01 * whole[i].second) << i;
-    EXPECT_GT(whole[i].first - whole[i].second, 0.1 * whole[i].first);
+  for (const bool paired : {false, true}) {
+    const auto whole = Replayed(PipelineJob(0, paired).Play()), lossy = Replayed(PipelineJob(0.02, paired).Play());
+    for (size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_NEAR(lossy[i].first, whole[i].first, 0.01 * whole[i].first) << i << " " << paired;
+      EXPECT_NEAR(lossy[i].second, whole[i].second, 0.01 * whole[i].second) << i << " " << paired;
+      EXPECT_GT(whole[i].first - whole[i].second, 0.1 * whole[i].first);
+    }
   }
 }
 
