@@ -55,7 +55,8 @@ class Sieve {
       return kNoLossShowsIt;
     }
     const bool partly_seen = hang.kind == HangKind::kTransfer && hang.waiting < static_cast<int32_t>(hang.ranks.size());
-    return hang.kind == HangKind::kNotEntered || partly_seen ? kLossMayShowIt : kMuchLossMayShowIt;
+    const bool not_called = hang.kind == HangKind::kNotEntered && !hang.called;
+    return not_called || partly_seen ? kLossMayShowIt : kMuchLossMayShowIt;
   }
 
   static void KeepTheMostAwaited(std::vector<Hang>* hangs) {

@@ -164,8 +164,9 @@ class Collector {
   }
 
   // A missing-record artefact is a way out of any cycle. Where no cause is found that losses do not show by themselves,
-  // the cycle may be it.
+  // the cycle may be it. What a watched job has in flight in another order than it was called makes cycles as well.
   void AddLeakyCycles() {
+    if (frontier_.watch() != nullptr) return;
     const auto shown_by_losses = [](const Hang& hang) { return hang.kind == HangKind::kNotEntered; };
     if (!std::all_of(hangs_.begin(), hangs_.end(), shown_by_losses)) return;
     std::move(leaky_cycles_.begin(), leaky_cycles_.end(), std::back_inserter(hangs_));

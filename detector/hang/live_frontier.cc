@@ -45,6 +45,7 @@ class Reader {
     }
     for (const DeadProcess& process : dead) found_.died.push_back(process.rank_slot);
     for (size_t slot = 0; slot < ranks; ++slot) AddRank(slot);
+    NoteLosses();
     trace_->first_operation.push_back(trace_->operations.size());
     found_.first_open = trace_->first_operation;
     for (size_t i = 0; i < trace_->operations.size(); ++i) found_.open.push_back(i);
@@ -165,6 +166,16 @@ class Reader {
     open.kind = flight.kind;
     open.quality = flight.timing_quality;
     open.tuning = flight.tuning;
+  }
+
+  // A recorder that loses records counts them when the next call begins: a call that nothing followed may be lost too.
+  void NoteLosses() {
+    double called = 0, lost = 0;
+    for (const RankProcess& rank : roster_.ranks()) {
+      called += static_cast<double>(rank.called);
+      lost += static_cast<double>(rank.lost);
+    }
+    if (lost > 0) found_.lost_share = std::min(1.0, lost / std::max(called, lost));
   }
 
   void NoteProgress(const MemberTable& members) {

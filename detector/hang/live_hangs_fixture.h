@@ -80,6 +80,8 @@ class LiveHangsFixture : public ::testing::Test {
   void TellAll(int32_t rank, const std::vector<Place>& places, int64_t age_ns = 5 * kSecond, int64_t inside_ns = -1,
                int64_t received_ns = kNow, ProcessState state = ProcessState::kRunning) {
     RankView view{.rank = rank, .pid = 10 + rank, .process_state = state};
+    view.operations_enqueued = 100;
+    view.operations_lost = lost_of_hundred_;
     for (const Place& place : places) {
       CommunicatorView at{.id = place.id, .size = place.size, .communicator_rank = place.member};
       at.enqueued = at.finished = place.enqueued;
@@ -121,6 +123,7 @@ class LiveHangsFixture : public ::testing::Test {
   std::vector<Verdict> Verdicts() const { return Judge().verdicts; }
 
   Roster roster_{RosterLimits{}};
+  uint64_t lost_of_hundred_ = 0;  // of the calls of each rank that TellAll tells of
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +46,24 @@ TEST_F(LiveInFlightTest, AGpuThatHasNotBegunIsNamedAlthoughAMemberIsNotHeardOf) 
     ASSERT_EQ(verdicts.size(), 1u);
     EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
     EXPECT_EQ(RanksOf(verdicts[0]), std::vector<int32_t>({3}));
+  }
+}
+
+// Four are inside of one operation. Of four others one has not come to theirs; its newest call may be lost.
+TEST_F(LiveInFlightTest, WhereRecordersLoseCallsTheCauseThatNoLossShowsIsNamed) {
+  for (const uint64_t lost : {0, 5}) {
+    lost_of_hundred_ = lost;
+    roster_ = Roster(RosterLimits{});
+    for (int32_t rank = 0; rank < 8; ++rank) {
+      Place place{.id = rank < 4 ? 1U : 2U, .size = 4, .member = rank % 4};
+      if (rank != 7) place.called.push_back({.sequence = 5, .begun = true});
+      TellAll(rank, {place});
+    }
+    std::vector<std::vector<int32_t>> named;
+    for (const Verdict& verdict : Verdicts()) named.push_back(RanksOf(verdict));
+    std::sort(named.begin(), named.end());
+    const std::vector<std::vector<int32_t>> stuck = {{0, 1, 2, 3}}, both = {{0, 1, 2, 3}, {7}};
+    EXPECT_EQ(named, lost > 0 ? stuck : both);
   }
 }
 

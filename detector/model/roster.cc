@@ -123,6 +123,7 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.disabled = view.disabled;
   process.unsized = false;
   process.can_watch_transfers = view.can_watch_transfers;
+  process.called = view.operations_enqueued;
   process.lost = view.operations_lost;
   process.received_ns = received_ns;
   if (!process.dead()) process.gone_since_ns = 0;

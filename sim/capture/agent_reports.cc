@@ -26,6 +26,7 @@ constexpr size_t kMaxOperationsPerReport = 100'000;
 constexpr int64_t kStandsNanos = 1'000'000'000;
 constexpr size_t kMaxFurtherInFlight = 15;
 constexpr int kMaxCommunicatorsPerProcess = 4'096;
+constexpr size_t kMaxLostCalls = 1 << 20;  // of a rank
 constexpr int kMaxBlocksPerReport = 4'096;
 
 constexpr wire::PlaceKind kWirePlaces[kPlaceKinds] = {wire::PLACE_KIND_RACK, wire::PLACE_KIND_LEAF,
@@ -61,6 +62,48 @@ void AppendFurther(const std::vector<const TraceOperation*>& in_flight, const Wi
 AgentReports::AgentReports(Playback playback)
     : plan_(std::move(playback)), trace_(plan_.evidence->trace), states_(trace_.ranks.size()) {
   for (const PlayedHost& host : plan_.hosts) next_sample_.emplace_back(host.series.size(), 0);
+  FindLostCalls();
+}
+
+void AgentReports::FindLostCalls() {
+  // Since zero, the first call of each collective.
+  absl::flat_hash_map<std::pair<int32_t, uint64_t>, int64_t> first_called_ns;
+  const auto for_collectives = [this](const PlayedHost& host, size_t rank, const auto& body) {
+    for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+      if (!IsTransfer(operation)) body(operation, operation.enqueue_ns - host.zero_ns);
+    }
+  };
+  for (const PlayedHost& host : plan_.hosts) {
+    for (const size_t rank : host.ranks) {
+      for_collectives(host, rank, [&](const TraceOperation& operation, int64_t since_zero_ns) {
+        const auto [known, added] =
+            first_called_ns.try_emplace({operation.communicator, operation.sequence}, since_zero_ns);
+        if (!added) known->second = std::min(known->second, since_zero_ns);
+      });
+    }
+  }
+  for (const PlayedHost& host : plan_.hosts) {
+    for (const size_t rank : host.ranks) {
+      std::map<int32_t, const TraceOperation*> newest;  // by communicator
+      std::vector<LostCall>& lost = states_[rank].lost_calls;
+      for_collectives(host, rank, [&](const TraceOperation& operation, int64_t since_zero_ns) {
+        const TraceOperation*& before = newest[operation.communicator];
+        if (before != nullptr && operation.sequence <= before->sequence) return;
+        for (uint64_t sequence = before == nullptr ? operation.sequence : before->sequence + 1;
+             sequence < operation.sequence && lost.size() < kMaxLostCalls; ++sequence) {
+          const auto called = first_called_ns.find({operation.communicator, sequence});
+          if (called == first_called_ns.end()) continue;
+          const int64_t earliest_ns = before->enqueue_ns - host.zero_ns;
+          lost.push_back({.called_ns = std::clamp(called->second, earliest_ns, since_zero_ns) + host.zero_ns,
+                          .communicator = operation.communicator,
+                          .sequence = sequence});
+        }
+        before = &operation;
+      });
+      std::stable_sort(lost.begin(), lost.end(),
+                       [](const LostCall& a, const LostCall& b) { return a.called_ns < b.called_ns; });
+    }
+  }
 }
 
 WireNumbers AgentReports::NumbersOf(const PlayedHost& host) const {
@@ -105,14 +148,19 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
   while (state.next < operations.size() && operations[state.next].enqueue_ns <= now_ns) {
     state.open.push_back(&operations[state.next++]);
   }
+  for (; state.next_lost < state.lost_calls.size(); ++state.next_lost, ++state.lost) {
+    const LostCall& call = state.lost_calls[state.next_lost];
+    if (call.called_ns > now_ns) break;
+    Progress& progress = ProgressIn(call.communicator, rank_index);
+    progress.enqueued = std::max(progress.enqueued, call.sequence + plan_.collective_shift);
+    progress.changed_ns = std::max(progress.changed_ns, call.called_ns);
+  }
   for (auto& [communicator, progress] : state.communicators) {
     progress.in_flight.clear();
     progress.finished_now.clear();
   }
   for (const TraceOperation* op : state.open) {
-    const auto [known, added] = state.communicators.try_emplace(op->communicator);
-    if (added) known->second.rank = RankIn(op->communicator, rank_index);
-    NoteProgress(*op, now_ns, known->second);
+    NoteProgress(*op, now_ns, ProgressIn(op->communicator, rank_index));
   }
   std::vector<const TraceOperation*> still_open;
   for (const TraceOperation* op : state.open) {
@@ -128,6 +176,12 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
     }
   }
   state.open = std::move(still_open);
+}
+
+AgentReports::Progress& AgentReports::ProgressIn(int32_t communicator, size_t rank_index) {
+  const auto [known, added] = states_[rank_index].communicators.try_emplace(communicator);
+  if (added) known->second.rank = RankIn(communicator, rank_index);
+  return known->second;
 }
 
 void AgentReports::NoteProgress(const TraceOperation& operation, int64_t now_ns, Progress& progress) const {
@@ -193,7 +247,7 @@ void AgentReports::AppendProcess(int32_t tick, const PlayedHost& host, size_t ra
   process.set_state(static_cast<wire::ProcessState>(since_ns >= played.from_ns ? played.after : played.before));
   const bool through = plan_.ends_in_order && tick == plan_.ticks;
   process.set_recorder_state(through ? wire::RECORDER_STATE_FINALIZED : wire::RECORDER_STATE_ACTIVE);
-  process.set_operations_enqueued(state.next);
+  process.set_operations_enqueued(state.next + state.next_lost);
   process.set_operations_finished(state.finished);
   process.set_operations_lost(state.lost);
   const WireNumbers numbers = NumbersOf(host);

@@ -272,6 +272,30 @@ TEST(RecordingPlaybackTest, ARecordWhoseEndWasLostIsNotInFlightForEver) {
   EXPECT_EQ(in_flight, 1);
 }
 
+TEST(RecordingPlaybackTest, ACallWithoutARecordIsCountedWhenOthersCalledIt) {
+  Recording recording({0, 7 * kSecond});
+  for (const int32_t rank : {0, 1}) {
+    recording.AddRank(rank, static_cast<size_t>(rank));
+    for (const uint64_t sequence : {1, 2, 3}) {
+      if (rank == 1 && sequence == 2) continue;
+      const int64_t called_ns = static_cast<int64_t>(sequence) * 1'200 * kMilli;
+      recording.Add(rank, "world", sequence, called_ns, called_ns, called_ns + 500 * kMilli);
+    }
+  }
+  const JobEvidence evidence = recording.Finish();
+  AgentReports reports = Play(evidence);
+  const std::vector<std::pair<uint64_t, uint64_t>> enqueued_and_lost = {{1, 0}, {2, 1}, {3, 1}};
+  for (int32_t tick = 1; tick <= 3; ++tick) {
+    wire::AgentReport report;
+    ASSERT_TRUE(reports.Make(tick, 1, report));
+    const auto& [enqueued, lost] = enqueued_and_lost[static_cast<size_t>(tick) - 1];
+    EXPECT_EQ(report.processes(0).operations_enqueued(), enqueued) << tick;
+    EXPECT_EQ(report.processes(0).communicators(0).enqueued(), enqueued) << tick;
+    EXPECT_EQ(report.processes(0).communicators(0).rank(), 1);
+    EXPECT_EQ(report.processes(0).operations_lost(), lost) << tick;
+  }
+}
+
 TEST(RecordingPlaybackTest, CommunicatorsKeepTheirNumberAndNamesGetOne) {
   Recording recording({0});
   recording.AddRank(0, 0);
