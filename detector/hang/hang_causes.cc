@@ -102,8 +102,10 @@ class Collector {
         // Called behind what it alone does not finish: the operation says nothing new.
         if (graph_.member_states[s][i] == MemberState::kQueued) continue;
         const bool called = graph_.member_states[s][i] == MemberState::kNotBegun;
-        // Its host has called other things that its GPU has not begun: the record of this call may be lost.
-        if (frontier_.lost_share() > 0 && !called && graph_.not_begun[rank] != 0) continue;
+        // Its host has called other things that its GPU has not begun: the record of this call may be lost. Counters
+        // of a watched job have it by then.
+        const bool by_records = frontier_.watch() == nullptr && frontier_.lost_share() > 0;
+        if (by_records && !called && graph_.not_begun[rank] != 0) continue;
         if (cause[rank] < 0 && shared < 0) add(rank, graph_.blocked_operations[s], HangKind::kNotEntered, called);
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);

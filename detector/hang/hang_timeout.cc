@@ -62,14 +62,6 @@ bool AllFinished(const Communicator& communicator, uint64_t operations) {
   });
 }
 
-// nullptr = of operations of this kind too few are known there.
-const KindStays* ManyStaysOf(const Communicator& communicator, OperationKind kind) {
-  const auto known =
-      std::find_if(communicator.stays.begin(), communicator.stays.end(),
-                   [kind](const KindStays& stays) { return stays.kind == kind && stays.known >= kManyOperations; });
-  return known == communicator.stays.end() || known->longest_ns <= 0 ? nullptr : &*known;
-}
-
 }  // namespace
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options) {
@@ -92,9 +84,9 @@ int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, doub
   int64_t longest_ns = 0;
   for (const Member& member : communicator.members) {
     if (!member.in_flight.has_value()) continue;
-    const KindStays* const stays = ManyStaysOf(communicator, member.in_flight->kind);
-    if (stays == nullptr) return timeout_ns;
-    longest_ns = std::max(longest_ns, stays->longest_ns);
+    const Stays& stays = communicator.StaysOf(member.in_flight->kind);
+    if (stays.known < kManyOperations || stays.longest_ns <= 0) return timeout_ns;
+    longest_ns = std::max(longest_ns, stays.longest_ns);
   }
   if (longest_ns == 0) return timeout_ns;
   const double steps_ns = kLeastSteps * longest_usual_step_seconds * kNanosPerSecond;

@@ -7,7 +7,7 @@
 // kUnknownHangTimeoutNs.
 // Steps may take seconds where no wait in some communicator ever took long: there `step_multiple` x the longest time
 // that anybody was inside of an operation like those in flight will do, but not less than kLeastSteps steps, nor the
-// floor. Of each kind of operation by itself: a barrier before a checkpoint waits for other things than a reduction.
+// floor. Barriers by themselves: one before a checkpoint waits for other things than a reduction.
 // Pure: looks at a roster. Cost O(communicators + members of the largest).
 
 #ifndef LOCKSTEP_DETECTOR_HANG_HANG_TIMEOUT_H_
@@ -31,7 +31,7 @@ inline constexpr int64_t kStartUpTimeoutNs = 120'000'000'000;
 
 int64_t HangTimeoutNs(const Roster& roster, double longest_usual_step_seconds, const HangTimeoutOptions& options);
 
-// The same in one communicator, where many operations of the kinds in flight are known; never more than `timeout_ns`,
+// The same in one communicator, where many operations like those in flight are known; never more than `timeout_ns`,
 // which is the job's.
 int64_t HangTimeoutIn(const Communicator& communicator, int64_t timeout_ns, double longest_usual_step_seconds,
                       const HangTimeoutOptions& options);

@@ -32,12 +32,6 @@ int64_t OldestSinceNs(const Member& member, bool known, const CommunicatorView& 
 // Of each member: everybody connects (as hang_timeout.cc's start-up).
 constexpr uint64_t kFirstStays = 3;
 
-KindStays& StaysOf(OperationKind kind, Communicator* communicator) {
-  const auto known = std::find_if(communicator->stays.begin(), communicator->stays.end(),
-                                  [kind](const KindStays& stays) { return stays.kind == kind; });
-  return known != communicator->stays.end() ? *known : communicator->stays.emplace_back(KindStays{.kind = kind});
-}
-
 void NoteEnds(const CommunicatorView& view, RankProcess* process, Communicator* communicator) {
   for (const Operation& operation : view.operations) {
     if (operation.quality == TimingQuality::kHostEnqueue) continue;  // its end may not have been seen
@@ -47,7 +41,7 @@ void NoteEnds(const CommunicatorView& view, RankProcess* process, Communicator* 
       communicator->entered_by_all = operation.sequence;
       communicator->entered_by_all_since_ns = process->received_ns;
     }
-    KindStays& stays = StaysOf(operation.kind, communicator);
+    Stays& stays = operation.kind == OperationKind::kBarrier ? communicator->barriers : communicator->with_data;
     if (++stays.known <= kFirstStays * static_cast<uint64_t>(communicator->size)) continue;
     stays.longest_ns = std::max(stays.longest_ns, operation.end_ns - operation.start_ns);
   }

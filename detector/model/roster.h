@@ -49,9 +49,8 @@ struct Member {
   }
 };
 
-// How long anybody spent inside operations of one kind in one communicator.
-struct KindStays {
-  OperationKind kind = OperationKind::kUnknown;
+// How long anybody spent inside operations.
+struct Stays {
   uint64_t known = 0;      // the first few of each member included
   int64_t longest_ns = 0;  // without these
 };
@@ -61,12 +60,15 @@ struct Communicator {
   std::string name;
   int32_t size = 0;
   int32_t reported = 0;  // members that have reported
-  std::vector<KindStays> stays;  // each kind once
+  // A barrier is called where ranks are expected to wait for something else, such as a checkpoint: by itself.
+  Stays with_data, barriers;
   // The newest synchronous collective of which a record says that a member left it. All members have entered it,
   // whatever they report of themselves. 0 = none. And when its record was first received.
   uint64_t entered_by_all = 0;
   int64_t entered_by_all_since_ns = 0;
   std::vector<Member> members;
+
+  const Stays& StaysOf(OperationKind kind) const { return kind == OperationKind::kBarrier ? barriers : with_data; }
 };
 
 // How a rank's process used the CPU between reports: a short history.
