@@ -62,7 +62,8 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   Judgement& judgement = look.judgement;
   const bool believed_before = window_.believes_steps(pace_.RecentSeconds());
   const bool believed = window_.Take(judgement.report.step_seconds_median, pace_.RecentSeconds());
-  if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps)) {
+  const double found_seconds = judgement.report.step_seconds_median;
+  if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps, found_seconds, watermark_ns)) {
     sentinel_.Clear();
     findings_.Renumber(pace_.steps());
   }

@@ -18,13 +18,19 @@ constexpr uint64_t kMaxJump = 16;
 // Another pacemaker takes over after the longer of the two without a record of the first.
 constexpr int64_t kPatienceNs = 5 * kNanosPerSecond;
 constexpr double kPatienceSteps = 10;
+// Half way, in logarithms, to steps that are counted as two.
+constexpr double kOtherUnit = 1.41;
 
 }  // namespace
 
-bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps) {
+bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps, double step_seconds, int64_t now_ns) {
   // A look of which nothing can be followed says nothing against what was followed so far, and the pacemaker that
-  // counts goes on counting as long as looks confirm it.
+  // counts goes on counting as long as looks confirm it: by naming it, or by steps as long as those that it counts. In
+  // a look that misses records of it others may count better.
   if (calls.empty()) return false;
+  const double recent = RecentSeconds();
+  const bool alike = step_seconds < kOtherUnit * recent && recent < kOtherUnit * step_seconds;
+  if (alike && now_ns - newest_ns_ <= PatienceNs()) return false;
   if (follows() && std::find(calls.begin(), calls.end(), followed_[counting_].calls) != calls.end()) return false;
   followed_.clear();
   for (const FollowedCalls& call : calls) followed_.push_back({.calls = call});
@@ -35,11 +41,13 @@ bool StepPace::Follow(const std::vector<FollowedCalls>& calls, int64_t steps) {
   return true;
 }
 
+int64_t StepPace::PatienceNs() const {
+  return std::max(kPatienceNs, static_cast<int64_t>(kPatienceSteps * RecentSeconds() * kNanosPerSecond));
+}
+
 bool StepPace::MayCount(const Follower& follower, int64_t received_ns) const {
   const Follower& now = followed_[counting_];
-  if (&follower == &now) return true;
-  const auto steps_ns = static_cast<int64_t>(kPatienceSteps * RecentSeconds() * kNanosPerSecond);
-  return received_ns - now.received_ns > std::max(kPatienceNs, steps_ns);
+  return &follower == &now || received_ns - now.received_ns > PatienceNs();
 }
 
 void StepPace::Observe(int32_t rank, const CommunicatorView& view, int64_t received_ns) {

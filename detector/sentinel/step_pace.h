@@ -34,9 +34,9 @@ class StepPace {
   static constexpr size_t kKeptSteps = 256;
   static constexpr size_t kRecentSteps = 16;
 
-  // What a look over `steps` steps found. True when other calls are followed from now on than before, so that steps are
-  // counted in another unit: everything begins anew.
-  bool Follow(const std::vector<FollowedCalls>& calls, int64_t steps);
+  // What a look found: which calls count steps, how many it saw and how long they took. True when other calls are
+  // followed from now on than before, so that steps are counted in another unit: everything begins anew.
+  bool Follow(const std::vector<FollowedCalls>& calls, int64_t steps, double step_seconds, int64_t now_ns);
   bool follows() const { return !followed_.empty(); }
 
   // One communicator of a rank of a report.
@@ -70,6 +70,7 @@ class StepPace {
   };
 
   void Feed(const Call& call, int64_t received_ns, bool counts, Follower* follower);
+  int64_t PatienceNs() const;
   bool MayCount(const Follower& follower, int64_t received_ns) const;
   double Quantile(double share) const;
 

@@ -29,7 +29,7 @@ CommunicatorView Calls(uint64_t first, uint64_t last, uint64_t stride = 1) {
 
 StepPace Following(std::vector<FollowedCalls> calls = {{3, kTensor, 4}}) {
   StepPace pace;
-  pace.Follow(calls, 0);
+  pace.Follow(calls, 0, 0, 0);
   return pace;
 }
 
@@ -92,13 +92,24 @@ TEST(StepPaceTest, AnotherRankTakesOverWhenTheFirstFallsSilent) {
 TEST(StepPaceTest, TheSameCallsAgainForgetNothing) {
   StepPace pace = Following();
   pace.Observe(3, Calls(1, 40), 1);
-  EXPECT_FALSE(pace.Follow({{5, kTensor, 4}, {3, kTensor, 4}}, 100));
-  EXPECT_FALSE(pace.Follow({}, 100));
+  EXPECT_FALSE(pace.Follow({{5, kTensor, 4}, {3, kTensor, 4}}, 100, 0.5, 2));
+  EXPECT_FALSE(pace.Follow({}, 100, 0.1, 2));
   EXPECT_NEAR(pace.MedianSeconds(), 0.1, 1e-9);
   EXPECT_EQ(pace.steps(), 9);
-  EXPECT_TRUE(pace.Follow({{3, kTensor, 8}}, 5));
+  EXPECT_TRUE(pace.Follow({{3, kTensor, 8}}, 5, 0.2, 2));
   EXPECT_EQ(pace.MedianSeconds(), 0);
   EXPECT_EQ(pace.steps(), 5);
+}
+
+TEST(StepPaceTest, OtherWitnessesOfStepsAsLongForgetNothingWhileTheFirstOneSpeaks) {
+  StepPace pace = Following();
+  pace.Observe(3, Calls(1, 40), kNanosPerSecond);
+  EXPECT_FALSE(pace.Follow({{5, kTensor, 4}}, 100, 0.11, 2 * kNanosPerSecond));
+  EXPECT_EQ(pace.steps(), 9);
+  StepPace other_unit = pace;
+  EXPECT_TRUE(other_unit.Follow({{5, kTensor, 8}}, 50, 0.2, 2 * kNanosPerSecond));
+  EXPECT_EQ(other_unit.steps(), 50);
+  EXPECT_TRUE(pace.Follow({{5, kTensor, 4}}, 100, 0.11, 20 * kNanosPerSecond)) << "nothing has been heard for long";
 }
 
 TEST(StepPaceTest, WildSequencesAndTimesNeitherCrashNorGrow) {
