@@ -213,7 +213,8 @@ class Collector {
     });
   }
 
-  // Several stuck transfers that share a rank have one cause: what they share.
+  // Several stuck transfers that share a rank have one cause: what they share. One rank alone, whose recorder was looked
+  // at and has nothing in flight of all this, has stopped: its records end where its process did.
   void MergeTransfers() {
     std::vector<size_t> transfers;
     std::map<int32_t, size_t> in;
@@ -227,6 +228,8 @@ class Collector {
       if (count == transfers.size()) shared.push_back(rank);
     }
     if (transfers.size() < 2 || shared.empty()) return;
+    const bool stopped = shared.size() == 1 && frontier_.CutShort(static_cast<size_t>(shared.front()));
+    if (stopped) hangs_[transfers[0]].kind = HangKind::kStopped;
     hangs_[transfers[0]].ranks = std::move(shared);
     for (size_t i = transfers.size(); i-- > 1;) {
       hangs_.erase(hangs_.begin() + static_cast<std::ptrdiff_t>(transfers[i]));
