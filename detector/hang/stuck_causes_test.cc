@@ -63,7 +63,6 @@ class StuckCausesTest : public ::testing::Test {
   int32_t world_ = -1;
   int32_t pair_ = -1;
 
- private:
   int32_t Handle(int32_t rank) const { return handles_[static_cast<size_t>(rank)]; }
   void Add(int32_t rank, TraceOperation operation, int64_t called, int64_t began, int64_t ended) {
     operation.enqueue_ns = called * kMilli;
@@ -72,6 +71,7 @@ class StuckCausesTest : public ::testing::Test {
     builder_.Add(Handle(rank), operation);
   }
 
+ private:
   std::vector<int32_t> handles_;
 };
 
@@ -161,6 +161,30 @@ TEST_F(StuckCausesTest, RecordsThatEndEarlyWhereSomebodyLookedWereLost) {
     if (rank != 3) Collective(rank, kEnded + 2, 200, 205, kNone);
   }
   EXPECT_EQ(Accused(Find()), std::set<int32_t>{3});
+}
+
+// Its group waits in a collective, and a rank elsewhere for what it sends. Others left three collectives of which it has
+// no record.
+TEST_F(StuckCausesTest, OneRankInTwoStuckTransfersWhoseRecordsHaveEndedIsDead) {
+  const int32_t half = builder_.AddCommunicator("half", "", 4), across = builder_.AddCommunicator("across", "", 2);
+  for (int32_t rank = 0; rank < 4; ++rank) builder_.AddMember(half, rank, Handle(rank));
+  builder_.AddMember(across, 0, Handle(0));
+  builder_.AddMember(across, 1, Handle(7));
+  const auto call = [this](int32_t rank, int32_t group, uint64_t sequence, int64_t ended) {
+    Add(rank, {.sequence = sequence, .communicator = group, .kind = OperationKind::kAllReduce}, 150, 155, ended);
+  };
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    call(rank, half, 0, 158);
+    for (uint64_t sequence = 1; rank > 0 && sequence < 4; ++sequence) call(rank, half, sequence, 158);
+    if (rank > 0) call(rank, half, 4, kNone);
+  }
+  Add(0, {.sequence = 0, .communicator = across, .peer = 1, .kind = OperationKind::kSend}, 140, 141, 142);
+  Add(7, {.sequence = 0, .communicator = across, .peer = 0, .kind = OperationKind::kRecv}, 140, 141, 142);
+  Add(7, {.sequence = 1, .communicator = across, .peer = 0, .kind = OperationKind::kRecv}, 150, 155, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kProcessDead);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
 }
 
 }  // namespace
