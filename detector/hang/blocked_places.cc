@@ -135,6 +135,8 @@ int32_t BlockedPlaces::BlockedOf(const StreamKey& stream, size_t index, int32_t 
                            .kind = operation.kind});
   }
   BlockedOperation& blocked = operations_[static_cast<size_t>(found->second)];
+  // Told as a Send where its sender stands in it, whoever was looked at first.
+  if (operation.kind == OperationKind::kSend) blocked.kind = operation.kind;
   blocked.at.push_back(rank);
   blocked.operations.push_back(index);
   blocked.passing = fresh || blocked.passing;

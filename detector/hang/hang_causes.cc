@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "detector/hang/strong_components.h"
@@ -23,6 +24,12 @@ std::vector<int32_t> MembersIn(const Frontier& frontier, const std::vector<int32
   std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(members),
                [&](int32_t rank) { return frontier.MemberOf(static_cast<size_t>(rank), blocked.communicator) >= 0; });
   return members;
+}
+
+// Of several operations at which one cause shows, told of is the one in which most ranks wait. Names of communicators
+// must not decide.
+bool ToldBefore(const Hang& a, const Hang& b) {
+  return std::tuple(-a.waiting, a.operation, a.sequence) < std::tuple(-b.waiting, b.operation, b.sequence);
 }
 
 // The ranks of a cycle that differ: of the ranks that take part in two of its operations, those that stand at the one
@@ -45,7 +52,11 @@ Hang DeadlockOf(const Frontier& frontier, const WaitGraph& graph, const std::vec
       if (at_b.size() <= at_a.size()) differing.insert(at_b.begin(), at_b.end());
     }
   }
-  Hang hang = HangAt(HangKind::kDeadlock, frontier.trace(), graph.At(parties.begin()->first));
+  const auto told = std::min_element(parties.begin(), parties.end(), [&](const auto& a, const auto& b) {
+    return ToldBefore(HangAt(HangKind::kDeadlock, frontier.trace(), graph.At(a.first)),
+                      HangAt(HangKind::kDeadlock, frontier.trace(), graph.At(b.first)));
+  });
+  Hang hang = HangAt(HangKind::kDeadlock, frontier.trace(), graph.At(told->first));
   hang.ranks.assign(differing.begin(), differing.end());
   if (hang.ranks.empty()) {
     std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(hang.ranks),
@@ -228,6 +239,9 @@ class Collector {
       if (count == transfers.size()) shared.push_back(rank);
     }
     if (transfers.size() < 2 || shared.empty()) return;
+    const auto told = std::min_element(transfers.begin(), transfers.end(),
+                                       [&](size_t a, size_t b) { return ToldBefore(hangs_[a], hangs_[b]); });
+    if (told != transfers.begin()) std::swap(hangs_[transfers[0]], hangs_[*told]);
     const bool stopped = shared.size() == 1 && frontier_.CutShort(static_cast<size_t>(shared.front()));
     if (stopped) hangs_[transfers[0]].kind = HangKind::kStopped;
     hangs_[transfers[0]].ranks = std::move(shared);
