@@ -160,7 +160,9 @@ class DiagnoseCommand final : public Command {
     options.min_step_cost = of_files.min_cost;
     ConclusionTimeline timeline;
     ASSIGN_OR_RETURN(JobReport report, JudgeLive(evidence, options, &timeline));
-    if (context.format == OutputFormat::kTable) context.out << TimelineSummaryText(timeline) << "\n";
+    if (context.format == OutputFormat::kTable) {
+      context.out << Printable(report.job) << ": " << TimelineSummaryText(timeline) << "\n";
+    }
     return report;
   }
 

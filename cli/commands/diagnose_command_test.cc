@@ -57,7 +57,7 @@ TEST(DiagnoseCommandTest, AnAbstentionHasNoClassAndNoAdvice) {
 }
 
 // Four ranks in step for 20 steps; then rank 2 does not come.
-TEST(DiagnoseCommandTest, StuckTellsAHangFromTheEndOfAFile) {
+std::string JobThatHangs() {
   std::string text = "job,host,rank,comm,comm_rank,comm_size,seq,op,enqueue_ns,start_ns,end_ns\n";
   for (int64_t step = 1; step <= 21; ++step) {
     for (int64_t rank = 0; rank < 4; ++rank) {
@@ -68,15 +68,36 @@ TEST(DiagnoseCommandTest, StuckTellsAHangFromTheEndOfAFile) {
                       enter_ns, ",", hangs ? "" : absl::StrCat(step * 1'000'000'000 + 50'000'000), "\n");
     }
   }
+  return text;
+}
+
+TEST(DiagnoseCommandTest, StuckTellsAHangFromTheEndOfAFile) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() / "ops.csv";
-  EXPECT_TRUE(ReplaceWholeFile(path, text).ok());
+  EXPECT_TRUE(ReplaceWholeFile(path, JobThatHangs()).ok());
   const CommandResult plain = RunCommand(MakeDiagnoseCommand(), {{"PATH", path}}, OutputFormat::kTable);
   EXPECT_THAT(plain.out, Not(HasSubstr("HUNG")));
   const CommandResult stuck =
       RunCommand(MakeDiagnoseCommand(), {{"PATH", path}, {"--stuck", ""}}, OutputFormat::kTable);
   EXPECT_THAT(stuck.out, HasSubstr("job-1: HUNG"));
   EXPECT_THAT(stuck.out, HasSubstr("h2"));
+}
+
+TEST(DiagnoseCommandTest, LiveTellsWhatACollectorWouldHaveToldWhen) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "ops.csv";
+  EXPECT_TRUE(ReplaceWholeFile(path, JobThatHangs()).ok());
+  const CommandResult live =
+      RunCommand(MakeDiagnoseCommand(), {{"PATH", path}, {"--stuck", ""}, {"--live", ""}}, OutputFormat::kTable);
+  EXPECT_EQ(live.exit_code, ExitCode::kOk) << live.error;
+  EXPECT_THAT(live.out, HasSubstr("job-1: what would have been told"));
+  EXPECT_THAT(live.out, HasSubstr("s  hung: "));
+  EXPECT_THAT(live.out, HasSubstr("told:      hang not entered (machine) h2 rank 2"));
+  EXPECT_THAT(live.out, HasSubstr("job-1: HUNG\n  4 ranks on 4 hosts"));
+  const CommandResult with_places =
+      RunCommand(MakeDiagnoseCommand(), {{"PATH", path}, {"--places", path}, {"--live", ""}}, OutputFormat::kTable);
+  EXPECT_EQ(with_places.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(with_places.error, HasSubstr("--places"));
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ void AppendSpell(const CauseSpell& spell, std::string& text) {
 }
 
 std::string CauseText(const Verdict& verdict) {
-  std::string text = absl::StrCat(absl::StrReplaceAll(Name(verdict.verdict_class), {{"_", " "}}), " (",
-                                  Name(verdict.scope), ")");
+  std::string text =
+      absl::StrCat(absl::StrReplaceAll(Name(verdict.verdict_class), {{"_", " "}}), " (", Name(verdict.scope), ")");
   for (size_t i = 0; i < std::min(verdict.culprits.size(), kShownCulprits); ++i) {
     const Culprit& culprit = verdict.culprits[i];
     absl::StrAppend(&text, i == 0 ? " " : ", ", Printable(culprit.host));

@@ -224,8 +224,8 @@ class Collector {
     });
   }
 
-  // Several stuck transfers that share a rank have one cause: what they share. One rank alone, whose recorder was looked
-  // at and has nothing in flight of all this, has stopped: its records end where its process did.
+  // Several stuck transfers that share a rank have one cause: what they share. One rank alone, whose recorder was
+  // looked at and has nothing in flight of all this, has stopped: its records end where its process did.
   void MergeTransfers() {
     std::vector<size_t> transfers;
     std::map<int32_t, size_t> in;

@@ -36,7 +36,8 @@ TEST_F(LiveInFlightTest, AGpuThatHasNotBegunIsNamedAlthoughAMemberIsNotHeardOf) 
   for (const bool has_begun : {false, true}) {
     roster_ = Roster(RosterLimits{});
     for (int32_t rank = 0; rank < 7; ++rank) {
-      TellAll(rank, {{.id = 1, .size = 8, .member = rank, .called = {{.sequence = 5, .begun = rank != 3 || has_begun}}}});
+      TellAll(rank,
+              {{.id = 1, .size = 8, .member = rank, .called = {{.sequence = 5, .begun = rank != 3 || has_begun}}}});
     }
     const std::vector<Verdict> verdicts = Verdicts();
     if (has_begun) {

@@ -163,8 +163,8 @@ TEST_F(StuckCausesTest, RecordsThatEndEarlyWhereSomebodyLookedWereLost) {
   EXPECT_EQ(Accused(Find()), std::set<int32_t>{3});
 }
 
-// Its group waits in a collective, and a rank elsewhere for what it sends. Others left three collectives of which it has
-// no record.
+// Its group waits in a collective, and a rank elsewhere for what it sends. Others left three collectives of which it
+// has no record.
 TEST_F(StuckCausesTest, OneRankInTwoStuckTransfersWhoseRecordsHaveEndedIsDead) {
   const int32_t half = builder_.AddCommunicator("half", "", 4), across = builder_.AddCommunicator("across", "", 2);
   for (int32_t rank = 0; rank < 4; ++rank) builder_.AddMember(half, rank, Handle(rank));

@@ -91,9 +91,9 @@ struct RankProcess {
   bool disabled = false;
   bool unsized = false;  // uses a communicator whose size is not known: nobody can say what it waits for there
   bool can_watch_transfers = false;
-  bool tells_calls = false;  // its records tell when operations were called from when they began
-  uint64_t called = 0;  // operations that its recorder has counted
-  uint64_t lost = 0;    // of them, without a record
+  bool tells_calls = false;      // its records tell when operations were called from when they began
+  uint64_t called = 0;           // operations that its recorder has counted
+  uint64_t lost = 0;             // of them, without a record
   int64_t received_ns = 0;       // of the newest report about it
   int64_t gone_since_ns = 0;     // receive time of the first report that it is dead; 0 = it lives
   int64_t stopped_since_ns = 0;  // receive time of the first of the reports in a row that say kStopped; 0 = it is not

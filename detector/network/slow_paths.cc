@@ -46,8 +46,8 @@ bool IsEarlyOnset(absl::Span<const double> logs, size_t at, double noise) {
          *std::min_element(after.begin(), after.end()) >= before + jump / 2;
 }
 
-// The middle of each value and its neighbours: one wild step is gone, a jump stays where it is. At either end the middle
-// of three as well: in the first step of a recording a communicator may still have to connect.
+// The middle of each value and its neighbours: one wild step is gone, a jump stays where it is. At either end the
+// middle of three as well: in the first step of a recording a communicator may still have to connect.
 std::vector<double> MiddlesOfThree(absl::Span<const double> logs) {
   std::vector<double> smooth(logs.begin(), logs.end());
   for (size_t i = 0; i < logs.size() && logs.size() >= 3; ++i) {

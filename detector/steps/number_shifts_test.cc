@@ -2,9 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
+#include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -31,20 +32,20 @@ TEST(NumberShiftsTest, ManyVotesThatDisagreeAreWorthLessThanFewThatAgree) {
 }
 
 TEST(NumberShiftsTest, PlantedShiftsComeBackFromVotesOfWhichATenthAreWrong) {
-  std::mt19937 random(7);
+  Random random(7);
   constexpr int32_t kGroups = 12;
   for (int trial = 0; trial < 50; ++trial) {
     std::vector<int32_t> ahead(kGroups);
-    for (int32_t& of_group : ahead) of_group = static_cast<int32_t>(random() % 7) - 3;
+    for (int32_t& of_group : ahead) of_group = static_cast<int32_t>(random.Below(7)) - 3;
     NumberVotes votes;
     const auto meet = [&](int32_t a, int32_t b, int times) {
       if (b < a) std::swap(a, b);
       for (int i = 0; i < times; ++i) {
-        const int32_t wrong = random() % 10 == 0 ? 1 : 0;
+        const int32_t wrong = random.Below(10) == 0 ? 1 : 0;
         ++votes[{a, b}][ahead[static_cast<size_t>(b)] - ahead[static_cast<size_t>(a)] + wrong];
       }
     };
-    for (int32_t group = 1; group < kGroups; ++group) meet(group, static_cast<int32_t>(random()) & (group - 1), 64);
+    for (int32_t group = 1; group < kGroups; ++group) meet(group, static_cast<int32_t>(random.Below(static_cast<uint64_t>(group))), 64);
     const std::vector<int32_t> shifts = NumberShifts(votes, kGroups);
     for (size_t group = 0; group < kGroups; ++group) {
       EXPECT_EQ(shifts[group] + ahead[group], shifts[0] + ahead[0]) << "group " << group << " of trial " << trial;

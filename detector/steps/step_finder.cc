@@ -128,8 +128,8 @@ class StepFinder {
     });
   }
 
-  // Of the anchors of the members' classes that occur in the channel, that of most members: the first class that has it;
-  // -1 = none occurs.
+  // Of the anchors of the members' classes that occur in the channel, that of most members: the first class that has
+  // it; -1 = none occurs.
   int32_t AnchorOfChannel(const OperationChannel& channel) const {
     std::map<size_t, int> classes;
     for (const int32_t rank : trace_.communicators[static_cast<size_t>(channel.communicator)].members) {

@@ -3,12 +3,12 @@
 // Ranks of one class make the same calls in the same order, step after step. So a step of some peer that left all
 // records is the *pattern*: which calls there are, in which order they begin, and what each goes on from. A call is
 // known by its channel and its place among the step's calls there. Channels of two peers correspond by group family,
-// direction, the class of the other side, size of calls and which comes first; and since every step uses a channel equally often, sequence numbers alone
-// tell to which step and place a record belongs. What is left over of the pattern was lost; others' records under the
-// same number are of the same operation. How long the work before a lost call took nobody knows, nor that before the
-// calls that went on from it: it is taken to be what the rank needed there in the nearest steps; where these do not
-// tell, the middle of whole steps of the class, times the ratio by which this step differs from them at most of its
-// calls.
+// direction, the class of the other side, size of calls and which comes first; and since every step uses a channel
+// equally often, sequence numbers alone tell to which step and place a record belongs. What is left over of the pattern
+// was lost; others' records under the same number are of the same operation. How long the work before a lost call took
+// nobody knows, nor that before the calls that went on from it: it is taken to be what the rank needed there in the
+// nearest steps; where these do not tell, the middle of whole steps of the class, times the ratio by which this step
+// differs from them at most of its calls.
 //
 // Abstains for classes without a whole step, and for ranks that between their usual steps made other calls (an
 // evaluation). Holds buffers between calls; not thread-safe. Cost O(calls log peers) per step, and once O(records).
