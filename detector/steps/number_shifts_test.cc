@@ -45,7 +45,8 @@ TEST(NumberShiftsTest, PlantedShiftsComeBackFromVotesOfWhichATenthAreWrong) {
         ++votes[{a, b}][ahead[static_cast<size_t>(b)] - ahead[static_cast<size_t>(a)] + wrong];
       }
     };
-    for (int32_t group = 1; group < kGroups; ++group) meet(group, static_cast<int32_t>(random.Below(static_cast<uint64_t>(group))), 64);
+    for (int32_t group = 1; group < kGroups; ++group)
+      meet(group, static_cast<int32_t>(random.Below(static_cast<uint64_t>(group))), 64);
     const std::vector<int32_t> shifts = NumberShifts(votes, kGroups);
     for (size_t group = 0; group < kGroups; ++group) {
       EXPECT_EQ(shifts[group] + ahead[group], shifts[0] + ahead[0]) << "group " << group << " of trial " << trial;
