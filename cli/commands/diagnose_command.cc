@@ -109,20 +109,29 @@ class DiagnoseCommand final : public Command {
     RETURN_IF_ERROR(ReadPlacesInto(&options.places));
     InputFiles inputs = ReadInputFiles(paths_, format, [&](const ReadProgress& now) { ShowProgress(context, now); });
     if (context.progress && shown_bytes_ > 0) context.err << kEraseLine << std::flush;
-    for (const UnreadableInput& input : inputs.unreadable) {
-      context.err << "lockstep: " << Printable(input.path) << ": " << Printable(input.error) << "\n";
-    }
+    for (const UnreadableInput& input : inputs.unreadable) Complain(context, input);
     ThreadExecutor executor(std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads));
     options.executor = &executor;
     std::vector<JobReport> reports;
     for (JobInput& job : inputs.jobs) {
-      ASSIGN_OR_RETURN(reports.emplace_back(), Judge(context, job, options));
+      const std::string name = job.evidence.job;
+      absl::StatusOr<JobReport> report = Judge(context, job, options);
+      if (report.ok()) {
+        reports.push_back(*std::move(report));
+      } else {
+        inputs.unreadable.push_back({.path = name, .error = std::string(report.status().message())});
+        Complain(context, inputs.unreadable.back());
+      }
     }
     Print(context, inputs.unreadable, reports);
     return Conclusion(inputs.unreadable, reports);
   }
 
  private:
+  static void Complain(CommandContext& context, const UnreadableInput& input) {
+    context.err << "lockstep: " << Printable(input.path) << ": " << Printable(input.error) << "\n";
+  }
+
   absl::Status ReadPlacesInto(PlaceTable* places) const {
     if (places_.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(places_));
@@ -138,6 +147,7 @@ class DiagnoseCommand final : public Command {
                 << " MiB" << std::flush;
   }
 
+  // DATA_LOSS: with --live, nothing that could be played.
   absl::StatusOr<JobReport> Judge(CommandContext& context, JobInput& job, const DiagnosisOptions& options) const {
     if (stuck_) AssumeStandstill(job.evidence.trace);
     for (const std::string& note : job.notes) context.err << "lockstep: " << Printable(note) << "\n";

@@ -83,6 +83,29 @@ TEST(DiagnoseCommandTest, StuckTellsAHangFromTheEndOfAFile) {
   EXPECT_THAT(stuck.out, HasSubstr("h2"));
 }
 
+TEST(DiagnoseCommandTest, AJobThatCannotBePlayedDoesNotStopTheOthers) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "ops.csv";
+  std::string text = JobThatHangs();
+  const auto add = [&text](const char* job, const char* sequence, int64_t at_ns) {
+    absl::StrAppend(&text, job, ",h0,0,c,0,1,", sequence, ",AllReduce,", at_ns, ",", at_ns, ",", at_ns + 1000, "\n");
+  };
+  constexpr int64_t kSecond = 1'000'000'000;
+  add("too-long", "1", kSecond);
+  add("too-long", "2", 40 * 86'400 * kSecond);
+  add("far-apart", "1", kSecond);
+  add("far-apart", "9000000000000000000", 2 * kSecond);
+  EXPECT_TRUE(ReplaceWholeFile(path, text).ok());
+  const CommandResult live =
+      RunCommand(MakeDiagnoseCommand(), {{"PATH", path}, {"--stuck", ""}, {"--live", ""}}, OutputFormat::kJson);
+  EXPECT_EQ(live.exit_code, ExitCode::kInputUnreadable);
+  EXPECT_THAT(live.out, HasSubstr("\"path\": \"too-long\""));
+  EXPECT_THAT(live.out, HasSubstr("days, expected at most 31"));
+  EXPECT_THAT(live.out, HasSubstr("\"path\": \"far-apart\""));
+  EXPECT_THAT(live.out, HasSubstr("a collector would not take it"));
+  EXPECT_THAT(live.out, HasSubstr("\"state\": \"hung\""));
+}
+
 TEST(DiagnoseCommandTest, LiveTellsWhatACollectorWouldHaveToldWhen) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() / "ops.csv";

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "detector/engine/diagnosis.h"
 #include "detector/engine/job_engine.h"
@@ -58,12 +60,15 @@ absl::StatusOr<JobReport> JudgeLive(const JobEvidence& evidence, const JobEngine
   ConclusionTimeline own;
   ConclusionTimeline& told = timeline != nullptr ? *timeline : own;
   JobReport last;
-  PlayJob(
+  const LivePlay play = PlayJob(
       job, kDelivery, kSeed, *engine, [] { return int64_t{0}; },
       [&](const LiveLook& look) {
         told.Add(look.now_ns, look.conclusion, look.summary);
         last = ReportOf(look.conclusion, look.summary);
       });
+  if (!play.refused.ok()) {
+    return absl::DataLossError(absl::StrCat("a collector would not take it: ", play.refused.message()));
+  }
   JobReport report = EverTold(told, std::move(last));
   report.job = of_file.job;
   report.ranks = of_file.ranks;

@@ -5,7 +5,7 @@
 // that was told before and has no newer word about it, so that whoever was accused at any look is accused. Same
 // evidence, same report. Thread-safe.
 //
-// DATA_LOSS where there is nothing to play, as `feed` says it.
+// DATA_LOSS where there is nothing to play, as `feed` says it, or where a collector would refuse a report.
 
 #ifndef LOCKSTEP_EVAL_LIVE_LIVE_JUDGE_H_
 #define LOCKSTEP_EVAL_LIVE_LIVE_JUDGE_H_

@@ -58,14 +58,18 @@ class Player {
     }
     play_.report_bytes += arrival.report.ByteSizeLong();
     const std::string& host = job_.playback.hosts[arrival.host].name;
+    if (!play_.refused.ok()) return;
     auto inputs = SplitReport(host, arrival.host + 1, std::move(arrival.report));
-    CHECK(inputs.ok() && inputs->size() == 1);
+    play_.refused = inputs.status();
+    if (!inputs.ok()) return;
+    CHECK(inputs->size() == 1);
     wire::CaptureInput& input = inputs->front();
     if (input.job() != job_.playback.job) return;  // a host without a recorded process belongs to no job
     input.set_received_wall_ns(Stamp(arrival.arrived_ns));
     ConvertLosses losses;
     const auto report = ToHostReport(input, losses);
-    CHECK(report.ok());
+    play_.refused = report.status();
+    if (!report.ok()) return;
     for (const RankView& rank : report->ranks) {
       for (const CommunicatorView& communicator : rank.communicators) {
         play_.operations += communicator.operations.size();

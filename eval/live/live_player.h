@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/status/status.h"
 #include "detector/engine/job_engine.h"
 #include "eval/live/delivery_spec.h"
 #include "eval/live/live_engine.h"
@@ -40,6 +41,7 @@ struct LivePlay {
   uint64_t forgotten_commands = 0;
   int64_t engine_cpu_ns = 0;  // in Observe and Evaluate
   DeliveryCounts delivery;
+  absl::Status refused;  // of the first report that the collector would not take; none after it was played
 };
 
 LivePlay PlayJob(const LiveJob& job, const DeliverySpec& delivery, uint64_t seed, LiveEngine& engine,

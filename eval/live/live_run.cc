@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/check.h"
 #include "eval/live/live_job.h"
 #include "eval/live/played_episode.h"
 #include "eval/scoring/answer_text.h"
@@ -31,6 +32,7 @@ LiveOutcome RunLivePlan(const LivePlan& plan, const LiveRun& run, const Clock& c
     if (timeline != nullptr) timeline->Add(look.now_ns, look.conclusion, look.summary);
   });
   outcome.play_cpu_ns = run.cpu() - play_from_ns;
+  CHECK(outcome.play.refused.ok());
   outcome.score = scorer.Finish();
   outcome.answer = AnswerText(last);
   if (!run.file_engine) return outcome;

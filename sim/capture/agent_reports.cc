@@ -11,6 +11,7 @@
 #include "base/metric_catalog.h"
 #include "detector/model/place_table.h"
 #include "proto/place.pb.h"
+#include "sim/capture/lost_calls.h"
 #include "sim/capture/operation_batch.h"
 
 namespace lockstep {
@@ -26,7 +27,6 @@ constexpr size_t kMaxOperationsPerReport = 100'000;
 constexpr int64_t kStandsNanos = 1'000'000'000;
 constexpr size_t kMaxFurtherInFlight = 15;
 constexpr int kMaxCommunicatorsPerProcess = 4'096;
-constexpr size_t kMaxLostCalls = 1 << 20;  // of a rank
 constexpr int kMaxBlocksPerReport = 4'096;
 
 constexpr wire::PlaceKind kWirePlaces[kPlaceKinds] = {wire::PLACE_KIND_RACK, wire::PLACE_KIND_LEAF,
@@ -60,50 +60,11 @@ void AppendFurther(const std::vector<const TraceOperation*>& in_flight, const Wi
 }  // namespace
 
 AgentReports::AgentReports(Playback playback)
-    : plan_(std::move(playback)), trace_(plan_.evidence->trace), states_(trace_.ranks.size()) {
+    : plan_(std::move(playback)),
+      trace_(plan_.evidence->trace),
+      lost_calls_(FindLostCalls(plan_)),
+      states_(trace_.ranks.size()) {
   for (const PlayedHost& host : plan_.hosts) next_sample_.emplace_back(host.series.size(), 0);
-  FindLostCalls();
-}
-
-void AgentReports::FindLostCalls() {
-  // Since zero, the first call of each collective.
-  absl::flat_hash_map<std::pair<int32_t, uint64_t>, int64_t> first_called_ns;
-  const auto for_collectives = [this](const PlayedHost& host, size_t rank, const auto& body) {
-    for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
-      if (!IsTransfer(operation)) body(operation, operation.enqueue_ns - host.zero_ns);
-    }
-  };
-  for (const PlayedHost& host : plan_.hosts) {
-    for (const size_t rank : host.ranks) {
-      for_collectives(host, rank, [&](const TraceOperation& operation, int64_t since_zero_ns) {
-        const auto [known, added] =
-            first_called_ns.try_emplace({operation.communicator, operation.sequence}, since_zero_ns);
-        if (!added) known->second = std::min(known->second, since_zero_ns);
-      });
-    }
-  }
-  for (const PlayedHost& host : plan_.hosts) {
-    for (const size_t rank : host.ranks) {
-      std::map<int32_t, const TraceOperation*> newest;  // by communicator
-      std::vector<LostCall>& lost = states_[rank].lost_calls;
-      for_collectives(host, rank, [&](const TraceOperation& operation, int64_t since_zero_ns) {
-        const TraceOperation*& before = newest[operation.communicator];
-        if (before != nullptr && operation.sequence <= before->sequence) return;
-        for (uint64_t sequence = before == nullptr ? operation.sequence : before->sequence + 1;
-             sequence < operation.sequence && lost.size() < kMaxLostCalls; ++sequence) {
-          const auto called = first_called_ns.find({operation.communicator, sequence});
-          if (called == first_called_ns.end()) continue;
-          const int64_t earliest_ns = before->enqueue_ns - host.zero_ns;
-          lost.push_back({.called_ns = std::clamp(called->second, earliest_ns, since_zero_ns) + host.zero_ns,
-                          .communicator = operation.communicator,
-                          .sequence = sequence});
-        }
-        before = &operation;
-      });
-      std::stable_sort(lost.begin(), lost.end(),
-                       [](const LostCall& a, const LostCall& b) { return a.called_ns < b.called_ns; });
-    }
-  }
 }
 
 WireNumbers AgentReports::NumbersOf(const PlayedHost& host) const {
@@ -148,8 +109,9 @@ void AgentReports::Advance(size_t rank_index, int64_t now_ns) {
   while (state.next < operations.size() && operations[state.next].enqueue_ns <= now_ns) {
     state.open.push_back(&operations[state.next++]);
   }
-  for (; state.next_lost < state.lost_calls.size(); ++state.next_lost, ++state.lost) {
-    const LostCall& call = state.lost_calls[state.next_lost];
+  const std::vector<LostCall>& lost_calls = lost_calls_[rank_index];
+  for (; state.next_lost < lost_calls.size(); ++state.next_lost, ++state.lost) {
+    const LostCall& call = lost_calls[state.next_lost];
     if (call.called_ns > now_ns) break;
     Progress& progress = ProgressIn(call.communicator, rank_index);
     progress.enqueued = std::max(progress.enqueued, call.sequence + plan_.collective_shift);

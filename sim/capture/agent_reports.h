@@ -3,11 +3,9 @@
 //
 // A record is reported in the first tick in which its agent would have known it, by the clock of its own host. An
 // operation without an end stays in flight, unless a later one of the same communicator (or of the same direction
-// between the same two ranks) has ended: then its end was lost. A collective of which there is no record, though the
-// rank's next one in that communicator is recorded, was called: a recorder that loses records counts calls all the
-// same. It counts from the moment at which the first of its members is known to have called it, on the rank's own clock
-// between its recorded calls before and behind it. A host beyond its silent_from_ns sends nothing. The evidence must
-// outlive this. Memory: the operations in flight and the calls without records. Not thread-safe.
+// between the same two ranks) has ended: then its end was lost. Calls without a record (lost_calls.h) are counted. A
+// host beyond its silent_from_ns sends nothing. The evidence must outlive this. Memory: the operations in flight and
+// the calls without a record. Not thread-safe.
 
 #ifndef LOCKSTEP_SIM_CAPTURE_AGENT_REPORTS_H_
 #define LOCKSTEP_SIM_CAPTURE_AGENT_REPORTS_H_
@@ -23,6 +21,7 @@
 #include "detector/model/trace.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
+#include "sim/capture/lost_calls.h"
 #include "sim/capture/operation_batch.h"
 #include "sim/capture/playback.h"
 
@@ -50,13 +49,6 @@ class AgentReports {
  private:
   using Direction = std::pair<OperationKind, int32_t>;  // of a transfer: Send or Recv, and the peer
 
-  // A collective call that left no record.
-  struct LostCall {
-    int64_t called_ns = 0;  // host clock
-    int32_t communicator = -1;
-    uint64_t sequence = 0;
-  };
-
   struct Progress {
     int32_t rank = -1;  // in the communicator; -1 = not known
     uint64_t enqueued = 0;
@@ -72,13 +64,11 @@ class AgentReports {
     std::vector<const TraceOperation*> open;  // enqueued, not reported as finished
     std::map<int32_t, Progress> communicators;
     uint64_t finished = 0;
-    uint64_t lost = 0;                 // whose end never came, although later operations ended, or that left no record
-    std::vector<LostCall> lost_calls;  // by time
-    size_t next_lost = 0;
+    uint64_t lost = 0;     // whose end never came, although later operations ended, or that left no record
+    size_t next_lost = 0;  // in lost_calls_
   };
 
   WireNumbers NumbersOf(const PlayedHost& host) const;
-  void FindLostCalls();
   void Advance(size_t rank_index, int64_t now_ns);
   Progress& ProgressIn(int32_t communicator, size_t rank_index);
   void NoteProgress(const TraceOperation& operation, int64_t now_ns, Progress& progress) const;
@@ -97,8 +87,9 @@ class AgentReports {
 
   const Playback plan_;
   const Trace& trace_;
-  std::vector<RankState> states_;                 // by rank index
-  std::vector<std::vector<size_t>> next_sample_;  // by host, by series of the host
+  const std::vector<std::vector<LostCall>> lost_calls_;  // by rank index
+  std::vector<RankState> states_;                        // by rank index
+  std::vector<std::vector<size_t>> next_sample_;         // by host, by series of the host
 };
 
 }  // namespace lockstep

@@ -296,6 +296,19 @@ TEST(RecordingPlaybackTest, ACallWithoutARecordIsCountedWhenOthersCalledIt) {
   }
 }
 
+TEST(RecordingPlaybackTest, NumbersFarApartAreNoLostCallsIfNobodyHasThem) {
+  constexpr uint64_t kFar = uint64_t{9} * 1'000'000'000'000'000'000;
+  Recording recording({0, 0});
+  for (const int32_t rank : {0, 1}) {
+    recording.AddRank(rank, static_cast<size_t>(rank));
+    recording.Add(rank, "world", 1, 0, 0, 100 * kMilli);
+    recording.Add(rank, "world", kFar, 200 * kMilli, 200 * kMilli, 300 * kMilli);
+  }
+  const JobEvidence evidence = recording.Finish();
+  AgentReports reports = Play(evidence);
+  EXPECT_EQ(ReportAt(reports, 1, 0).processes(0).operations_lost(), 0u);
+}
+
 TEST(RecordingPlaybackTest, CommunicatorsKeepTheirNumberAndNamesGetOne) {
   Recording recording({0});
   recording.AddRank(0, 0);
