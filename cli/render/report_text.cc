@@ -7,9 +7,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
+#include "cli/render/words.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -18,9 +18,6 @@ namespace {
 constexpr double kLeastSeconds = 1e-9;
 constexpr size_t kShownCulprits = 8;
 constexpr size_t kShownRanks = 10;
-
-// "cordon_and_replace" as words.
-std::string Words(const char* name) { return absl::StrReplaceAll(name, {{"_", " "}}); }
 
 std::string Counted(int64_t count, const char* what) { return absl::StrCat(count, " ", what, count == 1 ? "" : "s"); }
 

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "base/clock.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
+#include "cli/render/words.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -30,8 +30,7 @@ void AppendSpell(const CauseSpell& spell, std::string& text) {
 }
 
 std::string CauseText(const Verdict& verdict) {
-  std::string text =
-      absl::StrCat(absl::StrReplaceAll(Name(verdict.verdict_class), {{"_", " "}}), " (", Name(verdict.scope), ")");
+  std::string text = absl::StrCat(Words(Name(verdict.verdict_class)), " (", Name(verdict.scope), ")");
   for (size_t i = 0; i < std::min(verdict.culprits.size(), kShownCulprits); ++i) {
     const Culprit& culprit = verdict.culprits[i];
     absl::StrAppend(&text, i == 0 ? " " : ", ", Printable(culprit.host));

@@ -61,13 +61,13 @@ void CloseLook::TakePace(int64_t watermark_ns) {
 void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns) {
   Judgement& judgement = look.judgement;
   const bool believed_before = window_.believes_steps(pace_.RecentSeconds());
-  const bool believed = window_.Take(judgement.report.step_seconds_median, pace_.RecentSeconds());
   const double found_seconds = judgement.report.step_seconds_median;
+  const bool believed = window_.Take(found_seconds, pace_.RecentSeconds());
   if (believed && pace_.Follow(CallsOf(judgement.step_counts), judgement.report.steps, found_seconds, watermark_ns)) {
     sentinel_.Clear();
     findings_.Renumber(pace_.steps());
   }
-  const double step_seconds = std::max(pace_.RecentSeconds(), judgement.report.step_seconds_median);
+  const double step_seconds = std::max(pace_.RecentSeconds(), found_seconds);
   schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
   why_not_judged_ = std::move(judgement.why_not_judged);
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
@@ -83,10 +83,10 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
     AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);
   }
   const LookResult result = {.judged = blind_looks_ == 0,
-                             .steps_are_sure = window_.is_sure_of(judgement.report.step_seconds_median),
+                             .steps_are_sure = window_.is_sure_of(found_seconds),
                              .verdicts = std::move(causes),
                              .steps = judgement.report.steps,
-                             .step_seconds = judgement.report.step_seconds_median,
+                             .step_seconds = found_seconds,
                              .watermark_ns = watermark_ns,
                              .newest_step = pace_.steps(),
                              .still_slower = sentinel_.slower(),

@@ -85,6 +85,12 @@ std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const Blo
   return queued;
 }
 
+void NameNotBegun(std::vector<int32_t> ranks, Hang* hang) {
+  hang->kind = HangKind::kNotEntered;
+  hang->called = true;
+  hang->ranks = std::move(ranks);
+}
+
 // The hang is about those inside whose process cannot move, else about GPUs that have not begun, else about hosts that
 // stopped calling first. False = another operation, judged by itself, keeps a GPU from beginning.
 bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
@@ -98,24 +104,12 @@ bool Narrow(const Frontier& frontier, const BlockedOperation& blocked, Hang* han
   } else if (!not_begun.has_value()) {
     return false;
   } else if (!not_begun->empty()) {
-    hang->kind = HangKind::kNotEntered;
-    hang->called = true;
-    hang->ranks = *not_begun;
+    NameNotBegun(*not_begun, hang);
   } else if (!stopped.empty()) {
     hang->kind = HangKind::kStopped;
     hang->ranks = stopped;
   }
   return true;
-}
-
-// Where some members are not heard of, any of them may be the cause, unless a GPU shows that it has not begun.
-std::optional<Hang> OnlyNotBegun(const Frontier& frontier, const BlockedOperation& blocked, Hang hang) {
-  const std::optional<std::vector<int32_t>> not_begun = NotBegun(frontier, blocked);
-  if (!not_begun.has_value() || not_begun->empty()) return std::nullopt;
-  hang.kind = HangKind::kNotEntered;
-  hang.called = true;
-  hang.ranks = *not_begun;
-  return hang;
 }
 
 }  // namespace
@@ -136,7 +130,13 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
     AddUnrecorded(frontier.trace(), graph.At(node), &hang.unrecorded);
     all_recorded = all_recorded && graph.At(node).unrecorded.empty();
   }
-  if (!all_known) return OnlyNotBegun(frontier, blocked, std::move(hang));
+  // Whoever is not heard of may be the cause, unless a GPU shows that it has not begun.
+  if (!all_known) {
+    const std::optional<std::vector<int32_t>> not_begun = NotBegun(frontier, blocked);
+    if (!not_begun.has_value() || not_begun->empty()) return std::nullopt;
+    NameNotBegun(*not_begun, &hang);
+    return hang;
+  }
   if (!all_recorded) {
     hang.kind = HangKind::kNotEntered;
     if (hang.unrecorded.empty()) hang.unrecorded = frontier.trace().missing_ranks;  // one of these

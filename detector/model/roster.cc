@@ -41,7 +41,7 @@ void NoteEnds(const CommunicatorView& view, RankProcess* process, Communicator* 
       communicator->entered_by_all = operation.sequence;
       communicator->entered_by_all_since_ns = process->received_ns;
     }
-    Stays& stays = operation.kind == OperationKind::kBarrier ? communicator->barriers : communicator->with_data;
+    Stays& stays = communicator->StaysOf(operation.kind);
     if (++stays.known <= kFirstStays * static_cast<uint64_t>(communicator->size)) continue;
     stays.longest_ns = std::max(stays.longest_ns, operation.end_ns - operation.start_ns);
   }

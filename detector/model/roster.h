@@ -69,6 +69,7 @@ struct Communicator {
   std::vector<Member> members;
 
   const Stays& StaysOf(OperationKind kind) const { return kind == OperationKind::kBarrier ? barriers : with_data; }
+  Stays& StaysOf(OperationKind kind) { return kind == OperationKind::kBarrier ? barriers : with_data; }
 };
 
 // How a rank's process used the CPU between reports: a short history.
