@@ -4,213 +4,62 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
-#include <tuple>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/median.h"
 #include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/anchor_numbers.h"
 #include "detector/steps/number_shifts.h"
-#include "detector/steps/step_anchor.h"
 #include "detector/steps/usual_steps.h"
 
 namespace lockstep {
 namespace {
 
-// Of ranks and channels: as own_time.cc.
+// Of ranks: as own_time.cc.
 constexpr size_t kPartsPerLane = 4;
-// More sizes than this: the size says nothing about the kind of call. By judgement, not measured.
-constexpr size_t kMaxSizes = 16;
 // Instances per channel that connect two numberings: a budget of time.
 constexpr size_t kSampledLinks = 64;
 // Share of ranks that a step at either end of the records needs: the majority.
 constexpr double kMinPresent = kMainPart;
-constexpr int32_t kNoStep = std::numeric_limits<int32_t>::min();
-
-struct AnchorCall {
-  int32_t family = -1;
-  OperationKind kind = OperationKind::kUnknown;
-  uint64_t bytes = 0;
-  bool by_bytes = false;
-
-  bool operator==(const AnchorCall&) const = default;
-};
+constexpr int32_t kNoStep = AnchorNumbers::kNone;
 
 class StepFinder {
  public:
   StepFinder(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, Executor* executor)
-      : trace_(trace), matched_(matched), roles_(roles), executor_(executor) {}
+      : trace_(trace),
+        matched_(matched),
+        roles_(roles),
+        executor_(executor),
+        anchors_(NumberAnchors(trace, matched, roles, executor)) {}
 
   StepTable Run() {
     anchor_group_.assign(trace_.ranks.size(), -1);
-    for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers));
-    NumberInstances();
-    ChooseAnchors();
     CutRanks();
     ConnectNumberings();
     return Assemble();
   }
 
  private:
-  int32_t FamilyOf(const TraceOperation& operation) const {
-    return roles_.communicators[static_cast<size_t>(operation.communicator)].family;
-  }
-
-  bool Matches(const TraceOperation& operation, const AnchorCall& anchor) const {
-    return operation.kind == anchor.kind && FamilyOf(operation) == anchor.family &&
-           (!anchor.by_bytes || operation.bytes == anchor.bytes);
-  }
-
-  // From the peer with the most records.
-  AnchorCall AnchorOf(const std::vector<int32_t>& peers) const {
-    size_t richest = static_cast<size_t>(peers.front());
-    for (const int32_t peer : peers) {
-      if (trace_.OperationsOf(static_cast<size_t>(peer)).size() > trace_.OperationsOf(richest).size()) {
-        richest = static_cast<size_t>(peer);
-      }
-    }
-    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(richest);
-    std::map<std::pair<int32_t, OperationKind>, std::set<uint64_t>> sizes;
-    for (const TraceOperation& operation : operations) {
-      std::set<uint64_t>& known = sizes[{FamilyOf(operation), operation.kind}];
-      if (known.size() <= kMaxSizes) known.insert(operation.bytes);
-    }
-    std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, int32_t> numbers;
-    std::vector<AnchorCall> calls;
-    std::vector<CallKind> kinds;
-    std::vector<int32_t> history;
-    for (const TraceOperation& operation : operations) {
-      const bool one_sided = IsSendOrRecv(operation.kind);
-      const int32_t family = FamilyOf(operation);
-      const bool by_bytes = !one_sided && sizes[{family, operation.kind}].size() <= kMaxSizes;
-      const auto key =
-          std::make_tuple(family, operation.kind, by_bytes ? operation.bytes : 0, one_sided ? operation.peer : -1);
-      const auto [it, added] = numbers.try_emplace(key, static_cast<int32_t>(calls.size()));
-      if (added) {
-        const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
-        calls.push_back({family, operation.kind, operation.bytes, by_bytes});
-        kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members)});
-      }
-      history.push_back(it->second);
-    }
-    const int32_t anchor = FindAnchor(history, kinds);
-    return anchor < 0 ? AnchorCall{} : calls[static_cast<size_t>(anchor)];
-  }
-
-  // Numbers the anchor's instances within their communicator.
-  void NumberInstances() {
-    number_of_instance_.assign(matched_.instances.size(), kNoStep);
-    anchor_of_channel_.assign(matched_.channels.size(), -1);
-    ForParts(matched_.channels.size(), [this](size_t i) { NumberInstancesOf(i); });
-  }
-
-  void NumberInstancesOf(size_t channel_index) {
-    const OperationChannel& channel = matched_.channels[channel_index];
-    if (channel.collective()) anchor_of_channel_[channel_index] = AnchorOfChannel(channel);
-    if (anchor_of_channel_[channel_index] < 0) return;
-    const AnchorCall& anchor = anchors_[static_cast<size_t>(anchor_of_channel_[channel_index])];
-    int32_t number = 0;
-    for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
-      const uint32_t member = matched_.members[matched_.instances[i].first_member];
-      if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
-      number_of_instance_[i] = number++;
-    }
-  }
-
-  // Each of `count` things, those of one part in order.
-  void ForParts(size_t count, absl::FunctionRef<void(size_t)> body) {
-    RunParts(executor_, count, PartsOf(executor_, count, kPartsPerLane), [&](size_t, size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) body(i);
-    });
-  }
-
-  // Of the anchors of the members' classes that occur in the channel, that of most members: the first class that has
-  // it; -1 = none occurs.
-  int32_t AnchorOfChannel(const OperationChannel& channel) const {
-    std::map<size_t, int> classes;
-    for (const int32_t rank : trace_.communicators[static_cast<size_t>(channel.communicator)].members) {
-      if (rank >= 0) ++classes[static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(rank)])];
-    }
-    int32_t best = -1;
-    int most = 0;
-    for (const auto& [candidate, unused] : classes) {
-      int members = 0;
-      for (const auto& [other, count] : classes) members += anchors_[other] == anchors_[candidate] ? count : 0;
-      if (members <= most) continue;
-      for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
-        const uint32_t member = matched_.members[matched_.instances[i].first_member];
-        if (!Matches(trace_.operations[member], anchors_[candidate])) continue;
-        const auto first = std::find(anchors_.begin(), anchors_.end(), anchors_[candidate]);
-        best = static_cast<int32_t>(first - anchors_.begin());
-        most = members;
-        break;
-      }
-    }
-    return best;
-  }
-
-  // Number of the anchor of an operation's instance; -1 = it is none.
-  int32_t AnchorAt(size_t operation) const {
-    const uint32_t instance = matched_.instance_of[operation];
-    if (instance == kNoInstance || number_of_instance_[instance] == kNoStep) return -1;
-    return anchor_of_channel_[static_cast<size_t>(matched_.instances[instance].channel)];
-  }
-
-  // Those that a rank makes, rising.
-  std::vector<int32_t> AnchorsOf(size_t rank) const {
-    std::vector<int32_t> made;
-    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
-      const int32_t anchor = AnchorAt(i);
-      const auto at = std::lower_bound(made.begin(), made.end(), anchor);
-      if (anchor >= 0 && (at == made.end() || *at != anchor)) made.insert(at, anchor);
-    }
-    return made;
-  }
-
-  // Ranks of one class are cut at one anchor, wherever their records begin. Of those that most of its ranks make, the
-  // one at which most ranks of the job meet cuts their steps at the same place; of equal ones, the class's own.
-  void ChooseAnchors() {
-    std::vector<std::vector<int32_t>> made(trace_.ranks.size());
-    ForParts(trace_.ranks.size(), [&](size_t rank) { made[rank] = AnchorsOf(rank); });
-    std::vector<size_t> of_job(anchors_.size(), 0);
-    for (const std::vector<int32_t>& of_rank : made) {
-      for (const int32_t anchor : of_rank) ++of_job[static_cast<size_t>(anchor)];
-    }
-    for (size_t c = 0; c < roles_.classes.size(); ++c) {
-      std::map<int32_t, size_t> of_class;
-      for (const int32_t rank : roles_.classes[c]) {
-        for (const int32_t anchor : made[static_cast<size_t>(rank)]) ++of_class[anchor];
-      }
-      int32_t best = -1;
-      std::pair<size_t, bool> most;
-      for (const auto& [anchor, ranks] : of_class) {
-        const auto at = static_cast<size_t>(anchor);
-        if (static_cast<double>(ranks) < kMinPresent * static_cast<double>(roles_.classes[c].size())) continue;
-        const std::pair<size_t, bool> worth(of_job[at], anchors_[at] == anchors_[c]);
-        if (best < 0 || worth > most) std::tie(best, most) = std::tie(anchor, worth);
-      }
-      anchor_of_class_.push_back(best);
-    }
-  }
-
   // A step ends with its anchor. Between two anchors that are not neighbours a record is lost: no step is known there.
   void CutRanks() {
     cuts_.resize(trace_.ranks.size());
-    ForParts(trace_.ranks.size(), [this](size_t rank) { CutRank(rank); });
+    RunParts(executor_, cuts_.size(), PartsOf(executor_, cuts_.size(), kPartsPerLane),
+             [this](size_t, size_t begin, size_t end) {
+               for (size_t rank = begin; rank < end; ++rank) CutRank(rank);
+             });
   }
 
   void CutRank(size_t rank) {
-    const int32_t anchor = anchor_of_class_[static_cast<size_t>(roles_.class_of_rank[rank])];
+    const int32_t anchor = anchors_.of_class[static_cast<size_t>(roles_.class_of_rank[rank])];
     for (size_t i = trace_.first_operation[rank]; anchor >= 0 && i < trace_.first_operation[rank + 1]; ++i) {
-      if (AnchorAt(i) != anchor) continue;
+      if (anchors_.AnchorAt(matched_, i) != anchor) continue;
       const TraceOperation& operation = trace_.operations[i];
       if (anchor_group_[rank] < 0) anchor_group_[rank] = operation.communicator;
       if (anchor_group_[rank] != operation.communicator) continue;
-      cuts_[rank].push_back({static_cast<uint32_t>(i), number_of_instance_[matched_.instance_of[i]]});
+      cuts_[rank].push_back({static_cast<uint32_t>(i), anchors_.of_instance[matched_.instance_of[i]]});
     }
   }
 
@@ -399,13 +248,10 @@ class StepFinder {
   const OperationInstances& matched_;
   const JobRoles& roles_;
   Executor* const executor_;
-  std::vector<AnchorCall> anchors_;          // by class
-  std::vector<int32_t> number_of_instance_;  // of the anchor, within its communicator; kNoStep = not an anchor
-  std::vector<int32_t> anchor_of_channel_;   // index into anchors_; -1 = none occurs in it
-  std::vector<int32_t> anchor_of_class_;     // at which its ranks are cut; -1 = none
-  std::vector<int32_t> anchor_group_;        // by rank: communicator
-  std::vector<std::vector<Cut>> cuts_;       // by rank
-  std::vector<int32_t> shift_of_group_;      // by communicator
+  const AnchorNumbers anchors_;
+  std::vector<int32_t> anchor_group_;    // by rank: communicator
+  std::vector<std::vector<Cut>> cuts_;   // by rank
+  std::vector<int32_t> shift_of_group_;  // by communicator
 };
 
 }  // namespace

@@ -29,9 +29,6 @@
 
 namespace lockstep {
 
-// Bound of memory.
-inline constexpr int32_t kMaxSteps = 1 << 20;
-
 // Operations of one rank in one step: [begin, end) of Trace::operations.
 struct StepRange {
   uint32_t begin = 0;

@@ -1,0 +1,193 @@
+#include "detector/steps/anchor_numbers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "base/shares.h"
+#include "detector/model/input.h"
+#include "detector/steps/step_anchor.h"
+
+namespace lockstep {
+namespace {
+
+// Of ranks and channels: as own_time.cc.
+constexpr size_t kPartsPerLane = 4;
+// More sizes than this: the size says nothing about the kind of call. By judgement, not measured.
+constexpr size_t kMaxSizes = 16;
+// Of the ranks of a class, that make an anchor's call: the majority.
+constexpr double kMostRanks = kMainPart;
+
+struct AnchorCall {
+  int32_t family = -1;
+  OperationKind kind = OperationKind::kUnknown;
+  uint64_t bytes = 0;
+  bool by_bytes = false;
+
+  bool operator==(const AnchorCall&) const = default;
+};
+
+class Numbering {
+ public:
+  Numbering(const Trace& trace, const OperationInstances& matched, const JobRoles& roles, Executor* executor)
+      : trace_(trace), matched_(matched), roles_(roles), executor_(executor) {}
+
+  AnchorNumbers Run() {
+    for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers));
+    NumberInstances();
+    ChooseAnchors();
+    return std::move(numbers_);
+  }
+
+ private:
+  int32_t FamilyOf(const TraceOperation& operation) const {
+    return roles_.communicators[static_cast<size_t>(operation.communicator)].family;
+  }
+
+  bool Matches(const TraceOperation& operation, const AnchorCall& anchor) const {
+    return operation.kind == anchor.kind && FamilyOf(operation) == anchor.family &&
+           (!anchor.by_bytes || operation.bytes == anchor.bytes);
+  }
+
+  // From the peer with the most records.
+  AnchorCall AnchorOf(const std::vector<int32_t>& peers) const {
+    size_t richest = static_cast<size_t>(peers.front());
+    for (const int32_t peer : peers) {
+      if (trace_.OperationsOf(static_cast<size_t>(peer)).size() > trace_.OperationsOf(richest).size()) {
+        richest = static_cast<size_t>(peer);
+      }
+    }
+    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(richest);
+    std::map<std::pair<int32_t, OperationKind>, std::set<uint64_t>> sizes;
+    for (const TraceOperation& operation : operations) {
+      std::set<uint64_t>& known = sizes[{FamilyOf(operation), operation.kind}];
+      if (known.size() <= kMaxSizes) known.insert(operation.bytes);
+    }
+    std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, int32_t> numbers;
+    std::vector<AnchorCall> calls;
+    std::vector<CallKind> kinds;
+    std::vector<int32_t> history;
+    for (const TraceOperation& operation : operations) {
+      const bool one_sided = IsSendOrRecv(operation.kind);
+      const int32_t family = FamilyOf(operation);
+      const bool by_bytes = !one_sided && sizes[{family, operation.kind}].size() <= kMaxSizes;
+      const auto key =
+          std::make_tuple(family, operation.kind, by_bytes ? operation.bytes : 0, one_sided ? operation.peer : -1);
+      const auto [it, added] = numbers.try_emplace(key, static_cast<int32_t>(calls.size()));
+      if (added) {
+        const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
+        calls.push_back({family, operation.kind, operation.bytes, by_bytes});
+        kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members)});
+      }
+      history.push_back(it->second);
+    }
+    const int32_t anchor = FindAnchor(history, kinds);
+    return anchor < 0 ? AnchorCall{} : calls[static_cast<size_t>(anchor)];
+  }
+
+  // Numbers the anchor's instances within their communicator.
+  void NumberInstances() {
+    numbers_.of_instance.assign(matched_.instances.size(), AnchorNumbers::kNone);
+    numbers_.of_channel.assign(matched_.channels.size(), -1);
+    const size_t channels = matched_.channels.size();
+    RunParts(executor_, channels, PartsOf(executor_, channels, kPartsPerLane),
+             [this](size_t, size_t begin, size_t end) {
+               for (size_t i = begin; i < end; ++i) NumberInstancesOf(i);
+             });
+  }
+
+  void NumberInstancesOf(size_t channel_index) {
+    const OperationChannel& channel = matched_.channels[channel_index];
+    if (channel.collective()) numbers_.of_channel[channel_index] = AnchorOfChannel(channel);
+    if (numbers_.of_channel[channel_index] < 0) return;
+    const AnchorCall& anchor = anchors_[static_cast<size_t>(numbers_.of_channel[channel_index])];
+    int32_t number = 0;
+    for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+      const uint32_t member = matched_.members[matched_.instances[i].first_member];
+      if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
+      numbers_.of_instance[i] = number++;
+    }
+  }
+
+  // Of the anchors of the members' classes that occur in the channel, that of most members: the first class that has
+  // it; -1 = none occurs.
+  int32_t AnchorOfChannel(const OperationChannel& channel) const {
+    std::map<size_t, int> classes;
+    for (const int32_t rank : trace_.communicators[static_cast<size_t>(channel.communicator)].members) {
+      if (rank >= 0) ++classes[static_cast<size_t>(roles_.class_of_rank[static_cast<size_t>(rank)])];
+    }
+    int32_t best = -1;
+    int most = 0;
+    for (const auto& [candidate, unused] : classes) {
+      int members = 0;
+      for (const auto& [other, count] : classes) members += anchors_[other] == anchors_[candidate] ? count : 0;
+      if (members <= most) continue;
+      for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+        const uint32_t member = matched_.members[matched_.instances[i].first_member];
+        if (!Matches(trace_.operations[member], anchors_[candidate])) continue;
+        const auto first = std::find(anchors_.begin(), anchors_.end(), anchors_[candidate]);
+        best = static_cast<int32_t>(first - anchors_.begin());
+        most = members;
+        break;
+      }
+    }
+    return best;
+  }
+
+  // Those that a rank makes, rising.
+  std::vector<int32_t> AnchorsOf(size_t rank) const {
+    std::vector<int32_t> made;
+    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
+      const int32_t anchor = numbers_.AnchorAt(matched_, i);
+      const auto at = std::lower_bound(made.begin(), made.end(), anchor);
+      if (anchor >= 0 && (at == made.end() || *at != anchor)) made.insert(at, anchor);
+    }
+    return made;
+  }
+
+  void ChooseAnchors() {
+    std::vector<std::vector<int32_t>> made(trace_.ranks.size());
+    RunParts(executor_, made.size(), PartsOf(executor_, made.size(), kPartsPerLane),
+             [&](size_t, size_t begin, size_t end) {
+               for (size_t rank = begin; rank < end; ++rank) made[rank] = AnchorsOf(rank);
+             });
+    std::vector<size_t> of_job(anchors_.size(), 0);
+    for (const std::vector<int32_t>& of_rank : made) {
+      for (const int32_t anchor : of_rank) ++of_job[static_cast<size_t>(anchor)];
+    }
+    for (size_t c = 0; c < roles_.classes.size(); ++c) {
+      std::map<int32_t, size_t> of_class;
+      for (const int32_t rank : roles_.classes[c]) {
+        for (const int32_t anchor : made[static_cast<size_t>(rank)]) ++of_class[anchor];
+      }
+      int32_t best = -1;
+      std::pair<size_t, bool> most;
+      for (const auto& [anchor, ranks] : of_class) {
+        const auto at = static_cast<size_t>(anchor);
+        if (static_cast<double>(ranks) < kMostRanks * static_cast<double>(roles_.classes[c].size())) continue;
+        const std::pair<size_t, bool> worth(of_job[at], anchors_[at] == anchors_[c]);
+        if (best < 0 || worth > most) std::tie(best, most) = std::tie(anchor, worth);
+      }
+      numbers_.of_class.push_back(best);
+    }
+  }
+
+  const Trace& trace_;
+  const OperationInstances& matched_;
+  const JobRoles& roles_;
+  Executor* const executor_;
+  std::vector<AnchorCall> anchors_;  // by class; equal ones are one, and have the number of the first class
+  AnchorNumbers numbers_;
+};
+
+}  // namespace
+
+AnchorNumbers NumberAnchors(const Trace& trace, const OperationInstances& matched, const JobRoles& roles,
+                            Executor* executor) {
+  return Numbering(trace, matched, roles, executor).Run();
+}
+
+}  // namespace lockstep
