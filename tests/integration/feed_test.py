@@ -108,6 +108,7 @@ class FeedTest(unittest.TestCase):
         self.assertEqual((job["ranks"], job["world_size"], job["hosts"]), (32, 32, 4))
         self.assertTrue(steps // 2 <= job["steps"] <= steps, job["steps"])
         verdicts = [i["verdict"] for i in self.stack.lockstep("incidents")["incidents"] if i["job"] == "slow"]
+        self.assertEqual(self.stack.incidents(), [], "those of other jobs are no part of a run of `./dev up`")
         accused = [[c["rank"] for c in v["culprits"]] for v in verdicts if v["scope"] in ("machine", "network")]
         self.assertEqual(accused, [[SLOW_RANK]], verdicts)
         states = {r["process_state"] for r in self.stack.lockstep("ranks", "slow")["ranks"]}

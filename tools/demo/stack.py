@@ -137,7 +137,8 @@ class Stack:
         return {r.get("rank", 0): r for r in self.lockstep("ranks", self.job).get("ranks", [])}
 
     def incidents(self):
-        return self.lockstep("incidents", "list").get("incidents", [])
+        """Of this job, and of hosts by themselves: the history may hold those of earlier runs."""
+        return [i for i in self.lockstep("incidents", "list").get("incidents", []) if i.get("job", "") in ("", self.job)]
 
     def wait_until(self, what, condition, seconds, every=0.1):
         """Polls until `condition` is truthy and returns that; complains after `seconds` or when a piece has died."""
