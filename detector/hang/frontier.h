@@ -49,7 +49,7 @@ class Frontier {
     int64_t first = -1;
     int64_t records = 0;
     // Records that are missing between the first and the last.
-    int64_t Holes() const { return records > 0 ? entered - first + 1 - records : 0; }
+    int64_t Holes() const { return records > 0 ? entered - first - (records - 1) : 0; }
   };
   struct PairProgress {
     Progress send, receive;

@@ -49,9 +49,10 @@ class Reader {
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
     TellByAbsence();
-    int64_t holes = 0;
-    for (const Progress& progress : found_.collectives) holes += std::max<int64_t>(0, progress.Holes());
-    const double lost = std::max(static_cast<double>(holes), static_cast<double>(trace_.lost_records));
+    double holes = 0.0;  // numbers of calls may be far apart: their sum fits no integer
+    for (const Progress& progress : found_.collectives)
+      holes += static_cast<double>(std::max<int64_t>(0, progress.Holes()));
+    const double lost = std::max(holes, static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
     active_only_.assign(ranks_, 0);
     for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
