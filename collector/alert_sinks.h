@@ -5,32 +5,41 @@
 #ifndef LOCKSTEP_COLLECTOR_ALERT_SINKS_H_
 #define LOCKSTEP_COLLECTOR_ALERT_SINKS_H_
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "collector/alert/alert_sink.h"
+#include "collector/alert/alert_receivers.h"
 #include "collector/alert/log_sink.h"
 #include "collector/alert/webhook_sink.h"
 #include "collector/metrics.h"
 
 namespace lockstep {
 
-class AlertSinks final : public AlertSink {
+class AlertSinks final : public AlertReceivers {
  public:
-  // `clock` is borrowed; each webhook gets a thread of its own.
-  AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random);
+  // History may forget that `receiver` has to be told of the changes of these numbers. Called from threads of webhooks.
+  using OnDone = std::function<void(const std::string& receiver, const std::vector<uint64_t>& numbers)>;
 
-  void Announce(const IncidentEvent& event) override;
+  // `clock` is borrowed; each webhook gets a thread of its own.
+  AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random, const OnDone& on_done);
+
+  // AlertReceivers. The webhooks are named by their URL; the log needs no memory.
+  std::vector<std::string> names() const override;
+  void Tell(const IncidentEvent& event, uint64_t number) override;
+  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
 
   // Brings the metrics up to what the webhooks have counted.
   void ExportTo(CollectorMetrics& metrics) const;
 
  private:
   LogSink log_;
-  std::vector<std::unique_ptr<WebhookSink>> webhooks_;
+  std::map<std::string, std::unique_ptr<WebhookSink>> webhooks_;  // by URL
 };
 
 }  // namespace lockstep

@@ -39,7 +39,6 @@ class GatedLog final : public InputLog {
     }
     return log_.Append(std::move(item));
   }
-  void KeepIncident(const wire::Incident& incident) override { log_.KeepIncident(incident); }
   bool healthy() const override { return log_.healthy(); }
 
   void SetShut(bool shut) {
@@ -69,7 +68,8 @@ class BackpressureTest : public testing::Test {
     options.queue_slices = kQueueSlices;
     auto jobs = std::make_unique<JobTable>(JobTableOptions(), clock_,
                                            JobTable::Outlets{gate_, alerts_, index_, metrics_, NoAgent});
-    shard_ = std::make_unique<Shard>(options, clock_, std::move(jobs), [this] { router_.ResumeParked(); });
+    shard_ = std::make_unique<Shard>(
+        options, clock_, std::move(jobs), [](JobTable&) {}, [this] { router_.ResumeParked(); });
     router_.SetShards({shard_.get()});
     grpc::ServerBuilder builder;
     int port = 0;

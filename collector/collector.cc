@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/convert/report_limits.h"
+#include "collector/warm_start.h"
 #include "daemon/health_routes.h"
 #include "daemon/version.h"
 
@@ -30,6 +31,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       incidents_(kMaxIncidentsInMemory),
       agents_(ToRegistryOptions(options), dependencies.clock),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
+      outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
       router_(agents_, writer_, dependencies.metrics, dependencies.clock),
       ingest_(IngestServiceOptions(), router_, dependencies.clock),
       query_(MakeView()) {}
@@ -52,23 +54,45 @@ absl::Status Collector::StartShards() {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, dependencies_.store.LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   dependencies_.metrics.SetIncidents(incidents_.Counts());
-  const size_t count = static_cast<size_t>(options_.shards);
-  const JobTable::Outlets outlets = {
-      writer_, dependencies_.alerts, incidents_, dependencies_.metrics,
-      [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
-  std::vector<Shard*> shards;
-  for (size_t i = 0; i < count; ++i) {
-    auto jobs = std::make_unique<JobTable>(ToJobTableOptions(options_), dependencies_.clock, outlets);
-    std::vector<wire::Incident> own;
-    std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
-                 [&](const wire::Incident& incident) { return ShardOfJob(incident.job(), count) == i; });
-    jobs->Restore(own);
-    shards_.push_back(std::make_unique<Shard>(ShardOptions(), dependencies_.clock, std::move(jobs),
-                                              [this] { router_.ResumeParked(); }));
-    shards.push_back(shards_.back().get());
+  RETURN_IF_ERROR(outbox_.TellLeftOver());
+  ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, dependencies_.store.LoggedJobs());
+  if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
+    Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
+  for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
+  std::vector<Shard*> shards;
+  for (const auto& shard : shards_) shards.push_back(shard.get());
   router_.SetShards(std::move(shards));
   return absl::OkStatus();
+}
+
+void Collector::StartShard(size_t index, const std::vector<wire::Incident>& incidents,
+                           const std::vector<LoggedJob>& logged) {
+  const JobTableOptions job_options = ToJobTableOptions(options_);
+  const auto is_own = [&](const std::string& job) {
+    return ShardOfJob(job, static_cast<size_t>(options_.shards)) == index;
+  };
+  std::vector<wire::Incident> own;
+  std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
+               [&](const wire::Incident& incident) { return is_own(incident.job()); });
+  const int64_t now_ns = dependencies_.clock.WallNanos();
+  std::vector<std::string> recent;
+  int64_t newest_ns = 0;
+  for (const LoggedJob& job : logged) {
+    newest_ns = std::max(newest_ns, job.newest_wall_ns);
+    if (is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns) recent.push_back(job.name);
+  }
+  const JobTable::Outlets outlets = {
+      writer_, outbox_, incidents_, dependencies_.metrics,
+      [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
+  auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets, newest_ns);
+  jobs->Restore(own);
+  shards_.push_back(std::make_unique<Shard>(
+      ShardOptions(), dependencies_.clock, std::move(jobs),
+      [this, recent, now_ns](JobTable& table) {
+        WarmUpJobs(WarmStartOptions(), recent, now_ns, dependencies_.store, table);
+      },
+      [this] { router_.ResumeParked(); }));
 }
 
 absl::Status Collector::StartHttp() {
@@ -114,6 +138,9 @@ FleetView Collector::MakeView() {
 
 absl::Status Collector::Ready() const {
   if (!serving_.load()) return absl::UnavailableError("starting or draining");
+  if (!std::all_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->has_begun(); })) {
+    return absl::UnavailableError("engines are given the log of their jobs");
+  }
   if (!writer_.healthy()) return absl::UnavailableError("history refuses writes; detection goes on");
   return absl::OkStatus();
 }
@@ -121,6 +148,7 @@ absl::Status Collector::Ready() const {
 void Collector::Housekeep() {
   ingest_.CloseMute();
   agents_.ForgetGone();
+  outbox_.TellOverdue();
   RenewGauges();
 }
 
@@ -151,6 +179,7 @@ void Collector::Drain() {
   }
   worker_.Close();
   for (const auto& shard : shards_) shard->Close();
+  outbox_.Close();
   const absl::Status flushed = writer_.Close();
   if (!flushed.ok()) Log(LogLevel::kError, "history was not flushed", {{"error", flushed.ToString()}});
   http_.reset();

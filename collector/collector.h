@@ -17,9 +17,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "collector/alert/alert_sink.h"
+#include "collector/alert/alert_receivers.h"
 #include "collector/collector_options.h"
 #include "collector/incident_index.h"
+#include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/metrics.h"
@@ -39,11 +40,12 @@ class Collector {
   struct Dependencies {
     const Clock& clock;
     HistoryStore& store;
-    AlertSink& alerts;
+    AlertReceivers& receivers;
     CollectorMetrics& metrics;
   };
 
-  // Loads incidents, starts all threads and listens. ALREADY_EXISTS when an address cannot be listened on, else the
+  // Loads incidents and alerts that were not sent, starts all threads and listens. Jobs of an earlier life are given
+  // their log while agents already connect. ALREADY_EXISTS when an address cannot be listened on, else the
   // error of the store.
   static absl::StatusOr<std::unique_ptr<Collector>> Start(const CollectorOptions& options,
                                                           const Dependencies& dependencies);
@@ -52,7 +54,8 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // What has to be done once per second: closes mute streams, forgets old agents, renews gauges.
+  // What has to be done once per second: closes mute streams, forgets old agents, sends alerts that a hanging store
+  // holds up, renews gauges.
   void Housekeep();
 
   // Not ready -> streams end UNAVAILABLE -> servers stop -> queues run empty -> history is flushed. Idempotent.
@@ -64,6 +67,7 @@ class Collector {
  private:
   explicit Collector(const CollectorOptions& options, const Dependencies& dependencies);
   absl::Status StartShards();
+  void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
   absl::Status StartGrpc();
   absl::Status StartHttp();
   absl::Status Ready() const;
@@ -80,6 +84,7 @@ class Collector {
   IncidentIndex incidents_;
   AgentRegistry agents_;
   StoreWriter writer_;
+  IncidentOutbox outbox_;
   Router router_;
   QueryWorker worker_;
   std::vector<std::unique_ptr<Shard>> shards_;

@@ -28,9 +28,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class NoAlerts final : public AlertSink {
+class NoReceivers final : public AlertReceivers {
  public:
-  void Announce(const IncidentEvent& event) override {}
+  std::vector<std::string> names() const override { return {}; }
+  void Tell(const IncidentEvent& event, uint64_t number) override {}
+  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
 };
 
 class CollectorTest : public testing::Test {
@@ -45,7 +47,7 @@ class CollectorTest : public testing::Test {
     options.http_listen_address = "127.0.0.1:0";
     options.shards = 2;
     metrics_ = std::make_unique<CollectorMetrics>("test");
-    auto collector = Collector::Start(options, {RealClock(), store_, alerts_, *metrics_});
+    auto collector = Collector::Start(options, {RealClock(), store_, receivers_, *metrics_});
     ASSERT_OK(collector);
     collector_ = *std::move(collector);
     channel_ =
@@ -64,7 +66,7 @@ class CollectorTest : public testing::Test {
   }
 
   MemoryStore store_;
-  NoAlerts alerts_;
+  NoReceivers receivers_;
   std::unique_ptr<CollectorMetrics> metrics_;
   std::unique_ptr<Collector> collector_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -332,7 +334,7 @@ TEST_F(CollectorTest, APortInUseIsAnErrorThatSaysSo) {
   options.http_listen_address = "127.0.0.1:0";
   CollectorMetrics metrics("test");
   MemoryStore store;
-  EXPECT_THAT(Collector::Start(options, {RealClock(), store, alerts_, metrics}),
+  EXPECT_THAT(Collector::Start(options, {RealClock(), store, receivers_, metrics}),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(options.listen_address)));
 }
 

@@ -1,4 +1,4 @@
-// Where a shard writes down everything that it feeds to detectors, in that order, and the incidents that come of it.
+// Where a shard writes down everything that it feeds to detectors, in that order.
 
 #ifndef LOCKSTEP_COLLECTOR_INPUT_LOG_H_
 #define LOCKSTEP_COLLECTOR_INPUT_LOG_H_
@@ -8,16 +8,14 @@
 
 #include "collector/ingest/agent_ledger.h"
 #include "proto/capture.pb.h"
-#include "proto/incident.pb.h"
 
 namespace lockstep {
 
 // One entry, and whose report it completes.
 struct LogItem {
   wire::CaptureEntry entry;
-  AgentLedger::Ticket ticket;   // of an input; its ledger is nullptr otherwise
-  bool carries_points = false;  // the samples of an input go to history
-  size_t bytes = 0;             // of the entry, about; for limits
+  AgentLedger::Ticket ticket;  // of an input; its ledger is nullptr otherwise
+  size_t bytes = 0;            // of the entry, about; for limits
 };
 
 // Thread-safe.
@@ -29,9 +27,6 @@ class InputLog {
   // acknowledged, and the caller must begin the job's log anew when the store is healthy again. May wait for a store
   // that is slow, not for one that fails.
   virtual bool Append(LogItem item) = 0;
-
-  // Takes the newest state of an incident, to be written as soon as the store accepts it.
-  virtual void KeepIncident(const wire::Incident& incident) = 0;
 
   // Whether the store accepted the last write.
   virtual bool healthy() const = 0;

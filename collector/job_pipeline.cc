@@ -1,5 +1,7 @@
 #include "collector/job_pipeline.h"
 
+#include <utility>
+
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -10,6 +12,12 @@ void JobPipeline::Reset(const JobEngineOptions& options) {
   engine_ = std::make_unique<JobEngine>(options);
   last_lines_.clear();
   last_can_conclude_ = false;
+  resumed_ = false;
+}
+
+void JobPipeline::Resume(int64_t watermark_ns) {
+  engine_->Resume(watermark_ns);
+  resumed_ = true;
 }
 
 void JobPipeline::Observe(const HostReport& report) { engine_->Observe(report); }
@@ -21,7 +29,8 @@ JobPipeline::Outcome JobPipeline::Evaluate(int64_t watermark_ns) {
   outcome.conclusion = engine_->Evaluate(watermark_ns);
   outcome.lines.reserve(outcome.conclusion.verdicts.size());
   for (const Verdict& verdict : outcome.conclusion.verdicts) outcome.lines.push_back(ToJsonLine(verdict));
-  outcome.changed = outcome.conclusion.can_conclude != last_can_conclude_ || outcome.lines != last_lines_;
+  outcome.changed = std::exchange(resumed_, false) || outcome.conclusion.can_conclude != last_can_conclude_ ||
+                    outcome.lines != last_lines_;
   last_can_conclude_ = outcome.conclusion.can_conclude;
   last_lines_ = outcome.lines;
   return outcome;

@@ -39,6 +39,9 @@ class JobPipeline {
   // Everything received before `watermark_ns` must have been observed.
   Outcome Evaluate(int64_t watermark_ns);
 
+  // After a warm-up (warm_up.h): nobody listened until `watermark_ns`. The next outcome counts as changed.
+  void Resume(int64_t watermark_ns);
+
   JobSummary summary() const { return engine_->summary(); }
   std::vector<RankSummary> ranks() const { return engine_->ranks(); }
 
@@ -46,6 +49,7 @@ class JobPipeline {
   std::unique_ptr<JobEngine> engine_;
   std::vector<std::string> last_lines_;
   bool last_can_conclude_ = false;
+  bool resumed_ = false;  // since the last outcome
 };
 
 }  // namespace lockstep

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "collector/convert/agent_commands.h"
 #include "collector/convert/detector_options.h"
 #include "collector/convert/summary.h"
+#include "collector/warm_up.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -16,11 +18,12 @@ constexpr size_t kSmallEntryBytes = 64;
 
 }  // namespace
 
-JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets)
+JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets, int64_t newest_stamp_ns)
     : options_(options),
       clock_(clock),
       outlets_(outlets),
       book_(options.incidents, [&index = outlets.index] { return index.NextId(); }),
+      stamps_(clock, newest_stamp_ns),
       snapshot_(std::make_shared<JobsSnapshot>()) {}
 
 void JobTable::Restore(const std::vector<wire::Incident>& incidents) {
@@ -31,25 +34,42 @@ void JobTable::Restore(const std::vector<wire::Incident>& incidents) {
   }
 }
 
-int64_t JobTable::NextStamp() {
-  last_stamp_ns_ = std::max(last_stamp_ns_ + 1, clock_.WallNanos());
-  return last_stamp_ns_;
+void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
+  if (jobs_.size() >= options_.max_jobs) return;
+  JobPipeline pipeline(options_.engine);
+  WarmUp warm_up(options_.engine, &pipeline);
+  const absl::Status status = read([&](const wire::CaptureEntry& entry) { return warm_up.Feed(entry); });
+  if (!status.ok()) {
+    Log(LogLevel::kWarning, "a job begins anew, its log cannot be read",
+        {{"job", name}, {"error", std::string(status.message())}});
+    return;
+  }
+  if (warm_up.inputs() == 0) return;
+  const int64_t from_ns = warm_up.from_wall_ns();
+  Job& job =
+      jobs_.emplace(name, Job{std::move(pipeline), from_ns, from_ns, warm_up.hosts(), false, nullptr}).first->second;
+  orphans_.erase(name);
+  job.last_seen_ns = LogReset(name, job, "the collector was started again and gave the engine its log", from_ns);
+  job.pipeline.Resume(job.last_seen_ns);
 }
 
 void JobTable::Append(Job& job, LogItem item) {
   if (!outlets_.log.Append(std::move(item))) job.log_has_hole = true;
 }
 
-void JobTable::LogReset(const std::string& name, Job& job, const std::string& why) {
+int64_t JobTable::LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns) {
   LogItem item;
   item.bytes = kSmallEntryBytes;
   wire::CaptureReset& reset = *item.entry.mutable_reset();
   reset.set_job(name);
-  reset.set_wall_ns(NextStamp());
+  const int64_t stamp_ns = NextStamp();
+  reset.set_wall_ns(stamp_ns);
   reset.set_why(why);
+  reset.set_warmed_from_wall_ns(warmed_from_ns);
   *reset.mutable_options() = ToWire(options_.engine);
   job.log_has_hole = false;
   Append(job, std::move(item));
+  return stamp_ns;
 }
 
 JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
@@ -82,7 +102,6 @@ void JobTable::Observe(JobSlice slice) {
   LogItem item;
   *item.entry.mutable_input() = std::move(slice.input);
   item.ticket = std::move(slice.ticket);
-  item.carries_points = slice.carries_points;
   item.bytes = slice.bytes + kSmallEntryBytes;
   // History takes even what no engine looks at: the report is acknowledged as stored, not as judged.
   if (!outlets_.log.Append(std::move(item)) && job != nullptr) job->log_has_hole = true;
@@ -118,6 +137,7 @@ void JobTable::Evaluate() {
 void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks) {
   if (job.log_has_hole && outlets_.log.healthy()) {
     job.pipeline.Reset(options_.engine);
+    book_.BeginAnew(name);
     LogReset(name, job, "entries were lost while history refused writes");
     watermark_ns = NextStamp();
   }
@@ -202,7 +222,6 @@ void JobTable::EndOrphans(int64_t now_ns) {
 void JobTable::Publish(const std::vector<IncidentEvent>& events) {
   for (const IncidentEvent& event : events) {
     outlets_.index.Put(event.incident);
-    outlets_.log.KeepIncident(event.incident);
     outlets_.alerts.Announce(event);
     outlets_.metrics.incident_events.Increment();
   }

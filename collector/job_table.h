@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/alert/alert_sink.h"
@@ -24,7 +25,9 @@
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
 #include "collector/metrics.h"
+#include "collector/stamp_clock.h"
 #include "detector/engine/job_engine.h"
+#include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
 #include "proto/query.pb.h"
@@ -61,10 +64,19 @@ class JobTable {
     std::function<bool(const std::string& host, const wire::Command& command)> command_agent;
   };
 
-  JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets);
+  // Stamps begin behind `newest_stamp_ns`, the last one of an earlier life of the collector; 0 = none.
+  JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets, int64_t newest_stamp_ns = 0);
 
   // Takes over the incidents of an earlier life of the collector. To be called first, if at all.
   void Restore(const std::vector<wire::Incident>& incidents);
+
+  // Visits what the log of a job holds of the recent past, in order, until `visit` returns an error.
+  using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
+  using ReadLog = std::function<absl::Status(const Visit& visit)>;
+
+  // Lets the engine of a job of an earlier life go on where its log ends. If that cannot be read, the job begins anew
+  // with its first report. After Restore, before the first Observe.
+  void WarmUpJob(const std::string& name, const ReadLog& read);
 
   void Observe(JobSlice slice);
 
@@ -84,10 +96,9 @@ class JobTable {
     JobsSnapshot::Ranks ranks;
   };
 
-  // A moment later than all before it, as close to the clock as that allows.
-  int64_t NextStamp();
+  int64_t NextStamp() { return stamps_.Next(); }
   Job* FindOrCreate(const std::string& name);
-  void LogReset(const std::string& name, Job& job, const std::string& why);
+  int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
   void Append(Job& job, LogItem item);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
@@ -103,7 +114,7 @@ class JobTable {
   IncidentBook book_;
   std::map<std::string, Job> jobs_;
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
-  int64_t last_stamp_ns_ = 0;
+  StampClock stamps_;
   int64_t ranks_renewed_ns_ = 0;
 
   mutable Mutex mutex_;

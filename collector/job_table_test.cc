@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,12 +29,10 @@ class FakeLog final : public InputLog {
     entries.push_back(std::move(item.entry));
     return true;
   }
-  void KeepIncident(const wire::Incident& incident) override { incidents.push_back(incident); }
   bool healthy() const override { return healthy_; }
 
   bool healthy_ = true;
   std::vector<wire::CaptureEntry> entries;
-  std::vector<wire::Incident> incidents;
 };
 
 class FakeAlerts final : public AlertSink {
@@ -114,9 +114,26 @@ class JobTableTest : public testing::Test {
     }
   }
 
+  absl::Status VisitLog(const std::function<absl::Status(const wire::CaptureEntry&)>& visit) const {
+    for (const wire::CaptureEntry& entry : log_.entries) {
+      if (absl::Status status = visit(entry); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // A table of the next life of the collector, with the incidents of this one.
+  std::unique_ptr<JobTable> Restart() {
+    auto table =
+        std::make_unique<JobTable>(options_, clock_, JobTable::Outlets{log_, alerts_, index_, metrics_, Record()},
+                                   log_.entries.back().watermark().wall_ns());
+    table->Restore(index_.List(/*open_only=*/false, "", 1'000));
+    return table;
+  }
+
   // With the options that the log names, not those of the table.
   ReplaySummary Replay(std::vector<std::string>& lines) {
     Replayer replayer(JobEngineOptions(), [&](absl::string_view line) { lines.emplace_back(line); });
+    replayer.SetRewind([this](const Replayer::Visit& visit) { return VisitLog(visit); });
     for (const wire::CaptureEntry& entry : log_.entries) EXPECT_OK(replayer.Feed(entry));
     return replayer.summary();
   }
@@ -265,7 +282,6 @@ TEST_F(JobTableTest, ASlowRankBecomesOneIncidentThatIsAnnouncedKeptAndCounted) {
   EXPECT_EQ(opened.incident.verdict().culprits(0).host(), "node-1");
   EXPECT_EQ(opened.incident.verdict().culprits(0).rank(), 2);
   EXPECT_EQ(index_.open_count(), 1u);
-  EXPECT_EQ(log_.incidents.size(), alerts_.events.size());
   EXPECT_EQ(index_.Find(opened.incident.id())->job(), "train");
   for (; second < 50; ++second) RunSecond(table, second);
   EXPECT_EQ(index_.open_count(), 0u);
@@ -310,8 +326,7 @@ TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
     table.Evaluate();
   }
   ASSERT_EQ(index_.open_count(), 1u);
-  ASSERT_EQ(log_.incidents.size(), alerts_.events.size());
-  const wire::Incident& incident = log_.incidents.back();
+  const wire::Incident& incident = alerts_.events.back().incident;
   EXPECT_EQ(incident.state(), wire::Incident::STATE_OPEN);
   EXPECT_EQ(incident.job(), "");
   EXPECT_EQ(incident.verdict().scope(), "machine");
@@ -381,6 +396,85 @@ TEST_F(JobTableTest, ARestoredIncidentStaysOpenUntilItsJobIsGivenUp) {
   table.Evaluate();
   EXPECT_EQ(index_.open_count(), 0u);
   EXPECT_EQ(index_.NextId(), 42u);
+}
+
+TEST_F(JobTableTest, AfterARestartEnginesGoOnWhereTheirLogEnds) {
+  int second = 0;
+  {
+    JobTable table = MakeTable();
+    for (; second < 10; ++second) RunSecond(table, second);
+    for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  }
+  ASSERT_EQ(index_.open_count(), 1u);
+  const std::vector<wire::CaptureEntry> before = log_.entries;
+  clock_.Advance(20 * kNanosPerSecond);  // nobody listens
+  const std::unique_ptr<JobTable> restarted = Restart();
+  JobTable& table = *restarted;
+  table.WarmUpJob("train", [&](const JobTable::Visit& visit) {
+    for (const wire::CaptureEntry& entry : before) {
+      if (absl::Status status = visit(entry); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(log_.entries.back().reset().warmed_from_wall_ns(), before.front().reset().wall_ns());
+  const size_t announced = alerts_.events.size();
+  for (const int until = second + 15; second < until; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  for (size_t i = announced; i < alerts_.events.size(); ++i) {
+    EXPECT_EQ(alerts_.events[i].kind, IncidentEvent::Kind::kUpdated) << "the fault held all the time";
+  }
+  EXPECT_EQ(index_.open_count(), 1u);
+  for (const int until = second + 25; second < until; ++second) RunSecond(table, second);
+  EXPECT_EQ(index_.open_count(), 0u);
+
+  std::vector<std::string> lines;
+  const ReplaySummary summary = Replay(lines);
+  EXPECT_EQ(summary.resets, 2u);
+  EXPECT_EQ(summary.conclusions_different, 0u);
+  EXPECT_EQ(summary.conclusions_unanchored, 0u);
+  EXPECT_EQ(summary.conclusions_equal, summary.conclusions);
+}
+
+TEST_F(JobTableTest, ACaptureThatBeginsAfterAWarmUpDidIsNotCompared) {
+  int second = 0;
+  {
+    JobTable table = MakeTable();
+    for (; second < 10; ++second) RunSecond(table, second);
+  }
+  const std::unique_ptr<JobTable> restarted = Restart();
+  JobTable& table = *restarted;
+  const std::vector<wire::CaptureEntry> before = log_.entries;
+  table.WarmUpJob("train", [&](const JobTable::Visit& visit) {
+    for (const wire::CaptureEntry& entry : before) EXPECT_OK(visit(entry));
+    return absl::OkStatus();
+  });
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  log_.entries.erase(log_.entries.begin(), log_.entries.begin() + 8);
+  std::vector<std::string> lines;
+  const ReplaySummary summary = Replay(lines);
+  EXPECT_EQ(summary.conclusions_different, 0u);
+  EXPECT_EQ(summary.conclusions_equal, 0u);
+  EXPECT_GT(summary.conclusions_unanchored, 0u);
+}
+
+TEST_F(JobTableTest, WhatAColdEngineHasNotJudgedStaysOpenAndResolvesOnceItHas) {
+  int second = 0;
+  {
+    JobTable table = MakeTable();
+    for (; second < 10; ++second) RunSecond(table, second);
+    for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  }
+  ASSERT_EQ(index_.open_count(), 1u);
+  const size_t announced = alerts_.events.size();
+  const std::unique_ptr<JobTable> restarted = Restart();
+  JobTable& table = *restarted;
+  table.WarmUpJob("train", [](const JobTable::Visit&) { return absl::DataLossError("a chunk does not decode"); });
+  for (const int until = second + 15; second < until; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  EXPECT_EQ(index_.open_count(), 1u);
+  for (size_t i = announced; i < alerts_.events.size(); ++i) {
+    EXPECT_EQ(alerts_.events[i].kind, IncidentEvent::Kind::kUpdated);
+  }
+  for (const int until = second + 40; second < until; ++second) RunSecond(table, second);
+  EXPECT_EQ(index_.open_count(), 0u);
 }
 
 }  // namespace

@@ -51,7 +51,11 @@ int Run(const CollectorOptions& options) {
   const auto store = OpenRocksStore(ToStoreOptions(options), RealClock());
   if (!store.ok()) return Fail(store.status(), ExitCodeOf(store.status()));
   CollectorMetrics metrics(kVersion);
-  AlertSinks alerts(options.webhook_urls, RealClock(), Random(SeedFromSystem()));
+  AlertSinks alerts(options.webhook_urls, RealClock(), Random(SeedFromSystem()),
+                    [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
+                      // A record that stays has the receiver told once more after a restart: no harm.
+                      (*store)->RemoveAlerts(receiver, numbers).IgnoreError();
+                    });
   const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics});
   if (!collector.ok()) return Fail(collector.status(), ExitCodeOf(collector.status()));
   if (!options.ports_file.empty()) {

@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, 
     slice.input = std::move(inputs[i]);
     slice.places = agent.places();
     *slice.input.mutable_places() = ToWire(slice.places);
-    slice.carries_points = i == 0;
+    slice.input.set_carries_points(i == 0);
     slice.bytes = slice.input.ByteSizeLong();
     Count(slice.report, losses);
   }

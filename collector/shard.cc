@@ -13,10 +13,11 @@ constexpr int64_t kLongestWaitNanos = 100 * kNanosPerMilli;
 }  // namespace
 
 Shard::Shard(const ShardOptions& options, const Clock& clock, std::unique_ptr<JobTable> jobs,
-             std::function<void()> on_room)
+             std::function<void(JobTable&)> begin, std::function<void()> on_room)
     : options_(options),
       clock_(clock),
       jobs_(std::move(jobs)),
+      begin_(std::move(begin)),
       on_room_(std::move(on_room)),
       queue_(options.queue_slices) {
   thread_ = std::thread([this] { Run(); });
@@ -39,6 +40,8 @@ void Shard::Close() {
 }
 
 void Shard::Run() {
+  begin_(*jobs_);
+  begun_ = true;
   int64_t next_evaluation = clock_.MonotonicNanos() + options_.evaluate_every_ns;
   while (!queue_.drained()) {
     const int64_t left = next_evaluation - clock_.MonotonicNanos();

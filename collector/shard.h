@@ -27,8 +27,10 @@ struct ShardOptions {
 
 class Shard {
  public:
-  // Starts the thread. `on_room` is called from it, often, after the queue was emptied.
-  Shard(const ShardOptions& options, const Clock& clock, std::unique_ptr<JobTable> jobs, std::function<void()> on_room);
+  // Starts the thread. `begin` is called from it first; slices wait meanwhile. `on_room` is called from it, often,
+  // after the queue was emptied.
+  Shard(const ShardOptions& options, const Clock& clock, std::unique_ptr<JobTable> jobs,
+        std::function<void(JobTable&)> begin, std::function<void()> on_room);
   // Close, if that was not done.
   ~Shard();
 
@@ -39,6 +41,8 @@ class Shard {
   void Close();
 
   std::shared_ptr<const JobsSnapshot> snapshot() const { return jobs_->snapshot(); }
+  // Whether `begin` has returned.
+  bool has_begun() const { return begun_.load(); }
   size_t waiting() const { return queue_.size(); }
   size_t capacity() const { return queue_.capacity(); }
 
@@ -48,9 +52,11 @@ class Shard {
   const ShardOptions options_;
   const Clock& clock_;
   const std::unique_ptr<JobTable> jobs_;
+  const std::function<void(JobTable&)> begin_;
   const std::function<void()> on_room_;
   BoundedQueue<JobSlice> queue_;
   std::atomic<size_t> queued_bytes_{0};
+  std::atomic<bool> begun_{false};
   std::thread thread_;
 };
 

@@ -41,16 +41,6 @@ bool StoreWriter::Append(LogItem item) {
   return false;
 }
 
-void StoreWriter::KeepIncident(const wire::Incident& incident) {
-  MutexLock lock(mutex_);
-  incidents_[incident.id()] = incident;
-  if (incidents_.size() > options_.max_incidents) {
-    incidents_.erase(incidents_.begin());
-    metrics_.CountDropped("incident_write");
-  }
-  work_.NotifyOne();
-}
-
 void StoreWriter::LookUpStored(std::string host, uint64_t incarnation, Answer answer) {
   {
     MutexLock lock(mutex_);
@@ -84,7 +74,6 @@ void StoreWriter::Run() {
     const bool has_batch = !batch_.log.empty();
     Work work = TakeWork(!has_batch);
     AnswerQuestions(std::move(work.questions));
-    WriteIncidents(std::move(work.incidents));
     if (!has_batch) PrepareBatch(std::move(work.items));
     const bool stored = TryWriteBatch();
     if (!work.closed) continue;
@@ -106,11 +95,10 @@ StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
     // The store refuses: wait before the next attempt, unless somebody asks.
     if (!closed_ && questions_.empty()) work_.WaitFor(mutex_, options_.retry_ns);
   } else {
-    while (!closed_ && items_.empty() && questions_.empty() && incidents_.empty()) work_.Wait(mutex_);
-    if (!closed_ && questions_.empty() && incidents_.empty()) work_.WaitFor(mutex_, options_.linger_ns);
+    while (!closed_ && items_.empty() && questions_.empty()) work_.Wait(mutex_);
+    if (!closed_ && questions_.empty()) work_.WaitFor(mutex_, options_.linger_ns);
   }
   work.questions.swap(questions_);
-  work.incidents.swap(incidents_);
   work.closed = closed_;
   size_t bytes = 0;
   while (may_take_items && !items_.empty() && bytes < options_.batch_bytes) {
@@ -129,29 +117,13 @@ void StoreWriter::AnswerQuestions(std::vector<Question> questions) {
   }
 }
 
-void StoreWriter::WriteIncidents(std::map<uint64_t, wire::Incident> incidents) {
-  while (!incidents.empty()) {
-    const absl::Status status = store_.PutIncident(incidents.begin()->second);
-    if (!status.ok()) {
-      SetHealthy(status);
-      break;
-    }
-    incidents.erase(incidents.begin());
-    // A batch that was refused has to succeed itself before the store counts as healthy.
-    if (batch_.log.empty() && SetHealthy(status)) on_recovered_();
-  }
-  if (incidents.empty()) return;
-  MutexLock lock(mutex_);
-  incidents_.merge(incidents);  // what came meanwhile is newer and stays
-}
-
 void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
   for (LogItem& item : items) {
     if (item.ticket.ledger != nullptr) {
       item.ticket.ledger->CompleteSlice(item.ticket);
       acknowledge_[item.ticket.ledger.get()] = item.ticket;
     }
-    if (item.carries_points) {  // one slice of each report does
+    if (item.entry.input().carries_points()) {
       AppendSeriesPoints(item.entry.input(), batch_.points);
       ++batch_reports_;
     }

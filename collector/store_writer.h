@@ -25,7 +25,6 @@
 #include "collector/input_log.h"
 #include "collector/metrics.h"
 #include "collector/store/history_store.h"
-#include "proto/incident.pb.h"
 
 namespace lockstep {
 
@@ -36,7 +35,6 @@ struct StoreWriterOptions {
   int64_t linger_ns = 20'000'000;        // after the first entry of a batch, for more to come
   int64_t retry_ns = 500'000'000;        // between attempts while the store refuses
   int64_t full_wait_ns = 2'000'000'000;  // how long Append waits for a slow store
-  size_t max_incidents = 10'000;         // waiting to be written; beyond, the oldest ids are dropped
 };
 
 class StoreWriter final : public InputLog {
@@ -50,7 +48,6 @@ class StoreWriter final : public InputLog {
 
   // InputLog
   bool Append(LogItem item) override;
-  void KeepIncident(const wire::Incident& incident) override;
   bool healthy() const override { return healthy_.load(); }
 
   // Asks the store how far an agent got, on the writer's thread; `answer` is called there. UNAVAILABLE once closed.
@@ -74,14 +71,12 @@ class StoreWriter final : public InputLog {
   struct Work {
     std::vector<LogItem> items;
     std::vector<Question> questions;
-    std::map<uint64_t, wire::Incident> incidents;
     bool closed = false;
   };
 
   void Run();
   Work TakeWork(bool may_take_items);
   void AnswerQuestions(std::vector<Question> questions);
-  void WriteIncidents(std::map<uint64_t, wire::Incident> incidents);
   // Turns the items into `batch_`.
   void PrepareBatch(std::vector<LogItem> items);
   // True when `batch_` is stored and acknowledged.
@@ -107,7 +102,6 @@ class StoreWriter final : public InputLog {
   std::deque<LogItem> items_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Question> questions_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint64_t, wire::Incident> incidents_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status flushed_;  // written by the thread, read after join
 

@@ -33,7 +33,7 @@ class StoreWriterTest : public testing::Test {
     input.set_received_wall_ns(static_cast<int64_t>(sequence) * kNanosPerSecond);
     *input.mutable_report() = MakeHostReport(sequence, 0.5);
     item.ticket = {ledger_, sequence, ledger_->Accept(sequence, 1, 0).value_or(0)};
-    item.carries_points = true;
+    input.set_carries_points(true);
     item.bytes = 100;
     return item;
   }
@@ -89,23 +89,6 @@ TEST_F(StoreWriterTest, WhileTheStoreRefusesNothingIsAcknowledgedAndNothingBlock
   }
   EXPECT_OK(writer->Close());
   EXPECT_EQ(ledger_->stored_sequence(), stored + 1);
-}
-
-TEST_F(StoreWriterTest, IncidentsAreWrittenInTheirNewestStateWhenTheStoreRecovers) {
-  options_.retry_ns = 10 * kNanosPerMilli;
-  store_.set_refuses(true);
-  auto writer = MakeWriter();
-  wire::Incident incident;
-  incident.set_id(5);
-  incident.set_state(wire::Incident::STATE_OPEN);
-  writer->KeepIncident(incident);
-  incident.set_state(wire::Incident::STATE_RESOLVED);
-  writer->KeepIncident(incident);
-  store_.set_refuses(false);
-  EXPECT_OK(writer->Close());
-  const auto incidents = store_.LoadIncidents();
-  ASSERT_EQ(incidents->size(), 1u);
-  EXPECT_EQ((*incidents)[0].state(), wire::Incident::STATE_RESOLVED);
 }
 
 TEST_F(StoreWriterTest, QuestionsAreAnsweredEvenWhileTheStoreRefusesWrites) {

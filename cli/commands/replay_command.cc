@@ -28,6 +28,7 @@ class ReplayCommand final : public Command {
         lines.push_back(std::string(line));
       }
     });
+    replayer.SetRewind([this](const Replayer::Visit& visit) { return ReadCaptureFile(file_, visit); });
     RETURN_IF_ERROR(ReadCaptureFile(file_, [&](const wire::CaptureEntry& entry) {
       const absl::Status fed = replayer.Feed(entry);
       return fed.ok() ? fed : absl::DataLossError(fed.message());

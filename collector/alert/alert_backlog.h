@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "collector/incident/incident_book.h"
 
@@ -19,14 +20,16 @@ class AlertBacklog {
  public:
   struct Waiting {
     IncidentEvent event;
-    int64_t since_ns = 0;  // monotonic, when it was added
+    int64_t since_ns = 0;           // monotonic, when it was added
+    std::vector<uint64_t> numbers;  // in history, of this event and of what was folded into it
   };
 
   // REQUIRES: capacity > 0.
   explicit AlertBacklog(size_t capacity) : capacity_(capacity) {}
 
-  // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped.
-  void Add(const IncidentEvent& event, int64_t now_ns);
+  // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped. `number`
+  // is that of the event in history, 0 = none. Gives the numbers of what was dropped.
+  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, uint64_t number = 0);
 
   // The event to send next. Until EndSending it is not folded with anything. REQUIRES: not empty, nothing is being
   // sent.
@@ -40,8 +43,8 @@ class AlertBacklog {
   uint64_t dropped() const { return dropped_; }
 
  private:
-  bool Fold(const IncidentEvent& event);
-  bool DropOldestUpdate();
+  bool Fold(const IncidentEvent& event, uint64_t number);
+  bool DropOldestUpdate(std::vector<uint64_t>* dropped);
 
   const size_t capacity_;
   std::deque<Waiting> waiting_;  // at most capacity_

@@ -1,4 +1,4 @@
-// Where incidents are announced. Implementations never block the caller: they queue, retry and count on their own.
+// Where changes of incidents go. Implementations never block the caller.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_SINK_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_SINK_H_

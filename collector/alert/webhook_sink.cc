@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -15,9 +16,10 @@ constexpr int kTooManyRequests = 429;
 
 }  // namespace
 
-WebhookSink::WebhookSink(const WebhookSinkOptions& options, const Clock& clock, const Random& random)
+WebhookSink::WebhookSink(const WebhookSinkOptions& options, const Clock& clock, const Random& random, OnDone on_done)
     : options_(options),
       clock_(clock),
+      on_done_(std::move(on_done)),
       backoff_(options.first_retry_ns, options.longest_retry_ns, random),
       poster_(options.http, [this] { return MustAbort(); }),
       backlog_(options.max_waiting),
@@ -33,14 +35,18 @@ WebhookSink::~WebhookSink() {
   thread_.join();
 }
 
-void WebhookSink::Announce(const IncidentEvent& event) {
-  MutexLock lock(mutex_);
-  if (stopping_) {
-    ++stats_.dropped;
-    return;
+void WebhookSink::Announce(const IncidentEvent& event, uint64_t number) {
+  std::vector<uint64_t> dropped;
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) {
+      ++stats_.dropped;
+      return;
+    }
+    dropped = backlog_.Add(event, clock_.MonotonicNanos(), number);
+    changed_.NotifyAll();
   }
-  backlog_.Add(event, clock_.MonotonicNanos());
-  changed_.NotifyAll();
+  if (!dropped.empty()) on_done_(dropped);
 }
 
 WebhookSinkStats WebhookSink::stats() const {
@@ -89,6 +95,8 @@ void WebhookSink::Conclude(Outcome outcome, const AlertBacklog::Waiting& waiting
          {"status", absl::StrCat(answer.status)},
          {"error", answer.error}});
   }
+  // A process that dies between the answer and this line tells the receiver twice rather than never.
+  if (outcome != Outcome::kRetry && !waiting.numbers.empty()) on_done_(waiting.numbers);
   MutexLock lock(mutex_);
   backlog_.EndSending(/*done=*/outcome != Outcome::kRetry);
   stats_.sent += outcome == Outcome::kDelivered ? 1 : 0;

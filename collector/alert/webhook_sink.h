@@ -11,14 +11,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "collector/alert/alert_backlog.h"
-#include "collector/alert/alert_sink.h"
 #include "collector/alert/http_post.h"
 #include "collector/alert/webhook_payload.h"
 
@@ -43,15 +44,20 @@ struct WebhookSinkStats {
   uint64_t waiting = 0;  // now
 };
 
-class WebhookSink final : public AlertSink {
+class WebhookSink {
  public:
-  // `clock` must outlive the sink.
-  WebhookSink(const WebhookSinkOptions& options, const Clock& clock, const Random& random);
+  // Told the numbers of events that the receiver has taken, or will never be told: history may forget them.
+  using OnDone = std::function<void(const std::vector<uint64_t>& numbers)>;
 
-  // Sends what waits, as long as the receiver takes it and `drain_ns` has not passed.
-  ~WebhookSink() override;
+  // `clock` must outlive the sink. `on_done` is called from the sink's thread and from Announce.
+  WebhookSink(const WebhookSinkOptions& options, const Clock& clock, const Random& random, OnDone on_done);
 
-  void Announce(const IncidentEvent& event) override;
+  // Sends what waits, as long as the receiver takes it and `drain_ns` has not passed. What is left stays in history.
+  ~WebhookSink();
+
+  // Takes the event or, when the queue is full, drops and counts it. `number` is that of the event in history, 0 =
+  // none.
+  void Announce(const IncidentEvent& event, uint64_t number);
 
   WebhookSinkStats stats() const;
 
@@ -68,6 +74,7 @@ class WebhookSink final : public AlertSink {
 
   const WebhookSinkOptions options_;
   const Clock& clock_;
+  const OnDone on_done_;
   Backoff backoff_;                         // of the thread
   HttpPoster poster_;                       // of the thread
   std::atomic<int64_t> drain_until_ns_{0};  // monotonic; 0 = not stopping

@@ -5,7 +5,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
 
+#include "base/mutex.h"
 #include "base/testing/sim_clock.h"
 #include "collector/alert/testing/http_receiver.h"
 
@@ -14,6 +18,8 @@ namespace {
 
 using Kind = IncidentEvent::Kind;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 IncidentEvent Event(uint64_t id, Kind kind) {
   IncidentEvent event{kind, {}};
@@ -33,7 +39,8 @@ class WebhookSinkTest : public ::testing::Test {
 
   std::unique_ptr<WebhookSink> NewSink(const std::string& url) {
     options_.http.url = url;
-    return std::make_unique<WebhookSink>(options_, clock_, Random(1));
+    return std::make_unique<WebhookSink>(options_, clock_, Random(1),
+                                         [this](const std::vector<uint64_t>& numbers) { NoteDone(numbers); });
   }
 
   // Destroys the sink, which sends what waits, and tells what the receiver has seen: "id status".
@@ -48,17 +55,33 @@ class WebhookSinkTest : public ::testing::Test {
     return received;
   }
 
+  void NoteDone(const std::vector<uint64_t>& numbers) {
+    MutexLock lock(mutex_);
+    done_.insert(done_.end(), numbers.begin(), numbers.end());
+  }
+  // Of the events that history may forget.
+  std::vector<uint64_t> done() {
+    MutexLock lock(mutex_);
+    return done_;
+  }
+
   SimClock clock_;
   WebhookSinkOptions options_;
+  uint64_t number_ = 0;
+
+ private:
+  Mutex mutex_;
+  std::vector<uint64_t> done_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(WebhookSinkTest, PostsJsonOncePerEvent) {
   HttpReceiver receiver;
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(1));
-  sink->Announce(Event(1, Kind::kResolved));
+  sink->Announce(Event(1, Kind::kResolved), ++number_);
   EXPECT_THAT(Received(std::move(sink), receiver), ElementsAre("1 firing", "1 resolved"));
+  EXPECT_THAT(done(), ElementsAre(1, 2));
   EXPECT_EQ(receiver.requests()[0].method, "POST");
   EXPECT_EQ(receiver.requests()[0].content_type, "application/json");
 }
@@ -67,9 +90,9 @@ TEST_F(WebhookSinkTest, AFailingReceiverIsTriedAgainUntilItTakesTheEvent) {
   HttpReceiver receiver;
   receiver.AnswerNext({{500, ""}, {503, ""}, {408, ""}, {429, "Retry-After: 0"}});
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(5));
-  sink->Announce(Event(2, Kind::kOpened));
+  sink->Announce(Event(2, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(6));
   const WebhookSinkStats stats = sink->stats();
   EXPECT_EQ(stats.retried, 4u);
@@ -82,11 +105,12 @@ TEST_F(WebhookSinkTest, ARefusalIsFinalAndTheNextEventGoesOn) {
   HttpReceiver receiver;
   receiver.AnswerNext({{400, ""}});
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened));
-  sink->Announce(Event(2, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(2, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_EQ(sink->stats().failed, 1u);
   EXPECT_THAT(Received(std::move(sink), receiver), ElementsAre("1 firing", "2 firing"));
+  EXPECT_THAT(done(), ElementsAre(1, 2));
 }
 
 TEST_F(WebhookSinkTest, AReceiverThatIsDownGetsTheEventWhenItIsUp) {
@@ -95,7 +119,7 @@ TEST_F(WebhookSinkTest, AReceiverThatIsDownGetsTheEventWhenItIsUp) {
   const std::string url = receiver->url();
   receiver.reset();
   auto sink = NewSink(url);
-  sink->Announce(Event(1, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
   while (sink->stats().retried == 0) std::this_thread::yield();
   receiver = std::make_unique<HttpReceiver>(port);
   ASSERT_TRUE(receiver->WaitForRequests(1));
@@ -107,7 +131,7 @@ TEST_F(WebhookSinkTest, RetryAfterIsHonoured) {
   receiver.AnswerNext({{429, "Retry-After: 1"}});
   auto sink = NewSink(receiver.url());
   const int64_t start = RealClock().MonotonicNanos();
-  sink->Announce(Event(1, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_GE(RealClock().MonotonicNanos() - start, kNanosPerSecond);
 }
@@ -117,22 +141,25 @@ TEST_F(WebhookSinkTest, ASlowReceiverBlocksNobodyAndGetsOnlyTheNewest) {
   HttpReceiver receiver;
   receiver.Hold(true);
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(1));
-  for (int i = 0; i < 1'000; ++i) sink->Announce(Event(1, Kind::kUpdated));
+  for (int i = 0; i < 1'000; ++i) sink->Announce(Event(1, Kind::kUpdated), ++number_);
   EXPECT_EQ(sink->stats().waiting, 2u) << "the one being sent and the newest update";
-  for (uint64_t id = 2; id <= 10; ++id) sink->Announce(Event(id, Kind::kOpened));
+  for (uint64_t id = 2; id <= 10; ++id) sink->Announce(Event(id, Kind::kOpened), ++number_);
   EXPECT_EQ(sink->stats().waiting, 3u);
   EXPECT_EQ(sink->stats().dropped, 8u) << "the update made room for one opening";
   receiver.Hold(false);
   EXPECT_THAT(Received(std::move(sink), receiver), ElementsAre("1 firing", "2 firing", "3 firing"));
+  std::vector<uint64_t> all(number_);
+  std::iota(all.begin(), all.end(), 1);
+  EXPECT_THAT(done(), UnorderedElementsAreArray(all)) << "sent, folded into what was sent, or dropped";
 }
 
 TEST_F(WebhookSinkTest, AnEventThatIsTooOldIsGivenUp) {
   HttpReceiver receiver;
   receiver.AnswerNext(std::deque<HttpReceiver::Answer>(1'000, {500, ""}));
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_EQ(sink->stats().failed, 0u);
   clock_.Advance(options_.give_up_after_ns);
@@ -145,12 +172,13 @@ TEST_F(WebhookSinkTest, StoppingDoesNotWaitForAReceiverThatHangs) {
   HttpReceiver receiver;
   receiver.Hold(true);
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened));
-  sink->Announce(Event(2, Kind::kOpened));
+  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(2, Kind::kOpened), ++number_);
   ASSERT_TRUE(receiver.WaitForRequests(1));
   const int64_t start = RealClock().MonotonicNanos();
   sink.reset();
   EXPECT_LT(RealClock().MonotonicNanos() - start, 5 * kNanosPerSecond);
+  EXPECT_THAT(done(), IsEmpty()) << "what was not sent is for the next life to send";
 }
 
 }  // namespace

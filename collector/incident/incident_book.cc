@@ -85,7 +85,7 @@ void IncidentBook::Restore(const std::vector<wire::Incident>& incidents) {
     auto found = entries_.find(key);
     if (found != entries_.end() && found->second.incident.id() >= incident.id()) continue;
     if (found == entries_.end() && !MakeRoom() && !IsOpen(incident)) continue;
-    entries_[key] = Entry{incident, std::nullopt, false};
+    entries_[key] = Entry{.incident = incident, .inherited = true};
   }
 }
 
@@ -105,13 +105,21 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   };
   if (conclusion.can_conclude) {
     for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
-      if (!present.contains(it->first.second)) keep(ApplyAbsent(it->second, wall_ns));
+      if (present.contains(it->first.second) || (it->second.inherited && !conclusion.has_judged)) continue;
+      keep(ApplyAbsent(it->second, wall_ns));
     }
   }
   for (const auto& [cause, verdict] : present) keep(ApplyPresent({job, cause}, *verdict, wall_ns));
   std::stable_sort(events.begin(), events.end(),
                    [](const IncidentEvent& a, const IncidentEvent& b) { return a.incident.key() < b.incident.key(); });
   return events;
+}
+
+void IncidentBook::BeginAnew(const std::string& job) {
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    it->second.inherited = true;
+    it->second.absent_since_ns.reset();
+  }
 }
 
 void IncidentBook::ContinueAs(const std::string& job, const std::string& cause,
@@ -141,6 +149,7 @@ std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Ve
   if (found == entries_.end()) return Open(key, verdict, wall_ns);
   Entry& entry = found->second;
   entry.absent_since_ns.reset();
+  entry.inherited = false;
   if (IsOpen(entry.incident)) return Update(entry, verdict, wall_ns);
   if (wall_ns - entry.incident.resolved_wall_ns() <= options_.reopen_within_ns) return Reopen(entry, verdict, wall_ns);
   entries_.erase(found);  // long over: the same cause is a new incident

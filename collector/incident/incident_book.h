@@ -41,9 +41,9 @@ class IncidentBook {
   // `next_id` hands out ids that were never used before.
   IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id);
 
-  // Takes over incidents of an earlier life of the collector. Open ones stay open until the detector can conclude
-  // again; the same cause seen again continues them, without a second "opened". Of several with one job and cause the
-  // one with the highest id counts.
+  // Takes over incidents of an earlier life of the collector. Open ones stay open until an engine that has judged all
+  // of the job misses their cause; the same cause seen again continues them, without a second "opened". Of several with
+  // one job and cause the one with the highest id counts.
   void Restore(const std::vector<wire::Incident>& incidents);
 
   // Applies all that the detector concluded about `job` at `wall_ns`. Verdicts given hold. Those missing no longer hold
@@ -52,6 +52,9 @@ class IncidentBook {
   // A change of class or of culprits within one cause is published at once and becomes a transition; newer numbers are
   // published every `update_every_ns`.
   std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns);
+
+  // The engine of the job knows nothing any more: what is open stays so as after Restore.
+  void BeginAnew(const std::string& job);
 
   // The job is over (all ranks finalized or gone for good): resolves what is open, saying so.
   std::vector<IncidentEvent> EndJob(const std::string& job, int64_t wall_ns, const std::string& why);
@@ -66,6 +69,7 @@ class IncidentBook {
     wire::Incident incident;
     std::optional<int64_t> absent_since_ns;  // empty = the cause holds, as far as is known
     bool has_news = false;                   // the verdict changed since the newest event
+    bool inherited = false;                  // found by an earlier engine, and not yet by this one
   };
   using Key = std::pair<std::string, std::string>;  // job, cause
 

@@ -24,7 +24,13 @@ Verdict Hang(int32_t rank, VerdictClass verdict_class = VerdictClass::kHangNotEn
   return verdict;
 }
 
-JobEngine::Conclusion Concluded(std::vector<Verdict> verdicts) { return {std::move(verdicts), true}; }
+JobEngine::Conclusion Concluded(std::vector<Verdict> verdicts) {
+  return {.verdicts = std::move(verdicts), .can_conclude = true, .has_judged = true};
+}
+// By an engine that is too new to have judged everything.
+JobEngine::Conclusion NotYetJudged(std::vector<Verdict> verdicts) {
+  return {.verdicts = std::move(verdicts), .can_conclude = true, .has_judged = false};
+}
 JobEngine::Conclusion NothingKnown() { return {{}, false}; }
 
 std::vector<Kind> KindsOf(const std::vector<IncidentEvent>& events) {
@@ -265,12 +271,35 @@ TEST_F(RestoreTest, TheSameCauseGoesOnWithoutASecondOpening) {
   EXPECT_EQ(events[0].incident.id(), incident.id());
 }
 
-TEST_F(RestoreTest, StaysOpenUntilTheDetectorCanConcludeThenResolves) {
+TEST_F(RestoreTest, StaysOpenUntilTheDetectorHasJudgedAllThenResolves) {
   IncidentBook book = NewBook();
   book.Restore({OpenIncident()});
   EXPECT_TRUE(book.Apply("job", NothingKnown(), kStart + 100 * kSecond).empty());
-  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 101 * kSecond).empty());
-  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 104 * kSecond)), testing::ElementsAre(Kind::kResolved));
+  EXPECT_TRUE(book.Apply("job", NotYetJudged({}), kStart + 101 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("job", NotYetJudged({}), kStart + 200 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("job", Concluded({}), kStart + 201 * kSecond).empty());
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({}), kStart + 204 * kSecond)), testing::ElementsAre(Kind::kResolved));
+}
+
+TEST_F(RestoreTest, WhatTheNewEngineFindsItselfResolvesAsItSays) {
+  IncidentBook book = NewBook();
+  book.Restore({OpenIncident()});
+  EXPECT_TRUE(book.Apply("job", NotYetJudged({Hang(3)}), kStart + 100 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("job", NotYetJudged({}), kStart + 101 * kSecond).empty());
+  EXPECT_THAT(KindsOf(book.Apply("job", NotYetJudged({}), kStart + 104 * kSecond)),
+              testing::ElementsAre(Kind::kResolved));
+}
+
+TEST_F(RestoreTest, AnEngineThatBeginsAnewResolvesNothingThatItHasNotJudged) {
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(3)}), kStart);
+  book.Apply("other", Concluded({Hang(3)}), kStart);
+  book.BeginAnew("job");
+  EXPECT_TRUE(book.Apply("job", NotYetJudged({}), kStart + 10 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("job", NotYetJudged({}), kStart + 20 * kSecond).empty());
+  EXPECT_TRUE(book.Apply("other", NotYetJudged({}), kStart + 10 * kSecond).empty());
+  EXPECT_THAT(KindsOf(book.Apply("other", NotYetJudged({}), kStart + 20 * kSecond)),
+              testing::ElementsAre(Kind::kResolved));
 }
 
 TEST_F(RestoreTest, AResolvedOneReopens) {

@@ -19,8 +19,7 @@ struct JobSlice {
   HostReport report;         // the same, converted
   Places places;             // of the host; those of the input
   AgentLedger::Ticket ticket;
-  bool carries_points = false;  // its samples go to history; true for one slice of each report
-  size_t bytes = 0;             // of the input, for limits
+  size_t bytes = 0;  // of the input, for limits
 };
 
 }  // namespace lockstep

@@ -9,6 +9,8 @@
 #include "collector/convert/convert.h"
 #include "collector/convert/detector_options.h"
 #include "collector/convert/places.h"
+#include "collector/store/log_chunk.h"
+#include "collector/warm_up.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
@@ -17,6 +19,7 @@ Replayer::Replayer(const JobEngineOptions& options, std::function<void(absl::str
     : fallback_(options), pipeline_(options), emit_(std::move(emit)) {}
 
 absl::Status Replayer::Feed(const wire::CaptureEntry& entry) {
+  if (++entries_ == 1) first_wall_ns_ = WallNanosOf(entry);
   switch (entry.entry_case()) {
     case wire::CaptureEntry::kInput:
       return FeedInput(entry.input());
@@ -75,13 +78,31 @@ absl::Status Replayer::FeedReset(const wire::CaptureReset& reset) {
   drawn_.reset();
   pipeline_.Reset(options);
   ++summary_.resets;
+  anchored_ = true;
+  if (reset.warmed_from_wall_ns() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(anchored_, WarmAgain(options, reset));
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Replayer::WarmAgain(const JobEngineOptions& options, const wire::CaptureReset& reset) {
+  WarmUp warm_up(options, &pipeline_);
+  if (rewind_ != nullptr) {
+    const uint64_t before = entries_ - 1;
+    uint64_t given = 0;
+    const absl::Status rewound = rewind_([&](const wire::CaptureEntry& entry) {
+      if (given++ == before) return absl::CancelledError("the reset itself");
+      return WallNanosOf(entry) < reset.warmed_from_wall_ns() ? absl::OkStatus() : warm_up.Feed(entry);
+    });
+    if (!rewound.ok() && !absl::IsCancelled(rewound)) return rewound;
+  }
+  pipeline_.Resume(reset.wall_ns());
+  return rewind_ != nullptr && first_wall_ns_ <= reset.warmed_from_wall_ns();
 }
 
 absl::Status Replayer::FeedConclusion(const wire::CaptureConclusion& logged) {
   RETURN_IF_ERROR(CheckOrder(logged.job(), logged.wall_ns()));
   const std::optional<Drawn> drawn = std::exchange(drawn_, std::nullopt);
-  if (summary_.resets == 0) {
+  if (!anchored_) {
     ++summary_.conclusions_unanchored;
     return absl::OkStatus();
   }
@@ -97,7 +118,7 @@ absl::Status Replayer::FeedConclusion(const wire::CaptureConclusion& logged) {
 }
 
 void Replayer::ExpectNothingPending() {
-  if (drawn_.has_value() && summary_.resets > 0) CountDifference(drawn_->wall_ns);
+  if (drawn_.has_value() && anchored_) CountDifference(drawn_->wall_ns);
   drawn_.reset();
 }
 

@@ -10,9 +10,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "collector/convert/convert_losses.h"
 #include "collector/job_pipeline.h"
@@ -22,7 +24,8 @@
 namespace lockstep {
 
 // What a replay has done so far. A capture that does not begin with a reset was cut: until its first reset the live
-// engine knew more than the replay can, and nothing is compared.
+// engine knew more than the replay can, and nothing is compared. Likewise behind a reset of which the warm-up began
+// before the capture.
 struct ReplaySummary {
   uint64_t inputs = 0;
   uint64_t watermarks = 0;
@@ -30,7 +33,7 @@ struct ReplaySummary {
   uint64_t conclusions = 0;              // that the replay drew, counting only changes
   uint64_t conclusions_equal = 0;        // to those logged, byte for byte
   uint64_t conclusions_different = 0;    // or logged but not drawn, or drawn but not logged
-  uint64_t conclusions_unanchored = 0;   // logged before the first reset: not compared
+  uint64_t conclusions_unanchored = 0;   // logged where the replay knows less: not compared
   int64_t first_difference_wall_ns = 0;  // 0 = none
   ConvertLosses losses;
 };
@@ -41,6 +44,14 @@ class Replayer {
   // JSON>" for every verdict that holds whenever the conclusion changes, and with "<wall_ns>
   // {"verdicts":[],"can_conclude":...}" when none does.
   Replayer(const JobEngineOptions& options, std::function<void(absl::string_view)> emit);
+
+  using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
+  // Gives all entries of the capture again, from its first one on, until `visit` returns an error, and returns that.
+  using Rewind = std::function<absl::Status(const Visit& visit)>;
+
+  // Lets the replay go on behind a reset that was followed by a warm-up: what the new engine was given, it is given.
+  // Without it nothing is compared there. Costs one more reading of the capture for each such reset.
+  void SetRewind(Rewind rewind) { rewind_ = std::move(rewind); }
 
   // Takes the next entry. INVALID_ARGUMENT for one that does not convert, belongs to a second job, goes back in time
   // or names impossible options.
@@ -62,6 +73,8 @@ class Replayer {
   absl::Status FeedInput(const wire::CaptureInput& input);
   absl::Status FeedWatermark(const wire::CaptureWatermark& watermark);
   absl::Status FeedReset(const wire::CaptureReset& reset);
+  // False if the capture does not hold all that the engine was given.
+  absl::StatusOr<bool> WarmAgain(const JobEngineOptions& options, const wire::CaptureReset& reset);
   absl::Status FeedConclusion(const wire::CaptureConclusion& logged);
   void CountDifference(int64_t wall_ns);
   void ExpectNothingPending();
@@ -71,7 +84,11 @@ class Replayer {
   JobPipeline pipeline_;
   const std::function<void(absl::string_view)> emit_;
   ReplaySummary summary_;
+  Rewind rewind_;
   std::optional<std::string> job_;
+  uint64_t entries_ = 0;       // given, the present one included
+  int64_t first_wall_ns_ = 0;  // of the first entry
+  bool anchored_ = false;      // the engine knows what the live one knew
   int64_t last_wall_ns_ = 0;
   std::optional<Drawn> drawn_;  // not yet found in the log
 };

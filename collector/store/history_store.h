@@ -36,6 +36,19 @@ struct ReportMark {
   uint64_t sequence = 0;
 };
 
+// A change of an incident that one receiver of alerts has not taken yet.
+struct PendingAlert {
+  uint64_t number = 0;   // of the change; rises in the order of the changes and is never used again
+  std::string receiver;  // as named by who stored it
+  wire::IncidentEvent event;
+};
+
+// A job that has a log, and when its newest entry was written.
+struct LoggedJob {
+  std::string name;
+  int64_t newest_wall_ns = 0;
+};
+
 // Written atomically: after a crash either all of it is there or nothing.
 struct StoreBatch {
   std::vector<wire::CaptureEntry> log;  // in the order in which the detectors saw them; jobs may be mixed
@@ -62,11 +75,21 @@ class HistoryStore {
   virtual ~HistoryStore() = default;
 
   // On return the log and the marks survive kill -9 of this process. Points may wait in memory until their chunk is
-  // full; a crash loses at most the open chunk of each series.
+  // full; after a crash they are read from the log again and given to RecoverPoints.
   virtual absl::Status Write(const StoreBatch& batch) = 0;
 
   // Inserts or replaces by id. On return it survives loss of power.
   virtual absl::Status PutIncident(const wire::Incident& incident) = 0;
+
+  // The same, and atomically with it: each of `receivers` has to be told. Gives the number of the change.
+  virtual absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
+                                            const std::vector<std::string>& receivers) = 0;
+
+  // The receiver was told, or will never be. Survives kill -9; after a loss of power it may be told once more.
+  virtual absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) = 0;
+
+  // What receivers have not taken, by rising number.
+  virtual absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() = 0;
 
   // Newest report stored of this incarnation; 0 = none.
   virtual absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) = 0;
@@ -74,10 +97,16 @@ class HistoryStore {
   // By rising id; ids are never reused.
   virtual absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() = 0;
 
+  // Jobs whose log has an entry, by name.
+  virtual absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() = 0;
+
   // Calls `visit` for every entry of the job's log with from <= time < to, in order, until it returns false.
   // NOT_FOUND if the job was never seen.
   virtual absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                                const std::function<bool(const wire::CaptureEntry&)>& visit) = 0;
+
+  // Takes points that an earlier life may have lost with its memory: those that are on disk already are left out.
+  virtual absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) = 0;
 
   // At most `max_series`; sets `truncated` if there were more.
   virtual absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "collector/store/byte_codec.h"
 
 namespace lockstep {
@@ -84,6 +85,23 @@ absl::StatusOr<uint64_t> DecodeIncidentKey(absl::string_view bytes) {
   uint64_t id = 0;
   if (!reader.ReadU64(id) || !reader.empty()) return Malformed("incident", bytes);
   return id;
+}
+
+std::string EncodeAlertKey(const AlertKey& key) {
+  std::string bytes(kAlertKeyPrefix);
+  AppendU64(bytes, key.number);
+  bytes.append(key.receiver);
+  return bytes;
+}
+
+absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes) {
+  AlertKey key;
+  absl::string_view behind_prefix = bytes;
+  const bool prefixed = absl::ConsumePrefix(&behind_prefix, kAlertKeyPrefix);
+  ByteReader reader(behind_prefix);
+  if (!prefixed || !reader.ReadU64(key.number)) return Malformed("alert", bytes);
+  key.receiver = std::string(reader.rest());
+  return key;
 }
 
 std::string PrefixEnd(std::string prefix) {

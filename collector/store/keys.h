@@ -60,6 +60,17 @@ std::string SeriesLabelsPrefix(Metric metric, absl::string_view host);
 std::string EncodeIncidentKey(uint64_t id);
 absl::StatusOr<uint64_t> DecodeIncidentKey(absl::string_view bytes);
 
+// What one receiver of alerts has not taken: "alert/" · number of the change (8) · name of the receiver.
+struct AlertKey {
+  uint64_t number = 0;
+  std::string receiver;
+
+  bool operator==(const AlertKey&) const = default;
+};
+inline constexpr absl::string_view kAlertKeyPrefix = "alert/";
+std::string EncodeAlertKey(const AlertKey& key);
+absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes);
+
 // The first key after all keys that begin with `prefix`; "" = there is none.
 std::string PrefixEnd(std::string prefix);
 

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/store/keys.h"
 #include "collector/store/retryable_file_system.h"
 #include "collector/store/rocks_status.h"
 #include "collector/store/values.h"
@@ -182,6 +183,11 @@ void RocksDatabase::Put(rocksdb::WriteBatch& batch, Family family, absl::string_
   CHECK(status.ok());
 }
 
+void RocksDatabase::Delete(rocksdb::WriteBatch& batch, Family family, absl::string_view key) {
+  const rocksdb::Status status = batch.Delete(handle(family), ToSlice(key));
+  CHECK(status.ok());
+}
+
 absl::Status RocksDatabase::Write(rocksdb::WriteBatch& batch, bool sync) {
   if (needs_recovery_.exchange(false)) db_->Resume().PermitUncheckedError();  // the write below tells how it went
   rocksdb::WriteOptions options;
@@ -213,6 +219,18 @@ absl::Status RocksDatabase::Scan(Family family, absl::string_view begin, absl::s
     if (!visit(ToView(iterator->key()), ToView(iterator->value()))) break;
   }
   return ToStatus(iterator->status(), absl::StrCat("cannot read ", FamilyName(family)));
+}
+
+absl::StatusOr<std::optional<std::string>> RocksDatabase::NewestOfId(Family family, uint64_t id) {
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;  // the end of an id has its prefix only where the largest key is there
+  const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator(options, handle(family)));
+  iterator->SeekForPrev(TimedKeyEnd(id));
+  RETURN_IF_ERROR(ToStatus(iterator->status(), absl::StrCat("cannot read ", FamilyName(family))));
+  if (!iterator->Valid()) return std::optional<std::string>();
+  const absl::StatusOr<TimedKey> key = DecodeTimedKey(ToView(iterator->key()));
+  if (!key.ok() || key->id != id) return std::optional<std::string>();
+  return std::optional<std::string>(ToView(iterator->value()));
 }
 
 uint64_t RocksDatabase::NextNumber() const { return db_->GetLatestSequenceNumber() + 1; }

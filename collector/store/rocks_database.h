@@ -41,6 +41,7 @@ class RocksDatabase {
   Snapshot TakeSnapshot();
 
   void Put(rocksdb::WriteBatch& batch, Family family, absl::string_view key, absl::string_view value);
+  void Delete(rocksdb::WriteBatch& batch, Family family, absl::string_view key);
 
   // Applies all of `batch` or nothing. After a failure the next call first asks RocksDB to recover, which works once
   // the disk takes writes again.
@@ -54,6 +55,9 @@ class RocksDatabase {
   using Visitor = std::function<bool(absl::string_view key, absl::string_view value)>;
   absl::Status Scan(Family family, absl::string_view begin, absl::string_view end, const rocksdb::Snapshot* snapshot,
                     const Visitor& visit);
+
+  // The value of the last TimedKey of `id`; empty if there is none. In a family with an id prefix.
+  absl::StatusOr<std::optional<std::string>> NewestOfId(Family family, uint64_t id);
 
   // Greater than every number that a successful Write has used, if each Write used no more numbers, counted from here,
   // than it had records.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -47,10 +48,16 @@ class RocksStoreImpl final : public RocksStore {
 
   absl::Status Write(const StoreBatch& batch) override;
   absl::Status PutIncident(const wire::Incident& incident) override;
+  absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
+                                    const std::vector<std::string>& receivers) override;
+  absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override;
+  absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override;
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
+  absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                        const std::function<bool(const wire::CaptureEntry&)>& visit) override;
+  absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
   absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
                                                       bool& truncated) override;
   absl::Status Flush() override;
@@ -76,6 +83,7 @@ class RocksStoreImpl final : public RocksStore {
   void AddMarks(Draft& draft, const std::vector<ReportMark>& marks);
   absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
   absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::set<int64_t>> TimesOnDisk(const SeriesLabels& labels, int64_t from, int64_t to);
   absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status ReadIndex(const SeriesSelector& selector, const rocksdb::Snapshot* snapshot, size_t max_series,
@@ -209,13 +217,32 @@ absl::Status RocksStoreImpl::WriteSealed() {
 }
 
 absl::Status RocksStoreImpl::PutIncident(const wire::Incident& incident) {
+  wire::IncidentEvent event;
+  *event.mutable_incident() = incident;
+  return PutEvent(event, {}).status();
+}
+
+absl::StatusOr<uint64_t> RocksStoreImpl::PutEvent(const wire::IncidentEvent& event,
+                                                  const std::vector<std::string>& receivers) {
+  const wire::Incident& incident = event.incident();
   MutexLock lock(mutex_);
+  const uint64_t number = database_->NextNumber();
   rocksdb::WriteBatch batch;
   database_->Put(batch, Family::kIncidents, EncodeIncidentKey(incident.id()), EncodeIncident(incident));
+  for (const std::string& receiver : receivers) {
+    database_->Put(batch, Family::kMeta, EncodeAlertKey({number, receiver}), EncodeIncidentEvent(event));
+  }
   RETURN_IF_ERROR(Commit(batch, /*sync=*/true));
   std::atomic<uint64_t>& newest = database_->state().newest_incident_id;
   newest = std::max(newest.load(), incident.id());
-  return absl::OkStatus();
+  return number;
+}
+
+absl::Status RocksStoreImpl::RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) {
+  rocksdb::WriteBatch batch;
+  for (const uint64_t number : numbers) database_->Delete(batch, Family::kMeta, EncodeAlertKey({number, receiver}));
+  MutexLock lock(mutex_);
+  return Commit(batch, /*sync=*/false);
 }
 
 absl::Status RocksStoreImpl::Flush() {
@@ -256,6 +283,43 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
     return incident.resolved_wall_ns() != 0 && incident.resolved_wall_ns() < cutoff && incident.id() != newest;
   });
   return incidents;
+}
+
+absl::StatusOr<std::vector<PendingAlert>> RocksStoreImpl::LoadAlerts() {
+  std::vector<PendingAlert> alerts;
+  RETURN_IF_ERROR(database_->Scan(Family::kMeta, kAlertKeyPrefix, PrefixEnd(std::string(kAlertKeyPrefix)), nullptr,
+                                  [&](absl::string_view key, absl::string_view value) {
+                                    absl::StatusOr<AlertKey> alert = DecodeAlertKey(key);
+                                    absl::StatusOr<wire::IncidentEvent> event = DecodeIncidentEvent(value);
+                                    if (alert.ok() && event.ok()) {
+                                      alerts.push_back({alert->number, alert->receiver, *std::move(event)});
+                                    } else {
+                                      CountCorrupt(Family::kMeta, key, alert.ok() ? event.status() : alert.status());
+                                    }
+                                    return true;
+                                  }));
+  return alerts;
+}
+
+absl::StatusOr<std::vector<LoggedJob>> RocksStoreImpl::LoggedJobs() {
+  std::vector<std::pair<std::string, uint64_t>> indexed;
+  RETURN_IF_ERROR(database_->Scan(Family::kJobs, "", "", nullptr, [&](absl::string_view name, absl::string_view value) {
+    const absl::StatusOr<IndexValue> index = DecodeIndex(value);
+    if (index.ok()) {
+      indexed.emplace_back(name, index->id);
+    } else {
+      CountCorrupt(Family::kJobs, name, index.status());
+    }
+    return true;
+  }));
+  std::vector<LoggedJob> jobs;
+  for (auto& [name, id] : indexed) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> newest, database_->NewestOfId(Family::kLog, id));
+    if (!newest.has_value()) continue;
+    const absl::StatusOr<int64_t> wall_ns = LogChunkLastWallNanos(*newest);
+    if (wall_ns.ok()) jobs.push_back({std::move(name), *wall_ns});
+  }
+  return jobs;
 }
 
 absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
@@ -368,6 +432,38 @@ absl::Status RocksStoreImpl::ReadChunks(uint64_t id, int64_t from, int64_t to, c
                            }
                            return true;
                          });
+}
+
+absl::StatusOr<std::set<int64_t>> RocksStoreImpl::TimesOnDisk(const SeriesLabels& labels, int64_t from, int64_t to) {
+  std::set<int64_t> times;
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, database_->Get(Family::kSeries, EncodeSeriesLabels(labels)));
+  if (!bytes.has_value()) return times;
+  const absl::StatusOr<IndexValue> index = DecodeIndex(*bytes);
+  if (!index.ok()) return times;  // the series gets a new id, of which nothing is on disk
+  std::vector<Point> points;
+  RETURN_IF_ERROR(ReadChunks(index->id, from, to, nullptr, points));
+  for (const Point& point : points) times.insert(point.first);
+  return times;
+}
+
+absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& points) {
+  std::map<std::string, std::vector<const SeriesPoint*>> of_series;  // by encoded labels
+  for (const SeriesPoint& point : points) {
+    of_series[EncodeSeriesLabels({point.metric, point.host, point.device})].push_back(&point);
+  }
+  for (auto& [key, own] : of_series) {
+    std::stable_sort(own.begin(), own.end(),
+                     [](const SeriesPoint* a, const SeriesPoint* b) { return a->wall_ns < b->wall_ns; });
+    const SeriesPoint& first = *own.front();
+    ASSIGN_OR_RETURN(const std::set<int64_t> known,
+                     TimesOnDisk({first.metric, first.host, first.device}, first.wall_ns, own.back()->wall_ns + 1));
+    MutexLock lock(mutex_);
+    for (const SeriesPoint* point : own) {
+      if (!known.contains(point->wall_ns)) open_chunks_.Append(*point);
+    }
+  }
+  MutexLock lock(mutex_);
+  return WriteSealed();
 }
 
 // One point per roll-up at its first time: for a counter the value that was read then, for a gauge the mean.

@@ -177,6 +177,74 @@ TEST_F(RocksStoreTest, IncidentsAreReplacedByIdAndComeBackByRisingId) {
   EXPECT_EQ((*incidents)[1].id(), 300u);
 }
 
+TEST_F(RocksStoreTest, WhatAReceiverHasNotTakenComesBackInOrderUntilItIsRemoved) {
+  Open();
+  wire::IncidentEvent opened, resolved;
+  opened.set_kind(wire::IncidentEvent::KIND_OPENED);
+  *opened.mutable_incident() = MakeIncident(1);
+  resolved.set_kind(wire::IncidentEvent::KIND_RESOLVED);
+  *resolved.mutable_incident() = MakeIncident(1, now());
+  const absl::StatusOr<uint64_t> first = store_->PutEvent(opened, {"http://a/", "http://b/"});
+  ASSERT_OK(first);
+  const absl::StatusOr<uint64_t> second = store_->PutEvent(resolved, {"http://a/", "http://b/"});
+  ASSERT_OK(second);
+  EXPECT_LT(*first, *second);
+  ASSERT_OK(store_->RemoveAlerts("http://a/", {*first}));
+  ASSERT_OK(store_->RemoveAlerts("http://b/", {*first, *second, 12'345}));
+  Open();
+  const absl::StatusOr<std::vector<PendingAlert>> left = store_->LoadAlerts();
+  ASSERT_OK(left);
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_EQ((*left)[0].number, *second);
+  EXPECT_EQ((*left)[0].receiver, "http://a/");
+  EXPECT_EQ((*left)[0].event.SerializeAsString(), resolved.SerializeAsString());
+  EXPECT_EQ(store_->LoadIncidents()->at(0).resolved_wall_ns(), now());
+  const absl::StatusOr<uint64_t> third = store_->PutEvent(opened, {"http://a/"});
+  ASSERT_OK(third);
+  EXPECT_LT(*second, *third) << "numbers rise across lives";
+}
+
+TEST_F(RocksStoreTest, LoggedJobsTellTheirNewestEntry) {
+  Open();
+  EXPECT_THAT(store_->LoggedJobs().value(), IsEmpty());
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now()), Watermark("b", now() + 5), Watermark("a", now() + 7)}}));
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now() + 9)}}));
+  Open();
+  const absl::StatusOr<std::vector<LoggedJob>> jobs = store_->LoggedJobs();
+  ASSERT_OK(jobs);
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ((*jobs)[0].name, "a");
+  EXPECT_EQ((*jobs)[0].newest_wall_ns, now() + 9);
+  EXPECT_EQ((*jobs)[1].name, "b");
+  EXPECT_EQ((*jobs)[1].newest_wall_ns, now() + 5);
+}
+
+TEST_F(RocksStoreTest, PointsThatACrashTookFromMemoryComeBackOnceEach) {
+  options_.open_chunks.max_points = 4;
+  Open();
+  std::vector<SeriesPoint> all;
+  for (int i = 0; i < 10; ++i) all.push_back({"h1", "gpu0", kGauge, now() + i * kNanosPerSecond, 1.0 * i});
+  StoreBatch batch;
+  batch.points = all;
+  ASSERT_OK(store_->Write(batch));
+  clock_.Advance(20 * kNanosPerSecond);
+  Open();  // without Flush: two chunks are on disk, the third was in memory
+  bool truncated = false;
+  const SeriesSelector selector{kGauge, "h1", "*", 0, kForever};
+  ASSERT_EQ(store_->ReadSeries(selector, 10, truncated)->at(0).points.size(), 8u);
+  ASSERT_OK(store_->RecoverPoints(all));
+  for (const bool reopened : {false, true}) {
+    const absl::StatusOr<std::vector<SeriesRange>> ranges = store_->ReadSeries(selector, 10, truncated);
+    ASSERT_OK(ranges);
+    ASSERT_EQ(ranges->at(0).points.size(), 10u) << reopened;
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(ranges->at(0).points[static_cast<size_t>(i)].second, i);
+    ASSERT_OK(store_->Flush());
+    if (!reopened) Open();
+  }
+  ASSERT_OK(store_->RecoverPoints(all));
+  EXPECT_EQ(store_->ReadSeries(selector, 10, truncated)->at(0).points.size(), 10u) << "nothing was lost this time";
+}
+
 TEST_F(RocksStoreTest, PointsAreReadFromMemoryAndFromDiskAsOneSeries) {
   Open();
   std::vector<Point> points;

@@ -79,6 +79,22 @@ absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes) {
   return incident;
 }
 
+std::string EncodeIncidentEvent(const wire::IncidentEvent& event) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  CHECK(event.AppendToString(&bytes));
+  return bytes;
+}
+
+absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "event of an incident"));
+  bytes.remove_prefix(sizeof(kFormat));
+  wire::IncidentEvent event;
+  if (!event.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Malformed("event of an incident");
+  return event;
+}
+
 std::string EncodeSchemaVersion(uint32_t version) {
   std::string bytes;
   AppendU8(bytes, kFormat);

@@ -39,6 +39,10 @@ absl::StatusOr<IndexValue> DecodeIndex(absl::string_view bytes);
 std::string EncodeIncident(const wire::Incident& incident);
 absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);
 
+// format (1) = 1 · IncidentEvent.
+std::string EncodeIncidentEvent(const wire::IncidentEvent& event);
+absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes);
+
 // When the incident was resolved, without parsing it; 0 = open.
 absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes);
 

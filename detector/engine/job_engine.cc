@@ -32,6 +32,8 @@ namespace {
 constexpr int64_t kFreshNs = 5 * kNanosPerSecond;  // without a report for this long there is nothing to conclude
 // A job in which nothing ends for three times as long is not called healthy, whatever is not known of it.
 constexpr int64_t kStillNs = 3 * kFreshNs;
+// A job without a record for this long is one that nobody records: counters alone judge it.
+constexpr int64_t kUnrecordedNs = 60 * kNanosPerSecond;
 constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
 
 }  // namespace
@@ -47,6 +49,7 @@ class JobEngine::State {
   void Observe(const HostReport& report);
   void ObservePlaces(const std::string& host, const Places& places);
   Conclusion Evaluate(int64_t watermark_ns);
+  void Resume(int64_t watermark_ns) { roster_.ForgiveSilence(watermark_ns); }
   JobSummary Summary() const;
   std::vector<RankSummary> Ranks() const;
 
@@ -64,6 +67,7 @@ class JobEngine::State {
   void AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                       std::vector<Verdict>* verdicts) const;
   void Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts);
+  bool JudgesAll(int64_t watermark_ns) const;
   void Summarize(int64_t watermark_ns);
   void SummarizeSteps();
 
@@ -82,6 +86,7 @@ class JobEngine::State {
   PlaceTable places_;
   NarrowedGroups narrowed_;
   std::map<std::string, int64_t> first_seen_ns_;  // by cause key, of what holds now
+  int64_t first_report_ns_ = 0;
   int64_t newest_report_ns_ = 0;
   int64_t last_hang_ns_ = 0;
   int64_t watermark_ns_ = 0;
@@ -91,6 +96,7 @@ class JobEngine::State {
   int64_t newest_record_ns_ = 0;  // receive time of the newest report with finished operations
   uint64_t places_refused_ = 0;
   bool ended_ = false;
+  bool has_judged_ = false;
   JobState state_ = JobState::kUnknown;
   std::string note_ = "No report yet.";
 };
@@ -133,6 +139,7 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
 void JobEngine::State::Observe(const HostReport& report) {
   const int32_t host_slot = roster_.TouchHost(report.host, report.received_ns);
   if (host_slot < 0) return;
+  if (newest_report_ns_ == 0) first_report_ns_ = report.received_ns;
   newest_report_ns_ = std::max(newest_report_ns_, report.received_ns);
   records_lost_ += report.dropped_records;
   for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
@@ -181,6 +188,7 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
 JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
   Conclusion conclusion;
   conclusion.can_conclude = newest_report_ns_ != 0 && watermark_ns - newest_report_ns_ <= kFreshNs;
+  conclusion.has_judged = conclusion.can_conclude;
   state_ = JobState::kUnknown;
   note_ = conclusion.can_conclude ? "No rank has reported: hosts are judged by error counters and kernel logs alone."
                                   : "No rank and no host reports.";
@@ -193,6 +201,7 @@ JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
 JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
   Conclusion conclusion;
   conclusion.can_conclude = true;
+  conclusion.has_judged = true;
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
   conclusion.verdicts = by_ras_.verdicts;
   AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
@@ -319,6 +328,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
     note_ = "All ranks have ended.";
     first_seen_ns_.clear();
     conclusion.can_conclude = true;
+    conclusion.has_judged = true;
     return conclusion;
   }
   if (roster_.ranks().empty()) {
@@ -347,7 +357,16 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   outliers_.AddTo(&conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
+  has_judged_ = has_judged_ || JudgesAll(watermark_ns);
+  conclusion.has_judged = has_judged_;
   return conclusion;
+}
+
+// A job that moves shows that nothing hangs; looks, or else counters, tell whether it is slow.
+bool JobEngine::State::JudgesAll(int64_t watermark_ns) const {
+  if (hangs_.stuck_ranks > 0 || hangs_.all_outside || !by_ras_.verdicts.empty()) return false;
+  const bool unrecorded = records_ == 0 && watermark_ns - first_report_ns_ >= kUnrecordedNs;
+  return close_look_.judged() || close_look_.blind() || unrecorded;
 }
 
 JobSummary JobEngine::State::Summary() const {
@@ -406,6 +425,7 @@ JobEngine::~JobEngine() = default;
 void JobEngine::Observe(const HostReport& report) { state_->Observe(report); }
 void JobEngine::ObservePlaces(const std::string& host, const Places& places) { state_->ObservePlaces(host, places); }
 JobEngine::Conclusion JobEngine::Evaluate(int64_t watermark_ns) { return state_->Evaluate(watermark_ns); }
+void JobEngine::Resume(int64_t watermark_ns) { state_->Resume(watermark_ns); }
 JobSummary JobEngine::summary() const { return state_->Summary(); }
 std::vector<RankSummary> JobEngine::ranks() const { return state_->Ranks(); }
 

@@ -88,10 +88,16 @@ class JobEngine {
   struct Conclusion {
     std::vector<Verdict> verdicts;  // by cause key
     bool can_conclude = false;
+    // False until all that is judged of a job was judged once since the engine began. Before that a cause that an
+    // earlier engine found, and this one does not, may still hold.
+    bool has_judged = false;
     std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
     std::vector<WatchRequest> watches;
   };
   Conclusion Evaluate(int64_t watermark_ns);
+
+  // Nobody listened until `watermark_ns`: that hosts were silent before it is no fault of theirs.
+  void Resume(int64_t watermark_ns);
 
   JobSummary summary() const;
   std::vector<RankSummary> ranks() const;  // by rank

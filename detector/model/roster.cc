@@ -94,6 +94,10 @@ int32_t Roster::TouchHost(const std::string& host, int64_t received_ns) {
   return slot;
 }
 
+void Roster::ForgiveSilence(int64_t now_ns) {
+  for (Host& host : hosts_) host.received_ns = std::max(host.received_ns, now_ns);
+}
+
 RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns) {
   if (view.rank < 0 || view.rank >= limits_.max_ranks || host_slot < 0) {
     ++refused_;

@@ -121,6 +121,9 @@ class Roster {
  public:
   explicit Roster(const RosterLimits& limits) : limits_(limits) {}
 
+  // Counts the silence of every host from `now_ns` on.
+  void ForgiveSilence(int64_t now_ns);
+
   enum class Admission { kAccepted, kIgnored, kNewIncarnation };
 
   // Whether this view of a rank belongs to the incarnation that this roster describes. Changes nothing.

@@ -42,9 +42,11 @@ constexpr int kLearningSeconds = 60;
 constexpr int kSeconds = 100;
 constexpr char kOddWords[] = "4 of the 4 machines of rack r3 stand out together, 0 of the other 28 do";
 
-class NoAlerts final : public AlertSink {
+class NoReceivers final : public AlertReceivers {
  public:
-  void Announce(const IncidentEvent& event) override {}
+  std::vector<std::string> names() const override { return {}; }
+  void Tell(const IncidentEvent& event, uint64_t number) override {}
+  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
 };
 
 std::string HostOf(int host) { return absl::StrCat("node-", host); }
@@ -55,7 +57,7 @@ class PlacesTest : public testing::Test {
     CollectorOptions options;
     options.listen_address = "127.0.0.1:0";
     options.http_listen_address = "127.0.0.1:0";
-    auto collector = Collector::Start(options, {clock_, store_, alerts_, metrics_});
+    auto collector = Collector::Start(options, {clock_, store_, receivers_, metrics_});
     ASSERT_OK(collector);
     collector_ = *std::move(collector);
     channel_ =
@@ -132,7 +134,7 @@ class PlacesTest : public testing::Test {
   const TemporaryDirectory directory_;
   SimClock clock_;
   MemoryStore store_;
-  NoAlerts alerts_;
+  NoReceivers receivers_;
   CollectorMetrics metrics_{"test"};
   std::unique_ptr<Collector> collector_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -31,13 +31,15 @@ class AlertReceiver:
 
     def __init__(self):
         self.received = []
+        self._refuses = False
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                receiver.received.append((time.monotonic(), json.loads(body)))
-                self.send_response(200)
+                if not receiver._refuses:
+                    receiver.received.append((time.monotonic(), json.loads(body)))
+                self.send_response(503 if receiver._refuses else 200)
                 self.end_headers()
 
             def log_message(self, *_):
@@ -46,6 +48,10 @@ class AlertReceiver:
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/alerts"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def refuse(self, refuses):
+        """From now on: answers 503 and keeps nothing, or takes everything again."""
+        self._refuses = refuses
 
     def close(self):
         self._server.shutdown()

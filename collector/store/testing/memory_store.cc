@@ -89,10 +89,58 @@ absl::Status MemoryStore::Write(const StoreBatch& batch) {
 }
 
 absl::Status MemoryStore::PutIncident(const wire::Incident& incident) {
+  wire::IncidentEvent event;
+  *event.mutable_incident() = incident;
+  return PutEvent(event, {}).status();
+}
+
+absl::StatusOr<uint64_t> MemoryStore::PutEvent(const wire::IncidentEvent& event,
+                                               const std::vector<std::string>& receivers) {
   MutexLock lock(mutex_);
+  while (blocked_) changed_.Wait(mutex_);
   if (refuses_) return absl::ResourceExhaustedError("no space left on device");
-  incidents_[incident.id()] = incident;
+  incidents_[event.incident().id()] = event.incident();
+  ++events_;
+  for (const std::string& receiver : receivers) alerts_[{events_, receiver}] = event;
   changed_.NotifyAll();
+  return events_;
+}
+
+absl::Status MemoryStore::RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) {
+  MutexLock lock(mutex_);
+  for (const uint64_t number : numbers) alerts_.erase({number, receiver});
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PendingAlert>> MemoryStore::LoadAlerts() {
+  std::vector<PendingAlert> alerts;
+  MutexLock lock(mutex_);
+  for (const auto& [key, event] : alerts_) alerts.push_back({key.first, key.second, event});
+  return alerts;
+}
+
+absl::StatusOr<std::vector<LoggedJob>> MemoryStore::LoggedJobs() {
+  std::map<std::string, int64_t> newest;
+  for (const wire::CaptureEntry& entry : log()) {
+    const auto [job, wall_ns] = JobAndTime(entry);
+    newest[job] = std::max(newest[job], wall_ns);
+  }
+  std::vector<LoggedJob> jobs;
+  for (const auto& [job, wall_ns] : newest) jobs.push_back({job, wall_ns});
+  return jobs;
+}
+
+absl::Status MemoryStore::RecoverPoints(const std::vector<SeriesPoint>& points) {
+  MutexLock lock(mutex_);
+  const auto same = [](const SeriesPoint& a, const SeriesPoint& b) {
+    return a.host == b.host && a.device == b.device && a.metric == b.metric && a.wall_ns == b.wall_ns;
+  };
+  for (const SeriesPoint& point : points) {
+    const bool known =
+        std::any_of(points_.begin(), points_.end(), [&](const SeriesPoint& other) { return same(other, point); });
+    if (!known) points_.push_back(point);
+  }
   return absl::OkStatus();
 }
 

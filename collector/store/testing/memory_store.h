@@ -19,10 +19,10 @@ namespace lockstep {
 
 class MemoryStore final : public HistoryStore {
  public:
-  // While refusing, Write and PutIncident fail with RESOURCE_EXHAUSTED and change nothing.
+  // While refusing, Write, PutIncident and PutEvent fail with RESOURCE_EXHAUSTED and change nothing.
   void set_refuses(bool refuses);
 
-  // While blocked, Write waits: a disk that hangs. Must be released before the writer is closed.
+  // While blocked, these wait: a disk that hangs. Must be released before the writer is closed.
   void set_blocked(bool blocked);
 
   // Waits until at least `count` entries of the log are written, at most `nanos`. False when the time is over.
@@ -38,6 +38,12 @@ class MemoryStore final : public HistoryStore {
   // HistoryStore
   absl::Status Write(const StoreBatch& batch) override;
   absl::Status PutIncident(const wire::Incident& incident) override;
+  absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
+                                    const std::vector<std::string>& receivers) override;
+  absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override;
+  absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override;
+  absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
+  absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
@@ -57,6 +63,8 @@ class MemoryStore final : public HistoryStore {
   std::vector<SeriesPoint> points_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, uint64_t>, uint64_t> marks_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, wire::Incident> incidents_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<uint64_t, std::string>, wire::IncidentEvent> alerts_ ABSL_GUARDED_BY(mutex_);
+  uint64_t events_ ABSL_GUARDED_BY(mutex_) = 0;
   int writes_ ABSL_GUARDED_BY(mutex_) = 0;
   int flushes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -1,0 +1,31 @@
+// Those who are told of incidents. Implementations never block the caller: they queue, retry and count on their own.
+
+#ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_RECEIVERS_H_
+#define LOCKSTEP_COLLECTOR_ALERT_ALERT_RECEIVERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collector/incident/incident_book.h"
+
+namespace lockstep {
+
+// Thread-safe.
+class AlertReceivers {
+ public:
+  virtual ~AlertReceivers() = default;
+
+  // Those whom history has to remember until they were told; the same names after a restart.
+  virtual std::vector<std::string> names() const = 0;
+
+  // Tells all of them. `number` is that of the change in history; 0 = history does not have it.
+  virtual void Tell(const IncidentEvent& event, uint64_t number) = 0;
+
+  // Tells one of them what an earlier life of the collector could not. False if there is none of that name any more.
+  virtual bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ALERT_ALERT_RECEIVERS_H_

@@ -1,0 +1,129 @@
+#include "collector/incident_outbox.h"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "collector/incident/event_proto.h"
+
+namespace lockstep {
+
+IncidentOutbox::IncidentOutbox(const IncidentOutboxOptions& options, HistoryStore& store, AlertReceivers& receivers,
+                               CollectorMetrics& metrics)
+    : options_(options), store_(store), receivers_(receivers), metrics_(metrics), thread_([this] { Run(); }) {}
+
+IncidentOutbox::~IncidentOutbox() { Close(); }
+
+absl::Status IncidentOutbox::TellLeftOver() {
+  ASSIGN_OR_RETURN(const std::vector<PendingAlert> left, store_.LoadAlerts());
+  for (const PendingAlert& alert : left) {
+    const std::optional<IncidentEvent> event = FromProto(alert.event);
+    if (event.has_value() && receivers_.TellAgain(alert.receiver, *event, alert.number)) continue;
+    Log(LogLevel::kWarning, "an alert has no receiver any more",
+        {{"receiver", alert.receiver}, {"incident", std::to_string(alert.event.incident().id())}});
+    Forget(alert.receiver, alert.number);
+  }
+  return absl::OkStatus();
+}
+
+void IncidentOutbox::Announce(const IncidentEvent& event) {
+  MutexLock lock(mutex_);
+  // The first is in the hands of the thread. Those behind it were told long ago: the store refuses for hours.
+  if (changes_.size() >= options_.max_waiting && changes_.size() > 1) {
+    changes_.erase(changes_.begin() + 1);
+    metrics_.CountDropped("incident_write");
+  }
+  changes_.push_back({event, RealClock().MonotonicNanos()});
+  work_.NotifyOne();
+}
+
+void IncidentOutbox::TellOverdue() { TellUnwritten(RealClock().MonotonicNanos() - options_.longest_hold_ns); }
+
+void IncidentOutbox::Close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    work_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void IncidentOutbox::Run() {
+  bool closing = false;
+  while (const std::optional<Change> first = WaitForFirst(&closing)) {
+    const std::vector<std::string> names = first->told ? std::vector<std::string>() : receivers_.names();
+    const absl::StatusOr<uint64_t> number = store_.PutEvent(ToProto(first->event), names);
+    if (number.ok()) {
+      TakeWritten(*first, *number);
+      continue;
+    }
+    metrics_.store_write_failures.Increment();
+    TellUnwritten(std::numeric_limits<int64_t>::max());
+    if (!closing) {
+      PauseAfterRefusal();
+      continue;
+    }
+    MutexLock lock(mutex_);
+    metrics_.CountDropped("incident_write", static_cast<double>(changes_.size()));
+    Log(LogLevel::kError, "incidents were not written before the end",
+        {{"changes", std::to_string(changes_.size())}, {"error", std::string(number.status().message())}});
+    return;
+  }
+}
+
+std::optional<IncidentOutbox::Change> IncidentOutbox::WaitForFirst(bool* closing) {
+  MutexLock lock(mutex_);
+  while (changes_.empty() && !closed_) work_.Wait(mutex_);
+  *closing = closed_;
+  if (changes_.empty()) return std::nullopt;
+  return changes_.front();
+}
+
+void IncidentOutbox::TakeWritten(const Change& change, uint64_t number) {
+  MutexLock telling(telling_);
+  bool told_meanwhile = false;
+  {
+    MutexLock lock(mutex_);
+    told_meanwhile = changes_.front().told;
+    changes_.pop_front();
+  }
+  if (!told_meanwhile) return receivers_.Tell(change.event, number);
+  if (change.told) return;
+  for (const std::string& name : receivers_.names()) Forget(name, number);
+}
+
+void IncidentOutbox::TellUnwritten(int64_t since_ns) {
+  MutexLock telling(telling_);
+  std::vector<IncidentEvent> due;
+  {
+    MutexLock lock(mutex_);
+    for (Change& change : changes_) {
+      if (change.since_ns > since_ns) break;
+      if (!std::exchange(change.told, true)) due.push_back(change.event);
+    }
+  }
+  for (const IncidentEvent& event : due) receivers_.Tell(event, 0);
+}
+
+// New changes end the pause: nobody should wait for them to be told.
+void IncidentOutbox::PauseAfterRefusal() {
+  const int64_t until_ns = RealClock().MonotonicNanos() + options_.retry_ns;
+  MutexLock lock(mutex_);
+  while (!closed_ && changes_.back().told) {
+    const int64_t left = until_ns - RealClock().MonotonicNanos();
+    if (left <= 0) return;
+    work_.WaitFor(mutex_, left);
+  }
+}
+
+void IncidentOutbox::Forget(const std::string& receiver, uint64_t number) {
+  const absl::Status status = store_.RemoveAlerts(receiver, {number});
+  if (!status.ok()) {
+    Log(LogLevel::kWarning, "an alert may be sent once more", {{"error", std::string(status.message())}});
+  }
+}
+
+}  // namespace lockstep

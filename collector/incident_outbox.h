@@ -1,0 +1,84 @@
+// The thread between shards and receivers of alerts: makes each change of an incident durable, then has it told.
+//
+// A receiver never hears of an incident that a restart forgets, and what a receiver was not told before a restart it is
+// told after it. A store that refuses, or hangs for `longest_hold_ns`, holds no alert back: the change is told, and is
+// written as soon as the store takes it. Changes are told in order. Thread-safe; Announce never blocks.
+
+#ifndef LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_
+#define LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "collector/alert/alert_receivers.h"
+#include "collector/alert/alert_sink.h"
+#include "collector/incident/incident_book.h"
+#include "collector/metrics.h"
+#include "collector/store/history_store.h"
+
+namespace lockstep {
+
+struct IncidentOutboxOptions {
+  size_t max_waiting = 10'000;              // changes that wait to be written; beyond, the oldest is given up
+  int64_t retry_ns = 500'000'000;           // between attempts while the store refuses
+  int64_t longest_hold_ns = 2'000'000'000;  // how long an alert may wait for the store
+};
+
+class IncidentOutbox final : public AlertSink {
+ public:
+  // Starts the thread. References are borrowed.
+  IncidentOutbox(const IncidentOutboxOptions& options, HistoryStore& store, AlertReceivers& receivers,
+                 CollectorMetrics& metrics);
+  ~IncidentOutbox() override;
+
+  // Tells what an earlier life of the collector left untold. To be called before the first Announce, if at all.
+  absl::Status TellLeftOver();
+
+  // AlertSink
+  void Announce(const IncidentEvent& event) override;
+
+  // Tells what has waited too long for the store. To be called about once a second.
+  void TellOverdue();
+
+  // Writes and tells what waits, with one attempt if the store refuses, and ends the thread. Idempotent.
+  void Close();
+
+ private:
+  struct Change {
+    IncidentEvent event;
+    int64_t since_ns = 0;  // monotonic
+    bool told = false;
+  };
+
+  void Run();
+  // Empty when the outbox is closed and nothing waits. `closing`: this attempt is the last one.
+  std::optional<Change> WaitForFirst(bool* closing);
+  void TakeWritten(const Change& change, uint64_t number);
+  // Tells what waits since `since_ns` or longer and was not told, before it is written.
+  void TellUnwritten(int64_t since_ns);
+  void PauseAfterRefusal();
+  void Forget(const std::string& receiver, uint64_t number);
+
+  const IncidentOutboxOptions options_;
+  HistoryStore& store_;
+  AlertReceivers& receivers_;
+  CollectorMetrics& metrics_;
+
+  Mutex telling_;  // held while receivers are told, so that they are told in order; taken before mutex_
+  Mutex mutex_;
+  CondVar work_;
+  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // at most max_waiting; the first is being written
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last: starts when everything else is there
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_

@@ -1,0 +1,157 @@
+#include "collector/incident_outbox.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/testing/status_matchers.h"
+#include "collector/store/testing/memory_store.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = IncidentEvent::Kind;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kPatience = 20 * kNanosPerSecond;
+
+IncidentEvent Event(uint64_t id, Kind kind) {
+  IncidentEvent event{kind, {}};
+  event.incident.set_id(id);
+  return event;
+}
+
+class FakeReceivers final : public AlertReceivers {
+ public:
+  std::vector<std::string> names() const override { return {"a", "b"}; }
+  void Tell(const IncidentEvent& event, uint64_t number) override {
+    MutexLock lock(mutex_);
+    told_.push_back(std::to_string(event.incident.id()) + (number == 0 ? " unwritten" : " written"));
+    changed_.NotifyAll();
+  }
+  bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override {
+    MutexLock lock(mutex_);
+    if (name != "a") return false;
+    told_.push_back(std::to_string(event.incident.id()) + " again");
+    return number != 0;
+  }
+
+  std::vector<std::string> WaitForTold(size_t count) {
+    const int64_t until = RealClock().MonotonicNanos() + kPatience;
+    MutexLock lock(mutex_);
+    while (told_.size() < count && RealClock().MonotonicNanos() < until) changed_.WaitFor(mutex_, kNanosPerSecond);
+    return told_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::string> told_;
+};
+
+class IncidentOutboxTest : public testing::Test {
+ protected:
+  std::unique_ptr<IncidentOutbox> MakeOutbox() {
+    return std::make_unique<IncidentOutbox>(options_, store_, receivers_, metrics_);
+  }
+
+  // "number of the incident, receiver" of what history has to tell.
+  std::vector<std::string> LeftOver() {
+    std::vector<std::string> left;
+    const std::vector<PendingAlert> alerts = store_.LoadAlerts().value();
+    for (const PendingAlert& alert : alerts) {
+      left.push_back(std::to_string(alert.event.incident().id()) + " " + alert.receiver);
+    }
+    return left;
+  }
+
+  IncidentOutboxOptions options_;
+  MemoryStore store_;
+  FakeReceivers receivers_;
+  CollectorMetrics metrics_{"test"};
+};
+
+TEST_F(IncidentOutboxTest, AChangeIsWrittenForEachReceiverBeforeItIsTold) {
+  auto outbox = MakeOutbox();
+  outbox->Announce(Event(1, Kind::kOpened));
+  outbox->Announce(Event(1, Kind::kResolved));
+  EXPECT_THAT(receivers_.WaitForTold(2), ElementsAre("1 written", "1 written"));
+  EXPECT_THAT(LeftOver(), ElementsAre("1 a", "1 b", "1 a", "1 b"));
+  EXPECT_EQ(store_.LoadIncidents()->size(), 1u);
+}
+
+TEST_F(IncidentOutboxTest, WhatAnEarlierLifeLeftIsToldOnceItsReceiverIsKnown) {
+  ASSERT_OK(store_.PutEvent(wire::IncidentEvent(), {"a"}));  // of a kind that nobody knows
+  wire::IncidentEvent event;
+  event.set_kind(wire::IncidentEvent::KIND_OPENED);
+  event.mutable_incident()->set_id(7);
+  ASSERT_OK(store_.PutEvent(event, {"a", "gone"}));
+  auto outbox = MakeOutbox();
+  EXPECT_OK(outbox->TellLeftOver());
+  EXPECT_THAT(receivers_.WaitForTold(1), ElementsAre("7 again"));
+  EXPECT_THAT(LeftOver(), ElementsAre("7 a")) << "until the receiver has taken it";
+}
+
+TEST_F(IncidentOutboxTest, AStoreThatRefusesHoldsNoAlertBackAndHasThemAllLater) {
+  options_.retry_ns = 10 * kNanosPerMilli;
+  store_.set_refuses(true);
+  auto outbox = MakeOutbox();
+  for (uint64_t id = 1; id <= 3; ++id) outbox->Announce(Event(id, Kind::kOpened));
+  EXPECT_THAT(receivers_.WaitForTold(3), ElementsAre("1 unwritten", "2 unwritten", "3 unwritten"));
+  EXPECT_GE(metrics_.store_write_failures.Value(), 1);
+  store_.set_refuses(false);
+  while (store_.LoadIncidents()->size() < 3) {
+  }
+  outbox->Close();
+  EXPECT_THAT(LeftOver(), IsEmpty()) << "they were told";
+  EXPECT_EQ(receivers_.WaitForTold(3).size(), 3u);
+}
+
+TEST_F(IncidentOutboxTest, AStoreThatHangsHoldsAlertsBackForAMomentOnly) {
+  options_.longest_hold_ns = 1;
+  store_.set_blocked(true);
+  auto outbox = MakeOutbox();
+  outbox->Announce(Event(1, Kind::kOpened));
+  outbox->Announce(Event(2, Kind::kOpened));
+  while (receivers_.WaitForTold(0).size() < 2) outbox->TellOverdue();
+  EXPECT_THAT(receivers_.WaitForTold(2), ElementsAre("1 unwritten", "2 unwritten"));
+  store_.set_blocked(false);
+  outbox->Close();
+  EXPECT_EQ(receivers_.WaitForTold(2).size(), 2u) << "nobody is told twice";
+  EXPECT_THAT(LeftOver(), IsEmpty());
+  EXPECT_EQ(store_.LoadIncidents()->size(), 2u);
+}
+
+TEST_F(IncidentOutboxTest, BeyondItsLimitTheOldestIsGivenUpAndCounted) {
+  options_.max_waiting = 2;
+  options_.retry_ns = kPatience;
+  store_.set_refuses(true);
+  auto outbox = MakeOutbox();
+  for (uint64_t id = 1; id <= 5; ++id) {
+    outbox->Announce(Event(id, Kind::kOpened));
+    receivers_.WaitForTold(id);
+  }
+  store_.set_refuses(false);
+  outbox->Close();
+  EXPECT_EQ(receivers_.WaitForTold(5).size(), 5u) << "all were told";
+  EXPECT_EQ(store_.LoadIncidents()->size(), 2u) << "the first, and the newest";
+}
+
+TEST_F(IncidentOutboxTest, ClosingWritesWhatWaits) {
+  auto outbox = MakeOutbox();
+  for (uint64_t id = 1; id <= 20; ++id) outbox->Announce(Event(id, Kind::kOpened));
+  outbox.reset();
+  EXPECT_EQ(store_.LoadIncidents()->size(), 20u);
+  EXPECT_EQ(receivers_.WaitForTold(20).size(), 20u);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#include "collector/warm_start.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "collector/series_points.h"
+#include "proto/capture.pb.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kRateSpanNanos = 10 * kNanosPerSecond;  // over which inputs are counted
+constexpr int64_t kRecoverNanos = 120 * kNanosPerSecond;
+constexpr size_t kPointsAtOnce = size_t{1} << 20;  // bound of memory
+constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
+
+int64_t CountInputs(const std::string& job, int64_t from_ns, HistoryStore& store) {
+  int64_t inputs = 0;
+  const absl::Status status = store.ScanLog(job, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
+    inputs += entry.has_input() ? 1 : 0;
+    return true;
+  });
+  return status.ok() ? inputs : 0;
+}
+
+// Of all jobs alike: as long as what they report allows.
+int64_t SpanOf(const WarmStartOptions& options, const std::vector<std::string>& jobs, int64_t now_ns,
+               HistoryStore& store) {
+  int64_t inputs = 0;
+  for (const std::string& job : jobs) inputs += CountInputs(job, now_ns - kRateSpanNanos, store);
+  const double per_nano = static_cast<double>(std::max<int64_t>(inputs, 1)) / static_cast<double>(kRateSpanNanos);
+  const double most_ns = static_cast<double>(options.max_inputs) / per_nano;
+  return most_ns < static_cast<double>(options.span_ns) ? static_cast<int64_t>(most_ns) : options.span_ns;
+}
+
+}  // namespace
+
+void WarmUpJobs(const WarmStartOptions& options, const std::vector<std::string>& jobs, int64_t now_ns,
+                HistoryStore& store, JobTable& table) {
+  if (jobs.empty()) return;
+  const int64_t begun_ns = RealClock().MonotonicNanos();
+  const int64_t from_ns = now_ns - SpanOf(options, jobs, now_ns, store);
+  for (const std::string& job : jobs) {
+    table.WarmUpJob(job, [&](const JobTable::Visit& visit) {
+      absl::Status visited;
+      const absl::Status scanned = store.ScanLog(job, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
+        visited = visit(entry);
+        return visited.ok();
+      });
+      return scanned.ok() ? visited : scanned;
+    });
+  }
+  Log(LogLevel::kInfo, "engines were given the log of their jobs",
+      {{"jobs", std::to_string(jobs.size())},
+       {"log_seconds", std::to_string((now_ns - from_ns) / kNanosPerSecond)},
+       {"took_ms", std::to_string((RealClock().MonotonicNanos() - begun_ns) / kNanosPerMilli)}});
+}
+
+absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store) {
+  int64_t newest_ns = 0;
+  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
+  for (const LoggedJob& job : jobs) {
+    if (job.newest_wall_ns < newest_ns - kRecoverNanos) continue;
+    std::vector<SeriesPoint> points;
+    absl::Status recovered;
+    const absl::Status scanned =
+        store.ScanLog(job.name, newest_ns - kRecoverNanos, kForEver, [&](const wire::CaptureEntry& entry) {
+          if (entry.has_input() && entry.input().carries_points()) AppendSeriesPoints(entry.input(), points);
+          if (points.size() < kPointsAtOnce) return true;
+          recovered = store.RecoverPoints(points);
+          points.clear();
+          return recovered.ok();
+        });
+    RETURN_IF_ERROR(recovered);
+    RETURN_IF_ERROR(store.RecoverPoints(points));
+    if (!scanned.ok()) Log(LogLevel::kWarning, "samples of a job may be missing", {{"error", scanned.ToString()}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// What the recent past is that engines are given again when the collector starts, and the samples that history lacks.
+
+#ifndef LOCKSTEP_COLLECTOR_WARM_START_H_
+#define LOCKSTEP_COLLECTOR_WARM_START_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/job_table.h"
+#include "collector/store/history_store.h"
+
+namespace lockstep {
+
+struct WarmStartOptions {
+  // What engines learn from: some looks, and tens of the longest steps.
+  int64_t span_ns = 600'000'000'000;
+  // Inputs for the jobs of one shard together. An engine takes some ten thousand per second: more reports per second
+  // than this over the span shorten that, so that a shard is warm within about ten seconds.
+  int64_t max_inputs = 100'000;
+};
+
+// Gives each of `jobs` in `table` its log of the span before `now_ns`, the wall clock. Thread-compatible.
+void WarmUpJobs(const WarmStartOptions& options, const std::vector<std::string>& jobs, int64_t now_ns,
+                HistoryStore& store, JobTable& table);
+
+// Puts back into history the samples that a crash took from its memory: they are in the log. Reads the last two minutes
+// before its newest entry; chunks of series are closed within 70 s.
+absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_WARM_START_H_
