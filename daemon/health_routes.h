@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/http_server.h"
+#include "daemon/http_route.h"
 
 namespace prometheus {
 class Registry;

@@ -1,54 +1,46 @@
-// A small HTTP/1.1 server for a daemon's own pages: health, metrics, read-only queries. A thin wrapper of CivetWeb.
+// A small HTTP/1.1 server for a daemon's own pages: health, metrics, read-only queries.
 //
-// Only GET and HEAD; paths are matched exactly. Handlers run on kHttpThreads threads of the server, so they must be
-// thread-safe and quick. Limits: kHttpThreads requests at a time, kHttpQueuedConnections waiting connections, 10 s per
-// request; beyond that the operating system refuses connections.
+// Only GET and HEAD; paths are matched exactly; a connection carries one request. No client and no page delays another:
+//
+// - One thread (http_event_loop.h, an epoll loop of GNU libmicrohttpd) accepts, reads and writes; it never blocks.
+// - Each page has a thread of its own. Handlers of different pages run at the same time, so they must be thread-safe;
+//   beyond HttpLimits::waiting_per_page a page answers 503.
+// - Clients that dawdle are hung up on: when HttpLimits::connections are open a new one takes the place of the oldest,
+//   and each has its deadlines, however busily it trickles.
 
 #ifndef LOCKSTEP_DAEMON_HTTP_SERVER_H_
 #define LOCKSTEP_DAEMON_HTTP_SERVER_H_
 
-#include <functional>
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-
-struct mg_connection;
-struct mg_context;
+#include "base/clock.h"
+#include "daemon/http_route.h"
 
 namespace lockstep {
 
-inline constexpr int kHttpThreads = 2;
-inline constexpr int kHttpQueuedConnections = 32;
+class HttpEventLoop;
 
-struct HttpRequest {
-  std::string path;   // "/metrics"
-  std::string query;  // behind the '?', not decoded; empty = none
+struct HttpLimits {
+  // Open at a time. More than all pages together can hold, or those that wait for pages could lock a probe out.
+  size_t connections = 64;
+  size_t head_bytes = 16 * 1024;  // of a request, with what the library keeps about it; beyond it answers 4xx
+  size_t waiting_per_page = 8;
+  int64_t request_ns = 5 * kNanosPerSecond;  // from being accepted to the end of the request
+  int64_t answer_ns = 10 * kNanosPerSecond;  // from the page being ready to its last byte
 };
 
-struct HttpResponse {
-  int status = 200;
-  std::string content_type = "text/plain; charset=utf-8";
-  std::string body;
-};
-
-using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
-
-struct HttpRoute {
-  std::string path;
-  HttpHandler handler;
-};
-
-// Listens from Start until destroyed; the destructor waits for running handlers. Thread-compatible.
+// Listens from Start until destroyed; the destructor waits for running handlers alone. Thread-compatible.
 class HttpServer {
  public:
-  // `address` is "host:port" with a numeric host, or ":port" for all; port 0 picks a free one. Errors: INVALID_ARGUMENT
-  // for an address that cannot be read, ALREADY_EXISTS when it cannot be listened on (in use, or not an address of this
-  // machine).
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(absl::string_view address, std::vector<HttpRoute> routes);
+  // `address` as of OpenListeningSocket, with its errors: "host:port" with a numeric host, or ":port" for all; port 0
+  // picks a free one.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(absl::string_view address, std::vector<HttpRoute> routes,
+                                                           const HttpLimits& limits = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -57,14 +49,10 @@ class HttpServer {
   int port() const { return port_; }
 
  private:
-  explicit HttpServer(std::vector<HttpRoute> routes);
-  static int HandleRequest(mg_connection* connection, void* self);
-  HttpResponse Answer(mg_connection* connection) const;
+  HttpServer(std::unique_ptr<HttpEventLoop> loop, int port);
 
-  const std::map<std::string, HttpHandler> handlers_;
-  mg_context* context_ = nullptr;
-  std::string local_host_;  // where this machine reaches it
-  int port_ = 0;
+  const std::unique_ptr<HttpEventLoop> loop_;
+  const int port_;
 };
 
 }  // namespace lockstep
