@@ -1,12 +1,12 @@
 // A small HTTP/1.1 server for a daemon's own pages: health, metrics, read-only queries.
 //
-// Only GET and HEAD; paths are matched exactly; a connection carries one request. No client and no page delays another:
+// Only GET and HEAD; paths are matched exactly; a connection carries one request. No client, no page delays another:
 //
 // - One thread (http_event_loop.h, an epoll loop of GNU libmicrohttpd) accepts, reads and writes; it never blocks.
 // - Each page has a thread of its own. Handlers of different pages run at the same time, so they must be thread-safe;
 //   beyond HttpLimits::waiting_per_page a page answers 503.
-// - Clients that dawdle are hung up on: when HttpLimits::connections are open a new one takes the place of the oldest,
-//   and each has its deadlines, however busily it trickles.
+// - Clients that dawdle are hung up on: when HttpLimits::connections are open a new one takes the place of the oldest
+//   that waits for no page, and each has its deadlines, however busily it trickles.
 
 #ifndef LOCKSTEP_DAEMON_HTTP_SERVER_H_
 #define LOCKSTEP_DAEMON_HTTP_SERVER_H_

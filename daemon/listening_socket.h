@@ -15,8 +15,8 @@ struct ListeningSocket {
   int port = 0;         // that is listened on
 };
 
-// `address` is "host:port" with a numeric host, IPv6 in brackets, or ":port" for all addresses of both families; port 0
-// picks a free one. `backlog` connections wait in the kernel. Errors: INVALID_ARGUMENT for an address that cannot be
+// `address` is "host:port" with a numeric host, IPv6 in brackets, or ":port" for all addresses of both families; port
+// 0 picks a free one. `backlog` connections wait in the kernel. Errors: INVALID_ARGUMENT for an address that cannot be
 // read, ALREADY_EXISTS when it cannot be listened on (in use, or not an address of this machine).
 absl::StatusOr<ListeningSocket> OpenListeningSocket(absl::string_view address, int backlog);
 
