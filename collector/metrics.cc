@@ -80,6 +80,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       acks_sent(AddCounter(*registry_, "lockstep_collector_acks_sent_total", "Acknowledgements written to agents.")),
       agent_records_dropped(AddCounter(*registry_, "lockstep_agent_events_dropped_total",
                                        "Records that agents say they had to throw away.")),
+      conflicts(AddCounter(*registry_, "lockstep_collector_agent_conflicts_total", "Turns of two agents of one host.")),
       streams(AddGauge(*registry_, "lockstep_collector_streams", "Open ingest streams.")),
       agents_connected(AddGauge(*registry_, "lockstep_collector_agents_connected", "Agents with an open stream.")),
       agents_silent(AddGauge(*registry_, "lockstep_collector_agents_silent",

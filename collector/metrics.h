@@ -68,6 +68,7 @@ class CollectorMetrics {
   prometheus::Counter& reads_withheld;   // times a stream was not read because a queue was full
   prometheus::Counter& acks_sent;
   prometheus::Counter& agent_records_dropped;  // as agents report it
+  prometheus::Counter& conflicts;              // takeovers between living agents of one host
   prometheus::Gauge& streams;
   prometheus::Gauge& agents_connected;
   prometheus::Gauge& agents_silent;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
 
@@ -21,7 +22,7 @@ Uplink::Uplink(CollectorConnector& connector, wire::AgentHello hello, const Outb
       clock_(clock),
       outbox_(limits),
       session_(outbox_),
-      backoff_(kFirstReconnectNanos, kLongestReconnectNanos, random),
+      pauses_(random),
       thread_([this] { Run(); }) {}
 
 Uplink::~Uplink() { Stop(); }
@@ -78,6 +79,7 @@ UplinkStatistics Uplink::statistics() const {
 }
 
 void Uplink::Run() {
+  int64_t pause_ns = 0;
   do {
     const std::unique_ptr<CollectorStream> stream = connector_.Connect();
     {
@@ -87,11 +89,11 @@ void Uplink::Run() {
       stream_over_ = false;
       session_.OnConnected(clock_.MonotonicNanos());
     }
-    RunStream(*stream);
-  } while (WaitBeforeRetry());
+    pause_ns = RunStream(*stream);
+  } while (WaitBeforeRetry(pause_ns));
 }
 
-void Uplink::RunStream(CollectorStream& stream) {
+int64_t Uplink::RunStream(CollectorStream& stream) {
   // The reader outlives the writer: only it knows when the stream is over.
   std::thread reader([this, &stream] { ReadAnswers(stream); });
   wire::AgentMessage hello;
@@ -101,18 +103,29 @@ void Uplink::RunStream(CollectorStream& stream) {
   reader.join();
   const absl::Status status = stream.Finish();
   bool was_up = false;
+  int64_t pause_ns = 0;
   {
     MutexLock lock(mutex_);
     stream_ = nullptr;
     was_up = session_.state() == UplinkSession::State::kStreaming;
     session_.OnDisconnected(status);
+    pause_ns = pauses_.OnOver(status, clock_.MonotonicNanos());
     ++disconnections_;
     last_error_ = status.ToString();
     changed_.NotifyAll();
-    if (stopping_) return;
+    if (stopping_) return 0;
   }
-  // An unreachable collector is told of once, not at every attempt.
-  if (was_up) Log(LogLevel::kWarning, "disconnected from the collector", {{"status", status.ToString()}});
+  if (IsDisplaced(status)) {
+    Log(LogLevel::kWarning, "displaced by another connection of this host's name; two machines may share it",
+        {{"host", hello_.host()},
+         {"incarnation", absl::StrCat(hello_.incarnation())},
+         {"status", status.ToString()},
+         {"pause_ms", absl::StrCat(pause_ns / kNanosPerMilli)}});
+  } else if (was_up) {
+    // An unreachable collector is told of once, not at every attempt.
+    Log(LogLevel::kWarning, "disconnected from the collector", {{"status", status.ToString()}});
+  }
+  return pause_ns;
 }
 
 bool Uplink::WriteReports(CollectorStream& stream) {
@@ -166,7 +179,7 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
     }
     if (welcome) {
       ++connections_;
-      backoff_.Reset();
+      pauses_.OnUp(now_ns);
     }
     changed_.NotifyAll();
   }
@@ -174,9 +187,9 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
   return in_turn;
 }
 
-bool Uplink::WaitBeforeRetry() {
+bool Uplink::WaitBeforeRetry(int64_t pause_ns) {
   MutexLock lock(mutex_);
-  const int64_t until = RealClock().MonotonicNanos() + backoff_.Next();
+  const int64_t until = RealClock().MonotonicNanos() + pause_ns;
   while (!stopping_) {
     const int64_t left = until - RealClock().MonotonicNanos();
     if (left <= 0) return true;

@@ -1,5 +1,5 @@
 // Delivers reports to a collector: connects, says hello, resends what was not stored, sends what is new at once,
-// reconnects with backoff for ever. At least once, in order; losses are counted (outbox.h).
+// reconnects for ever after pauses (reconnect_pauses.h). At least once, in order; losses are counted (outbox.h).
 //
 // Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
 // mutex and block in the network without it. Thread-safe.
@@ -17,8 +17,8 @@
 #include "absl/types/optional.h"
 #include "agent/uplink/collector_stream.h"
 #include "agent/uplink/outbox.h"
+#include "agent/uplink/reconnect_pauses.h"
 #include "agent/uplink/uplink_session.h"
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
@@ -39,10 +39,6 @@ struct UplinkStatistics {
   size_t outbox_reports = 0;                        // now
   std::string last_error;                           // of the last stream that ended; empty = none yet
 };
-
-// How long a lost collector is left alone: long enough for a fleet to spread, short enough for the outbox to last.
-inline constexpr int64_t kFirstReconnectNanos = 200 * kNanosPerMilli;
-inline constexpr int64_t kLongestReconnectNanos = 30 * kNanosPerSecond;
 
 class Uplink {
  public:
@@ -72,12 +68,14 @@ class Uplink {
 
  private:
   void Run();
-  void RunStream(CollectorStream& stream);
+  // Returns how long to wait before the next one.
+  int64_t RunStream(CollectorStream& stream);
   // True when the collector has ended the stream, false when it is for us to end.
   bool WriteReports(CollectorStream& stream);
   void ReadAnswers(CollectorStream& stream);
   bool HandleAnswer(const wire::CollectorMessage& message);
-  bool WaitBeforeRetry();
+  // False = stop instead.
+  bool WaitBeforeRetry(int64_t pause_ns);
 
   CollectorConnector& connector_;
   const wire::AgentHello hello_;
@@ -87,7 +85,7 @@ class Uplink {
   CondVar changed_;  // anything below
   Outbox outbox_ ABSL_GUARDED_BY(mutex_);
   UplinkSession session_ ABSL_GUARDED_BY(mutex_);
-  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  ReconnectPauses pauses_ ABSL_GUARDED_BY(mutex_);
   CollectorStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the open one
   bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;           // its reader has seen the end
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

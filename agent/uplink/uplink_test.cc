@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/uplink/grpc_connector.h"
 #include "agent/uplink/hello.h"
+#include "agent/uplink/reconnect_pauses.h"
 #include "base/mutex.h"
 #include "proto/ingest.grpc.pb.h"
 
@@ -43,6 +44,7 @@ class FakeCollector final : public wire::Ingest::Service {
     wire::CollectorMessage out;
     out.mutable_hello_ack()->set_stored_sequence(newest());
     stream->Write(out);
+    if (Displaces()) return grpc::Status(grpc::StatusCode::ABORTED, "another agent has connected");
     while (stream->Read(&in)) {
       const wire::AgentReport& report = in.report();
       if (report.processes_size() > 0 && report.processes(0).job() == "bad") {
@@ -70,10 +72,22 @@ class FakeCollector final : public wire::Ingest::Service {
   }
   const std::string& address() const { return address_; }
 
+  // Ends that many streams as if another agent of the same host had connected.
+  void DisplaceFirst(int streams) {
+    MutexLock lock(mutex_);
+    displacements_ = streams;
+  }
+
  private:
+  bool Displaces() {
+    MutexLock lock(mutex_);
+    return displacements_ > 0 && displacements_-- > 0;
+  }
+
   Mutex mutex_;
   std::vector<uint64_t> stored_ ABSL_GUARDED_BY(mutex_);
   uint64_t hang_up_after_ ABSL_GUARDED_BY(mutex_);
+  int displacements_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };
@@ -114,6 +128,21 @@ TEST(UplinkTest, RefusedReportIsDroppedAndTheOthersArrive) {
   ASSERT_TRUE(DrainAll(uplink));
   EXPECT_THAT(collector.stored(), ElementsAre(1, 3));
   EXPECT_EQ(uplink.statistics().reports_dropped.at("reports_rejected"), 1u);
+}
+
+TEST(UplinkTest, DisplacedAgentDoesNotComeBackAtOnceAndLosesNothing) {
+  FakeCollector collector(0);
+  collector.DisplaceFirst(2);
+  GrpcConnector connector(collector.address());
+  Random random(1);
+  const int64_t begin_ns = RealClock().MonotonicNanos();
+  Uplink uplink(connector, MakeHello("host", random), {}, RealClock(), random);
+  for (int i = 0; i < 3; ++i) uplink.Send(Report("good"));
+  ASSERT_TRUE(DrainAll(uplink));
+  // Half of the first pause, and half of one twice as long.
+  EXPECT_GE(RealClock().MonotonicNanos() - begin_ns, kFirstDisplacedNanos / 2 + kFirstDisplacedNanos);
+  EXPECT_THAT(collector.stored(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(uplink.statistics().connections, 3u);
 }
 
 TEST(UplinkTest, UnreachableCollectorKeepsReportsAndStopsAtOnce) {

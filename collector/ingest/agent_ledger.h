@@ -34,6 +34,9 @@ class AgentStream {
   // Sends a command, after those before it. False = too many wait, or the agent has not been admitted.
   virtual bool Send(const wire::Command& command) = 0;
 
+  // Where the agent is, as the transport says it: "ipv4:10.0.0.7:40312".
+  virtual std::string peer() const = 0;
+
   // Ends the stream with `status`.
   virtual void Close(const absl::Status& status) = 0;
 };

@@ -1,15 +1,24 @@
 #include "collector/ingest/agent_ledger.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "collector/ingest/agent_registry.h"
+#include "collector/ingest/host_takeovers.h"
 
 namespace lockstep {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class FakeStream final : public AgentStream {
  public:
@@ -19,6 +28,7 @@ class FakeStream final : public AgentStream {
     commands.push_back(command.id());
     return commands.size() < 3;
   }
+  std::string peer() const override { return "ipv4:10.0.0.7:40312"; }
   void Close(const absl::Status& status) override { closed = status; }
 
   std::vector<uint64_t> acks;
@@ -128,6 +138,58 @@ TEST(AgentRegistryTest, ANewIncarnationBeginsANewLedger) {
   EXPECT_EQ(first->closed.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(registry.Find("node-1", 7), nullptr);
   EXPECT_EQ(registry.Find("node-1", 8), *after);
+}
+
+TEST(AgentRegistryTest, AgentsThatAreStartedAgainAreNoConflict) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  std::vector<std::shared_ptr<FakeStream>> half_dead;
+  for (uint64_t incarnation = 1; incarnation < 20; ++incarnation) {
+    half_dead.push_back(std::make_shared<FakeStream>());
+    ASSERT_OK(registry.Connect("node-1", incarnation, "1.0", 0, half_dead.back()));
+    EXPECT_OK(half_dead.back()->closed);
+    // The network blinks: the same agent once more.
+    half_dead.push_back(std::make_shared<FakeStream>());
+    ASSERT_OK(registry.Connect("node-1", incarnation, "1.0", 0, half_dead.back()));
+  }
+  EXPECT_EQ(registry.TakeConflicts(), 0u);
+}
+
+TEST(AgentRegistryTest, AnAgentThatTakesItsHostBackFromALivingOneIsAConflict) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  std::shared_ptr<FakeStream> stream;
+  testing::internal::CaptureStderr();
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const uint64_t incarnation : {7, 8}) {
+      const auto before = std::exchange(stream, std::make_shared<FakeStream>());
+      ASSERT_OK(registry.Connect("node-1", incarnation, "1.0", 0, stream));
+      if (before == nullptr) continue;
+      EXPECT_THAT(before->closed, StatusIs(absl::StatusCode::kAborted, HasSubstr("10.0.0.7:40312")));
+    }
+  }
+  EXPECT_EQ(registry.TakeConflicts(), 4u);
+  EXPECT_EQ(registry.TakeConflicts(), 0u);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, AllOf(HasSubstr("level=warning"), HasSubstr("host=node-1"), HasSubstr(" incarnation=7"),
+                         HasSubstr(" peer=ipv4:10.0.0.7:40312"), HasSubstr(" other_incarnation=8"),
+                         HasSubstr(" other_peer=ipv4:10.0.0.7:40312")));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+}
+
+TEST(HostTakeoversTest, ACrowdOfOneNameIsSeenWhenOneOfTheLastLosersComesBack) {
+  HostTakeovers takeovers;
+  const uint64_t crowd = HostTakeovers::kRememberedLosers + 2;
+  for (uint64_t winner = 1; winner <= crowd; ++winner) EXPECT_FALSE(takeovers.OnTakeover(winner, winner - 1));
+  EXPECT_FALSE(takeovers.OnTakeover(0, crowd)) << "lost too long ago";
+  EXPECT_TRUE(takeovers.OnTakeover(crowd, 0));
+}
+
+TEST(HostTakeoversTest, WarnsOncePerPeriod) {
+  HostTakeovers takeovers;
+  EXPECT_TRUE(takeovers.MayWarn(5));
+  EXPECT_FALSE(takeovers.MayWarn(4 + HostTakeovers::kWarningPeriodNanos));
+  EXPECT_TRUE(takeovers.MayWarn(5 + HostTakeovers::kWarningPeriodNanos));
 }
 
 TEST(AgentRegistryTest, SilenceIsSeenAfterAsLongAsTheDetectorWaits) {

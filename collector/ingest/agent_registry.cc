@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 
 namespace lockstep {
 
@@ -40,11 +41,39 @@ absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const std::s
     ledger = agent.ledger;
   }
   std::shared_ptr<AgentStream> displaced = ledger->Attach(stream);
-  if (displaced == nullptr && before != nullptr && before != ledger) displaced = before->Attach(nullptr);
+  if (displaced == nullptr && before != nullptr && before != ledger) {
+    displaced = before->Attach(nullptr);
+    if (displaced != nullptr) NoteTakeover(*ledger, *stream, *before, *displaced);
+  }
   if (displaced != nullptr && displaced != stream) {
-    displaced->Close(absl::AbortedError(absl::StrCat("host ", host, " has connected again")));
+    displaced->Close(absl::AbortedError(
+        absl::StrCat("host ", host, " has connected again: incarnation ", incarnation, " from ", stream->peer())));
   }
   return ledger;
+}
+
+void AgentRegistry::NoteTakeover(const AgentLedger& winner, const AgentStream& winners, const AgentLedger& loser,
+                                 const AgentStream& losers) {
+  {
+    MutexLock lock(mutex_);
+    const auto agent = agents_.find(winner.host());
+    if (agent == agents_.end()) return;
+    HostTakeovers& takeovers = agent->second.takeovers;
+    if (!takeovers.OnTakeover(winner.incarnation(), loser.incarnation())) return;
+    ++conflicts_;
+    if (!takeovers.MayWarn(clock_.MonotonicNanos())) return;
+  }
+  Log(LogLevel::kWarning, "two agents say that they are the same host; they take turns",
+      {{"host", winner.host()},
+       {"incarnation", absl::StrCat(winner.incarnation())},
+       {"peer", winners.peer()},
+       {"other_incarnation", absl::StrCat(loser.incarnation())},
+       {"other_peer", losers.peer()}});
+}
+
+uint64_t AgentRegistry::TakeConflicts() {
+  MutexLock lock(mutex_);
+  return std::exchange(conflicts_, 0);
 }
 
 bool AgentRegistry::MakeRoomLocked() {

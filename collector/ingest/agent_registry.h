@@ -1,7 +1,8 @@
 // Who sends: every agent seen lately, by host, with the ledger of its present incarnation.
 //
 // A host has one agent. A new incarnation, or a second connection of the same one, takes the place of the connection
-// before, which is closed: a half-open connection must not lock its agent out. Thread-safe.
+// before, which is closed: a half-open connection must not lock its agent out. Two living agents of one host take
+// turns: that is counted and warned of, once a minute and host. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_
 #define LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/ingest/agent_ledger.h"
+#include "collector/ingest/host_takeovers.h"
 #include "detector/model/place_table.h"
 #include "proto/ingest.pb.h"
 
@@ -52,6 +54,9 @@ class AgentRegistry {
                                                        const std::shared_ptr<AgentStream>& stream,
                                                        const Places& places = {});
 
+  // How often since the last call an agent took its host back from another living one.
+  uint64_t TakeConflicts();
+
   // Sends a command to the agent of `host`. False = it is not connected, or takes no more.
   bool Send(const std::string& host, const wire::Command& command) const;
 
@@ -69,7 +74,12 @@ class AgentRegistry {
     std::string version;
     int64_t connected_wall_ns = 0;
     int64_t seen_wall_ns = 0;  // connected, or found connected by ForgetGone
+    HostTakeovers takeovers;
   };
+
+  // Counts and warns if `winner`, which has just taken the place of `loser`, had lost it to another agent before.
+  void NoteTakeover(const AgentLedger& winner, const AgentStream& winners, const AgentLedger& loser,
+                    const AgentStream& losers);
 
   bool MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -77,6 +87,7 @@ class AgentRegistry {
   const Clock& clock_;
   mutable Mutex mutex_;
   std::map<std::string, Agent> agents_ ABSL_GUARDED_BY(mutex_);
+  uint64_t conflicts_ ABSL_GUARDED_BY(mutex_) = 0;  // not yet taken
 };
 
 }  // namespace lockstep

@@ -25,7 +25,7 @@ IngestService::~IngestService() { CHECK(streams() == 0); }
 
 grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* IngestService::Stream(
     grpc::CallbackServerContext* context) {
-  auto stream = std::make_shared<IngestStream>(sink_, [this](IngestStream* done) { Forget(done); });
+  auto stream = std::make_shared<IngestStream>(sink_, context->peer(), [this](IngestStream* done) { Forget(done); });
   {
     MutexLock lock(mutex_);
     if (draining_) return new RefusedStream(grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining"));

@@ -28,8 +28,8 @@ absl::Status CheckHello(const wire::AgentHello& hello) {
 
 }  // namespace
 
-IngestStream::IngestStream(ReportSink& sink, std::function<void(IngestStream*)> on_done)
-    : sink_(sink), on_done_(std::move(on_done)) {}
+IngestStream::IngestStream(ReportSink& sink, std::string peer, std::function<void(IngestStream*)> on_done)
+    : sink_(sink), peer_(std::move(peer)), on_done_(std::move(on_done)) {}
 
 void IngestStream::Start(std::shared_ptr<IngestStream> self) {
   self_ = std::move(self);

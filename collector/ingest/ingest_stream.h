@@ -37,7 +37,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
                            public std::enable_shared_from_this<IngestStream> {
  public:
   // `on_done` is called once, as the last thing before the stream dies.
-  IngestStream(ReportSink& sink, std::function<void(IngestStream*)> on_done);
+  IngestStream(ReportSink& sink, std::string peer, std::function<void(IngestStream*)> on_done);
 
   // Begins to read. `self` keeps the stream alive until OnDone.
   void Start(std::shared_ptr<IngestStream> self);
@@ -49,6 +49,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   void OnStored(uint64_t sequence) override;
   void Resume() override;
   bool Send(const wire::Command& command) override;
+  std::string peer() const override { return peer_; }
   void Close(const absl::Status& status) override;
 
   // Reactions of gRPC.
@@ -70,6 +71,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   void MaybeFinishLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ReportSink& sink_;
+  const std::string peer_;
   const std::function<void(IngestStream*)> on_done_;
   // What keeps the stream alive; touched by Start and OnDone only. Shared, because acknowledgements may come at any
   // time.
