@@ -5,13 +5,15 @@
 #include <limits>
 
 #include "base/metric_catalog.h"
+#include "collector/convert/convert.h"
 
 namespace lockstep {
 
 void AppendSeriesPoints(const wire::CaptureInput& input, std::vector<SeriesPoint>& points) {
+  const int64_t waited_ns = WaitedNanos(input.report());
   for (const wire::MetricBlock& block : input.report().metrics()) {
     const int64_t age_ns =
-        std::clamp<int64_t>(input.report().monotonic_ns() - block.monotonic_ns(), 0, kMaxSampleAgeNanos);
+        waited_ns + std::clamp<int64_t>(input.report().monotonic_ns() - block.monotonic_ns(), 0, kMaxSampleAgeNanos);
     const int columns = std::min(block.metrics_size(), block.values_size());
     for (int i = 0; i < columns; ++i) {
       if (block.metrics(i) > std::numeric_limits<uint16_t>::max() || !std::isfinite(block.values(i))) continue;

@@ -1,7 +1,9 @@
 // The samples of one slice as points of history.
 //
-// An agent sends several moments in one report; each point lies as long before the receive time as it lay before the
-// report on the clock of its host, so that clocks of hosts never mix. Pure.
+// An agent sends several moments in one report, and keeps reports while no collector takes them. Each point lies as
+// long before the receive time as it lay before the report on the clock of its host, and as the report waited there:
+// clocks of hosts never mix, and what comes after an outage is in history when it was taken. Never later than the
+// receive time. Pure.
 
 #ifndef LOCKSTEP_COLLECTOR_SERIES_POINTS_H_
 #define LOCKSTEP_COLLECTOR_SERIES_POINTS_H_
@@ -14,7 +16,7 @@
 
 namespace lockstep {
 
-// A sample that claims to be older than this is placed here: reports are not that old.
+// A sample that claims to lie further before its report than this is placed here: ticks are not that long.
 inline constexpr int64_t kMaxSampleAgeNanos = 600'000'000'000;
 
 // Appends to `points`. Samples that conversion leaves out (unknown metric, NaN) are left out here as well.

@@ -31,7 +31,7 @@ class Outbox {
   struct Entry {
     uint64_t sequence = 0;
     int64_t added_ns = 0;  // CLOCK_MONOTONIC
-    std::string bytes;     // serialized AgentReport
+    std::string bytes;     // serialized AgentReport, without `waited_ns`: that is known when it is sent
   };
 
   explicit Outbox(const OutboxLimits& limits) : limits_(limits) {}

@@ -1,5 +1,6 @@
 #include "agent/uplink/uplink.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -141,9 +142,12 @@ bool Uplink::WriteReports(CollectorStream& stream) {
         changed_.WaitFor(mutex_, kStallCheckNanos);
       }
       if (stopping_ || stream_over_) return stream_over_;
+      const int64_t now_ns = clock_.MonotonicNanos();
       CHECK(message.mutable_report()->ParseFromString(next->bytes));
+      // The collector knows only when the report comes, which after an outage says nothing of its samples.
+      message.mutable_report()->set_waited_ns(static_cast<uint64_t>(std::max<int64_t>(0, now_ns - next->added_ns)));
       sequence = next->sequence;
-      session_.OnSent(sequence, clock_.MonotonicNanos());
+      session_.OnSent(sequence, now_ns);
     }
     if (!stream.Write(message)) return true;
   }

@@ -1,5 +1,6 @@
 // Delivers reports to a collector: connects, says hello, resends what was not stored, sends what is new at once,
-// reconnects for ever after pauses (reconnect_pauses.h). At least once, in order; losses are counted (outbox.h).
+// reconnects for ever after pauses (reconnect_pauses.h). At least once, in order; losses are counted (outbox.h). Each
+// report says how long it has waited here, so that the collector can tell when it was made.
 //
 // Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
 // mutex and block in the network without it. Thread-safe.

@@ -53,7 +53,7 @@ class CaptureEvidence {
     const absl::StatusOr<HostReport> report = ToHostReport(entry.input(), losses_);
     if (!report.ok()) return absl::DataLossError(report.status().message());
     const JobIndex job = builder_.Job(entry.input().job());
-    const auto offset = offsets_.emplace(report->host, report->received_ns - report->host_ns).first;
+    const auto offset = offsets_.emplace(report->host, report->due_ns() - report->host_ns).first;
     if (offsets_.size() > kMaxHosts) return absl::DataLossError(absl::StrCat("expected at most ", kMaxHosts, " hosts"));
     builder_.PlaceHost(job, report->host, ToPlaces(entry.input().places(), losses_));
     TakeReport(job, *report, offset->second);

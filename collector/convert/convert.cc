@@ -324,6 +324,10 @@ absl::Status FillKernelEvents(const wire::AgentReport& report, HostReport& to, C
 
 }  // namespace
 
+int64_t WaitedNanos(const wire::AgentReport& report) {
+  return static_cast<int64_t>(std::min<uint64_t>(report.waited_ns(), kMaxWaitedNanos));
+}
+
 absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, ConvertLosses& losses) {
   RETURN_IF_ERROR(CheckHeader(input));
   const wire::AgentReport& report = input.report();
@@ -331,6 +335,7 @@ absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, Convert
   HostReport to;
   to.host = input.host();
   to.received_ns = input.received_wall_ns();
+  to.waited_ns = WaitedNanos(report);
   to.host_ns = report.monotonic_ns();
   for (const wire::Dropped& dropped : report.dropped()) to.dropped_records += dropped.count();
   RETURN_IF_ERROR(FillRanks(report, to, losses));

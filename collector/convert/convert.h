@@ -11,8 +11,12 @@
 #include "collector/convert/convert_losses.h"
 #include "detector/model/input.h"
 #include "proto/capture.pb.h"
+#include "proto/telemetry.pb.h"
 
 namespace lockstep {
+
+// How long the report waited in its agent, believed up to kMaxWaitedNanos: a claim beyond that is cut, not refused.
+int64_t WaitedNanos(const wire::AgentReport& report);
 
 // Checks and converts one slice; `received_ns` is taken from it as it is. O(size of the slice). Pure.
 absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, ConvertLosses& losses);

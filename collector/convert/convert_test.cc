@@ -74,6 +74,16 @@ TEST(ConvertTest, AValidReportArrivesWhole) {
   EXPECT_EQ(losses.unknown_enums + losses.unknown_metrics + losses.non_finite_values + losses.unranked_processes, 0u);
 }
 
+TEST(ConvertTest, AReportWaitedAsLongAsItSaysWithinReason) {
+  wire::CaptureInput input = ValidInput();
+  input.set_received_wall_ns(2 * kMaxWaitedNanos);
+  ConvertLosses losses;
+  input.mutable_report()->set_waited_ns(1'000);
+  EXPECT_EQ(ToHostReport(input, losses)->due_ns(), 2 * kMaxWaitedNanos - 1'000);
+  input.mutable_report()->set_waited_ns(std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(ToHostReport(input, losses)->due_ns(), kMaxWaitedNanos);
+}
+
 TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
   wire::CaptureInput input = ValidInput();
   wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);

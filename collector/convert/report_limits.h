@@ -36,6 +36,7 @@ inline constexpr uint32_t kMaxStride = 1u << 20;
 inline constexpr int64_t kMaxMonotonicNanos = int64_t{1} << 62;          // 146 years after boot
 inline constexpr int64_t kMaxDurationNanos = 30LL * 86'400'000'000'000;  // 30 days inside one operation
 inline constexpr int64_t kMaxStartOffsetNanos = 86'400'000'000'000;      // start before enqueue, by clock error
+inline constexpr int64_t kMaxWaitedNanos = 86'400'000'000'000;           // the longest age of an outbox, a day
 inline constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
 
 }  // namespace lockstep

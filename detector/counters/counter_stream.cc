@@ -10,7 +10,7 @@ namespace lockstep {
 void CounterStream::Observe(int32_t host_slot, const HostReport& report, bool compared) {
   int64_t made_ns = report.host_ns;
   for (const MetricSample& sample : report.samples) made_ns = std::max(made_ns, sample.host_ns);
-  const int64_t offset_ns = clock_.OffsetNs(host_slot, made_ns, report.received_ns);
+  const int64_t offset_ns = clock_.OffsetNs(host_slot, made_ns, report.due_ns());
   for (const MetricSample& sample : report.samples) {
     const MetricInfo* const info = FindMetric(sample.metric);
     if (info == nullptr) continue;

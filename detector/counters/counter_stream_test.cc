@@ -29,7 +29,8 @@ namespace {
 constexpr int64_t kSliceMs = 250;
 
 // A report per host and quarter of a second. Clocks of hosts have nothing in common; reports take up to `late_ms`.
-void Play(const MetricTable& table, int64_t late_ms, uint64_t seed, CounterStream* stream) {
+// `after_outage`: all have waited in their agents for a collector, which receives them at the end, in the same order.
+void Play(const MetricTable& table, int64_t late_ms, uint64_t seed, CounterStream* stream, bool after_outage = false) {
   Random random(seed);
   struct Made {
     int64_t received_ns;
@@ -69,7 +70,13 @@ void Play(const MetricTable& table, int64_t late_ms, uint64_t seed, CounterStrea
     std::stable_sort(reports.begin(), reports.end(),
                      [](const Made& a, const Made& b) { return a.received_ns < b.received_ns; });
   }
-  for (const Made& made : reports) stream->Observe(made.host, made.report, /*compared=*/true);
+  for (Made& made : reports) {
+    if (after_outage) {
+      made.report.received_ns = reports.back().received_ns;
+      made.report.waited_ns = made.report.received_ns - made.received_ns;
+    }
+    stream->Observe(made.host, made.report, /*compared=*/true);
+  }
 }
 
 std::string Text(const HistoryCase& found) {
@@ -182,6 +189,21 @@ TEST(CounterStreamTest, ReportsThatComeLateChangeNothingThatMatters) {
     }
     EXPECT_EQ(hosts, std::set<int32_t>{5}) << seed;
     EXPECT_LE(stream.discarded(), 24u * 3 * kSeconds / 100);
+  }
+}
+
+// A collector that was away meets samples of minutes in one instant: each counts at the time at which it was taken.
+TEST(CounterStreamTest, ReportsThatWaitedForTheCollectorSayTheSame) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const MetricTable table = UntidyJob(seed);
+    CounterStream in_time(PeerOptions().max_units);
+    Play(table, 0, seed, &in_time);
+    CounterStream late(PeerOptions().max_units);
+    Play(table, 0, seed, &late, /*after_outage=*/true);
+    EXPECT_EQ(late.discarded(), in_time.discarded()) << seed;
+    const int64_t end_ms = in_time.driver().history().end_ms;
+    EXPECT_EQ(late.driver().history().end_ms, end_ms) << seed;
+    EXPECT_EQ(Ended(late.driver().history(), end_ms), Ended(in_time.driver().history(), end_ms)) << seed;
   }
 }
 

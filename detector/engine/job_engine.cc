@@ -143,12 +143,12 @@ void JobEngine::State::Observe(const HostReport& report) {
   newest_report_ns_ = std::max(newest_report_ns_, report.received_ns);
   records_lost_ += report.dropped_records;
   for (const RankView& view : report.ranks) ObserveRank(host_slot, view, report);
-  if (report.ras.has_value()) ras_.Observe(report.host, *report.ras, report.received_ns, report.host_ns);
+  if (report.ras.has_value()) ras_.Observe(report.host, *report.ras, report.due_ns(), report.host_ns);
   // Machines that no job claims do not work together: there is nothing to compare.
   counters_.Observe(host_slot, report, /*compared=*/!roster_.ranks().empty());
   for (const KernelEvent& event : report.kernel_events) {
-    log_.Add(report.host, event, report.received_ns);
-    events_.Observe(report.host, event, report.received_ns);
+    log_.Add(report.host, event, report.due_ns());
+    events_.Observe(report.host, event, report.due_ns());
   }
   close_look_.Observe(report);
 }

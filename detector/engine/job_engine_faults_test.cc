@@ -157,6 +157,19 @@ TEST(JobEngineFaultsTest, AHangAfterAHardErrorOfItsHostIsEvidenceOfThatError) {
   EXPECT_NE(EvidenceText(verdict).find("rank 3"), std::string::npos) << EvidenceText(verdict);
 }
 
+// Its agent could not send it sooner.
+TEST(JobEngineFaultsTest, AnEventInALateReportIsAsOldAsTheReport) {
+  JobEngine engine({});
+  engine.Observe({.host = "node-1",
+                  .received_ns = 1'000 * kNanosPerSecond,
+                  .waited_ns = 40 * kNanosPerSecond,
+                  .kernel_events = {{.kind = KernelEventKind::kXid, .code = 79, .device = "0000:41:00"}}});
+  const JobEngine::Conclusion conclusion = engine.Evaluate(1'002 * kNanosPerSecond);
+  ASSERT_EQ(conclusion.verdicts.size(), 1u);
+  EXPECT_NE(EvidenceText(conclusion.verdicts[0]).find("42 s ago"), std::string::npos)
+      << EvidenceText(conclusion.verdicts[0]);
+}
+
 TEST(JobEngineFaultsTest, AHardErrorAfterTheHangIsEvidenceOfTheHang) {
   const PlayedJob run = PlayHangWithXid("node-1", 30);
   const Verdict& verdict = TheOnly(run, "hang:node-1/rank3").newest;

@@ -167,8 +167,13 @@ struct PullAnswer {
 
 // What one report of one host says about the job.
 struct HostReport {
+  // When it would have been received, had its agent not kept it while no collector took it. May fall from one report to
+  // the next of another host, unlike `received_ns`.
+  int64_t due_ns() const { return received_ns - waited_ns; }
+
   std::string host;
   int64_t received_ns = 0;
+  int64_t waited_ns = 0;         // in the agent before it was sent; at least 0
   int64_t host_ns = 0;           // monotonic clock of the host when the report was made
   uint64_t dropped_records = 0;  // thrown away by the agent since its last report
   std::vector<RankView> ranks;
