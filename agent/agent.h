@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "agent/config.h"
 #include "agent/metrics.h"
@@ -38,6 +39,10 @@ class Agent {
   // them pile up.
   void Run(StopSignal& stop, const std::function<void()>& alive);
 
+  // From the next tick on. By the thread that ticks.
+  void SetTick(absl::Duration tick) { tick_ns_ = absl::ToInt64Nanoseconds(tick); }
+  void SetSourceDeadline(absl::Duration deadline) { runner_.SetDeadline(absl::ToInt64Nanoseconds(deadline)); }
+
   // OK once a tick has been made and a collector has answered. Thread-safe.
   absl::Status Ready() const;
 
@@ -48,7 +53,7 @@ class Agent {
   bool WaitUntil(int64_t next_ns, StopSignal& stop);
   void WatchOwnUsage(int64_t now_ns);
 
-  const int64_t tick_ns_;
+  int64_t tick_ns_;
   Uplink& uplink_;
   AgentMetrics& metrics_;
   const Clock& clock_;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 
 namespace lockstep {
 namespace {
@@ -54,6 +55,11 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("collector.address", &options.collector_address, "host:port of the collector",
                NotEmpty(options.collector_address));
   settings.Add("listen_address", &options.listen_address, "host:port of /metrics, /healthz and /readyz; empty = none");
+  settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error", [&options] {
+    return LogLevelOf(options.log_level).has_value()
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError("must be debug, info, warning or error");
+  });
   settings.Add("ports_file", &options.ports_file, "file to write the port in use to, as JSON");
   settings.Add("host_name", &options.host_name, "name of this machine in reports; empty = its own", [&options] {
     return options.host_name.size() <= kMaxHostNameBytes ? absl::OkStatus()
@@ -79,6 +85,12 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   });
   settings.Add("outbox.age", &options.outbox_age, "how long such reports are kept",
                Between(options.outbox_age, absl::Seconds(1), absl::Hours(24)));
+}
+
+Settings AgentSettings(AgentOptions& options) {
+  Settings settings("lockstep-agent", "LOCKSTEP_AGENT_");
+  AddAgentSettings(options, settings);
+  return settings;
 }
 
 std::string HostNameOr(const std::string& configured) {

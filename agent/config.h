@@ -16,8 +16,9 @@ namespace lockstep {
 struct AgentOptions {
   std::string collector_address = "127.0.0.1:7070";
   std::string listen_address = "127.0.0.1:7072";  // of /metrics, /healthz, /readyz; empty = none
-  std::string ports_file;                         // where the port that is listened on is written; empty = nowhere
-  std::string host_name;                          // empty = the machine's
+  std::string log_level = "info";
+  std::string ports_file;  // where the port that is listened on is written; empty = nowhere
+  std::string host_name;   // empty = the machine's
   HostPlaces places;
   std::string ring_directory = ring::kDefaultDirectory;
   std::string root = "/";
@@ -32,6 +33,9 @@ struct AgentOptions {
 
 // Binds every option, with its validator. `options` must outlive `settings`.
 void AddAgentSettings(AgentOptions& options, Settings& settings);
+
+// The settings of lockstep-agent, bound to `options`, which must outlive them.
+Settings AgentSettings(AgentOptions& options);
 
 // `configured`, or the machine's own name if that is empty.
 std::string HostNameOr(const std::string& configured);

@@ -1,7 +1,5 @@
 // lockstep-agent: settings, wiring, run, drain.
 
-#include <malloc.h>
-
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -9,10 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "agent/agent.h"
 #include "agent/config.h"
+#include "agent/live_settings.h"
 #include "agent/metrics.h"
+#include "agent/own_usage.h"
 #include "agent/source_table.h"
 #include "agent/uplink/grpc_connector.h"
 #include "agent/uplink/hello.h"
@@ -27,24 +26,19 @@
 #include "daemon/ports_file.h"
 #include "daemon/service_notify.h"
 #include "daemon/settings.h"
+#include "daemon/settings_reload.h"
 #include "daemon/shutdown_signals.h"
 
 namespace lockstep {
 namespace {
-
-// gRPC brings a dozen threads that allocate little: without this each gets an arena of its own and keeps what it freed.
-void KeepMemorySmall() {
-  mallopt(M_ARENA_MAX, 2);
-  mallopt(M_TRIM_THRESHOLD, 256 << 10);
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-}
 
 int Fail(const absl::Status& status, int exit_code) {
   std::fprintf(stderr, "lockstep-agent: %s\n", std::string(status.message()).c_str());
   return exit_code;
 }
 
-int Run(const AgentOptions& options) {
+int Run(AgentOptions& options, const Settings& settings) {
+  if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level, kExitBadConfig);
   StopSignal stop;
   ShutdownSignals signals(stop);
   Random random(SeedFromSystem());
@@ -74,7 +68,13 @@ int Run(const AgentOptions& options) {
       {{"host", hello.host()}, {"collector", options.collector_address}, {"http_port", absl::StrCat(port)}});
   const ServiceNotifier service = ServiceNotifier::FromEnvironment();
   service.Ready();
-  (*agent)->Run(stop, [&service] { service.Watchdog(); });
+  AgentOptions renewed;
+  Settings again = AgentSettings(renewed);
+  SettingsReload reload(settings, again, LiveAgentSettings(renewed, options, **agent));
+  (*agent)->Run(stop, [&] {
+    service.Watchdog();
+    if (signals.TakeHangup()) metrics.CountReload(reload.Reload().ok());
+  });
   service.Stopping();
   const bool drained = uplink.Drain(absl::ToInt64Nanoseconds(options.drain));
   uplink.Stop();
@@ -87,9 +87,8 @@ int Run(const AgentOptions& options) {
 
 int main(int argc, char** argv) {
   lockstep::AgentOptions options;
-  lockstep::Settings settings("lockstep-agent", "LOCKSTEP_AGENT_");
-  lockstep::AddAgentSettings(options, settings);
+  lockstep::Settings settings = lockstep::AgentSettings(options);
   if (const std::optional<int> exit_code = settings.LoadOrExplain(argc, argv)) return *exit_code;
   lockstep::KeepMemorySmall();
-  return lockstep::Run(options);
+  return lockstep::Run(options, settings);
 }

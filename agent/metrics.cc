@@ -57,10 +57,15 @@ AgentMetrics::AgentMetrics()
       cpu_core_fraction_(Gauge("lockstep_agent_cpu_core_fraction", "CPU time over wall time since the last check.")),
       resident_bytes_(Gauge("lockstep_agent_resident_bytes", "Resident memory of the agent.")),
       limit_exceeded_(Counter("lockstep_agent_limit_exceeded_total", "Checks that found the agent over its budget.")),
+      settings_reloads_(Counter("lockstep_agent_settings_reloads_total",
+                                "Times that the settings were read again, by outcome: ok or failed.")),
       build_info_(Gauge("lockstep_agent_build_info", "1; the version is a label.")) {
   build_info_.Add({{"version", kVersion}}).Set(1);
   for (const char* resource : {"cpu", "memory"}) limit_exceeded_.Add({{"resource", resource}});
+  for (const char* outcome : {"ok", "failed"}) settings_reloads_.Add({{"outcome", outcome}});
 }
+
+void AgentMetrics::CountReload(bool ok) { settings_reloads_.Add({{"outcome", ok ? "ok" : "failed"}}).Increment(); }
 
 void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
   RaiseTo(reports_sent_.Add({}), statistics.reports_sent);

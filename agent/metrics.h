@@ -32,6 +32,7 @@ class AgentMetrics {
   void UpdateSources(const wire::AgentReport& report);
   void CountTick(int64_t duration_ns);
   void CountLimitExceeded(const std::string& resource);
+  void CountReload(bool ok);
 
   const prometheus::Registry& registry() const { return registry_; }
 
@@ -65,6 +66,7 @@ class AgentMetrics {
   Gauges& cpu_core_fraction_;
   Gauges& resident_bytes_;
   Counters& limit_exceeded_;
+  Counters& settings_reloads_;
   Gauges& build_info_;
 };
 

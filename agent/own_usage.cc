@@ -1,11 +1,13 @@
 #include "agent/own_usage.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "absl/synchronization/mutex.h"
 #include "agent/text_fields.h"
 #include "agent/unique_fd.h"
 #include "base/clock.h"
@@ -33,6 +35,12 @@ OwnUsage ReadOwnUsage() {
   if (getrusage(RUSAGE_SELF, &resources) == 0) usage.cpu_ns = Nanos(resources.ru_utime) + Nanos(resources.ru_stime);
   usage.resident_bytes = ResidentBytes();
   return usage;
+}
+
+void KeepMemorySmall() {
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_TRIM_THRESHOLD, 256 << 10);
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 }  // namespace lockstep

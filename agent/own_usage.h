@@ -1,4 +1,4 @@
-// What the agent itself costs its host.
+// What the agent itself costs its host, and how to keep that small.
 
 #ifndef LOCKSTEP_AGENT_OWN_USAGE_H_
 #define LOCKSTEP_AGENT_OWN_USAGE_H_
@@ -15,6 +15,10 @@ struct OwnUsage {
 
 // Reads the live /proc of this process, whatever root the sources look at. Thread-safe.
 OwnUsage ReadOwnUsage();
+
+// To be called once, before there is a second thread: gRPC brings a dozen that allocate little, and without this each
+// gets an arena of its own and keeps what it freed.
+void KeepMemorySmall();
 
 }  // namespace lockstep
 

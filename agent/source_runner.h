@@ -36,6 +36,9 @@ class SourceRunner {
 
   void Add(std::unique_ptr<Source> source, bool may_hang);
 
+  // Another deadline, from the next Collect on.
+  void SetDeadline(int64_t deadline_ns) { deadline_ns_ = deadline_ns; }
+
   // Appends what the sources have to say and one SourceStatus for each source, in the order in which they were added.
   // What a source says after its deadline is appended in the next tick: its samples carry the time they belong to.
   void Collect(const Tick& tick, wire::AgentReport& report);
@@ -47,7 +50,7 @@ class SourceRunner {
   };
 
   const Clock& clock_;
-  const int64_t deadline_ns_;
+  int64_t deadline_ns_;
   std::vector<Entry> entries_;
 };
 

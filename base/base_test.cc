@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 #include "base/bounded_queue.h"
@@ -78,6 +79,14 @@ TEST(Log, QuotesWhatCouldForgeALine) {
   EXPECT_EQ(
       FormatLogLine(LogLevel::kInfo, SimClock::kStartWallNanos, "hi", {{"plain", "x1"}, {"bad", "a\nlevel=error"}}),
       "level=info at=2026-01-02T03:04:05.000Z msg=\"hi\" plain=x1 bad=\"a\\nlevel=error\"");
+}
+
+TEST(Log, KnowsLevelsByTheirNames) {
+  EXPECT_EQ(LogLevelOf("debug"), LogLevel::kDebug);
+  EXPECT_EQ(LogLevelOf("error"), LogLevel::kError);
+  EXPECT_EQ(LogLevelOf("ERROR"), std::nullopt);
+  EXPECT_OK(SetLogThreshold("info"));
+  EXPECT_THAT(SetLogThreshold("loud"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("found 'loud'")));
 }
 
 absl::StatusOr<int> Half(int value) {

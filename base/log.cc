@@ -1,7 +1,9 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <iterator>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -46,5 +48,21 @@ void Log(LogLevel level, absl::string_view message, std::initializer_list<LogFie
 }
 
 void SetLogThreshold(LogLevel level) { threshold.store(level, std::memory_order_relaxed); }
+
+std::optional<LogLevel> LogLevelOf(absl::string_view name) {
+  const auto* const found = std::find(std::begin(kLevelNames), std::end(kLevelNames), name);
+  if (found == std::end(kLevelNames)) return std::nullopt;
+  return static_cast<LogLevel>(found - std::begin(kLevelNames));
+}
+
+absl::Status SetLogThreshold(absl::string_view name) {
+  const std::optional<LogLevel> level = LogLevelOf(name);
+  if (!level.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be debug, info, warning or error, found '", absl::Utf8SafeCEscape(name), "'"));
+  }
+  SetLogThreshold(*level);
+  return absl::OkStatus();
+}
 
 }  // namespace lockstep

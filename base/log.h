@@ -5,9 +5,11 @@
 #define LOCKSTEP_BASE_LOG_H_
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace lockstep {
@@ -23,6 +25,12 @@ void Log(LogLevel level, absl::string_view message, std::initializer_list<LogFie
 
 // Lines below `level` are dropped. Starts at kInfo. Thread-safe.
 void SetLogThreshold(LogLevel level);
+
+// The level that lines call "debug", "info", "warning" or "error"; nullopt for any other name. Pure.
+std::optional<LogLevel> LogLevelOf(absl::string_view name);
+
+// Both at once. INVALID_ARGUMENT for a name that is none; the threshold is then as before. Thread-safe.
+absl::Status SetLogThreshold(absl::string_view name);
 
 // The text that Log would write, without the trailing newline; for tests.
 std::string FormatLogLine(LogLevel level, int64_t wall_nanos, absl::string_view message,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/log.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,13 @@ Settings::Validator Positive(const absl::Duration* value) {
 
 Settings::Validator NotEmpty(const std::string* value) {
   return [=] { return value->empty() ? absl::InvalidArgumentError("must not be empty") : absl::OkStatus(); };
+}
+
+Settings::Validator KnownLogLevel(const std::string* name) {
+  return [=] {
+    return LogLevelOf(*name).has_value() ? absl::OkStatus()
+                                         : absl::InvalidArgumentError("must be debug, info, warning or error");
+  };
 }
 
 Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
@@ -83,6 +91,8 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
                "host:port for /metrics, /healthz and /readyz; port 0 = any", NotEmpty(&options.http_listen_address));
   settings.Add("data_directory", &options.data_directory, "where history and incidents are kept",
                NotEmpty(&options.data_directory));
+  settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error",
+               KnownLogLevel(&options.log_level));
   settings.Add("ports_file", &options.ports_file, "file to write the ports in use to, as JSON; empty = none");
   settings.Add("shards", &options.shards, "threads that detect", Between(&options.shards, 1, 64));
   settings.Add("max_jobs", &options.max_jobs, "jobs watched at the same time", Between(&options.max_jobs, 1, 100'000));
@@ -105,6 +115,12 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("webhook_url", &options.webhook_urls, "where incidents are announced (Alertmanager webhook JSON)",
                HttpUrls(&options.webhook_urls));
   AddDetectorSettings(settings, options.detector);
+}
+
+Settings CollectorSettings(CollectorOptions& options) {
+  Settings settings("lockstep-collector", "LOCKSTEP_COLLECTOR_");
+  AddCollectorSettings(settings, options);
+  return settings;
 }
 
 JobEngineOptions ToEngineOptions(const DetectorSettings& detector) {

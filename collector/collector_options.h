@@ -32,6 +32,7 @@ struct CollectorOptions {
   std::string listen_address = "127.0.0.1:7070";       // gRPC: agents and queries
   std::string http_listen_address = "127.0.0.1:7071";  // /metrics, /healthz, /readyz
   std::string data_directory = "/var/lib/lockstep";
+  std::string log_level = "info";
   std::string ports_file;  // "" = none
   int64_t shards = 1;
   int64_t max_jobs = 1'000;  // over all shards
@@ -49,6 +50,9 @@ struct CollectorOptions {
 
 // Binds every setting of `options`, which must outlive `settings`.
 void AddCollectorSettings(Settings& settings, CollectorOptions& options);
+
+// The settings of lockstep-collector, bound to `options`, which must outlive them.
+Settings CollectorSettings(CollectorOptions& options);
 
 // What each shard gets.
 JobTableOptions ToJobTableOptions(const CollectorOptions& options);

@@ -17,12 +17,14 @@
 #include "collector/collector.h"
 #include "collector/collector_options.h"
 #include "collector/listen_check.h"
+#include "collector/live_settings.h"
 #include "collector/metrics.h"
 #include "collector/store/rocks_store.h"
 #include "daemon/exit_codes.h"
 #include "daemon/ports_file.h"
 #include "daemon/service_notify.h"
 #include "daemon/settings.h"
+#include "daemon/settings_reload.h"
 #include "daemon/shutdown_signals.h"
 #include "daemon/version.h"
 
@@ -41,9 +43,10 @@ int ExitCodeOf(const absl::Status& status) {
   return absl::StrContains(status.message(), "schema version") ? kExitNewerSchema : kExitDataDirectory;
 }
 
-int Run(const CollectorOptions& options) {
+int Run(const CollectorOptions& options, const Settings& settings) {
+  if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level, kExitBadConfig);
   StopSignal stop;
-  const ShutdownSignals signals(stop);
+  ShutdownSignals signals(stop);
   const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();
   for (const std::string& address : {options.listen_address, options.http_listen_address}) {
     if (const absl::Status status = CheckListenable(address); !status.ok()) return Fail(status, ExitCodeOf(status));
@@ -68,11 +71,15 @@ int Run(const CollectorOptions& options) {
        {"grpc_port", std::to_string((*collector)->grpc_port())},
        {"http_port", std::to_string((*collector)->http_port())},
        {"data", options.data_directory}});
+  CollectorOptions renewed;
+  Settings again = CollectorSettings(renewed);
+  SettingsReload reload(settings, again, LiveCollectorSettings(renewed));
   notifier.Ready();
   while (!stop.WaitFor(kNanosPerSecond)) {
     (*collector)->Housekeep();
     alerts.ExportTo(metrics);
     metrics.SetStoreLosses((*store)->stats().dropped_points, (*store)->stats().corrupt_records);
+    if (signals.TakeHangup()) metrics.reloads.Count(reload.Reload().ok());
     notifier.Watchdog();
   }
   notifier.Stopping();
@@ -88,8 +95,7 @@ int main(int argc, char** argv) {
   // Costs CPU with thousands of streams, and its warnings are about gRPC's own locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   lockstep::CollectorOptions options;
-  lockstep::Settings settings("lockstep-collector", "LOCKSTEP_COLLECTOR_");
-  lockstep::AddCollectorSettings(settings, options);
+  lockstep::Settings settings = lockstep::CollectorSettings(options);
   if (const std::optional<int> code = settings.LoadOrExplain(argc, argv)) return *code;
-  return lockstep::Run(options);
+  return lockstep::Run(options, settings);
 }

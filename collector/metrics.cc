@@ -61,6 +61,12 @@ WatchMetrics::WatchMetrics(prometheus::Registry& registry)
       refused(AddCounter(registry, "lockstep_collector_watches_refused_total",
                          "Agents that could ask no recorder to watch transfers.")) {}
 
+ReloadMetrics::ReloadMetrics(prometheus::Registry& registry)
+    : by_outcome(CounterFamily(registry, "lockstep_collector_settings_reloads_total",
+                               "Times that the settings were read again, by outcome: ok or failed.")),
+      succeeded(by_outcome.Add({{"outcome", "ok"}})),
+      failed(by_outcome.Add({{"outcome", "failed"}})) {}
+
 CollectorMetrics::CollectorMetrics(const std::string& version)
     : registry_(std::make_shared<Registry>()),
       reports_received(
@@ -107,6 +113,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       alerts_waiting(AddGauge(*registry_, "lockstep_collector_alerts_waiting", "Alerts that are not delivered yet.")),
       start_time_seconds(
           AddGauge(*registry_, "lockstep_collector_start_time_seconds", "Start of this process, Unix time.")),
+      reloads(*registry_),
       rejected_(CounterFamily(*registry_, "lockstep_collector_streams_rejected_total",
                               "Streams that were ended because of what the agent sent.")),
       dropped_(CounterFamily(*registry_, "lockstep_collector_dropped_total",

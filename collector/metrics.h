@@ -49,6 +49,17 @@ struct WatchMetrics {
   prometheus::Counter& refused;
 };
 
+// Times that the settings were read again, by what came of it. Thread-safe.
+struct ReloadMetrics {
+  explicit ReloadMetrics(prometheus::Registry& registry);
+
+  void Count(bool ok) { (ok ? succeeded : failed).Increment(); }
+
+  prometheus::Family<prometheus::Counter>& by_outcome;
+  prometheus::Counter& succeeded;
+  prometheus::Counter& failed;
+};
+
 class CollectorMetrics {
  private:
   std::shared_ptr<prometheus::Registry> registry_;  // shared because the exposer demands it
@@ -93,6 +104,7 @@ class CollectorMetrics {
 
   // Process.
   prometheus::Gauge& start_time_seconds;
+  ReloadMetrics reloads;
 
   // By reason; the reasons are those of the code, not of the input.
   void CountRejected(const std::string& reason);

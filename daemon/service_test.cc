@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
@@ -87,6 +88,24 @@ TEST(PortsFileTest, APathThatCannotBeWrittenIsAnErrorThatNamesIt) {
 TEST(ShutdownSignalsTest, SigtermStops) {
   StopSignal stop;
   ShutdownSignals signals(stop);
+  EXPECT_FALSE(stop.stopped());
+  ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+  EXPECT_TRUE(stop.WaitFor(kTestDeadlineNs));
+}
+
+TEST(ShutdownSignalsTest, SighupIsToldOnceAndStopsNothing) {
+  StopSignal stop;
+  ShutdownSignals signals(stop);
+  EXPECT_FALSE(signals.TakeHangup());
+  ASSERT_EQ(kill(getpid(), SIGHUP), 0);
+  const int64_t deadline = RealClock().MonotonicNanos() + kTestDeadlineNs;
+  bool told = false;
+  while (!told && RealClock().MonotonicNanos() < deadline) {
+    told = signals.TakeHangup();
+    stop.WaitFor(kNanosPerMilli);
+  }
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(signals.TakeHangup());
   EXPECT_FALSE(stop.stopped());
   ASSERT_EQ(kill(getpid(), SIGTERM), 0);
   EXPECT_TRUE(stop.WaitFor(kTestDeadlineNs));

@@ -65,26 +65,33 @@ void Settings::Add(std::string name, SettingTarget target, std::string help, Val
 }
 
 SettingsOutcome Settings::Load(const std::vector<std::string>& arguments, const EnvironmentLookup& environment) {
+  arguments_ = arguments;
+  environment_ = environment;
   CommandLine line;
   for (size_t next = 0; next < arguments.size();) {
     const absl::Status status = ParseFlag(arguments, &next, &line);
     if (!status.ok()) {
-      return {kExitUsage, absl::StrCat(program_, ": ", status.message(), " (--help lists all flags)\n")};
+      return {kExitUsage,
+              absl::StrCat(program_, ": ", status.message(), " (--help lists all flags)\n"),
+              {std::string(status.message())}};
     }
   }
-  if (line.help) return {kExitOk, Help()};
-  if (line.version) return {kExitOk, absl::StrCat(program_, " ", kVersion, "\n")};
+  if (line.help) return {kExitOk, Help(), {}};
+  if (line.version) return {kExitOk, absl::StrCat(program_, " ", kVersion, "\n"), {}};
 
   std::vector<std::string> errors;
   LoadFlags(line, &errors);  // first alone, so that a wrong flag is a usage error whatever the file says
-  if (!errors.empty()) return {kExitUsage, Lines(program_, errors)};
-  for (Setting& setting : settings_) CHECK(AssignSetting(setting.default_text, setting.target).ok());
+  if (!errors.empty()) return {kExitUsage, Lines(program_, errors), errors};
+  for (Setting& setting : settings_) {
+    CHECK(AssignSetting(setting.default_text, setting.target).ok());
+    setting.origin.clear();
+  }
   LoadFile(line, &errors);
   LoadEnvironment(environment, &errors);
   LoadFlags(line, &errors);
   if (errors.empty()) Validate(&errors);
-  if (!errors.empty()) return {kExitBadConfig, Lines(program_, errors)};
-  if (line.check_config) return {kExitOk, "OK\n"};
+  if (!errors.empty()) return {kExitBadConfig, Lines(program_, errors), errors};
+  if (line.check_config) return {kExitOk, "OK\n", {}};
   return {};
 }
 
@@ -188,6 +195,12 @@ void Settings::Assign(Setting* setting, const std::string& text, std::string ori
   const absl::Status status = AssignSetting(text, setting->target);
   if (!status.ok()) errors->push_back(absl::StrCat(origin, ": ", status.message()));
   setting->origin = std::move(origin);
+}
+
+std::map<std::string, std::string> Settings::Values() const {
+  std::map<std::string, std::string> values;
+  for (const Setting& setting : settings_) values[setting.name] = SettingText(setting.target);
+  return values;
 }
 
 std::string Settings::Help() const {

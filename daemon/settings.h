@@ -31,6 +31,7 @@ namespace lockstep {
 struct SettingsOutcome {
   std::optional<int> exit_code;
   std::string text;
+  std::vector<std::string> problems;  // what is wrong and where, one by one: what `text` says of them
 };
 
 // Not thread-safe.
@@ -50,12 +51,20 @@ class Settings {
   // Replaces where the default file is looked for; for tests.
   void set_default_config_path(std::string path) { default_config_path_ = std::move(path); }
 
-  // Fills all targets. `arguments` are those after the program's name.
+  // Fills all targets, from their defaults on: may be called again. `arguments` are those after the program's name.
+  // After problems some targets are filled and some are not.
   SettingsOutcome Load(const std::vector<std::string>& arguments, const EnvironmentLookup& environment);
 
   // Load with main's arguments and the process's environment; prints what there is to print (errors on stderr) and
   // returns the exit code, or nothing when the program shall run.
   std::optional<int> LoadOrExplain(int argc, const char* const* argv);
+
+  // The present value of every setting as text, by name.
+  std::map<std::string, std::string> Values() const;
+
+  // What the last Load was given.
+  const std::vector<std::string>& arguments() const { return arguments_; }
+  const EnvironmentLookup& environment() const { return environment_; }
 
   // The text of --help, with the present values as defaults.
   std::string Help() const;
@@ -95,6 +104,8 @@ class Settings {
   const std::string environment_prefix_;
   std::string default_config_path_;
   std::vector<Setting> settings_;  // in the order of Add
+  std::vector<std::string> arguments_;
+  EnvironmentLookup environment_;
 };
 
 }  // namespace lockstep

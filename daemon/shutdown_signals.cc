@@ -20,6 +20,7 @@ sigset_t Handled() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -53,6 +54,10 @@ void ShutdownSignals::Follow() {
     if (polled[1].revents != 0) return;
     signalfd_siginfo info;
     CHECK(read(signals_, &info, sizeof(info)) == sizeof(info));
+    if (info.ssi_signo == SIGHUP) {
+      hangup_ = true;
+      continue;
+    }
     if (stop_.stopped()) _exit(128 + static_cast<int>(info.ssi_signo));
     stop_.Stop();
   }

@@ -1,8 +1,9 @@
-// SIGTERM and SIGINT as a StopSignal, without code in signal handlers.
+// SIGTERM and SIGINT as a StopSignal, SIGHUP as a flag, without code in signal handlers.
 
 #ifndef LOCKSTEP_DAEMON_SHUTDOWN_SIGNALS_H_
 #define LOCKSTEP_DAEMON_SHUTDOWN_SIGNALS_H_
 
+#include <atomic>
 #include <thread>
 
 #include "base/stop_signal.h"
@@ -10,8 +11,9 @@
 namespace lockstep {
 
 // Turns the first SIGTERM or SIGINT into stop.Stop(); a second one ends the process at once, for a drain that hangs.
-// Also ignores SIGPIPE: a peer that went away is an error of its write. Make it before any other thread, so that all
-// threads inherit the blocked signals. One per process. Not thread-safe.
+// SIGHUP ends nothing: it wants the settings to be read again, and the main loop asks whether it came. Also ignores
+// SIGPIPE: a peer that went away is an error of its write. Make it before any other thread, so that all threads
+// inherit the blocked signals. One per process. TakeHangup may be called by any thread; otherwise not thread-safe.
 class ShutdownSignals {
  public:
   // Borrows `stop`.
@@ -20,12 +22,16 @@ class ShutdownSignals {
   ShutdownSignals(const ShutdownSignals&) = delete;
   ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
+  // Whether SIGHUP came since the last call; several count as one.
+  bool TakeHangup() { return hangup_.exchange(false); }
+
  private:
   void Follow();
 
   StopSignal& stop_;
   int signals_ = -1;  // signalfd
   int wake_ = -1;     // eventfd: ends the thread
+  std::atomic<bool> hangup_{false};
   std::thread thread_;
 };
 

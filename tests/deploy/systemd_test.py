@@ -77,6 +77,7 @@ class SystemdTest(unittest.TestCase):
         for name in self.NAMES:
             service = read_unit(name)["Service"]
             self.assertEqual(service["Type"], "notify", name)
+            self.assertEqual(service["ExecReload"], "/bin/kill -HUP $MAINPID", name)
             for key, value in {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes",
                                "PrivateTmp": "yes", "User": "lockstep"}.items():
                 self.assertEqual(service[key], value, f"{name} {key}")

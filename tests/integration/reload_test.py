@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Real collector and agent whose configuration changes while they run: SIGHUP takes on what can be, names what needs
+a restart, and keeps everything when the file is wrong.
+
+Usage: reload_test.py; under Bazel, or by hand with the binaries in bazel-bin
+"""
+
+import os
+import pathlib
+import re
+import signal
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from demo.stack import Stack  # noqa: E402
+
+BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
+PATIENCE_SECONDS = 30
+
+
+class ReloadTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(directory.cleanup)
+        self.place = pathlib.Path(directory.name)
+        self.stack = Stack(self.place / "state", BINARIES)
+        self.addCleanup(self.stack.close)
+
+    def start(self, daemon, configuration, *flags):
+        """Starts it with this text as its file; returns when its port is known."""
+        self.configure(daemon, configuration)
+        ports = self.place / f"{daemon}.json"
+        self.stack.start(daemon, [BINARIES / f"{daemon}/lockstep-{daemon}", "--config", self.file_of(daemon),
+                                  f"--ports-file={ports}", *flags])
+        self.stack.wait_until(f"ports of the {daemon}", ports.exists, PATIENCE_SECONDS)
+        found = re.search(r'"http":(\d+)', ports.read_text())
+        self.http_port = int(found.group(1))
+
+    def file_of(self, daemon):
+        return self.place / f"{daemon}.yaml"
+
+    def configure(self, daemon, text):
+        self.file_of(daemon).write_text(text)
+
+    def log(self, daemon):
+        return (self.stack.state / f"{daemon}.log").read_text()
+
+    def metric(self, series):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/metrics", timeout=5) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(series + " "):
+                    return float(line.split()[-1])
+        return None
+
+    def reload(self, daemon, outcome):
+        """Sends SIGHUP and waits until the daemon has counted that."""
+        series = f'lockstep_{daemon}_settings_reloads_total{{outcome="{outcome}"}}'
+        before = self.metric(series)
+        os.kill(self.stack.pid(daemon), signal.SIGHUP)
+        self.stack.wait_until(f"{series} to rise", lambda: self.metric(series) == before + 1, PATIENCE_SECONDS)
+
+    def start_collector(self, configuration):
+        self.start("collector", configuration, "--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
+                   f"--data-directory={self.place / 'history'}")
+
+    def test_collector_takes_on_its_log_level_and_names_what_needs_a_restart(self):
+        self.start_collector("log_level: info\nshards: 1\n")
+        self.configure("collector", "log_level: error\nshards: 2\n")
+        self.reload("collector", "ok")
+        log = self.log("collector")
+        self.assertIn('msg="applying a changed setting" setting=log_level', log)
+        self.assertIn('msg="a changed setting needs a restart" setting=shards', log)
+        self.assertEqual(self.stack.stop("collector"), 0)
+        self.assertEqual(self.log("collector"), log, "an orderly end is no error, and only errors are logged now")
+
+    def test_collector_names_every_setting_that_needs_a_restart(self):
+        self.start_collector("shards: 1\n")
+        self.configure("collector", "shards: 2\nincident: {resolve_after: 9s}\n")
+        self.reload("collector", "ok")
+        self.assertEqual(re.findall(r'msg="a changed setting needs a restart" setting=(\S+)', self.log("collector")),
+                         ["incident.resolve_after", "shards"])
+
+    def test_a_wrong_file_changes_nothing(self):
+        self.start_collector("shards: 1\n")
+        self.configure("collector", "log_level: error\nshards: 0\n")
+        self.reload("collector", "failed")
+        log = self.log("collector")
+        self.assertIn("collector.yaml:2: shards: must be from 1 to 64", log)
+        self.assertEqual(log.count("settings stay as they are"), 1)
+        self.assertEqual(self.stack.stop("collector"), 0)
+        self.assertIn("collector has stopped", self.log("collector"))
+
+    def test_agent_ticks_as_its_file_says(self):
+        self.start("agent", "tick: 1s\n", "--collector-address=127.0.0.1:1", "--listen-address=127.0.0.1:0",
+                   f"--ring-directory={self.place}", "--nvml-library=none", "--nccl-ras-address=")
+        self.configure("agent", "tick: 1m\nlog_level: warning\nhost_name: another\n")
+        self.reload("agent", "ok")
+        ticks = self.metric("lockstep_agent_ticks_total")
+        log = self.log("agent")
+        for name in ("tick", "log_level"):
+            self.assertIn(f'msg="applying a changed setting" setting={name}', log)
+        self.assertIn('msg="a changed setting needs a restart" setting=host_name', log)
+        with self.assertRaisesRegex(Exception, "in vain"):
+            self.stack.wait_until("a tick that should not come", lambda: self.ticks_above(ticks), 4)
+
+    def ticks_above(self, ticks):
+        return self.metric("lockstep_agent_ticks_total") > ticks
+
+
+if __name__ == "__main__":
+    unittest.main()
