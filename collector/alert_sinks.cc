@@ -1,46 +1,83 @@
 #include "collector/alert_sinks.h"
 
-namespace lockstep {
+#include <algorithm>
+#include <utility>
 
-AlertSinks::AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random,
-                       const OnDone& on_done) {
-  for (const std::string& url : webhook_urls) {
-    WebhookSinkOptions options;
-    options.http.url = url;
-    std::unique_ptr<WebhookSink>& webhook = webhooks_[url];
-    if (webhook != nullptr) continue;
-    webhook =
-        std::make_unique<WebhookSink>(options, clock, Random(random.Next()),
-                                      [url, on_done](const std::vector<uint64_t>& numbers) { on_done(url, numbers); });
+namespace lockstep {
+namespace {
+
+void AddTo(WebhookSinkStats& total, const WebhookSinkStats& stats) {
+  total.sent += stats.sent;
+  total.retried += stats.retried;
+  total.failed += stats.failed;
+  total.dropped += stats.dropped;
+}
+
+}  // namespace
+
+AlertSinks::AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random, OnDone on_done)
+    : clock_(clock), on_done_(std::move(on_done)), random_(random) {
+  SetWebhooks(webhook_urls);
+}
+
+void AlertSinks::SetWebhooks(const std::vector<std::string>& urls) {
+  Webhooks gone;
+  {
+    MutexLock lock(mutex_);
+    for (auto it = webhooks_.begin(); it != webhooks_.end();) {
+      const bool stays = std::find(urls.begin(), urls.end(), it->first) != urls.end();
+      if (stays) {
+        ++it;
+        continue;
+      }
+      AddTo(of_gone_, it->second->stats());
+      gone.insert(webhooks_.extract(it++));
+    }
+    for (const std::string& url : urls) {
+      std::shared_ptr<WebhookSink>& webhook = webhooks_[url];
+      if (webhook != nullptr) continue;
+      WebhookSinkOptions options;
+      options.http.url = url;
+      webhook =
+          std::make_shared<WebhookSink>(options, clock_, Random(random_.Next()),
+                                        [this, url](const std::vector<uint64_t>& numbers) { on_done_(url, numbers); });
+    }
   }
+}
+
+AlertSinks::Webhooks AlertSinks::webhooks() const {
+  MutexLock lock(mutex_);
+  return webhooks_;
 }
 
 std::vector<std::string> AlertSinks::names() const {
   std::vector<std::string> names;
-  for (const auto& [url, webhook] : webhooks_) names.push_back(url);
+  for (const auto& [url, webhook] : webhooks()) names.push_back(url);
   return names;
 }
 
 void AlertSinks::Tell(const IncidentEvent& event, uint64_t number) {
   log_.Announce(event);
-  for (const auto& [url, webhook] : webhooks_) webhook->Announce(event, number);
+  for (const auto& [url, webhook] : webhooks()) webhook->Announce(event, number);
 }
 
 bool AlertSinks::TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) {
-  const auto found = webhooks_.find(name);
-  if (found == webhooks_.end()) return false;
+  const Webhooks now = webhooks();
+  const auto found = now.find(name);
+  if (found == now.end()) return false;
   found->second->Announce(event, number);
   return true;
 }
 
 void AlertSinks::ExportTo(CollectorMetrics& metrics) const {
   WebhookSinkStats total;
-  for (const auto& [url, webhook] : webhooks_) {
+  {
+    MutexLock lock(mutex_);
+    total = of_gone_;
+  }
+  for (const auto& [url, webhook] : webhooks()) {
     const WebhookSinkStats stats = webhook->stats();
-    total.sent += stats.sent;
-    total.retried += stats.retried;
-    total.failed += stats.failed;
-    total.dropped += stats.dropped;
+    AddTo(total, stats);
     total.waiting += stats.waiting;
   }
   metrics.SetAlertTotals(

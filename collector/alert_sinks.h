@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/random.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/alert/log_sink.h"
@@ -27,19 +28,32 @@ class AlertSinks final : public AlertReceivers {
   using OnDone = std::function<void(const std::string& receiver, const std::vector<uint64_t>& numbers)>;
 
   // `clock` is borrowed; each webhook gets a thread of its own.
-  AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random, const OnDone& on_done);
+  AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random, OnDone on_done);
 
   // AlertReceivers. The webhooks are named by their URL; the log needs no memory.
   std::vector<std::string> names() const override;
   void Tell(const IncidentEvent& event, uint64_t number) override;
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
 
+  // From now on these are told, and no others: one that is gone may still send what waits, for up to two seconds,
+  // during which this blocks. What the metrics counted of it stays.
+  void SetWebhooks(const std::vector<std::string>& urls);
+
   // Brings the metrics up to what the webhooks have counted.
   void ExportTo(CollectorMetrics& metrics) const;
 
  private:
+  using Webhooks = std::map<std::string, std::shared_ptr<WebhookSink>>;  // by URL
+
+  Webhooks webhooks() const;
+
+  const Clock& clock_;
+  const OnDone on_done_;
   LogSink log_;
-  std::map<std::string, std::unique_ptr<WebhookSink>> webhooks_;  // by URL
+  mutable Mutex mutex_;
+  Random random_ ABSL_GUARDED_BY(mutex_);
+  Webhooks webhooks_ ABSL_GUARDED_BY(mutex_);
+  WebhookSinkStats of_gone_ ABSL_GUARDED_BY(mutex_);  // what webhooks counted that are no more
 };
 
 }  // namespace lockstep

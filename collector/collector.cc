@@ -145,6 +145,10 @@ absl::Status Collector::Ready() const {
   return absl::OkStatus();
 }
 
+void Collector::Reconfigure(const JobTableOptions& options) {
+  for (const auto& shard : shards_) shard->Reconfigure(options);
+}
+
 void Collector::Housekeep() {
   ingest_.CloseMute();
   agents_.ForgetGone();

@@ -23,6 +23,7 @@
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/ingest_service.h"
+#include "collector/job_table.h"
 #include "collector/metrics.h"
 #include "collector/query_service.h"
 #include "collector/query_worker.h"
@@ -53,6 +54,9 @@ class Collector {
   ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
+
+  // Has all jobs judged, and incidents kept, by other options within a second. Thread-safe.
+  void Reconfigure(const JobTableOptions& options);
 
   // What has to be done once per second: closes mute streams, forgets old agents, sends alerts that a hanging store
   // holds up, renews gauges.

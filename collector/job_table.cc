@@ -72,6 +72,21 @@ int64_t JobTable::LogReset(const std::string& name, Job& job, const std::string&
   return stamp_ns;
 }
 
+void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& why) {
+  job.pipeline.Reset(options_.engine);
+  book_.BeginAnew(name);
+  LogReset(name, job, why);
+}
+
+void JobTable::Reconfigure(const JobTableOptions& options) {
+  const bool judge_otherwise =
+      ToWire(options.engine).SerializeAsString() != ToWire(options_.engine).SerializeAsString();
+  options_ = options;
+  book_.SetOptions(options.incidents);
+  if (!judge_otherwise) return;
+  for (auto& [name, job] : jobs_) BeginAnew(name, job, "the thresholds of the detector were changed");
+}
+
 JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
   const auto found = jobs_.find(name);
   if (found != jobs_.end()) return &found->second;
@@ -136,9 +151,7 @@ void JobTable::Evaluate() {
 
 void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks) {
   if (job.log_has_hole && outlets_.log.healthy()) {
-    job.pipeline.Reset(options_.engine);
-    book_.BeginAnew(name);
-    LogReset(name, job, "entries were lost while history refused writes");
+    BeginAnew(name, job, "entries were lost while history refused writes");
     watermark_ns = NextStamp();
   }
   LogItem watermark;

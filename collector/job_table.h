@@ -80,6 +80,9 @@ class JobTable {
 
   void Observe(JobSlice slice);
 
+  // Other options from here on. If engines have to judge otherwise, all begin anew.
+  void Reconfigure(const JobTableOptions& options);
+
   // Concludes about every job; everything observed before counts. Publishes the snapshot.
   void Evaluate();
 
@@ -99,6 +102,8 @@ class JobTable {
   int64_t NextStamp() { return stamps_.Next(); }
   Job* FindOrCreate(const std::string& name);
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
+  // Forgets what the engine knows: incidents that are open stay so until the new one has judged all.
+  void BeginAnew(const std::string& name, Job& job, const std::string& why);
   void Append(Job& job, LogItem item);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
@@ -108,7 +113,7 @@ class JobTable {
   wire::Job Describe(const std::string& name, const Job& job) const;
   void ForgetHosts(Job& job, int64_t now_ns) const;
 
-  const JobTableOptions options_;
+  JobTableOptions options_;
   const Clock& clock_;
   const Outlets outlets_;
   IncidentBook book_;

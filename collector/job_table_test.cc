@@ -456,6 +456,23 @@ TEST_F(JobTableTest, ACaptureThatBeginsAfterAWarmUpDidIsNotCompared) {
   EXPECT_GT(summary.conclusions_unanchored, 0u);
 }
 
+TEST_F(JobTableTest, OtherThresholdsJudgeFromTheNextEvaluationOnAndAreInTheLog) {
+  options_.engine.min_step_cost = 0.99;  // blind to the slow rank
+  JobTable table = MakeTable();
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  EXPECT_EQ(index_.open_count(), 0u);
+  options_.engine.min_step_cost = JobEngineOptions().min_step_cost;
+  table.Reconfigure(options_);
+  for (const int until = second + 25; second < until; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  EXPECT_EQ(index_.open_count(), 1u);
+  std::vector<std::string> lines;
+  const ReplaySummary summary = Replay(lines);
+  EXPECT_EQ(summary.resets, 2u);
+  EXPECT_EQ(summary.conclusions_different, 0u);
+}
+
 TEST_F(JobTableTest, WhatAColdEngineHasNotJudgedStaysOpenAndResolvesOnceItHas) {
   int second = 0;
   {

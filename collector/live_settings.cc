@@ -1,12 +1,26 @@
 #include "collector/live_settings.h"
 
+#include "absl/status/status.h"
 #include "base/log.h"
 
 namespace lockstep {
 
-std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed) {
+std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed, Collector& collector,
+                                                           AlertSinks& alerts) {
+  const auto set_webhooks = [&renewed, &alerts] {
+    alerts.SetWebhooks(renewed.webhook_urls);
+    return absl::OkStatus();
+  };
+  const auto judge_otherwise = [&renewed, &collector] {
+    collector.Reconfigure(ToJobTableOptions(renewed));
+    return absl::OkStatus();
+  };
   return {
       {{"log_level"}, [&renewed] { return SetLogThreshold(renewed.log_level); }},
+      {{"webhook_url"}, set_webhooks},
+      {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "detector.min_step_cost",
+        "detector.hang_floor", "detector.hang_step_multiple", "detector.host_silent", "detector.min_peer_hosts"},
+       judge_otherwise},
   };
 }
 

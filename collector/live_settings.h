@@ -5,13 +5,16 @@
 
 #include <vector>
 
+#include "collector/alert_sinks.h"
+#include "collector/collector.h"
 #include "collector/collector_options.h"
 #include "daemon/settings_reload.h"
 
 namespace lockstep {
 
-// To be applied by the main thread. Reads `renewed`, which is borrowed.
-std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed);
+// To be applied by the main thread. All are borrowed.
+std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed, Collector& collector,
+                                                           AlertSinks& alerts);
 
 }  // namespace lockstep
 

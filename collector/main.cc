@@ -73,7 +73,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
        {"data", options.data_directory}});
   CollectorOptions renewed;
   Settings again = CollectorSettings(renewed);
-  SettingsReload reload(settings, again, LiveCollectorSettings(renewed));
+  SettingsReload reload(settings, again, LiveCollectorSettings(renewed, **collector, alerts));
   notifier.Ready();
   while (!stop.WaitFor(kNanosPerSecond)) {
     (*collector)->Housekeep();

@@ -34,6 +34,20 @@ bool Shard::TryPush(JobSlice& slice) {
   return false;
 }
 
+void Shard::Reconfigure(const JobTableOptions& options) {
+  MutexLock lock(mutex_);
+  reconfigured_ = options;
+}
+
+void Shard::TakeOptions() {
+  std::optional<JobTableOptions> options;
+  {
+    MutexLock lock(mutex_);
+    options.swap(reconfigured_);
+  }
+  if (options.has_value()) jobs_->Reconfigure(*options);
+}
+
 void Shard::Close() {
   queue_.Close();
   if (thread_.joinable()) thread_.join();
@@ -52,6 +66,7 @@ void Shard::Run() {
     on_room_();
     const int64_t now = clock_.MonotonicNanos();
     if (now < next_evaluation) continue;
+    TakeOptions();
     jobs_->Evaluate();
     next_evaluation = std::max(next_evaluation + options_.evaluate_every_ns, now);
   }

@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/bounded_queue.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "collector/ingest/job_slice.h"
 #include "collector/job_table.h"
 
@@ -37,6 +39,9 @@ class Shard {
   // Moves the slice into the queue; leaves it untouched and returns false when that is full or closed.
   bool TryPush(JobSlice& slice);
 
+  // Has the jobs judged by other options from the next evaluation on.
+  void Reconfigure(const JobTableOptions& options);
+
   // Observes what is queued, concludes a last time and ends the thread. Idempotent.
   void Close();
 
@@ -48,6 +53,7 @@ class Shard {
 
  private:
   void Run();
+  void TakeOptions();
 
   const ShardOptions options_;
   const Clock& clock_;
@@ -57,6 +63,8 @@ class Shard {
   BoundedQueue<JobSlice> queue_;
   std::atomic<size_t> queued_bytes_{0};
   std::atomic<bool> begun_{false};
+  Mutex mutex_;
+  std::optional<JobTableOptions> reconfigured_ ABSL_GUARDED_BY(mutex_);  // not yet taken on
   std::thread thread_;
 };
 

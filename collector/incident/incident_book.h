@@ -53,6 +53,9 @@ class IncidentBook {
   // published every `update_every_ns`.
   std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns);
 
+  // Other limits and times from here on. REQUIRES: max_incidents > 0.
+  void SetOptions(const IncidentBookOptions& options) { options_ = options; }
+
   // The engine of the job knows nothing any more: what is open stays so as after Restore.
   void BeginAnew(const std::string& job);
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -81,10 +82,22 @@ class ReloadTest(unittest.TestCase):
 
     def test_collector_names_every_setting_that_needs_a_restart(self):
         self.start_collector("shards: 1\n")
-        self.configure("collector", "shards: 2\nincident: {resolve_after: 9s}\n")
+        self.configure("collector", "shards: 2\nretention: {log: 9h}\n")
         self.reload("collector", "ok")
         self.assertEqual(re.findall(r'msg="a changed setting needs a restart" setting=(\S+)', self.log("collector")),
-                         ["incident.resolve_after", "shards"])
+                         ["retention.log", "shards"])
+
+    def test_collector_takes_on_receivers_and_thresholds(self):
+        self.start_collector("detector: {min_step_cost: 0.99}\n")
+        self.configure("collector", f"webhook_url: [{self.stack.alerts.url}]\ndetector: {{min_step_cost: 0.05}}\n")
+        self.reload("collector", "ok")
+        self.assertNotIn("needs a restart", self.log("collector"))
+        address = re.search(r'"grpc":(\d+)', (self.place / "collector.json").read_text()).group(1)
+        subprocess.run([BINARIES / "cli/lockstep", "sim", "--feed", f"127.0.0.1:{address}", "--speed", "4", "--gpus", "64",
+                        "--dimensions", "1", "--steps", "60", "--faults", "compute_slow:17@2*0.5"], check=True,
+                       capture_output=True, timeout=120)
+        self.stack.wait_until("an alert", lambda: self.stack.alerts.received, PATIENCE_SECONDS)
+        self.assertEqual(self.stack.alerts.received[0][1]["status"], "firing")
 
     def test_a_wrong_file_changes_nothing(self):
         self.start_collector("shards: 1\n")
