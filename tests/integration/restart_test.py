@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from demo.stack import RANKS, Stack  # noqa: E402
 
 BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 HOLDS_SECONDS = 8  # an incident whose cause is missed resolves after 3
 SLOW_RANK, STOPPED_RANK = 1, 2
 
@@ -50,8 +50,9 @@ class RestartTest(unittest.TestCase):
         return next((j for j in self.stack.lockstep("jobs")["jobs"] if j["job"] == self.stack.job), None)
 
     def incidents(self):
-        """Number and state of the incidents of this test."""
-        return [(i["id"], i["state"]) for i in self.stack.incidents() if i["id"] not in self.known]
+        """Number and state of the incidents of this test. Of a crowded machine the host itself may be told as well."""
+        return [(i["id"], i["state"]) for i in self.stack.incidents()
+                if i["id"] not in self.known and i["verdict"]["scope"] == "machine"]
 
     def wait_for(self, *states):
         """Until there are incidents in these states and no others; their numbers as alerts write them."""
@@ -66,9 +67,12 @@ class RestartTest(unittest.TestCase):
         words = []
         for _, payload in self.stack.alerts.received[self.heard:]:
             word = (payload["groupLabels"]["incident_id"], payload["status"])
-            if not words or words[-1] != word:
+            if payload["commonLabels"]["scope"] == "machine" and words[-1:] != [word]:
                 words.append(word)
         return words
+
+    def heard_of(self, number):
+        return sum(p["groupLabels"]["incident_id"] == number for _, p in self.stack.alerts.received)
 
     def wait_for_told(self, *words):
         self.stack.wait_until(f"alerts {words}", lambda: len(self.told()) >= len(words), PATIENCE_SECONDS)
@@ -104,10 +108,10 @@ class RestartTest(unittest.TestCase):
         self.assertEqual(self.told(), [(number, "firing")])
         self.stack.alerts.refuse(False)
         self.wait_for_told((number, "firing"), (number, "resolved"))
-        heard = len(self.stack.alerts.received)
+        heard = self.heard_of(number)
         self.restart()
         time.sleep(HOLDS_SECONDS)
-        self.assertEqual(len(self.stack.alerts.received), heard, "what it has taken it is not told again")
+        self.assertEqual(self.heard_of(number), heard, "what it has taken it is not told again")
 
     def test_a_hang_is_not_over_because_the_collector_was_away(self):
         pid = self.stack.ranks()[STOPPED_RANK]["pid"]
