@@ -163,10 +163,10 @@ void Collector::RenewGauges() {
     return static_cast<double>(
         std::count_if(agents.begin(), agents.end(), [&](const AgentView& agent) { return agent.*fact; }));
   };
-  metrics.agents_known.Set(static_cast<double>(agents.size()));
-  metrics.agents_connected.Set(count(&AgentView::connected));
-  metrics.agents_silent.Set(count(&AgentView::silent));
-  metrics.streams.Set(static_cast<double>(ingest_.streams()));
+  metrics.agents.known.Set(static_cast<double>(agents.size()));
+  metrics.agents.connected.Set(count(&AgentView::connected));
+  metrics.agents.silent.Set(count(&AgentView::silent));
+  metrics.agents.streams.Set(static_cast<double>(ingest_.streams()));
   metrics.SetQueue("store", writer_.waiting(), writer_.capacity());
   for (size_t i = 0; i < shards_.size(); ++i) {
     metrics.SetQueue(absl::StrCat("shard", i), shards_[i]->waiting(), shards_[i]->capacity());

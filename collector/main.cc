@@ -56,8 +56,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   CollectorMetrics metrics(kVersion);
   AlertSinks alerts(options.webhook_urls, RealClock(), Random(SeedFromSystem()),
                     [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
-                      // A record that stays has the receiver told once more after a restart: no harm.
-                      (*store)->RemoveAlerts(receiver, numbers).IgnoreError();
+                      (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
                     });
   const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics});
   if (!collector.ok()) return Fail(collector.status(), ExitCodeOf(collector.status()));

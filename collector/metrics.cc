@@ -61,6 +61,14 @@ WatchMetrics::WatchMetrics(prometheus::Registry& registry)
       refused(AddCounter(registry, "lockstep_collector_watches_refused_total",
                          "Agents that could ask no recorder to watch transfers.")) {}
 
+FleetMetrics::FleetMetrics(prometheus::Registry& registry)
+    : conflicts(AddCounter(registry, "lockstep_collector_agent_conflicts_total", "Turns of two agents of one host.")),
+      streams(AddGauge(registry, "lockstep_collector_streams", "Open ingest streams.")),
+      connected(AddGauge(registry, "lockstep_collector_agents_connected", "Agents with an open stream.")),
+      silent(AddGauge(registry, "lockstep_collector_agents_silent",
+                      "Known agents without a report for longer than detector.host_silent.")),
+      known(AddGauge(registry, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")) {}
+
 ReloadMetrics::ReloadMetrics(prometheus::Registry& registry)
     : by_outcome(CounterFamily(registry, "lockstep_collector_settings_reloads_total",
                                "Times that the settings were read again, by outcome: ok or failed.")),
@@ -86,12 +94,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       acks_sent(AddCounter(*registry_, "lockstep_collector_acks_sent_total", "Acknowledgements written to agents.")),
       agent_records_dropped(AddCounter(*registry_, "lockstep_agent_events_dropped_total",
                                        "Records that agents say they had to throw away.")),
-      conflicts(AddCounter(*registry_, "lockstep_collector_agent_conflicts_total", "Turns of two agents of one host.")),
-      streams(AddGauge(*registry_, "lockstep_collector_streams", "Open ingest streams.")),
-      agents_connected(AddGauge(*registry_, "lockstep_collector_agents_connected", "Agents with an open stream.")),
-      agents_silent(AddGauge(*registry_, "lockstep_collector_agents_silent",
-                             "Known agents without a report for longer than detector.host_silent.")),
-      agents_known(AddGauge(*registry_, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")),
+      agents(*registry_),
       detection_seconds(AddHistogram(*registry_, "lockstep_collector_detection_duration_seconds",
                                      "Time to evaluate all jobs of one shard once.")),
       watermark_lag_seconds(AddGauge(*registry_, "lockstep_collector_watermark_lag_seconds",

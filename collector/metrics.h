@@ -49,6 +49,17 @@ struct WatchMetrics {
   prometheus::Counter& refused;
 };
 
+// Agents and their streams. Thread-safe.
+struct FleetMetrics {
+  explicit FleetMetrics(prometheus::Registry& registry);
+
+  prometheus::Counter& conflicts;  // takeovers between living agents of one host
+  prometheus::Gauge& streams;
+  prometheus::Gauge& connected;
+  prometheus::Gauge& silent;
+  prometheus::Gauge& known;
+};
+
 // Times that the settings were read again, by what came of it. Thread-safe.
 struct ReloadMetrics {
   explicit ReloadMetrics(prometheus::Registry& registry);
@@ -79,11 +90,7 @@ class CollectorMetrics {
   prometheus::Counter& reads_withheld;   // times a stream was not read because a queue was full
   prometheus::Counter& acks_sent;
   prometheus::Counter& agent_records_dropped;  // as agents report it
-  prometheus::Counter& conflicts;              // takeovers between living agents of one host
-  prometheus::Gauge& streams;
-  prometheus::Gauge& agents_connected;
-  prometheus::Gauge& agents_silent;
-  prometheus::Gauge& agents_known;
+  FleetMetrics agents;
 
   // Shards and detection.
   prometheus::Histogram& detection_seconds;

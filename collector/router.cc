@@ -25,7 +25,7 @@ void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStr
     if (connecting == nullptr) return;
     if (!stored.ok()) return admitted(absl::UnavailableError(stored.status().message()));
     admitted(agents_.Connect(host, incarnation, version, *stored, connecting, places));
-    metrics_.conflicts.Increment(static_cast<double>(agents_.TakeConflicts()));
+    metrics_.agents.conflicts.Increment(static_cast<double>(agents_.TakeConflicts()));
   };
   metrics_.CountDropped("odd_place", static_cast<double>(losses.odd_places));
   if (const std::shared_ptr<AgentLedger> known = agents_.Find(hello.host(), hello.incarnation())) {

@@ -35,6 +35,11 @@ absl::StatusOr<TimedKey> DecodeTimedKey(absl::string_view bytes) {
 
 std::string TimedKeyLowerBound(uint64_t id, int64_t first_wall_ns) { return EncodeTimedKey({id, first_wall_ns, 0}); }
 
+int64_t EarlierBy(int64_t time_ns, int64_t nanos) {
+  constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
+  return time_ns < kEarliest + nanos ? kEarliest : time_ns - nanos;
+}
+
 std::string TimedKeyEnd(uint64_t id) {
   std::string bytes = EncodeTimedKey({id, std::numeric_limits<int64_t>::max(), std::numeric_limits<uint64_t>::max()});
   bytes.push_back('\0');

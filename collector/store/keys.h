@@ -33,6 +33,9 @@ absl::StatusOr<TimedKey> DecodeTimedKey(absl::string_view bytes);
 // The smallest key of `id` that begins at `first_wall_ns` or later.
 std::string TimedKeyLowerBound(uint64_t id, int64_t first_wall_ns);
 
+// `time_ns - nanos` without overflow, for a bound that may be the smallest number.
+int64_t EarlierBy(int64_t time_ns, int64_t nanos);
+
 // Smaller than every key of a larger id, larger than every key of `id`.
 std::string TimedKeyEnd(uint64_t id);
 

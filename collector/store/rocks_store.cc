@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,14 +13,15 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "collector/store/chunk.h"
+#include "collector/store/corrupt_records.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/rocks_database.h"
 #include "collector/store/rollup.h"
+#include "collector/store/series_reader.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -31,15 +31,15 @@ constexpr int64_t kJobRefreshNanos = kNanosPerHour;         // how often a busy 
 constexpr int64_t kSeriesRefreshNanos = kNanosPerDay;       // the same for a series
 constexpr int64_t kSweepEveryNanos = 10 * kNanosPerSecond;  // how often old open chunks are looked for
 constexpr size_t kMaxSealedBatchBytes = size_t{4} << 20;    // one RocksDB batch of sealed chunks
-constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
-
-// `a - b` without overflow, for bounds that may be the smallest number.
-int64_t Before(int64_t a, int64_t b) { return a < kEarliest + b ? kEarliest : a - b; }
 
 class RocksStoreImpl final : public RocksStore {
  public:
   RocksStoreImpl(const RocksStoreOptions& options, const Clock& clock, std::unique_ptr<RocksDatabase> database)
-      : options_(options), clock_(clock), database_(std::move(database)), open_chunks_(options.open_chunks) {}
+      : options_(options),
+        clock_(clock),
+        database_(std::move(database)),
+        series_reader_(options.open_chunks.span_ns, *database_, corrupt_),
+        open_chunks_(options.open_chunks) {}
 
   ~RocksStoreImpl() override = default;
 
@@ -71,7 +71,6 @@ class RocksStoreImpl final : public RocksStore {
     uint64_t next_number = 0;
     std::map<std::string, uint64_t> ids;  // of names that this batch has looked up
   };
-  using SeriesPoints = std::map<std::pair<std::string, std::string>, std::vector<Point>>;  // by host and device
 
   Draft NewDraft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Draft draft;
@@ -83,23 +82,15 @@ class RocksStoreImpl final : public RocksStore {
   void AddMarks(Draft& draft, const std::vector<ReportMark>& marks);
   absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
   absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<std::set<int64_t>> TimesOnDisk(const SeriesLabels& labels, int64_t from, int64_t to);
   absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  absl::Status ReadIndex(const SeriesSelector& selector, const rocksdb::Snapshot* snapshot, size_t max_series,
-                         SeriesPoints& series, std::vector<std::pair<uint64_t, std::vector<Point>*>>& ids,
-                         bool& truncated);
-  absl::Status ReadChunks(uint64_t id, int64_t from, int64_t to, const rocksdb::Snapshot* snapshot,
-                          std::vector<Point>& points);
-  absl::Status ReadRollups(uint64_t id, MetricKind kind, int64_t from, int64_t to, const rocksdb::Snapshot* snapshot,
-                           std::vector<Point>& points);
   int64_t Cutoff(int64_t retention_ns) const { return clock_.WallNanos() - retention_ns; }
-  void CountCorrupt(Family family, absl::string_view key, const absl::Status& why);
 
   const RocksStoreOptions options_;
   const Clock& clock_;
   const std::unique_ptr<RocksDatabase> database_;
-  std::atomic<uint64_t> corrupt_records_{0};
+  CorruptRecords corrupt_;
+  SeriesReader series_reader_;
 
   mutable Mutex mutex_;
   OpenChunks open_chunks_ ABSL_GUARDED_BY(mutex_);
@@ -142,7 +133,7 @@ absl::StatusOr<uint64_t> RocksStoreImpl::IdOf(Draft& draft, Family family, const
   absl::StatusOr<IndexValue> index = absl::NotFoundError("");
   if (bytes.has_value()) index = DecodeIndex(*bytes);
   // A corrupt entry hides the older history of its name, but must not stop the newer from being written.
-  if (bytes.has_value() && !index.ok()) CountCorrupt(family, name, index.status());
+  if (bytes.has_value() && !index.ok()) corrupt_.Count(family, name, index.status());
   if (!index.ok()) index = IndexValue{.id = draft.next_number++, .used_until_wall_ns = 0};
   if (index->used_until_wall_ns < now) {
     index->used_until_wall_ns = now + refresh_ns;
@@ -271,7 +262,7 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
         if (incident.ok()) {
           incidents.push_back(*std::move(incident));
         } else {
-          CountCorrupt(Family::kIncidents, key, incident.status());
+          corrupt_.Count(Family::kIncidents, key, incident.status());
         }
         return true;
       }));
@@ -294,7 +285,7 @@ absl::StatusOr<std::vector<PendingAlert>> RocksStoreImpl::LoadAlerts() {
                                     if (alert.ok() && event.ok()) {
                                       alerts.push_back({alert->number, alert->receiver, *std::move(event)});
                                     } else {
-                                      CountCorrupt(Family::kMeta, key, alert.ok() ? event.status() : alert.status());
+                                      corrupt_.Count(Family::kMeta, key, alert.ok() ? event.status() : alert.status());
                                     }
                                     return true;
                                   }));
@@ -308,7 +299,7 @@ absl::StatusOr<std::vector<LoggedJob>> RocksStoreImpl::LoggedJobs() {
     if (index.ok()) {
       indexed.emplace_back(name, index->id);
     } else {
-      CountCorrupt(Family::kJobs, name, index.status());
+      corrupt_.Count(Family::kJobs, name, index.status());
     }
     return true;
   }));
@@ -332,7 +323,7 @@ absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_n
   const auto visit_chunk = [&](absl::string_view key, absl::string_view value) {
     const absl::StatusOr<std::vector<wire::CaptureEntry>> entries = DecodeLogChunk(value);
     if (!entries.ok()) {
-      ++corrupt_records_;
+      corrupt_.CountTold();
       first_loss.Update(absl::DataLossError(
           absl::StrCat("log chunk ", absl::BytesToHexString(key), " of job ", job, ": ", entries.status().message())));
       return true;
@@ -343,32 +334,9 @@ absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_n
     }
     return true;
   };
-  RETURN_IF_ERROR(database_->Scan(Family::kLog, TimedKeyLowerBound(index.id, Before(from, kMaxLogChunkSpanNanos)),
+  RETURN_IF_ERROR(database_->Scan(Family::kLog, TimedKeyLowerBound(index.id, EarlierBy(from, kMaxLogChunkSpanNanos)),
                                   TimedKeyLowerBound(index.id, to_wall_ns), nullptr, visit_chunk));
   return first_loss;
-}
-
-absl::Status RocksStoreImpl::ReadIndex(const SeriesSelector& selector, const rocksdb::Snapshot* snapshot,
-                                       size_t max_series, SeriesPoints& series,
-                                       std::vector<std::pair<uint64_t, std::vector<Point>*>>& ids, bool& truncated) {
-  const std::string prefix = SeriesLabelsPrefix(selector.metric, selector.host);
-  return database_->Scan(Family::kSeries, prefix, PrefixEnd(prefix), snapshot,
-                         [&](absl::string_view key, absl::string_view value) {
-                           absl::StatusOr<SeriesLabels> labels = DecodeSeriesLabels(key);
-                           const absl::StatusOr<IndexValue> index = DecodeIndex(value);
-                           if (!labels.ok() || !index.ok()) {
-                             CountCorrupt(Family::kSeries, key, labels.ok() ? index.status() : labels.status());
-                             return true;
-                           }
-                           if (selector.device != "*" && labels->device != selector.device) return true;
-                           const std::pair<std::string, std::string> name{labels->host, labels->device};
-                           if (series.size() >= max_series && !series.contains(name)) {
-                             truncated = true;
-                             return true;
-                           }
-                           ids.emplace_back(index->id, &series[name]);
-                           return true;
-                         });
 }
 
 absl::StatusOr<std::vector<SeriesRange>> RocksStoreImpl::ReadSeries(const SeriesSelector& selector, size_t max_series,
@@ -400,13 +368,9 @@ absl::StatusOr<std::vector<SeriesRange>> RocksStoreImpl::ReadSeries(const Series
       }
     });
   }
-  std::vector<std::pair<uint64_t, std::vector<Point>*>> ids;
-  RETURN_IF_ERROR(ReadIndex(selector, snapshot.get(), max_series, series, ids, truncated));
-  for (const auto& [id, points] : ids) {
-    const int64_t rollup_to = std::min(full_from, selector.to_wall_ns);
-    RETURN_IF_ERROR(ReadRollups(id, info->kind, rollup_from, rollup_to, snapshot.get(), *points));
-    RETURN_IF_ERROR(ReadChunks(id, full_from, selector.to_wall_ns, snapshot.get(), *points));
-  }
+  RETURN_IF_ERROR(series_reader_.Read(selector, info->kind,
+                                      {rollup_from, full_from, selector.to_wall_ns, snapshot.get()}, max_series, series,
+                                      truncated));
 
   std::vector<SeriesRange> ranges;
   for (auto& [name, points] : series) {
@@ -415,35 +379,6 @@ absl::StatusOr<std::vector<SeriesRange>> RocksStoreImpl::ReadSeries(const Series
     ranges.push_back({name.first, name.second, std::move(points)});
   }
   return ranges;
-}
-
-absl::Status RocksStoreImpl::ReadChunks(uint64_t id, int64_t from, int64_t to, const rocksdb::Snapshot* snapshot,
-                                        std::vector<Point>& points) {
-  if (from >= to) return absl::OkStatus();
-  return database_->Scan(Family::kChunks, TimedKeyLowerBound(id, Before(from, options_.open_chunks.span_ns)),
-                         TimedKeyLowerBound(id, to), snapshot, [&](absl::string_view key, absl::string_view value) {
-                           const absl::StatusOr<std::vector<Point>> chunk = DecodeChunk(value);
-                           if (!chunk.ok()) {
-                             CountCorrupt(Family::kChunks, key, chunk.status());
-                             return true;
-                           }
-                           for (const Point& point : *chunk) {
-                             if (point.first >= from && point.first < to) points.push_back(point);
-                           }
-                           return true;
-                         });
-}
-
-absl::StatusOr<std::set<int64_t>> RocksStoreImpl::TimesOnDisk(const SeriesLabels& labels, int64_t from, int64_t to) {
-  std::set<int64_t> times;
-  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, database_->Get(Family::kSeries, EncodeSeriesLabels(labels)));
-  if (!bytes.has_value()) return times;
-  const absl::StatusOr<IndexValue> index = DecodeIndex(*bytes);
-  if (!index.ok()) return times;  // the series gets a new id, of which nothing is on disk
-  std::vector<Point> points;
-  RETURN_IF_ERROR(ReadChunks(index->id, from, to, nullptr, points));
-  for (const Point& point : points) times.insert(point.first);
-  return times;
 }
 
 absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& points) {
@@ -455,8 +390,8 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
     std::stable_sort(own.begin(), own.end(),
                      [](const SeriesPoint* a, const SeriesPoint* b) { return a->wall_ns < b->wall_ns; });
     const SeriesPoint& first = *own.front();
-    ASSIGN_OR_RETURN(const std::set<int64_t> known,
-                     TimesOnDisk({first.metric, first.host, first.device}, first.wall_ns, own.back()->wall_ns + 1));
+    ASSIGN_OR_RETURN(const std::set<int64_t> known, series_reader_.Times({first.metric, first.host, first.device},
+                                                                         first.wall_ns, own.back()->wall_ns + 1));
     MutexLock lock(mutex_);
     for (const SeriesPoint* point : own) {
       if (!known.contains(point->wall_ns)) open_chunks_.Append(*point);
@@ -466,34 +401,9 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
   return WriteSealed();
 }
 
-// One point per roll-up at its first time: for a counter the value that was read then, for a gauge the mean.
-absl::Status RocksStoreImpl::ReadRollups(uint64_t id, MetricKind kind, int64_t from, int64_t to,
-                                         const rocksdb::Snapshot* snapshot, std::vector<Point>& points) {
-  if (from >= to) return absl::OkStatus();
-  return database_->Scan(Family::kRollups, TimedKeyLowerBound(id, from), TimedKeyLowerBound(id, to), snapshot,
-                         [&](absl::string_view key, absl::string_view value) {
-                           const absl::StatusOr<TimedKey> timed = DecodeTimedKey(key);
-                           const absl::StatusOr<Rollup> rollup = DecodeRollup(value);
-                           if (!timed.ok() || !rollup.ok()) {
-                             CountCorrupt(Family::kRollups, key, timed.ok() ? rollup.status() : timed.status());
-                             return true;
-                           }
-                           const double mean = rollup->sum / rollup->count;
-                           points.emplace_back(timed->first_wall_ns,
-                                               kind == MetricKind::kCounter ? rollup->first : mean);
-                           return true;
-                         });
-}
-
-void RocksStoreImpl::CountCorrupt(Family family, absl::string_view key, const absl::Status& why) {
-  ++corrupt_records_;
-  Log(LogLevel::kError, "skipped a corrupt record of history",
-      {{"family", FamilyName(family)}, {"key", absl::BytesToHexString(key)}, {"why", std::string(why.message())}});
-}
-
 RocksStoreStats RocksStoreImpl::stats() const {
   RocksStoreStats stats;
-  stats.corrupt_records = corrupt_records_;
+  stats.corrupt_records = corrupt_.count();
   stats.expired_records = database_->state().expired_records;
   stats.deleted_log_bytes = database_->state().deleted_log_bytes;
   MutexLock lock(mutex_);
