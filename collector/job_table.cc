@@ -46,11 +46,17 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
   }
   if (warm_up.inputs() == 0) return;
   const int64_t from_ns = warm_up.from_wall_ns();
-  Job& job =
-      jobs_.emplace(name, Job{std::move(pipeline), from_ns, from_ns, warm_up.hosts(), false, nullptr}).first->second;
+  jobs_.emplace(name, Job{.pipeline = std::move(pipeline),
+                          .first_seen_ns = from_ns,
+                          .last_seen_ns = NextStamp(),
+                          .hosts = warm_up.hosts(),
+                          .warmed_from_ns = from_ns});
+}
+
+void JobTable::Resume(const std::string& name, Job& job) {
   orphans_.erase(name);
-  job.last_seen_ns = LogReset(name, job, "the collector was started again and gave the engine its log", from_ns);
-  job.pipeline.Resume(job.last_seen_ns);
+  const int64_t from_ns = std::exchange(job.warmed_from_ns, 0);
+  job.pipeline.Resume(LogReset(name, job, "the collector was started again and gave the engine its log", from_ns));
 }
 
 void JobTable::Append(Job& job, LogItem item) {
@@ -84,15 +90,21 @@ void JobTable::Reconfigure(const JobTableOptions& options) {
   options_ = options;
   book_.SetOptions(options.incidents);
   if (!judge_otherwise) return;
+  std::erase_if(jobs_, [](const auto& entry) { return entry.second.warmed_from_ns != 0; });
   for (auto& [name, job] : jobs_) BeginAnew(name, job, "the thresholds of the detector were changed");
 }
 
 JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
   const auto found = jobs_.find(name);
-  if (found != jobs_.end()) return &found->second;
+  if (found != jobs_.end()) {
+    if (found->second.warmed_from_ns != 0) Resume(name, found->second);
+    return &found->second;
+  }
   if (jobs_.size() >= options_.max_jobs) return nullptr;
   const int64_t now = NextStamp();
-  Job& job = jobs_.emplace(name, Job{JobPipeline(options_.engine), now, now, {}, false, nullptr}).first->second;
+  Job& job =
+      jobs_.emplace(name, Job{.pipeline = JobPipeline(options_.engine), .first_seen_ns = now, .last_seen_ns = now})
+          .first->second;
   orphans_.erase(name);
   LogReset(name, job, "first report of the job since the collector was started or forgot it");
   return &job;
@@ -130,13 +142,14 @@ void JobTable::Evaluate() {
   auto next = std::make_shared<JobsSnapshot>();
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     auto& [name, job] = *entry;
-    EvaluateJob(name, job, watermark_ns, renew_ranks);
+    const bool waits = job.warmed_from_ns != 0;
+    if (!waits) EvaluateJob(name, job, watermark_ns, renew_ranks);
     if (ForgetIfIdle(name, job, watermark_ns)) {
       entry = jobs_.erase(entry);
       continue;
     }
-    if (!name.empty()) next->jobs.push_back(Describe(name, job));
-    next->ranks[name] = job.ranks;
+    if (!waits && !name.empty()) next->jobs.push_back(Describe(name, job));
+    if (!waits) next->ranks[name] = job.ranks;
     ++entry;
   }
   EndOrphans(watermark_ns);

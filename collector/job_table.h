@@ -74,8 +74,8 @@ class JobTable {
   using Visit = std::function<absl::Status(const wire::CaptureEntry&)>;
   using ReadLog = std::function<absl::Status(const Visit& visit)>;
 
-  // Lets the engine of a job of an earlier life go on where its log ends. If that cannot be read, the job begins anew
-  // with its first report. After Restore, before the first Observe.
+  // Lets the engine of a job of an earlier life go on where its log ends, from the first report of the job on. If the
+  // log cannot be read, the job begins anew with that. After Restore, before the first Observe.
   void WarmUpJob(const std::string& name, const ReadLog& read);
 
   void Observe(JobSlice slice);
@@ -96,11 +96,13 @@ class JobTable {
     int64_t last_seen_ns;
     std::map<std::string, int64_t> hosts;  // last seen
     bool log_has_hole = false;             // begin anew as soon as the store is healthy
+    int64_t warmed_from_ns = 0;            // of an earlier life, and no report yet: its log was given from here on
     JobsSnapshot::Ranks ranks;
   };
 
   int64_t NextStamp() { return stamps_.Next(); }
   Job* FindOrCreate(const std::string& name);
+  void Resume(const std::string& name, Job& job);
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
   // Forgets what the engine knows: incidents that are open stay so until the new one has judged all.
   void BeginAnew(const std::string& name, Job& job, const std::string& why);
