@@ -23,6 +23,7 @@ BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR"
 PATIENCE_SECONDS = 120
 HOLDS_SECONDS = 8  # an incident whose cause is missed resolves after 3
 SLOW_RANK, STOPPED_RANK = 1, 2
+SLOW_FACTOR = 2  # so much that noise of the machine hides it in no look
 
 
 class RestartTest(unittest.TestCase):
@@ -42,7 +43,8 @@ class RestartTest(unittest.TestCase):
     def setUp(self):
         self.stack.wait_until("the job", self.job, PATIENCE_SECONDS)
         self.stack.wait_until("all ranks", lambda: len(self.stack.ranks()) == RANKS, PATIENCE_SECONDS)
-        self.stack.wait_until("a healthy job", lambda: self.job()["state"] == "healthy", PATIENCE_SECONDS)
+        # Of a crowded machine the job may be slow or irregular by itself.
+        self.stack.wait_until("a judged job", lambda: self.job()["state"] not in ("unknown", "hung"), PATIENCE_SECONDS)
         self.known = {i["id"] for i in self.stack.incidents()}
         self.heard = len(self.stack.alerts.received)
 
@@ -92,7 +94,7 @@ class RestartTest(unittest.TestCase):
             time.sleep(0.5)
 
     def test_a_slow_rank_stays_one_incident_and_every_change_is_told_once(self):
-        self.stack.slow_down(SLOW_RANK, 1.5)
+        self.stack.slow_down(SLOW_RANK, SLOW_FACTOR)
         self.addCleanup(self.stack.heal)
         number, = self.wait_for("open")
         self.wait_for_told((number, "firing"))
