@@ -22,8 +22,7 @@ from demo.stack import RANKS, Stack  # noqa: E402
 BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 PATIENCE_SECONDS = 120
 HOLDS_SECONDS = 8  # an incident whose cause is missed resolves after 3
-SLOW_RANK, STOPPED_RANK = 1, 2
-SLOW_FACTOR = 2  # so much that noise of the machine hides it in no look
+STOPPED_RANK = 2  # what a slow rank costs depends on who else uses the machine; that one stands still does not
 
 
 class RestartTest(unittest.TestCase):
@@ -93,9 +92,10 @@ class RestartTest(unittest.TestCase):
             self.assertEqual([(str(n), state) for n, state in incidents], [(number, "open")], self.stack.incidents())
             time.sleep(0.5)
 
-    def test_a_slow_rank_stays_one_incident_and_every_change_is_told_once(self):
-        self.stack.slow_down(SLOW_RANK, SLOW_FACTOR)
-        self.addCleanup(self.stack.heal)
+    def test_a_hang_stays_one_incident_and_every_change_is_told_once(self):
+        pid = self.stack.ranks()[STOPPED_RANK]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
         number, = self.wait_for("open")
         self.wait_for_told((number, "firing"))
         self.restart()
@@ -104,7 +104,7 @@ class RestartTest(unittest.TestCase):
 
         self.stack.alerts.refuse(True)
         self.addCleanup(self.stack.alerts.refuse, False)
-        self.stack.heal()
+        os.kill(pid, signal.SIGCONT)
         self.wait_for("resolved")
         self.restart()
         self.assertEqual(self.told(), [(number, "firing")])
@@ -114,17 +114,6 @@ class RestartTest(unittest.TestCase):
         self.restart()
         time.sleep(HOLDS_SECONDS)
         self.assertEqual(self.heard_of(number), heard, "what it has taken it is not told again")
-
-    def test_a_hang_is_not_over_because_the_collector_was_away(self):
-        pid = self.stack.ranks()[STOPPED_RANK]["pid"]
-        os.kill(pid, signal.SIGSTOP)
-        self.addCleanup(os.kill, pid, signal.SIGCONT)
-        number, = self.wait_for("open")
-        self.restart()
-        self.expect_open(number)
-        os.kill(pid, signal.SIGCONT)
-        self.wait_for("resolved")
-        self.wait_for_told((number, "firing"), (number, "resolved"))
 
     def test_samples_that_were_acknowledged_are_in_history(self):
         query = f'host_memory_available_bytes{{host="{os.uname().nodename}"}}'
