@@ -2,26 +2,9 @@
 
 #include <utility>
 
+#include "collector/store/log_chunk.h"
+
 namespace lockstep {
-namespace {
-
-int64_t WallNanosOf(const wire::CaptureEntry& entry) {
-  switch (entry.entry_case()) {
-    case wire::CaptureEntry::kInput:
-      return entry.input().received_wall_ns();
-    case wire::CaptureEntry::kWatermark:
-      return entry.watermark().wall_ns();
-    case wire::CaptureEntry::kReset:
-      return entry.reset().wall_ns();
-    case wire::CaptureEntry::kConclusion:
-      return entry.conclusion().wall_ns();
-    case wire::CaptureEntry::ENTRY_NOT_SET:
-      break;
-  }
-  return 0;
-}
-
-}  // namespace
 
 CaptureStream::CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker)
     : request_(std::move(request)), history_(history), worker_(worker), resume_wall_ns_(request_.from_wall_ns()) {}

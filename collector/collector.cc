@@ -21,6 +21,16 @@ namespace {
 
 constexpr size_t kMaxIncidentsInMemory = 10'000;
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
+constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
+
+// Stamps go on behind the log, so that history stays in order: times are then told too late until the clocks meet.
+void WarnOfFutureLog(const std::vector<LoggedJob>& jobs, int64_t now_ns) {
+  int64_t ahead_ns = 0;
+  for (const LoggedJob& job : jobs) ahead_ns = std::max(ahead_ns, job.newest_wall_ns - now_ns);
+  if (ahead_ns < kOddAheadNanos) return;
+  Log(LogLevel::kWarning, "history is ahead of the wall clock: times are told too late until they meet",
+      {{"ahead_seconds", std::to_string(ahead_ns / kNanosPerSecond)}});
+}
 
 }  // namespace
 
@@ -56,6 +66,7 @@ absl::Status Collector::StartShards() {
   dependencies_.metrics.SetIncidents(incidents_.Counts());
   RETURN_IF_ERROR(outbox_.TellLeftOver());
   ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, dependencies_.store.LoggedJobs());
+  WarnOfFutureLog(logged, dependencies_.clock.WallNanos());
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
@@ -76,11 +87,11 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
                [&](const wire::Incident& incident) { return is_own(incident.job()); });
   const int64_t now_ns = dependencies_.clock.WallNanos();
-  std::vector<std::string> recent;
+  std::vector<LoggedJob> recent;
   int64_t newest_ns = 0;
   for (const LoggedJob& job : logged) {
     newest_ns = std::max(newest_ns, job.newest_wall_ns);
-    if (is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns) recent.push_back(job.name);
+    if (is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns) recent.push_back(job);
   }
   const JobTable::Outlets outlets = {
       writer_, outbox_, incidents_, dependencies_.metrics,
@@ -89,9 +100,7 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   jobs->Restore(own);
   shards_.push_back(std::make_unique<Shard>(
       ShardOptions(), dependencies_.clock, std::move(jobs),
-      [this, recent, now_ns](JobTable& table) {
-        WarmUpJobs(WarmStartOptions(), recent, now_ns, dependencies_.store, table);
-      },
+      [this, recent](JobTable& table) { WarmUpJobs(WarmStartOptions(), recent, dependencies_.store, table); },
       [this] { router_.ResumeParked(); }));
 }
 

@@ -121,6 +121,15 @@ class JobTableTest : public testing::Test {
     return absl::OkStatus();
   }
 
+  // A life of the collector in which rank 2 becomes slow; the second after its last one.
+  int RunLifeWithASlowRank() {
+    JobTable table = MakeTable();
+    int second = 0;
+    for (; second < 10; ++second) RunSecond(table, second);
+    for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+    return second;
+  }
+
   // A table of the next life of the collector, with the incidents of this one.
   std::unique_ptr<JobTable> Restart() {
     auto table =
@@ -399,23 +408,13 @@ TEST_F(JobTableTest, ARestoredIncidentStaysOpenUntilItsJobIsGivenUp) {
 }
 
 TEST_F(JobTableTest, AfterARestartEnginesGoOnWhereTheirLogEnds) {
-  int second = 0;
-  {
-    JobTable table = MakeTable();
-    for (; second < 10; ++second) RunSecond(table, second);
-    for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
-  }
+  int second = RunLifeWithASlowRank();
   ASSERT_EQ(index_.open_count(), 1u);
   const std::vector<wire::CaptureEntry> before = log_.entries;
   clock_.Advance(20 * kNanosPerSecond);  // nobody listens
   const std::unique_ptr<JobTable> restarted = Restart();
   JobTable& table = *restarted;
-  table.WarmUpJob("train", [&](const JobTable::Visit& visit) {
-    for (const wire::CaptureEntry& entry : before) {
-      if (absl::Status status = visit(entry); !status.ok()) return status;
-    }
-    return absl::OkStatus();
-  });
+  table.WarmUpJob("train", [&](const JobTable::Visit& visit) { return VisitLog(visit); });
   table.Evaluate();
   EXPECT_EQ(log_.entries.size(), before.size()) << "nothing is concluded before the job is heard of again";
   const size_t announced = alerts_.events.size();
@@ -444,11 +443,7 @@ TEST_F(JobTableTest, ACaptureThatBeginsAfterAWarmUpDidIsNotCompared) {
   }
   const std::unique_ptr<JobTable> restarted = Restart();
   JobTable& table = *restarted;
-  const std::vector<wire::CaptureEntry> before = log_.entries;
-  table.WarmUpJob("train", [&](const JobTable::Visit& visit) {
-    for (const wire::CaptureEntry& entry : before) EXPECT_OK(visit(entry));
-    return absl::OkStatus();
-  });
+  table.WarmUpJob("train", [&](const JobTable::Visit& visit) { return VisitLog(visit); });
   for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
   log_.entries.erase(log_.entries.begin(), log_.entries.begin() + 8);
   std::vector<std::string> lines;
@@ -476,12 +471,7 @@ TEST_F(JobTableTest, OtherThresholdsJudgeFromTheNextEvaluationOnAndAreInTheLog) 
 }
 
 TEST_F(JobTableTest, WhatAColdEngineHasNotJudgedStaysOpenAndResolvesOnceItHas) {
-  int second = 0;
-  {
-    JobTable table = MakeTable();
-    for (; second < 10; ++second) RunSecond(table, second);
-    for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
-  }
+  int second = RunLifeWithASlowRank();
   ASSERT_EQ(index_.open_count(), 1u);
   const size_t announced = alerts_.events.size();
   const std::unique_ptr<JobTable> restarted = Restart();

@@ -17,6 +17,12 @@ constexpr int64_t kRecoverNanos = 120 * kNanosPerSecond;
 constexpr size_t kPointsAtOnce = size_t{1} << 20;  // bound of memory
 constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 
+int64_t NewestOf(const std::vector<LoggedJob>& jobs) {
+  int64_t newest_ns = 0;
+  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
+  return newest_ns;
+}
+
 int64_t CountInputs(const std::string& job, int64_t from_ns, HistoryStore& store) {
   int64_t inputs = 0;
   const absl::Status status = store.ScanLog(job, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
@@ -27,10 +33,10 @@ int64_t CountInputs(const std::string& job, int64_t from_ns, HistoryStore& store
 }
 
 // Of all jobs alike: as long as what they report allows.
-int64_t SpanOf(const WarmStartOptions& options, const std::vector<std::string>& jobs, int64_t now_ns,
-               HistoryStore& store) {
+int64_t SpanOf(const WarmStartOptions& options, const std::vector<LoggedJob>& jobs, HistoryStore& store) {
+  const int64_t from_ns = NewestOf(jobs) - kRateSpanNanos;
   int64_t inputs = 0;
-  for (const std::string& job : jobs) inputs += CountInputs(job, now_ns - kRateSpanNanos, store);
+  for (const LoggedJob& job : jobs) inputs += CountInputs(job.name, from_ns, store);
   const double per_nano = static_cast<double>(std::max<int64_t>(inputs, 1)) / static_cast<double>(kRateSpanNanos);
   const double most_ns = static_cast<double>(options.max_inputs) / per_nano;
   return most_ns < static_cast<double>(options.span_ns) ? static_cast<int64_t>(most_ns) : options.span_ns;
@@ -38,15 +44,16 @@ int64_t SpanOf(const WarmStartOptions& options, const std::vector<std::string>& 
 
 }  // namespace
 
-void WarmUpJobs(const WarmStartOptions& options, const std::vector<std::string>& jobs, int64_t now_ns,
-                HistoryStore& store, JobTable& table) {
+void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& jobs, HistoryStore& store,
+                JobTable& table) {
   if (jobs.empty()) return;
   const int64_t begun_ns = RealClock().MonotonicNanos();
-  const int64_t from_ns = now_ns - SpanOf(options, jobs, now_ns, store);
-  for (const std::string& job : jobs) {
-    table.WarmUpJob(job, [&](const JobTable::Visit& visit) {
+  const int64_t span_ns = SpanOf(options, jobs, store);
+  const int64_t from_ns = NewestOf(jobs) - span_ns;
+  for (const LoggedJob& job : jobs) {
+    table.WarmUpJob(job.name, [&](const JobTable::Visit& visit) {
       absl::Status visited;
-      const absl::Status scanned = store.ScanLog(job, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
+      const absl::Status scanned = store.ScanLog(job.name, from_ns, kForEver, [&](const wire::CaptureEntry& entry) {
         visited = visit(entry);
         return visited.ok();
       });
@@ -55,13 +62,12 @@ void WarmUpJobs(const WarmStartOptions& options, const std::vector<std::string>&
   }
   Log(LogLevel::kInfo, "engines were given the log of their jobs",
       {{"jobs", std::to_string(jobs.size())},
-       {"log_seconds", std::to_string((now_ns - from_ns) / kNanosPerSecond)},
+       {"log_seconds", std::to_string(span_ns / kNanosPerSecond)},
        {"took_ms", std::to_string((RealClock().MonotonicNanos() - begun_ns) / kNanosPerMilli)}});
 }
 
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store) {
-  int64_t newest_ns = 0;
-  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
+  const int64_t newest_ns = NewestOf(jobs);
   for (const LoggedJob& job : jobs) {
     if (job.newest_wall_ns < newest_ns - kRecoverNanos) continue;
     std::vector<SeriesPoint> points;

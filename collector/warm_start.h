@@ -4,7 +4,6 @@
 #define LOCKSTEP_COLLECTOR_WARM_START_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,9 +21,10 @@ struct WarmStartOptions {
   int64_t max_inputs = 100'000;
 };
 
-// Gives each of `jobs` in `table` its log of the span before `now_ns`, the wall clock. Thread-compatible.
-void WarmUpJobs(const WarmStartOptions& options, const std::vector<std::string>& jobs, int64_t now_ns,
-                HistoryStore& store, JobTable& table);
+// Gives each of `jobs` in `table` its log of the span before the newest entry of them all, however long the collector
+// was away since. Thread-compatible.
+void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& jobs, HistoryStore& store,
+                JobTable& table);
 
 // Puts back into history the samples that a crash took from its memory: they are in the log. Reads the last two minutes
 // before its newest entry; chunks of series are closed within 70 s.

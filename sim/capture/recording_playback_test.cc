@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,80 +20,18 @@
 #include "detector/model/job_evidence.h"
 #include "detector/model/metric_table.h"
 #include "detector/model/trace.h"
-#include "detector/model/trace_builder.h"
 #include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/agent_reports.h"
 #include "sim/capture/playback.h"
+#include "sim/capture/testing/small_recording.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int64_t kMilli = 1'000'000;
-constexpr int64_t kSecond = 1'000 * kMilli;
-
-// A recording of ranks on hosts "h0", "h1", ..., whose clocks read `clock_ns[host]` when the job begins.
-class Recording {
- public:
-  explicit Recording(std::vector<int64_t> clock_ns) : clock_ns_(std::move(clock_ns)), builder_("job") {}
-
-  void AddRank(int32_t rank, size_t host, int64_t last_seen_ns = kNoTime, ProcessState state = ProcessState::kUnknown) {
-    TraceRank added;
-    added.rank = rank;
-    added.host = builder_.AddHost(absl::StrCat("h", host));
-    added.gpu = rank;
-    added.process_state = state;
-    if (last_seen_ns != kNoTime) added.last_seen_ns = clock_ns_[host] + last_seen_ns;
-    handles_[rank] = {builder_.AddRank(added), host};
-  }
-
-  // Times since the job began; kNoTime for those that never came.
-  void Add(int32_t rank, const std::string& communicator, uint64_t sequence, int64_t enqueue_ns, int64_t start_ns,
-           int64_t end_ns, OperationKind kind = OperationKind::kAllReduce, int32_t peer = -1) {
-    const auto [handle, host] = handles_.at(rank);
-    TraceOperation operation;
-    operation.kind = kind;
-    operation.peer = peer;
-    operation.sequence = sequence;
-    operation.communicator = builder_.AddCommunicator(communicator, "", 0);
-    operation.enqueue_ns = clock_ns_[host] + enqueue_ns;
-    if (start_ns != kNoTime) operation.start_ns = clock_ns_[host] + start_ns;
-    if (end_ns != kNoTime) operation.end_ns = clock_ns_[host] + end_ns;
-    builder_.AddMember(operation.communicator, -1, handle);
-    builder_.Add(handle, operation);
-  }
-
-  JobEvidence Finish() {
-    JobEvidence evidence;
-    evidence.job = "job";
-    evidence.trace = builder_.Build();
-    return evidence;
-  }
-
- private:
-  const std::vector<int64_t> clock_ns_;
-  TraceBuilder builder_;
-  std::map<int32_t, std::pair<int32_t, size_t>> handles_;  // handle and host by rank
-};
-
-AgentReports Play(const JobEvidence& evidence, bool stands = false) {
-  absl::StatusOr<Playback> plan = PlanRecording(evidence, "", stands);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return AgentReports(*std::move(plan));
-}
-
-wire::AgentReport ReportAt(AgentReports& reports, int32_t tick, size_t host) {
-  wire::AgentReport report;
-  for (int32_t t = 1; t <= tick; ++t) {
-    report.Clear();
-    EXPECT_TRUE(reports.Make(t, host, report)) << t;
-  }
-  return report;
-}
-
 // Two ranks on two hosts, one collective that ends for both after 2.5 s and another that only one has come to.
-Recording TwoHosts(int64_t first_clock_ns, int64_t second_clock_ns) {
-  Recording recording({first_clock_ns, second_clock_ns});
+SmallRecording TwoHosts(int64_t first_clock_ns, int64_t second_clock_ns) {
+  SmallRecording recording({first_clock_ns, second_clock_ns});
   for (const int32_t rank : {0, 1}) {
     recording.AddRank(rank, static_cast<size_t>(rank));
     recording.Add(rank, "world", 0, 500 * kMilli, 600 * kMilli, 2'500 * kMilli);
@@ -120,7 +57,7 @@ TEST(RecordingPlaybackTest, HostsAreAlignedByWhatTheyLeftTogetherAndNotByTheirCl
 
 TEST(RecordingPlaybackTest, HostsThatShareNoCollectiveAreAlignedByTheirTransfers) {
   // Three stages of a pipeline; the last begins 4 s after the first.
-  Recording recording({1'760'000'000 * kSecond, 77 * kSecond, 500'000 * kSecond});
+  SmallRecording recording({1'760'000'000 * kSecond, 77 * kSecond, 500'000 * kSecond});
   for (const int32_t rank : {0, 1, 2}) recording.AddRank(rank, static_cast<size_t>(rank));
   for (const int32_t stage : {0, 1}) {
     const std::string pair = absl::StrCat("pair", stage);
@@ -191,7 +128,7 @@ TEST(RecordingPlaybackTest, WhatIsInFlightWhereTheRecordsEndIsNoHangByItself) {
 }
 
 TEST(RecordingPlaybackTest, AJobOfWhichNothingIsInFlightEndsInOrder) {
-  Recording recording({0, 0});
+  SmallRecording recording({0, 0});
   for (const int32_t rank : {0, 1}) {
     recording.AddRank(rank, static_cast<size_t>(rank));
     recording.Add(rank, "world", 1, 0, 0, 4'500 * kMilli);
@@ -208,7 +145,7 @@ TEST(RecordingPlaybackTest, AJobOfWhichNothingIsInFlightEndsInOrder) {
 
 TEST(RecordingPlaybackTest, ARecordingIsPlayedUntilItWasReadButNotForHours) {
   for (const int64_t read_after_s : {7, 6'000}) {
-    Recording recording({0});
+    SmallRecording recording({0});
     recording.AddRank(0, 0, read_after_s * kSecond);
     recording.Add(0, "world", 1, 0, 0, 500 * kMilli);
     const JobEvidence evidence = recording.Finish();
@@ -219,7 +156,7 @@ TEST(RecordingPlaybackTest, ARecordingIsPlayedUntilItWasReadButNotForHours) {
 }
 
 TEST(RecordingPlaybackTest, AHostThatNobodyCouldReadFallsSilentAfterItsLastRecord) {
-  Recording recording({0, 0, 0});
+  SmallRecording recording({0, 0, 0});
   for (const int32_t rank : {0, 1, 2}) {
     recording.AddRank(rank, static_cast<size_t>(rank), rank == 2 ? kNoTime : 60 * kSecond);
     recording.Add(rank, "world", 1, 0, 0, 1'500 * kMilli);
@@ -234,7 +171,7 @@ TEST(RecordingPlaybackTest, AHostThatNobodyCouldReadFallsSilentAfterItsLastRecor
 }
 
 TEST(RecordingPlaybackTest, AProcessThatWasDeadIsGoneAfterItsLastRecord) {
-  Recording recording({0, 0});
+  SmallRecording recording({0, 0});
   recording.AddRank(0, 0);
   recording.AddRank(1, 1, kNoTime, ProcessState::kGone);
   for (const int32_t rank : {0, 1}) recording.Add(rank, "world", 1, 0, 0, 1'500 * kMilli);
@@ -248,7 +185,7 @@ TEST(RecordingPlaybackTest, AProcessThatWasDeadIsGoneAfterItsLastRecord) {
 }
 
 TEST(RecordingPlaybackTest, ARecordWhoseEndWasLostIsNotInFlightForEver) {
-  Recording recording({0});
+  SmallRecording recording({0});
   recording.AddRank(0, 0);
   recording.Add(0, "world", 1, 0, 100 * kMilli, kNoTime);
   recording.Add(0, "world", 2, 200 * kMilli, 300 * kMilli, 1'500 * kMilli);
@@ -272,45 +209,8 @@ TEST(RecordingPlaybackTest, ARecordWhoseEndWasLostIsNotInFlightForEver) {
   EXPECT_EQ(in_flight, 1);
 }
 
-TEST(RecordingPlaybackTest, ACallWithoutARecordIsCountedWhenOthersCalledIt) {
-  Recording recording({0, 7 * kSecond});
-  for (const int32_t rank : {0, 1}) {
-    recording.AddRank(rank, static_cast<size_t>(rank));
-    for (const uint64_t sequence : {1, 2, 3}) {
-      if (rank == 1 && sequence == 2) continue;
-      const int64_t called_ns = static_cast<int64_t>(sequence) * 1'200 * kMilli;
-      recording.Add(rank, "world", sequence, called_ns, called_ns, called_ns + 500 * kMilli);
-    }
-  }
-  const JobEvidence evidence = recording.Finish();
-  AgentReports reports = Play(evidence);
-  const std::vector<std::pair<uint64_t, uint64_t>> enqueued_and_lost = {{1, 0}, {2, 1}, {3, 1}};
-  for (int32_t tick = 1; tick <= 3; ++tick) {
-    wire::AgentReport report;
-    ASSERT_TRUE(reports.Make(tick, 1, report));
-    const auto& [enqueued, lost] = enqueued_and_lost[static_cast<size_t>(tick) - 1];
-    EXPECT_EQ(report.processes(0).operations_enqueued(), enqueued) << tick;
-    EXPECT_EQ(report.processes(0).communicators(0).enqueued(), enqueued) << tick;
-    EXPECT_EQ(report.processes(0).communicators(0).rank(), 1);
-    EXPECT_EQ(report.processes(0).operations_lost(), lost) << tick;
-  }
-}
-
-TEST(RecordingPlaybackTest, NumbersFarApartAreNoLostCallsIfNobodyHasThem) {
-  constexpr uint64_t kFar = uint64_t{9} * 1'000'000'000'000'000'000;
-  Recording recording({0, 0});
-  for (const int32_t rank : {0, 1}) {
-    recording.AddRank(rank, static_cast<size_t>(rank));
-    recording.Add(rank, "world", 1, 0, 0, 100 * kMilli);
-    recording.Add(rank, "world", kFar, 200 * kMilli, 200 * kMilli, 300 * kMilli);
-  }
-  const JobEvidence evidence = recording.Finish();
-  AgentReports reports = Play(evidence);
-  EXPECT_EQ(ReportAt(reports, 1, 0).processes(0).operations_lost(), 0u);
-}
-
 TEST(RecordingPlaybackTest, CommunicatorsKeepTheirNumberAndNamesGetOne) {
-  Recording recording({0});
+  SmallRecording recording({0});
   recording.AddRank(0, 0);
   for (const char* name : {"0x00000000000000ff", "00000000000000ff", "dp", "tp", "1"}) {
     recording.Add(0, name, 1, 0, 0, 500 * kMilli);
@@ -329,7 +229,7 @@ TEST(RecordingPlaybackTest, CommunicatorsKeepTheirNumberAndNamesGetOne) {
 }
 
 TEST(RecordingPlaybackTest, TheSizeOfAJobOfWhichPartWasRecordedIsNotKnown) {
-  Recording recording({0});
+  SmallRecording recording({0});
   recording.AddRank(64, 0);
   recording.Add(64, "world", 1, 0, 0, 500 * kMilli);
   const JobEvidence evidence = recording.Finish();
@@ -382,7 +282,7 @@ TEST(RecordingPlaybackTest, PlacesAreSaidInTheHello) {
 
 TEST(RecordingPlaybackTest, RefusesWhatCannotBePlayed) {
   EXPECT_EQ(PlanRecording(JobEvidence(), "", /*stands=*/false).status().code(), absl::StatusCode::kDataLoss);
-  Recording recording({0});
+  SmallRecording recording({0});
   recording.AddRank(0, 0);
   recording.Add(0, "world", 1, 0, 0, 500 * kMilli);
   recording.Add(0, "world", 2, 40 * 86'400 * kSecond, 40 * 86'400 * kSecond, kNoTime);
@@ -393,7 +293,7 @@ TEST(RecordingPlaybackTest, RefusesWhatCannotBePlayed) {
 }
 
 TEST(RecordingPlaybackTest, AnswersWithTheNewestOfWhatWasPlayed) {
-  Recording recording({3'600 * kSecond});
+  SmallRecording recording({3'600 * kSecond});
   recording.AddRank(0, 0);
   for (int64_t i = 0; i < 100; ++i) {
     recording.Add(0, i % 2 == 0 ? "a" : "b", static_cast<uint64_t>(i / 2), i * 100 * kMilli, i * 100 * kMilli,
@@ -438,7 +338,7 @@ TEST(RecordingPlaybackTest, AnswersWithTheNewestOfWhatWasPlayed) {
 TEST(RecordingPlaybackTest, ReportsWhatTheDefinitionSays) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
-    Recording recording({static_cast<int64_t>(random.Below(1'000'000)) * kSecond});
+    SmallRecording recording({static_cast<int64_t>(random.Below(1'000'000)) * kSecond});
     recording.AddRank(0, 0);
     struct Row {
       int communicator;

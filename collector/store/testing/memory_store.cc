@@ -4,19 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "collector/store/log_chunk.h"
 
 namespace lockstep {
-namespace {
-
-std::pair<std::string, int64_t> JobAndTime(const wire::CaptureEntry& entry) {
-  if (entry.has_input()) return {entry.input().job(), entry.input().received_wall_ns()};
-  if (entry.has_watermark()) return {entry.watermark().job(), entry.watermark().wall_ns()};
-  if (entry.has_reset()) return {entry.reset().job(), entry.reset().wall_ns()};
-  return {entry.conclusion().job(), entry.conclusion().wall_ns()};
-}
-
-}  // namespace
-
 void MemoryStore::set_refuses(bool refuses) {
   MutexLock lock(mutex_);
   refuses_ = refuses;
@@ -123,8 +113,8 @@ absl::StatusOr<std::vector<PendingAlert>> MemoryStore::LoadAlerts() {
 absl::StatusOr<std::vector<LoggedJob>> MemoryStore::LoggedJobs() {
   std::map<std::string, int64_t> newest;
   for (const wire::CaptureEntry& entry : log()) {
-    const auto [job, wall_ns] = JobAndTime(entry);
-    newest[job] = std::max(newest[job], wall_ns);
+    int64_t& wall_ns = newest[JobOf(entry)];
+    wall_ns = std::max(wall_ns, WallNanosOf(entry));
   }
   std::vector<LoggedJob> jobs;
   for (const auto& [job, wall_ns] : newest) jobs.push_back({job, wall_ns});
@@ -161,9 +151,9 @@ absl::Status MemoryStore::ScanLog(const std::string& job, int64_t from_wall_ns, 
                                   const std::function<bool(const wire::CaptureEntry&)>& visit) {
   bool seen = false;
   for (const wire::CaptureEntry& entry : log()) {
-    const auto [entry_job, wall_ns] = JobAndTime(entry);
-    if (entry_job != job) continue;
+    if (JobOf(entry) != job) continue;
     seen = true;
+    const int64_t wall_ns = WallNanosOf(entry);
     if (wall_ns >= from_wall_ns && wall_ns < to_wall_ns && !visit(entry)) return absl::OkStatus();
   }
   return seen ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("no log of job \"", job, "\""));
