@@ -68,12 +68,13 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
     findings_.Renumber(pace_.steps());
   }
   const double step_seconds = std::max(pace_.RecentSeconds(), found_seconds);
-  schedule_.NoteLook(watermark_ns, step_seconds, look.bytes, roster.hosts().size());
   why_not_judged_ = std::move(judgement.why_not_judged);
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
   blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
+  blind_ns_ = watermark_ns - schedule_.begun_ns();
+  const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0;
+  schedule_.NoteLook(watermark_ns, guarded, step_seconds, look.bytes, roster.hosts().size());
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
-  if (!believed && window_.soon_enough_seen()) schedule_.NoteEvent(watermark_ns, window_.rarest_seconds());
   if (!believed) return;
   judged_once_ = judged_once_ || blind_looks_ == 0;
   work_ = std::move(judgement.work);
@@ -172,6 +173,7 @@ void CloseLook::Clear() {
   why_not_judged_.clear();
   judged_once_ = stood_still_ = moves_ = false;
   blind_looks_ = 0;
+  blind_ns_ = 0;
 }
 
 }  // namespace lockstep

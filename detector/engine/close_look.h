@@ -36,8 +36,8 @@ class CloseLook {
  public:
   // By judgement, not measured.
   static constexpr int kMostBlindLooks = 2;
-  // Looks at doubling distances: two minutes at least.
-  static constexpr int kBlind = 8;
+  // A job of which no look could tell anything for so long is judged without. By judgement, not measured.
+  static constexpr int64_t kBlindNs = 120'000'000'000;
 
   explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
 
@@ -68,7 +68,7 @@ class CloseLook {
   bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
   const std::string& why_not_judged() const { return why_not_judged_; }
   // Looks were made and none of them could ever judge: the records of this job do not tell.
-  bool blind() const { return !judged_once_ && blind_looks_ >= kBlind; }
+  bool blind() const { return !judged_once_ && blind_ns_ >= kBlindNs; }
   const std::vector<RankWork>& work() const { return work_; }  // of the newest look that knew steps, by rank
 
   uint64_t looks() const { return investigation_.rounds(); }
@@ -97,7 +97,8 @@ class CloseLook {
   std::vector<RankWork> work_;
   std::string why_not_judged_;
   bool judged_once_ = false;
-  int blind_looks_ = 0;  // in a row, the newest ones
+  int blind_looks_ = 0;   // in a row, the newest ones
+  int64_t blind_ns_ = 0;  // from the first look to the newest one
   bool stood_still_ = false;
   bool moves_ = false;  // somebody has finished an operation
 };

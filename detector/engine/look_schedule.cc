@@ -15,24 +15,24 @@ int64_t SoonNs(double step_seconds) {
 }  // namespace
 
 void LookSchedule::Begin(int64_t now_ns) {
-  if (begun_) return;
-  begun_ = true;
-  next_ns_ = now_ns;
+  if (begun()) return;
+  begun_ns_ = next_ns_ = event_ns_ = now_ns;
 }
 
 void LookSchedule::NoteEvent(int64_t now_ns, double step_seconds) {
-  if (!begun_) return;
-  distance_ns_ = SoonNs(step_seconds);
-  next_ns_ = std::min(next_ns_, std::max(now_ns, ended_ns_ + distance_ns_));
+  if (!begun()) return;
+  event_ns_ = now_ns;
+  next_ns_ = std::min(next_ns_, std::max(now_ns, ended_ns_ + SoonNs(step_seconds)));
 }
 
-void LookSchedule::NoteLook(int64_t now_ns, double step_seconds, double bytes, size_t hosts) {
+void LookSchedule::NoteLook(int64_t now_ns, bool guarded, double step_seconds, double bytes, size_t hosts) {
   const double affordable_seconds = bytes / (kCalmBytesPerSecond * static_cast<double>(std::max<size_t>(hosts, 1)));
   const auto calm_ns = static_cast<int64_t>(std::clamp(
       affordable_seconds * kNanosPerSecond, static_cast<double>(kLeastCalmNs), static_cast<double>(kMostCalmNs)));
+  const double share = guarded ? 1 : kUnguardedShare;
+  const auto distance_ns = static_cast<int64_t>(share * static_cast<double>(now_ns - event_ns_));
   ended_ns_ = now_ns;
-  next_ns_ = now_ns + std::max(distance_ns_, SoonNs(step_seconds));
-  distance_ns_ = std::min(2 * std::max(distance_ns_, SoonNs(step_seconds)), std::max(calm_ns, SoonNs(step_seconds)));
+  next_ns_ = now_ns + std::max(std::min(distance_ns, calm_ns), SoonNs(step_seconds));
 }
 
 }  // namespace lockstep

@@ -65,11 +65,6 @@ class LookWindow {
     return least_step_seconds_ > 0 && kOtherStep * step_seconds > least_step_seconds_;
   }
 
-  // The rarest communicator has begun to recur, and a few calls more will tell what a step is.
-  bool soon_enough_seen() const {
-    return rarest_.period_seconds > 0 && rarest_.seen_seconds < 2 * kLeastCalls * rarest_.period_seconds;
-  }
-
   // From one call of the rarest communicator to the next, as of the newest look; 0 = unknown. About a step, or more.
   double rarest_seconds() const { return rarest_.period_seconds; }
   void Clear() { *this = LookWindow(); }

@@ -57,14 +57,12 @@ TEST_F(LookWindowTest, MicroBatchesAreNotBelievedOnceARarerCommunicatorRecurs) {
   EXPECT_TRUE(window_.believes_steps(0.05));
   Bursts(0, 5, 1);
   EXPECT_NEAR(Choose(5, 0.05), 4, 0.8) << "what was seen of bursts: 16 are wanted";
-  EXPECT_TRUE(window_.soon_enough_seen());
   EXPECT_FALSE(window_.believes_steps(0.05));
   EXPECT_FALSE(window_.Take(0.05, 0.05));
   EXPECT_TRUE(window_.Take(1.0, 0));
   EXPECT_TRUE(window_.believes_steps(1.0));
   Bursts(5, 60, 1);
   EXPECT_NEAR(Choose(60, 1.0), 16, 0.3);
-  EXPECT_FALSE(window_.soon_enough_seen());
 }
 
 TEST_F(LookWindowTest, StepsMuchShorterThanTheRarestCallAreBelievedOfALongWindow) {

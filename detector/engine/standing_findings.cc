@@ -106,20 +106,23 @@ void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* f
 
 bool StandingFindings::IsSure(const LookResult& look, const Finding& finding) {
   if (finding.told) return true;
+  if (!look.steps_are_sure) return false;
   const int64_t new_steps = look.newest_step - finding.found_at_step;
-  if (IsSlowWithoutCause(finding.verdict))
-    return new_steps >= kPatientSteps && look.watermark_ns - finding.found_at_ns >= kLastingNs;
-  if (AccusesNode(finding.verdict) && !look.steps_are_sure) return false;
+  if (AccusesNode(finding.verdict)) return new_steps >= 1;
   const bool has_past = finding.settled_at_step >= 0 && finding.verdict.scope == VerdictScope::kJob;
-  return new_steps >= (AccusesNode(finding.verdict) ? 1 : has_past ? kPastSteps : kPatientSteps);
+  if (has_past && !IsSlowWithoutCause(finding.verdict)) return new_steps >= kPastSteps;
+  const int64_t patience_ns = IsSlowWithoutCause(finding.verdict) ? kLastingNs : kUnhurriedNs;
+  return new_steps >= kPatientSteps && look.watermark_ns - finding.found_at_ns >= patience_ns;
 }
 
 bool StandingFindings::Miss(const LookResult& look, bool others_found, Finding* finding) {
   const bool knows = Knows(look, *finding);
   if (finding->told && !knows && !others_found) return false;
   ++finding->misses;
-  const bool holds_on = finding->told && (!knows || (look.still_slower && !others_found));
-  return finding->misses >= (!finding->told ? 1 : holds_on ? kMostMisses : kMisses);
+  if (!finding->told) return true;
+  if (look.newest_step - finding->newest_step < kPastSteps) return false;
+  const bool holds_on = !knows || (look.still_slower && !others_found);
+  return finding->misses >= (holds_on ? kMostMisses : kMisses);
 }
 
 bool StandingFindings::Take(const LookResult& look) {
@@ -135,7 +138,8 @@ bool StandingFindings::Take(const LookResult& look) {
     const bool over = missed && look.judged && Miss(look, others_found, &finding);
     if (!missed) Confirm(look, std::move(again->second), &finding);
     if (!missed) finding.told = IsSure(look, finding);
-    look_soon = look_soon || (missed ? misses == 0 && finding.misses > 0 : !finding.told);
+    const bool hurries = !finding.told && AccusesNode(finding.verdict);
+    look_soon = look_soon || (missed ? misses == 0 && finding.misses > 0 : hurries);
     entry = over ? findings_.erase(entry) : std::next(entry);
   }
   for (auto& [key, verdict] : found) {
@@ -145,14 +149,12 @@ bool StandingFindings::Take(const LookResult& look) {
       continue;
     }
     const bool has_past = verdict.first_step - look.first_step() >= kPastSteps;
-    // Each of several pauses confirms the others.
-    const bool recurs = IsPlanned(verdict) && look.steps_are_sure;
     findings_.emplace(key, Finding{.verdict = std::move(verdict),
                                    .found_at_step = look.newest_step,
                                    .found_at_ns = look.watermark_ns,
-                                   .settled_at_step = has_past ? look.newest_step : -1,
-                                   .told = recurs});
-    look_soon = look_soon || !recurs;
+                                   .newest_step = look.newest_step,
+                                   .settled_at_step = has_past ? look.newest_step : -1});
+    look_soon = true;
   }
   explains_ = std::any_of(findings_.begin(), findings_.end(), [](const auto& entry) {
     return entry.second.told && entry.second.verdict.cost.slowdown_fraction > 0;

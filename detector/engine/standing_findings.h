@@ -1,12 +1,12 @@
 // What holds of a running job, from what one look after the other finds.
 //
-// A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it.
-// What blames no machine is in no hurry, and a job that starts up looks odd: there kPatientSteps of them must be new,
-// or kPastSteps where the job is compared with its own past. Planned pauses are told at once, if steps are sure: each
-// confirms the others. That steps are longer for an unknown reason is told if it lasts, for kPatientSteps and
-// kLastingNs. It holds until looks that could judge stop finding it: two of them, or, while steps are still slower than
-// usual and the looks find nothing else either, kMostMisses. What a look found at its beginning only, and no more at
-// its end, is over.
+// A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it,
+// and the newer one is sure what a step is. What blames no machine is in no hurry, and a job that starts up looks odd:
+// there kPatientSteps of them must be new and kUnhurriedNs passed, or kPastSteps where the job is compared with its own
+// past. That steps are longer for an unknown reason is told if it lasts, for kPatientSteps and kLastingNs. It holds
+// until looks that could judge stop finding it: two of them, the newest kPastSteps after the one that found it last,
+// or, while steps are still slower than usual and the looks find nothing else either, kMostMisses. What a look found at
+// its beginning only, and no more at its end, is over.
 //
 // A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
 // and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "detector/engine/look_schedule.h"
+#include "detector/engine/look_window.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
@@ -34,7 +35,7 @@ namespace lockstep {
 // A look at steps that are known.
 struct LookResult {
   bool judged = true;             // what it did not find is not there; else a part of the job is not known
-  bool steps_are_sure = true;     // else they may be micro-batches, and nobody is accused yet
+  bool steps_are_sure = true;     // else they may be micro-batches, and nothing is told yet
   std::vector<Verdict> verdicts;  // steps numbered from the first of the look
   int64_t steps = 0;              // that it saw
   double step_seconds = 0;        // 0 = unknown
@@ -54,12 +55,16 @@ std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost);
 
 class StandingFindings {
  public:
-  // Of the job's past, besides the stretch of the cause: as many as an accusation takes.
+  // Of the job's past, besides the stretch of the cause, and of its future before a cause ends: as many as an
+  // accusation takes.
   static constexpr int64_t kPastSteps = 4;
 
   // Half of what a window holds at least, chosen on tuning numbers: the second look rests on other steps for a half.
   // With all of it a job of forty steps was over before a tenth of the structural causes were told.
   static constexpr int64_t kPatientSteps = 8;
+
+  // What is longer than the steps that are believed shows by then, and these were none (look_window.h).
+  static constexpr auto kUnhurriedNs = static_cast<int64_t>(LookWindow::kRevealingSeconds * 1e9);
 
   // As far apart as looks at a calm job: nobody can do anything about it but look for what was changed.
   static constexpr int64_t kLastingNs = LookSchedule::kLeastCalmNs;
@@ -70,7 +75,8 @@ class StandingFindings {
   static constexpr int kMisses = 2;
   static constexpr int kMostMisses = 6;
 
-  // Takes in a look. True when another look should follow soon: something was found or missed for the first time.
+  // Takes in a look. True when another look should follow soon: something was found or missed for the first time, or
+  // blames somebody and is not sure yet. What has to last needs none.
   bool Take(const LookResult& look);
 
   // Steps are counted in another unit from now on, and the newest is number `newest_step`: what was found in the old

@@ -51,11 +51,11 @@ TEST_F(StandingFindingsTest, TwoLooksAtDifferentStepsTellACause) {
   EXPECT_TRUE(findings_.accuses());
 }
 
-TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceEightStepsAreNew) {
+TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceEightStepsAreNewAndTwentySecondsOld) {
   Verdict structural = Verdict::Accusation(VerdictScope::kStructural, VerdictClass::kStageImbalance);
   structural.last_step = kSteps - 1;
-  Look({structural});
-  Look({structural}, 7);
+  EXPECT_TRUE(Look({structural}));
+  EXPECT_FALSE(Look({structural}, 19)) << "time alone is wanted";
   EXPECT_TRUE(findings_.Told().empty());
   Look({structural}, 1);
   EXPECT_EQ(findings_.Told().size(), 1u);
@@ -82,26 +82,10 @@ TEST_F(StandingFindingsTest, WhatTwoLooksMissIsOver) {
   Look({SlowRank(3)});
   Look({SlowRank(3)});
   EXPECT_TRUE(Look({})) << "the first miss asks for another look";
-  EXPECT_EQ(findings_.Told().size(), 1u);
-  Look({});
+  Look({}, 1);
+  EXPECT_EQ(findings_.Told().size(), 1u) << "the same noise as in the first miss";
+  Look({}, 1);
   EXPECT_TRUE(findings_.Told().empty());
-}
-
-TEST_F(StandingFindingsTest, PlannedPausesAreToldAtOnce) {
-  Verdict pause = Verdict::Accusation(VerdictScope::kJob, VerdictClass::kPause);
-  pause.first_step = 2;
-  pause.last_step = 17;
-  pause.cost.slowdown_fraction = 0.5;
-  pause.advice = Advice::kObserve;
-  EXPECT_TRUE(Look({pause})) << "one that nobody planned";
-  EXPECT_TRUE(findings_.Told().empty());
-  findings_.Clear();
-  pause.advice = Advice::kNone;
-  findings_.Take({.steps_are_sure = false, .verdicts = {pause}, .steps = kSteps, .newest_step = newest_});
-  EXPECT_TRUE(findings_.Told().empty()) << "they may be micro-batches";
-  findings_.Clear();
-  EXPECT_FALSE(Look({pause}));
-  EXPECT_EQ(findings_.Told().size(), 1u);
 }
 
 TEST_F(StandingFindingsTest, ACauseThatEndedBeforeTheEndOfTheLookIsOver) {
@@ -133,14 +117,21 @@ TEST_F(StandingFindingsTest, ALookAtAJobOfWhichAPartIsHiddenFindsAndEndsNothing)
   EXPECT_EQ(findings_.Told().size(), 2u);
 }
 
-TEST_F(StandingFindingsTest, NobodyIsAccusedUntilStepsAreSure) {
-  for (int look = 0; look < 5; ++look) {
+TEST_F(StandingFindingsTest, NothingIsToldUntilStepsAreSure) {
+  Verdict pause = Verdict::Accusation(VerdictScope::kJob, VerdictClass::kPause);
+  pause.last_step = kSteps - 1;
+  pause.cost.slowdown_fraction = 0.5;
+  for (int look = 0; look < 20; ++look) {
     newest_ += 2;
-    findings_.Take({.steps_are_sure = false, .verdicts = {SlowRank(3)}, .steps = kSteps, .newest_step = newest_});
+    findings_.Take({.steps_are_sure = false,
+                    .verdicts = {SlowRank(3), pause},
+                    .steps = kSteps,
+                    .watermark_ns = newest_ * kSecond,
+                    .newest_step = newest_});
   }
   EXPECT_TRUE(findings_.Told().empty());
-  Look({SlowRank(3)});
-  EXPECT_EQ(findings_.Told().size(), 1u);
+  Look({SlowRank(3), pause});
+  EXPECT_EQ(findings_.Told().size(), 2u);
 }
 
 TEST_F(StandingFindingsTest, LongerStepsOfUnknownCauseAreTheStateSoonAndToldIfTheyLast) {
@@ -200,7 +191,7 @@ TEST_F(SettledFindingTest, LooksThatNoLongerSeeTheOnsetDoNotEndIt) {
 
 TEST_F(SettledFindingTest, LooksThatSeeTheOnsetDo) {
   LookAt(113, {});
-  LookAt(114, {});
+  LookAt(116, {});
   EXPECT_TRUE(Told().empty());
 }
 
