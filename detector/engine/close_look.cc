@@ -152,6 +152,7 @@ Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool stand
     TakeLook(roster, *std::move(look), watermark_ns);
   }
   if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
+    schedule_.NoteBegin(watermark_ns);
     wishes.pulls =
         investigation_.Begin(roster, watermark_ns, window_.Choose(roster, pace_.RecentSeconds(), StepsToSee()));
   }

@@ -22,7 +22,7 @@ void LookSchedule::Begin(int64_t now_ns) {
 void LookSchedule::NoteEvent(int64_t now_ns, double step_seconds) {
   if (!begun()) return;
   event_ns_ = now_ns;
-  next_ns_ = std::min(next_ns_, std::max(now_ns, ended_ns_ + SoonNs(step_seconds)));
+  next_ns_ = std::min(next_ns_, std::max(now_ns, look_ns_ + SoonNs(step_seconds)));
 }
 
 void LookSchedule::NoteLook(int64_t now_ns, bool guarded, double step_seconds, double bytes, size_t hosts) {
@@ -31,8 +31,7 @@ void LookSchedule::NoteLook(int64_t now_ns, bool guarded, double step_seconds, d
       affordable_seconds * kNanosPerSecond, static_cast<double>(kLeastCalmNs), static_cast<double>(kMostCalmNs)));
   const double share = guarded ? 1 : kUnguardedShare;
   const auto distance_ns = static_cast<int64_t>(share * static_cast<double>(now_ns - event_ns_));
-  ended_ns_ = now_ns;
-  next_ns_ = now_ns + std::max(std::min(distance_ns, calm_ns), SoonNs(step_seconds));
+  next_ns_ = look_ns_ + std::max(std::min(distance_ns, calm_ns), SoonNs(step_seconds));
 }
 
 }  // namespace lockstep

@@ -17,7 +17,8 @@ namespace lockstep {
 
 class LookSchedule {
  public:
-  // Agents answer with their next report, a second later at most: looks closer to each other see the same steps.
+  // From the begin of one look to that of the next. Agents answer with their next report, a second later at most: looks
+  // closer to each other see the same steps.
   static constexpr int64_t kSoonNs = 1'000'000'000;
   // By judgement, not measured; the budget of bytes below stretches them.
   static constexpr int64_t kLeastCalmNs = 60'000'000'000;
@@ -34,6 +35,8 @@ class LookSchedule {
   void NoteEvent(int64_t now_ns, double step_seconds);
 
   bool Due(int64_t now_ns) const { return begun() && now_ns >= next_ns_; }
+  // A look begins.
+  void NoteBegin(int64_t now_ns) { look_ns_ = now_ns; }
   // A look ended that pulled `bytes` from `hosts` machines. `guarded`: it could judge, and a change would be an event.
   void NoteLook(int64_t now_ns, bool guarded, double step_seconds, double bytes, size_t hosts);
 
@@ -45,7 +48,7 @@ class LookSchedule {
   int64_t begun_ns_ = -1;
   int64_t next_ns_ = 0;
   int64_t event_ns_ = 0;  // the newest one
-  int64_t ended_ns_ = 0;  // of the newest look
+  int64_t look_ns_ = 0;   // begin of the newest look
 };
 
 }  // namespace lockstep

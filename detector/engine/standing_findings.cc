@@ -109,10 +109,10 @@ bool StandingFindings::IsSure(const LookResult& look, const Finding& finding) {
   if (!look.steps_are_sure) return false;
   const int64_t new_steps = look.newest_step - finding.found_at_step;
   if (AccusesNode(finding.verdict)) return new_steps >= 1;
-  const bool has_past = finding.settled_at_step >= 0 && finding.verdict.scope == VerdictScope::kJob;
-  if (has_past && !IsSlowWithoutCause(finding.verdict)) return new_steps >= kPastSteps;
-  const int64_t patience_ns = IsSlowWithoutCause(finding.verdict) ? kLastingNs : kUnhurriedNs;
-  return new_steps >= kPatientSteps && look.watermark_ns - finding.found_at_ns >= patience_ns;
+  const bool lasts = IsSlowWithoutCause(finding.verdict);
+  const bool has_past = !lasts && finding.settled_at_step >= 0 && finding.verdict.scope == VerdictScope::kJob;
+  return new_steps >= (has_past ? kPastSteps : kPatientSteps) &&
+         look.watermark_ns - finding.found_at_ns >= (lasts ? kLastingNs : kUnhurriedNs);
 }
 
 bool StandingFindings::Miss(const LookResult& look, bool others_found, Finding* finding) {

@@ -2,11 +2,11 @@
 //
 // A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it,
 // and the newer one is sure what a step is. What blames no machine is in no hurry, and a job that starts up looks odd:
-// there kPatientSteps of them must be new and kUnhurriedNs passed, or kPastSteps where the job is compared with its own
-// past. That steps are longer for an unknown reason is told if it lasts, for kPatientSteps and kLastingNs. It holds
-// until looks that could judge stop finding it: two of them, the newest kPastSteps after the one that found it last,
-// or, while steps are still slower than usual and the looks find nothing else either, kMostMisses. What a look found at
-// its beginning only, and no more at its end, is over.
+// there kUnhurriedNs must have passed and kPatientSteps of them be new, or kPastSteps where the job is compared with
+// its own past. That steps are longer for an unknown reason is told if it lasts, for kPatientSteps and kLastingNs. It
+// holds until looks that could judge stop finding it: two of them, the newest kPastSteps after the one that found it
+// last, or, while steps are still slower than usual and the looks find nothing else either, kMostMisses. What a look
+// found at its beginning only, and no more at its end, is over.
 //
 // A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
 // and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
