@@ -8,9 +8,13 @@
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
@@ -66,11 +70,10 @@ class BackpressureTest : public testing::Test {
   BackpressureTest() {
     ShardOptions options;
     options.queue_slices = kQueueSlices;
-    auto jobs = std::make_unique<JobTable>(JobTableOptions(), clock_,
-                                           JobTable::Outlets{gate_, alerts_, index_, metrics_, NoAgent});
-    shard_ = std::make_unique<Shard>(
-        options, clock_, std::move(jobs), [](JobTable&) {}, [this] { router_.ResumeParked(); });
-    router_.SetShards({shard_.get()});
+    gated_ = MakeShard(options, gate_);
+    open_ = MakeShard(options, writer_);
+    router_.SetShards(ShardOfJob(kGatedJob, 2) == 0 ? std::vector<Shard*>{gated_.get(), open_.get()}
+                                                    : std::vector<Shard*>{open_.get(), gated_.get()});
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -83,8 +86,41 @@ class BackpressureTest : public testing::Test {
     gate_.SetShut(false);
     ingest_.Drain(kPatience);
     server_->Shutdown();
-    shard_->Close();
+    gated_->Close();
+    open_->Close();
     EXPECT_OK(writer_.Close());
+  }
+
+  std::unique_ptr<Shard> MakeShard(const ShardOptions& options, InputLog& log) {
+    auto jobs = std::make_unique<JobTable>(JobTableOptions(), clock_,
+                                           JobTable::Outlets{log, alerts_, index_, metrics_, NoAgent});
+    return std::make_unique<Shard>(
+        options, clock_, std::move(jobs), [](JobTable&) {}, [this] { router_.ResumeParked(); });
+  }
+
+  // Sends reports of the gated job until the collector reads no further.
+  void FillGatedShard(TestAgent& agent) {
+    for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
+      ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+    }
+    ASSERT_TRUE(Eventually([&] { return metrics_.reads_withheld.Value() > 0; }));
+  }
+
+  bool IsConnected(const std::string& host, uint64_t incarnation) {
+    return agents_.Find(host, incarnation)->connected();
+  }
+
+  bool IsStored(const std::string& host, uint64_t incarnation, uint64_t sequence) {
+    return Eventually([&] { return store_.StoredSequence(host, incarnation).value() == sequence; });
+  }
+
+  // How often the log holds each report of the host, by job and sequence.
+  std::map<std::pair<std::string, uint64_t>, int> Logged(const std::string& host) {
+    std::map<std::pair<std::string, uint64_t>, int> times;
+    for (const wire::CaptureEntry& entry : store_.log()) {
+      if (entry.input().host() == host) ++times[{entry.input().job(), entry.input().report().sequence()}];
+    }
+    return times;
   }
 
   bool Eventually(const std::function<bool()>& holds) {
@@ -97,6 +133,7 @@ class BackpressureTest : public testing::Test {
   }
 
   static constexpr size_t kQueueSlices = 2;
+  static constexpr char kGatedJob[] = "train";  // of TestRanks
 
   const Clock& clock_ = RealClock();
   MemoryStore store_;
@@ -108,7 +145,8 @@ class BackpressureTest : public testing::Test {
   GatedLog gate_{writer_};
   Router router_{agents_, writer_, metrics_, clock_};
   IngestService ingest_{IngestServiceOptions(), router_, clock_};
-  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<Shard> gated_;
+  std::unique_ptr<Shard> open_;
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
@@ -116,10 +154,7 @@ class BackpressureTest : public testing::Test {
 TEST_F(BackpressureTest, AFullShardQueueWithholdsReadsAndThenEverythingArrives) {
   TestAgent agent(channel_);
   ASSERT_EQ(agent.Hello("node-1", 7), 0);
-  for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
-    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
-  }
-  ASSERT_TRUE(Eventually([&] { return metrics_.reads_withheld.Value() > 0; }));
+  FillGatedShard(agent);
   // At most what the shard has taken out and hangs over, what the queue holds, and the one that found it full.
   EXPECT_LE(metrics_.reports_received.Value(), 2 * kQueueSlices + 1);
   gate_.SetShut(false);
@@ -133,14 +168,61 @@ TEST_F(BackpressureTest, AFullShardQueueWithholdsReadsAndThenEverythingArrives) 
   EXPECT_EQ(expected, kReports);
 }
 
+TEST_F(BackpressureTest, AStreamThatEndsWhileItWaitsForRoomLosesNothing) {
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    FillGatedShard(agent);
+  }
+  ASSERT_TRUE(Eventually([&] { return !IsConnected("node-1", 7); }));
+  gate_.SetShut(false);
+  TestAgent agent(channel_);
+  ASSERT_GE(agent.Hello("node-1", 7), 0);
+  for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  ASSERT_TRUE(IsStored("node-1", 7, kReports));
+  EXPECT_TRUE(agent.AwaitAck(kReports));
+  for (const auto& [report, times] : Logged("node-1")) EXPECT_EQ(times, 1) << report.second;
+}
+
+TEST_F(BackpressureTest, WhatOneOfTwoShardsTookIsNotGivenToItAgain) {
+  TestAgent other(channel_);
+  ASSERT_EQ(other.Hello("node-2", 1), 0);
+  FillGatedShard(other);
+  std::string open_job = "job";
+  while (ShardOfJob(open_job, 2) == ShardOfJob(kGatedJob, 2)) open_job += "+";
+  const auto both_jobs = [&](uint64_t sequence) {
+    TestRanks ranks;
+    ranks.job = open_job;
+    wire::AgentReport report = MakeTestReport(sequence, ranks);
+    *report.add_processes() = MakeTestReport(sequence, TestRanks()).processes(0);
+    return ToMessage(report);
+  };
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    ASSERT_TRUE(agent.Send(both_jobs(1)));
+    ASSERT_TRUE(Eventually([&] { return Logged("node-1").size() == 1; }));
+  }
+  ASSERT_TRUE(Eventually([&] { return !IsConnected("node-1", 7); }));
+  gate_.SetShut(false);
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  for (uint64_t sequence : {1, 2}) ASSERT_TRUE(agent.Send(both_jobs(sequence)));
+  ASSERT_TRUE(IsStored("node-1", 7, 2));
+  const auto logged = Logged("node-1");
+  EXPECT_EQ(logged.size(), 4u);
+  for (const auto& [report, times] : logged) EXPECT_EQ(times, 1) << report.first << " " << report.second;
+}
+
 TEST_F(BackpressureTest, AShardThatIsClosedTakesNothingAndLeavesTheSliceAsItIs) {
   gate_.SetShut(false);
-  shard_->Close();
-  std::vector<JobSlice> slices(1);
-  slices[0].input.set_job("train");
-  EXPECT_FALSE(router_.Deliver(slices));
-  ASSERT_EQ(slices.size(), 1u);
-  EXPECT_EQ(slices[0].input.job(), "train");
+  gated_->Close();
+  JobSlice slice;
+  slice.input.set_job(kGatedJob);
+  EXPECT_FALSE(router_.Deliver(slice));
+  EXPECT_EQ(slice.input.job(), kGatedJob);
 }
 
 TEST(ShardOfJobTest, IsStableAndUsesEveryShard) {

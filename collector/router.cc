@@ -78,16 +78,9 @@ void Router::Count(const HostReport& report, const ConvertLosses& losses) {
   metrics_.CountDropped("odd_ras_claim", static_cast<double>(losses.odd_ras_claims));
 }
 
-bool Router::Deliver(std::vector<JobSlice>& slices) {
+bool Router::Deliver(JobSlice& slice) {
   CHECK(!shards_.empty());
-  size_t delivered = 0;
-  while (delivered < slices.size()) {
-    Shard& shard = *shards_[ShardOfJob(slices[delivered].input.job(), shards_.size())];
-    if (!shard.TryPush(slices[delivered])) break;
-    ++delivered;
-  }
-  slices.erase(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(delivered));
-  return slices.empty();
+  return shards_[ShardOfJob(slice.input.job(), shards_.size())]->TryPush(slice);
 }
 
 void Router::Park(const std::shared_ptr<AgentStream>& stream) {

@@ -38,7 +38,7 @@ class Router final : public ReportSink {
   // ReportSink
   void Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) override;
   absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report) override;
-  bool Deliver(std::vector<JobSlice>& slices) override;
+  bool Deliver(JobSlice& slice) override;
   void Park(const std::shared_ptr<AgentStream>& stream) override;
   void OnRejected(const char* reason) override;
   void OnReport(size_t bytes, bool duplicate, uint64_t missing_before) override;

@@ -10,8 +10,8 @@
 namespace lockstep {
 
 StoreWriter::StoreWriter(const StoreWriterOptions& options, HistoryStore& store, CollectorMetrics& metrics,
-                         std::function<void()> on_recovered)
-    : options_(options), store_(store), metrics_(metrics), on_recovered_(std::move(on_recovered)) {
+                         std::function<void()> rewind)
+    : options_(options), store_(store), metrics_(metrics), rewind_(std::move(rewind)) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -37,7 +37,12 @@ bool StoreWriter::Append(LogItem item) {
   }
   if (taken) return true;
   metrics_.CountDropped("store_refuses");
-  if (item.ticket.ledger != nullptr) item.ticket.ledger->MarkLost();
+  if (item.ticket.ledger == nullptr) return false;
+  item.ticket.ledger->MarkLost(item.ticket);
+  // After the mark, and with the thread awake: the queue may have run empty since, and no other write may follow.
+  MutexLock lock(mutex_);
+  lost_ = true;
+  work_.NotifyOne();
   return false;
 }
 
@@ -76,6 +81,7 @@ void StoreWriter::Run() {
     AnswerQuestions(std::move(work.questions));
     if (!has_batch) PrepareBatch(std::move(work.items));
     const bool stored = TryWriteBatch();
+    if (stored) RewindIfLost();
     if (!work.closed) continue;
     MutexLock lock(mutex_);
     if (!stored || (items_.empty() && questions_.empty())) break;
@@ -95,8 +101,8 @@ StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
     // The store refuses: wait before the next attempt, unless somebody asks.
     if (!closed_ && questions_.empty()) work_.WaitFor(mutex_, options_.retry_ns);
   } else {
-    while (!closed_ && items_.empty() && questions_.empty()) work_.Wait(mutex_);
-    if (!closed_ && questions_.empty()) work_.WaitFor(mutex_, options_.linger_ns);
+    while (!closed_ && !lost_ && items_.empty() && questions_.empty()) work_.Wait(mutex_);
+    if (!closed_ && !lost_ && questions_.empty()) work_.WaitFor(mutex_, options_.linger_ns);
   }
   work.questions.swap(questions_);
   work.closed = closed_;
@@ -140,7 +146,7 @@ bool StoreWriter::TryWriteBatch() {
   const int64_t begun = RealClock().MonotonicNanos();
   const absl::Status status = store_.Write(batch_);
   metrics_.store_write_seconds.Observe(static_cast<double>(RealClock().MonotonicNanos() - begun) / kNanosPerSecond);
-  const bool recovered = SetHealthy(status);
+  SetHealthy(status);
   if (!status.ok()) return false;
   metrics_.store_entries_written.Increment(static_cast<double>(batch_.log.size()));
   metrics_.store_points_written.Increment(static_cast<double>(batch_.points.size()));
@@ -149,23 +155,26 @@ bool StoreWriter::TryWriteBatch() {
   for (const auto& [ledger, ticket] : acknowledge_) ledger->PublishStored(ticket.sequence);
   acknowledge_.clear();
   batch_ = StoreBatch();
-  if (recovered) on_recovered_();
   return true;
 }
 
-bool StoreWriter::SetHealthy(const absl::Status& status) {
+void StoreWriter::RewindIfLost() {
+  {
+    MutexLock lock(mutex_);
+    if (!std::exchange(lost_, false)) return;
+  }
+  rewind_();
+}
+
+void StoreWriter::SetHealthy(const absl::Status& status) {
   if (!status.ok()) metrics_.store_write_failures.Increment();
   const bool before = healthy_.exchange(status.ok());
-  if (before == status.ok()) return false;
+  if (before == status.ok()) return;
   metrics_.store_healthy.Set(status.ok() ? 1 : 0);
-  if (status.ok()) {
-    Log(LogLevel::kInfo, "history accepts writes again");
-    return true;
-  }
+  if (status.ok()) return Log(LogLevel::kInfo, "history accepts writes again");
   Log(LogLevel::kError, "history refuses writes, detection goes on", {{"error", std::string(status.message())}});
   MutexLock lock(mutex_);
   room_.NotifyAll();
-  return false;
 }
 
 }  // namespace lockstep

@@ -2,8 +2,8 @@
 // are stored.
 //
 // A store that refuses is tried again and again with the same batch. Meanwhile entries wait until the queue is full and
-// are then lost and counted; detection never waits for long. After the first write that succeeds again, `on_recovered`
-// is called, so that agents send again what was lost. Thread-safe.
+// are then lost and counted; detection never waits for long. A store that is only too slow loses entries as well. Once
+// it takes writes, `rewind` is called after every loss, so that agents send again what was lost. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_STORE_WRITER_H_
 #define LOCKSTEP_COLLECTOR_STORE_WRITER_H_
@@ -41,9 +41,9 @@ class StoreWriter final : public InputLog {
  public:
   using Answer = std::function<void(absl::StatusOr<uint64_t>)>;
 
-  // Starts the thread.
+  // Starts the thread. `rewind` is called on it.
   StoreWriter(const StoreWriterOptions& options, HistoryStore& store, CollectorMetrics& metrics,
-              std::function<void()> on_recovered);
+              std::function<void()> rewind);
   ~StoreWriter() override;
 
   // InputLog
@@ -81,13 +81,14 @@ class StoreWriter final : public InputLog {
   void PrepareBatch(std::vector<LogItem> items);
   // True when `batch_` is stored and acknowledged.
   bool TryWriteBatch();
-  // Notes how a write went; true if the store has just recovered.
-  bool SetHealthy(const absl::Status& status);
+  void RewindIfLost();
+  // Notes how a write went.
+  void SetHealthy(const absl::Status& status);
 
   const StoreWriterOptions options_;
   HistoryStore& store_;
   CollectorMetrics& metrics_;
-  const std::function<void()> on_recovered_;
+  const std::function<void()> rewind_;
   std::atomic<bool> healthy_{true};
   std::atomic<uint64_t> reports_stored_{0};
 
@@ -102,6 +103,7 @@ class StoreWriter final : public InputLog {
   std::deque<LogItem> items_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Question> questions_ ABSL_GUARDED_BY(mutex_);
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // an entry, since the last call of rewind_
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status flushed_;  // written by the thread, read after join
 

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/testing/status_matchers.h"
@@ -16,13 +19,33 @@ namespace {
 
 constexpr int64_t kPatience = 20 * kNanosPerSecond;
 
+class UnheardStream final : public AgentStream {
+ public:
+  void OnStored(uint64_t sequence) override {}
+  void Resume() override {}
+  bool Send(const wire::Command& command) override { return false; }
+  std::string peer() const override { return "ipv4:10.0.0.7:40312"; }
+  void Close(const absl::Status& status) override {}
+};
+
 class StoreWriterTest : public testing::Test {
  protected:
   std::unique_ptr<StoreWriter> MakeWriter() {
     return std::make_unique<StoreWriter>(options_, store_, metrics_, [this] {
-      ledger_->Rewind();
-      recovered_.set_value();
+      EXPECT_TRUE(ledger_->Rewind());
+      if (!rewound_.exchange(true)) first_rewind_.set_value();
     });
+  }
+
+  // Hands over a report of one slice, as the next stream of the agent does it.
+  AgentLedger::Ticket Accept(uint64_t sequence) {
+    AgentLedger::Ticket taken;
+    ledger_->Attach(stream_);
+    ledger_->HandOver(stream_.get(), sequence, 1, [&](size_t, AgentLedger::Ticket ticket) {
+      taken = std::move(ticket);
+      return true;
+    });
+    return taken;
   }
 
   LogItem Item(uint64_t sequence) {
@@ -32,7 +55,7 @@ class StoreWriterTest : public testing::Test {
     input.set_host("node-1");
     input.set_received_wall_ns(static_cast<int64_t>(sequence) * kNanosPerSecond);
     *input.mutable_report() = MakeHostReport(sequence, 0.5);
-    item.ticket = {ledger_, sequence, ledger_->Accept(sequence, 1, 0).value_or(0)};
+    item.ticket = Accept(sequence);
     input.set_carries_points(true);
     item.bytes = 100;
     return item;
@@ -42,7 +65,9 @@ class StoreWriterTest : public testing::Test {
   MemoryStore store_;
   CollectorMetrics metrics_{"test"};
   std::shared_ptr<AgentLedger> ledger_ = std::make_shared<AgentLedger>("node-1", 7, 0);
-  std::promise<void> recovered_;
+  std::shared_ptr<UnheardStream> stream_ = std::make_shared<UnheardStream>();
+  std::atomic<bool> rewound_{false};
+  std::promise<void> first_rewind_;
 };
 
 TEST_F(StoreWriterTest, WhatIsAcknowledgedIsStoredWithItsMark) {
@@ -79,16 +104,31 @@ TEST_F(StoreWriterTest, WhileTheStoreRefusesNothingIsAcknowledgedAndNothingBlock
   EXPECT_EQ(ledger_->stored_sequence(), 0u);
 
   store_.set_refuses(false);
-  recovered_.get_future().wait();
+  first_rewind_.get_future().wait();
   EXPECT_TRUE(writer->healthy());
   // The lost report is new again, and what follows it is acknowledged as before.
-  const uint64_t stored = ledger_->stored_sequence();
-  EXPECT_LT(stored, sequence);
-  EXPECT_EQ(ledger_->accepted_sequence(), stored);
-  while (!writer->Append(Item(stored + 1))) {
-  }
+  EXPECT_EQ(ledger_->accepted_sequence(), sequence - 1);
+  ASSERT_TRUE(store_.WaitForMark("node-1", 7, sequence - 1, kPatience));
+  ASSERT_TRUE(writer->Append(Item(sequence)));
   EXPECT_OK(writer->Close());
-  EXPECT_EQ(ledger_->stored_sequence(), stored + 1);
+  EXPECT_EQ(ledger_->stored_sequence(), sequence);
+}
+
+TEST_F(StoreWriterTest, WhatAStoreLosesThatIsSlowAndNeverFailsIsSentAgainAsWell) {
+  options_.max_items = 4;
+  options_.full_wait_ns = 1;
+  store_.set_blocked(true);
+  auto writer = MakeWriter();
+  uint64_t sequence = 0;
+  while (writer->Append(Item(++sequence))) ASSERT_LT(sequence, 1'000u);
+  EXPECT_TRUE(writer->healthy());
+  store_.set_blocked(false);
+  ASSERT_EQ(first_rewind_.get_future().wait_for(std::chrono::nanoseconds(kPatience)), std::future_status::ready);
+  EXPECT_EQ(ledger_->accepted_sequence(), sequence - 1);
+  ASSERT_TRUE(store_.WaitForMark("node-1", 7, sequence - 1, kPatience));
+  ASSERT_TRUE(writer->Append(Item(sequence)));
+  EXPECT_OK(writer->Close());
+  EXPECT_EQ(ledger_->stored_sequence(), sequence);
 }
 
 TEST_F(StoreWriterTest, QuestionsAreAnsweredEvenWhileTheStoreRefusesWrites) {

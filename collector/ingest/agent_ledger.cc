@@ -13,32 +13,62 @@ AgentLedger::AgentLedger(std::string host, uint64_t incarnation, uint64_t stored
       completed_(stored_sequence),
       stored_(stored_sequence) {}
 
-std::optional<uint32_t> AgentLedger::Accept(uint64_t sequence, int slices, int64_t wall_ns) {
+bool AgentLedger::NoteArrival(uint64_t sequence, int64_t wall_ns) {
   MutexLock lock(mutex_);
   last_report_wall_ns_ = wall_ns;
-  if (sequence <= accepted_) return std::nullopt;
-  accepted_ = sequence;
-  // Behind a lost report nothing can be acknowledged before Rewind: no use in keeping account, and no bound on it.
-  if (!lost_) pending_.push_back({sequence, slices});
-  return epoch_;
+  return sequence <= accepted_;
 }
 
-bool AgentLedger::IsDuplicate(uint64_t sequence) const {
+AgentLedger::Handover AgentLedger::HandOver(const AgentStream* stream, uint64_t sequence, size_t slices,
+                                            const Push& push) {
   MutexLock lock(mutex_);
-  return sequence <= accepted_;
+  if (!IsAttachedLocked(stream)) return Handover::kDetached;
+  const bool goes_on = arriving_.has_value() && arriving_->sequence == sequence && arriving_->slices == slices;
+  if (arriving_.has_value() && !goes_on) GiveUpArrivingLocked();
+  if (sequence <= accepted_) return Handover::kAccepted;
+  if (!arriving_.has_value()) arriving_ = Arriving{.sequence = sequence, .slices = slices};
+  for (; arriving_->taken < slices; ++arriving_->taken) {
+    if (!push(arriving_->taken, Ticket{shared_from_this(), sequence, epoch_})) return Handover::kFull;
+    // Behind a lost report nothing can be acknowledged before Rewind: no use in keeping account, and no bound on it.
+    if (arriving_->taken == 0 && lost_from_ == 0) pending_.push_back({sequence, epoch_, slices});
+  }
+  accepted_ = sequence;
+  arriving_.reset();
+  return Handover::kAccepted;
+}
+
+// The agent sends another report instead: it had to throw this one away, and the slices that are missing never come.
+void AgentLedger::GiveUpArrivingLocked() {
+  const Arriving given_up = *std::exchange(arriving_, std::nullopt);
+  if (given_up.taken == 0) return;
+  accepted_ = given_up.sequence;
+  const size_t place = FindPendingLocked({nullptr, given_up.sequence, epoch_});
+  if (place < pending_.size()) pending_[place].slices_left -= given_up.slices - given_up.taken;
+  PopCompletedLocked();
+}
+
+bool AgentLedger::IsAttachedLocked(const AgentStream* stream) const { return stream_.lock().get() == stream; }
+
+size_t AgentLedger::FindPendingLocked(const Ticket& ticket) const {
+  const auto found = std::lower_bound(pending_.begin(), pending_.end(), ticket.sequence,
+                                      [](const Pending& entry, uint64_t value) { return entry.sequence < value; });
+  const bool known = found != pending_.end() && found->sequence == ticket.sequence && found->epoch == ticket.epoch;
+  return known ? static_cast<size_t>(found - pending_.begin()) : pending_.size();
+}
+
+void AgentLedger::PopCompletedLocked() {
+  while (!pending_.empty() && pending_.front().slices_left == 0) {
+    completed_ = pending_.front().sequence;
+    pending_.pop_front();
+  }
 }
 
 void AgentLedger::CompleteSlice(const Ticket& ticket) {
   MutexLock lock(mutex_);
-  if (ticket.epoch != epoch_) return;
-  const auto found = std::lower_bound(pending_.begin(), pending_.end(), ticket.sequence,
-                                      [](const Pending& entry, uint64_t value) { return entry.sequence < value; });
-  if (found == pending_.end() || found->sequence != ticket.sequence) return;
-  --found->slices_left;
-  while (!pending_.empty() && pending_.front().slices_left <= 0) {
-    completed_ = pending_.front().sequence;
-    pending_.pop_front();
-  }
+  const size_t place = FindPendingLocked(ticket);
+  if (place == pending_.size()) return;
+  --pending_[place].slices_left;
+  PopCompletedLocked();
 }
 
 uint64_t AgentLedger::completed_sequence() const {
@@ -52,28 +82,30 @@ void AgentLedger::PublishStored(uint64_t sequence) {
     MutexLock lock(mutex_);
     if (sequence <= stored_) return;
     stored_ = sequence;
-    accepted_ = std::max(accepted_, sequence);
     stream = stream_.lock();
   }
   if (stream != nullptr) stream->OnStored(sequence);
 }
 
-void AgentLedger::MarkLost() {
+void AgentLedger::MarkLost(const Ticket& ticket) {
   MutexLock lock(mutex_);
-  lost_ = true;
+  // A report that is not in the account is of before a Rewind, or comes after one that was lost.
+  if (FindPendingLocked(ticket) == pending_.size()) return;
+  lost_from_ = lost_from_ == 0 ? ticket.sequence : std::min(lost_from_, ticket.sequence);
 }
 
 bool AgentLedger::Rewind() {
   std::shared_ptr<AgentStream> stream;
   {
     MutexLock lock(mutex_);
-    if (!lost_) return false;
-    lost_ = false;
+    if (lost_from_ == 0) return false;
+    while (!pending_.empty() && pending_.back().sequence >= lost_from_) pending_.pop_back();
+    accepted_ = std::exchange(lost_from_, 0) - 1;
+    arriving_.reset();
     ++epoch_;
-    pending_.clear();
-    accepted_ = stored_;
-    completed_ = stored_;
+    // What the stream has read by now must not be taken before what is sent again.
     stream = stream_.lock();
+    stream_.reset();
   }
   if (stream != nullptr) stream->Close(absl::UnavailableError("history was interrupted: send again what is not acked"));
   return true;
@@ -81,7 +113,7 @@ bool AgentLedger::Rewind() {
 
 bool AgentLedger::IsStale(const Ticket& ticket) const {
   MutexLock lock(mutex_);
-  return ticket.epoch != epoch_;
+  return ticket.epoch != epoch_ && FindPendingLocked(ticket) == pending_.size();
 }
 
 bool AgentLedger::Send(const wire::Command& command) const {
@@ -102,7 +134,7 @@ std::shared_ptr<AgentStream> AgentLedger::Attach(const std::shared_ptr<AgentStre
 
 void AgentLedger::Detach(const AgentStream* stream) {
   MutexLock lock(mutex_);
-  if (stream_.lock().get() == stream) stream_.reset();
+  if (IsAttachedLocked(stream)) stream_.reset();
 }
 
 bool AgentLedger::connected() const {

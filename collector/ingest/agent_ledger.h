@@ -1,14 +1,22 @@
-// What has become of the reports of one agent incarnation: accepted, then stored, then acknowledged.
+// What has become of the reports of one agent incarnation: handed over, then stored, then acknowledged.
+//
+// A report counts as accepted once all of its slices were taken by their shards, and never before. How many of the
+// newest report were taken is kept here and not with the stream. A stream that ends in between therefore loses
+// nothing: the agent sends the report again, and the next stream goes on with the first slice that was not taken.
 //
 // A report is stored when all of its slices are, and is acknowledged when every accepted report before it is stored as
-// well. Reports that could not be kept (the store refused for too long) block the acknowledgements behind them until
-// Rewind, after which the agent sends them again. Thread-safe.
+// well. A slice that could not be kept (the store was full for too long) blocks the acknowledgements from its report
+// on until Rewind, after which the agent sends these again. What was accepted before the loss stays accepted.
+//
+// Memory: one small entry per report that shards and store hold, and none for what is not delivered. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_INGEST_AGENT_LEDGER_H_
 #define LOCKSTEP_COLLECTOR_INGEST_AGENT_LEDGER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +49,7 @@ class AgentStream {
   virtual void Close(const absl::Status& status) = 0;
 };
 
-class AgentLedger {
+class AgentLedger : public std::enable_shared_from_this<AgentLedger> {
  public:
   // The place of one accepted report in the ledger; travels with each of its slices.
   struct Ticket {
@@ -56,12 +64,22 @@ class AgentLedger {
   const Places& places() const { return places_; }  // of the host, as the agent said hello
   uint64_t incarnation() const { return incarnation_; }
 
-  // Enters a report of `slices` slices, received at `wall_ns`; the epoch of its tickets, or nullopt for a report that
-  // was already accepted.
-  std::optional<uint32_t> Accept(uint64_t sequence, int slices, int64_t wall_ns);
+  // What came of handing over a report.
+  enum class Handover {
+    kAccepted,  // all of it is where it belongs, now or since an earlier stream
+    kFull,      // a shard takes no more at present: try again later, with the same report
+    kDetached,  // another stream has taken this one's place, or Rewind has: the agent sends the report again
+  };
 
-  // Whether `sequence` was accepted before: it need not be looked at.
-  bool IsDuplicate(uint64_t sequence) const;
+  // Offers the slices that are still missing of report `sequence`, in order, until `push` refuses one. `push` gets the
+  // index of the slice and the ticket that has to travel with it. It must not block and must not call the ledger.
+  // A report that comes again must be the same: if it has another number of slices, those not taken are left out.
+  // Only the attached stream hands over, so that what an earlier one still holds cannot overtake what is sent again.
+  using Push = std::function<bool(size_t index, Ticket ticket)>;
+  Handover HandOver(const AgentStream* stream, uint64_t sequence, size_t slices, const Push& push);
+
+  // A report arrived at `wall_ns`. True if it was accepted before: it need not be looked at.
+  bool NoteArrival(uint64_t sequence, int64_t wall_ns);
 
   // One slice of the ticket's report is part of the batch that is about to be stored.
   void CompleteSlice(const Ticket& ticket);
@@ -72,11 +90,11 @@ class AgentLedger {
   // The batch is stored: acknowledges to the connected stream.
   void PublishStored(uint64_t sequence);
 
-  // A slice was thrown away; see Rewind.
-  void MarkLost();
+  // A slice of the ticket's report was thrown away; see Rewind.
+  void MarkLost(const Ticket& ticket);
 
-  // If a slice was lost: forgets all that is not stored, so that it is accepted again, and closes the stream, so that
-  // the agent sends it again. True if there was anything to do.
+  // If a slice was lost: forgets its report and all after it, so that they are accepted again, and closes the stream,
+  // so that the agent sends them again. True if there was anything to do.
   bool Rewind();
 
   // Whether the report belongs to what Rewind has forgotten.
@@ -97,10 +115,24 @@ class AgentLedger {
   int64_t last_report_wall_ns() const;  // 0 = never
 
  private:
+  // A report of which a shard has taken a slice, until all of them are part of a batch.
   struct Pending {
     uint64_t sequence;
-    int slices_left;
+    uint32_t epoch;
+    size_t slices_left;
   };
+  // The report that is being handed over: how many of its slices were taken.
+  struct Arriving {
+    uint64_t sequence = 0;
+    size_t slices = 0;
+    size_t taken = 0;
+  };
+
+  bool IsAttachedLocked(const AgentStream* stream) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Where the ticket's report is in `pending_`; its size if it is not there.
+  size_t FindPendingLocked(const Ticket& ticket) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void GiveUpArrivingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PopCompletedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string host_;
   const uint64_t incarnation_;
@@ -110,8 +142,9 @@ class AgentLedger {
   uint64_t completed_ ABSL_GUARDED_BY(mutex_);
   uint64_t stored_ ABSL_GUARDED_BY(mutex_);
   uint32_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool lost_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t lost_from_ ABSL_GUARDED_BY(mutex_) = 0;  // the oldest report with a slice that was lost; 0 = none
   int64_t last_report_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<Arriving> arriving_ ABSL_GUARDED_BY(mutex_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);  // by sequence; bounded by the queues behind it
   std::weak_ptr<AgentStream> stream_ ABSL_GUARDED_BY(mutex_);
 };

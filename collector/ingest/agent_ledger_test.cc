@@ -37,32 +37,119 @@ class FakeStream final : public AgentStream {
 };
 
 // As the store writer does it: complete, write, publish.
-void Store(const std::shared_ptr<AgentLedger>& ledger, std::vector<AgentLedger::Ticket> slices) {
+void Store(const std::shared_ptr<AgentLedger>& ledger, const std::vector<AgentLedger::Ticket>& slices) {
   for (const AgentLedger::Ticket& slice : slices) ledger->CompleteSlice(slice);
   ledger->PublishStored(ledger->completed_sequence());
 }
 
-TEST(AgentLedgerTest, AReportIsAcknowledgedWhenAllItsSlicesAre) {
-  auto ledger = std::make_shared<AgentLedger>("node-1", 7, 0);
-  auto stream = std::make_shared<FakeStream>();
-  ledger->Attach(stream);
-  const uint32_t epoch = ledger->Accept(1, 2, 0).value();
-  Store(ledger, {{ledger, 1, epoch}});
-  EXPECT_TRUE(stream->acks.empty());
-  Store(ledger, {{ledger, 1, epoch}});
-  EXPECT_EQ(stream->acks, std::vector<uint64_t>{1});
+using Handover = AgentLedger::Handover;
+
+// A ledger, the stream that is attached to it, and shards that take `room` slices more.
+class AgentLedgerTest : public testing::Test {
+ protected:
+  AgentLedgerTest() { ledger_->Attach(stream_); }
+
+  // As a stream does it; what the shards take is in `taken_`.
+  Handover HandOver(const AgentStream* stream, uint64_t sequence, size_t slices) {
+    return ledger_->HandOver(stream, sequence, slices, [this](size_t index, AgentLedger::Ticket ticket) {
+      if (room_ == 0) return false;
+      --room_;
+      indexes_.push_back(index);
+      taken_.push_back(std::move(ticket));
+      return true;
+    });
+  }
+  Handover HandOver(uint64_t sequence, size_t slices) { return HandOver(stream_.get(), sequence, slices); }
+
+  // A stream that comes instead of the one before, which may not be gone yet.
+  void Reconnect() {
+    streams_before_.push_back(stream_);
+    stream_ = std::make_shared<FakeStream>();
+    ledger_->Attach(stream_);
+  }
+
+  std::shared_ptr<AgentLedger> ledger_ = std::make_shared<AgentLedger>("node-1", 7, 0);
+  std::shared_ptr<FakeStream> stream_ = std::make_shared<FakeStream>();
+  std::vector<std::shared_ptr<FakeStream>> streams_before_;
+  size_t room_ = 1'000;
+  std::vector<AgentLedger::Ticket> taken_;
+  std::vector<size_t> indexes_;  // of the slices in their reports, as taken
+};
+
+TEST_F(AgentLedgerTest, AReportIsAcknowledgedWhenAllItsSlicesAre) {
+  ASSERT_EQ(HandOver(1, 2), Handover::kAccepted);
+  Store(ledger_, {taken_[0]});
+  EXPECT_TRUE(stream_->acks.empty());
+  Store(ledger_, {taken_[1]});
+  EXPECT_EQ(stream_->acks, std::vector<uint64_t>{1});
 }
 
-TEST(AgentLedgerTest, AcknowledgementsAreCumulativeWhateverTheOrderOfStoring) {
-  auto ledger = std::make_shared<AgentLedger>("node-1", 7, 0);
-  auto stream = std::make_shared<FakeStream>();
-  ledger->Attach(stream);
-  for (uint64_t sequence : {1, 2, 3}) ASSERT_TRUE(ledger->Accept(sequence, 1, 0).has_value());
-  Store(ledger, {{ledger, 3, 0}});
-  Store(ledger, {{ledger, 2, 0}});
-  EXPECT_TRUE(stream->acks.empty());
-  Store(ledger, {{ledger, 1, 0}});
-  EXPECT_EQ(stream->acks, std::vector<uint64_t>{3});
+TEST_F(AgentLedgerTest, AcknowledgementsAreCumulativeWhateverTheOrderOfStoring) {
+  for (uint64_t sequence : {1, 2, 3}) ASSERT_EQ(HandOver(sequence, 1), Handover::kAccepted);
+  Store(ledger_, {taken_[2]});
+  Store(ledger_, {taken_[1]});
+  EXPECT_TRUE(stream_->acks.empty());
+  Store(ledger_, {taken_[0]});
+  EXPECT_EQ(stream_->acks, std::vector<uint64_t>{3});
+}
+
+TEST_F(AgentLedgerTest, WhatNoShardTookWasNeverAccepted) {
+  room_ = 0;
+  EXPECT_EQ(HandOver(1, 2), Handover::kFull);
+  EXPECT_EQ(ledger_->accepted_sequence(), 0u);
+  Reconnect();
+  EXPECT_FALSE(ledger_->NoteArrival(1, 0));
+  room_ = 2;
+  EXPECT_EQ(HandOver(1, 2), Handover::kAccepted);
+  Store(ledger_, taken_);
+  EXPECT_EQ(stream_->acks, std::vector<uint64_t>{1});
+}
+
+TEST_F(AgentLedgerTest, TheNextStreamGoesOnWithTheFirstSliceThatWasNotTaken) {
+  room_ = 1;
+  EXPECT_EQ(HandOver(1, 3), Handover::kFull);
+  EXPECT_EQ(ledger_->accepted_sequence(), 0u);
+  Store(ledger_, {taken_[0]});
+  Reconnect();
+  EXPECT_FALSE(ledger_->NoteArrival(1, 0));
+  room_ = 1;
+  EXPECT_EQ(HandOver(1, 3), Handover::kFull);
+  room_ = 1;
+  EXPECT_EQ(HandOver(1, 3), Handover::kAccepted);
+  EXPECT_TRUE(ledger_->NoteArrival(1, 0));
+  EXPECT_THAT(indexes_, testing::ElementsAre(0, 1, 2));
+  Store(ledger_, {taken_[1], taken_[2]});
+  EXPECT_EQ(stream_->acks, std::vector<uint64_t>{1});
+}
+
+TEST_F(AgentLedgerTest, AReportThatTheAgentThrowsAwayHalfTakenBlocksNothing) {
+  room_ = 1;
+  EXPECT_EQ(HandOver(1, 3), Handover::kFull);
+  Reconnect();
+  room_ = 1;
+  EXPECT_EQ(HandOver(2, 1), Handover::kAccepted);
+  EXPECT_TRUE(ledger_->NoteArrival(1, 0)) << "the order of reports is that of their numbers";
+  Store(ledger_, taken_);
+  EXPECT_EQ(stream_->acks, std::vector<uint64_t>{2});
+}
+
+TEST_F(AgentLedgerTest, AReportThatComesAgainCutOtherwiseBlocksNothing) {
+  room_ = 2;
+  EXPECT_EQ(HandOver(1, 3), Handover::kFull);
+  Reconnect();
+  EXPECT_EQ(HandOver(1, 1), Handover::kAccepted);
+  Store(ledger_, taken_);
+  room_ = 1;
+  EXPECT_EQ(HandOver(2, 1), Handover::kAccepted);
+  Store(ledger_, {taken_.back()});
+  EXPECT_EQ(stream_->acks.back(), 2u);
+}
+
+TEST_F(AgentLedgerTest, AStreamThatWasReplacedHandsOverNothing) {
+  Reconnect();
+  EXPECT_EQ(HandOver(streams_before_[0].get(), 1, 1), Handover::kDetached);
+  EXPECT_TRUE(taken_.empty());
+  EXPECT_EQ(HandOver(1, 1), Handover::kAccepted);
 }
 
 TEST(AgentRegistryTest, CommandsGoToTheConnectedAgentAlone) {
@@ -80,36 +167,67 @@ TEST(AgentRegistryTest, CommandsGoToTheConnectedAgentAlone) {
   EXPECT_FALSE(registry.Send("node-1", command));
 }
 
-TEST(AgentLedgerTest, WhatWasAcceptedIsADuplicate) {
-  AgentLedger ledger("node-1", 7, 10);
-  EXPECT_FALSE(ledger.Accept(10, 1, 0).has_value());
-  EXPECT_TRUE(ledger.Accept(11, 1, 0).has_value());
-  EXPECT_TRUE(ledger.IsDuplicate(11));
-  EXPECT_FALSE(ledger.Accept(11, 1, 0).has_value());
-  EXPECT_FALSE(ledger.IsDuplicate(12));
+TEST_F(AgentLedgerTest, WhatWasAcceptedIsADuplicate) {
+  ledger_ = std::make_shared<AgentLedger>("node-1", 7, 10);
+  ledger_->Attach(stream_);
+  EXPECT_TRUE(ledger_->NoteArrival(10, 0));
+  EXPECT_FALSE(ledger_->NoteArrival(11, 5));
+  EXPECT_EQ(ledger_->last_report_wall_ns(), 5);
+  EXPECT_EQ(HandOver(11, 1), Handover::kAccepted);
+  EXPECT_TRUE(ledger_->NoteArrival(11, 0));
+  EXPECT_EQ(HandOver(11, 1), Handover::kAccepted);
+  EXPECT_EQ(taken_.size(), 1u);
+  EXPECT_FALSE(ledger_->NoteArrival(12, 0));
 }
 
-TEST(AgentLedgerTest, AfterALossNothingIsAcknowledgedUntilTheAgentSendsAgain) {
-  auto ledger = std::make_shared<AgentLedger>("node-1", 7, 0);
-  auto stream = std::make_shared<FakeStream>();
-  ledger->Attach(stream);
-  EXPECT_FALSE(ledger->Rewind());
-  for (uint64_t sequence : {1, 2, 3}) ledger->Accept(sequence, 1, 0);
-  Store(ledger, {{ledger, 1, 0}});
-  ledger->MarkLost();  // 2
-  Store(ledger, {{ledger, 3, 0}});
-  EXPECT_EQ(ledger->stored_sequence(), 1u);
+TEST_F(AgentLedgerTest, AfterALossNothingIsAcknowledgedUntilTheAgentSendsAgain) {
+  EXPECT_FALSE(ledger_->Rewind());
+  for (uint64_t sequence : {1, 2, 3}) HandOver(sequence, 1);
+  Store(ledger_, {taken_[0]});
+  ledger_->MarkLost(taken_[1]);
+  Store(ledger_, {taken_[2]});
+  EXPECT_EQ(ledger_->stored_sequence(), 1u);
 
-  EXPECT_TRUE(ledger->Rewind());
-  EXPECT_THAT(stream->closed, StatusIs(absl::StatusCode::kUnavailable, testing::HasSubstr("send again")));
-  EXPECT_TRUE(ledger->IsStale({ledger, 3, 0}));
-  const std::optional<uint32_t> epoch = ledger->Accept(2, 1, 0);
-  ASSERT_TRUE(epoch.has_value());
-  ledger->Accept(3, 1, 0);
-  Store(ledger, {{ledger, 3, 0}});  // a late slice from before the rewind counts for nothing
-  EXPECT_EQ(ledger->stored_sequence(), 1u);
-  Store(ledger, {{ledger, 2, *epoch}, {ledger, 3, *epoch}});
-  EXPECT_EQ(ledger->stored_sequence(), 3u);
+  EXPECT_TRUE(ledger_->Rewind());
+  EXPECT_THAT(stream_->closed, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("send again")));
+  EXPECT_TRUE(ledger_->IsStale(taken_[2]));
+  Reconnect();
+  EXPECT_EQ(HandOver(2, 1), Handover::kAccepted);
+  EXPECT_EQ(HandOver(3, 1), Handover::kAccepted);
+  Store(ledger_, {taken_[2]});  // a late slice from before the rewind counts for nothing
+  EXPECT_EQ(ledger_->stored_sequence(), 1u);
+  Store(ledger_, {taken_[3], taken_[4]});
+  EXPECT_EQ(ledger_->stored_sequence(), 3u);
+}
+
+TEST_F(AgentLedgerTest, WhatWasAcceptedBeforeTheLossStaysAcceptedHoweverOftenItRewinds) {
+  for (uint64_t sequence : {1, 2, 3}) HandOver(sequence, 1);
+  for (int time = 0; time < 3; ++time) {
+    ledger_->MarkLost(taken_.back());
+    EXPECT_TRUE(ledger_->Rewind());
+    EXPECT_EQ(ledger_->accepted_sequence(), 2u);
+    Reconnect();
+    HandOver(3, 1);
+  }
+  EXPECT_FALSE(ledger_->IsStale(taken_[0]));
+  Store(ledger_, {taken_[0], taken_[1]});
+  EXPECT_EQ(ledger_->stored_sequence(), 2u);
+  Store(ledger_, {taken_.back()});
+  EXPECT_EQ(ledger_->stored_sequence(), 3u);
+}
+
+TEST_F(AgentLedgerTest, WhatAStreamHoldsWhenTheLedgerRewindsCannotOvertakeWhatIsSentAgain) {
+  HandOver(1, 1);
+  room_ = 1;
+  EXPECT_EQ(HandOver(2, 2), Handover::kFull);
+  ledger_->MarkLost(taken_[0]);
+  EXPECT_TRUE(ledger_->Rewind());
+  room_ = 1'000;
+  EXPECT_EQ(HandOver(2, 2), Handover::kDetached);
+  Reconnect();
+  for (uint64_t sequence : {1, 2}) EXPECT_EQ(HandOver(sequence, sequence), Handover::kAccepted);
+  Store(ledger_, {taken_.begin() + 2, taken_.end()});
+  EXPECT_EQ(stream_->acks, std::vector<uint64_t>{2});
 }
 
 TEST(AgentRegistryTest, AReconnectKeepsTheLedgerAndClosesTheStreamBefore) {
@@ -132,7 +250,8 @@ TEST(AgentRegistryTest, ANewIncarnationBeginsANewLedger) {
   auto first = std::make_shared<FakeStream>();
   auto second = std::make_shared<FakeStream>();
   const auto before = registry.Connect("node-1", 7, "1.0", 0, first);
-  (*before)->Accept(5, 1, 0);
+  (*before)->HandOver(first.get(), 5, 1, [](size_t, const AgentLedger::Ticket&) { return true; });
+  EXPECT_EQ((*before)->accepted_sequence(), 5u);
   const auto after = registry.Connect("node-1", 8, "1.0", 0, second);
   EXPECT_EQ((*after)->accepted_sequence(), 0u);
   EXPECT_EQ(first->closed.code(), absl::StatusCode::kAborted);
@@ -198,7 +317,7 @@ TEST(AgentRegistryTest, SilenceIsSeenAfterAsLongAsTheDetectorWaits) {
   auto stream = std::make_shared<FakeStream>();
   const auto ledger = registry.Connect("node-1", 7, "1.0", 0, stream);
   clock.Advance(4 * kNanosPerSecond);
-  (*ledger)->Accept(1, 1, clock.WallNanos());
+  (*ledger)->NoteArrival(1, clock.WallNanos());
   clock.Advance(AgentRegistryOptions().silent_after_ns);
   registry.ForgetGone();
   EXPECT_FALSE(registry.agents().at(0).silent);
@@ -206,7 +325,6 @@ TEST(AgentRegistryTest, SilenceIsSeenAfterAsLongAsTheDetectorWaits) {
   ASSERT_EQ(registry.agents().size(), 1u);
   EXPECT_TRUE(registry.agents()[0].silent);
   EXPECT_TRUE(registry.agents()[0].connected);
-  EXPECT_EQ(registry.agents()[0].last_sequence, 1u);
 }
 
 TEST(AgentRegistryTest, TheLimitEvictsTheLongestGoneAndNeverTheConnected) {

@@ -1,7 +1,6 @@
 #include "collector/ingest/ingest_stream.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -108,7 +107,7 @@ void IngestStream::HandleReport(wire::AgentReport report, size_t bytes) {
                                                                       last_sequence_, " on one stream")));
   }
   const uint64_t missing = last_sequence_ == 0 ? 0 : sequence - last_sequence_ - 1;
-  const bool duplicate = ledger->IsDuplicate(sequence);
+  const bool duplicate = ledger->NoteArrival(sequence, sink_.WallNanos());
   sink_.OnReport(bytes, duplicate, missing);
   if (!duplicate) {
     absl::StatusOr<std::vector<JobSlice>> slices = sink_.Prepare(*ledger, std::move(report));
@@ -116,31 +115,41 @@ void IngestStream::HandleReport(wire::AgentReport report, size_t bytes) {
       return Reject("malformed", absl::Status(slices.status().code(),
                                               absl::StrCat("report ", sequence, ": ", slices.status().message())));
     }
-    undelivered_ = *std::move(slices);
-    const std::optional<uint32_t> epoch =
-        ledger->Accept(sequence, static_cast<int>(undelivered_.size()), sink_.WallNanos());
-    // A second connection of the same agent may have been faster.
-    if (!epoch.has_value()) undelivered_.clear();
-    for (JobSlice& slice : undelivered_) slice.ticket = {ledger, sequence, *epoch};
+    slices_ = *std::move(slices);
   }
   last_sequence_ = sequence;
-  DeliverAndReadOn();
+  HandOverAndReadOn(*ledger);
 }
 
-void IngestStream::DeliverAndReadOn() {
-  const bool delivered = sink_.Deliver(undelivered_);
+void IngestStream::HandOverAndReadOn(AgentLedger& ledger) {
+  AgentLedger::Handover handover = AgentLedger::Handover::kAccepted;
+  if (!slices_.empty()) {
+    handover = ledger.HandOver(this, last_sequence_, slices_.size(), [this](size_t index, AgentLedger::Ticket ticket) {
+      slices_[index].ticket = std::move(ticket);
+      return sink_.Deliver(slices_[index]);
+    });
+  }
   MutexLock lock(mutex_);
-  if (delivered) return ReadOnLocked();
-  parked_ = true;
-  sink_.Park(shared_from_this());
+  switch (handover) {
+    case AgentLedger::Handover::kAccepted:
+      slices_.clear();
+      return ReadOnLocked();
+    case AgentLedger::Handover::kFull:
+      parked_ = true;
+      return sink_.Park(shared_from_this());
+    case AgentLedger::Handover::kDetached:
+      return CloseLocked(absl::UnavailableError("the stream was replaced: send again what is not acked"));
+  }
 }
 
 void IngestStream::Resume() {
+  std::shared_ptr<AgentLedger> ledger;
   {
     MutexLock lock(mutex_);
     if (!std::exchange(parked_, false) || closing_) return;
+    ledger = ledger_;
   }
-  DeliverAndReadOn();
+  HandOverAndReadOn(*ledger);
 }
 
 void IngestStream::OnStored(uint64_t sequence) {

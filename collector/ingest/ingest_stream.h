@@ -1,9 +1,10 @@
 // One agent's stream: says hello back, reads reports, hands them on, writes acknowledgements.
 //
 // A gRPC callback reactor. At most one read and one write are in flight; a newer acknowledgement overwrites the one
-// that waits; while a queue behind is full no read is started, so that flow control stalls the sender. Finish is called
-// exactly once, from MaybeFinishLocked, never over a write. The object lives until OnDone; whoever else refers to it
-// holds a weak pointer. Thread-safe.
+// that waits; while a queue behind is full no read is started, so that flow control stalls the sender. What it holds
+// then is not accepted yet, and may be lost with it: the agent sends it again. Finish is called exactly once, from
+// MaybeFinishLocked, never over a write. The object lives until OnDone; whoever else refers to it holds a weak pointer.
+// Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_INGEST_INGEST_STREAM_H_
 #define LOCKSTEP_COLLECTOR_INGEST_INGEST_STREAM_H_
@@ -62,7 +63,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   void HandleHello(const wire::AgentHello& hello);
   void OnAdmitted(absl::StatusOr<std::shared_ptr<AgentLedger>> ledger);
   void HandleReport(wire::AgentReport report, size_t bytes);
-  void DeliverAndReadOn();
+  void HandOverAndReadOn(AgentLedger& ledger);
   void Reject(const char* reason, const absl::Status& status);
 
   void ReadOnLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -79,7 +80,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
 
   // Owned by the one reaction or Resume that handles a message: no read is in flight meanwhile.
   wire::AgentMessage in_;
-  std::vector<JobSlice> undelivered_;
+  std::vector<JobSlice> slices_;  // of the report at hand; the ledger knows which of them were taken
   uint64_t last_sequence_ = 0;
 
   mutable Mutex mutex_;

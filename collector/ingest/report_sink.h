@@ -27,9 +27,9 @@ class ReportSink {
   // Checks, splits and converts. INVALID_ARGUMENT says what is wrong and where.
   virtual absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report) = 0;
 
-  // Moves slices from the front of `slices` into the queues of their shards. False when a queue is full: the rest
-  // remains, and the caller must Park before it tries again.
-  virtual bool Deliver(std::vector<JobSlice>& slices) = 0;
+  // Moves the slice into the queue of its shard. False when that is full: the slice remains as it is, and the caller
+  // must Park before it tries again.
+  virtual bool Deliver(JobSlice& slice) = 0;
 
   // Has `stream` resumed once, when there may be room again.
   virtual void Park(const std::shared_ptr<AgentStream>& stream) = 0;
