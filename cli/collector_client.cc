@@ -35,6 +35,9 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address, co
       return absl::InvalidArgumentError(status.error_message());
     case grpc::StatusCode::DATA_LOSS:
       return absl::DataLossError(status.error_message());
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the collector at ", address, " refuses: ", status.error_message()));
     default:
       return absl::InternalError(absl::StrCat("the collector at ", address, " answered with an error (code ",
                                               static_cast<int>(status.error_code()), "): ", status.error_message()));

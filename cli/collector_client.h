@@ -2,7 +2,8 @@
 // script that typed the command decides whether to try again).
 //
 // Errors: UNAVAILABLE with one plain line when the collector cannot be reached or does not answer in time; NOT_FOUND,
-// INVALID_ARGUMENT and DATA_LOSS as the collector sends them; INTERNAL for anything else.
+// INVALID_ARGUMENT and DATA_LOSS as the collector sends them; RESOURCE_EXHAUSTED when it has too much to do for this
+// client; INTERNAL for anything else.
 
 #ifndef LOCKSTEP_CLI_COLLECTOR_CLIENT_H_
 #define LOCKSTEP_CLI_COLLECTOR_CLIENT_H_

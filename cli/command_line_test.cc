@@ -219,6 +219,27 @@ TEST(HistoryCommandTest, AsksOnlyForWhatTheQueryNames) {
   EXPECT_EQ(requests[0].to_wall_ns(), kNow);
 }
 
+TEST(HistoryCommandTest, ReadsPageAfterPageAndJoinsASeriesThatIsPartedBetweenThem) {
+  FakeQueryServer::Answers answers;
+  const auto page = [](int64_t seconds_ago, double value) {
+    wire::GetHistoryResponse response;
+    wire::Series& series = *response.add_series();
+    series.set_metric("host_load1");
+    series.set_host("node-17");
+    series.add_wall_ns(kNow - seconds_ago * kNanosPerSecond);
+    series.add_values(value);
+    return response;
+  };
+  answers.history = page(15, 1);
+  answers.history.mutable_next()->set_host("node-17");
+  answers.history.mutable_next()->set_wall_ns(5);
+  answers.more_history[5] = page(5, 3);
+  const FakeQueryServer server(answers);
+  EXPECT_EQ(Lockstep({"history", "host_load1", "--since", "20s", "--step", "10s"}, server.address()).out,
+            "HOST     DEVICE  STEPS  MIN  MEAN  MAX  LAST  CURVE\n"
+            "node-17  -           2    1     2    3     3  ▁█\n");
+}
+
 TEST_F(CommandLineTest, HistoryErrorsAreUsage) {
   const Result query = Ask({"history", "host_cpu_busy_ratio{host=a}"});
   EXPECT_EQ(query.exit_code, ExitCode::kUsage);

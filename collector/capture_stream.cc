@@ -6,8 +6,13 @@
 
 namespace lockstep {
 
-CaptureStream::CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker)
-    : request_(std::move(request)), history_(history), worker_(worker), resume_wall_ns_(request_.from_wall_ns()) {}
+CaptureStream::CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker,
+                             QueryAdmission::Slot slot)
+    : request_(std::move(request)),
+      history_(history),
+      worker_(worker),
+      slot_(std::move(slot)),
+      resume_wall_ns_(request_.from_wall_ns()) {}
 
 void CaptureStream::Start(std::shared_ptr<CaptureStream> self) {
   self_ = std::move(self);

@@ -1,7 +1,8 @@
 // Sends the input log of one job to one reader, a bounded chunk at a time.
 //
 // Each chunk is read on the query thread when the one before has been written: a slow reader costs one chunk of memory
-// and nothing else. Lives until OnDone; a chunk that is being read holds a reference. Thread-safe.
+// and its place among the queries (query_admission.h). However long the log is, no more of it is in memory. Lives until
+// OnDone; a chunk that is being read holds a reference. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_CAPTURE_STREAM_H_
 #define LOCKSTEP_COLLECTOR_CAPTURE_STREAM_H_
@@ -16,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "collector/query_admission.h"
 #include "collector/query_worker.h"
 #include "collector/store/history_store.h"
 #include "proto/capture.pb.h"
@@ -30,7 +32,7 @@ class CaptureStream final : public grpc::ServerWriteReactor<wire::CaptureEntry>,
   static constexpr size_t kChunkBytes = 4 << 20;  // about; one entry more than this at most
 
   // `to_wall_ns` of the request must be set. References are borrowed.
-  CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker);
+  CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker, QueryAdmission::Slot slot);
 
   // Begins to read. `self` keeps the stream alive until OnDone.
   void Start(std::shared_ptr<CaptureStream> self);
@@ -48,6 +50,7 @@ class CaptureStream final : public grpc::ServerWriteReactor<wire::CaptureEntry>,
   const wire::CaptureRequest request_;
   HistoryStore& history_;
   QueryWorker& worker_;
+  const QueryAdmission::Slot slot_;
   std::shared_ptr<CaptureStream> self_;  // touched by Start and OnDone only
 
   // Where the next chunk begins; touched by the query thread only.

@@ -136,6 +136,7 @@ FleetView Collector::MakeView() {
       incidents_,
       dependencies_.store,
       worker_,
+      dependencies_.metrics.queries,
       [this] {
         std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
         for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());

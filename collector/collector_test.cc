@@ -298,6 +298,77 @@ TEST_F(CollectorTest, ACaptureIsTheWholeLogInOrderHoweverLong) {
   EXPECT_EQ(missing->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(CollectorTest, AHistoryThatIsTooLongForOneAnswerGoesOnWhereTheAnswerEnds) {
+  const int64_t now = RealClock().WallNanos();
+  StoreBatch batch;
+  const int points = static_cast<int>(kHistoryPage.max_points) + 10;
+  for (int i = 0; i < points; ++i)
+    batch.points.push_back({"node-1", "", Metric::kHostLoad1, now - points + i, 1.0 * i});
+  ASSERT_OK(store_.Write(batch));
+  wire::GetHistoryRequest request;
+  request.set_metric(std::string(FindMetric(Metric::kHostLoad1)->name));
+  request.set_to_wall_ns(now);
+  wire::GetHistoryResponse first;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->GetHistory(&context, request, &first).ok());
+  ASSERT_EQ(first.series_size(), 1);
+  EXPECT_EQ(first.series(0).values_size(), static_cast<int>(kHistoryPage.max_points));
+  EXPECT_LT(first.ByteSizeLong(), size_t{4} << 20) << "what usual clients accept";
+  ASSERT_TRUE(first.has_next());
+  EXPECT_EQ(first.next().host(), "node-1");
+  EXPECT_EQ(metrics_->queries.cut.Value(), 1);
+
+  *request.mutable_resume() = first.next();
+  wire::GetHistoryResponse second;
+  grpc::ClientContext again;
+  ASSERT_TRUE(query_->GetHistory(&again, request, &second).ok());
+  ASSERT_EQ(second.series_size(), 1);
+  EXPECT_EQ(second.series(0).values_size(), 10);
+  EXPECT_EQ(second.series(0).values(0), static_cast<double>(kHistoryPage.max_points));
+  EXPECT_FALSE(second.has_next());
+}
+
+TEST_F(CollectorTest, CapturesThatNobodyReadsAreBoundedPerClientAndCostTheOthersNothing) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  TestRanks many;
+  many.ranks = 500;
+  many.world_size = 500;
+  for (uint64_t sequence = 1; sequence <= 40; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, many))));
+  }
+  ASSERT_TRUE(agent.AwaitAck(40));
+  wire::CaptureRequest request;
+  request.set_job("train");
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<wire::CaptureEntry>>> unread;
+  wire::CaptureEntry entry;
+  for (size_t i = 0; i < QueryAdmissionOptions().max_of_client; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    unread.push_back(query_->Capture(contexts.back().get(), request));
+    ASSERT_TRUE(unread.back()->Read(&entry));
+  }
+  {
+    grpc::ClientContext context;
+    const auto refused = query_->Capture(&context, request);
+    EXPECT_FALSE(refused->Read(&entry));
+    const grpc::Status status = refused->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("queries are under way, at most 8"));
+  }
+  EXPECT_EQ(metrics_->queries.refused_client.Value(), 1);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(41, many))));
+  EXPECT_TRUE(agent.AwaitAck(41));
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& reader : unread) reader->Finish();
+  for (int attempt = 0; attempt < 1'000; ++attempt) {
+    grpc::ClientContext context;
+    wire::GetStatusResponse status;
+    if (query_->GetStatus(&context, {}, &status).ok()) return;
+  }
+  FAIL() << "the places of captures that have ended are not given back";
+}
+
 TEST_F(CollectorTest, IncidentsSurviveTheCollectorAndIdsGoOn) {
   collector_.reset();
   wire::Incident incident;

@@ -14,6 +14,7 @@
 #include "collector/incident_index.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
+#include "collector/metrics.h"
 #include "collector/query_worker.h"
 #include "collector/store/history_store.h"
 
@@ -27,6 +28,7 @@ struct FleetView {
   const IncidentIndex& incidents;
   HistoryStore& history;
   QueryWorker& worker;
+  QueryMetrics& metrics;
   std::function<std::vector<std::shared_ptr<const JobsSnapshot>>()> snapshots;  // one per shard
   std::function<uint64_t()> reports_stored;
 };

@@ -31,15 +31,14 @@ std::optional<wire::Incident> IncidentIndex::Find(uint64_t id) const {
   return found->second;
 }
 
-std::vector<wire::Incident> IncidentIndex::List(bool open_only, const std::string& job, size_t limit) const {
-  std::vector<wire::Incident> list;
+void IncidentIndex::ForEach(bool open_only, const std::string& job,
+                            const std::function<void(const wire::Incident&)>& visit) const {
   MutexLock lock(mutex_);
-  for (auto entry = incidents_.rbegin(); entry != incidents_.rend() && list.size() < limit; ++entry) {
+  for (auto entry = incidents_.rbegin(); entry != incidents_.rend(); ++entry) {
     if (open_only && !IsOpen(entry->second)) continue;
     if (!job.empty() && entry->second.job() != job) continue;
-    list.push_back(entry->second);
+    visit(entry->second);
   }
-  return list;
 }
 
 size_t IncidentIndex::open_count() const {

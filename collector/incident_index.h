@@ -7,10 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/mutex.h"
 #include "collector/metrics.h"
@@ -30,8 +30,8 @@ class IncidentIndex {
 
   std::optional<wire::Incident> Find(uint64_t id) const;
 
-  // Newest first. `job` "" = all.
-  std::vector<wire::Incident> List(bool open_only, const std::string& job, size_t limit) const;
+  // Visits the newest first. `job` "" = all. `visit` must not call the index.
+  void ForEach(bool open_only, const std::string& job, const std::function<void(const wire::Incident&)>& visit) const;
 
   size_t open_count() const;
 

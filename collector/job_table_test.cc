@@ -135,7 +135,9 @@ class JobTableTest : public testing::Test {
     auto table =
         std::make_unique<JobTable>(options_, clock_, JobTable::Outlets{log_, alerts_, index_, metrics_, Record()},
                                    log_.entries.back().watermark().wall_ns());
-    table->Restore(index_.List(/*open_only=*/false, "", 1'000));
+    std::vector<wire::Incident> incidents;
+    index_.ForEach(/*open_only=*/false, "", [&](const wire::Incident& incident) { incidents.push_back(incident); });
+    table->Restore(incidents);
     return table;
   }
 

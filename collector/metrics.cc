@@ -69,6 +69,14 @@ FleetMetrics::FleetMetrics(prometheus::Registry& registry)
                       "Known agents without a report for longer than detector.host_silent.")),
       known(AddGauge(registry, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")) {}
 
+QueryMetrics::QueryMetrics(prometheus::Registry& registry)
+    : refused(CounterFamily(registry, "lockstep_collector_queries_refused_total",
+                            "Queries refused because too many were under way: of one client, or of all.")),
+      refused_client(refused.Add({{"limit", "client"}})),
+      refused_all(refused.Add({{"limit", "all"}})),
+      cut(AddCounter(registry, "lockstep_collector_answers_cut_total",
+                     "Answers that said that there is more than they hold.")) {}
+
 ReloadMetrics::ReloadMetrics(prometheus::Registry& registry)
     : by_outcome(CounterFamily(registry, "lockstep_collector_settings_reloads_total",
                                "Times that the settings were read again, by outcome: ok or failed.")),
@@ -103,6 +111,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                                  "Incidents opened, updated, resolved or reopened.")),
       pulls(*registry_),
       watches(*registry_),
+      queries(*registry_),
       store_write_seconds(
           AddHistogram(*registry_, "lockstep_collector_store_write_duration_seconds", "Time of one write to history.")),
       store_write_failures(

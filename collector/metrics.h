@@ -60,6 +60,16 @@ struct FleetMetrics {
   prometheus::Gauge& known;
 };
 
+// What readers were refused, and answers that did not hold all that was asked for. Thread-safe.
+struct QueryMetrics {
+  explicit QueryMetrics(prometheus::Registry& registry);
+
+  prometheus::Family<prometheus::Counter>& refused;
+  prometheus::Counter& refused_client;  // it has too many queries under way
+  prometheus::Counter& refused_all;     // all clients together have
+  prometheus::Counter& cut;
+};
+
 // Times that the settings were read again, by what came of it. Thread-safe.
 struct ReloadMetrics {
   explicit ReloadMetrics(prometheus::Registry& registry);
@@ -98,6 +108,7 @@ class CollectorMetrics {
   prometheus::Counter& incident_events;
   PullMetrics pulls;
   WatchMetrics watches;
+  QueryMetrics queries;
 
   // Store.
   prometheus::Histogram& store_write_seconds;

@@ -7,94 +7,158 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/metric_catalog.h"
+#include "collector/answer_budget.h"
 #include "collector/capture_stream.h"
 
 namespace lockstep {
 namespace {
 
-grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
-
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
+grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
+
+// One call with one answer. Keeps its place among the queries until gRPC has sent the answer.
+class UnaryQuery final : public grpc::ServerUnaryReactor {
+ public:
+  explicit UnaryQuery(QueryAdmission::Slot slot) : slot_(std::move(slot)) {}
+  void OnDone() override { delete this; }
+
+ private:
+  const QueryAdmission::Slot slot_;
+};
+
+// A capture that there is no place for.
+class RefusedCapture final : public grpc::ServerWriteReactor<wire::CaptureEntry> {
+ public:
+  explicit RefusedCapture(const absl::Status& status) { Finish(ToGrpc(status)); }
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
+
+grpc::ServerUnaryReactor* QueryService::Answer(grpc::CallbackServerContext* context,
+                                               const std::function<grpc::Status()>& fill) {
+  absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(context->peer());
+  auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
+  query->Finish(slot.ok() ? fill() : ToGrpc(slot.status()));
+  return query;
+}
+
+void QueryService::CountCut(bool cut) const {
+  if (cut) view_.metrics.cut.Increment();
+}
 
 grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* context,
                                                   const wire::GetStatusRequest* request,
                                                   wire::GetStatusResponse* response) {
-  response->set_version(view_.version);
-  response->set_started_wall_ns(view_.started_wall_ns);
-  response->set_now_wall_ns(view_.clock.WallNanos());
-  response->set_reports_stored(view_.reports_stored());
-  response->set_open_incidents(static_cast<uint32_t>(view_.incidents.open_count()));
-  for (const AgentView& agent : view_.agents.agents()) {
-    wire::AgentStatus& status = *response->add_agents();
-    status.set_host(agent.host);
-    status.set_version(agent.version);
-    status.set_connected(agent.connected);
-    status.set_last_report_wall_ns(agent.last_report_wall_ns);
-    status.set_last_sequence(agent.last_sequence);
-  }
-  return Answer(context, grpc::Status::OK);
+  return Answer(context, [&] {
+    response->set_version(view_.version);
+    response->set_started_wall_ns(view_.started_wall_ns);
+    response->set_now_wall_ns(view_.clock.WallNanos());
+    response->set_reports_stored(view_.reports_stored());
+    response->set_open_incidents(static_cast<uint32_t>(view_.incidents.open_count()));
+    AnswerBudget budget;
+    for (const AgentView& agent : view_.agents.agents()) {
+      wire::AgentStatus status;
+      status.set_host(agent.host);
+      status.set_version(agent.version);
+      status.set_connected(agent.connected);
+      status.set_last_report_wall_ns(agent.last_report_wall_ns);
+      status.set_last_sequence(agent.last_sequence);
+      if (budget.Take(status)) *response->add_agents() = std::move(status);
+    }
+    response->set_left_out(budget.left_out());
+    CountCut(budget.left_out() > 0);
+    return grpc::Status::OK;
+  });
 }
 
 grpc::ServerUnaryReactor* QueryService::ListJobs(grpc::CallbackServerContext* context,
                                                  const wire::ListJobsRequest* request,
                                                  wire::ListJobsResponse* response) {
-  for (const auto& snapshot : view_.snapshots()) {
-    for (const wire::Job& job : snapshot->jobs) *response->add_jobs() = job;
-  }
-  std::sort(response->mutable_jobs()->begin(), response->mutable_jobs()->end(),
-            [](const wire::Job& a, const wire::Job& b) { return a.job() < b.job(); });
-  return Answer(context, grpc::Status::OK);
+  return Answer(context, [&] {
+    std::vector<const wire::Job*> jobs;
+    const auto snapshots = view_.snapshots();
+    for (const auto& snapshot : snapshots) {
+      for (const wire::Job& job : snapshot->jobs) jobs.push_back(&job);
+    }
+    std::sort(jobs.begin(), jobs.end(), [](const wire::Job* a, const wire::Job* b) { return a->job() < b->job(); });
+    AnswerBudget budget;
+    for (const wire::Job* job : jobs) {
+      if (budget.Take(*job)) *response->add_jobs() = *job;
+    }
+    response->set_left_out(budget.left_out());
+    CountCut(budget.left_out() > 0);
+    return grpc::Status::OK;
+  });
 }
 
 grpc::ServerUnaryReactor* QueryService::ListRanks(grpc::CallbackServerContext* context,
                                                   const wire::ListRanksRequest* request,
                                                   wire::ListRanksResponse* response) {
-  for (const auto& snapshot : view_.snapshots()) {
-    const auto found = snapshot->ranks.find(request->job());
-    if (found == snapshot->ranks.end()) continue;
-    for (const wire::Rank& rank : *found->second) *response->add_ranks() = rank;
-    return Answer(context, grpc::Status::OK);
-  }
-  return Answer(context, NotFound(absl::StrCat("no job \"", request->job(), "\"")));
+  return Answer(context, [&] {
+    for (const auto& snapshot : view_.snapshots()) {
+      const auto found = snapshot->ranks.find(request->job());
+      if (found == snapshot->ranks.end()) continue;
+      AnswerBudget budget;
+      for (const wire::Rank& rank : *found->second) {
+        if (budget.Take(rank)) *response->add_ranks() = rank;
+      }
+      response->set_left_out(budget.left_out());
+      CountCut(budget.left_out() > 0);
+      return grpc::Status::OK;
+    }
+    return NotFound(absl::StrCat("no job \"", request->job(), "\""));
+  });
 }
 
 grpc::ServerUnaryReactor* QueryService::ListIncidents(grpc::CallbackServerContext* context,
                                                       const wire::ListIncidentsRequest* request,
                                                       wire::ListIncidentsResponse* response) {
-  const size_t limit = request->limit() == 0 ? kDefaultIncidents : request->limit();
-  for (wire::Incident& incident :
-       view_.incidents.List(request->open_only(), request->job(), std::min(limit, kMaxIncidentsPerAnswer))) {
-    *response->add_incidents() = std::move(incident);
-  }
-  return Answer(context, grpc::Status::OK);
+  return Answer(context, [&] {
+    const size_t wanted = request->limit() == 0 ? kDefaultIncidents : request->limit();
+    AnswerBudget budget;
+    size_t visited = 0;
+    view_.incidents.ForEach(request->open_only(), request->job(), [&](const wire::Incident& incident) {
+      if (++visited <= wanted && budget.Take(incident)) *response->add_incidents() = incident;
+    });
+    response->set_left_out(budget.left_out());
+    CountCut(budget.left_out() > 0);
+    return grpc::Status::OK;
+  });
 }
 
 grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext* context,
                                                     const wire::GetIncidentRequest* request, wire::Incident* response) {
-  std::optional<wire::Incident> incident = view_.incidents.Find(request->id());
-  if (!incident.has_value()) return Answer(context, NotFound(absl::StrCat("no incident ", request->id())));
-  *response = *std::move(incident);
-  return Answer(context, grpc::Status::OK);
+  return Answer(context, [&] {
+    std::optional<wire::Incident> incident = view_.incidents.Find(request->id());
+    if (!incident.has_value()) return NotFound(absl::StrCat("no incident ", request->id()));
+    *response = *std::move(incident);
+    return grpc::Status::OK;
+  });
 }
 
 grpc::ServerUnaryReactor* QueryService::GetHistory(grpc::CallbackServerContext* context,
                                                    const wire::GetHistoryRequest* request,
                                                    wire::GetHistoryResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool taken =
-      view_.worker.TryRun([this, reactor, request, response] { reactor->Finish(ReadHistory(*request, *response)); });
-  if (!taken) {
-    reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history"));
+  absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(context->peer());
+  auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
+  if (!slot.ok()) {
+    query->Finish(ToGrpc(slot.status()));
+    return query;
   }
-  return reactor;
+  const bool taken =
+      view_.worker.TryRun([this, query, request, response] { query->Finish(ReadHistory(*request, *response)); });
+  if (!taken) {
+    query->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history"));
+  }
+  return query;
 }
 
 grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
@@ -109,36 +173,39 @@ grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
   selector.device = request.device();
   selector.from_wall_ns = request.from_wall_ns();
   selector.to_wall_ns = request.to_wall_ns() != 0 ? request.to_wall_ns() : view_.clock.WallNanos();
-  bool truncated = false;
-  const absl::StatusOr<std::vector<SeriesRange>> ranges =
-      view_.history.ReadSeries(selector, kMaxSeriesPerAnswer, truncated);
-  if (!ranges.ok()) {
-    return grpc::Status(static_cast<grpc::StatusCode>(ranges.status().code()), std::string(ranges.status().message()));
+  if (request.has_resume()) {
+    selector.resume = SeriesCursor{request.resume().host(), request.resume().device(), request.resume().wall_ns()};
   }
-  size_t points_left = kMaxPointsPerAnswer;
-  for (const SeriesRange& range : *ranges) {
-    truncated = truncated || range.points.size() > points_left;
-    const size_t taken = std::min(range.points.size(), points_left);
-    if (taken == 0) continue;
-    points_left -= taken;
+  const absl::StatusOr<SeriesPage> page = view_.history.ReadSeries(selector, kHistoryPage);
+  if (!page.ok()) return ToGrpc(page.status());
+  for (const SeriesRange& range : page->ranges) {
     wire::Series& series = *response.add_series();
     series.set_metric(request.metric());
     series.set_host(range.host);
     series.set_device(range.device);
-    for (size_t i = 0; i < taken; ++i) {
-      series.add_wall_ns(range.points[i].first);
-      series.add_values(range.points[i].second);
+    series.mutable_wall_ns()->Reserve(static_cast<int>(range.points.size()));
+    series.mutable_values()->Reserve(static_cast<int>(range.points.size()));
+    for (const auto& [wall_ns, value] : range.points) {
+      series.add_wall_ns(wall_ns);
+      series.add_values(value);
     }
   }
-  response.set_truncated(truncated);
+  if (page->next.has_value()) {
+    response.mutable_next()->set_host(page->next->host);
+    response.mutable_next()->set_device(page->next->device);
+    response.mutable_next()->set_wall_ns(page->next->wall_ns);
+  }
+  CountCut(page->next.has_value());
   return grpc::Status::OK;
 }
 
 grpc::ServerWriteReactor<wire::CaptureEntry>* QueryService::Capture(grpc::CallbackServerContext* context,
                                                                     const wire::CaptureRequest* request) {
+  absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(context->peer());
+  if (!slot.ok()) return new RefusedCapture(slot.status());
   wire::CaptureRequest bounded = *request;
   if (bounded.to_wall_ns() == 0) bounded.set_to_wall_ns(view_.clock.WallNanos());
-  auto stream = std::make_shared<CaptureStream>(std::move(bounded), view_.history, view_.worker);
+  auto stream = std::make_shared<CaptureStream>(std::move(bounded), view_.history, view_.worker, *std::move(slot));
   CaptureStream* reactor = stream.get();
   reactor->Start(std::move(stream));
   return reactor;

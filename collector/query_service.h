@@ -1,26 +1,32 @@
 // The read side over gRPC: status, jobs, ranks, incidents, history, captures. Changes nothing.
 //
 // Jobs and ranks come from the snapshots that shards publish, incidents from memory, history and captures from the
-// store on the query thread. Thread-safe.
+// store on the query thread. No answer is larger than kMaxAnswerBytes (answer_budget.h) or one page of history, and
+// each says what it leaves out; captures stream. QueryAdmission bounds how many are under way. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_QUERY_SERVICE_H_
 #define LOCKSTEP_COLLECTOR_QUERY_SERVICE_H_
 
 #include <grpcpp/support/server_callback.h>
 
+#include <cstddef>
+#include <functional>
+#include <utility>
+
 #include "collector/fleet_view.h"
+#include "collector/query_admission.h"
+#include "collector/store/history_store.h"
 #include "proto/query.grpc.pb.h"
 
 namespace lockstep {
 
-inline constexpr size_t kMaxSeriesPerAnswer = 1'000;
-inline constexpr size_t kMaxPointsPerAnswer = 200'000;  // keeps the answer below the message size of a usual client
+// One page of history: a time and a value take 17 bytes, so that it stays below the 4 MiB that usual clients accept.
+inline constexpr SeriesLimits kHistoryPage = {.max_series = 1'000, .max_points = 200'000};
 inline constexpr size_t kDefaultIncidents = 100;
-inline constexpr size_t kMaxIncidentsPerAnswer = 1'000;
 
 class QueryService final : public wire::Query::CallbackService {
  public:
-  explicit QueryService(FleetView view) : view_(std::move(view)) {}
+  explicit QueryService(FleetView view) : view_(std::move(view)), admission_({}, view_.metrics) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest* request,
                                       wire::GetStatusResponse* response) override;
@@ -39,9 +45,13 @@ class QueryService final : public wire::Query::CallbackService {
                                                         const wire::CaptureRequest* request) override;
 
  private:
+  // Answers at once with what `fill` returns, if there is a place for the query.
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const std::function<grpc::Status()>& fill);
   grpc::Status ReadHistory(const wire::GetHistoryRequest& request, wire::GetHistoryResponse& response) const;
+  void CountCut(bool cut) const;
 
   const FleetView view_;
+  QueryAdmission admission_;
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/metric_catalog.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr TextTable::Align kRight = TextTable::Align::kRight;
 constexpr int64_t kCurveColumns = 40;
+constexpr int64_t kMaxValues = 5'000'000;  // kept at the same time, 16 bytes each: 80 MB
 
 struct Window {
   int64_t from_ns = 0;
@@ -60,13 +62,10 @@ class HistoryCommand final : public Command {
     request.set_device(query.ExactValue("device").value_or("*"));
     request.set_from_wall_ns(window.from_ns);
     request.set_to_wall_ns(window.to_ns);
-    ASSIGN_OR_RETURN(const wire::GetHistoryResponse response, context.collector.GetHistory(request));
-
-    std::vector<wire::Series> chosen;
-    for (const wire::Series& series : response.series()) {
-      if (query.Matches(series.host(), series.device())) chosen.push_back(rate_ ? ToRatePerSecond(series) : series);
+    ASSIGN_OR_RETURN(std::vector<wire::Series> chosen, ReadPages(query, request, context));
+    if (rate_) {
+      for (wire::Series& series : chosen) series = ToRatePerSecond(series);
     }
-    if (response.truncated()) context.err << "lockstep: more series than one answer holds; narrow the query\n";
     context.out << (context.format == OutputFormat::kJson ? Json(chosen, window)
                     : chosen.empty()                      ? "no samples\n"
                     : points_                             ? Points(chosen, window).Render(context.width)
@@ -75,6 +74,35 @@ class HistoryCommand final : public Command {
   }
 
  private:
+  // Page after page, each a call with a deadline of its own. What is not chosen is not kept.
+  static absl::StatusOr<std::vector<wire::Series>> ReadPages(const SeriesQuery& query, wire::GetHistoryRequest request,
+                                                             CommandContext& context) {
+    std::vector<wire::Series> chosen;
+    int64_t values = 0;
+    while (true) {
+      ASSIGN_OR_RETURN(wire::GetHistoryResponse page, context.collector.GetHistory(request));
+      for (wire::Series& series : *page.mutable_series()) {
+        if (!query.Matches(series.host(), series.device())) continue;
+        values += series.values_size();
+        const bool goes_on =
+            !chosen.empty() && chosen.back().host() == series.host() && chosen.back().device() == series.device();
+        if (goes_on) {
+          chosen.back().MergeFrom(series);
+        } else {
+          chosen.push_back(std::move(series));
+        }
+      }
+      if (!page.has_next()) return chosen;
+      if (values >= kMaxValues) {
+        context.err << "lockstep: cut after " << values << " values (at most about " << kMaxValues << "), before host "
+                    << page.next().host() << ", device \"" << page.next().device() << "\", "
+                    << WallText(page.next().wall_ns()) << "; narrow the query\n";
+        return chosen;
+      }
+      *request.mutable_resume() = page.next();
+    }
+  }
+
   absl::StatusOr<Window> MakeWindow(int64_t now_wall_ns) const {
     ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
     ASSIGN_OR_RETURN(const int64_t step_ns, ParseDurationArgument("--step", step_));

@@ -8,6 +8,7 @@
 #include "base/stop_signal.h"
 #include "cli/duration_argument.h"
 #include "cli/incident_follower.h"
+#include "cli/left_out_note.h"
 #include "cli/render/incident_text.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
@@ -77,6 +78,7 @@ class IncidentsCommand final : public Command {
 
   absl::StatusOr<ExitCode> List(CommandContext& context) {
     ASSIGN_OR_RETURN(const wire::ListIncidentsResponse response, context.collector.ListIncidents(Request(limit_)));
+    PrintLeftOutNote(response.left_out(), "incidents", context.err);
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
     } else if (response.incidents_size() == 0) {

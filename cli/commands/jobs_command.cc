@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "cli/left_out_note.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
@@ -24,6 +25,7 @@ class JobsCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     ASSIGN_OR_RETURN(const wire::ListJobsResponse response, context.collector.ListJobs());
+    PrintLeftOutNote(response.left_out(), "jobs", context.err);
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
       return ExitCode::kOk;

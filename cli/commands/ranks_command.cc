@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/left_out_note.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
@@ -25,6 +26,7 @@ class RanksCommand final : public Command {
     request.set_job(job_);
     ASSIGN_OR_RETURN(const wire::ListRanksResponse response, context.collector.ListRanks(request));
     if (response.ranks_size() == 0) return absl::NotFoundError(absl::StrCat("no ranks of a job called ", job_));
+    PrintLeftOutNote(response.left_out(), "ranks", context.err);
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
       return ExitCode::kOk;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/left_out_note.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
@@ -16,6 +17,7 @@ class StatusCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     ASSIGN_OR_RETURN(const wire::GetStatusResponse status, context.collector.GetStatus());
+    PrintLeftOutNote(status.left_out(), "agents", context.err);
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(status), /*indented=*/true) << "\n";
       return ExitCode::kOk;
@@ -24,7 +26,8 @@ class StatusCommand final : public Command {
     for (const wire::AgentStatus& agent : status.agents()) connected += agent.connected() ? 1 : 0;
     context.out << "collector       " << Printable(status.version()) << ", up "
                 << AgeText(status.started_wall_ns(), status.now_wall_ns()) << "\n"
-                << "agents          " << connected << " connected of " << status.agents_size() << "\n"
+                << "agents          " << connected << " connected of " << status.agents_size() + status.left_out()
+                << "\n"
                 << "reports stored  " << status.reports_stored() << "\n"
                 << "open incidents  " << status.open_incidents() << "\n";
     if (status.agents_size() > 0) context.out << "\n" << AgentTable(status).Render(context.width);

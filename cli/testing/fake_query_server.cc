@@ -54,7 +54,7 @@ class FakeQueryServer::Service final : public wire::Query::Service {
   grpc::Status GetHistory(grpc::ServerContext*, const wire::GetHistoryRequest* request,
                           wire::GetHistoryResponse* response) override {
     if (answers_.on_history) answers_.on_history(*request);
-    *response = answers_.history;
+    *response = request->has_resume() ? answers_.more_history[request->resume().wall_ns()] : answers_.history;
     return grpc::Status::OK;
   }
 

@@ -3,7 +3,9 @@
 #ifndef LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_
 #define LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,8 @@ class FakeQueryServer {
     wire::ListRanksResponse ranks;
     wire::ListIncidentsResponse incidents;  // also by id; any other id is NOT_FOUND
     wire::GetHistoryResponse history;
+    // What the pages behind `history` hold, by the time at which it is resumed.
+    std::map<int64_t, wire::GetHistoryResponse> more_history;
     std::vector<wire::CaptureEntry> capture;
     // What was asked, if anybody wants to know.
     std::function<void(const wire::GetHistoryRequest&)> on_history;

@@ -173,11 +173,11 @@ TEST_P(CounterfactualTest, SealedPointsWaitForSpace) {
   fault_ = Fault::kNone;
   ASSERT_TRUE(SucceedsEventually([&] { return store_->Flush(); }));
   Open();
-  bool truncated = false;
-  const auto ranges = store_->ReadSeries({Metric::kHostLoad1, "node", "", 0, now + 1}, 10, truncated);
-  ASSERT_OK(ranges);
-  ASSERT_EQ(ranges->size(), 1u);
-  EXPECT_EQ((*ranges)[0].points.size(), 1u);
+  const auto page =
+      store_->ReadSeries({Metric::kHostLoad1, "node", "", 0, now + 1, {}}, {.max_series = 10, .max_points = 10});
+  ASSERT_OK(page);
+  ASSERT_EQ(page->ranges.size(), 1u);
+  EXPECT_EQ(page->ranges[0].points.size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, CounterfactualTest,

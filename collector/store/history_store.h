@@ -7,9 +7,12 @@
 #ifndef LOCKSTEP_COLLECTOR_STORE_HISTORY_STORE_H_
 #define LOCKSTEP_COLLECTOR_STORE_HISTORY_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -56,18 +59,39 @@ struct StoreBatch {
   std::vector<SeriesPoint> points;
 };
 
+// A place in an answer, which is ordered by host, device and time.
+struct SeriesCursor {
+  std::string host;
+  std::string device;
+  int64_t wall_ns = 0;
+
+  bool operator==(const SeriesCursor&) const = default;
+};
+
 struct SeriesSelector {
   Metric metric = Metric::kUnspecified;
   std::string host;    // "" = all
   std::string device;  // "*" = all, "" = the host itself
   int64_t from_wall_ns = 0;
-  int64_t to_wall_ns = 0;  // exclusive
+  int64_t to_wall_ns = 0;              // exclusive
+  std::optional<SeriesCursor> resume;  // where the page before ended
+};
+
+// How much one answer may hold, and so how much memory it may take. Each at least 1.
+struct SeriesLimits {
+  size_t max_series = 1;
+  size_t max_points = 1;  // over all series
 };
 
 struct SeriesRange {
   std::string host;
   std::string device;
   std::vector<std::pair<int64_t, double>> points;  // by time
+};
+
+struct SeriesPage {
+  std::vector<SeriesRange> ranges;   // by host and device; those without points are left out
+  std::optional<SeriesCursor> next;  // the first that did not fit: what to resume with
 };
 
 class HistoryStore {
@@ -108,9 +132,9 @@ class HistoryStore {
   // Takes points that an earlier life may have lost with its memory: those that are on disk already are left out.
   virtual absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) = 0;
 
-  // At most `max_series`; sets `truncated` if there were more.
-  virtual absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
-                                                              bool& truncated) = 0;
+  // What is selected, as far as the limits allow. Points of one moment are never parted, so that a page may hold a few
+  // more than `max_points`. Samples that arrive between two pages are in the second if they lie behind the first.
+  virtual absl::StatusOr<SeriesPage> ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) = 0;
 
   // Writes what waits in memory. Called at shutdown.
   virtual absl::Status Flush() = 0;

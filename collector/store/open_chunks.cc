@@ -46,14 +46,18 @@ void OpenChunks::SealAll() {
   open_.clear();
 }
 
-void OpenChunks::ForEach(const std::function<bool(const SeriesLabels&)>& wanted,
-                         const std::function<void(const SeriesLabels&, const std::vector<Point>&)>& visit) const {
+void OpenChunks::ForEachLabels(const std::function<void(const SeriesLabels&)>& visit) const {
+  for (const SealedChunk& chunk : sealed_) visit(chunk.labels);
+  for (const auto& [key, chunk] : open_) visit(chunk.labels);
+}
+
+void OpenChunks::ForEachChunk(const SeriesLabels& labels,
+                              const std::function<void(const std::vector<Point>&)>& visit) const {
   for (const SealedChunk& chunk : sealed_) {
-    if (wanted(chunk.labels)) visit(chunk.labels, chunk.points);
+    if (chunk.labels == labels) visit(chunk.points);
   }
-  for (const auto& [key, chunk] : open_) {
-    if (wanted(chunk.labels)) visit(chunk.labels, chunk.points);
-  }
+  const auto open = open_.find(EncodeSeriesLabels(labels));
+  if (open != open_.end()) visit(open->second.points);
 }
 
 bool OpenChunks::Fits(const OpenChunk& chunk, int64_t wall_ns) const {

@@ -48,10 +48,12 @@ class OpenChunks {
   const std::deque<SealedChunk>& sealed() const { return sealed_; }
   void DropSealed(size_t count) { sealed_.erase(sealed_.begin(), sealed_.begin() + static_cast<ptrdiff_t>(count)); }
 
-  // Calls `visit` with all points of every chunk, open or sealed, of a series that `wanted` accepts. The points of one
-  // chunk are in order of arrival.
-  void ForEach(const std::function<bool(const SeriesLabels&)>& wanted,
-               const std::function<void(const SeriesLabels&, const std::vector<Point>&)>& visit) const;
+  // Calls `visit` with the labels of every chunk, open or sealed: several times for a series that has several.
+  void ForEachLabels(const std::function<void(const SeriesLabels&)>& visit) const;
+
+  // Calls `visit` with every chunk of the series, oldest first. The points of one chunk are in order of arrival.
+  // O(sealed chunks).
+  void ForEachChunk(const SeriesLabels& labels, const std::function<void(const std::vector<Point>&)>& visit) const;
 
   size_t open_series() const { return open_.size(); }
   uint64_t dropped_points() const { return dropped_points_; }

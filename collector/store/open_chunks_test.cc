@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 
@@ -74,14 +78,18 @@ TEST(OpenChunksTest, RandomPointsAreAllThereAndNoChunkBreaksItsLimits) {
     appended.emplace(host, wall_ns);
     if (random.Below(20) == 0) chunks.SealOlder(now);
   }
-  chunks.ForEach([](const SeriesLabels&) { return true; },
-                 [&](const SeriesLabels& labels, const std::vector<Point>& points) {
-                   EXPECT_LE(points.size(), options.max_points);
-                   for (const Point& point : points) {
-                     found.emplace(labels.host, point.first);
-                     EXPECT_LT(std::abs(point.first - points[0].first), options.span_ns);
-                   }
-                 });
+  std::set<std::string> hosts;
+  chunks.ForEachLabels([&](const SeriesLabels& labels) { hosts.insert(labels.host); });
+  EXPECT_EQ(hosts.size(), 5u);
+  for (const std::string& host : hosts) {
+    chunks.ForEachChunk({Metric::kHostLoad1, host, ""}, [&](const std::vector<Point>& points) {
+      EXPECT_LE(points.size(), options.max_points);
+      for (const Point& point : points) {
+        found.emplace(host, point.first);
+        EXPECT_LT(std::abs(point.first - points[0].first), options.span_ns);
+      }
+    });
+  }
   const auto sorted = [](const std::multimap<std::string, int64_t>& map) {
     std::vector<std::pair<std::string, int64_t>> entries(map.begin(), map.end());
     std::sort(entries.begin(), entries.end());

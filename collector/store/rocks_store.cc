@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +22,8 @@
 #include "collector/store/log_chunk.h"
 #include "collector/store/rocks_database.h"
 #include "collector/store/rollup.h"
+#include "collector/store/series_names.h"
+#include "collector/store/series_page.h"
 #include "collector/store/series_reader.h"
 #include "collector/store/values.h"
 
@@ -58,8 +61,7 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                        const std::function<bool(const wire::CaptureEntry&)>& visit) override;
   absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
-  absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
-                                                      bool& truncated) override;
+  absl::StatusOr<SeriesPage> ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) override;
   absl::Status Flush() override;
   RocksStoreStats stats() const override;
   absl::Status Compact() override { return database_->CompactAll(); }
@@ -83,6 +85,11 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
   absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Status ListNames(const SeriesSelector& selector, SeriesNames& names);
+  // The points of one series between `from` and `to`, by time: `max_points` and what more was read.
+  absl::StatusOr<std::vector<Point>> ReadPoints(const SeriesLabels& labels, MetricKind kind, int64_t from, int64_t to,
+                                                size_t max_points);
 
   int64_t Cutoff(int64_t retention_ns) const { return clock_.WallNanos() - retention_ns; }
 
@@ -339,46 +346,53 @@ absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_n
   return first_loss;
 }
 
-absl::StatusOr<std::vector<SeriesRange>> RocksStoreImpl::ReadSeries(const SeriesSelector& selector, size_t max_series,
-                                                                    bool& truncated) {
-  truncated = false;
+absl::StatusOr<SeriesPage> RocksStoreImpl::ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) {
   const MetricInfo* info = FindMetric(selector.metric);
   if (info == nullptr) return absl::InvalidArgumentError("a series is selected by its metric");
-  const int64_t full_from = std::max(selector.from_wall_ns, Cutoff(options_.chunk_retention_ns));
-  const int64_t rollup_from = std::max(selector.from_wall_ns, Cutoff(options_.rollup_retention_ns));
-  const auto wanted = [&](const SeriesLabels& labels) {
-    return labels.metric == selector.metric && (selector.host.empty() || labels.host == selector.host) &&
-           (selector.device == "*" || labels.device == selector.device);
-  };
+  SeriesNames names = NamesOfPage(selector, limits);
+  RETURN_IF_ERROR(ListNames(selector, names));
+  return FillPage(
+      selector, limits, names,
+      [&](const std::string& host, const std::string& device, int64_t from_wall_ns, size_t max_points) {
+        return ReadPoints({selector.metric, host, device}, info->kind, from_wall_ns, selector.to_wall_ns, max_points);
+      });
+}
 
-  SeriesPoints series;
+absl::Status RocksStoreImpl::ListNames(const SeriesSelector& selector, SeriesNames& names) {
+  // Memory first: a chunk that is written in between is then found on disk.
+  {
+    MutexLock lock(mutex_);
+    open_chunks_.ForEachLabels([&](const SeriesLabels& labels) {
+      if (labels.metric != selector.metric) return;
+      if (!selector.host.empty() && labels.host != selector.host) return;
+      if (selector.device != "*" && labels.device != selector.device) return;
+      names.Offer(labels.host, labels.device);
+    });
+  }
+  return series_reader_.ListNames(selector, names);
+}
+
+absl::StatusOr<std::vector<Point>> RocksStoreImpl::ReadPoints(const SeriesLabels& labels, MetricKind kind, int64_t from,
+                                                              int64_t to, size_t max_points) {
+  const int64_t full_from = std::max(from, Cutoff(options_.chunk_retention_ns));
+  const int64_t rollup_from = std::max(from, Cutoff(options_.rollup_retention_ns));
+  std::vector<Point> in_memory;
   RocksDatabase::Snapshot snapshot;
   {
     // Memory and disk of one moment: a chunk that is being sealed is in exactly one of them.
     MutexLock lock(mutex_);
     snapshot = database_->TakeSnapshot();
-    open_chunks_.ForEach(wanted, [&](const SeriesLabels& labels, const std::vector<Point>& points) {
-      const std::pair<std::string, std::string> name{labels.host, labels.device};
-      if (series.size() >= max_series && !series.contains(name)) {
-        truncated = true;
-        return;
-      }
-      for (const Point& point : points) {
-        if (point.first >= full_from && point.first < selector.to_wall_ns) series[name].push_back(point);
-      }
+    open_chunks_.ForEachChunk(labels, [&](const std::vector<Point>& chunk) {
+      if (in_memory.size() > max_points) return;  // only a store that refuses for long keeps so many
+      std::copy_if(chunk.begin(), chunk.end(), std::back_inserter(in_memory),
+                   [&](const Point& point) { return point.first >= full_from && point.first < to; });
     });
   }
-  RETURN_IF_ERROR(series_reader_.Read(selector, info->kind,
-                                      {rollup_from, full_from, selector.to_wall_ns, snapshot.get()}, max_series, series,
-                                      truncated));
-
-  std::vector<SeriesRange> ranges;
-  for (auto& [name, points] : series) {
-    if (points.empty()) continue;
-    std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.first < b.first; });
-    ranges.push_back({name.first, name.second, std::move(points)});
-  }
-  return ranges;
+  std::vector<Point> points;
+  RETURN_IF_ERROR(series_reader_.Read(labels, kind, {rollup_from, full_from, to, snapshot.get()}, max_points, points));
+  points.insert(points.end(), in_memory.begin(), in_memory.end());
+  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.first < b.first; });
+  return points;
 }
 
 absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& points) {

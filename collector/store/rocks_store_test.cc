@@ -69,14 +69,20 @@ class RocksStoreTest : public ::testing::Test {
     return times;
   }
 
-  std::vector<SeriesRange> Read(const SeriesSelector& selector, size_t max_series = 100) {
-    auto ranges = store_->ReadSeries(selector, max_series, truncated_);
-    EXPECT_OK(ranges);
-    return ranges.ok() ? *std::move(ranges) : std::vector<SeriesRange>();
+  SeriesPage ReadPage(const SeriesSelector& selector, const SeriesLimits& limits) {
+    auto page = store_->ReadSeries(selector, limits);
+    EXPECT_OK(page);
+    return page.ok() ? *std::move(page) : SeriesPage();
+  }
+
+  std::vector<SeriesRange> Read(const SeriesSelector& selector) {
+    SeriesPage page = ReadPage(selector, {.max_series = 100, .max_points = 1'000'000});
+    EXPECT_FALSE(page.next.has_value());
+    return std::move(page.ranges);
   }
 
   std::vector<Point> PointsOf(const std::string& host, Metric metric = kGauge) {
-    const auto ranges = Read({metric, host, "*", 0, kForever});
+    const auto ranges = Read({metric, host, "*", 0, kForever, {}});
     return ranges.empty() ? std::vector<Point>() : ranges[0].points;
   }
 
@@ -102,7 +108,6 @@ class RocksStoreTest : public ::testing::Test {
   SimClock clock_;
   RocksStoreOptions options_;
   std::unique_ptr<RocksStore> store_;
-  bool truncated_ = false;
 };
 
 TEST_F(RocksStoreTest, LogComesBackPerJobInOrderAlsoAfterReopening) {
@@ -229,20 +234,18 @@ TEST_F(RocksStoreTest, PointsThatACrashTookFromMemoryComeBackOnceEach) {
   ASSERT_OK(store_->Write(batch));
   clock_.Advance(20 * kNanosPerSecond);
   Open();  // without Flush: two chunks are on disk, the third was in memory
-  bool truncated = false;
-  const SeriesSelector selector{kGauge, "h1", "*", 0, kForever};
-  ASSERT_EQ(store_->ReadSeries(selector, 10, truncated)->at(0).points.size(), 8u);
+  const SeriesSelector selector{kGauge, "h1", "*", 0, kForever, {}};
+  ASSERT_EQ(Read(selector).at(0).points.size(), 8u);
   ASSERT_OK(store_->RecoverPoints(all));
   for (const bool reopened : {false, true}) {
-    const absl::StatusOr<std::vector<SeriesRange>> ranges = store_->ReadSeries(selector, 10, truncated);
-    ASSERT_OK(ranges);
-    ASSERT_EQ(ranges->at(0).points.size(), 10u) << reopened;
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(ranges->at(0).points[static_cast<size_t>(i)].second, i);
+    const std::vector<SeriesRange> ranges = Read(selector);
+    ASSERT_EQ(ranges.at(0).points.size(), 10u) << reopened;
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(ranges[0].points[static_cast<size_t>(i)].second, i);
     ASSERT_OK(store_->Flush());
     if (!reopened) Open();
   }
   ASSERT_OK(store_->RecoverPoints(all));
-  EXPECT_EQ(store_->ReadSeries(selector, 10, truncated)->at(0).points.size(), 10u) << "nothing was lost this time";
+  EXPECT_EQ(Read(selector).at(0).points.size(), 10u) << "nothing was lost this time";
 }
 
 TEST_F(RocksStoreTest, PointsAreReadFromMemoryAndFromDiskAsOneSeries) {
@@ -255,7 +258,7 @@ TEST_F(RocksStoreTest, PointsAreReadFromMemoryAndFromDiskAsOneSeries) {
   EXPECT_EQ(PointsOf("node"), points);
   Open();
   EXPECT_EQ(PointsOf("node"), points);
-  EXPECT_EQ(Read({kGauge, "node", "gpu0", points[70].first, points[75].first})[0].points.size(), 5u);
+  EXPECT_EQ(Read({kGauge, "node", "gpu0", points[70].first, points[75].first, {}})[0].points.size(), 5u);
 }
 
 TEST_F(RocksStoreTest, AgeSealsAChunkThatGetsNoMorePoints) {
@@ -278,16 +281,16 @@ TEST_F(RocksStoreTest, SelectorsChooseHostsAndDevices) {
   batch.points.push_back({"a", "", Metric::kHostLoad1, now(), 1});
   ASSERT_OK(store_->Write(batch));
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(Read({kGauge, "", "*", 0, kForever}).size(), 4u);
-    EXPECT_EQ(Read({kGauge, "a", "*", 0, kForever}).size(), 2u);
-    EXPECT_EQ(Read({kGauge, "", "", 0, kForever}).size(), 2u);
-    EXPECT_EQ(Read({kGauge, "b", "gpu0", 0, kForever}).size(), 1u);
-    EXPECT_FALSE(truncated_);
-    EXPECT_EQ(Read({kGauge, "", "*", 0, kForever}, 3).size(), 3u);
-    EXPECT_TRUE(truncated_);
+    EXPECT_EQ(Read({kGauge, "", "*", 0, kForever, {}}).size(), 4u);
+    EXPECT_EQ(Read({kGauge, "a", "*", 0, kForever, {}}).size(), 2u);
+    EXPECT_EQ(Read({kGauge, "", "", 0, kForever, {}}).size(), 2u);
+    EXPECT_EQ(Read({kGauge, "b", "gpu0", 0, kForever, {}}).size(), 1u);
+    const SeriesPage page = ReadPage({kGauge, "", "*", 5, kForever, {}}, {.max_series = 3, .max_points = 100});
+    EXPECT_EQ(page.ranges.size(), 3u);
+    EXPECT_EQ(page.next, (SeriesCursor{"b", "gpu0", 5}));
     ASSERT_OK(store_->Flush());
   }
-  EXPECT_THAT(store_->ReadSeries({}, 1, truncated_), StatusIs(absl::StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(store_->ReadSeries({}, {}), StatusIs(absl::StatusCode::kInvalidArgument, _));
 }
 
 TEST_F(RocksStoreTest, PointsBeyondTheSeriesLimitAreDroppedAndCounted) {

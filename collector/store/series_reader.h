@@ -7,10 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,17 +19,18 @@
 #include "collector/store/history_store.h"
 #include "collector/store/keys.h"
 #include "collector/store/rocks_database.h"
+#include "collector/store/series_names.h"
 
 namespace lockstep {
-
-// By host and device.
-using SeriesPoints = std::map<std::pair<std::string, std::string>, std::vector<Point>>;
 
 class SeriesReader {
  public:
   // No chunk spans more than `span_ns`. References are borrowed.
   SeriesReader(int64_t span_ns, RocksDatabase& database, CorruptRecords& corrupt)
       : span_ns_(span_ns), database_(database), corrupt_(corrupt) {}
+
+  // Offers the names of all series that are selected.
+  absl::Status ListNames(const SeriesSelector& selector, SeriesNames& names);
 
   // What to read: roll-ups from `rollup_from` on, points from `full_from` on, as of `snapshot` (nullptr = now).
   struct Range {
@@ -41,20 +40,20 @@ class SeriesReader {
     const rocksdb::Snapshot* snapshot;
   };
 
-  // Adds what is selected to `series`, which grows to `max_series` at most; sets `truncated` if there was more.
-  absl::Status Read(const SeriesSelector& selector, MetricKind kind, const Range& range, size_t max_series,
-                    SeriesPoints& series, bool& truncated);
+  // Adds the points of one series to `points`, not sorted. Once there are more than `max_points`, only those are added
+  // that may lie before the newest of them: the span of a chunk at most.
+  absl::Status Read(const SeriesLabels& labels, MetricKind kind, const Range& range, size_t max_points,
+                    std::vector<Point>& points);
 
   // When the points of one series within [from, to) were taken.
   absl::StatusOr<std::set<int64_t>> Times(const SeriesLabels& labels, int64_t from, int64_t to);
 
  private:
-  using Found = std::vector<std::pair<uint64_t, std::vector<Point>*>>;  // id, and where its points go
-
-  absl::Status ReadIndex(const SeriesSelector& selector, const Range& range, size_t max_series, SeriesPoints& series,
-                         Found& found, bool& truncated);
-  absl::Status ReadChunks(uint64_t id, const Range& range, std::vector<Point>& points);
-  absl::Status ReadRollups(uint64_t id, MetricKind kind, const Range& range, std::vector<Point>& points);
+  // The id of the series; empty if nothing of it is on disk.
+  absl::StatusOr<std::optional<uint64_t>> IdOf(const SeriesLabels& labels);
+  absl::Status ReadChunks(uint64_t id, const Range& range, size_t max_points, std::vector<Point>& points);
+  absl::Status ReadRollups(uint64_t id, MetricKind kind, const Range& range, size_t max_points,
+                           std::vector<Point>& points);
 
   const int64_t span_ns_;
   RocksDatabase& database_;

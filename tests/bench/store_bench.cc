@@ -124,13 +124,12 @@ void MeasurePoints() {
   PrintMeasurement("store_disk_bytes_per_point", static_cast<double>(DiskBytes(directory)) / points, "B");
 
   constexpr int kReads = 1'000;
-  bool truncated = false;
   const int64_t reading = RealClock().MonotonicNanos();
   for (int i = 0; i < kReads; ++i) {
-    const SeriesSelector selector{Metric::kGpuPowerWatts, "node-" + std::to_string(i % kHosts), "gpu7", begin,
-                                  clock.WallNanos()};
-    const auto ranges = store->ReadSeries(selector, 10, truncated);
-    CHECK(ranges.ok() && ranges->size() == 1 && ranges->front().points.size() == kBatches);
+    const SeriesSelector selector{
+        Metric::kGpuPowerWatts, "node-" + std::to_string(i % kHosts), "gpu7", begin, clock.WallNanos(), {}};
+    const auto page = store->ReadSeries(selector, {.max_series = 10, .max_points = 10 * kBatches});
+    CHECK(page.ok() && page->ranges.size() == 1 && page->ranges.front().points.size() == kBatches);
   }
   PrintMeasurement("store_read_series", SecondsSince(reading) / kReads * 1e6, "us");
 }

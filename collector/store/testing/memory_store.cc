@@ -4,7 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "collector/store/chunk.h"
 #include "collector/store/log_chunk.h"
+#include "collector/store/series_names.h"
+#include "collector/store/series_page.h"
 
 namespace lockstep {
 void MemoryStore::set_refuses(bool refuses) {
@@ -159,25 +162,26 @@ absl::Status MemoryStore::ScanLog(const std::string& job, int64_t from_wall_ns, 
   return seen ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("no log of job \"", job, "\""));
 }
 
-absl::StatusOr<std::vector<SeriesRange>> MemoryStore::ReadSeries(const SeriesSelector& selector, size_t max_series,
-                                                                 bool& truncated) {
-  std::map<std::pair<std::string, std::string>, SeriesRange> ranges;
+absl::StatusOr<SeriesPage> MemoryStore::ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) {
+  std::map<SeriesNames::Name, std::vector<Point>> all;
+  SeriesNames names = NamesOfPage(selector, limits);
   for (const SeriesPoint& point : points()) {
     if (point.metric != selector.metric) continue;
     if (!selector.host.empty() && point.host != selector.host) continue;
     if (selector.device != "*" && point.device != selector.device) continue;
     if (point.wall_ns < selector.from_wall_ns || point.wall_ns >= selector.to_wall_ns) continue;
-    SeriesRange& range = ranges[{point.host, point.device}];
-    range.host = point.host;
-    range.device = point.device;
-    range.points.emplace_back(point.wall_ns, point.value);
+    all[{point.host, point.device}].emplace_back(point.wall_ns, point.value);
+    names.Offer(point.host, point.device);
   }
-  truncated = ranges.size() > max_series;
-  std::vector<SeriesRange> result;
-  for (auto& [key, range] : ranges) {
-    if (result.size() < max_series) result.push_back(std::move(range));
-  }
-  return result;
+  return FillPage(selector, limits, names,
+                  [&](const std::string& host, const std::string& device, int64_t from_wall_ns,
+                      size_t) -> absl::StatusOr<std::vector<Point>> {
+                    std::vector<Point> points = all[{host, device}];
+                    std::erase_if(points, [&](const Point& point) { return point.first < from_wall_ns; });
+                    std::stable_sort(points.begin(), points.end(),
+                                     [](const Point& a, const Point& b) { return a.first < b.first; });
+                    return points;
+                  });
 }
 
 absl::Status MemoryStore::Flush() {

@@ -48,8 +48,7 @@ class MemoryStore final : public HistoryStore {
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                        const std::function<bool(const wire::CaptureEntry&)>& visit) override;
-  absl::StatusOr<std::vector<SeriesRange>> ReadSeries(const SeriesSelector& selector, size_t max_series,
-                                                      bool& truncated) override;
+  absl::StatusOr<SeriesPage> ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) override;
   absl::Status Flush() override;
 
  private:

@@ -1,0 +1,37 @@
+#include "collector/query_admission.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+absl::StatusOr<QueryAdmission::Slot> QueryAdmission::Admit(const std::string& peer) {
+  const std::string client = peer.substr(0, peer.rfind(':'));
+  {
+    MutexLock lock(mutex_);
+    if (total_ >= options_.max_at_once) {
+      metrics_.refused_all.Increment();
+      return absl::ResourceExhaustedError(absl::StrCat("all clients: ", total_, " queries are under way, at most ",
+                                                       options_.max_at_once, "; ask later"));
+    }
+    const auto known = under_way_.find(client);
+    if (known != under_way_.end() && known->second >= options_.max_of_client) {
+      metrics_.refused_client.Increment();
+      return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": ", known->second,
+                                                       " queries are under way, at most ", options_.max_of_client,
+                                                       "; read their answers first"));
+    }
+    ++under_way_[client];
+    ++total_;
+  }
+  return Slot(nullptr, [this, client](void*) { Release(client); });
+}
+
+void QueryAdmission::Release(const std::string& client) {
+  MutexLock lock(mutex_);
+  --total_;
+  const auto known = under_way_.find(client);
+  if (--known->second == 0) under_way_.erase(known);
+}
+
+}  // namespace lockstep
