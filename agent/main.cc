@@ -54,7 +54,7 @@ int Run(AgentOptions& options, const Settings& settings) {
   std::unique_ptr<HttpServer> http;
   if (!options.listen_address.empty()) {
     const auto ready = [&agent] { return (*agent)->Ready(); };
-    auto started = HttpServer::Start(options.listen_address, HealthRoutes(metrics.registry(), ready));
+    auto started = HttpServer::Start(options.listen_address, HealthRoutes(metrics.registry(), {.ready = ready}));
     if (!started.ok())
       return Fail(started.status(), absl::IsAlreadyExists(started.status()) ? kExitPortInUse : kExitBadConfig);
     http = *std::move(started);

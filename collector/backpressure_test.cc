@@ -216,6 +216,21 @@ TEST_F(BackpressureTest, WhatOneOfTwoShardsTookIsNotGivenToItAgain) {
   for (const auto& [report, times] : logged) EXPECT_EQ(times, 1) << report.first << " " << report.second;
 }
 
+TEST_F(BackpressureTest, AShardThatWaitsForItsLogHasWorkAndDoesNotMove) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  FillGatedShard(agent);
+  const Progress stuck = gated_->progress();
+  EXPECT_TRUE(stuck.has_work);
+  const uint64_t before = open_->progress().turns;
+  EXPECT_TRUE(Eventually([&] { return open_->progress().turns > before + 2; })) << "it has nothing to do and moves";
+  EXPECT_EQ(gated_->progress().turns, stuck.turns);
+  gate_.SetShut(false);
+  EXPECT_TRUE(Eventually([&] { return gated_->progress().turns > stuck.turns; }));
+  gated_->Close();
+  EXPECT_FALSE(gated_->progress().has_work);
+}
+
 TEST_F(BackpressureTest, AShardThatIsClosedTakesNothingAndLeavesTheSliceAsItIs) {
   gate_.SetShut(false);
   gated_->Close();

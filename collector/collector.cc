@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/convert/report_limits.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr size_t kMaxIncidentsInMemory = 10'000;
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
 constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
+// The longest turns that are no fault. A shard waits for the store for 2 s per slice, and judges a fleet in seconds. A
+// disk that is busy with compaction or a short outage of its network comes back within a minute or so.
+constexpr int64_t kThreadStuckNanos = 30 * kNanosPerSecond;
+constexpr int64_t kStoreStuckNanos = 120 * kNanosPerSecond;
 
 // Stamps go on behind the log, so that history stays in order: times are then told too late until the clocks meet.
 void WarnOfFutureLog(const std::vector<LoggedJob>& jobs, int64_t now_ns) {
@@ -54,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptio
   RETURN_IF_ERROR(collector->StartShards());
   RETURN_IF_ERROR(collector->StartHttp());
   RETURN_IF_ERROR(collector->StartGrpc());
+  collector->WatchProgress();
   collector->dependencies_.metrics.start_time_seconds.Set(static_cast<double>(collector->started_wall_ns_) /
                                                           kNanosPerSecond);
   collector->serving_ = true;
@@ -106,10 +112,23 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
 
 absl::Status Collector::StartHttp() {
   ASSIGN_OR_RETURN(http_, HttpServer::Start(options_.http_listen_address,
-                                            HealthRoutes(
-                                                *dependencies_.metrics.registry(), [this] { return Ready(); },
-                                                [this] { RenewGauges(); })));
+                                            HealthRoutes(*dependencies_.metrics.registry(),
+                                                         {.alive = [this] { return Moving(); },
+                                                          .ready = [this] { return Ready(); },
+                                                          .before_scrape = [this] { RenewGauges(); }})));
   return absl::OkStatus();
+}
+
+void Collector::WatchProgress() {
+  probe_ = std::make_unique<IngestProbe>(server_->InProcessChannel(grpc::ChannelArguments()));
+  watch_.Watch("the main loop", kThreadStuckNanos,
+               [this] { return Progress{.turns = housekeepings_.load(), .has_work = serving_.load()}; });
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    watch_.Watch(absl::StrCat("shard ", i), kThreadStuckNanos, [&shard = *shards_[i]] { return shard.progress(); });
+  }
+  watch_.Watch("the store writer", kStoreStuckNanos, [this] { return writer_.progress(); });
+  watch_.Watch("the streams of agents", kThreadStuckNanos,
+               [this] { return serving_.load() ? probe_->progress() : Progress(); });
 }
 
 absl::Status Collector::StartGrpc() {
@@ -146,13 +165,19 @@ FleetView Collector::MakeView() {
   };
 }
 
-absl::Status Collector::Ready() const {
-  if (!serving_.load()) return absl::UnavailableError("starting or draining");
+absl::Status Collector::Moving() { return watch_.Check(dependencies_.clock.MonotonicNanos()); }
+
+absl::Status Collector::Ready() {
+  std::vector<std::string> wrong;
+  if (!serving_.load()) wrong.push_back("starting or draining");
   if (!std::all_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->has_begun(); })) {
-    return absl::UnavailableError("engines are given the log of their jobs");
+    wrong.push_back("engines are given the log of their jobs");
   }
-  if (!writer_.healthy()) return absl::UnavailableError("history refuses writes; detection goes on");
-  return absl::OkStatus();
+  if (const absl::Status history = writer_.Health(); !history.ok()) {
+    wrong.push_back(absl::StrCat("history: ", history.message(), "; detection and alerts go on, agents keep reports"));
+  }
+  if (const absl::Status moving = Moving(); !moving.ok()) wrong.push_back(std::string(moving.message()));
+  return wrong.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrJoin(wrong, "; "));
 }
 
 void Collector::Reconfigure(const JobTableOptions& options) {
@@ -160,6 +185,8 @@ void Collector::Reconfigure(const JobTableOptions& options) {
 }
 
 void Collector::Housekeep() {
+  ++housekeepings_;
+  probe_->Ask();
   ingest_.CloseMute();
   agents_.ForgetGone();
   outbox_.TellOverdue();
@@ -186,6 +213,7 @@ void Collector::RenewGauges() {
 void Collector::Drain() {
   if (std::exchange(drained_, true)) return;
   serving_ = false;
+  if (probe_ != nullptr) probe_->Stop();
   if (!ingest_.Drain(kDrainNanos)) Log(LogLevel::kWarning, "streams left after draining");
   if (server_ != nullptr) {
     server_->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(kDrainNanos, GPR_TIMESPAN)));

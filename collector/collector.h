@@ -17,11 +17,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/progress_watch.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/collector_options.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
+#include "collector/ingest/ingest_probe.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/job_table.h"
 #include "collector/metrics.h"
@@ -59,8 +61,15 @@ class Collector {
   void Reconfigure(const JobTableOptions& options);
 
   // What has to be done once per second: closes mute streams, forgets old agents, sends alerts that a hanging store
-  // holds up, renews gauges.
+  // holds up, renews gauges, asks the streams whether they move.
   void Housekeep();
+
+  // What /healthz says: OK, or which of the main loop, shards, store writer and streams is stuck; only a restart helps.
+  // A store that refuses is none of that. Thread-safe.
+  absl::Status Moving();
+
+  // What /readyz says: OK, or everything that is wrong, in words. Agents are served meanwhile. Thread-safe.
+  absl::Status Ready();
 
   // Not ready -> streams end UNAVAILABLE -> servers stop -> queues run empty -> history is flushed. Idempotent.
   void Drain();
@@ -74,7 +83,7 @@ class Collector {
   void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
   absl::Status StartGrpc();
   absl::Status StartHttp();
-  absl::Status Ready() const;
+  void WatchProgress();
   void RenewGauges();
   FleetView MakeView();
 
@@ -82,6 +91,7 @@ class Collector {
   const Dependencies dependencies_;
   const int64_t started_wall_ns_;
   std::atomic<bool> serving_{false};
+  std::atomic<uint64_t> housekeepings_{0};
   bool drained_ = false;
 
   // In the order of construction; what is below may use what is above.
@@ -96,6 +106,8 @@ class Collector {
   QueryService query_;
   std::unique_ptr<grpc::Server> server_;
   int grpc_port_ = 0;
+  std::unique_ptr<IngestProbe> probe_;
+  ProgressWatch watch_;
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -226,6 +227,23 @@ TEST_F(CollectorTest, AStoreThatHangsHoldsBackAcknowledgementsOnly) {
   EXPECT_EQ(store_.StoredSequence("node-2", 1).value(), 0u);
   store_.set_blocked(false);
   EXPECT_TRUE(agent.AwaitAck(5));
+}
+
+TEST_F(CollectorTest, ASickStoreIsSaidInWordsAndAgentsAreTakenInAllTheSame) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  store_.set_refuses(true);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  while (collector_->Ready().ok()) std::this_thread::yield();
+  EXPECT_THAT(collector_->Ready(), StatusIs(absl::StatusCode::kUnavailable,
+                                            HasSubstr("history: the disk is full: no space left on device")));
+  collector_->Housekeep();
+  EXPECT_OK(collector_->Moving()) << "a restart makes no room on a disk";
+  TestAgent another(channel_);
+  EXPECT_EQ(another.Hello("node-2", 8), 0);
+  store_.set_refuses(false);
+  EXPECT_TRUE(agent.AwaitAck(1));
+  EXPECT_OK(collector_->Ready());
 }
 
 TEST_F(CollectorTest, DrainingEndsStreamsUnavailableAndStoresWhatWasTaken) {

@@ -38,7 +38,10 @@ void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
   if (jobs_.size() >= options_.max_jobs) return;
   JobPipeline pipeline(options_.engine);
   WarmUp warm_up(options_.engine, &pipeline);
-  const absl::Status status = read([&](const wire::CaptureEntry& entry) { return warm_up.Feed(entry); });
+  const absl::Status status = read([&](const wire::CaptureEntry& entry) {
+    ++turns_;
+    return warm_up.Feed(entry);
+  });
   if (!status.ok()) {
     Log(LogLevel::kWarning, "a job begins anew, its log cannot be read",
         {{"job", name}, {"error", std::string(status.message())}});
@@ -111,6 +114,7 @@ JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
 }
 
 void JobTable::Observe(JobSlice slice) {
+  ++turns_;
   if (slice.ticket.ledger != nullptr && slice.ticket.ledger->IsStale(slice.ticket)) return;
   Job* job = FindOrCreate(slice.input.job());
   const int64_t stamp_ns = NextStamp();
@@ -143,6 +147,7 @@ void JobTable::Evaluate() {
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     auto& [name, job] = *entry;
     const bool waits = job.warmed_from_ns != 0;
+    ++turns_;
     if (!waits) EvaluateJob(name, job, watermark_ns, renew_ranks);
     if (ForgetIfIdle(name, job, watermark_ns)) {
       entry = jobs_.erase(entry);

@@ -1,12 +1,13 @@
 // All jobs of one shard: stamps what arrives, feeds it to the job's pipeline, logs it in the same order, concludes, and
 // turns conclusions into incidents.
 //
-// Belongs to one thread, which calls Observe and Evaluate; only snapshot() may be called from others. Nothing fails:
-// what a limit refuses is counted.
+// Belongs to one thread, which calls Observe and Evaluate; only snapshot() and turns() may be called from others.
+// Nothing fails: what a limit refuses is counted.
 
 #ifndef LOCKSTEP_COLLECTOR_JOB_TABLE_H_
 #define LOCKSTEP_COLLECTOR_JOB_TABLE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -89,6 +90,10 @@ class JobTable {
   // Of the last evaluation; never nullptr. Thread-safe.
   std::shared_ptr<const JobsSnapshot> snapshot() const;
 
+  // Slices observed, jobs evaluated and entries of logs read so far: each may have to wait for a slow store, so that
+  // one call of Evaluate may take long and not be stuck. Thread-safe.
+  uint64_t turns() const { return turns_.load(); }
+
  private:
   struct Job {
     JobPipeline pipeline;
@@ -123,6 +128,7 @@ class JobTable {
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
   StampClock stamps_;
   int64_t ranks_renewed_ns_ = 0;
+  std::atomic<uint64_t> turns_{0};
 
   mutable Mutex mutex_;
   std::shared_ptr<const JobsSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,6 +18,7 @@
 #include "collector/listen_check.h"
 #include "collector/live_settings.h"
 #include "collector/metrics.h"
+#include "collector/start_refusal.h"
 #include "collector/store/rocks_store.h"
 #include "daemon/exit_codes.h"
 #include "daemon/ports_file.h"
@@ -27,43 +27,33 @@
 #include "daemon/settings_reload.h"
 #include "daemon/shutdown_signals.h"
 #include "daemon/version.h"
+#include "daemon/watchdog_feed.h"
 
 namespace lockstep {
 namespace {
 
-int Fail(const absl::Status& status, int exit_code) {
-  Log(LogLevel::kError, "cannot start", {{"error", std::string(status.message())}});
-  return exit_code;
-}
-
-int ExitCodeOf(const absl::Status& status) {
-  if (status.code() == absl::StatusCode::kAlreadyExists) return kExitPortInUse;
-  if (status.code() == absl::StatusCode::kInvalidArgument) return kExitBadConfig;
-  if (status.code() == absl::StatusCode::kDataLoss) return kExitDataCorrupt;
-  return absl::StrContains(status.message(), "schema version") ? kExitNewerSchema : kExitDataDirectory;
-}
-
 int Run(const CollectorOptions& options, const Settings& settings) {
-  if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level, kExitBadConfig);
+  if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok())
+    return RefuseToStart(level, kExitBadConfig);
   StopSignal stop;
   ShutdownSignals signals(stop);
   const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();
   for (const std::string& address : {options.listen_address, options.http_listen_address}) {
-    if (const absl::Status status = CheckListenable(address); !status.ok()) return Fail(status, ExitCodeOf(status));
+    if (const absl::Status status = CheckListenable(address); !status.ok()) return RefuseToStart(status);
   }
   const auto store = OpenRocksStore(ToStoreOptions(options), RealClock());
-  if (!store.ok()) return Fail(store.status(), ExitCodeOf(store.status()));
+  if (!store.ok()) return RefuseToStart(store.status());
   CollectorMetrics metrics(kVersion);
   AlertSinks alerts(options.webhook_urls, RealClock(), Random(SeedFromSystem()),
                     [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                       (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
                     });
   const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics});
-  if (!collector.ok()) return Fail(collector.status(), ExitCodeOf(collector.status()));
+  if (!collector.ok()) return RefuseToStart(collector.status());
   if (!options.ports_file.empty()) {
     const absl::Status status =
         WritePortsFile(options.ports_file, {{"grpc", (*collector)->grpc_port()}, {"http", (*collector)->http_port()}});
-    if (!status.ok()) return Fail(status, kExitInternal);
+    if (!status.ok()) return RefuseToStart(status, kExitInternal);
   }
   Log(LogLevel::kInfo, "collector is up",
       {{"version", kVersion},
@@ -73,13 +63,14 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   CollectorOptions renewed;
   Settings again = CollectorSettings(renewed);
   SettingsReload reload(settings, again, LiveCollectorSettings(renewed, **collector, alerts));
+  WatchdogFeed watchdog(notifier);
   notifier.Ready();
   while (!stop.WaitFor(kNanosPerSecond)) {
     (*collector)->Housekeep();
     alerts.ExportTo(metrics);
     metrics.SetStoreLosses((*store)->stats().dropped_points, (*store)->stats().corrupt_records);
     if (signals.TakeHangup()) metrics.reloads.Count(reload.Reload().ok());
-    notifier.Watchdog();
+    watchdog.Feed((*collector)->Moving());
   }
   notifier.Stopping();
   (*collector)->Drain();

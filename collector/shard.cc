@@ -64,6 +64,7 @@ void Shard::Run() {
       jobs_->Observe(std::move(slice));
     }
     on_room_();
+    ++turns_;
     const int64_t now = clock_.MonotonicNanos();
     if (now < next_evaluation) continue;
     TakeOptions();
@@ -71,6 +72,7 @@ void Shard::Run() {
     next_evaluation = std::max(next_evaluation + options_.evaluate_every_ns, now);
   }
   jobs_->Evaluate();
+  ended_ = true;
 }
 
 }  // namespace lockstep

@@ -16,6 +16,7 @@
 #include "base/bounded_queue.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/progress_watch.h"
 #include "collector/ingest/job_slice.h"
 #include "collector/job_table.h"
 
@@ -48,6 +49,8 @@ class Shard {
   std::shared_ptr<const JobsSnapshot> snapshot() const { return jobs_->snapshot(); }
   // Whether `begin` has returned.
   bool has_begun() const { return begun_.load(); }
+  // A turn is one look for slices, or one of the table's. It has work until it is closed: it evaluates.
+  Progress progress() const { return {.turns = turns_.load() + jobs_->turns(), .has_work = !ended_.load()}; }
   size_t waiting() const { return queue_.size(); }
   size_t capacity() const { return queue_.capacity(); }
 
@@ -63,6 +66,8 @@ class Shard {
   BoundedQueue<JobSlice> queue_;
   std::atomic<size_t> queued_bytes_{0};
   std::atomic<bool> begun_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<uint64_t> turns_{0};
   Mutex mutex_;
   std::optional<JobTableOptions> reconfigured_ ABSL_GUARDED_BY(mutex_);  // not yet taken on
   std::thread thread_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "collector/series_points.h"
@@ -69,6 +70,26 @@ absl::Status StoreWriter::Close() {
   return flushed_;
 }
 
+absl::Status StoreWriter::Health() const {
+  const int64_t begun_ns = write_begun_ns_.load();
+  const int64_t under_way_ns = begun_ns == 0 ? 0 : RealClock().MonotonicNanos() - begun_ns;
+  if (under_way_ns > options_.slow_write_ns) {
+    return absl::UnavailableError(absl::StrCat("a write to the disk has been under way for ",
+                                               under_way_ns / kNanosPerSecond, " s, at most ",
+                                               options_.slow_write_ns / kNanosPerSecond, " s are expected"));
+  }
+  MutexLock lock(mutex_);
+  if (last_write_.ok()) return absl::OkStatus();
+  const bool is_full = absl::IsResourceExhausted(last_write_);
+  return absl::UnavailableError(
+      absl::StrCat(is_full ? "the disk is full: " : "the disk refuses writes: ", last_write_.message()));
+}
+
+Progress StoreWriter::progress() const {
+  MutexLock lock(mutex_);
+  return {.turns = turns_.load(), .has_work = at_work_.load() || !items_.empty() || !questions_.empty()};
+}
+
 size_t StoreWriter::waiting() const {
   MutexLock lock(mutex_);
   return items_.size();
@@ -77,7 +98,10 @@ size_t StoreWriter::waiting() const {
 void StoreWriter::Run() {
   while (true) {
     const bool has_batch = !batch_.log.empty();
+    at_work_ = has_batch;
     Work work = TakeWork(!has_batch);
+    at_work_ = true;
+    ++turns_;
     AnswerQuestions(std::move(work.questions));
     if (!has_batch) PrepareBatch(std::move(work.items));
     const bool stored = TryWriteBatch();
@@ -92,6 +116,7 @@ void StoreWriter::Run() {
         {{"entries", std::to_string(lost)}});
   }
   flushed_ = store_.Flush();
+  at_work_ = false;
 }
 
 StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
@@ -120,6 +145,7 @@ StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
 void StoreWriter::AnswerQuestions(std::vector<Question> questions) {
   for (Question& question : questions) {
     question.answer(store_.StoredSequence(question.host, question.incarnation));
+    ++turns_;
   }
 }
 
@@ -144,7 +170,9 @@ void StoreWriter::PrepareBatch(std::vector<LogItem> items) {
 bool StoreWriter::TryWriteBatch() {
   if (batch_.log.empty()) return true;
   const int64_t begun = RealClock().MonotonicNanos();
+  write_begun_ns_ = begun;
   const absl::Status status = store_.Write(batch_);
+  write_begun_ns_ = 0;
   metrics_.store_write_seconds.Observe(static_cast<double>(RealClock().MonotonicNanos() - begun) / kNanosPerSecond);
   SetHealthy(status);
   if (!status.ok()) return false;
@@ -168,6 +196,10 @@ void StoreWriter::RewindIfLost() {
 
 void StoreWriter::SetHealthy(const absl::Status& status) {
   if (!status.ok()) metrics_.store_write_failures.Increment();
+  {
+    MutexLock lock(mutex_);
+    last_write_ = status;
+  }
   const bool before = healthy_.exchange(status.ok());
   if (before == status.ok()) return;
   metrics_.store_healthy.Set(status.ok() ? 1 : 0);

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/progress_watch.h"
 #include "collector/ingest/agent_ledger.h"
 #include "collector/input_log.h"
 #include "collector/metrics.h"
@@ -29,12 +30,13 @@
 namespace lockstep {
 
 struct StoreWriterOptions {
-  size_t max_items = 65'536;             // waiting entries
-  size_t max_bytes = 256 << 20;          // of waiting entries
-  size_t batch_bytes = 8 << 20;          // of one write, about
-  int64_t linger_ns = 20'000'000;        // after the first entry of a batch, for more to come
-  int64_t retry_ns = 500'000'000;        // between attempts while the store refuses
-  int64_t full_wait_ns = 2'000'000'000;  // how long Append waits for a slow store
+  size_t max_items = 65'536;               // waiting entries
+  size_t max_bytes = 256 << 20;            // of waiting entries
+  size_t batch_bytes = 8 << 20;            // of one write, about
+  int64_t linger_ns = 20'000'000;          // after the first entry of a batch, for more to come
+  int64_t retry_ns = 500'000'000;          // between attempts while the store refuses
+  int64_t full_wait_ns = 2'000'000'000;    // how long Append waits for a slow store
+  int64_t slow_write_ns = 10'000'000'000;  // a write that is under way for longer is told as ill health
 };
 
 class StoreWriter final : public InputLog {
@@ -56,6 +58,12 @@ class StoreWriter final : public InputLog {
   // Writes what waits (with one attempt if the store refuses), flushes the store and ends the thread. Appends are
   // refused from now on. Returns the error of the flush. Idempotent.
   absl::Status Close();
+
+  // What readers of /readyz are told: OK, or why history takes no writes.
+  absl::Status Health() const;
+
+  // A turn is one attempt to write, or one question. It has work while anything waits or is being written.
+  Progress progress() const;
 
   size_t waiting() const;
   uint64_t reports_stored() const { return reports_stored_.load(); }
@@ -90,6 +98,9 @@ class StoreWriter final : public InputLog {
   CollectorMetrics& metrics_;
   const std::function<void()> rewind_;
   std::atomic<bool> healthy_{true};
+  std::atomic<bool> at_work_{false};
+  std::atomic<uint64_t> turns_{0};
+  std::atomic<int64_t> write_begun_ns_{0};  // of the write that is under way, monotonic; 0 = none is
   std::atomic<uint64_t> reports_stored_{0};
 
   // Of the thread alone.
@@ -105,6 +116,7 @@ class StoreWriter final : public InputLog {
   std::vector<Question> questions_ ABSL_GUARDED_BY(mutex_);
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // an entry, since the last call of rewind_
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status last_write_ ABSL_GUARDED_BY(mutex_);
   absl::Status flushed_;  // written by the thread, read after join
 
   std::thread thread_;

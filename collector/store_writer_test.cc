@@ -1,12 +1,15 @@
 #include "collector/store_writer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -16,6 +19,8 @@
 
 namespace lockstep {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr int64_t kPatience = 20 * kNanosPerSecond;
 
@@ -59,6 +64,15 @@ class StoreWriterTest : public testing::Test {
     input.set_carries_points(true);
     item.bytes = 100;
     return item;
+  }
+
+  static bool Eventually(const std::function<bool()>& holds) {
+    const int64_t deadline = RealClock().MonotonicNanos() + kPatience;
+    while (!holds()) {
+      if (RealClock().MonotonicNanos() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
   }
 
   StoreWriterOptions options_;
@@ -129,6 +143,35 @@ TEST_F(StoreWriterTest, WhatAStoreLosesThatIsSlowAndNeverFailsIsSentAgainAsWell)
   ASSERT_TRUE(writer->Append(Item(sequence)));
   EXPECT_OK(writer->Close());
   EXPECT_EQ(ledger_->stored_sequence(), sequence);
+}
+
+TEST_F(StoreWriterTest, AWriteThatHangsIsWorkWithoutTurnsAndOneThatIsRefusedIsNot) {
+  options_.retry_ns = kNanosPerMilli;
+  options_.slow_write_ns = kNanosPerMilli;
+  auto writer = MakeWriter();
+  EXPECT_OK(writer->Health());
+  store_.set_refuses(true);
+  ASSERT_TRUE(writer->Append(Item(1)));
+  ASSERT_TRUE(Eventually([&] { return !writer->healthy(); }));
+  EXPECT_THAT(writer->Health(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the disk is full: no space left on device")));
+  const uint64_t before = writer->progress().turns;
+  EXPECT_TRUE(Eventually([&] { return writer->progress().turns >= before + 3; }));
+  store_.set_refuses(false);
+  ASSERT_TRUE(store_.WaitForMark("node-1", 7, 1, kPatience));
+
+  store_.set_blocked(true);
+  ASSERT_TRUE(writer->Append(Item(2)));
+  ASSERT_TRUE(Eventually([&] { return !writer->Health().ok(); }));
+  EXPECT_THAT(writer->Health(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("a write to the disk has been")));
+  const uint64_t hanging = writer->progress().turns;
+  EXPECT_TRUE(writer->progress().has_work);
+  for (int look = 0; look < 1'000; ++look) std::this_thread::yield();
+  EXPECT_EQ(writer->progress().turns, hanging);
+  store_.set_blocked(false);
+  ASSERT_TRUE(store_.WaitForMark("node-1", 7, 2, kPatience));
+  EXPECT_TRUE(Eventually([&] { return !writer->progress().has_work; }));
+  EXPECT_OK(writer->Health());
 }
 
 TEST_F(StoreWriterTest, QuestionsAreAnsweredEvenWhileTheStoreRefusesWrites) {

@@ -4,7 +4,6 @@
 #include <prometheus/text_serializer.h>
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -16,15 +15,18 @@ constexpr char kMetricsType[] = "text/plain; version=0.0.4; charset=utf-8";
 
 }  // namespace
 
-std::vector<HttpRoute> HealthRoutes(const prometheus::Registry& registry, ReadinessProbe ready,
-                                    BeforeScrape before_scrape) {
-  const HttpHandler health = [](const HttpRequest&) { return HttpResponse{200, kTextType, "ok\n"}; };
-  const HttpHandler readiness = [ready = std::move(ready)](const HttpRequest&) {
+std::vector<HttpRoute> HealthRoutes(const prometheus::Registry& registry, const HealthProbes& probes) {
+  const HttpHandler health = [alive = probes.alive](const HttpRequest&) {
+    const absl::Status status = alive ? alive() : absl::OkStatus();
+    if (status.ok()) return HttpResponse{200, kTextType, "ok\n"};
+    return HttpResponse{503, kTextType, absl::StrCat("stuck: ", status.message(), "\n")};
+  };
+  const HttpHandler readiness = [ready = probes.ready](const HttpRequest&) {
     const absl::Status status = ready();
     if (status.ok()) return HttpResponse{200, kTextType, "ready\n"};
     return HttpResponse{503, kTextType, absl::StrCat("not ready: ", status.message(), "\n")};
   };
-  const HttpHandler metrics = [&registry, before = std::move(before_scrape)](const HttpRequest&) {
+  const HttpHandler metrics = [&registry, before = probes.before_scrape](const HttpRequest&) {
     if (before) before();
     const prometheus::Serializer& serializer = prometheus::TextSerializer();
     return HttpResponse{200, kMetricsType, serializer.Serialize(registry.Collect())};

@@ -1,5 +1,5 @@
-// The three pages that every daemon serves: /healthz (the process answers), /readyz (it does its work) and /metrics
-// (Prometheus text).
+// The three pages that every daemon serves: /healthz (it moves; if not, only a restart helps), /readyz (it does its
+// work; if not, it says what is wrong) and /metrics (Prometheus text).
 
 #ifndef LOCKSTEP_DAEMON_HEALTH_ROUTES_H_
 #define LOCKSTEP_DAEMON_HEALTH_ROUTES_H_
@@ -16,15 +16,18 @@ class Registry;
 
 namespace lockstep {
 
-// Says OK when ready, else why not. Called from threads of the HTTP server: must be thread-safe.
-using ReadinessProbe = std::function<absl::Status()>;
-
-// Called before each scrape, for values that are only worth reading then. Must be thread-safe. May be empty.
-using BeforeScrape = std::function<void()>;
+// What the pages ask. Called from threads of the HTTP server: must be thread-safe.
+struct HealthProbes {
+  // Says OK, or what is stuck. Empty = it is enough that the process answers.
+  std::function<absl::Status()> alive;
+  // Says OK when ready, else why not.
+  std::function<absl::Status()> ready;
+  // Called before each scrape, for values that are only worth reading then. May be empty.
+  std::function<void()> before_scrape;
+};
 
 // `registry` is borrowed for the life of the routes.
-std::vector<HttpRoute> HealthRoutes(const prometheus::Registry& registry, ReadinessProbe ready,
-                                    BeforeScrape before_scrape = nullptr);
+std::vector<HttpRoute> HealthRoutes(const prometheus::Registry& registry, const HealthProbes& probes);
 
 }  // namespace lockstep
 

@@ -301,8 +301,8 @@ TEST(HealthRoutesTest, ServesHealthReadinessAndMetrics) {
   auto& counter = family.Add({});
   absl::Status ready = absl::UnavailableError("not yet connected");
   auto server =
-      HttpServer::Start("127.0.0.1:0", HealthRoutes(
-                                           registry, [&ready] { return ready; }, [&counter] { counter.Increment(2); }));
+      HttpServer::Start("127.0.0.1:0", HealthRoutes(registry, {.ready = [&ready] { return ready; },
+                                                               .before_scrape = [&counter] { counter.Increment(2); }}));
   ASSERT_OK(server);
   const int port = (*server)->port();
   EXPECT_THAT(Get(port, "/healthz"), StartsWith("HTTP/1.1 200"));
@@ -311,9 +311,22 @@ TEST(HealthRoutesTest, ServesHealthReadinessAndMetrics) {
               AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("version=0.0.4"), HasSubstr("\nlockstep_test_total 2\n")));
 }
 
+TEST(HealthRoutesTest, HealthFailsForWhatIsStuckAndForNothingElse) {
+  prometheus::Registry registry;
+  absl::Status alive = absl::UnavailableError("shard 0 has not moved");
+  auto server =
+      HttpServer::Start("127.0.0.1:0", HealthRoutes(registry, {.alive = [&alive] { return alive; },
+                                                               .ready = [] { return absl::UnavailableError("ill"); }}));
+  ASSERT_OK(server);
+  EXPECT_THAT(Get((*server)->port(), "/healthz"),
+              AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("stuck: shard 0 has not moved")));
+  alive = absl::OkStatus();
+  EXPECT_THAT(Get((*server)->port(), "/healthz"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST(HealthRoutesTest, ReadyIsTwoHundred) {
   prometheus::Registry registry;
-  auto server = HttpServer::Start("127.0.0.1:0", HealthRoutes(registry, [] { return absl::OkStatus(); }));
+  auto server = HttpServer::Start("127.0.0.1:0", HealthRoutes(registry, {.ready = [] { return absl::OkStatus(); }}));
   ASSERT_OK(server);
   EXPECT_THAT(Get((*server)->port(), "/readyz"), AllOf(StartsWith("HTTP/1.1 200"), Not(HasSubstr("not ready"))));
 }

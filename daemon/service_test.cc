@@ -5,11 +5,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
@@ -17,6 +19,7 @@
 #include "daemon/ports_file.h"
 #include "daemon/service_notify.h"
 #include "daemon/shutdown_signals.h"
+#include "daemon/watchdog_feed.h"
 
 namespace lockstep {
 namespace {
@@ -68,6 +71,25 @@ TEST(ServiceNotifierTest, NobodyListeningIsFine) {
   ServiceNotifier("relative").Ready();
   ServiceNotifier("/nonexistent/socket").Ready();
   ServiceNotifier("/" + std::string(200, 'x')).Ready();
+}
+
+TEST(WatchdogFeedTest, FeedsWhileEverythingMovesAndSaysOtherwiseWhatDoesNot) {
+  NotifySocket systemd("@lockstep-feed-test-" + std::to_string(getpid()));
+  const ServiceNotifier notifier("@lockstep-feed-test-" + std::to_string(getpid()));
+  WatchdogFeed watchdog(notifier);
+  watchdog.Feed(absl::OkStatus());
+  EXPECT_EQ(systemd.Receive(), "WATCHDOG=1");
+  testing::internal::CaptureStderr();
+  watchdog.Feed(absl::UnavailableError("shard 0 has not moved for 31 s"));
+  EXPECT_EQ(systemd.Receive(), "STATUS=stuck: shard 0 has not moved for 31 s");
+  watchdog.Feed(absl::UnavailableError("shard 0 has not moved for 32 s"));
+  EXPECT_EQ(systemd.Receive(), "STATUS=stuck: shard 0 has not moved for 32 s");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ::testing::HasSubstr("shard 0 has not moved for 31 s"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  watchdog.Feed(absl::OkStatus());
+  EXPECT_EQ(systemd.Receive(), "WATCHDOG=1");
+  EXPECT_EQ(systemd.Receive(), "STATUS=");
 }
 
 TEST(PortsFileTest, HasEveryPortAndThePid) {

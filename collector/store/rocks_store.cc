@@ -102,7 +102,10 @@ class RocksStoreImpl final : public RocksStore {
   mutable Mutex mutex_;
   OpenChunks open_chunks_ ABSL_GUARDED_BY(mutex_);
   int64_t swept_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t failed_writes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Not guarded: whoever asks how the store is must not wait for a write that hangs.
+  std::atomic<uint64_t> failed_writes_{0};
+  std::atomic<uint64_t> dropped_points_{0};
+  std::atomic<size_t> open_series_{0};
 };
 
 // ---- Writing ----
@@ -200,6 +203,8 @@ absl::Status RocksStoreImpl::AddSealed(Draft& draft, const SealedChunk& chunk) {
 }
 
 absl::Status RocksStoreImpl::WriteSealed() {
+  dropped_points_ = open_chunks_.dropped_points();
+  open_series_ = open_chunks_.open_series();
   while (!open_chunks_.sealed().empty()) {
     Draft draft = NewDraft();
     size_t drafted = 0;
@@ -420,10 +425,9 @@ RocksStoreStats RocksStoreImpl::stats() const {
   stats.corrupt_records = corrupt_.count();
   stats.expired_records = database_->state().expired_records;
   stats.deleted_log_bytes = database_->state().deleted_log_bytes;
-  MutexLock lock(mutex_);
-  stats.dropped_points = open_chunks_.dropped_points();
-  stats.open_series = open_chunks_.open_series();
-  stats.failed_writes = failed_writes_;
+  stats.dropped_points = dropped_points_.load();
+  stats.open_series = open_series_.load();
+  stats.failed_writes = failed_writes_.load();
   return stats;
 }
 

@@ -188,6 +188,11 @@ class KubernetesTest(unittest.TestCase):
             service = self.find(objects, "Service", address.group(1).split(".")[0])
             self.assertIn(int(address.group(2)), [p["port"] for p in service["spec"]["ports"]])
 
+    def test_agents_reach_a_collector_that_is_not_ready(self):
+        for objects, _ in self.each():
+            service = self.find(objects, "Service", "lockstep-collector")
+            self.assertIs(service["spec"].get("publishNotReadyAddresses"), True)
+
     def test_service_accounts_and_priority_exist(self):
         for objects, _ in self.each():
             for workload in self.workloads(objects):
