@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/store/database_files.h"
 #include "collector/store/keys.h"
 #include "collector/store/retryable_file_system.h"
 #include "collector/store/rocks_status.h"
@@ -98,6 +99,8 @@ absl::Status OpenError(const rocksdb::Status& status, const std::string& directo
   if (status.IsIOError() && (absl::StrContains(text, "lock file") || absl::StrContains(text, "lock hold"))) {
     return absl::FailedPreconditionError(absl::StrCat("the history store ", directory, " is held by another process"));
   }
+  // Neither heals by trying again.
+  if (status.IsCorruption() || status.IsPathNotFound()) return DamagedStore(directory, text);
   return ToStatus(status, absl::StrCat("cannot open the history store ", directory));
 }
 
@@ -147,6 +150,7 @@ RocksDatabase::~RocksDatabase() {
 absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksStoreOptions& options,
                                                                    const Clock& clock) {
   RETURN_IF_ERROR(EnsureDirectory(options.directory));
+  RETURN_IF_ERROR(CheckDatabaseFiles(options.directory));
   std::unique_ptr<RocksDatabase> database(new RocksDatabase(options, std::make_unique<FamilyState>()));
   RETURN_IF_ERROR(CheckSchemaReadOnly(options, DatabaseOptions(options, *database->env_, *database->state_)));
   RETURN_IF_ERROR(database->OpenFamilies(clock));
