@@ -219,6 +219,15 @@ TEST(HistoryCommandTest, AsksOnlyForWhatTheQueryNames) {
   EXPECT_EQ(requests[0].to_wall_ns(), kNow);
 }
 
+TEST(LeftOutTest, AListThatIsNotAllThereIsSaysSo) {
+  FakeQueryServer::Answers answers = SomeAnswers();
+  answers.ranks.set_left_out(4'096);
+  const FakeQueryServer server(answers);
+  const Result result = Lockstep({"ranks", "demo"}, server.address());
+  EXPECT_EQ(result.exit_code, ExitCode::kOk);
+  EXPECT_EQ(result.err, "lockstep: 4096 more ranks than one answer holds are left out\n");
+}
+
 TEST(HistoryCommandTest, ReadsPageAfterPageAndJoinsASeriesThatIsPartedBetweenThem) {
   FakeQueryServer::Answers answers;
   const auto page = [](int64_t seconds_ago, double value) {
