@@ -1,10 +1,10 @@
 #include "base/progress_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/clock.h"
 
 namespace lockstep {
 
@@ -16,16 +16,13 @@ void ProgressWatch::Watch(std::string name, int64_t limit_ns, Probe probe) {
 absl::Status ProgressWatch::Check(int64_t now_ns) {
   std::vector<std::string> stuck;
   MutexLock lock(mutex_);
+  const int64_t gap_ns = std::clamp<int64_t>(now_ns - std::exchange(checked_ns_, now_ns), 0, kLongestGapNanos);
   for (Watched& watched : watched_) {
     const Progress progress = watched.probe();
-    if (!watched.seen || !progress.has_work || progress.turns != watched.turns) {
-      watched.seen = true;
-      watched.turns = progress.turns;
-      watched.since_ns = now_ns;
-    }
-    const int64_t still_ns = now_ns - watched.since_ns;
-    if (still_ns <= watched.limit_ns) continue;
-    stuck.push_back(absl::StrCat(watched.name, " has work and has not moved for ", still_ns / kNanosPerSecond,
+    const bool moved = std::exchange(watched.turns, progress.turns) != progress.turns;
+    watched.still_ns = moved || !progress.has_work ? 0 : watched.still_ns + gap_ns;
+    if (watched.still_ns <= watched.limit_ns) continue;
+    stuck.push_back(absl::StrCat(watched.name, " has work and has not moved for ", watched.still_ns / kNanosPerSecond,
                                  " s, at most ", watched.limit_ns / kNanosPerSecond, " s are expected"));
   }
   return stuck.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrJoin(stuck, "; "));

@@ -2,7 +2,8 @@
 //
 // A thread counts its turns, and says whether it has work. One that has work and makes no turn for longer than its
 // limit is stuck. Nothing is asked of the thread itself, and no clock is read on it; whoever checks remembers when the
-// count last changed. So a thread that slept for an hour and gets work is not taken for stuck. Thread-safe.
+// count last changed. So a thread that slept for an hour and gets work is not taken for stuck, nor are the threads of a
+// process that was stopped as a whole and goes on. Thread-safe.
 
 #ifndef LOCKSTEP_BASE_PROGRESS_WATCH_H_
 #define LOCKSTEP_BASE_PROGRESS_WATCH_H_
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 
 namespace lockstep {
@@ -27,11 +29,14 @@ class ProgressWatch {
   // Must be thread-safe, and must not wait for the thread that it is about.
   using Probe = std::function<Progress()>;
 
+  // What lies between two checks counts as this much at most: nobody looked. Kubernetes asks that often.
+  static constexpr int64_t kLongestGapNanos = 10 * kNanosPerSecond;
+
   // From now on Check looks at it. `limit_ns`: the longest turn that is not a fault.
   void Watch(std::string name, int64_t limit_ns, Probe probe);
 
-  // UNAVAILABLE names every thread that is stuck, for how long, and what was expected. Sees nothing of what lies
-  // between two calls: call it a few times per limit. `now_ns` is monotonic.
+  // UNAVAILABLE names every thread that is stuck, for how long, and what was expected. To be called once per
+  // kLongestGapNanos or more often. `now_ns` is monotonic.
   absl::Status Check(int64_t now_ns);
 
  private:
@@ -39,13 +44,13 @@ class ProgressWatch {
     std::string name;
     int64_t limit_ns;
     Probe probe;
-    bool seen = false;
-    uint64_t turns = 0;    // when it was last seen to move
-    int64_t since_ns = 0;  // since when it has not moved, though it has work
+    uint64_t turns = 0;    // when it was last looked at
+    int64_t still_ns = 0;  // how long it has not moved since, though it has work
   };
 
   Mutex mutex_;
   std::vector<Watched> watched_ ABSL_GUARDED_BY(mutex_);  // one per thread
+  int64_t checked_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep

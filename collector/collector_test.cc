@@ -10,6 +10,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,17 @@ class NoReceivers final : public AlertReceivers {
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
 };
 
+// The time of day and of the machine, put forward by as much as a test wants. Thread-safe.
+class ForwardClock final : public Clock {
+ public:
+  int64_t WallNanos() const override { return RealClock().WallNanos() + forward_ns_.load(); }
+  int64_t MonotonicNanos() const override { return RealClock().MonotonicNanos() + forward_ns_.load(); }
+  void Forward(int64_t nanos) { forward_ns_ += nanos; }
+
+ private:
+  std::atomic<int64_t> forward_ns_{0};
+};
+
 class CollectorTest : public testing::Test {
  protected:
   void SetUp() override { StartCollector(); }
@@ -48,7 +60,7 @@ class CollectorTest : public testing::Test {
     options.http_listen_address = "127.0.0.1:0";
     options.shards = 2;
     metrics_ = std::make_unique<CollectorMetrics>("test");
-    auto collector = Collector::Start(options, {RealClock(), store_, receivers_, *metrics_});
+    auto collector = Collector::Start(options, {clock_, store_, receivers_, *metrics_});
     ASSERT_OK(collector);
     collector_ = *std::move(collector);
     channel_ =
@@ -66,6 +78,17 @@ class CollectorTest : public testing::Test {
     return 0;
   }
 
+  // Of all shards, since the start.
+  uint64_t Evaluations() {
+    for (const prometheus::MetricFamily& family : metrics_->registry()->Collect()) {
+      if (family.name == "lockstep_collector_detection_duration_seconds") {
+        return family.metric.at(0).histogram.sample_count;
+      }
+    }
+    return 0;
+  }
+
+  ForwardClock clock_;
   MemoryStore store_;
   NoReceivers receivers_;
   std::unique_ptr<CollectorMetrics> metrics_;
@@ -244,6 +267,39 @@ TEST_F(CollectorTest, ASickStoreIsSaidInWordsAndAgentsAreTakenInAllTheSame) {
   store_.set_refuses(false);
   EXPECT_TRUE(agent.AwaitAck(1));
   EXPECT_OK(collector_->Ready());
+}
+
+TEST_F(CollectorTest, WhatHangsIsNamedOnceItHasWorkForTooLongAndNothingElseIs) {
+  // Puts the clock forward by ten seconds and waits until each of the two shards has noticed.
+  const auto housekeep = [&] {
+    const uint64_t before = Evaluations();
+    clock_.Forward(10 * kNanosPerSecond);
+    while (Evaluations() < before + 3) std::this_thread::yield();
+    collector_->Housekeep();
+    return collector_->Moving();
+  };
+  for (int look = 0; look < 5; ++look) EXPECT_OK(housekeep());
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  store_.set_blocked(true);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  while (metrics_->reports_received.Value() == 0) std::this_thread::yield();
+  absl::Status moving;
+  for (int look = 0; look < 20 && moving.ok(); ++look) moving = housekeep();
+  EXPECT_EQ(moving.message(), "the store writer has work and has not moved for 130 s, at most 120 s are expected");
+  EXPECT_THAT(collector_->Ready(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the store writer has work")));
+  store_.set_blocked(false);
+  ASSERT_TRUE(agent.AwaitAck(1));
+  EXPECT_OK(housekeep());
+
+  // Nobody housekeeps any more: whoever asks for the health finds that out.
+  for (int look = 0; look < 5; ++look) {
+    const uint64_t before = Evaluations();
+    clock_.Forward(10 * kNanosPerSecond);
+    while (Evaluations() < before + 3) std::this_thread::yield();
+    moving = collector_->Moving();
+  }
+  EXPECT_THAT(moving, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the main loop has work")));
 }
 
 TEST_F(CollectorTest, DrainingEndsStreamsUnavailableAndStoresWhatWasTaken) {
