@@ -48,6 +48,10 @@ AgentMetrics::AgentMetrics()
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
       rings_followed_(Gauge("lockstep_agent_rings_followed", "Recorder rings followed.")),
       rings_refused_(Counter("lockstep_agent_rings_refused_total", "Ring files refused, by reason.")),
+      rings_waiting_(Gauge("lockstep_agent_ring_files_waiting",
+                           "Ring files not yet looked at, beyond what a tick looks at or the agent remembers.")),
+      ring_records_left_out_(Counter("lockstep_agent_ring_records_left_out_total",
+                                     "What else rings hold beyond their share of a report, by kind.")),
       operations_read_(Counter("lockstep_agent_operations_read_total", "Operations read from rings and reported.")),
       operations_lost_(Counter("lockstep_agent_operations_lost_total", "Operations not reported, by reason.")),
       source_runs_(Counter("lockstep_agent_source_runs_total", "Runs of each source, by outcome.")),
@@ -83,8 +87,9 @@ void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
 
 void AgentMetrics::UpdateRings(const RingsSource& rings) {
   rings_followed_.Add({}).Set(static_cast<double>(rings.directory().rings().size()));
+  rings_waiting_.Add({}).Set(static_cast<double>(rings.directory().waiting()));
   // From the first reason that is one.
-  for (int reason = static_cast<int>(RingRefusalReason::kUnreadable); reason < kRingRefusalReasons; ++reason) {
+  for (int reason = static_cast<int>(RingRefusalReason::kInitializing); reason < kRingRefusalReasons; ++reason) {
     const std::string name(RingRefusalName(static_cast<RingRefusalReason>(reason)));
     RaiseTo(rings_refused_.Add({{"reason", name}}), rings.directory().refused()[reason]);
   }
@@ -92,9 +97,14 @@ void AgentMetrics::UpdateRings(const RingsSource& rings) {
   RaiseTo(operations_read_.Add({}), total.reported);
   const std::pair<const char*, uint64_t> losses[] = {{"overwritten", total.overwritten},
                                                      {"over_budget", total.over_budget},
+                                                     {"over_allowance", total.over_allowance},
                                                      {"malformed", total.malformed},
                                                      {"unknown_communicator", total.unknown_communicator}};
   for (const auto& [reason, count] : losses) RaiseTo(operations_lost_.Add({{"reason", reason}}), count);
+  const std::pair<const char*, uint64_t> left_out[] = {{"communicators", total.communicators_left_out},
+                                                       {"transfers", total.transfers_left_out},
+                                                       {"in_flight", total.in_flight_left_out}};
+  for (const auto& [what, count] : left_out) RaiseTo(ring_records_left_out_.Add({{"what", what}}), count);
 }
 
 void AgentMetrics::UpdateUsage(const OwnUsage& usage, double core_fraction) {

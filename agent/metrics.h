@@ -57,6 +57,8 @@ class AgentMetrics {
   Gauges& outbox_reports_;
   Gauges& rings_followed_;
   Counters& rings_refused_;
+  Gauges& rings_waiting_;
+  Counters& ring_records_left_out_;
   Counters& operations_read_;
   Counters& operations_lost_;
   Counters& source_runs_;

@@ -19,13 +19,22 @@ bool IsAmong(const List& list, Value value) {
 void OperationArchive::Add(const Owner& owner, const wire::OperationBatch& batch, int64_t newest_ns) {
   if (batch.kinds().empty()) return;
   Chunk chunk{owner, newest_ns, static_cast<uint64_t>(batch.kinds_size()), batch.SerializeAsString()};
+  Shelf& shelf = shelves_[owner.user];
   bytes_ += chunk.bytes();
-  chunks_.push_back(std::move(chunk));
-  while (bytes_ > max_bytes_) {
-    bytes_ -= chunks_.front().bytes();
-    thrown_away_ += chunks_.front().operations;
-    chunks_.pop_front();
-  }
+  shelf.bytes += chunk.bytes();
+  shelf.chunks.push_back(std::move(chunk));
+  while (bytes_ > max_bytes_) ThrowOneAway();
+}
+
+void OperationArchive::ThrowOneAway() {
+  const auto fullest = std::max_element(shelves_.begin(), shelves_.end(),
+                                        [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+  Shelf& shelf = fullest->second;
+  bytes_ -= shelf.chunks.front().bytes();
+  shelf.bytes -= shelf.chunks.front().bytes();
+  thrown_away_ += shelf.chunks.front().operations;
+  shelf.chunks.pop_front();
+  if (shelf.chunks.empty()) shelves_.erase(fullest);
 }
 
 void OperationArchive::Pull(const std::string& job, const wire::PullOperations& request, int64_t now_ns,
@@ -35,15 +44,17 @@ void OperationArchive::Pull(const std::string& job, const wire::PullOperations& 
   std::vector<const Chunk*> chosen;  // newest first
   size_t bytes = 0;
   uint64_t left_out = 0;
-  for (auto chunk = chunks_.rbegin(); chunk != chunks_.rend(); ++chunk) {
-    if (chunk->owner.job != job || chunk->newest_ns < since_ns) continue;
-    if (!IsAmong(request.ranks(), chunk->owner.rank)) continue;
-    if (!IsAmong(request.communicators(), chunk->owner.communicator)) continue;
-    bytes += kBatchBytes + chunk->encoded.size();
-    if (bytes > limit) {
-      left_out += chunk->operations;
-    } else {
-      chosen.push_back(&*chunk);
+  for (const auto& [user, shelf] : shelves_) {
+    for (auto chunk = shelf.chunks.rbegin(); chunk != shelf.chunks.rend(); ++chunk) {
+      if (chunk->owner.job != job || chunk->newest_ns < since_ns) continue;
+      if (!IsAmong(request.ranks(), chunk->owner.rank)) continue;
+      if (!IsAmong(request.communicators(), chunk->owner.communicator)) continue;
+      bytes += kBatchBytes + chunk->encoded.size();
+      if (bytes > limit) {
+        left_out += chunk->operations;
+      } else {
+        chosen.push_back(&*chunk);
+      }
     }
   }
   for (auto chunk = chosen.rbegin(); chunk != chosen.rend(); ++chunk) {

@@ -1,7 +1,8 @@
 // The raw operations of this host's ranks, kept for a while so that a collector can ask for them.
 //
 // Reports are thinned under pressure and a collector looks closely only when it has to: what it then needs is here.
-// Kept as encoded batches, one per (rank, communicator, tick), the oldest thrown away first. About 18 bytes per
+// Kept as encoded batches, one per (rank, communicator, tick). Where there are too many, the oldest of the user who has
+// the most goes: nobody can push out what others did. About 18 bytes per
 // operation: 16 MiB are some 58 s of 8 ranks with 2,000 operations per second each. What was thrown away is part of
 // every answer. Not thread-safe.
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 
 #include "proto/ingest.pb.h"
@@ -32,6 +34,7 @@ class OperationArchive {
     int32_t rank = -1;
     uint64_t process_start_ticks = 0;
     uint64_t communicator = 0;
+    uint32_t user = 0;  // uid
   };
 
   explicit OperationArchive(size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
@@ -39,7 +42,8 @@ class OperationArchive {
   // `newest_ns` = when the last of them finished (CLOCK_MONOTONIC). An empty batch is not kept.
   void Add(const Owner& owner, const wire::OperationBatch& batch, int64_t newest_ns);
 
-  // What is held of `job` and was asked for, newest batches first into the limit, oldest first in the answer.
+  // What is held of `job` and was asked for, newest batches first into the limit, oldest first in the answer; user by
+  // user, should several have a job of that name.
   void Pull(const std::string& job, const wire::PullOperations& request, int64_t now_ns,
             wire::CommandResult& result) const;
 
@@ -56,8 +60,16 @@ class OperationArchive {
     size_t bytes() const { return sizeof(Chunk) + owner.job.size() + encoded.size(); }
   };
 
+  // What one user's ranks did.
+  struct Shelf {
+    std::deque<Chunk> chunks;  // oldest first; never empty
+    size_t bytes = 0;
+  };
+
+  void ThrowOneAway();
+
   const size_t max_bytes_;
-  std::deque<Chunk> chunks_;  // oldest first
+  std::map<uint32_t, Shelf> shelves_;  // by uid
   size_t bytes_ = 0;
   uint64_t thrown_away_ = 0;
 };

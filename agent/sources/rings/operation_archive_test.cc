@@ -75,5 +75,18 @@ TEST(OperationArchiveTest, IsBoundedAndCountsWhatItThrowsAway) {
   EXPECT_EQ(archive.thrown_away(), 50 * (100 - held.size()));
 }
 
+TEST(OperationArchiveTest, AUserPushesOutNothingButHisOwn) {
+  OperationArchive archive(/*max_bytes=*/2000);
+  archive.Add(Owner(1000, 1), Batch(50), 1);
+  OperationArchive::Owner flood = Owner(0, 1);
+  flood.user = 7;
+  for (flood.rank = 0; flood.rank < 100; ++flood.rank) archive.Add(flood, Batch(50), 2);
+  EXPECT_LE(archive.bytes(), 2000u);
+  wire::PullOperations request;
+  request.set_newest_ns(1000);
+  request.add_ranks(1000);
+  EXPECT_THAT(PulledRanks(archive, request), ElementsAre(1000));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -15,10 +15,12 @@
 #include <map>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/process_stat.h"
+#include "agent/sources/rings/process_uids.h"
 #include "base/clock.h"
 
 namespace lockstep {
@@ -52,6 +54,9 @@ class ProcessFinder {
 
   // One that was found before, by its pid on the host: kGone as soon as it is, without a scan.
   Result Look(int32_t host_pid, uint64_t start_ticks) const;
+
+  // As whom a process runs, by its pid on the host.
+  absl::StatusOr<ProcessUids> Uids(int32_t host_pid) const { return ReadProcessUids(root_, host_pid); }
 
   uint64_t scans() const { return scans_; }  // since the start
 

@@ -9,9 +9,13 @@
 #include <iterator>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "agent/recorder/ring_format.h"
+#include "agent/sources/rings/kept_operations.h"
+#include "agent/sources/rings/process_uids.h"
+#include "agent/sources/rings/ring_shares.h"
 #include "agent/sources/rings/ring_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -23,6 +27,13 @@ std::pair<uint64_t, uint64_t> IdOf(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) return {0, 0};
   return {status.st_dev, status.st_ino};
+}
+
+// What can be known of a file without opening it.
+RefusedRings::File Describe(int directory, const std::string& name) {
+  struct stat status;
+  if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {name, {0, 0}, 0};
+  return {name, {status.st_dev, status.st_ino}, status.st_uid};
 }
 
 // Removes `name` if it is still the file that `fd` has open.
@@ -45,29 +56,8 @@ int64_t LastSignOfLifeNs(const RingReader& reader, const RingSnapshot& snapshot)
   return last_ns;
 }
 
-constexpr uint32_t kMaxKeptStride = 1u << 20;
 // A ring that has filled by one in this many since the last look is busy.
 constexpr uint32_t kBusyShare = 16;
-
-// Leaves out what is no multiple of the stride, which has just grown.
-void Thin(RingSnapshot& kept) {
-  const auto is_left_out = [&kept](const ring::OperationSlot& operation) {
-    return operation.sequence % kept.stride != 0;
-  };
-  const auto end = std::remove_if(kept.finished.begin(), kept.finished.end(), is_left_out);
-  kept.thinned += static_cast<uint64_t>(kept.finished.end() - end);
-  kept.finished.erase(end, kept.finished.end());
-}
-
-// The operations and counts of `later` behind those of `kept`.
-void Append(const RingSnapshot& later, RingSnapshot& kept) {
-  const auto is_kept = [&kept](const ring::OperationSlot& operation) { return operation.sequence % kept.stride == 0; };
-  const size_t before = kept.finished.size();
-  std::copy_if(later.finished.begin(), later.finished.end(), std::back_inserter(kept.finished), is_kept);
-  kept.thinned += later.finished.size() - (kept.finished.size() - before);
-  kept.overwritten += later.overwritten;
-  kept.malformed += later.malformed;
-}
 
 }  // namespace
 
@@ -79,36 +69,71 @@ absl::StatusOr<UniqueFd> RingDirectory::OpenDirectory() const {
 
 absl::Status RingDirectory::Poll(int64_t now_ns) {
   const absl::StatusOr<UniqueFd> directory = OpenDirectory();
-  std::vector<std::string> names;
-  if (directory.ok()) {
-    ASSIGN_OR_RETURN(const RootedFs listing, RootedFs::Open(path_));
-    ASSIGN_OR_RETURN(names, listing.ReadDir("."));
-  }
   const int fd = directory.ok() ? directory->get() : -1;
-  for (const std::string& name : names) {
-    if (absl::EndsWith(name, ring::kFileSuffix) && name[0] != '.' && rings_.count(name) == 0) {
-      Discover(fd, name, now_ns);
-    }
+  const absl::StatusOr<RingListing> listing = directory.ok() ? ListRings(fd) : directory.status();
+  if (listing.ok()) {
+    DiscoverAll(fd, *listing, now_ns);
+  } else {
+    refused_.BeginTick();
   }
-  ForgetVanishedFiles(names);
+  CountOwners();
   for (auto ring = rings_.begin(); ring != rings_.end();) {
-    Follow(fd, ring->first, now_ns, &ring->second);
+    const bool is_followed = Follow(ring->first, now_ns, &ring->second);
     const int64_t gone_at_ns = ring->second.gone_at_ns;
-    if (gone_at_ns != 0 && now_ns - gone_at_ns >= kGoneNanos) {
-      RemoveFile(fd, ring->first, ring->second.reader->file().get());
-      ring = rings_.erase(ring);
-    } else {
-      ++ring;
-    }
+    const bool is_over = gone_at_ns != 0 && now_ns - gone_at_ns >= kGoneNanos;
+    if (is_over) RemoveFile(fd, ring->first, ring->second.reader->file().get());
+    ring = is_over || !is_followed ? rings_.erase(ring) : std::next(ring);
   }
-  return directory.ok() ? absl::OkStatus() : directory.status();
+  return listing.status();
+}
+
+void RingDirectory::DiscoverAll(int directory, const RingListing& listing, int64_t now_ns) {
+  if (listing.is_complete) {
+    refused_.BeginTick(listing.names);
+  } else {
+    refused_.BeginTick();
+  }
+  std::vector<const std::string*> due;
+  for (const std::string& name : listing.names) {
+    if (rings_.count(name) == 0 && refused_.IsDue(name, now_ns)) due.push_back(&name);
+  }
+  // In turns: files that somebody keeps making must not hide those behind them.
+  const auto next =
+      std::partition_point(due.begin(), due.end(), [this](const std::string* name) { return *name <= last_look_; });
+  std::rotate(due.begin(), next, due.end());
+  waiting_ = listing.is_complete ? 0 : 1;
+  for (size_t i = 0; i < due.size(); ++i) {
+    if (i >= kMaxLooksPerPoll) {
+      ++waiting_;
+      continue;
+    }
+    last_look_ = *due[i];
+    Discover(directory, *due[i], now_ns);
+  }
+}
+
+void RingDirectory::CountOwners() {
+  owners_.clear();
+  // Nothing is kept of anybody at the end of a Poll.
+  for (const auto& [name, ring] : rings_) ++owners_[ring.owner].rings;
+  for (auto& [uid, owner] : owners_) owner.read_ahead = FairShare(kMaxReadAheadPerTick, owners_.size(), 1);
+}
+
+RingAllowance RingDirectory::AllowanceOf(const FollowedRing& ring) const {
+  const auto owner = owners_.find(ring.owner);
+  return FairAllowance(owners_.size(), owner == owners_.end() ? 1 : owner->second.rings);
 }
 
 bool RingDirectory::KeepUp() {
   bool is_any_busy = false;
   for (auto& [name, ring] : rings_) {
-    const bool is_followed = ring.gone_at_ns == 0 && !ring.damaged;
-    if (!is_followed || ring.reader->Backlog() < ring.reader->header().operation_capacity / kBusyShare) continue;
+    if (ring.gone_at_ns != 0 || ring.damaged) continue;
+    const uint64_t backlog = ring.reader->Backlog();
+    if (backlog < ring.reader->header().operation_capacity / kBusyShare) continue;
+    uint64_t& left = owners_[ring.owner].read_ahead;
+    const uint64_t cost = std::min(backlog, AllowanceOf(ring).operations);
+    if (left < cost) continue;
+    left -= cost;
     Keep(ring);
     is_any_busy = true;
   }
@@ -117,15 +142,30 @@ bool RingDirectory::KeepUp() {
 
 void RingDirectory::Keep(FollowedRing& ring) {
   RingSnapshot now;
-  if (!ring.reader->Poll(&now).ok()) return;  // the next Poll will say so
-  RingSnapshot& kept = ring.kept;
-  kept_ -= kept.finished.size();
-  Append(now, kept);
-  while (kept_ + kept.finished.size() > kMaxKept && kept.stride < kMaxKeptStride) {
-    kept.stride *= 2;
-    Thin(kept);
+  if (!ring.reader->Poll(&now, AllowanceOf(ring)).ok()) return;  // the next Poll will say so
+  Owner& owner = owners_[ring.owner];
+  const size_t before = ring.kept.finished.size();
+  AppendLater(now, ring.kept);
+  owner.kept += ring.kept.finished.size() - before;
+  kept_ += ring.kept.finished.size() - before;
+  while (kept_ > kMaxKept) {
+    FollowedRing& fullest = Fullest();
+    const size_t all = fullest.kept.finished.size();
+    ThinKept(fullest.kept);
+    kept_ -= all - fullest.kept.finished.size();
+    owners_[fullest.owner].kept -= all - fullest.kept.finished.size();
   }
-  kept_ += kept.finished.size();
+}
+
+FollowedRing& RingDirectory::Fullest() {
+  const auto owner = std::max_element(owners_.begin(), owners_.end(),
+                                      [](const auto& a, const auto& b) { return a.second.kept < b.second.kept; });
+  const auto kept_of = [owner](const FollowedRing& ring) {
+    return ring.owner == owner->first ? ring.kept.finished.size() : 0;
+  };
+  return std::max_element(rings_.begin(), rings_.end(),
+                          [&kept_of](const auto& a, const auto& b) { return kept_of(a.second) < kept_of(b.second); })
+      ->second;
 }
 
 absl::StatusOr<int> RingDirectory::RequestEvents(const std::string& job, absl::Span<const int32_t> ranks, uint64_t mask,
@@ -154,21 +194,19 @@ absl::StatusOr<int> RingDirectory::RequestEvents(const std::string& job, absl::S
 
 void RingDirectory::Discover(int directory, const std::string& name, int64_t now_ns) {
   // O_NONBLOCK: a pipe of that name must not stop the agent.
-  UniqueFd file(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  const FileId id = file.valid() ? IdOf(file.get()) : FileId{0, 0};
-  const auto refused = refused_files_.find(name);
-  if (refused != refused_files_.end() && refused->second == id) return;
-  if (!file.valid()) {
-    if (errno != ENOENT) Refuse(name, id, {RingRefusalReason::kUnreadable, "cannot be opened"});
+  UniqueFd opened(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const RefusedRings::File file = Describe(directory, name);
+  if (!opened.valid()) {
+    if (file.id != FileId{0, 0}) Refuse(file, {RingRefusalReason::kUnreadable, "cannot be opened"}, now_ns);
     return;
   }
+  // Another file has just taken the name: the next tick knows more.
+  if (IdOf(opened.get()) != file.id) return;
   RingRefusal refusal;
   FollowedRing ring;
-  ring.reader = RingReader::Open(std::move(file), since_ns_, &refusal);
-  if (ring.reader == nullptr) {
-    if (refusal.reason != RingRefusalReason::kInitializing) Refuse(name, id, refusal);
-    return;
-  }
+  ring.owner = file.owner;
+  ring.reader = RingReader::Open(std::move(opened), since_ns_, &refusal);
+  if (ring.reader == nullptr) return Refuse(file, refusal, now_ns);
   const ring::RingHeader header = ring.reader->header();  // a copy: the reader may be replaced below
   ring.job = RingText(header.job);
   const ProcessFinder::Result process = finder_.Find(header.pid, header.process_start_ticks, now_ns);
@@ -185,10 +223,12 @@ void RingDirectory::Discover(int directory, const std::string& name, int64_t now
     ring.reader = RingReader::Open(UniqueFd(dup(ring.reader->file().get())), since_ns_, &refusal);
     if (ring.reader == nullptr) return;
   }
-  if (!HasRoomFor(ring.job)) {
-    Refuse(name, id, {RingRefusalReason::kTooMany, "more rings or jobs than an agent follows"});
-    return;
+  refusal = CheckOwner(ring);
+  if (refusal.reason == RingRefusalReason::kNone && !HasRoomFor(ring)) {
+    refusal = {RingRefusalReason::kTooMany, "more rings or jobs than an agent follows, in all or of one user"};
   }
+  if (refusal.reason != RingRefusalReason::kNone) return Refuse(file, refusal, now_ns);
+  refused_.Forget(name);
   Log(LogLevel::kInfo, "following a recorder",
       {{"file", name},
        {"job", ring.job},
@@ -198,43 +238,76 @@ void RingDirectory::Discover(int directory, const std::string& name, int64_t now
   rings_.emplace(name, std::move(ring));
 }
 
-void RingDirectory::Refuse(const std::string& name, FileId id, const RingRefusal& refusal) {
-  // Without a place to remember it, the file is refused in silence rather than logged in every tick.
-  if (refused_files_.size() >= kMaxRefusedFiles && refused_files_.count(name) == 0) return;
-  refused_files_[name] = id;
-  ++refused_[static_cast<size_t>(refusal.reason)];
-  Log(LogLevel::kWarning, "ring refused",
-      {{"file", name}, {"reason", std::string(RingRefusalName(refusal.reason))}, {"detail", refusal.detail}});
+void RingDirectory::Refuse(const RefusedRings::File& file, const RingRefusal& refusal, int64_t now_ns) {
+  if (!refused_.Refuse(file, refusal, now_ns)) ++waiting_;
 }
 
-void RingDirectory::Follow(int directory, const std::string& name, int64_t now_ns, FollowedRing* ring) {
+RingRefusal RingDirectory::CheckOwner(const FollowedRing& ring) const {
+  if (ring.host_pid == 0) return {};
+  const absl::StatusOr<ProcessUids> uids = finder_.Uids(ring.host_pid);
+  if (!uids.ok()) {
+    return {RingRefusalReason::kForeignOwner,
+            absl::StrCat("the user of process ", ring.host_pid, " is not known: ", uids.status().message())};
+  }
+  if (std::find(uids->begin(), uids->end(), ring.owner) != uids->end()) return {};
+  return {RingRefusalReason::kForeignOwner,
+          absl::StrCat("user ", ring.owner, " owns the file, user ", (*uids)[0], " the process ", ring.host_pid)};
+}
+
+bool RingDirectory::Follow(const std::string& name, int64_t now_ns, FollowedRing* ring) {
   if (ring->gone_at_ns != 0) {
     ring->snapshot.finished.clear();
-    ring->snapshot.thinned = 0;
-    ring->snapshot.overwritten = ring->snapshot.malformed = 0;
-    return;
+    ring->snapshot.thinned = ring->snapshot.overwritten = ring->snapshot.skipped = ring->snapshot.malformed = 0;
+    ring->snapshot.communicators_left_out = ring->snapshot.transfers_left_out = 0;
+    return true;
   }
   // The process first: what it wrote before it was found dead is then certainly in the last look.
+  const int32_t known_pid = ring->host_pid;
   FindProcess(now_ns, ring);
-  if (ring->damaged) return;
-  const absl::Status status = ring->reader->Poll(&ring->snapshot);
-  if (status.ok()) {
-    RingSnapshot kept = std::exchange(ring->kept, {});
-    kept_ -= kept.finished.size();
-    Append(ring->snapshot, kept);
-    ring->snapshot.finished = std::move(kept.finished);
-    ring->snapshot.stride = kept.stride;
-    ring->snapshot.thinned = kept.thinned;
-    ring->snapshot.overwritten = kept.overwritten;
-    ring->snapshot.malformed = kept.malformed;
-    return;
+  if (known_pid == 0) {
+    if (const RingRefusal refusal = CheckOwner(*ring); refusal.reason != RingRefusalReason::kNone) {
+      TakeKept(*ring);
+      Refuse({name, IdOf(ring->reader->file().get()), ring->owner}, refusal, now_ns);
+      return false;
+    }
   }
-  kept_ -= ring->kept.finished.size();
-  ring->kept = {};
+  if (ring->damaged && now_ns >= ring->try_again_ns) {
+    RingRefusal refusal;
+    // What was read of it before must not be told twice.
+    auto reader = RingReader::Open(UniqueFd(dup(ring->reader->file().get())), now_ns, &refusal);
+    ring->damaged = reader == nullptr;
+    ring->try_again_ns = now_ns + RefusedRings::PauseNanos(ring->tries++);
+    if (reader != nullptr) ring->reader = std::move(reader);
+  }
+  if (!ring->damaged) Read(name, now_ns, ring);
+  return true;
+}
+
+void RingDirectory::Read(const std::string& name, int64_t now_ns, FollowedRing* ring) {
+  const absl::Status status = ring->reader->Poll(&ring->snapshot, AllowanceOf(*ring));
+  if (!status.ok()) return Damage(name, status, now_ns, ring);
+  RingSnapshot kept = std::exchange(ring->kept, {});
+  kept_ -= kept.finished.size();
+  AppendLater(ring->snapshot, kept);
+  ring->snapshot.finished = std::move(kept.finished);
+  ring->snapshot.stride = kept.stride;
+  ring->snapshot.thinned = kept.thinned;
+  ring->snapshot.overwritten = kept.overwritten;
+  ring->snapshot.skipped = kept.skipped;
+  ring->snapshot.malformed = kept.malformed;
+}
+
+void RingDirectory::Damage(const std::string& name, const absl::Status& why, int64_t now_ns, FollowedRing* ring) {
+  TakeKept(*ring);
   ring->damaged = true;
+  ring->try_again_ns = now_ns + RefusedRings::PauseNanos(ring->tries++);
   ring->snapshot = {};
-  ++refused_[static_cast<size_t>(RingRefusalReason::kBadGeometry)];
-  Log(LogLevel::kWarning, "ring no longer read", {{"file", name}, {"detail", std::string(status.message())}});
+  refused_.CountDamaged(name, std::string(why.message()));
+}
+
+void RingDirectory::TakeKept(FollowedRing& ring) {
+  kept_ -= ring.kept.finished.size();
+  ring.kept = {};
 }
 
 void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
@@ -251,17 +324,18 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
   if (result.answer == ProcessFinder::Answer::kFound) ring->host_pid = result.host_pid;
 }
 
-bool RingDirectory::HasRoomFor(const std::string& job) const {
-  if (rings_.size() >= kMaxRings) return false;
-  std::set<absl::string_view> jobs = {job};
-  for (const auto& [name, ring] : rings_) jobs.insert(ring.job);
-  return jobs.size() <= kMaxJobs;
-}
-
-void RingDirectory::ForgetVanishedFiles(const std::vector<std::string>& names) {
-  for (auto file = refused_files_.begin(); file != refused_files_.end();) {
-    file = std::binary_search(names.begin(), names.end(), file->first) ? std::next(file) : refused_files_.erase(file);
+bool RingDirectory::HasRoomFor(const FollowedRing& candidate) const {
+  size_t owned = 0;
+  std::set<absl::string_view> jobs = {candidate.job};
+  std::set<absl::string_view> owned_jobs = {candidate.job};
+  for (const auto& [name, ring] : rings_) {
+    jobs.insert(ring.job);
+    if (ring.owner != candidate.owner) continue;
+    ++owned;
+    owned_jobs.insert(ring.job);
   }
+  return rings_.size() < kMaxRings && owned < kMaxRingsPerOwner && jobs.size() <= kMaxJobs &&
+         owned_jobs.size() <= kMaxJobsPerOwner;
 }
 
 }  // namespace lockstep

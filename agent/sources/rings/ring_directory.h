@@ -1,22 +1,28 @@
 // Discovers the ring files of a directory, follows them, and lets go of those whose process is gone.
 //
-// Life of a ring: its file appears; it is refused (logged once, counted by reason) or followed. When its process is
-// gone the ring is read a last time and stays listed as gone for kGoneNanos, so that its end is reported even over a
-// lost connection; then it is forgotten and its file removed. A file that was left behind by a process which died long
-// before the agent came is removed without a word: it is news for nobody. Nothing is removed before it is certain that
-// no process of the host, in whatever PID namespace, is the one that wrote it (process_finder.h).
+// Life of a ring: its file appears; it is refused, for a while (refused_rings.h), or followed. Its owner must be the
+// user of the process that it names, or anybody could speak for the ranks of others. Nobody can tell while the process
+// cannot be seen, which takes the right to look at processes of other users. Where a ring goes bad, its process is
+// still followed, and the ring tried again.
+//
+// When its process is gone the ring is read a last time and stays listed as gone for kGoneNanos, so that its end is
+// reported even over a lost connection; then it is forgotten and its file removed. A file that was left behind by a
+// process which died long before the agent came is removed without a word: it is news for nobody. Nothing is removed
+// before it is certain that no process of the host, in whatever PID namespace, is the one that wrote it
+// (process_finder.h).
+//
+// What is held of rings, read of them and looked at is bounded in all and divided among users and rings
+// (ring_shares.h).
 
 #ifndef LOCKSTEP_AGENT_SOURCES_RINGS_RING_DIRECTORY_H_
 #define LOCKSTEP_AGENT_SOURCES_RINGS_RING_DIRECTORY_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +32,8 @@
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/process_finder.h"
 #include "agent/sources/rings/process_stat.h"
+#include "agent/sources/rings/refused_rings.h"
+#include "agent/sources/rings/ring_listing.h"
 #include "agent/sources/rings/ring_reader.h"
 #include "agent/sources/rings/ring_snapshot.h"
 #include "agent/unique_fd.h"
@@ -36,13 +44,16 @@ namespace lockstep {
 // One followed ring after a Poll. Not thread-safe.
 struct FollowedRing {
   std::unique_ptr<RingReader> reader;
+  uint32_t owner = 0;                   // uid of the file
   std::string job;                      // printable
   RingSnapshot kept;                    // what KeepUp has read since the last Poll; only its operations and counts
   RingSnapshot snapshot;                // empty after the last look at a ring whose process is gone
   absl::optional<ProcessStat> process;  // nothing = gone; state '?' = not known
   int32_t host_pid = 0;                 // as the host sees it; 0 = not known
   int64_t gone_at_ns = 0;               // when that was seen; 0 = alive
-  bool damaged = false;                 // no longer read; removed with its process
+  bool damaged = false;                 // not read until it is tried again
+  int64_t try_again_ns = 0;             // when that is
+  int tries = 0;                        // that came to nothing since it was last read
 };
 
 // Not thread-safe.
@@ -50,7 +61,11 @@ class RingDirectory {
  public:
   static constexpr size_t kMaxRings = 512;
   static constexpr size_t kMaxJobs = 64;
-  static constexpr size_t kMaxRefusedFiles = 1024;  // remembered, so as to be logged only once
+  // Of one user: half, so that there is room for another's.
+  static constexpr size_t kMaxRingsPerOwner = 256;
+  static constexpr size_t kMaxJobsPerOwner = 32;
+  // New files looked at in one Poll, in turns; 2 ms.
+  static constexpr size_t kMaxLooksPerPoll = 256;
   // 8 MiB. A report of twice as many takes so long that the busiest rings turn meanwhile.
   static constexpr size_t kMaxKept = 65'536;
   static constexpr int64_t kGoneNanos = 60 * kNanosPerSecond;
@@ -64,7 +79,8 @@ class RingDirectory {
 
   // Between two Polls: reads the rings that would turn before the next one and keeps what it finds for it; whether
   // there were any. Costs one short read for each ring that is not busy. At most kMaxKept operations are kept; beyond
-  // them a ring's are thinned by a power of two of the sequence, as in reports.
+  // them the fullest ring of the user who keeps most is thinned by a power of two of the sequence, as in reports. A
+  // user who has had read what is his share between two Polls waits for the second one.
   bool KeepUp();
 
   // Asks the NCCL profiler recorders of `ranks` (empty = all) of `job` for the events of `mask`, for `duration_ns`.
@@ -75,28 +91,49 @@ class RingDirectory {
   const std::map<std::string, FollowedRing>& rings() const { return rings_; }  // by file name
 
   // Files refused so far, by RingRefusalReason.
-  const std::array<uint64_t, kRingRefusalReasons>& refused() const { return refused_; }
+  const RefusedRings::Counts& refused() const { return refused_.counts(); }
+
+  // Files that the last Poll saw and had neither time to look at nor room to remember; a lower bound where the
+  // directory is too full to be listed.
+  size_t waiting() const { return waiting_; }
 
  private:
-  // Tells a file from another one of the same name.
-  using FileId = std::pair<uint64_t, uint64_t>;  // device, inode
+  using FileId = RefusedRings::FileId;
+
+  // What one user has.
+  struct Owner {
+    size_t rings = 0;
+    uint64_t read_ahead = 0;  // operations that KeepUp may still read for him before the next Poll
+    size_t kept = 0;          // operations in his rings' `kept`
+  };
 
   absl::StatusOr<UniqueFd> OpenDirectory() const;
+  void DiscoverAll(int directory, const RingListing& listing, int64_t now_ns);
   void Discover(int directory, const std::string& name, int64_t now_ns);
-  void Refuse(const std::string& name, FileId id, const RingRefusal& refusal);
-  void Follow(int directory, const std::string& name, int64_t now_ns, FollowedRing* ring);
+  void Refuse(const RefusedRings::File& file, const RingRefusal& refusal, int64_t now_ns);
+  void CountOwners();
+  // A process that the ring does not belong to, as a refusal; kNone = it may speak for it, or nobody knows.
+  RingRefusal CheckOwner(const FollowedRing& ring) const;
+  // False = the ring is not to be followed any more.
+  bool Follow(const std::string& name, int64_t now_ns, FollowedRing* ring);
+  void Read(const std::string& name, int64_t now_ns, FollowedRing* ring);
+  void Damage(const std::string& name, const absl::Status& why, int64_t now_ns, FollowedRing* ring);
+  void TakeKept(FollowedRing& ring);
   void Keep(FollowedRing& ring);
+  FollowedRing& Fullest();
+  RingAllowance AllowanceOf(const FollowedRing& ring) const;
   void FindProcess(int64_t now_ns, FollowedRing* ring);
-  bool HasRoomFor(const std::string& job) const;
-  void ForgetVanishedFiles(const std::vector<std::string>& names);
+  bool HasRoomFor(const FollowedRing& candidate) const;
 
   const std::string path_;
   const int64_t since_ns_;
   ProcessFinder finder_;
   std::map<std::string, FollowedRing> rings_;
-  size_t kept_ = 0;  // operations in all FollowedRing::kept
-  std::map<std::string, FileId> refused_files_;
-  std::array<uint64_t, kRingRefusalReasons> refused_ = {};
+  std::map<uint32_t, Owner> owners_;  // of rings_
+  size_t kept_ = 0;                   // operations in all FollowedRing::kept
+  RefusedRings refused_;
+  std::string last_look_;  // at a new file; the next Poll goes on behind it
+  size_t waiting_ = 0;
 };
 
 }  // namespace lockstep

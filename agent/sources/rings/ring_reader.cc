@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,15 +15,24 @@
 namespace lockstep {
 namespace {
 
-// Slots copied at once; 32 KiB per copy.
+// Slots, entries or rows copied at once, onto the stack: 32 KiB per copy.
 constexpr uint64_t kMaxRunSlots = 256;
 constexpr int32_t kMaxRanks = 1'000'000;
 constexpr uint64_t kProxyEvents = 8 | 16;  // of NCCL's activation mask
 
 // By RingRefusalReason.
-constexpr absl::string_view kRefusalNames[] = {"none",         "initializing", "unreadable",   "not_a_ring",
-                                               "newer_layout", "bad_geometry", "bad_identity", "too_many"};
+constexpr absl::string_view kRefusalNames[] = {"none",          "initializing", "unreadable",   "not_a_ring",
+                                               "newer_layout",  "bad_geometry", "bad_identity", "too_many",
+                                               "foreign_owner", "damaged"};
 static_assert(std::size(kRefusalNames) == kRingRefusalReasons);
+
+// Of the operations in flight, only the newest `most`, as of the pending ones; gives the memory of the others back.
+void ForgetOldInFlight(size_t most, RingSnapshot* snapshot) {
+  std::vector<ring::OperationSlot>& in_flight = snapshot->in_flight;
+  if (in_flight.size() <= most) return;
+  in_flight.erase(in_flight.begin(), in_flight.end() - static_cast<ptrdiff_t>(most));
+  in_flight.shrink_to_fit();
+}
 
 // Copies exactly `size` bytes at `offset`; false when the file ends before or cannot be read.
 bool ReadAt(int fd, uint64_t offset, size_t size, void* to) {
@@ -123,7 +133,7 @@ std::unique_ptr<RingReader> RingReader::Open(UniqueFd file, int64_t since_ns, Ri
   return std::unique_ptr<RingReader>(new RingReader(std::move(file), since_ns, header));
 }
 
-absl::Status RingReader::Poll(RingSnapshot* snapshot) {
+absl::Status RingReader::Poll(RingSnapshot* snapshot, const RingAllowance& allowance) {
   *snapshot = {};
   ring::RingHeader now;
   if (!ReadAt(file_.get(), 0, sizeof(now), &now)) return Truncated();
@@ -136,10 +146,13 @@ absl::Status RingReader::Poll(RingSnapshot* snapshot) {
   snapshot->counters = now.counters;
   snapshot->active_mask = now.active_mask;
   snapshot->nccl = now.nccl;
-  RETURN_IF_ERROR(PollCommunicators(std::min(now.communicator_count, header_.communicator_capacity), snapshot));
-  RETURN_IF_ERROR(PollTransfers(now.active_mask, snapshot));
-  RETURN_IF_ERROR(PollOperations(now.next_ticket, snapshot));
-  if (!polled_ && header_.opened_at_ns < since_ns_) snapshot->overwritten = 0;
+  const uint32_t communicators = std::min(now.communicator_count, header_.communicator_capacity);
+  const uint32_t taken = std::min(communicators, allowance.communicators);
+  snapshot->communicators_left_out = communicators - taken;
+  RETURN_IF_ERROR(PollCommunicators(taken, snapshot));
+  RETURN_IF_ERROR(PollTransfers(now.active_mask, allowance.transfers, snapshot));
+  RETURN_IF_ERROR(PollOperations(now.next_ticket, allowance.operations, snapshot));
+  if (!polled_ && header_.opened_at_ns < since_ns_) snapshot->overwritten = snapshot->skipped = 0;
   polled_ = true;
   return absl::OkStatus();
 }
@@ -155,37 +168,40 @@ uint64_t RingReader::Backlog() const {
   return next_ticket > next_unseen_ ? next_ticket - next_unseen_ : 0;
 }
 
-absl::Status RingReader::PollCommunicators(uint32_t count, RingSnapshot* snapshot) {
-  const size_t bytes = count * sizeof(ring::CommunicatorEntry);
-  for (std::vector<uint8_t>& buffer : buffers_) {
-    buffer.resize(std::max(buffer.size(), bytes));
-    if (!ReadAt(file_.get(), sizeof(ring::RingHeader), bytes, buffer.data())) return Truncated();
-  }
+absl::Status RingReader::PollCommunicators(uint32_t count, RingSnapshot* snapshot) const {
   snapshot->communicators.reserve(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    ring::CommunicatorEntry first;
-    RingCommunicator communicator;
-    communicator.index = i;
-    std::memcpy(&first, buffers_[0].data() + i * sizeof(first), sizeof(first));
-    std::memcpy(&communicator.entry, buffers_[1].data() + i * sizeof(first), sizeof(first));
-    // 0 in either copy: being written or renamed at this moment. The counters may differ between the copies: each is
-    // written at once and only grows, so the later is as good as any.
-    if (first.ready == 0 || communicator.entry.ready == 0) continue;
-    snapshot->communicators.push_back(communicator);
+  ring::CommunicatorEntry copies[2][kMaxRunSlots];
+  for (uint32_t begin = 0; begin < count; begin += kMaxRunSlots) {
+    const uint32_t run = std::min<uint32_t>(count - begin, kMaxRunSlots);
+    for (ring::CommunicatorEntry* copy : copies) {
+      const uint64_t offset = sizeof(ring::RingHeader) + uint64_t{begin} * sizeof(*copy);
+      if (!ReadAt(file_.get(), offset, run * sizeof(*copy), copy)) return Truncated();
+    }
+    for (uint32_t i = 0; i < run; ++i) {
+      // 0 in either copy: being written or renamed at this moment. The counters may differ between the copies: each is
+      // written at once and only grows, so the later is as good as any.
+      if (copies[0][i].ready == 0 || copies[1][i].ready == 0) continue;
+      snapshot->communicators.push_back({begin + i, copies[1][i]});
+    }
   }
   return absl::OkStatus();
 }
 
-absl::Status RingReader::PollTransfers(uint64_t active_mask, RingSnapshot* snapshot) {
+absl::Status RingReader::PollTransfers(uint64_t active_mask, uint32_t most, RingSnapshot* snapshot) {
   // Sums grow only while proxy events are delivered, and once more in the look after that.
   const bool grows = ((active_mask | last_mask_) & kProxyEvents) != 0;
   last_mask_ = active_mask;
   if (!grows || header_.transfer_capacity == 0) return absl::OkStatus();
-  std::vector<ring::TransferWaits> rows(header_.transfer_capacity);
-  const uint64_t offset = ring::FileBytes(header_.communicator_capacity, header_.operation_capacity);
-  if (!ReadAt(file_.get(), offset, rows.size() * sizeof(rows[0]), rows.data())) return Truncated();
-  for (const ring::TransferWaits& row : rows) {
-    if (row.ready != 0) snapshot->transfers.push_back(row);
+  const uint32_t count = std::min(header_.transfer_capacity, most);
+  snapshot->transfers_left_out = header_.transfer_capacity - count;
+  const uint64_t table = ring::FileBytes(header_.communicator_capacity, header_.operation_capacity);
+  ring::TransferWaits rows[kMaxRunSlots];
+  for (uint32_t begin = 0; begin < count; begin += kMaxRunSlots) {
+    const uint32_t run = std::min<uint32_t>(count - begin, kMaxRunSlots);
+    if (!ReadAt(file_.get(), table + uint64_t{begin} * sizeof(rows[0]), run * sizeof(rows[0]), rows))
+      return Truncated();
+    std::copy_if(rows, rows + run, std::back_inserter(snapshot->transfers),
+                 [](const ring::TransferWaits& row) { return row.ready != 0; });
   }
   return absl::OkStatus();
 }
@@ -202,16 +218,18 @@ absl::Status RingReader::RequestEvents(const UniqueFd& writable, uint64_t mask, 
   return absl::UnavailableError(std::strerror(errno));
 }
 
-absl::Status RingReader::PollOperations(uint64_t next_ticket, RingSnapshot* snapshot) {
+absl::Status RingReader::PollOperations(uint64_t next_ticket, uint64_t most, RingSnapshot* snapshot) {
   if (next_ticket < next_unseen_) return absl::DataLossError("next_ticket went backwards");
   const uint64_t capacity = header_.operation_capacity;
   ForgetOverwritten(next_ticket, snapshot);
   std::vector<uint64_t> tickets;
   tickets.swap(pending_);
 
-  const uint64_t window = std::min(capacity, kMaxNewPerPoll);
-  const uint64_t first_new = std::max(next_unseen_, next_ticket > window ? next_ticket - window : 0);
-  snapshot->overwritten += first_new - next_unseen_;
+  const auto newest = [next_ticket](uint64_t count) { return next_ticket > count ? next_ticket - count : 0; };
+  const uint64_t first_held = std::max(next_unseen_, newest(capacity));
+  const uint64_t first_new = std::max(first_held, newest(most));
+  snapshot->overwritten += first_held - next_unseen_;
+  snapshot->skipped += first_new - first_held;
   for (uint64_t ticket = first_new; ticket < next_ticket; ++ticket) tickets.push_back(ticket);
   next_unseen_ = next_ticket;
 
@@ -225,7 +243,9 @@ absl::Status RingReader::PollOperations(uint64_t next_ticket, RingSnapshot* snap
   }
   // What writers began to overwrite while we read looked as if it were still being filled.
   ForgetOverwritten(NextTicket(), snapshot);
-  if (pending_.size() > kMaxPending) ForgetPending(pending_.size() - kMaxPending, snapshot);
+  const size_t most_pending = std::clamp<uint64_t>(most / 4, kMinPending, kMaxPending);
+  if (pending_.size() > most_pending) ForgetPending(pending_.size() - most_pending, snapshot);
+  ForgetOldInFlight(most_pending, snapshot);
   return absl::OkStatus();
 }
 
@@ -248,17 +268,13 @@ absl::Status RingReader::ReadRun(const std::vector<uint64_t>& tickets, size_t be
   const uint64_t offset = sizeof(ring::RingHeader) +
                           uint64_t{header_.communicator_capacity} * sizeof(ring::CommunicatorEntry) +
                           first_slot * sizeof(ring::OperationSlot);
-  for (std::vector<uint8_t>& buffer : buffers_) {
-    buffer.resize(std::max(buffer.size(), bytes));
-    if (!ReadAt(file_.get(), offset, bytes, buffer.data())) return Truncated();
+  ring::OperationSlot copies[2][kMaxRunSlots];
+  for (ring::OperationSlot* copy : copies) {
+    if (!ReadAt(file_.get(), offset, bytes, copy)) return Truncated();
   }
   for (size_t i = begin; i < end; ++i) {
-    const size_t at = (tickets[i] - tickets[begin]) * sizeof(ring::OperationSlot);
-    ring::OperationSlot first;
-    ring::OperationSlot second;
-    std::memcpy(&first, buffers_[0].data() + at, sizeof(first));
-    std::memcpy(&second, buffers_[1].data() + at, sizeof(second));
-    Classify(tickets[i], first, second, snapshot);
+    const size_t at = tickets[i] - tickets[begin];
+    Classify(tickets[i], copies[0][at], copies[1][at], snapshot);
   }
   return absl::OkStatus();
 }

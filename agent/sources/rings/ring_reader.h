@@ -28,15 +28,17 @@ namespace lockstep {
 // Why a file is not followed. The names are values of a metric's label: see RingRefusalName.
 enum class RingRefusalReason {
   kNone,
-  kInitializing,  // its recorder is still writing the header: worth another look
+  kInitializing,  // its recorder is still writing the header
   kUnreadable,    // cannot be opened or read
   kNotARing,      // no regular file, or without the magic number
   kNewerLayout,   // written by a newer recorder: upgrade the agent
   kBadGeometry,   // capacities, sizes or offsets contradict the layout or the file
   kBadIdentity,   // rank, pid or the like make no sense
-  kTooMany,       // more rings or jobs than the agent follows
+  kTooMany,       // more rings or jobs than the agent follows, of this user or in all
+  kForeignOwner,  // the file is not owned by the user of the process that it names
+  kDamaged,       // was followed until its header changed or its end went missing
 };
-inline constexpr int kRingRefusalReasons = 8;
+inline constexpr int kRingRefusalReasons = 10;
 
 // "newer_layout" and so on. Immutable.
 absl::string_view RingRefusalName(RingRefusalReason reason);
@@ -46,13 +48,21 @@ struct RingRefusal {
   std::string detail;  // for people
 };
 
-// Not thread-safe. Owns the descriptor.
+// How much one Poll may look at, and so how much its snapshot holds: what is in a ring is as much as its writer likes.
+// 8 MiB of operations and 4 MiB of transfers unless the caller wants less.
+struct RingAllowance {
+  uint64_t operations = 65'536;  // new ones; older ones are skipped and counted
+  uint32_t communicators = ring::kMaxCommunicators;
+  uint32_t transfers = ring::kMaxTransfers;  // rows of the table
+};
+
+// Not thread-safe. Owns the descriptor, and no memory that depends on the ring but kMaxPending tickets.
 class RingReader {
  public:
-  // Unfinished operations that are remembered; the oldest are given up, and counted as overwritten.
+  // Unfinished operations that are remembered; the oldest are given up, and counted as overwritten. A quarter of the
+  // operations of the allowance where that is less, but never below kMinPending: ranks have dozens in flight.
   static constexpr size_t kMaxPending = 4096;
-  // Operations looked at in one Poll; older ones are skipped, and counted as overwritten.
-  static constexpr uint64_t kMaxNewPerPoll = 65'536;
+  static constexpr size_t kMinPending = 64;
 
   // Checks the header. nullptr = refused, and `refusal` says why.
   //
@@ -65,7 +75,7 @@ class RingReader {
   const ring::RingHeader& header() const { return header_; }
 
   // Looks at everything that may have changed. DATA_LOSS = the file has been damaged since: do not follow it further.
-  absl::Status Poll(RingSnapshot* snapshot);
+  absl::Status Poll(RingSnapshot* snapshot, const RingAllowance& allowance = {});
 
   // Tickets handed out since the last Poll, without looking at them; 0 = none, or unreadable.
   uint64_t Backlog() const;
@@ -81,9 +91,9 @@ class RingReader {
       : file_(std::move(file)), since_ns_(since_ns), header_(header) {}
 
   uint64_t NextTicket() const;  // as of now; 0 = unreadable
-  absl::Status PollCommunicators(uint32_t count, RingSnapshot* snapshot);
-  absl::Status PollTransfers(uint64_t active_mask, RingSnapshot* snapshot);
-  absl::Status PollOperations(uint64_t next_ticket, RingSnapshot* snapshot);
+  absl::Status PollCommunicators(uint32_t count, RingSnapshot* snapshot) const;
+  absl::Status PollTransfers(uint64_t active_mask, uint32_t most, RingSnapshot* snapshot);
+  absl::Status PollOperations(uint64_t next_ticket, uint64_t most, RingSnapshot* snapshot);
   // Of the pending operations, those that are gone once the ring is at `next_ticket`; the `oldest` so many.
   void ForgetOverwritten(uint64_t next_ticket, RingSnapshot* snapshot);
   void ForgetPending(size_t oldest, RingSnapshot* snapshot);
@@ -95,10 +105,9 @@ class RingReader {
   const int64_t since_ns_;
   const ring::RingHeader header_;
   bool polled_ = false;
-  uint64_t last_mask_ = 0;           // the active mask at the look before
-  uint64_t next_unseen_ = 0;         // ticket; everything before was looked at
-  std::vector<uint64_t> pending_;    // tickets before next_unseen_ that had not finished, rising
-  std::vector<uint8_t> buffers_[2];  // the two copies, kept to spare allocations
+  uint64_t last_mask_ = 0;         // the active mask at the look before
+  uint64_t next_unseen_ = 0;       // ticket; everything before was looked at
+  std::vector<uint64_t> pending_;  // tickets before next_unseen_ that had not finished, rising
 };
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 
 #include "agent/recorder/ring_format.h"
 #include "agent/sources/rings/operation_columns.h"
+#include "agent/sources/rings/ring_shares.h"
 #include "agent/sources/rings/ring_text.h"
 
 namespace lockstep {
@@ -74,6 +75,21 @@ struct ProcessPart {
   bool stands = false;  // in something that began long ago, or has called something long ago and begun nothing
 };
 
+// What one user's rings want to say in this report, and what each of them may.
+struct OwnerPart {
+  size_t rings = 0;
+  size_t operations = 0;
+  size_t busy_communicators = 0;
+  size_t operation_share = 0;  // of each busy communicator
+};
+
+// What is left to one ring.
+struct RingRoom {
+  size_t communicators = 0;
+  size_t transfers = 0;
+  size_t further_in_flight = 0;
+};
+
 bool IsWorthReporting(const CommunicatorPart& part, int64_t now_ns) {
   const bool freed = part.entry->ready == 2;
   const bool busy = !part.finished.empty() || !part.in_flight.empty();
@@ -86,19 +102,24 @@ class Builder {
 
   void Append(const std::map<std::string, FollowedRing>& rings, wire::AgentReport& report) {
     std::vector<ProcessPart> parts;
-    size_t operations = 0;
-    size_t busy_communicators = 0;
     for (const auto& [name, ring] : rings) {
       parts.push_back(Sort(ring));
+      OwnerPart& owner = owners_[ring.owner];
+      ++owner.rings;
       for (const CommunicatorPart& part : parts.back().communicators) {
-        operations += part.finished.size();
-        busy_communicators += part.finished.empty() ? 0 : 1;
+        owner.operations += part.finished.size();
+        owner.busy_communicators += part.finished.empty() ? 0 : 1;
       }
     }
-    // A fair share of 0 would silence everybody; kMaxCommunicatorsPerReport bounds the number that gets 1.
-    share_ = operations <= kMaxOperationsPerReport
-                 ? operations
-                 : std::max<size_t>(kMaxOperationsPerReport / std::max<size_t>(busy_communicators, 1), 1);
+    size_t operations = 0;
+    for (const auto& [uid, owner] : owners_) operations += owner.operations;
+    // kMaxCommunicatorsPerReport bounds the number of communicators that have at least 1.
+    for (auto& [uid, owner] : owners_) {
+      const bool all_fit = operations <= kMaxOperationsPerReport ||
+                           owner.operations <= FairShare(kMaxOperationsPerReport, owners_.size(), 1);
+      owner.operation_share =
+          all_fit ? owner.operations : FairShare(kMaxOperationsPerReport, owners_.size(), owner.busy_communicators);
+    }
     for (const ProcessPart& part : parts) AppendProcess(part, *report.add_processes());
   }
 
@@ -121,6 +142,9 @@ class Builder {
     tally_.overwritten += ring.snapshot.overwritten;
     tally_.malformed += ring.snapshot.malformed;
     tally_.over_budget += ring.snapshot.thinned;
+    tally_.over_allowance += ring.snapshot.skipped;
+    tally_.communicators_left_out += ring.snapshot.communicators_left_out;
+    tally_.transfers_left_out += ring.snapshot.transfers_left_out;
     for (const ring::OperationSlot& operation : ring.snapshot.finished) {
       const auto at = position.find(operation.communicator);
       if (at == position.end()) {
@@ -185,17 +209,27 @@ class Builder {
     to.set_operations_finished(snapshot.counters.finished);
     to.set_operations_lost(snapshot.counters.lost);
     if (to.recorder() == wire::RECORDER_KIND_NCCL_PROFILER) AppendNcclStatus(header, snapshot, *to.mutable_nccl());
+    AppendCommunicators(part, to);
+  }
+
+  void AppendCommunicators(const ProcessPart& part, wire::ProcessReport& to) {
+    const OwnerPart& owner = owners_[part.ring->owner];
+    RingRoom room;
+    room.communicators = FairShare(kMaxCommunicatorsPerReport, owners_.size(), owner.rings);
+    room.transfers = FairShare(kMaxTransfersPerReport, owners_.size(), owner.rings);
+    room.further_in_flight = FairShare(kMaxFurtherInFlightPerReport, owners_.size(), owner.rings);
     for (const CommunicatorPart& communicator : part.communicators) {
       if (!IsWorthReporting(communicator, now_ns_)) continue;
-      if (communicators_ == kMaxCommunicatorsPerReport) {
+      if (room.communicators == 0) {
         ++tally_.communicators_left_out;
         tally_.over_budget += communicator.finished.size();
         continue;
       }
-      ++communicators_;
+      --room.communicators;
       wire::CommunicatorReport& added = *to.add_communicators();
-      AppendCommunicator(communicator, to, added);
-      if (part.stands && !communicator.in_flight.empty()) AppendFurther(communicator.in_flight, added);
+      AppendCommunicator(communicator, part.ring->owner, owner.operation_share, to, added);
+      AppendTransfers(communicator.transfers, room, added);
+      if (part.stands && !communicator.in_flight.empty()) AppendFurther(communicator.in_flight, room, added);
     }
   }
 
@@ -213,8 +247,13 @@ class Builder {
     to.set_foreign_masks(snapshot.nccl.foreign_masks);
   }
 
-  static void AppendTransfers(const std::vector<const ring::TransferWaits*>& transfers, wire::CommunicatorReport& to) {
-    for (const ring::TransferWaits* transfer : transfers) {
+  void AppendTransfers(const std::vector<const ring::TransferWaits*>& transfers, RingRoom& room,
+                       wire::CommunicatorReport& to) {
+    const size_t kept = std::min({transfers.size(), room.transfers, kMaxTransfersPerCommunicator});
+    room.transfers -= kept;
+    tally_.transfers_left_out += transfers.size() - kept;
+    for (size_t i = 0; i < kept; ++i) {
+      const ring::TransferWaits* const transfer = transfers[i];
       wire::TransferWaits& added = *to.add_transfers();
       added.set_peer(transfer->peer);
       added.set_is_send(transfer->is_send != 0);
@@ -224,7 +263,7 @@ class Builder {
     }
   }
 
-  void AppendCommunicator(const CommunicatorPart& part, const wire::ProcessReport& process,
+  void AppendCommunicator(const CommunicatorPart& part, uint32_t user, size_t share, const wire::ProcessReport& process,
                           wire::CommunicatorReport& to) {
     const ring::CommunicatorEntry& entry = *part.entry;
     to.set_id(entry.id);
@@ -238,18 +277,18 @@ class Builder {
     const int64_t changed_ns = std::clamp<int64_t>(entry.changed_at_ns, 0, now_ns_);
     to.set_idle_ns(now_ns_ - changed_ns);
     if (!part.in_flight.empty()) AppendInFlight(*part.in_flight.front(), *to.mutable_oldest_in_flight());
-    AppendTransfers(part.transfers, to);
     if (part.finished.empty()) return;
-    const size_t kept = AppendOperations(part.finished, share_, part.stride, *to.mutable_operations());
+    const size_t kept = AppendOperations(part.finished, share, part.stride, *to.mutable_operations());
     tally_.reported += kept;
     tally_.over_budget += part.finished.size() - kept;
-    Archive(part, process, entry.id, kept == part.finished.size() ? &to.operations() : nullptr);
+    Archive(part, user, process, entry.id, kept == part.finished.size() ? &to.operations() : nullptr);
   }
 
   // `all` = the operations as already encoded, if nothing was thinned out.
-  void Archive(const CommunicatorPart& part, const wire::ProcessReport& process, uint64_t communicator,
+  void Archive(const CommunicatorPart& part, uint32_t user, const wire::ProcessReport& process, uint64_t communicator,
                const wire::OperationBatch* all) {
-    const OperationArchive::Owner owner{process.job(), process.rank(), process.process_start_ticks(), communicator};
+    const OperationArchive::Owner owner{process.job(), process.rank(), process.process_start_ticks(), communicator,
+                                        user};
     const auto newest = std::max_element(part.finished.begin(), part.finished.end(), [](const auto* a, const auto* b) {
       return a->finished_at_ns < b->finished_at_ns;
     });
@@ -261,9 +300,13 @@ class Builder {
     archive_.Add(owner, *all, (*newest)->finished_at_ns);
   }
 
-  void AppendFurther(const std::vector<const ring::OperationSlot*>& in_flight, wire::CommunicatorReport& to) const {
+  void AppendFurther(const std::vector<const ring::OperationSlot*>& in_flight, RingRoom& room,
+                     wire::CommunicatorReport& to) {
     wire::InFlightRest& rest = *to.mutable_further_in_flight();
-    const size_t kept = std::min(in_flight.size() - 1, kMaxFurtherInFlight);
+    const size_t worth_telling = std::min(in_flight.size() - 1, kMaxFurtherInFlight);
+    const size_t kept = std::min(worth_telling, room.further_in_flight);
+    room.further_in_flight -= kept;
+    tally_.in_flight_left_out += worth_telling - kept;
     for (size_t i = 1; i <= kept; ++i) AppendInFlight(*in_flight[i], *rest.add_operations());
     rest.set_left_out(in_flight.size() - 1 - kept);
   }
@@ -286,8 +329,7 @@ class Builder {
 
   const int64_t now_ns_;
   OperationArchive& archive_;
-  size_t share_ = 0;          // operations that each communicator may send
-  size_t communicators_ = 0;  // appended so far
+  std::map<uint32_t, OwnerPart> owners_;  // by uid
   RingTally tally_;
 };
 
@@ -299,7 +341,10 @@ void RingTally::Add(const RingTally& other) {
   over_budget += other.over_budget;
   malformed += other.malformed;
   unknown_communicator += other.unknown_communicator;
+  over_allowance += other.over_allowance;
   communicators_left_out += other.communicators_left_out;
+  transfers_left_out += other.transfers_left_out;
+  in_flight_left_out += other.in_flight_left_out;
 }
 
 RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, OperationArchive& archive,

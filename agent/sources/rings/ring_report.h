@@ -3,7 +3,8 @@
 //
 // Operations beyond kMaxOperationsPerReport are thinned: each communicator with more than its fair share keeps those
 // whose sequence is a multiple of a power of two, its `stride` (see OperationBatch), so that the samples of different
-// hosts still meet. No I/O, no clock.
+// hosts still meet. Shares are those of the users first, then of what each of them has (ring_shares.h); the same holds
+// for communicators, transfers and what is in flight. No I/O, no clock.
 
 #ifndef LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_
 #define LOCKSTEP_AGENT_SOURCES_RINGS_RING_REPORT_H_
@@ -28,6 +29,10 @@ inline constexpr int64_t kStandsNanos = kNanosPerSecond;
 // Operations in flight of one communicator beside the oldest; about 500 bytes on the wire. A circle of waits goes
 // through the first few of what a GPU or a group call has begun.
 inline constexpr size_t kMaxFurtherInFlight = 15;
+inline constexpr size_t kMaxFurtherInFlightPerReport = 16'384;  // about 500 KB on the wire
+inline constexpr size_t kMaxTransfersPerReport = 16'384;        // about 600 KB on the wire
+// What a collector takes of one communicator; see collector/convert/report_limits.h.
+inline constexpr size_t kMaxTransfersPerCommunicator = 4'096;
 // A freed communicator is reported for this long after its last operation.
 inline constexpr int64_t kFreedCommunicatorNanos = 60 * kNanosPerSecond;
 
@@ -38,7 +43,10 @@ struct RingTally {
   uint64_t over_budget = 0;           // left out by `stride`
   uint64_t malformed = 0;             // make no sense
   uint64_t unknown_communicator = 0;  // of a communicator that did not fit into the recorder's table
+  uint64_t over_allowance = 0;        // not looked at: beyond the ring's share of a tick
   uint64_t communicators_left_out = 0;
+  uint64_t transfers_left_out = 0;
+  uint64_t in_flight_left_out = 0;  // of those that are told where there is room
 
   void Add(const RingTally& other);
 };

@@ -32,6 +32,9 @@ struct RingSnapshot {
   uint32_t stride = 1;                          // only sequences that are multiples of it are in `finished`
   uint64_t thinned = 0;                         // left out of `finished` for that
   uint64_t overwritten = 0;                     // handed out since then and gone before they could be read
+  uint64_t skipped = 0;                         // not looked at: beyond the allowance of the ring
+  uint64_t communicators_left_out = 0;          // entries not looked at, for the same reason
+  uint64_t transfers_left_out = 0;              // rows not looked at, for the same reason
   uint64_t malformed = 0;                       // slots of this look that make no sense
 };
 

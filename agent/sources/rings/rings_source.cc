@@ -13,7 +13,10 @@ void AppendDropped(const RingTally& tally, wire::AgentReport& report) {
       {"ring_operations_over_budget", tally.over_budget},
       {"ring_operations_malformed", tally.malformed},
       {"ring_operations_without_communicator", tally.unknown_communicator},
+      {"ring_operations_over_allowance", tally.over_allowance},
       {"ring_communicators_left_out", tally.communicators_left_out},
+      {"ring_transfers_left_out", tally.transfers_left_out},
+      {"ring_in_flight_left_out", tally.in_flight_left_out},
   };
   for (const auto& [reason, count] : rows) {
     if (count == 0) continue;

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -117,6 +117,11 @@ class RingsSourceTest : public ::testing::Test {
     directory_.Write(absl::StrCat("root/proc/", pid_, "/stat"),
                      absl::StrCat(pid_, " (train) ", std::string(1, state), " 1 2 3 4 5 6 7 8 9 10 100 0 0 0 20 0 1 0 ",
                                   ticks_, " 5"));
+    directory_.Write(absl::StrCat("root/proc/", pid_, "/status"), Status(pid_));
+  }
+  // Of a process of ours; `pids` as in its NSpid line.
+  static std::string Status(const std::string& pids) {
+    return absl::StrCat("Name:\tx\nUid:\t", geteuid(), "\t", geteuid(), "\t0\t0\nNSpid:\t", pids, "\n");
   }
   void Kill() { std::filesystem::remove_all(directory_.path() / "root/proc" / pid_); }
 
@@ -377,7 +382,7 @@ TEST_F(RingsSourceTest, AProcessInAContainerIsFoundUnderItsHostPidAndKeepsItsRin
   const std::string folder = absl::StrCat("root/proc/", host_pid);
   directory_.Write(absl::StrCat(folder, "/stat"),
                    absl::StrCat(host_pid, " (train) R 1 2 3 4 5 6 7 8 9 10 100 0 0 0 20 0 1 0 ", ticks_, " 5"));
-  directory_.Write(absl::StrCat(folder, "/status"), absl::StrCat("Name:\tx\nNSpid:\t", host_pid, "\t", pid_, "\n"));
+  directory_.Write(absl::StrCat(folder, "/status"), Status(absl::StrCat(host_pid, "\t", pid_)));
   RingsSource source = MakeSource();
   // Long after its last sign of life, which alone would make it a leftover.
   for (const int64_t after_ns : {2 * RingDirectory::kGoneNanos, 4 * RingDirectory::kGoneNanos}) {
@@ -421,15 +426,6 @@ TEST_F(RingsSourceTest, MoreThanCanBeKeptIsThinnedAndCounted) {
   EXPECT_EQ(batch.sequence_deltas(0) % batch.stride(), 0);
   EXPECT_EQ(source.total().overwritten, 0u);
   EXPECT_EQ(source.total().over_budget + source.total().reported, static_cast<uint64_t>(kOperations));
-}
-
-TEST_F(RingsSourceTest, GarbageIsRefusedOnceAndOthersGoOn) {
-  directory_.Write("rings/1-2-0.ring", "not a ring");
-  ASSERT_EQ(mkfifo((directory_.path() / "rings/9-9-0.ring").c_str(), 0600), 0);
-  RingsSource source = MakeSource();
-  EXPECT_EQ(Collect(source, 1).processes_size(), 1);
-  Collect(source, 2);
-  EXPECT_EQ(source.directory().refused()[static_cast<size_t>(RingRefusalReason::kNotARing)], 2u);
 }
 
 TEST(RingsSourceWithoutDirectoryTest, IsNoData) {
