@@ -57,6 +57,8 @@ AgentMetrics::AgentMetrics()
       source_runs_(Counter("lockstep_agent_source_runs_total", "Runs of each source, by outcome.")),
       source_seconds_(Counter("lockstep_agent_source_seconds_total", "Time spent in each source.")),
       source_last_seconds_(Gauge("lockstep_agent_source_last_duration_seconds", "Duration of the last run.")),
+      source_failing_seconds_(Gauge("lockstep_agent_source_failing_seconds",
+                                    "Since when each source fails or is overdue; 0 = it does not.")),
       cpu_seconds_(Counter("lockstep_agent_cpu_seconds_total", "CPU time of the agent.")),
       cpu_core_fraction_(Gauge("lockstep_agent_cpu_core_fraction", "CPU time over wall time since the last check.")),
       resident_bytes_(Gauge("lockstep_agent_resident_bytes", "Resident memory of the agent.")),
@@ -120,6 +122,7 @@ void AgentMetrics::UpdateSources(const wire::AgentReport& report) {
     source_runs_.Add({{"source", source.name()}, {"outcome", outcome}}).Increment();
     source_seconds_.Add({{"source", source.name()}}).Increment(Seconds(source.duration_ns()));
     source_last_seconds_.Add({{"source", source.name()}}).Set(Seconds(source.duration_ns()));
+    source_failing_seconds_.Add({{"source", source.name()}}).Set(Seconds(source.failing_ns()));
   }
 }
 

@@ -64,6 +64,7 @@ class AgentMetrics {
   Counters& source_runs_;
   Counters& source_seconds_;
   Gauges& source_last_seconds_;
+  Gauges& source_failing_seconds_;
   Counters& cpu_seconds_;
   Gauges& cpu_core_fraction_;
   Gauges& resident_bytes_;

@@ -1,7 +1,8 @@
 // What a source of telemetry is: something that is asked once per tick and adds what it sees to the agent's report.
 //
 // Three answers, which must never be mixed up: OK = it worked; NoData = this machine has nothing of the kind (no GPU,
-// no InfiniBand, no permission), which is no fault; any other error = it should have worked and did not.
+// no InfiniBand), which is no fault; any other error = it should have worked and did not. What was there once and is
+// gone counts as failed as well (SourceRunner).
 
 #ifndef LOCKSTEP_AGENT_SOURCE_H_
 #define LOCKSTEP_AGENT_SOURCE_H_
@@ -28,6 +29,9 @@ class Source {
 
   // Short and stable: the `name` of its SourceStatus. Points to memory that lives as long as the source.
   virtual absl::string_view name() const = 0;
+
+  // Whether what it looks at comes and goes with jobs: having no data after it had some is then no failure.
+  virtual bool comes_and_goes() const { return false; }
 
   // Appends to the metrics, processes, kernel events and dropped counts of `report`. What was appended before an error
   // stays: the parts that did work are still true.

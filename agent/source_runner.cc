@@ -1,9 +1,11 @@
 #include "agent/source_runner.h"
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "agent/printable_text.h"
 #include "base/check.h"
@@ -15,42 +17,60 @@ namespace {
 // Of the error of a source; enough for a path and a reason.
 constexpr size_t kMaxErrorBytes = 512;
 
+wire::SourceStatus::Outcome OutcomeOf(const absl::Status& status) {
+  if (status.ok()) return wire::SourceStatus::OUTCOME_OK;
+  if (IsNoData(status)) return wire::SourceStatus::OUTCOME_NO_DATA;
+  return absl::IsDeadlineExceeded(status) ? wire::SourceStatus::OUTCOME_TIMED_OUT : wire::SourceStatus::OUTCOME_FAILED;
+}
+
+}  // namespace
+
 // What became of one call.
-struct Answer {
+struct SourceRunner::Answer {
   absl::Status status;
   int64_t duration_ns = 0;
 };
 
-Answer Ask(Source& source, const Clock& clock, const Tick& tick, wire::AgentReport& report) {
+SourceRunner::Answer SourceRunner::Ask(Source& source, const Clock& clock, const Tick& tick,
+                                       wire::AgentReport& report) {
   const int64_t begin_ns = clock.MonotonicNanos();
   absl::Status status = source.Collect(tick, report);
   return Answer{std::move(status), clock.MonotonicNanos() - begin_ns};
 }
 
-void AddStatus(absl::string_view name, const Answer& answer, wire::AgentReport& report) {
-  const absl::Status& status = answer.status;
-  wire::SourceStatus* const entry = report.add_sources();
-  entry->set_name(name.data(), name.size());
-  entry->set_duration_ns(answer.duration_ns);
-  if (status.ok()) {
-    entry->set_outcome(wire::SourceStatus::OUTCOME_OK);
-    return;
+void SourceRunner::AddStatus(const Answer& answer, Entry& entry, wire::AgentReport& report) const {
+  absl::Status status = answer.status;
+  if (IsNoData(status) && entry.worked && !entry.comes_and_goes) {
+    status = absl::UnavailableError(absl::StrCat("is gone: ", status.message()));
   }
-  entry->set_outcome(IsNoData(status)                   ? wire::SourceStatus::OUTCOME_NO_DATA
-                     : absl::IsDeadlineExceeded(status) ? wire::SourceStatus::OUTCOME_TIMED_OUT
-                                                        : wire::SourceStatus::OUTCOME_FAILED);
-  entry->set_error(PrintableText(status.message(), kMaxErrorBytes));
+  const wire::SourceStatus::Outcome outcome = OutcomeOf(status);
+  const bool fails = outcome == wire::SourceStatus::OUTCOME_FAILED || outcome == wire::SourceStatus::OUTCOME_TIMED_OUT;
+  const int64_t now_ns = clock_.MonotonicNanos();
+  if (!fails) {
+    entry.failing_since_ns.reset();
+  } else if (!entry.failing_since_ns.has_value()) {
+    entry.failing_since_ns = now_ns;
+  }
+  entry.worked = entry.worked || status.ok();
+  wire::SourceStatus& to = *report.add_sources();
+  to.set_name(entry.name);
+  to.set_duration_ns(answer.duration_ns);
+  to.set_outcome(outcome);
+  to.set_error(PrintableText(status.message(), kMaxErrorBytes));
+  to.set_worked(entry.worked);
+  // At least a nanosecond: 0 means that it does not fail.
+  if (fails) to.set_failing_ns(std::max<int64_t>(now_ns - *entry.failing_since_ns, 1));
 }
-
-}  // namespace
 
 // A source and the thread that calls it. Thread-safe.
 class SourceWorker {
  public:
+  using Answer = SourceRunner::Answer;
+
   SourceWorker(std::unique_ptr<Source> source, const Clock& clock)
       // Shared between the thread and us, because either may be the last: a thread that hangs in a driver can neither
       // be joined nor cancelled, and what it will touch when the driver lets go of it must still be there.
-      : shared_(std::make_shared<Shared>(std::move(source), clock)), name_(shared_->source->name()) {
+      : shared_(std::make_shared<Shared>(std::move(source), clock)) {
     thread_ = std::thread([shared = shared_] { Run(*shared); });
   }
 
@@ -69,8 +89,6 @@ class SourceWorker {
     }
   }
 
-  const std::string& name() const { return name_; }
-
   // Hands the tick over unless the source still hangs in an earlier one; appends what that earlier one said, if it
   // came back meanwhile.
   void Start(const Tick& tick, wire::AgentReport& report) {
@@ -87,8 +105,8 @@ class SourceWorker {
     report.MergeFrom(late);
   }
 
-  // Waits until `deadline_ns` of RealClock and appends the answer, or the lack of it.
-  void Finish(int64_t deadline_ns, wire::AgentReport& report) {
+  // Waits until `deadline_ns` of RealClock, appends what the source says and returns its answer, or the lack of it.
+  Answer Finish(int64_t deadline_ns, wire::AgentReport& report) {
     wire::AgentReport said;
     Answer answer;
     {
@@ -106,7 +124,7 @@ class SourceWorker {
       }
     }
     report.MergeFrom(said);
-    AddStatus(name_, answer, report);
+    return answer;
   }
 
  private:
@@ -140,7 +158,7 @@ class SourceWorker {
         tick = shared.tick;
       }
       wire::AgentReport said;
-      Answer answer = Ask(*shared.source, shared.clock, tick, said);
+      Answer answer = SourceRunner::Ask(*shared.source, shared.clock, tick, said);
       {
         MutexLock lock(shared.mutex);
         shared.answer = std::move(answer);
@@ -152,7 +170,6 @@ class SourceWorker {
   }
 
   const std::shared_ptr<Shared> shared_;
-  const std::string name_;
   std::thread thread_;
 };
 
@@ -166,6 +183,8 @@ void SourceRunner::Add(std::unique_ptr<Source> source, bool may_hang) {
   CHECK(source != nullptr);
   CHECK(entries_.size() < kMaxSources);
   Entry entry;
+  entry.name = std::string(source->name());
+  entry.comes_and_goes = source->comes_and_goes();
   if (may_hang) {
     entry.worker = std::make_unique<SourceWorker>(std::move(source), clock_);
   } else {
@@ -185,11 +204,8 @@ void SourceRunner::Collect(const Tick& tick, wire::AgentReport& report) {
     if (entries_[i].source != nullptr) answers[i] = Ask(*entries_[i].source, clock_, tick, report);
   }
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].worker != nullptr) {
-      entries_[i].worker->Finish(deadline_ns, report);
-    } else {
-      AddStatus(entries_[i].source->name(), answers[i], report);
-    }
+    if (entries_[i].worker != nullptr) answers[i] = entries_[i].worker->Finish(deadline_ns, report);
+    AddStatus(answers[i], entries_[i], report);
   }
 }
 

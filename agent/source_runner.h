@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "agent/source.h"
 #include "base/clock.h"
 #include "proto/telemetry.pb.h"
@@ -40,6 +42,7 @@ class SourceRunner {
   void SetDeadline(int64_t deadline_ns) { deadline_ns_ = deadline_ns; }
 
   // Appends what the sources have to say and one SourceStatus for each source, in the order in which they were added.
+  // A source that has no data any more, though what it looks at does not come and go, has failed.
   // What a source says after its deadline is appended in the next tick: its samples carry the time they belong to.
   void Collect(const Tick& tick, wire::AgentReport& report);
 
@@ -47,7 +50,17 @@ class SourceRunner {
   struct Entry {
     std::unique_ptr<Source> source;        // called in place, or
     std::unique_ptr<SourceWorker> worker;  // called on a thread
+    std::string name;
+    bool comes_and_goes = false;
+    bool worked = false;
+    absl::optional<int64_t> failing_since_ns;
   };
+  struct Answer;
+
+  static Answer Ask(Source& source, const Clock& clock, const Tick& tick, wire::AgentReport& report);
+  void AddStatus(const Answer& answer, Entry& entry, wire::AgentReport& report) const;
+
+  friend class SourceWorker;
 
   const Clock& clock_;
   int64_t deadline_ns_;

@@ -270,5 +270,45 @@ TEST_F(SourceRunnerTest, SourcesThatMayHangWorkAtTheSameTime) {
   EXPECT_EQ(OutcomeOf(report, "b"), wire::SourceStatus::OUTCOME_OK);
 }
 
+TEST_P(SourceRunnerTest, TellsSinceWhenASourceFails) {
+  SourceRunner runner(clock(), kPatient);
+  // Shared with the source, since its thread may outlive the test.
+  const auto answer = std::make_shared<absl::Status>();
+  runner.Add(Make("ib", [answer](const Tick&, wire::AgentReport&) { return *answer; }), GetParam());
+  const auto collect = [&runner] {
+    wire::AgentReport report;
+    runner.Collect(Tick{}, report);
+    return report.sources(0);
+  };
+  *answer = absl::DataLossError("garbage");
+  EXPECT_EQ(collect().failing_ns(), 1);
+  EXPECT_FALSE(collect().worked());
+  clock().Advance(5 * kNanosPerSecond);
+  EXPECT_EQ(collect().failing_ns(), 5 * kNanosPerSecond);
+  *answer = absl::OkStatus();
+  EXPECT_EQ(collect().failing_ns(), 0);
+  *answer = absl::DataLossError("garbage");
+  EXPECT_EQ(collect().failing_ns(), 1);
+  EXPECT_TRUE(collect().worked());
+}
+
+TEST_P(SourceRunnerTest, WhatWasThereAndIsGoneHasFailed) {
+  SourceRunner runner(clock(), kPatient);
+  const auto answer = std::make_shared<absl::Status>(NoData("no devices"));
+  runner.Add(Make("ib", [answer](const Tick&, wire::AgentReport&) { return *answer; }), GetParam());
+  const auto collect = [&runner] {
+    wire::AgentReport report;
+    runner.Collect(Tick{}, report);
+    return report.sources(0);
+  };
+  EXPECT_EQ(collect().outcome(), wire::SourceStatus::OUTCOME_NO_DATA);
+  *answer = absl::OkStatus();
+  EXPECT_EQ(collect().outcome(), wire::SourceStatus::OUTCOME_OK);
+  *answer = NoData("no devices");
+  EXPECT_EQ(collect().outcome(), wire::SourceStatus::OUTCOME_FAILED);
+  EXPECT_EQ(collect().error(), "is gone: no devices");
+  EXPECT_GT(collect().failing_ns(), 0);
+}
+
 }  // namespace
 }  // namespace lockstep

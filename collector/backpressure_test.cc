@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/testing/status_matchers.h"
+#include "collector/failing_sources.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/router.h"
 #include "collector/store/testing/memory_store.h"
@@ -143,7 +144,8 @@ class BackpressureTest : public testing::Test {
   AgentRegistry agents_{AgentRegistryOptions(), clock_};
   StoreWriter writer_{StoreWriterOptions(), store_, metrics_, [this] { agents_.RewindLost(); }};
   GatedLog gate_{writer_};
-  Router router_{agents_, writer_, metrics_, clock_};
+  FailingSources sources_;
+  Router router_{agents_, sources_, writer_, metrics_, clock_};
   IngestService ingest_{IngestServiceOptions(), router_, clock_};
   std::unique_ptr<Shard> gated_;
   std::unique_ptr<Shard> open_;

@@ -47,7 +47,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       agents_(ToRegistryOptions(options), dependencies.clock),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
-      router_(agents_, writer_, dependencies.metrics, dependencies.clock),
+      router_(agents_, sources_, writer_, dependencies.metrics, dependencies.clock),
       ingest_(IngestServiceOptions(), router_, dependencies.clock),
       query_(MakeView()) {}
 
@@ -152,6 +152,7 @@ FleetView Collector::MakeView() {
       started_wall_ns_,
       dependencies_.clock,
       agents_,
+      sources_,
       incidents_,
       dependencies_.store,
       worker_,
@@ -204,6 +205,8 @@ void Collector::RenewGauges() {
   metrics.agents.connected.Set(count(&AgentView::connected));
   metrics.agents.silent.Set(count(&AgentView::silent));
   metrics.agents.streams.Set(static_cast<double>(ingest_.streams()));
+  const auto failing = sources_.Count(dependencies_.clock.WallNanos());
+  for (size_t i = 0; i < failing.size(); ++i) metrics.agents.SetFailingSource(FailingSources::kNames[i], failing[i]);
   metrics.SetQueue("store", writer_.waiting(), writer_.capacity());
   for (size_t i = 0; i < shards_.size(); ++i) {
     metrics.SetQueue(absl::StrCat("shard", i), shards_[i]->waiting(), shards_[i]->capacity());

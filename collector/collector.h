@@ -20,6 +20,7 @@
 #include "base/progress_watch.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/collector_options.h"
+#include "collector/failing_sources.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
@@ -97,6 +98,7 @@ class Collector {
   // In the order of construction; what is below may use what is above.
   IncidentIndex incidents_;
   AgentRegistry agents_;
+  FailingSources sources_;
   StoreWriter writer_;
   IncidentOutbox outbox_;
   Router router_;

@@ -129,6 +129,28 @@ TEST_F(CollectorTest, AReportOfTwoJobsIsStoredOncePerJobAndItsSamplesOnce) {
   EXPECT_EQ(status.agents(0).last_sequence(), 1u);
 }
 
+TEST_F(CollectorTest, StatusNamesSourcesThatFail) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  wire::AgentReport report = MakeTestReport(1, TestRanks());
+  wire::SourceStatus& source = *report.add_sources();
+  source.set_name("nvml");
+  source.set_outcome(wire::SourceStatus::OUTCOME_TIMED_OUT);
+  source.set_failing_ns(40 * kNanosPerSecond);
+  source.set_error("no answer for 40.0 s");
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  wire::GetStatusResponse status;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->GetStatus(&context, {}, &status).ok());
+  ASSERT_EQ(status.failing_sources_size(), 1);
+  EXPECT_EQ(status.failing_sources(0).host(), "node-1");
+  EXPECT_EQ(status.failing_sources(0).source(), "nvml");
+  EXPECT_TRUE(status.failing_sources(0).hangs());
+  EXPECT_EQ(status.failing_sources(0).why(), "no answer for 40.0 s");
+  EXPECT_GE(status.now_wall_ns() - status.failing_sources(0).since_wall_ns(), 40 * kNanosPerSecond);
+}
+
 TEST_F(CollectorTest, PlacesOfAHostAreInAllItsInputsAndOddOnesAreCounted) {
   wire::AgentMessage hello = MakeTestHello("node-1", 7);
   const auto add = [&hello](wire::PlaceKind kind, const std::string& name) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "collector/failing_sources.h"
 #include "collector/incident_index.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
@@ -25,6 +26,7 @@ struct FleetView {
   int64_t started_wall_ns = 0;
   const Clock& clock;
   const AgentRegistry& agents;
+  const FailingSources& sources;
   const IncidentIndex& incidents;
   HistoryStore& history;
   QueryWorker& worker;

@@ -67,7 +67,9 @@ FleetMetrics::FleetMetrics(prometheus::Registry& registry)
       connected(AddGauge(registry, "lockstep_collector_agents_connected", "Agents with an open stream.")),
       silent(AddGauge(registry, "lockstep_collector_agents_silent",
                       "Known agents without a report for longer than detector.host_silent.")),
-      known(AddGauge(registry, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")) {}
+      known(AddGauge(registry, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")),
+      failing_sources(GaugeFamily(registry, "lockstep_collector_sources_failing",
+                                  "Hosts whose agents get nothing from this source: it fails, hangs or is gone.")) {}
 
 QueryMetrics::QueryMetrics(prometheus::Registry& registry)
     : refused(CounterFamily(registry, "lockstep_collector_queries_refused_total",

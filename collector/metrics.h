@@ -58,6 +58,11 @@ struct FleetMetrics {
   prometheus::Gauge& connected;
   prometheus::Gauge& silent;
   prometheus::Gauge& known;
+
+  // Hosts whose agents get nothing from `source`, which is one of FailingSources::kNames.
+  void SetFailingSource(const std::string& source, int hosts) { failing_sources.Add({{"source", source}}).Set(hosts); }
+
+  prometheus::Family<prometheus::Gauge>& failing_sources;
 };
 
 // What readers were refused, and answers that did not hold all that was asked for. Thread-safe.

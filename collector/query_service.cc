@@ -23,6 +23,32 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
 
+void AddFailingSources(const std::vector<FailingSource>& sources, AnswerBudget& budget,
+                       wire::GetStatusResponse& response) {
+  for (const FailingSource& source : sources) {
+    wire::FailingSource failing;
+    failing.set_host(source.host);
+    failing.set_source(source.source);
+    failing.set_since_wall_ns(source.since_wall_ns);
+    failing.set_hangs(source.hangs);
+    failing.set_why(source.why);
+    if (budget.Take(failing)) *response.add_failing_sources() = std::move(failing);
+  }
+  response.set_failing_sources_left_out(budget.left_out());
+}
+
+void AddAgents(const std::vector<AgentView>& agents, AnswerBudget& budget, wire::GetStatusResponse& response) {
+  for (const AgentView& agent : agents) {
+    wire::AgentStatus status;
+    status.set_host(agent.host);
+    status.set_version(agent.version);
+    status.set_connected(agent.connected);
+    status.set_last_report_wall_ns(agent.last_report_wall_ns);
+    status.set_last_sequence(agent.last_sequence);
+    if (budget.Take(status)) *response.add_agents() = std::move(status);
+  }
+}
+
 // One call with one answer. Keeps its place among the queries until gRPC has sent the answer.
 class UnaryQuery final : public grpc::ServerUnaryReactor {
  public:
@@ -64,16 +90,9 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
     response->set_reports_stored(view_.reports_stored());
     response->set_open_incidents(static_cast<uint32_t>(view_.incidents.open_count()));
     AnswerBudget budget;
-    for (const AgentView& agent : view_.agents.agents()) {
-      wire::AgentStatus status;
-      status.set_host(agent.host);
-      status.set_version(agent.version);
-      status.set_connected(agent.connected);
-      status.set_last_report_wall_ns(agent.last_report_wall_ns);
-      status.set_last_sequence(agent.last_sequence);
-      if (budget.Take(status)) *response->add_agents() = std::move(status);
-    }
-    response->set_left_out(budget.left_out());
+    AddFailingSources(view_.sources.List(response->now_wall_ns()), budget, *response);
+    AddAgents(view_.agents.agents(), budget, *response);
+    response->set_left_out(budget.left_out() - response->failing_sources_left_out());
     CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });

@@ -13,8 +13,9 @@ namespace lockstep {
 
 size_t ShardOfJob(const std::string& job, size_t shards) { return Fnv1a(job) % shards; }
 
-Router::Router(AgentRegistry& agents, StoreWriter& writer, CollectorMetrics& metrics, const Clock& clock)
-    : agents_(agents), writer_(writer), metrics_(metrics), clock_(clock) {}
+Router::Router(AgentRegistry& agents, FailingSources& sources, StoreWriter& writer, CollectorMetrics& metrics,
+               const Clock& clock)
+    : agents_(agents), sources_(sources), writer_(writer), metrics_(metrics), clock_(clock) {}
 
 void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
   ConvertLosses losses;
@@ -50,6 +51,8 @@ absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, 
     slice.bytes = slice.input.ByteSizeLong();
     Count(slice.report, losses);
   }
+  // Every slice has them.
+  if (!slices.empty()) sources_.Observe(agent.host(), slices.front().input.report(), clock_.WallNanos());
   return slices;
 }
 

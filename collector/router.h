@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/convert/convert_losses.h"
+#include "collector/failing_sources.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/report_sink.h"
 #include "collector/metrics.h"
@@ -28,7 +29,8 @@ size_t ShardOfJob(const std::string& job, size_t shards);
 class Router final : public ReportSink {
  public:
   // References are borrowed. SetShards must be called before the first stream is served.
-  Router(AgentRegistry& agents, StoreWriter& writer, CollectorMetrics& metrics, const Clock& clock);
+  Router(AgentRegistry& agents, FailingSources& sources, StoreWriter& writer, CollectorMetrics& metrics,
+         const Clock& clock);
 
   void SetShards(std::vector<Shard*> shards) { shards_ = std::move(shards); }
 
@@ -49,6 +51,7 @@ class Router final : public ReportSink {
   void Count(const HostReport& report, const ConvertLosses& losses);
 
   AgentRegistry& agents_;
+  FailingSources& sources_;
   StoreWriter& writer_;
   CollectorMetrics& metrics_;
   const Clock& clock_;

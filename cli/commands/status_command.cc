@@ -31,6 +31,12 @@ class StatusCommand final : public Command {
                 << "reports stored  " << status.reports_stored() << "\n"
                 << "open incidents  " << status.open_incidents() << "\n";
     if (status.agents_size() > 0) context.out << "\n" << AgentTable(status).Render(context.width);
+    if (status.failing_sources_size() > 0) {
+      context.out << "\nAgents get nothing from:\n" << SourceTable(status).Render(context.width);
+      if (status.failing_sources_left_out() > 0) {
+        context.out << "and " << status.failing_sources_left_out() << " more\n";
+      }
+    }
     return ExitCode::kOk;
   }
 
@@ -45,6 +51,15 @@ class StatusCommand final : public Command {
       const std::string age = AgeText(agent.last_report_wall_ns(), status.now_wall_ns());
       table.AddRow({agent.host(), agent.connected() ? "yes" : "no", age == "-" ? age : absl::StrCat(age, " ago"),
                     absl::StrCat(agent.last_sequence()), agent.version()});
+    }
+    return table;
+  }
+
+  static TextTable SourceTable(const wire::GetStatusResponse& status) {
+    TextTable table({{"HOST"}, {"SOURCE"}, {"FOR", TextTable::Align::kRight}, {"STATE"}, {"WHY"}});
+    for (const wire::FailingSource& source : status.failing_sources()) {
+      table.AddRow({source.host(), source.source(), AgeText(source.since_wall_ns(), status.now_wall_ns()),
+                    source.hangs() ? "hangs" : "fails", source.why()});
     }
     return table;
   }

@@ -27,7 +27,7 @@ constexpr ProcessState kProcessStates[] = {
 };
 constexpr KernelEventKind kKernelEventKinds[] = {
     KernelEventKind::kUnknown, KernelEventKind::kXid,         KernelEventKind::kSxid, KernelEventKind::kPcieAer,
-    KernelEventKind::kMlx5,    KernelEventKind::kOutOfMemory, KernelEventKind::kEdac,
+    KernelEventKind::kMlx5,    KernelEventKind::kOutOfMemory, KernelEventKind::kEdac, KernelEventKind::kNvml,
 };
 
 template <typename T, size_t kCount>
@@ -236,8 +236,7 @@ absl::Status CheckHeader(const wire::CaptureInput& input) {
   return CheckCount("command_results", report.command_results_size(), kMaxCommandResultsPerReport);
 }
 
-// What the engine does not look at and history keeps all the same.
-absl::Status CheckBystanders(const wire::AgentReport& report) {
+absl::Status FillFailingSources(const wire::AgentReport& report, HostReport& to) {
   for (int i = 0; i < report.sources_size(); ++i) {
     const wire::SourceStatus& source = report.sources(i);
     if (const absl::Status name = CheckName("name", source.name(), kMaxNameBytes); !name.ok()) {
@@ -246,7 +245,15 @@ absl::Status CheckBystanders(const wire::AgentReport& report) {
     if (source.error().size() > kMaxTextBytes) {
       return At("sources", i, Invalid("error", absl::StrCat(source.error().size(), " bytes")));
     }
+    if (source.failing_ns() <= 0) continue;
+    to.failing_sources.push_back({source.name(), source.outcome() == wire::SourceStatus::OUTCOME_TIMED_OUT,
+                                  source.worked(), std::min(source.failing_ns(), kMaxDurationNanos)});
   }
+  return absl::OkStatus();
+}
+
+// What the engine does not look at and history keeps all the same.
+absl::Status CheckBystanders(const wire::AgentReport& report) {
   for (int i = 0; i < report.dropped_size(); ++i) {
     if (const absl::Status reason = CheckName("reason", report.dropped(i).reason(), kMaxNameBytes); !reason.ok()) {
       return At("dropped", i, reason);
@@ -341,6 +348,7 @@ absl::StatusOr<HostReport> ToHostReport(const wire::CaptureInput& input, Convert
   RETURN_IF_ERROR(FillRanks(report, to, losses));
   RETURN_IF_ERROR(FillSamples(report, to, losses));
   RETURN_IF_ERROR(FillKernelEvents(report, to, losses));
+  RETURN_IF_ERROR(FillFailingSources(report, to));
   RETURN_IF_ERROR(FillAnswers(input, to, losses));
   if (report.has_nccl_ras()) to.ras = ToRasStatement(report.nccl_ras(), losses);
   return to;

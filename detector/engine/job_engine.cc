@@ -150,6 +150,9 @@ void JobEngine::State::Observe(const HostReport& report) {
     log_.Add(report.host, event, report.due_ns());
     events_.Observe(report.host, event, report.due_ns());
   }
+  for (const SourceFailure& failure : report.failing_sources) {
+    events_.Observe(report.host, failure, report.due_ns());
+  }
   close_look_.Observe(report);
 }
 

@@ -58,10 +58,35 @@ Reading Read(const KernelEvent& event) {
       return {{event.kind, 0, "out of memory, a process was killed"}, VerdictClass::kProcessDead, false, true};
     case KernelEventKind::kEdac:
       return {{event.kind, 0, "memory error of the host"}, VerdictClass::kHostSlow, false, false};
+    case KernelEventKind::kNvml:
+      if (event.code != kNvmlGpuIsLost) break;
+      return {{event.kind, event.code, "NVML says that the GPU is lost; restart the machine"},
+              VerdictClass::kGpuFault,
+              true,
+              false};
+    case KernelEventKind::kSource:
     case KernelEventKind::kUnknown:
       break;
   }
   return {};
+}
+
+// What is not seen, by source; of hosts where it is none of these.
+struct SourceClass {
+  const char* source;
+  VerdictClass verdict_class;
+};
+constexpr SourceClass kSourceClasses[] = {
+    {"nvml", VerdictClass::kGpuFault},
+    {"infiniband", VerdictClass::kLinkSlow},
+    {"net", VerdictClass::kLinkSlow},
+};
+
+VerdictClass ClassOfSource(const std::string& source) {
+  for (const SourceClass& row : kSourceClasses) {
+    if (row.source == source) return row.verdict_class;
+  }
+  return VerdictClass::kHostSlow;
 }
 
 HardwareSign OfCounter(const char* says) { return {.meaning = says}; }
@@ -74,8 +99,13 @@ HardwareReport ReportOf(const HardwareFinding& finding, int64_t now_ns) {
           .age_seconds = static_cast<double>(now_ns - finding.last_ns) / kNanosPerSecond};
 }
 
+// Failing sources are no lines of a log, and EvidenceLog does not quote them.
+bool IsLogged(const HardwareFinding& finding) {
+  return finding.metric == Metric::kUnspecified && finding.sign.event != KernelEventKind::kSource;
+}
+
 EvidenceKind KindOf(const HardwareFinding& finding) {
-  return finding.metric == Metric::kUnspecified ? EvidenceKind::kLog : EvidenceKind::kCounter;
+  return IsLogged(finding) ? EvidenceKind::kLog : EvidenceKind::kCounter;
 }
 
 Verdict OfJob(const HardwareFinding& finding) {
@@ -126,6 +156,20 @@ void EventJudge::Observe(const std::string& host, const KernelEvent& event, int6
   if (reading.sign.event == KernelEventKind::kUnknown) return;
   Hold({host, event.device, std::move(reading.sign)}, {reading.verdict_class, Metric::kUnspecified, reading.hard,
                                                        reading.of_program, reading.notable, 1, now_ns, now_ns});
+}
+
+void EventJudge::Observe(const std::string& host, const SourceFailure& failure, int64_t now_ns) {
+  if (failure.failing_ns < kSourceFailsNs) return;
+  const int64_t since_ns = now_ns - failure.failing_ns;
+  Hold({host, "", {KernelEventKind::kSource, 0, absl::StrCat("the agent gets nothing from ", failure.source)}},
+       {.verdict_class = ClassOfSource(failure.source),
+        .metric = Metric::kUnspecified,
+        .hard = false,
+        .of_program = false,
+        .notable = failure.hangs || failure.worked,
+        .count = 1,
+        .first_ns = since_ns,
+        .last_ns = now_ns});
 }
 
 void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {

@@ -48,12 +48,17 @@ class EventJudge {
   static constexpr size_t kMaxCounters = 500'000;
   // By judgement, not measured.
   static constexpr int64_t kStickyNs = 600'000'000'000;
+  // As long as an agent waits before it looks for a driver again (NvmlSource::kRetryNs): sooner it has not tried twice.
+  static constexpr int64_t kSourceFailsNs = 30'000'000'000;
   // The same complaint of at least this many hosts within kStormNs is the job's, not the hosts'. By judgement, not
   // measured: two may be one pair of ends.
   static constexpr int kStormHosts = 3;
   static constexpr int64_t kStormNs = 60'000'000'000;
 
   void Observe(const std::string& host, const KernelEvent& event, int64_t now_ns);
+  // Sources that fail for less than kSourceFailsNs say nothing. Longer ones explain what else is found on their host;
+  // by themselves they count where they hang, or worked before: an agent without some right is how somebody set it up.
+  void Observe(const std::string& host, const SourceFailure& failure, int64_t now_ns);
   // Values that are not finite, or DCGM's sentinels, say nothing.
   void Observe(const std::string& host, const MetricSample& sample, int64_t now_ns);
 
@@ -105,8 +110,8 @@ std::vector<HardwareFinding> JoinFindings(std::vector<HardwareFinding> some, std
 // only.
 std::vector<Verdict> FindingVerdicts(const std::vector<HardwareFinding>& findings, int64_t now_ns);
 
-// Appends what counters say of the culprits' hosts to the evidence of `verdict`, at most three sentences. Lines of the
-// kernel log are quoted by EvidenceLog.
+// Appends what counters and failing sources say of the culprits' hosts to the evidence of `verdict`, at most three
+// sentences. Lines of the kernel log are quoted by EvidenceLog.
 void AddCounterFindings(const std::vector<HardwareFinding>& findings, int64_t now_ns, Verdict& verdict);
 
 }  // namespace lockstep

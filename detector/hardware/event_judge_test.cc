@@ -65,6 +65,55 @@ TEST(EventJudgeTest, AnXidAccusesOnlyIfItsRowSaysSo) {
   }
 }
 
+TEST(EventJudgeTest, AGpuThatNvmlCallsLostIsBrokenLikeOneOfXid79) {
+  EventJudge judge;
+  KernelEvent lost = Xid(kNvmlGpuIsLost);
+  lost.kind = KernelEventKind::kNvml;
+  judge.Observe("node-1", lost, 10 * kSecond);
+  lost.code = 999;
+  judge.Observe("node-2", lost, 10 * kSecond);
+  const auto verdicts = FindingVerdicts(judge.Findings(20 * kSecond), 20 * kSecond);
+  ASSERT_THAT(verdicts, SizeIs(1));
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kGpuFault);
+  EXPECT_EQ(verdicts[0].culprits.at(0).host, "node-1");
+  EXPECT_EQ(verdicts[0].culprits.at(0).device, "0000:3b:00");
+  EXPECT_EQ(verdicts[0].advice, Advice::kCordonAndReplace);
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("NVML says that the GPU is lost"));
+}
+
+TEST(EventJudgeTest, ASourceThatFailsForLongIsAnObservationIfItHangsOrWorkedBefore) {
+  EventJudge judge;
+  constexpr int64_t kLong = EventJudge::kSourceFailsNs;
+  judge.Observe("node-1", SourceFailure{"nvml", /*hangs=*/true, /*worked=*/false, kLong}, 100 * kSecond);
+  judge.Observe("node-2", SourceFailure{"infiniband", /*hangs=*/false, /*worked=*/true, kLong}, 100 * kSecond);
+  judge.Observe("node-3", SourceFailure{"kernel_log", /*hangs=*/false, /*worked=*/false, kLong}, 100 * kSecond);
+  judge.Observe("node-4", SourceFailure{"nvml", /*hangs=*/true, /*worked=*/true, kLong - 1}, 100 * kSecond);
+  const auto findings = judge.Findings(100 * kSecond);
+  EXPECT_THAT(findings, SizeIs(3));
+  const auto verdicts = FindingVerdicts(findings, 100 * kSecond);
+  ASSERT_THAT(verdicts, SizeIs(2));
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kGpuFault);
+  EXPECT_EQ(verdicts[0].first_seen_ns, 70 * kSecond);
+  EXPECT_EQ(verdicts[1].verdict_class, VerdictClass::kLinkSlow);
+  for (const Verdict& verdict : verdicts) {
+    EXPECT_EQ(verdict.scope, VerdictScope::kUnknown);
+    EXPECT_EQ(verdict.advice, Advice::kObserve);
+  }
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("Host node-1: the agent gets nothing from nvml"));
+}
+
+TEST(EventJudgeTest, AFailingSourceIsEvidenceForWhatElseIsFoundOnItsHost) {
+  EventJudge judge;
+  const SourceFailure failure{"kernel_log", /*hangs=*/false, /*worked=*/false, EventJudge::kSourceFailsNs};
+  judge.Observe("node-3", failure, 100 * kSecond);
+  Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
+  verdict.culprits = {{.host = "node-3"}};
+  AddCounterFindings(judge.Findings(100 * kSecond), 100 * kSecond, verdict);
+  ASSERT_THAT(verdict.evidence, SizeIs(1));
+  EXPECT_THAT(verdict.evidence[0].text(), HasSubstr("the agent gets nothing from kernel_log"));
+}
+
 TEST(EventJudgeTest, AStormAfterACrashIsOneFindingOfTheJob) {
   EventJudge judge;
   uint64_t lines = 0;

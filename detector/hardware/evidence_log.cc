@@ -43,11 +43,15 @@ const char* MeaningOfXid(int64_t code) {
 }  // namespace
 
 bool MeansBrokenGpu(const KernelEvent& event) {
+  if (event.kind == KernelEventKind::kNvml) return event.code == kNvmlGpuIsLost;
   return event.kind == KernelEventKind::kXid && MeaningOfXid(event.code) != nullptr;
 }
 
 KernelLine LineOf(const std::string& host, const KernelEvent& event) {
   const char* const meaning = event.kind == KernelEventKind::kXid ? MeaningOfXid(event.code) : nullptr;
+  if (event.kind == KernelEventKind::kNvml && event.code == kNvmlGpuIsLost) {
+    return {.host = host, .event = event.kind, .code = event.code, .device = event.device, .meaning = "is lost"};
+  }
   return {.host = host,
           .event = event.kind,
           .code = event.code,

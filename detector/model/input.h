@@ -117,7 +117,11 @@ struct MetricSample {
   double value = 0;
 };
 
-enum class KernelEventKind : uint8_t { kUnknown, kXid, kSxid, kPcieAer, kMlx5, kOutOfMemory, kEdac };
+// kNvml: no line of the kernel, but what NVML says of a GPU. kSource: of findings alone; see SourceFailure.
+enum class KernelEventKind : uint8_t { kUnknown, kXid, kSxid, kPcieAer, kMlx5, kOutOfMemory, kEdac, kNvml, kSource };
+
+// NVML's result for a GPU that does not answer any more.
+inline constexpr int64_t kNvmlGpuIsLost = 15;
 
 struct KernelEvent {
   KernelEventKind kind = KernelEventKind::kUnknown;
@@ -126,6 +130,14 @@ struct KernelEvent {
   int32_t pid = 0;
   std::string text;
   int64_t host_ns = 0;
+};
+
+// A source from which an agent gets nothing: it fails, hangs or is gone.
+struct SourceFailure {
+  std::string source;  // "nvml"
+  bool hangs = false;
+  bool worked = false;     // before, in the life of this agent
+  int64_t failing_ns = 0;  // so far
 };
 
 // Finished operations of one communicator of one rank, from what the host's agent still held.
@@ -179,6 +191,7 @@ struct HostReport {
   std::vector<RankView> ranks;
   std::vector<MetricSample> samples;
   std::vector<KernelEvent> kernel_events;
+  std::vector<SourceFailure> failing_sources;
   std::vector<PullAnswer> answers;
   std::optional<RasStatement> ras;  // this host has asked NCCL's RAS service since its last report, and got an answer
 };

@@ -44,6 +44,8 @@ std::string Text(const KernelLine& line) {
       return absl::StrCat("out-of-memory kill of pid ", line.code);
     case KernelEventKind::kEdac:
       return absl::StrCat("memory error", where);
+    case KernelEventKind::kNvml:
+    case KernelEventKind::kSource:
     case KernelEventKind::kUnknown:
       break;
   }
@@ -81,7 +83,10 @@ std::string RankText(const RasSays& reason) {
 }  // namespace
 
 std::string Sentence(const KernelLine& reason) {
-  const std::string reported = absl::StrCat("The kernel of host ", reason.host, " reported ", Text(reason));
+  const std::string reported =
+      reason.event == KernelEventKind::kNvml
+          ? absl::StrCat("NVML on host ", reason.host, " said that ", reason.device, " ", reason.meaning)
+          : absl::StrCat("The kernel of host ", reason.host, " reported ", Text(reason));
   if (reason.age_seconds < 0) return absl::StrCat(reported, ".");
   return absl::StrFormat("%s %.0f s ago: %s", reported, reason.age_seconds, reason.text);
 }

@@ -12,7 +12,8 @@
 
 namespace lockstep {
 
-// What a device complains of: a line of the kernel log, or the rule of a counter. Ordered as reports list them.
+// What a device complains of: a line of the kernel log or as much of NVML, the rule of a counter, or a source of the
+// agent that fails. Ordered as reports list them.
 struct HardwareSign {
   KernelEventKind event = KernelEventKind::kUnknown;  // unknown = a counter
   int64_t code = 0;                                   // of the Xid or SXid

@@ -28,9 +28,7 @@ wire::KernelEvent* FindSame(const wire::KernelEvent& event, wire::AgentReport& r
 
 absl::Status KernelLogSource::Collect(const Tick& tick, wire::AgentReport& report) {
   if (!open_) {
-    const absl::Status status = device_->Open();
-    if (absl::IsPermissionDenied(status)) return NoData(absl::StrCat("no permission: ", status.message()));
-    if (!status.ok()) return status;
+    if (const absl::Status status = device_->Open(); !status.ok()) return status;
     open_ = true;
   }
   Losses losses;

@@ -20,7 +20,8 @@ namespace lockstep {
 // Starts behind the last line: what was logged before the agent is no news. Lines of user programs that write to
 // /dev/kmsg count as well: only root can, and it is how operators rehearse an incident.
 //
-// NoData, with the reason, where there is no kernel log or no permission to read it; looked for again in every tick.
+// NoData where there is no kernel log; PERMISSION_DENIED where there is one that may not be read, for then nobody hears
+// what it says. Looked for again in every tick.
 // Not thread-safe.
 class KernelLogSource final : public Source {
  public:

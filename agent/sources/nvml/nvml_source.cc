@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "agent/metric_block.h"
+#include "agent/printable_text.h"
+#include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/nvml/nvml_library.h"
 #include "agent/sources/nvml/nvml_readers.h"
 #include "base/status_macros.h"
@@ -48,6 +50,7 @@ absl::Status NvmlSource::Open() {
   ASSIGN_OR_RETURN(gpus_, ReadGpuInventory(*api_));
   if (gpus_.empty()) return NoData("no NVIDIA GPU");
   unsupported_.assign(gpus_.size(), std::vector<bool>(NvmlReaders().size()));
+  lost_ns_.assign(gpus_.size(), absl::nullopt);
   slow_ns_.reset();
   turn_ = 0;
   ready_ = true;
@@ -56,6 +59,7 @@ absl::Status NvmlSource::Open() {
 
 absl::Status NvmlSource::CollectGpu(size_t index, const Tick& tick, bool slow, wire::AgentReport& report) {
   const GpuInfo& gpu = gpus_[index];
+  if (gpu.handle == nullptr && gpu.open_result == kNvmlGpuIsLost) return Lost(index, tick, report);
   if (gpu.handle == nullptr) return Wrong(gpu, "cannot be opened", gpu.open_result);
   MetricBlockBuilder block(report, gpu.device, tick.monotonic_ns);
   absl::Status status;
@@ -72,11 +76,27 @@ absl::Status NvmlSource::CollectGpu(size_t index, const Tick& tick, bool slow, w
       continue;
     }
     // Nothing else can be known of a GPU that is gone.
-    if (result == kNvmlGpuIsLost) return Wrong(gpu, "is lost", result);
+    if (result == kNvmlGpuIsLost) return Lost(index, tick, report);
     // The driver was reloaded under us: begin again.
     if (result == kNvmlUninitialized) ready_ = false;
     if (status.ok()) status = Wrong(gpu, reader.what, result);
   }
+  lost_ns_[index].reset();
+  return status;
+}
+
+absl::Status NvmlSource::Lost(size_t index, const Tick& tick, wire::AgentReport& report) {
+  const GpuInfo& gpu = gpus_[index];
+  absl::Status status = Wrong(gpu, "is lost", kNvmlGpuIsLost);
+  absl::optional<int64_t>& told_ns = lost_ns_[index];
+  if (told_ns.has_value() && tick.monotonic_ns - *told_ns < kLostPeriodNs) return status;
+  told_ns = tick.monotonic_ns;
+  wire::KernelEvent& event = *report.add_kernel_events();
+  event.set_kind(wire::KernelEvent::KIND_NVML);
+  event.set_code(kNvmlGpuIsLost);
+  event.set_device(gpu.pci_address.empty() ? gpu.device : gpu.pci_address);
+  event.set_text(PrintableText(absl::StrCat("NVML: ", status.message()), kMaxKernelLineBytes));
+  event.set_monotonic_ns(tick.monotonic_ns);
   return status;
 }
 

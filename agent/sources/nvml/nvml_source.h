@@ -21,13 +21,16 @@ namespace lockstep {
 // Device names are "gpu<index>". What a GPU does not support costs only its own metric and is not asked for again.
 //
 // NoData without the library, the driver or a GPU; looked for again every kRetryNs. A GPU that is lost, and any other
-// refusal, fails the tick with the GPU named, after the others were read. May hang: a sick driver does not return from
-// its calls. Owns all that it touches. Not thread-safe.
+// refusal, fails the tick with the GPU named, after the others were read. That a GPU is lost is an event besides, as
+// the kernel's line of it would be: at once, and again every kLostPeriodNs while it is so. May hang: a sick driver does
+// not return from its calls. Owns all that it touches. Not thread-safe.
 class NvmlSource final : public Source {
  public:
   static constexpr int64_t kRetryNs = 30'000'000'000;
   // Between two readings of what is NvmlCadence::kSlow.
   static constexpr int64_t kSlowPeriodNs = 10'000'000'000;
+  // Between two events of one lost GPU: often enough for a finding to stay, and for a collector started anew to hear.
+  static constexpr int64_t kLostPeriodNs = 60'000'000'000;
 
   // `library` as dlopen takes it.
   explicit NvmlSource(std::string library) : library_(std::move(library)) {}
@@ -42,6 +45,8 @@ class NvmlSource final : public Source {
   absl::Status Open();
   // Returns what is wrong with the GPU, or OK.
   absl::Status CollectGpu(size_t index, const Tick& tick, bool slow, wire::AgentReport& report);
+  // One that NVML calls lost, whatever was asked of it.
+  absl::Status Lost(size_t index, const Tick& tick, wire::AgentReport& report);
   absl::Status Wrong(const GpuInfo& gpu, absl::string_view what, int result);
 
   const std::string library_;
@@ -52,7 +57,8 @@ class NvmlSource final : public Source {
   absl::optional<int64_t> slow_ns_;
   size_t turn_ = 0;  // the GPU whose turn it is
   std::vector<GpuInfo> gpus_;
-  std::vector<std::vector<bool>> unsupported_;  // by GPU and reader
+  std::vector<std::vector<bool>> unsupported_;    // by GPU and reader
+  std::vector<absl::optional<int64_t>> lost_ns_;  // by GPU: when that was last told; nothing = not lost
 };
 
 }  // namespace lockstep

@@ -114,9 +114,30 @@ TEST_F(NvmlSourceTest, ALostGpuIsNamedAndTheOthersAreRead) {
   EXPECT_THAT(DevicesOf(report), ElementsAre("gpu0"));
 }
 
+TEST_F(NvmlSourceTest, ALostGpuIsAnEventAtOnceAndAgainEveryMinute) {
+  Collect(0);
+  Script("lost 1\n");
+  const wire::AgentReport report = Collect(1);
+  ASSERT_EQ(report.kernel_events_size(), 1);
+  const wire::KernelEvent& event = report.kernel_events(0);
+  EXPECT_EQ(event.kind(), wire::KernelEvent::KIND_NVML);
+  EXPECT_EQ(event.code(), 15);
+  EXPECT_EQ(event.device(), "0000:3c:00.0") << "as the kernel names it";
+  EXPECT_EQ(event.text(), "NVML: gpu1 (0000:3c:00.0) is lost: GPU is lost");
+  EXPECT_EQ(event.monotonic_ns(), kNanosPerSecond);
+  for (int second = 2; second <= 60; ++second) EXPECT_EQ(Collect(second).kernel_events_size(), 0) << second;
+  EXPECT_EQ(Collect(61).kernel_events_size(), 1);
+  Script("");
+  EXPECT_EQ(Collect(62).kernel_events_size(), 0);
+  Script("lost 1\n");
+  EXPECT_EQ(Collect(63).kernel_events_size(), 1) << "lost once more";
+}
+
 TEST_F(NvmlSourceTest, AGpuThatWasLostFromTheStartIsNamedToo) {
   Script("lost 0\n");
   const wire::AgentReport report = Collect();
+  ASSERT_EQ(report.kernel_events_size(), 1);
+  EXPECT_EQ(report.kernel_events(0).device(), "gpu0") << "its address is not known";
   EXPECT_THAT(last_, StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("gpu0"), HasSubstr("GPU is lost"))));
   EXPECT_THAT(DevicesOf(report), ElementsAre("gpu1"));
 }

@@ -46,6 +46,7 @@ class RasSource final : public Source {
       : address_(std::move(address)), random_(random), own_addresses_(own_addresses) {}
 
   absl::string_view name() const override { return "nccl_ras"; }
+  bool comes_and_goes() const override { return true; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
   bool is_asking() const { return conversation_.has_value(); }  // a question is out and not answered

@@ -30,6 +30,7 @@ class RingsSource final : public Source {
       : directory_(std::move(directory), std::move(root), since_ns) {}
 
   absl::string_view name() const override { return "rings"; }
+  bool comes_and_goes() const override { return true; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
   // To be called between two ticks, the first time right after one; returns when to call it again, in nanoseconds from
