@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
   for (const SourceRow& row : table) {
     absl::StatusOr<std::unique_ptr<Source>> source =
-        row.create({options.root, options.nvml_library, options.nccl_ras_address});
+        row.create({options.root, options.nvml_library, options.nccl_ras_address, options.state_directory});
     if (source.ok()) {
       agent->runner_.Add(*std::move(source), row.may_hang);
     } else {
@@ -39,7 +39,14 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   return agent;
 }
 
+Agent::~Agent() { TellDelivered(); }
+
+void Agent::TellDelivered() {
+  if (uplink_.statistics().outbox_reports == 0) runner_.Delivered();
+}
+
 void Agent::Tick() {
+  TellDelivered();
   const int64_t begin_ns = clock_.MonotonicNanos();
   wire::AgentReport report;
   report.set_wall_ns(clock_.WallNanos());

@@ -27,6 +27,9 @@ namespace lockstep {
 // One thread ticks; Ready may be called by any. Thread-compatible otherwise.
 class Agent {
  public:
+  // Tells its sources a last time what is stored.
+  ~Agent();
+
   // Makes the rings source and those of `table`. A source that cannot be made is logged and left out; only a root that
   // cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever (see SourceRunner).
   static absl::StatusOr<std::unique_ptr<Agent>> Create(const AgentOptions& options, absl::Span<const SourceRow> table,
@@ -52,6 +55,8 @@ class Agent {
   // Sleeps until `next_ns`, and keeps up with busy rings meanwhile. True = told to stop.
   bool WaitUntil(int64_t next_ns, StopSignal& stop);
   void WatchOwnUsage(int64_t now_ns);
+  // Nothing waits in the outbox: what was reported is stored, or given up.
+  void TellDelivered();
 
   int64_t tick_ns_;
   Uplink& uplink_;

@@ -240,5 +240,38 @@ TEST_F(AgentTest, ASourceThatCannotBeMadeIsLeftOut) {
   EXPECT_EQ(Delivered()[0].sources_size(), 1);  // the rings
 }
 
+// Hears what it is told; one at a time.
+class HearingSource final : public Source {
+ public:
+  static int delivered;
+
+  absl::string_view name() const override { return "hearing"; }
+  absl::Status Collect(const lockstep::Tick&, wire::AgentReport&) override { return absl::OkStatus(); }
+  void Delivered() override { ++delivered; }
+};
+int HearingSource::delivered = 0;
+
+TEST_F(AgentTest, SourcesHearOnceAllThatTheySaidIsStored) {
+  const SourceRow rows[] = {
+      {"hearing", /*may_hang=*/false, [](const SourceOptions&) -> absl::StatusOr<std::unique_ptr<Source>> {
+         return std::make_unique<HearingSource>();
+       }}};
+  uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_);
+  auto agent = Agent::Create(options_, rows, *uplink_, metrics_, RealClock());
+  ASSERT_OK(agent);
+  collector_.set_reachable(false);
+  (*agent)->Tick();
+  HearingSource::delivered = 0;
+  (*agent)->Tick();
+  const int while_it_waits = HearingSource::delivered;
+  collector_.set_reachable(true);
+  Delivered();
+  (*agent)->Tick();
+  EXPECT_EQ(HearingSource::delivered, while_it_waits + 1);
+  Delivered();
+  agent->reset();
+  EXPECT_EQ(HearingSource::delivered, while_it_waits + 2) << "a last time, at the end";
+}
+
 }  // namespace
 }  // namespace lockstep

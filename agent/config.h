@@ -22,6 +22,7 @@ struct AgentOptions {
   HostPlaces places;
   std::string ring_directory = ring::kDefaultDirectory;
   std::string root = "/";
+  std::string state_directory = "/run/lockstep-agent";  // in memory; empty = nothing survives a restart
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string nccl_ras_address = "localhost:28028";  // empty = do not ask
   absl::Duration tick = absl::Seconds(1);

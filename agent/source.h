@@ -36,6 +36,10 @@ class Source {
   // Appends to the metrics, processes, kernel events and dropped counts of `report`. What was appended before an error
   // stays: the parts that did work are still true.
   virtual absl::Status Collect(const Tick& tick, wire::AgentReport& report) = 0;
+
+  // Whatever was appended so far is stored by the collector: whoever is asked after a restart need not say it again.
+  // Not called for a source that may hang.
+  virtual void Delivered() {}
 };
 
 // The answer of a source that has nothing to look at here, and why.

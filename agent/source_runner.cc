@@ -193,6 +193,12 @@ void SourceRunner::Add(std::unique_ptr<Source> source, bool may_hang) {
   entries_.push_back(std::move(entry));
 }
 
+void SourceRunner::Delivered() {
+  for (const Entry& entry : entries_) {
+    if (entry.source != nullptr) entry.source->Delivered();
+  }
+}
+
 void SourceRunner::Collect(const Tick& tick, wire::AgentReport& report) {
   // The threads work while we do the rest.
   const int64_t deadline_ns = RealClock().MonotonicNanos() + deadline_ns_;

@@ -46,6 +46,9 @@ class SourceRunner {
   // What a source says after its deadline is appended in the next tick: its samples carry the time they belong to.
   void Collect(const Tick& tick, wire::AgentReport& report);
 
+  // Passes on to the sources that everything collected so far is stored.
+  void Delivered();
+
  private:
   struct Entry {
     std::unique_ptr<Source> source;        // called in place, or

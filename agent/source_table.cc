@@ -6,6 +6,7 @@
 #include "agent/sources/host/host_source.h"
 #include "agent/sources/infiniband/infiniband_source.h"
 #include "agent/sources/kernel_log/kernel_log_source.h"
+#include "agent/sources/kernel_log/log_position.h"
 #include "agent/sources/net/net_source.h"
 #include "agent/sources/nvml/nvml_source.h"
 #include "agent/sources/ras/ras_conversation.h"
@@ -23,7 +24,9 @@ absl::StatusOr<std::unique_ptr<Source>> MakeHost(const SourceOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Source>> MakeKernelLog(const SourceOptions& options) {
   ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
-  return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)));
+  std::string boot_id = ReadBootId(fs);
+  return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)), std::move(boot_id),
+                                           LogPositionFile(options.state_directory));
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeNet(const SourceOptions& options) {

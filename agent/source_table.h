@@ -18,6 +18,7 @@ struct SourceOptions {
   std::string root = "/";                            // of the file system that is looked at
   std::string nvml_library = "libnvidia-ml.so.1";    // name or path for dlopen
   std::string nccl_ras_address = "localhost:28028";  // of NCCL's RAS service; empty = do not ask
+  std::string state_directory;                       // for what has to survive a restart; empty = nothing does
 };
 
 // One source: how it is made and whether it needs a thread of its own. Immutable.

@@ -147,8 +147,9 @@ void JobEngine::State::Observe(const HostReport& report) {
   // Machines that no job claims do not work together: there is nothing to compare.
   counters_.Observe(host_slot, report, /*compared=*/!roster_.ranks().empty());
   for (const KernelEvent& event : report.kernel_events) {
-    log_.Add(report.host, event, report.due_ns());
-    events_.Observe(report.host, event, report.due_ns());
+    const int64_t happened_ns = report.HappenedNs(event);
+    log_.Add(report.host, event, happened_ns, report.due_ns());
+    events_.Observe(report.host, event, happened_ns, report.due_ns());
   }
   for (const SourceFailure& failure : report.failing_sources) {
     events_.Observe(report.host, failure, report.due_ns());

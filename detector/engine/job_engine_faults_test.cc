@@ -170,6 +170,22 @@ TEST(JobEngineFaultsTest, AnEventInALateReportIsAsOldAsTheReport) {
       << EvidenceText(conclusion.verdicts[0]);
 }
 
+// Its agent was away when the kernel said so.
+TEST(JobEngineFaultsTest, AnEventOfAnHourAgoIsToldAndAsOldAsItIs) {
+  constexpr int64_t kHour = 3600 * kNanosPerSecond;
+  JobEngine engine({});
+  engine.Observe(
+      {.host = "node-1",
+       .received_ns = 10 * kHour,
+       .host_ns = 5 * kHour,
+       .kernel_events = {{.kind = KernelEventKind::kXid, .code = 79, .device = "0000:41:00", .host_ns = 4 * kHour}}});
+  const JobEngine::Conclusion conclusion = engine.Evaluate(10 * kHour + 2 * kNanosPerSecond);
+  ASSERT_EQ(conclusion.verdicts.size(), 1u);
+  EXPECT_EQ(conclusion.verdicts[0].first_seen_ns, 9 * kHour);
+  EXPECT_NE(EvidenceText(conclusion.verdicts[0]).find("3602 s ago"), std::string::npos)
+      << EvidenceText(conclusion.verdicts[0]);
+}
+
 TEST(JobEngineFaultsTest, AHardErrorAfterTheHangIsEvidenceOfTheHang) {
   const PlayedJob run = PlayHangWithXid("node-1", 30);
   const Verdict& verdict = TheOnly(run, "hang:node-1/rank3").newest;

@@ -143,19 +143,22 @@ void EventJudge::Hold(Key key, const Held& fresh) {
     held_.emplace(std::move(key), fresh);
     return;
   }
-  if (fresh.last_ns - held->second.last_ns > kStickyNs) {
+  if (fresh.heard_ns - held->second.heard_ns > kStickyNs) {
     held->second = fresh;
     return;
   }
   held->second.count += fresh.count;
-  held->second.last_ns = fresh.last_ns;
+  held->second.first_ns = std::min(held->second.first_ns, fresh.first_ns);
+  held->second.last_ns = std::max(held->second.last_ns, fresh.last_ns);
+  held->second.heard_ns = fresh.heard_ns;
 }
 
-void EventJudge::Observe(const std::string& host, const KernelEvent& event, int64_t now_ns) {
+void EventJudge::Observe(const std::string& host, const KernelEvent& event, int64_t happened_ns, int64_t now_ns) {
   Reading reading = Read(event);
   if (reading.sign.event == KernelEventKind::kUnknown) return;
-  Hold({host, event.device, std::move(reading.sign)}, {reading.verdict_class, Metric::kUnspecified, reading.hard,
-                                                       reading.of_program, reading.notable, 1, now_ns, now_ns});
+  Hold({host, event.device, std::move(reading.sign)},
+       {reading.verdict_class, Metric::kUnspecified, reading.hard, reading.of_program, reading.notable, 1, happened_ns,
+        happened_ns, now_ns});
 }
 
 void EventJudge::Observe(const std::string& host, const SourceFailure& failure, int64_t now_ns) {
@@ -169,7 +172,8 @@ void EventJudge::Observe(const std::string& host, const SourceFailure& failure, 
         .notable = failure.hangs || failure.worked,
         .count = 1,
         .first_ns = since_ns,
-        .last_ns = now_ns});
+        .last_ns = now_ns,
+        .heard_ns = now_ns});
 }
 
 void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {
@@ -191,7 +195,7 @@ void EventJudge::Judge(const std::string& host, const MetricSample& sample, size
           : (static_cast<uint64_t>(std::clamp(sample.value, 0.0, 1e18)) & static_cast<uint64_t>(rule.threshold)) != 0;
   if (!holds) return;
   Hold({host, sample.device, OfCounter(rule.says)},
-       {rule.verdict_class, rule.metric, rule.hard, false, true, 1, now_ns, now_ns});
+       {rule.verdict_class, rule.metric, rule.hard, false, true, 1, now_ns, now_ns, now_ns});
 }
 
 void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
@@ -221,8 +225,8 @@ void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& samp
   if (growth <= rule.threshold) return;
   // What was counted opens no second finding: both windows begin anew.
   counter.base[0] = counter.base[1] = sample.value;
-  Hold({host, sample.device, OfCounter(rule.says)},
-       {rule.verdict_class, rule.metric, rule.hard, false, true, static_cast<uint64_t>(growth), now_ns, now_ns});
+  Hold({host, sample.device, OfCounter(rule.says)}, {rule.verdict_class, rule.metric, rule.hard, false, true,
+                                                     static_cast<uint64_t>(growth), now_ns, now_ns, now_ns});
 }
 
 void EventJudge::JudgeCeilings(const std::string& host, const MetricSample& sample, int64_t now_ns) {
@@ -245,7 +249,7 @@ void EventJudge::JudgeCeilings(const std::string& host, const MetricSample& samp
     const auto load = values.find(Metric::kGpuUtilizationRatio);
     if (rule.only_under_load && (load == values.end() || load->second < kUnderLoad)) continue;
     Hold({host, sample.device, OfCounter(rule.says)},
-         {rule.verdict_class, rule.metric, false, false, true, 1, now_ns, now_ns});
+         {rule.verdict_class, rule.metric, false, false, true, 1, now_ns, now_ns, now_ns});
   }
 }
 
@@ -253,7 +257,7 @@ std::vector<HardwareFinding> EventJudge::Findings(int64_t now_ns) const {
   std::vector<HardwareFinding> findings;
   std::map<HardwareSign, std::vector<HardwareFinding>> of_programs;
   for (const auto& [key, held] : held_) {
-    if (now_ns - held.last_ns > kStickyNs) continue;
+    if (now_ns - held.heard_ns > kStickyNs) continue;
     HardwareFinding finding{.host = key.host,
                             .device = key.device,
                             .verdict_class = held.verdict_class,

@@ -1,9 +1,9 @@
 // What hosts say of themselves: kernel events and counters that need no comparison, folded into findings.
 //
 // A finding is one (host, device, sign). It opens at the first event, counts every further one and stays for
-// kStickyNs after the last: a link that flaps between two looks, or recovers before anybody looks, is still there to be
-// seen. Counters are judged by their growth; one that falls back was reset, and starts anew. What a program's crash
-// leaves on many machines at one time is folded into one finding of the job.
+// kStickyNs after the last was heard of: a link that flaps between two looks, or recovers before anybody looks, is
+// still there to be seen. Counters are judged by their growth; one that falls back was reset, and starts anew. What a
+// program's crash leaves on many machines at one time is folded into one finding of the job.
 //
 // Bounded by kMaxFindings and kMaxCounters; what does not fit is counted. Not thread-safe. No clock: times are the
 // caller's, on one clock, and must not decrease.
@@ -55,7 +55,8 @@ class EventJudge {
   static constexpr int kStormHosts = 3;
   static constexpr int64_t kStormNs = 60'000'000'000;
 
-  void Observe(const std::string& host, const KernelEvent& event, int64_t now_ns);
+  // `happened_ns` may be long before `now_ns`, when it is heard of: its agent was away.
+  void Observe(const std::string& host, const KernelEvent& event, int64_t happened_ns, int64_t now_ns);
   // Sources that fail for less than kSourceFailsNs say nothing. Longer ones explain what else is found on their host;
   // by themselves they count where they hang, or worked before: an agent without some right is how somebody set it up.
   void Observe(const std::string& host, const SourceFailure& failure, int64_t now_ns);
@@ -83,6 +84,7 @@ class EventJudge {
     uint64_t count;
     int64_t first_ns;
     int64_t last_ns;
+    int64_t heard_ns;  // of the last
   };
   // Two windows, half a window apart, so that a burst over the edge of one lies inside the other.
   struct Counter {

@@ -47,10 +47,10 @@ TEST(XidCatalogTest, IsSortedAndOnlyBrokenHardwareIsHard) {
 
 TEST(EventJudgeTest, AnXidAccusesOnlyIfItsRowSaysSo) {
   EventJudge judge;
-  judge.Observe("node-1", Xid(79), 10 * kSecond);
-  judge.Observe("node-2", Xid(31), 10 * kSecond);
-  judge.Observe("node-3", Xid(9999), 10 * kSecond);
-  judge.Observe("node-4", Xid(63), 10 * kSecond);  // informational: evidence at most
+  judge.Observe("node-1", Xid(79), 10 * kSecond, 10 * kSecond);
+  judge.Observe("node-2", Xid(31), 10 * kSecond, 10 * kSecond);
+  judge.Observe("node-3", Xid(9999), 10 * kSecond, 10 * kSecond);
+  judge.Observe("node-4", Xid(63), 10 * kSecond, 10 * kSecond);  // informational: evidence at most
   const auto verdicts = FindingVerdicts(judge.Findings(20 * kSecond), 20 * kSecond);
   ASSERT_THAT(verdicts, SizeIs(3));
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
@@ -69,9 +69,9 @@ TEST(EventJudgeTest, AGpuThatNvmlCallsLostIsBrokenLikeOneOfXid79) {
   EventJudge judge;
   KernelEvent lost = Xid(kNvmlGpuIsLost);
   lost.kind = KernelEventKind::kNvml;
-  judge.Observe("node-1", lost, 10 * kSecond);
+  judge.Observe("node-1", lost, 10 * kSecond, 10 * kSecond);
   lost.code = 999;
-  judge.Observe("node-2", lost, 10 * kSecond);
+  judge.Observe("node-2", lost, 10 * kSecond, 10 * kSecond);
   const auto verdicts = FindingVerdicts(judge.Findings(20 * kSecond), 20 * kSecond);
   ASSERT_THAT(verdicts, SizeIs(1));
   EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
@@ -114,12 +114,24 @@ TEST(EventJudgeTest, AFailingSourceIsEvidenceForWhatElseIsFoundOnItsHost) {
   EXPECT_THAT(verdict.evidence[0].text(), HasSubstr("the agent gets nothing from kernel_log"));
 }
 
+TEST(EventJudgeTest, WhatIsHeardOfLateHoldsFromThenOnAndKeepsItsTime) {
+  EventJudge judge;
+  judge.Observe("node-1", Xid(79), 100 * kSecond, 5000 * kSecond);
+  const auto findings = judge.Findings(5000 * kSecond);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].first_ns, 100 * kSecond);
+  EXPECT_EQ(findings[0].last_ns, 100 * kSecond);
+  EXPECT_THAT(judge.Findings(5000 * kSecond + EventJudge::kStickyNs), SizeIs(1));
+  EXPECT_THAT(judge.Findings(5001 * kSecond + EventJudge::kStickyNs), IsEmpty());
+}
+
 TEST(EventJudgeTest, AStormAfterACrashIsOneFindingOfTheJob) {
   EventJudge judge;
   uint64_t lines = 0;
   for (int node = 0; node < 77; ++node) {
     for (int line = 0; line < 2194; ++line, ++lines) {
-      judge.Observe(absl::StrCat("node-", node), Xid(45, absl::StrCat("gpu", line % 8)), (10 + node % 7) * kSecond);
+      judge.Observe(absl::StrCat("node-", node), Xid(45, absl::StrCat("gpu", line % 8)), (10 + node % 7) * kSecond,
+                    (10 + node % 7) * kSecond);
     }
   }
   const auto findings = judge.Findings(30 * kSecond);
@@ -133,13 +145,14 @@ TEST(EventJudgeTest, AStormAfterACrashIsOneFindingOfTheJob) {
 
 TEST(EventJudgeTest, TheSameXidOnMachinesAtDifferentTimesIsNoStorm) {
   EventJudge judge;
-  for (int node = 0; node < 5; ++node) judge.Observe(absl::StrCat("node-", node), Xid(31), node * 100 * kSecond);
+  for (int node = 0; node < 5; ++node)
+    judge.Observe(absl::StrCat("node-", node), Xid(31), node * 100 * kSecond, node * 100 * kSecond);
   EXPECT_THAT(judge.Findings(500 * kSecond), SizeIs(5));
 }
 
 TEST(EventJudgeTest, BrokenHardwareIsNeverFoldedAway) {
   EventJudge judge;
-  for (int node = 0; node < 5; ++node) judge.Observe(absl::StrCat("node-", node), Xid(79), 10 * kSecond);
+  for (int node = 0; node < 5; ++node) judge.Observe(absl::StrCat("node-", node), Xid(79), 10 * kSecond, 10 * kSecond);
   EXPECT_THAT(judge.Findings(20 * kSecond), SizeIs(5));
 }
 
@@ -235,7 +248,7 @@ TEST(EventJudgeTest, EvidenceGoesToTheVerdictOfItsHost) {
   for (int i = 0; i < 5; ++i) {
     judge.Observe("node-1", Sample(Metric::kGpuRowRemapPending, 1, absl::StrCat("gpu", i)), kSecond);
   }
-  judge.Observe("node-1", Xid(31), kSecond);  // the kernel's own words are quoted elsewhere
+  judge.Observe("node-1", Xid(31), kSecond, kSecond);  // the kernel's own words are quoted elsewhere
   judge.Observe("node-2", Sample(Metric::kGpuRowRemapPending, 1, "gpu0"), kSecond);
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kGpuFault);
   verdict.culprits = {{.host = "node-1"}};
@@ -246,7 +259,7 @@ TEST(EventJudgeTest, EvidenceGoesToTheVerdictOfItsHost) {
 
 TEST(EventJudgeTest, FindingsAreBounded) {
   EventJudge judge;
-  for (size_t i = 0; i < EventJudge::kMaxFindings + 10; ++i) judge.Observe(absl::StrCat("n", i), Xid(79), 0);
+  for (size_t i = 0; i < EventJudge::kMaxFindings + 10; ++i) judge.Observe(absl::StrCat("n", i), Xid(79), 0, 0);
   EXPECT_THAT(judge.Findings(0), SizeIs(EventJudge::kMaxFindings));
   EXPECT_EQ(judge.refused(), 10u);
 }

@@ -59,12 +59,12 @@ KernelLine LineOf(const std::string& host, const KernelEvent& event) {
           .meaning = meaning == nullptr ? "" : meaning};
 }
 
-void EvidenceLog::Add(const std::string& host, const KernelEvent& event, int64_t received_ns) {
+void EvidenceLog::Add(const std::string& host, const KernelEvent& event, int64_t happened_ns, int64_t heard_ns) {
   if (events_.size() >= kMaxEvents) {
     events_.pop_front();
     ++dropped_;
   }
-  events_.push_back({host, event, received_ns});
+  events_.push_back({host, event, happened_ns, heard_ns});
   std::string& text = events_.back().event.text;
   if (text.size() > kMaxText) text.resize(kMaxText);
 }
@@ -72,10 +72,10 @@ void EvidenceLog::Add(const std::string& host, const KernelEvent& event, int64_t
 std::vector<Evidence> EvidenceLog::About(const std::string& host, int64_t watermark_ns) const {
   std::vector<Evidence> evidence;
   for (auto it = events_.rbegin(); it != events_.rend() && evidence.size() < kMaxQuoted; ++it) {
-    if (it->host != host || watermark_ns - it->received_ns > kKeepNs) continue;
+    if (it->host != host || watermark_ns - it->heard_ns > kKeepNs) continue;
     if (it->event.kind == KernelEventKind::kUnknown) continue;
     KernelLine line = LineOf(host, it->event);
-    line.age_seconds = static_cast<double>(watermark_ns - it->received_ns) / kNanosPerSecond;
+    line.age_seconds = static_cast<double>(watermark_ns - it->happened_ns) / kNanosPerSecond;
     line.text = it->event.text;
     evidence.push_back({EvidenceKind::kLog, std::move(line)});
   }

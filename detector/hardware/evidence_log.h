@@ -26,9 +26,10 @@ class EvidenceLog {
   // Bound of memory: under 100 KB per job.
   static constexpr size_t kMaxEvents = 256;
 
-  void Add(const std::string& host, const KernelEvent& event, int64_t received_ns);
+  // `happened_ns` may be long before `heard_ns`: its agent was away.
+  void Add(const std::string& host, const KernelEvent& event, int64_t happened_ns, int64_t heard_ns);
 
-  // The newest events of `host` that can explain a stuck or slow rank there, received within the last ten minutes; at
+  // The newest events of `host` that can explain a stuck or slow rank there, heard of within the last ten minutes; at
   // most three, oldest first.
   std::vector<Evidence> About(const std::string& host, int64_t watermark_ns) const;
 
@@ -39,7 +40,8 @@ class EvidenceLog {
   struct Entry {
     std::string host;
     KernelEvent event;
-    int64_t received_ns;
+    int64_t happened_ns;
+    int64_t heard_ns;
   };
 
   std::deque<Entry> events_;

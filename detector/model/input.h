@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_DETECTOR_MODEL_INPUT_H_
 #define LOCKSTEP_DETECTOR_MODEL_INPUT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -177,11 +178,21 @@ struct PullAnswer {
   std::vector<PulledOperations> pulled;
 };
 
+// A day, as for reports that wait (kMaxWaitedNanos of collector/convert).
+inline constexpr int64_t kMaxEventAgeNs = 86'400'000'000'000;
+
 // What one report of one host says about the job.
 struct HostReport {
   // When it would have been received, had its agent not kept it while no collector took it. May fall from one report to
   // the next of another host, unlike `received_ns`.
   int64_t due_ns() const { return received_ns - waited_ns; }
+
+  // When `event` happened, on the clock of `received_ns`: before the report by as much as the host's clock says. Nobody
+  // is believed more than kMaxEventAgeNs; an event without a time is as old as its report.
+  int64_t HappenedNs(const KernelEvent& event) const {
+    const int64_t age_ns = event.host_ns == 0 ? 0 : host_ns - event.host_ns;
+    return due_ns() - std::clamp<int64_t>(age_ns, 0, kMaxEventAgeNs);
+  }
 
   std::string host;
   int64_t received_ns = 0;

@@ -1,8 +1,13 @@
 #include "agent/sources/kernel_log/kernel_log_source.h"
 
-#include "absl/strings/str_cat.h"
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
 #include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/kernel_log/kmsg_record.h"
+#include "base/log.h"
 
 namespace lockstep {
 namespace {
@@ -16,10 +21,11 @@ void AddDropped(absl::string_view reason, uint64_t count, wire::AgentReport& rep
   dropped->set_count(count);
 }
 
-// An event of this tick that says the same, or nullptr.
+// An event of this tick that says the same of about the same time, or nullptr.
 wire::KernelEvent* FindSame(const wire::KernelEvent& event, wire::AgentReport& report) {
   for (wire::KernelEvent& other : *report.mutable_kernel_events()) {
-    if (other.kind() == event.kind() && other.text() == event.text()) return &other;
+    const bool together = event.monotonic_ns() - other.monotonic_ns() <= KernelLogSource::kFoldNanos;
+    if (together && other.kind() == event.kind() && other.text() == event.text()) return &other;
   }
   return nullptr;
 }
@@ -30,38 +36,77 @@ absl::Status KernelLogSource::Collect(const Tick& tick, wire::AgentReport& repor
   if (!open_) {
     if (const absl::Status status = device_->Open(); !status.ok()) return status;
     open_ = true;
+    Resume();
   }
   Losses losses;
   std::string record;
   for (int i = 0; i < kMaxRecordsPerTick; ++i) {
+    // What waits in the kernel waits well while there is much of it; once it comes as it is written, it does not.
+    if (catching_up_ && report.kernel_events_size() >= kMaxEventsPerTick) break;
     const KmsgRead result = device_->Read(record);
+    if (result == KmsgRead::kNothingNew) catching_up_ = false;
     if (result == KmsgRead::kNothingNew) break;
-    if (result == KmsgRead::kRecord) TakeRecord(record, report, losses);
+    if (result == KmsgRead::kRecord) TakeRecord(record, tick, report, losses);
     if (result == KmsgRead::kOverwritten) overwritten_ = true;
     if (result == KmsgRead::kUnreadable) ++losses.unreadable;
   }
+  last_tick_ns_ = tick.monotonic_ns;
   AddDropped("kernel_log_overwritten", losses.overwritten, report);
   AddDropped("kernel_log_unreadable", losses.unreadable, report);
   AddDropped("kernel_events", losses.events, report);
+  AddDropped("kernel_events_too_old", losses.too_old, report);
   return absl::OkStatus();
 }
 
-void KernelLogSource::TakeRecord(absl::string_view text, wire::AgentReport& report, Losses& losses) {
+void KernelLogSource::Delivered() {
+  if (!next_sequence_.has_value() || boot_id_.empty()) return;
+  const absl::Status stored = file_.Store({boot_id_, *next_sequence_});
+  if (stored.ok() || told_) return;
+  told_ = true;
+  Log(LogLevel::kWarning, "how far the kernel log was read cannot be kept: lines may be missed or told twice",
+      {{"status", stored.ToString()}});
+}
+
+void KernelLogSource::Resume() {
+  const absl::optional<LogPosition> position = file_.Load();
+  resumes_ = position.has_value() && !boot_id_.empty() && position->boot_id == boot_id_;
+  if (resumes_) next_sequence_ = position->next_sequence;
+  counts_old_ = resumes_;
+  look_back_ns_ = resumes_ ? kMaxLookBackNanos : kFirstLookBackNanos;
+  catching_up_ = true;
+}
+
+int64_t KernelLogSource::LoggedNs(int64_t stamp_ns, const Tick& tick) const {
+  const int64_t earliest_ns = catching_up_ ? 0 : last_tick_ns_;
+  return std::clamp(stamp_ns, std::min(earliest_ns, tick.monotonic_ns), tick.monotonic_ns);
+}
+
+void KernelLogSource::TakeRecord(absl::string_view text, const Tick& tick, wire::AgentReport& report, Losses& losses) {
   const absl::optional<KmsgRecord> record = ParseKmsgRecord(text);
   if (!record.has_value()) {
     ++losses.unreadable;
     return;
   }
-  if (overwritten_) {
-    // The gap in the numbers is what was lost; before the first record all that is known is that it was something.
-    const uint64_t expected = next_sequence_.value_or(record->sequence);
-    losses.overwritten += record->sequence > expected ? record->sequence - expected : 1;
-    overwritten_ = false;
+  // Taken by the agent before.
+  if (catching_up_ && next_sequence_.has_value() && record->sequence < *next_sequence_) return;
+  const bool gap = next_sequence_.has_value() && record->sequence > *next_sequence_;
+  if (gap && (overwritten_ || resumes_)) {
+    losses.overwritten += record->sequence - *next_sequence_;
+  } else if (overwritten_) {
+    ++losses.overwritten;  // before the first record all that is known is that it was something
   }
+  overwritten_ = resumes_ = false;
   next_sequence_ = record->sequence + 1;
 
   absl::optional<wire::KernelEvent> event = ParseKernelLine(record->text);
   if (!event.has_value()) return;
+  constexpr uint64_t kMaxMicroseconds = std::numeric_limits<int64_t>::max() / kNanosPerMicrosecond;
+  const auto stamp_ns = static_cast<int64_t>(std::min(record->monotonic_us, kMaxMicroseconds) * kNanosPerMicrosecond);
+  event->set_monotonic_ns(LoggedNs(stamp_ns, tick));
+  if (catching_up_ && event->monotonic_ns() < tick.monotonic_ns - look_back_ns_) {
+    losses.too_old += counts_old_ ? 1 : 0;
+    return;
+  }
   if (wire::KernelEvent* const same = FindSame(*event, report); same != nullptr) {
     same->set_repeated(same->repeated() + 1);
     return;
@@ -70,7 +115,6 @@ void KernelLogSource::TakeRecord(absl::string_view text, wire::AgentReport& repo
     ++losses.events;
     return;
   }
-  event->set_monotonic_ns(static_cast<int64_t>(record->monotonic_us * kNanosPerMicrosecond));
   *report.add_kernel_events() = *std::move(event);
 }
 

@@ -14,11 +14,17 @@
 #include "absl/types/optional.h"
 #include "agent/source.h"
 #include "agent/sources/kernel_log/kmsg_device.h"
+#include "agent/sources/kernel_log/log_position.h"
+#include "base/clock.h"
+#include "proto/telemetry.pb.h"
 
 namespace lockstep {
 
-// Starts behind the last line: what was logged before the agent is no news. Lines of user programs that write to
-// /dev/kmsg count as well: only root can, and it is how operators rehearse an incident.
+// Goes on where the agent before it stopped, if that was in this boot and is known: with the first record whose report
+// the collector may not have stored. What the kernel still has and is younger than kMaxLookBackNanos is reported, with
+// the time at which it was logged; older lines are counted. Without such a position, after a boot or where nothing is
+// kept, the lines of the last kFirstLookBackNanos are read, and older ones are no news. Lines of user programs that
+// write to /dev/kmsg count as well: only root can, and it is how operators rehearse an incident.
 //
 // NoData where there is no kernel log; PERMISSION_DENIED where there is one that may not be read, for then nobody hears
 // what it says. Looked for again in every tick.
@@ -29,26 +35,50 @@ class KernelLogSource final : public Source {
   static constexpr int kMaxRecordsPerTick = 4096;
   // Different events reported in one tick; further ones are dropped and counted as "kernel_events".
   static constexpr int kMaxEventsPerTick = 64;
+  // As old as a report may be that waits (collector/convert/report_limits.h).
+  static constexpr int64_t kMaxLookBackNanos = 24 * 3600 * kNanosPerSecond;
+  // As long as the detector holds on to a finding: what is older could only be history.
+  static constexpr int64_t kFirstLookBackNanos = 600 * kNanosPerSecond;
+  // Lines further apart are different events, though they say the same and are read in one tick.
+  static constexpr int64_t kFoldNanos = 60 * kNanosPerSecond;
 
-  explicit KernelLogSource(std::unique_ptr<KmsgDevice> device) : device_(std::move(device)) {}
+  // `boot_id` of the running kernel; empty = not known, so that no position can be trusted.
+  KernelLogSource(std::unique_ptr<KmsgDevice> device, std::string boot_id, LogPositionFile file)
+      : device_(std::move(device)), boot_id_(std::move(boot_id)), file_(std::move(file)) {}
 
   absl::string_view name() const override { return "kernel_log"; }
 
   // Records that the kernel overwrote before they were read are counted as "kernel_log_overwritten", records that could
-  // not be read or understood as "kernel_log_unreadable".
+  // not be read or understood as "kernel_log_unreadable", events older than kMaxLookBackNanos as
+  // "kernel_events_too_old".
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
+
+  void Delivered() override;
 
  private:
   struct Losses {
     uint64_t overwritten = 0;
     uint64_t unreadable = 0;
     uint64_t events = 0;
+    uint64_t too_old = 0;
   };
 
-  void TakeRecord(absl::string_view text, wire::AgentReport& report, Losses& losses);
+  void Resume();
+  void TakeRecord(absl::string_view text, const Tick& tick, wire::AgentReport& report, Losses& losses);
+  // When a line was logged, by CLOCK_MONOTONIC. The clock of its time stamp runs a little faster or slower, some
+  // seconds per day; a line that is read as it comes was logged since the tick before.
+  int64_t LoggedNs(int64_t stamp_ns, const Tick& tick) const;
 
   const std::unique_ptr<KmsgDevice> device_;
+  const std::string boot_id_;
+  LogPositionFile file_;
   bool open_ = false;
+  bool resumes_ = false;      // from a position, and no record has been seen since
+  bool catching_up_ = false;  // reads what was logged before it was opened
+  int64_t look_back_ns_ = 0;
+  bool counts_old_ = false;  // what is too old was this host's to report
+  bool told_ = false;        // that the position cannot be kept
+  int64_t last_tick_ns_ = 0;
   bool overwritten_ = false;                // since the last record
   absl::optional<uint64_t> next_sequence_;  // of the record after the last one
 };

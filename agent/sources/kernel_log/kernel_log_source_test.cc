@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/sources/kernel_log/kmsg_device.h"
+#include "agent/sources/kernel_log/log_position.h"
 #include "agent/testing/report_view.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
@@ -55,11 +57,11 @@ std::string Xid(int code) { return absl::StrCat("NVRM: Xid (PCI:0000:3b:00): ", 
 
 class KernelLogSourceTest : public ::testing::Test {
  protected:
-  KernelLogSourceTest() : source_(std::make_unique<FakeKmsgDevice>(log_)) {}
+  KernelLogSourceTest() : source_(std::make_unique<FakeKmsgDevice>(log_), "boot-1", LogPositionFile("")) {}
 
-  wire::AgentReport Collect() {
+  wire::AgentReport Collect(int64_t now_ns = kNanosPerSecond) {
     wire::AgentReport report;
-    last_ = source_.Collect(Tick{}, report);
+    last_ = source_.Collect(Tick{.monotonic_ns = now_ns}, report);
     return report;
   }
 
@@ -100,6 +102,7 @@ TEST_F(KernelLogSourceTest, FoldsIdenticalLinesOfOneTick) {
 }
 
 TEST_F(KernelLogSourceTest, DropsAndCountsEventsBeyondItsLimit) {
+  Collect();  // what comes from here on is new
   for (int i = 0; i < KernelLogSource::kMaxEventsPerTick + 7; ++i) log_.Say(i, Xid(i + 1));
   log_.Say(1000, Xid(1));
   const wire::AgentReport report = Collect();
@@ -153,7 +156,7 @@ TEST_F(KernelLogSourceTest, FailsWithoutPermission) {
 TEST_F(KernelLogSourceTest, HasNoDataWithoutAKernelLog) {
   TemporaryDirectory root;
   root.Write("dev/kmsg", "6,1,1,-;not a device\n");
-  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())));
+  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())), "boot-1", LogPositionFile(""));
   wire::AgentReport report;
   EXPECT_TRUE(IsNoData(source.Collect(Tick{}, report)));
 }
@@ -172,8 +175,151 @@ TEST_F(KernelLogSourceTest, AHealthyDgxSaysNothing) {
   EXPECT_EQ(DroppedOf(report, "kernel_log_unreadable"), 0u);
 }
 
-TEST(KernelLogSourceLiveTest, OldLinesAreNoNews) {
-  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open("/")));
+// An agent that is started again: the kernel still has all records of `log`.
+class KernelLogRestartTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kHour = 3600 * kNanosPerSecond;
+
+  // Logged at `at_ns` of the kernel's clock.
+  void Say(uint64_t sequence, int64_t at_ns, const std::string& text) {
+    records_.push_back(absl::StrCat("4,", sequence, ",", at_ns / 1000, ",-;", text, "\n"));
+  }
+
+  KernelLogSource Start(const std::string& boot_id = "boot-1") {
+    log_.reads.clear();
+    for (const std::string& record : records_) log_.reads.emplace_back(KmsgRead::kRecord, record);
+    return KernelLogSource(std::make_unique<FakeKmsgDevice>(log_), boot_id, LogPositionFile(state_.path().string()));
+  }
+
+  static wire::AgentReport Collect(KernelLogSource& source, int64_t now_ns) {
+    wire::AgentReport report;
+    EXPECT_OK(source.Collect(Tick{.monotonic_ns = now_ns}, report));
+    return report;
+  }
+
+  TemporaryDirectory state_;
+  FakeLog log_;
+  std::vector<std::string> records_;
+};
+
+TEST_F(KernelLogRestartTest, ReadsWhatWasLoggedMeanwhileOnceAndWithItsTime) {
+  Say(1, 1 * kHour, Xid(31));
+  {
+    KernelLogSource source = Start();
+    EXPECT_EQ(Collect(source, 1 * kHour + 5).kernel_events_size(), 1);
+    source.Delivered();
+  }
+  Say(2, 2 * kHour, Xid(79));
+  Say(3, 3 * kHour, Xid(79));
+  KernelLogSource source = Start();
+  const wire::AgentReport report = Collect(source, 4 * kHour);
+  ASSERT_EQ(report.kernel_events_size(), 2) << "an hour apart";
+  EXPECT_EQ(report.kernel_events(0).code(), 79);
+  EXPECT_EQ(report.kernel_events(0).monotonic_ns(), 2 * kHour);
+  EXPECT_EQ(report.kernel_events(1).monotonic_ns(), 3 * kHour);
+  EXPECT_EQ(report.dropped_size(), 0);
+  EXPECT_EQ(Collect(source, 4 * kHour + 1).kernel_events_size(), 0);
+}
+
+TEST_F(KernelLogRestartTest, WhatTheCollectorNeverStoredIsReadAgain) {
+  Say(1, 1 * kHour, "noise");
+  {
+    KernelLogSource source = Start();
+    Collect(source, 1 * kHour + 5);
+    source.Delivered();
+  }
+  Say(2, 2 * kHour, Xid(79));
+  for (int life = 0; life < 2; ++life) {
+    KernelLogSource source = Start();
+    EXPECT_EQ(Collect(source, 4 * kHour).kernel_events_size(), 1) << life;
+  }
+}
+
+TEST_F(KernelLogRestartTest, LinesOfDaysAgoAreCountedAndNotToldAsNews) {
+  Say(1, 1 * kHour, "noise");
+  {
+    KernelLogSource source = Start();
+    Collect(source, 1 * kHour + 5);
+    source.Delivered();
+  }
+  Say(2, 2 * kHour, Xid(79));
+  Say(3, 40 * kHour, Xid(95));
+  KernelLogSource source = Start();
+  const wire::AgentReport report = Collect(source, 50 * kHour);
+  ASSERT_EQ(report.kernel_events_size(), 1);
+  EXPECT_EQ(report.kernel_events(0).code(), 95);
+  EXPECT_EQ(DroppedOf(report, "kernel_events_too_old"), 1u);
+}
+
+TEST_F(KernelLogRestartTest, AfterABootAndAtTheFirstStartTheLastMinutesAreRead) {
+  Say(9, 1 * kHour, "noise");
+  {
+    KernelLogSource source = Start("boot-0");
+    Collect(source, 1 * kHour + 5);
+    source.Delivered();
+  }
+  records_.clear();
+  Say(1, 10 * kNanosPerSecond, Xid(31));
+  Say(2, kHour, Xid(79));
+  KernelLogSource source = Start("boot-1");
+  const wire::AgentReport report = Collect(source, kHour + kNanosPerSecond);
+  ASSERT_EQ(report.kernel_events_size(), 1);
+  EXPECT_EQ(report.kernel_events(0).code(), 79);
+  EXPECT_EQ(report.dropped_size(), 0) << "what was before is no loss of ours";
+}
+
+TEST_F(KernelLogRestartTest, WhatTheKernelOverwroteMeanwhileIsCounted) {
+  Say(1, 1 * kHour, "noise");
+  {
+    KernelLogSource source = Start();
+    Collect(source, 1 * kHour + 5);
+    source.Delivered();
+  }
+  records_.clear();
+  Say(102, 2 * kHour, Xid(79));
+  KernelLogSource source = Start();
+  const wire::AgentReport report = Collect(source, 2 * kHour + 1);
+  EXPECT_EQ(DroppedOf(report, "kernel_log_overwritten"), 100u);
+  EXPECT_EQ(report.kernel_events_size(), 1);
+}
+
+TEST_F(KernelLogRestartTest, ManyEventsTakeSeveralTicksAndNoneIsDropped) {
+  for (int i = 0; i < 3 * KernelLogSource::kMaxEventsPerTick; ++i) Say(i, kHour, Xid(i + 1));
+  KernelLogSource source = Start();
+  int events = 0;
+  for (int tick = 0; tick < 4; ++tick) {
+    const wire::AgentReport report = Collect(source, kHour + tick);
+    events += report.kernel_events_size();
+    EXPECT_EQ(report.dropped_size(), 0);
+  }
+  EXPECT_EQ(events, 3 * KernelLogSource::kMaxEventsPerTick);
+}
+
+TEST_F(KernelLogRestartTest, TheTimeOfALineThatIsReadAsItComesIsThatOfItsTick) {
+  KernelLogSource source = Start();
+  Collect(source, kHour);
+  // The kernel's clock is a minute behind, as after weeks of running a little slow.
+  log_.reads.emplace_back(KmsgRead::kRecord,
+                          absl::StrCat("4,1,", (kHour - 60 * kNanosPerSecond) / 1000, ",-;", Xid(79)));
+  EXPECT_EQ(Collect(source, kHour + kNanosPerSecond).kernel_events(0).monotonic_ns(), kHour);
+}
+
+TEST(LogPositionTest, ReadsWhatItWroteAndNoNonsense) {
+  TemporaryDirectory state;
+  LogPositionFile file(state.path().string());
+  EXPECT_FALSE(file.Load().has_value());
+  ASSERT_OK(file.Store({"0a-1b", 12345}));
+  EXPECT_EQ(file.Load(), (LogPosition{"0a-1b", 12345}));
+  for (const char* text : {"", "\n", "a 1", " 1\n", "a\n", "a b\n", "a -1\n", "a 1 2\n"}) {
+    EXPECT_FALSE(ParseLogPosition(text).has_value()) << text;
+  }
+  LogPositionFile nowhere((state.path() / "absent").string());
+  EXPECT_FALSE(nowhere.Store({"a", 1}).ok());
+  EXPECT_OK(LogPositionFile("").Store({"a", 1}));
+}
+
+TEST(KernelLogSourceLiveTest, ReadsTheLogOfThisMachineIfItMay) {
+  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open("/")), ReadBootId(*RootedFs::Open("/")), LogPositionFile(""));
   wire::AgentReport report;
   const absl::Status status = source.Collect(Tick{}, report);
   EXPECT_TRUE(status.ok() || IsNoData(status) || absl::IsPermissionDenied(status)) << status;

@@ -25,7 +25,7 @@ class RealKmsgDevice final : public KmsgDevice {
     if (fstat(fd.get(), &status) != 0 || !S_ISCHR(status.st_mode) || status.st_rdev != makedev(1, 11)) {
       return absl::NotFoundError("/dev/kmsg is not the kernel log");
     }
-    if (lseek(fd.get(), 0, SEEK_END) < 0) return absl::ErrnoToStatus(errno, "seek in /dev/kmsg");
+    if (lseek(fd.get(), 0, SEEK_SET) < 0) return absl::ErrnoToStatus(errno, "seek in /dev/kmsg");
     fd_ = std::move(fd);
     return absl::OkStatus();
   }

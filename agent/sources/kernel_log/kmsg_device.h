@@ -24,7 +24,7 @@ class KmsgDevice {
  public:
   virtual ~KmsgDevice() = default;
 
-  // Opens the log behind its last record. NOT_FOUND and PERMISSION_DENIED as they are.
+  // Opens the log before the oldest record that the kernel still has. NOT_FOUND and PERMISSION_DENIED as they are.
   virtual absl::Status Open() = 0;
 
   // Reads the next record without waiting. To be called after Open only.
