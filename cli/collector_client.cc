@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/admin.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
 
 namespace lockstep {
@@ -32,6 +33,7 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address, co
     case grpc::StatusCode::NOT_FOUND:
       return absl::NotFoundError(status.error_message());
     case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::FAILED_PRECONDITION:
       return absl::InvalidArgumentError(status.error_message());
     case grpc::StatusCode::DATA_LOSS:
       return absl::DataLossError(status.error_message());
@@ -77,7 +79,8 @@ class CollectorClient::Connection {
       : address_(address),
         deadline_nanos_(deadline_nanos),
         named_by_(named_by),
-        stub_(wire::Query::NewStub(MakeChannel(address))) {}
+        channel_(MakeChannel(address)),
+        stub_(wire::Query::NewStub(channel_)) {}
 
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (wire::Query::Stub::*method)(grpc::ClientContext*, const Request&,
@@ -89,6 +92,13 @@ class CollectorClient::Connection {
     const grpc::Status status = ((*stub_).*method)(&context, request, &response);
     if (!status.ok()) return FromGrpc(status, address_, named_by_);
     return response;
+  }
+
+  absl::Status ForgetHost(const wire::ForgetHostRequest& request) {
+    grpc::ClientContext context;
+    SetDeadline(context, deadline_nanos_);
+    wire::ForgetHostResponse response;
+    return FromGrpc(wire::Admin::NewStub(channel_)->ForgetHost(&context, request, &response), address_, named_by_);
   }
 
   absl::Status Capture(const wire::CaptureRequest& request,
@@ -108,6 +118,7 @@ class CollectorClient::Connection {
   const std::string address_;
   const int64_t deadline_nanos_;
   const std::string named_by_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<wire::Query::Stub> stub_;
 };
 
@@ -118,6 +129,12 @@ CollectorClient::~CollectorClient() = default;
 
 absl::StatusOr<wire::GetStatusResponse> CollectorClient::GetStatus() {
   return connection_->Call(&wire::Query::Stub::GetStatus, wire::GetStatusRequest());
+}
+
+absl::Status CollectorClient::ForgetHost(const std::string& host) {
+  wire::ForgetHostRequest request;
+  request.set_host(host);
+  return connection_->ForgetHost(request);
 }
 
 absl::StatusOr<wire::ListJobsResponse> CollectorClient::ListJobs() {

@@ -1,4 +1,4 @@
-// The read side of a collector as function calls: one gRPC channel, one deadline per call, no retries (the person or
+// A collector as function calls: one gRPC channel, one deadline per call, no retries (the person or
 // script that typed the command decides whether to try again).
 //
 // Errors: UNAVAILABLE with one plain line when the collector cannot be reached or does not answer in time; NOT_FOUND,
@@ -39,6 +39,8 @@ class CollectorClient {
   CollectorClient& operator=(const CollectorClient&) = delete;
 
   absl::StatusOr<wire::GetStatusResponse> GetStatus();
+  // INVALID_ARGUMENT for a host that reports or is in the inventory.
+  absl::Status ForgetHost(const std::string& host);
   absl::StatusOr<wire::ListJobsResponse> ListJobs();
   absl::StatusOr<wire::ListRanksResponse> ListRanks(const wire::ListRanksRequest& request);
   absl::StatusOr<wire::ListIncidentsResponse> ListIncidents(const wire::ListIncidentsRequest& request);

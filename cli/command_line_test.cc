@@ -74,6 +74,15 @@ FakeQueryServer::Answers SomeAnswers() {
   agent->set_connected(true);
   agent->set_last_report_wall_ns(kNow - kNanosPerSecond / 2);
   agent->set_last_sequence(99);
+  wire::MissingHost* missing = answers.status.add_missing_hosts();
+  missing->set_host("node-18");
+  missing->set_in_inventory(true);
+  wire::FailingSource* source = answers.status.add_failing_sources();
+  source->set_host("node-17");
+  source->set_source("nvml");
+  source->set_since_wall_ns(kNow - 90 * kNanosPerSecond);
+  source->set_hangs(true);
+  source->set_why("no answer for 90.0 s");
 
   answers.job = "demo";
   wire::Job* job = answers.jobs.add_jobs();
@@ -131,11 +140,31 @@ TEST_F(CommandLineTest, Status) {
   EXPECT_EQ(result.out,
             "collector       0.1.0, up 1h00m\n"
             "agents          1 connected of 1\n"
+            "hosts missing   1\n"
             "reports stored  12345\n"
             "open incidents  1\n"
             "\n"
             "HOST     CONNECTED  LAST REPORT  SEQUENCE  VERSION\n"
-            "node-17  yes          500ms ago        99  0.1.0\n");
+            "node-17  yes          500ms ago        99  0.1.0\n"
+            "\n"
+            "Agents get nothing from:\n"
+            "HOST     SOURCE    FOR  STATE  WHY\n"
+            "node-17  nvml    1m30s  hangs  no answer for 90.0 s\n");
+}
+
+TEST_F(CommandLineTest, Hosts) {
+  EXPECT_EQ(Ask({"hosts"}).out,
+            "HOST     STATE    LAST REPORT  KNOWN FROM\n"
+            "node-17  reports    500ms ago  its reports\n"
+            "node-18  missing        never  the inventory\n");
+  const Result missing = Ask({"hosts", "--missing", "--fail-on-missing"});
+  EXPECT_EQ(missing.exit_code, ExitCode::kFindings);
+  EXPECT_EQ(missing.out,
+            "HOST     STATE    LAST REPORT  KNOWN FROM\n"
+            "node-18  missing        never  the inventory\n");
+  EXPECT_EQ(Ask({"hosts", "forget"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Ask({"hosts", "list", "node-17"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Ask({"hosts", "forget", "node-18"}).exit_code, ExitCode::kCollectorUnreachable) << "the fake takes none";
 }
 
 TEST_F(CommandLineTest, Jobs) {

@@ -6,6 +6,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/convert/report_limits.h"
+#include "collector/inventory_file.h"
 #include "collector/warm_start.h"
 #include "daemon/health_routes.h"
 #include "daemon/version.h"
@@ -45,17 +47,22 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       started_wall_ns_(dependencies.clock.WallNanos()),
       incidents_(kMaxIncidentsInMemory),
       agents_(ToRegistryOptions(options), dependencies.clock),
+      hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
       router_(agents_, sources_, writer_, dependencies.metrics, dependencies.clock),
       ingest_(IngestServiceOptions(), router_, dependencies.clock),
-      query_(MakeView()) {}
+      query_(MakeView()),
+      admin_(agents_, hosts_, dependencies.store, worker_) {}
 
 Collector::~Collector() { Drain(); }
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptions& options,
                                                             const Dependencies& dependencies) {
   auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies));
+  RETURN_IF_ERROR(collector->ReadInventory(options.inventory));
+  ASSIGN_OR_RETURN(const std::vector<SeenHost> seen, dependencies.store.LoadHosts());
+  collector->hosts_.Restore(seen);
   RETURN_IF_ERROR(collector->StartShards());
   RETURN_IF_ERROR(collector->StartHttp());
   RETURN_IF_ERROR(collector->StartGrpc());
@@ -141,6 +148,7 @@ absl::Status Collector::StartGrpc() {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.RegisterService(&ingest_);
   builder.RegisterService(&query_);
+  builder.RegisterService(&admin_);
   server_ = builder.BuildAndStart();
   if (server_ != nullptr && grpc_port_ != 0) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options_.listen_address));
@@ -153,6 +161,7 @@ FleetView Collector::MakeView() {
       dependencies_.clock,
       agents_,
       sources_,
+      hosts_,
       incidents_,
       dependencies_.store,
       worker_,
@@ -190,6 +199,10 @@ void Collector::Housekeep() {
   probe_->Ask();
   ingest_.CloseMute();
   agents_.ForgetGone();
+  sources_.ForgetSilent(dependencies_.clock.WallNanos());
+  RememberHosts();
+  dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
+  dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
   outbox_.TellOverdue();
   RenewGauges();
 }
@@ -204,13 +217,30 @@ void Collector::RenewGauges() {
   metrics.agents.known.Set(static_cast<double>(agents.size()));
   metrics.agents.connected.Set(count(&AgentView::connected));
   metrics.agents.silent.Set(count(&AgentView::silent));
+  const int64_t now_ns = dependencies_.clock.WallNanos();
+  metrics.agents.missing.Set(static_cast<double>(hosts_.Missing(agents, now_ns).size()));
   metrics.agents.streams.Set(static_cast<double>(ingest_.streams()));
-  const auto failing = sources_.Count(dependencies_.clock.WallNanos());
+  const auto failing = sources_.Count(now_ns);
   for (size_t i = 0; i < failing.size(); ++i) metrics.agents.SetFailingSource(FailingSources::kNames[i], failing[i]);
   metrics.SetQueue("store", writer_.waiting(), writer_.capacity());
   for (size_t i = 0; i < shards_.size(); ++i) {
     metrics.SetQueue(absl::StrCat("shard", i), shards_[i]->waiting(), shards_[i]->capacity());
   }
+}
+
+absl::Status Collector::ReadInventory(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::set<std::string> names, lockstep::ReadInventory(path));
+  hosts_.SetInventory(names);
+  return absl::OkStatus();
+}
+
+void Collector::RememberHosts() {
+  const std::vector<SeenHost> seen = hosts_.Note(agents_.agents());
+  if (seen.empty()) return;
+  const bool taken = worker_.TryRun([this, seen] {
+    if (!dependencies_.store.PutHosts(seen).ok()) hosts_.NotStored(seen);  // StoreWriter tells of a store that refuses
+  });
+  if (!taken) hosts_.NotStored(seen);
 }
 
 void Collector::Drain() {

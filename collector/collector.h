@@ -18,8 +18,10 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/progress_watch.h"
+#include "collector/admin_service.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/collector_options.h"
+#include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
@@ -61,6 +63,10 @@ class Collector {
   // Has all jobs judged, and incidents kept, by other options within a second. Thread-safe.
   void Reconfigure(const JobTableOptions& options);
 
+  // Expects the hosts that the file of that name lists; "" = none. INVALID_ARGUMENT leaves those from before.
+  // Thread-safe.
+  absl::Status ReadInventory(const std::string& path);
+
   // What has to be done once per second: closes mute streams, forgets old agents, sends alerts that a hanging store
   // holds up, renews gauges, asks the streams whether they move.
   void Housekeep();
@@ -86,6 +92,8 @@ class Collector {
   absl::Status StartHttp();
   void WatchProgress();
   void RenewGauges();
+  // Has history remember who reports.
+  void RememberHosts();
   FleetView MakeView();
 
   const CollectorOptions options_;
@@ -99,6 +107,7 @@ class Collector {
   IncidentIndex incidents_;
   AgentRegistry agents_;
   FailingSources sources_;
+  ExpectedHosts hosts_;
   StoreWriter writer_;
   IncidentOutbox outbox_;
   Router router_;
@@ -106,6 +115,7 @@ class Collector {
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;
   QueryService query_;
+  AdminService admin_;
   std::unique_ptr<grpc::Server> server_;
   int grpc_port_ = 0;
   std::unique_ptr<IngestProbe> probe_;

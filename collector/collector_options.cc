@@ -94,6 +94,8 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error",
                KnownLogLevel(&options.log_level));
   settings.Add("ports_file", &options.ports_file, "file to write the ports in use to, as JSON; empty = none");
+  settings.Add("inventory", &options.inventory,
+               "file that names the hosts that should report, one per line; empty = those that ever did");
   settings.Add("shards", &options.shards, "threads that detect", Between(&options.shards, 1, 64));
   settings.Add("max_jobs", &options.max_jobs, "jobs watched at the same time", Between(&options.max_jobs, 1, 100'000));
   settings.Add("forget_job_after", &options.forget_job_after, "time without a report after which a job is forgotten",

@@ -34,6 +34,7 @@ struct CollectorOptions {
   std::string data_directory = "/var/lib/lockstep";
   std::string log_level = "info";
   std::string ports_file;  // "" = none
+  std::string inventory;   // file that names the hosts of the fleet; "" = none
   int64_t shards = 1;
   int64_t max_jobs = 1'000;  // over all shards
   absl::Duration forget_job_after = absl::Minutes(10);

@@ -18,10 +18,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
+#include "proto/admin.grpc.pb.h"
 #include "proto/place.pb.h"
 #include "proto/query.grpc.pb.h"
 
@@ -59,6 +62,7 @@ class CollectorTest : public testing::Test {
     options.listen_address = "127.0.0.1:0";
     options.http_listen_address = "127.0.0.1:0";
     options.shards = 2;
+    options.detector.host_silent = host_silent_;
     metrics_ = std::make_unique<CollectorMetrics>("test");
     auto collector = Collector::Start(options, {clock_, store_, receivers_, *metrics_});
     ASSERT_OK(collector);
@@ -88,6 +92,7 @@ class CollectorTest : public testing::Test {
     return 0;
   }
 
+  absl::Duration host_silent_ = DetectorSettings().host_silent;
   ForwardClock clock_;
   MemoryStore store_;
   NoReceivers receivers_;
@@ -149,6 +154,61 @@ TEST_F(CollectorTest, StatusNamesSourcesThatFail) {
   EXPECT_TRUE(status.failing_sources(0).hangs());
   EXPECT_EQ(status.failing_sources(0).why(), "no answer for 40.0 s");
   EXPECT_GE(status.now_wall_ns() - status.failing_sources(0).since_wall_ns(), 40 * kNanosPerSecond);
+}
+
+TEST_F(CollectorTest, AHostThatReportedOnceIsMissedAcrossARestartUntilSomebodyForgetsIt) {
+  {
+    TestAgent agent(channel_);
+    ASSERT_EQ(agent.Hello("node-1", 7), 0);
+    ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+    ASSERT_TRUE(agent.AwaitAck(1));
+  }
+  collector_->Housekeep();
+  collector_->Drain();
+  ASSERT_EQ(store_.LoadHosts()->size(), 1u);
+  host_silent_ = absl::Nanoseconds(1);
+  StartCollector();
+  wire::GetStatusResponse status;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->GetStatus(&context, {}, &status).ok());
+  EXPECT_EQ(status.agents_size(), 0);
+  ASSERT_EQ(status.missing_hosts_size(), 1);
+  EXPECT_EQ(status.missing_hosts(0).host(), "node-1");
+  EXPECT_GT(status.missing_hosts(0).last_report_wall_ns(), 0);
+
+  const auto admin = wire::Admin::NewStub(channel_);
+  wire::ForgetHostRequest request;
+  wire::ForgetHostResponse response;
+  request.set_host("node-1");
+  grpc::ClientContext forget;
+  ASSERT_TRUE(admin->ForgetHost(&forget, request, &response).ok());
+  EXPECT_EQ(store_.LoadHosts()->size(), 0u);
+  grpc::ClientContext again;
+  EXPECT_EQ(admin->ForgetHost(&again, request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
+  wire::GetStatusResponse after;
+  grpc::ClientContext third;
+  ASSERT_TRUE(query_->GetStatus(&third, {}, &after).ok());
+  EXPECT_EQ(after.missing_hosts_size(), 0);
+}
+
+TEST_F(CollectorTest, HostsOfTheInventoryAreMissedUntilTheyReport) {
+  TemporaryDirectory directory;
+  directory.Write("fleet", "node-1\nnode-2\n");
+  host_silent_ = absl::Nanoseconds(1);
+  StartCollector();
+  ASSERT_OK(collector_->ReadInventory((directory.path() / "fleet").string()));
+  wire::GetStatusResponse status;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->GetStatus(&context, {}, &status).ok());
+  ASSERT_EQ(status.missing_hosts_size(), 2);
+  EXPECT_TRUE(status.missing_hosts(1).in_inventory());
+  EXPECT_EQ(status.missing_hosts(1).last_report_wall_ns(), 0);
+  EXPECT_THAT(collector_->ReadInventory((directory.path() / "absent").string()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("absent")));
+  wire::GetStatusResponse kept;
+  grpc::ClientContext second;
+  ASSERT_TRUE(query_->GetStatus(&second, {}, &kept).ok());
+  EXPECT_EQ(kept.missing_hosts_size(), 2) << "what cannot be read changes nothing";
 }
 
 TEST_F(CollectorTest, PlacesOfAHostAreInAllItsInputsAndOddOnesAreCounted) {

@@ -67,9 +67,9 @@ void FailingSources::ForgetSilent(int64_t now_wall_ns) {
   }
 }
 
-uint64_t FailingSources::refused() const {
+uint64_t FailingSources::TakeRefused() {
   MutexLock lock(mutex_);
-  return refused_;
+  return std::exchange(refused_, 0);
 }
 
 }  // namespace lockstep

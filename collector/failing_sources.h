@@ -48,7 +48,8 @@ class FailingSources {
   // Forgets hosts that have fallen silent. To be called every now and then.
   void ForgetSilent(int64_t now_wall_ns);
 
-  uint64_t refused() const;
+  // How many rows did not fit since the last call.
+  uint64_t TakeRefused();
 
  private:
   struct Said {

@@ -53,7 +53,7 @@ TEST(FailingSourcesTest, IsBoundedAndCountsWhatDoesNotFit) {
   const wire::AgentReport report = Report("nvml", wire::SourceStatus::OUTCOME_FAILED, 30);
   for (size_t i = 0; i < FailingSources::kMaxRows + 3; ++i) sources.Observe(std::to_string(i), report, kNow);
   EXPECT_EQ(sources.List(kNow).size(), FailingSources::kMaxRows);
-  EXPECT_EQ(sources.refused(), 3u);
+  EXPECT_EQ(sources.TakeRefused(), 3u);
   sources.ForgetSilent(kNow + FailingSources::kKeepNanos + 1);
   sources.Observe("new", report, kNow + FailingSources::kKeepNanos + 1);
   EXPECT_EQ(sources.List(kNow + FailingSources::kKeepNanos + 1).size(), 1u);

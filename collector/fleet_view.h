@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
 #include "collector/incident_index.h"
 #include "collector/ingest/agent_registry.h"
@@ -27,6 +28,7 @@ struct FleetView {
   const Clock& clock;
   const AgentRegistry& agents;
   const FailingSources& sources;
+  const ExpectedHosts& hosts;
   const IncidentIndex& incidents;
   HistoryStore& history;
   QueryWorker& worker;

@@ -15,9 +15,11 @@ std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOption
     collector.Reconfigure(ToJobTableOptions(renewed));
     return absl::OkStatus();
   };
+  const auto read_inventory = [&renewed, &collector] { return collector.ReadInventory(renewed.inventory); };
   return {
       {{"log_level"}, [&renewed] { return SetLogThreshold(renewed.log_level); }},
       {{"webhook_url"}, set_webhooks},
+      {{"inventory"}, read_inventory, /*reads_file=*/true},
       {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "detector.min_step_cost",
         "detector.hang_floor", "detector.hang_step_multiple", "detector.host_silent", "detector.min_peer_hosts"},
        judge_otherwise},

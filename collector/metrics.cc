@@ -68,6 +68,8 @@ FleetMetrics::FleetMetrics(prometheus::Registry& registry)
       silent(AddGauge(registry, "lockstep_collector_agents_silent",
                       "Known agents without a report for longer than detector.host_silent.")),
       known(AddGauge(registry, "lockstep_collector_agents_known", "Agents seen lately, connected or not.")),
+      missing(AddGauge(registry, "lockstep_collector_hosts_missing",
+                       "Hosts that reported once, or are in the inventory, and are silent.")),
       failing_sources(GaugeFamily(registry, "lockstep_collector_sources_failing",
                                   "Hosts whose agents get nothing from this source: it fails, hangs or is gone.")) {}
 

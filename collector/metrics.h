@@ -58,6 +58,7 @@ struct FleetMetrics {
   prometheus::Gauge& connected;
   prometheus::Gauge& silent;
   prometheus::Gauge& known;
+  prometheus::Gauge& missing;
 
   // Hosts whose agents get nothing from `source`, which is one of FailingSources::kNames.
   void SetFailingSource(const std::string& source, int hosts) { failing_sources.Add({{"source", source}}).Set(hosts); }

@@ -23,8 +23,9 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
 
-void AddFailingSources(const std::vector<FailingSource>& sources, AnswerBudget& budget,
-                       wire::GetStatusResponse& response) {
+// Each adds as many rows as fit and returns how many do not.
+uint32_t AddFailingSources(const std::vector<FailingSource>& sources, AnswerBudget& budget,
+                           wire::GetStatusResponse& response) {
   for (const FailingSource& source : sources) {
     wire::FailingSource failing;
     failing.set_host(source.host);
@@ -34,10 +35,22 @@ void AddFailingSources(const std::vector<FailingSource>& sources, AnswerBudget& 
     failing.set_why(source.why);
     if (budget.Take(failing)) *response.add_failing_sources() = std::move(failing);
   }
-  response.set_failing_sources_left_out(budget.left_out());
+  return static_cast<uint32_t>(sources.size()) - static_cast<uint32_t>(response.failing_sources_size());
 }
 
-void AddAgents(const std::vector<AgentView>& agents, AnswerBudget& budget, wire::GetStatusResponse& response) {
+uint32_t AddMissingHosts(const std::vector<MissingHost>& hosts, AnswerBudget& budget,
+                         wire::GetStatusResponse& response) {
+  for (const MissingHost& host : hosts) {
+    wire::MissingHost missing;
+    missing.set_host(host.name);
+    missing.set_last_report_wall_ns(host.last_report_wall_ns);
+    missing.set_in_inventory(host.in_inventory);
+    if (budget.Take(missing)) *response.add_missing_hosts() = std::move(missing);
+  }
+  return static_cast<uint32_t>(hosts.size()) - static_cast<uint32_t>(response.missing_hosts_size());
+}
+
+uint32_t AddAgents(const std::vector<AgentView>& agents, AnswerBudget& budget, wire::GetStatusResponse& response) {
   for (const AgentView& agent : agents) {
     wire::AgentStatus status;
     status.set_host(agent.host);
@@ -47,6 +60,7 @@ void AddAgents(const std::vector<AgentView>& agents, AnswerBudget& budget, wire:
     status.set_last_sequence(agent.last_sequence);
     if (budget.Take(status)) *response.add_agents() = std::move(status);
   }
+  return static_cast<uint32_t>(agents.size()) - static_cast<uint32_t>(response.agents_size());
 }
 
 // One call with one answer. Keeps its place among the queries until gRPC has sent the answer.
@@ -90,9 +104,12 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
     response->set_reports_stored(view_.reports_stored());
     response->set_open_incidents(static_cast<uint32_t>(view_.incidents.open_count()));
     AnswerBudget budget;
-    AddFailingSources(view_.sources.List(response->now_wall_ns()), budget, *response);
-    AddAgents(view_.agents.agents(), budget, *response);
-    response->set_left_out(budget.left_out() - response->failing_sources_left_out());
+    const std::vector<AgentView> agents = view_.agents.agents();
+    response->set_failing_sources_left_out(
+        AddFailingSources(view_.sources.List(response->now_wall_ns()), budget, *response));
+    response->set_missing_hosts_left_out(
+        AddMissingHosts(view_.hosts.Missing(agents, response->now_wall_ns()), budget, *response));
+    response->set_left_out(AddAgents(agents, budget, *response));
     CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });

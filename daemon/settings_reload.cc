@@ -73,9 +73,9 @@ std::vector<std::string> SettingsReload::ChangedOf(const std::vector<std::string
 
 void SettingsReload::Apply(const Applier& applier, const Texts& wanted, ReloadOutcome* outcome) {
   const std::vector<std::string> changed = ChangedOf(applier.names, wanted);
-  if (changed.empty()) return;
+  if (changed.empty() && !applier.reads_file) return;
   if (const absl::Status status = applier.apply(); !status.ok()) {
-    const std::string names = absl::StrJoin(changed, ",");
+    const std::string names = absl::StrJoin(changed.empty() ? applier.names : changed, ",");
     outcome->problems.push_back(absl::StrCat(names, ": ", status.message()));
     Log(LogLevel::kError, "a changed setting was not applied",
         {{"setting", names}, {"error", std::string(status.message())}});

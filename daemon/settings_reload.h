@@ -39,6 +39,7 @@ class SettingsReload {
   struct Applier {
     std::vector<std::string> names;
     std::function<absl::Status()> apply;
+    bool reads_file = false;  // which may have changed although its name has not: called at every reload
   };
 
   // `started`: what the daemon was started with, as loaded. `again` has the same settings, none of them bound to what

@@ -95,6 +95,24 @@ TEST_F(SettingsReloadTest, AppliesOnceWhatItCanAndNamesTheRestUntilTheRestart) {
   EXPECT_EQ(options_.address, "b:1");
 }
 
+TEST_F(SettingsReloadTest, WhatASettingNamesIsReadAgainThoughTheSettingIsTheSame) {
+  int reads = 0;
+  absl::Status status;
+  SettingsReload reload(settings_, again_,
+                        {{{"level"},
+                          [&] {
+                            ++reads;
+                            return status;
+                          },
+                          /*reads_file=*/true}});
+  EXPECT_TRUE(reload.Reload().ok());
+  EXPECT_EQ(reads, 1);
+  status = absl::InvalidArgumentError("line 3");
+  const ReloadOutcome outcome = reload.Reload();
+  EXPECT_THAT(outcome.problems, ElementsAre("level: line 3"));
+  EXPECT_THAT(outcome.applied, IsEmpty());
+}
+
 TEST_F(SettingsReloadTest, AFileThatIsWrongAnywhereChangesNothingAndIsNamedWithItsLine) {
   SettingsReload reload = Start();
   Write("level: debug\nlimits:\n  least: 0\n");

@@ -8,6 +8,7 @@
 #include "cli/commands/explain_command.h"
 #include "cli/commands/feed_command.h"
 #include "cli/commands/history_command.h"
+#include "cli/commands/hosts_command.h"
 #include "cli/commands/incidents_command.h"
 #include "cli/commands/jobs_command.h"
 #include "cli/commands/ranks_command.h"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     {"status", "How the collector and its agents are doing", "lockstep status", MakeStatusCommand},
+    {"hosts", "Who reports, and who should and does not", "lockstep hosts --missing\n  lockstep hosts forget node-17",
+     MakeHostsCommand},
     {"jobs", "The jobs that are watched, and how they do", "lockstep jobs", MakeJobsCommand},
     {"ranks", "The processes of one job, and where their time goes", "lockstep ranks demo", MakeRanksCommand},
     {"incidents", "What is or was wrong", "lockstep incidents --open\n  lockstep incidents --follow -o json",

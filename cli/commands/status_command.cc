@@ -28,6 +28,7 @@ class StatusCommand final : public Command {
                 << AgeText(status.started_wall_ns(), status.now_wall_ns()) << "\n"
                 << "agents          " << connected << " connected of " << status.agents_size() + status.left_out()
                 << "\n"
+                << "hosts missing   " << status.missing_hosts_size() + status.missing_hosts_left_out() << "\n"
                 << "reports stored  " << status.reports_stored() << "\n"
                 << "open incidents  " << status.open_incidents() << "\n";
     if (status.agents_size() > 0) context.out << "\n" << AgentTable(status).Render(context.width);

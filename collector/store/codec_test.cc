@@ -181,6 +181,9 @@ TEST(ValuesTest, GoldenBytes) {
   EXPECT_EQ(Hex(EncodeSchemaVersion(1)),
             "01"
             "00000001");
+  EXPECT_EQ(Hex(EncodeSeen(6)),
+            "01"
+            "8000000000000006");
   EXPECT_EQ(Hex(EncodeIncident(SomeIncident())),
             "01"
             "8000000000000009"
@@ -199,6 +202,8 @@ TEST(ValuesTest, RoundTripAndBadBytes) {
   ExpectOnlyTheWholeDecodes(EncodeMark({1, 2}), DecodeMark);
   ExpectOnlyTheWholeDecodes(EncodeIndex({1, 2}), DecodeIndex);
   ExpectOnlyTheWholeDecodes(EncodeSchemaVersion(1), DecodeSchemaVersion);
+  EXPECT_EQ(DecodeSeen(EncodeSeen(-6)).value(), -6);
+  ExpectOnlyTheWholeDecodes(EncodeSeen(1), DecodeSeen);
   EXPECT_THAT(DecodeIncident(""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("empty incident")));
   EXPECT_THAT(DecodeIncident("\x01"
                              "12345678\xff"),

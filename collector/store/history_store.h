@@ -52,6 +52,12 @@ struct LoggedJob {
   int64_t newest_wall_ns = 0;
 };
 
+// A host that has reported, and when it did last, to a minute or so.
+struct SeenHost {
+  std::string name;
+  int64_t last_report_wall_ns = 0;
+};
+
 // Written atomically: after a crash either all of it is there or nothing.
 struct StoreBatch {
   std::vector<wire::CaptureEntry> log;  // in the order in which the detectors saw them; jobs may be mixed
@@ -117,6 +123,13 @@ class HistoryStore {
 
   // Newest report stored of this incarnation; 0 = none.
   virtual absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) = 0;
+
+  // Inserts or replaces by name; kept until removed. Survives kill -9.
+  virtual absl::Status PutHosts(const std::vector<SeenHost>& hosts) = 0;
+  // On return it survives loss of power. A host that is not there is no error.
+  virtual absl::Status RemoveHost(const std::string& name) = 0;
+  // By name.
+  virtual absl::StatusOr<std::vector<SeenHost>> LoadHosts() = 0;
 
   // By rising id; ids are never reused.
   virtual absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() = 0;

@@ -74,6 +74,9 @@ inline constexpr absl::string_view kAlertKeyPrefix = "alert/";
 std::string EncodeAlertKey(const AlertKey& key);
 absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes);
 
+// A host that has reported: "host/" · name.
+inline constexpr absl::string_view kHostKeyPrefix = "host/";
+
 // The first key after all keys that begin with `prefix`; "" = there is none.
 std::string PrefixEnd(std::string prefix);
 

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "collector/store/chunk.h"
 #include "collector/store/corrupt_records.h"
+#include "collector/store/host_records.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/rocks_database.h"
@@ -56,6 +57,9 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override;
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override;
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
+  absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
+  absl::Status RemoveHost(const std::string& name) override;
+  absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return ReadHostRecords(*database_, corrupt_); }
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
@@ -246,6 +250,20 @@ absl::Status RocksStoreImpl::RemoveAlerts(const std::string& receiver, const std
   for (const uint64_t number : numbers) database_->Delete(batch, Family::kMeta, EncodeAlertKey({number, receiver}));
   MutexLock lock(mutex_);
   return Commit(batch, /*sync=*/false);
+}
+
+absl::Status RocksStoreImpl::PutHosts(const std::vector<SeenHost>& hosts) {
+  rocksdb::WriteBatch batch;
+  AddHostRecords(*database_, hosts, batch);
+  MutexLock lock(mutex_);
+  return Commit(batch, /*sync=*/false);
+}
+
+absl::Status RocksStoreImpl::RemoveHost(const std::string& name) {
+  rocksdb::WriteBatch batch;
+  AddHostRemoval(*database_, name, batch);
+  MutexLock lock(mutex_);
+  return Commit(batch, /*sync=*/true);
 }
 
 absl::Status RocksStoreImpl::Flush() {

@@ -110,6 +110,23 @@ class RocksStoreTest : public ::testing::Test {
   std::unique_ptr<RocksStore> store_;
 };
 
+TEST_F(RocksStoreTest, HostsAreKnownUntilTheyAreRemovedAlsoAfterARestart) {
+  Open();
+  ASSERT_OK(store_->PutHosts({{"b", now()}, {"a", now()}}));
+  ASSERT_OK(store_->PutHosts({{"b", now() + 5}}));
+  Open();
+  const absl::StatusOr<std::vector<SeenHost>> hosts = store_->LoadHosts();
+  ASSERT_OK(hosts);
+  ASSERT_EQ(hosts->size(), 2u);
+  EXPECT_EQ((*hosts)[0].name, "a");
+  EXPECT_EQ((*hosts)[1].last_report_wall_ns, now() + 5);
+  ASSERT_OK(store_->RemoveHost("a"));
+  ASSERT_OK(store_->RemoveHost("unheard of"));
+  Open();
+  EXPECT_EQ(store_->LoadHosts()->size(), 1u);
+  EXPECT_EQ(store_->LoadAlerts()->size(), 0u) << "the neighbours in that family";
+}
+
 TEST_F(RocksStoreTest, LogComesBackPerJobInOrderAlsoAfterReopening) {
   Open();
   ASSERT_OK(store_->Write({.log = {Watermark("a", now()), Watermark("b", now() + 1), Watermark("a", now() + 2)}}));

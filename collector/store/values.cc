@@ -55,6 +55,21 @@ absl::StatusOr<IndexValue> DecodeIndex(absl::string_view bytes) {
   return index;
 }
 
+std::string EncodeSeen(int64_t last_report_wall_ns) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendOrderedI64(bytes, last_report_wall_ns);
+  return bytes;
+}
+
+absl::StatusOr<int64_t> DecodeSeen(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "host"));
+  int64_t last_report_wall_ns = 0;
+  if (!reader.ReadOrderedI64(last_report_wall_ns) || !reader.empty()) return Malformed("host");
+  return last_report_wall_ns;
+}
+
 std::string EncodeIncident(const wire::Incident& incident) {
   std::string bytes;
   AppendU8(bytes, kFormat);

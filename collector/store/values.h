@@ -35,6 +35,10 @@ struct IndexValue {
 std::string EncodeIndex(const IndexValue& index);
 absl::StatusOr<IndexValue> DecodeIndex(absl::string_view bytes);
 
+// When a host reported last: format (1) = 1 · time (8).
+std::string EncodeSeen(int64_t last_report_wall_ns);
+absl::StatusOr<int64_t> DecodeSeen(absl::string_view bytes);
+
 // format (1) = 1 · resolved at (8), 0 = open · Incident.
 std::string EncodeIncident(const wire::Incident& incident);
 absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);

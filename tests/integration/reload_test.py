@@ -99,6 +99,20 @@ class ReloadTest(unittest.TestCase):
         self.stack.wait_until("an alert", lambda: self.stack.alerts.received, PATIENCE_SECONDS)
         self.assertEqual(self.stack.alerts.received[0][1]["status"], "firing")
 
+    def test_collector_reads_its_inventory_again(self):
+        inventory = self.place / "fleet"
+        inventory.write_text("node-1\n")
+        self.start_collector(f"inventory: {inventory}\ndetector: {{host_silent: 1ms}}\n")
+        missing = lambda: self.metric("lockstep_collector_hosts_missing")
+        self.stack.wait_until("a missing host", lambda: missing() == 1, PATIENCE_SECONDS)
+        inventory.write_text("node-1\nnode-2  # new\n")
+        self.reload("collector", "ok")
+        self.stack.wait_until("two missing hosts", lambda: missing() == 2, PATIENCE_SECONDS)
+        inventory.write_text("node 1\n")
+        self.reload("collector", "failed")
+        self.assertEqual(missing(), 2)
+        self.assertIn("line 1: is no name of a host", self.log("collector"))
+
     def test_a_wrong_file_changes_nothing(self):
         self.start_collector("shards: 1\n")
         self.configure("collector", "log_level: error\nshards: 0\n")

@@ -106,6 +106,28 @@ absl::Status MemoryStore::RemoveAlerts(const std::string& receiver, const std::v
   return absl::OkStatus();
 }
 
+absl::Status MemoryStore::PutHosts(const std::vector<SeenHost>& hosts) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  for (const SeenHost& host : hosts) hosts_[host.name] = host.last_report_wall_ns;
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::RemoveHost(const std::string& name) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  hosts_.erase(name);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SeenHost>> MemoryStore::LoadHosts() {
+  std::vector<SeenHost> hosts;
+  MutexLock lock(mutex_);
+  for (const auto& [name, last_report_wall_ns] : hosts_) hosts.push_back({name, last_report_wall_ns});
+  return hosts;
+}
+
 absl::StatusOr<std::vector<PendingAlert>> MemoryStore::LoadAlerts() {
   std::vector<PendingAlert> alerts;
   MutexLock lock(mutex_);

@@ -44,6 +44,9 @@ class MemoryStore final : public HistoryStore {
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override;
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
   absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
+  absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
+  absl::Status RemoveHost(const std::string& name) override;
+  absl::StatusOr<std::vector<SeenHost>> LoadHosts() override;
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
@@ -63,6 +66,7 @@ class MemoryStore final : public HistoryStore {
   std::map<std::pair<std::string, uint64_t>, uint64_t> marks_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, wire::Incident> incidents_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<uint64_t, std::string>, wire::IncidentEvent> alerts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> hosts_ ABSL_GUARDED_BY(mutex_);  // last reports
   uint64_t events_ ABSL_GUARDED_BY(mutex_) = 0;
   int writes_ ABSL_GUARDED_BY(mutex_) = 0;
   int flushes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,0 +1,41 @@
+// What an operator changes by a command, over gRPC.
+//
+// History is written on the query thread, so that no thread of gRPC waits for a disk. Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
+#define LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "collector/expected_hosts.h"
+#include "collector/ingest/agent_registry.h"
+#include "collector/query_worker.h"
+#include "collector/store/history_store.h"
+#include "proto/admin.grpc.pb.h"
+
+namespace lockstep {
+
+class AdminService final : public wire::Admin::CallbackService {
+ public:
+  // References are borrowed.
+  AdminService(const AgentRegistry& agents, ExpectedHosts& hosts, HistoryStore& history, QueryWorker& worker)
+      : agents_(agents), hosts_(hosts), history_(history), worker_(worker) {}
+
+  grpc::ServerUnaryReactor* ForgetHost(grpc::CallbackServerContext* context, const wire::ForgetHostRequest* request,
+                                       wire::ForgetHostResponse* response) override;
+
+ private:
+  absl::Status Forget(const std::string& host);
+
+  const AgentRegistry& agents_;
+  ExpectedHosts& hosts_;
+  HistoryStore& history_;
+  QueryWorker& worker_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
