@@ -84,6 +84,37 @@ TEST(ConvertTest, AReportWaitedAsLongAsItSaysWithinReason) {
   EXPECT_EQ(ToHostReport(input, losses)->due_ns(), kMaxWaitedNanos);
 }
 
+TEST(ConvertTest, SourcesThatFailArriveAndOthersDoNot) {
+  wire::CaptureInput input = ValidInput();
+  const auto add = [&input](const std::string& name, wire::SourceStatus::Outcome outcome, int64_t failing_ns) {
+    wire::SourceStatus& source = *input.mutable_report()->add_sources();
+    source.set_name(name);
+    source.set_outcome(outcome);
+    source.set_failing_ns(failing_ns);
+    source.set_worked(name == "nvml");
+  };
+  add("host", wire::SourceStatus::OUTCOME_OK, 0);
+  add("nvml", wire::SourceStatus::OUTCOME_TIMED_OUT, 31);
+  add("net", wire::SourceStatus::OUTCOME_FAILED, std::numeric_limits<int64_t>::max());
+  add("ras", wire::SourceStatus::OUTCOME_FAILED, -1);
+  wire::KernelEvent& lost = *input.mutable_report()->add_kernel_events();
+  lost.set_kind(wire::KernelEvent::KIND_NVML);
+  lost.set_code(15);
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  ASSERT_EQ(report->failing_sources.size(), 2u);
+  EXPECT_EQ(report->failing_sources[0].source, "nvml");
+  EXPECT_TRUE(report->failing_sources[0].hangs);
+  EXPECT_TRUE(report->failing_sources[0].worked);
+  EXPECT_EQ(report->failing_sources[0].failing_ns, 31);
+  EXPECT_FALSE(report->failing_sources[1].hangs);
+  EXPECT_EQ(report->failing_sources[1].failing_ns, kMaxDurationNanos);
+  EXPECT_EQ(report->kernel_events.back().kind, KernelEventKind::kNvml);
+  EXPECT_EQ(report->kernel_events.back().code, kNvmlGpuIsLost);
+  EXPECT_EQ(losses.unknown_enums, 0u);
+}
+
 TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
   wire::CaptureInput input = ValidInput();
   wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);

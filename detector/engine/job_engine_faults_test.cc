@@ -170,6 +170,40 @@ TEST(JobEngineFaultsTest, AnEventInALateReportIsAsOldAsTheReport) {
       << EvidenceText(conclusion.verdicts[0]);
 }
 
+// NVML hangs on a host of a job, and calls a GPU of another one lost.
+TEST(JobEngineFaultsTest, WhatAnAgentsSourcesSayOfThemselvesIsFound) {
+  const PlayedJob run = Play({.job = {.ranks_per_host = 2}, .seconds = 35, .alter = [](double now, HostReport* report) {
+                                if (report->host == "node-0" && now >= 20) {
+                                  report->failing_sources.push_back(
+                                      {.source = "nvml", .hangs = true, .failing_ns = 40 * kNanosPerSecond});
+                                }
+                                if (report->host == "node-1" && now == 21) {
+                                  report->kernel_events.push_back({.kind = KernelEventKind::kNvml,
+                                                                   .code = kNvmlGpuIsLost,
+                                                                   .device = "0000:41:00",
+                                                                   .text = "NVML: gpu1 is lost",
+                                                                   .host_ns = report->host_ns});
+                                }
+                              }});
+  bool hangs = false;
+  bool lost = false;
+  for (const auto& [cause, seen] : run.causes) {
+    const std::string text = EvidenceText(seen.newest);
+    if (text.find("the agent gets nothing from nvml") != std::string::npos) {
+      hangs = true;
+      EXPECT_EQ(seen.newest.type(), FindingType::kObservation) << cause;
+      EXPECT_EQ(seen.newest.culprits.at(0).host, "node-0");
+    }
+    if (text.find("NVML says that the GPU is lost") != std::string::npos) {
+      lost = true;
+      EXPECT_EQ(seen.newest.scope, VerdictScope::kMachine) << cause;
+      EXPECT_EQ(seen.newest.culprits.at(0).host, "node-1");
+    }
+  }
+  EXPECT_TRUE(hangs) << run.log;
+  EXPECT_TRUE(lost) << run.log;
+}
+
 // Its agent was away when the kernel said so.
 TEST(JobEngineFaultsTest, AnEventOfAnHourAgoIsToldAndAsOldAsItIs) {
   constexpr int64_t kHour = 3600 * kNanosPerSecond;
