@@ -1,8 +1,8 @@
 // Sends the input log of one job to one reader, a bounded chunk at a time.
 //
 // Each chunk is read on the query thread when the one before has been written: a slow reader costs one chunk of memory
-// and its place among the queries (query_admission.h). However long the log is, no more of it is in memory. Lives until
-// OnDone; a chunk that is being read holds a reference. Thread-safe.
+// and its place among the captures (query_admission.h). However long the log is, no more of it is in memory. Lives
+// until OnDone; a chunk that is being read holds a reference. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_CAPTURE_STREAM_H_
 #define LOCKSTEP_COLLECTOR_CAPTURE_STREAM_H_

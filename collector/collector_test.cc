@@ -499,7 +499,7 @@ TEST_F(CollectorTest, CapturesThatNobodyReadsAreBoundedPerClientAndCostTheOthers
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<wire::CaptureEntry>>> unread;
   wire::CaptureEntry entry;
-  for (size_t i = 0; i < QueryAdmissionOptions().max_of_client; ++i) {
+  for (size_t i = 0; i < kMaxCapturesOfClient; ++i) {
     contexts.push_back(std::make_unique<grpc::ClientContext>());
     unread.push_back(query_->Capture(contexts.back().get(), request));
     ASSERT_TRUE(unread.back()->Read(&entry));
@@ -510,17 +510,27 @@ TEST_F(CollectorTest, CapturesThatNobodyReadsAreBoundedPerClientAndCostTheOthers
     EXPECT_FALSE(refused->Read(&entry));
     const grpc::Status status = refused->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(status.error_message(), HasSubstr("queries are under way, at most 8"));
+    EXPECT_THAT(status.error_message(), HasSubstr("captures are under way, at most 4"));
   }
   EXPECT_EQ(metrics_->queries.refused_client.Value(), 1);
   ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(41, many))));
   EXPECT_TRUE(agent.AwaitAck(41));
+  {
+    grpc::ClientContext context;
+    wire::GetStatusResponse status;
+    EXPECT_TRUE(query_->GetStatus(&context, {}, &status).ok()) << "captures take no place of a query";
+  }
   for (const auto& context : contexts) context->TryCancel();
   for (const auto& reader : unread) reader->Finish();
   for (int attempt = 0; attempt < 1'000; ++attempt) {
     grpc::ClientContext context;
-    wire::GetStatusResponse status;
-    if (query_->GetStatus(&context, {}, &status).ok()) return;
+    const auto reader = query_->Capture(&context, request);
+    if (reader->Read(&entry)) {
+      context.TryCancel();
+      reader->Finish();
+      return;
+    }
+    reader->Finish();
   }
   FAIL() << "the places of captures that have ended are not given back";
 }

@@ -11,14 +11,15 @@ absl::StatusOr<QueryAdmission::Slot> QueryAdmission::Admit(const std::string& pe
     MutexLock lock(mutex_);
     if (total_ >= options_.max_at_once) {
       metrics_.refused_all.Increment();
-      return absl::ResourceExhaustedError(absl::StrCat("all clients: ", total_, " queries are under way, at most ",
-                                                       options_.max_at_once, "; ask later"));
+      return absl::ResourceExhaustedError(absl::StrCat("all clients: ", total_, " ", options_.what,
+                                                       " are under way, at most ", options_.max_at_once,
+                                                       "; ask later"));
     }
     const auto known = under_way_.find(client);
     if (known != under_way_.end() && known->second >= options_.max_of_client) {
       metrics_.refused_client.Increment();
-      return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": ", known->second,
-                                                       " queries are under way, at most ", options_.max_of_client,
+      return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": ", known->second, " ", options_.what,
+                                                       " are under way, at most ", options_.max_of_client,
                                                        "; read their answers first"));
     }
     ++under_way_[client];

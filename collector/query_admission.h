@@ -2,7 +2,8 @@
 //
 // Every answer and every chunk of a capture is bounded, so that the number of those in memory at the same time bounds
 // them all together. A query is under way from its arrival until its answer is taken: a client that asks and does not
-// read keeps its places and costs nobody else anything. Thread-safe.
+// read keeps its places until it goes. Captures take long and are admitted apart from the others, so that they cannot
+// take all places of those that want a quick answer. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_QUERY_ADMISSION_H_
 #define LOCKSTEP_COLLECTOR_QUERY_ADMISSION_H_
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -19,8 +21,9 @@
 namespace lockstep {
 
 struct QueryAdmissionOptions {
-  size_t max_of_client = 8;  // a few people and a dashboard on one machine
-  size_t max_at_once = 32;   // of all clients; one takes about 30 MiB at most, for the longest lists
+  std::string what;  // is admitted, in the plural; for messages
+  size_t max_of_client = 1;
+  size_t max_at_once = 1;  // of all clients
 };
 
 class QueryAdmission {
@@ -29,7 +32,8 @@ class QueryAdmission {
   using Slot = std::shared_ptr<void>;
 
   // `metrics` is borrowed.
-  QueryAdmission(const QueryAdmissionOptions& options, QueryMetrics& metrics) : options_(options), metrics_(metrics) {}
+  QueryAdmission(QueryAdmissionOptions options, QueryMetrics& metrics)
+      : options_(std::move(options)), metrics_(metrics) {}
 
   // A place for a query of `peer`, as the transport says it ("ipv4:10.0.0.7:40312"): connections from one address are
   // one client. RESOURCE_EXHAUSTED names the limit. The slot must not outlive this object.

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class QueryAdmissionTest : public testing::Test {
  protected:
   CollectorMetrics metrics_{"test"};
-  QueryAdmission admission_{{.max_of_client = 2, .max_at_once = 3}, metrics_.queries};
+  QueryAdmission admission_{{.what = "queries", .max_of_client = 2, .max_at_once = 3}, metrics_.queries};
   std::vector<QueryAdmission::Slot> held_;
 
   absl::Status Admit(const std::string& peer) {

@@ -84,7 +84,7 @@ class RefusedCapture final : public grpc::ServerWriteReactor<wire::CaptureEntry>
 
 grpc::ServerUnaryReactor* QueryService::Answer(grpc::CallbackServerContext* context,
                                                const std::function<grpc::Status()>& fill) {
-  absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(context->peer());
+  absl::StatusOr<QueryAdmission::Slot> slot = queries_.Admit(context->peer());
   auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
   query->Finish(slot.ok() ? fill() : ToGrpc(slot.status()));
   return query;
@@ -183,7 +183,7 @@ grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* QueryService::GetHistory(grpc::CallbackServerContext* context,
                                                    const wire::GetHistoryRequest* request,
                                                    wire::GetHistoryResponse* response) {
-  absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(context->peer());
+  absl::StatusOr<QueryAdmission::Slot> slot = queries_.Admit(context->peer());
   auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
   if (!slot.ok()) {
     query->Finish(ToGrpc(slot.status()));
@@ -237,7 +237,7 @@ grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
 
 grpc::ServerWriteReactor<wire::CaptureEntry>* QueryService::Capture(grpc::CallbackServerContext* context,
                                                                     const wire::CaptureRequest* request) {
-  absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(context->peer());
+  absl::StatusOr<QueryAdmission::Slot> slot = captures_.Admit(context->peer());
   if (!slot.ok()) return new RefusedCapture(slot.status());
   wire::CaptureRequest bounded = *request;
   if (bounded.to_wall_ns() == 0) bounded.set_to_wall_ns(view_.clock.WallNanos());

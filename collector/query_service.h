@@ -23,10 +23,19 @@ namespace lockstep {
 // One page of history: a time and a value take 17 bytes, so that it stays below the 4 MiB that usual clients accept.
 inline constexpr SeriesLimits kHistoryPage = {.max_series = 1'000, .max_points = 200'000};
 inline constexpr size_t kDefaultIncidents = 100;
+// A few people and a dashboard on one machine. An answer takes about 30 MiB at most, for the longest lists.
+inline constexpr size_t kMaxQueriesOfClient = 8;
+inline constexpr size_t kMaxQueries = 32;
+// A capture has about 8 MiB in memory, a chunk and the message that is being sent.
+inline constexpr size_t kMaxCapturesOfClient = 4;
+inline constexpr size_t kMaxCaptures = 16;
 
 class QueryService final : public wire::Query::CallbackService {
  public:
-  explicit QueryService(FleetView view) : view_(std::move(view)), admission_({}, view_.metrics) {}
+  explicit QueryService(FleetView view)
+      : view_(std::move(view)),
+        queries_({"queries", kMaxQueriesOfClient, kMaxQueries}, view_.metrics),
+        captures_({"captures", kMaxCapturesOfClient, kMaxCaptures}, view_.metrics) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest* request,
                                       wire::GetStatusResponse* response) override;
@@ -51,7 +60,8 @@ class QueryService final : public wire::Query::CallbackService {
   void CountCut(bool cut) const;
 
   const FleetView view_;
-  QueryAdmission admission_;
+  QueryAdmission queries_;
+  QueryAdmission captures_;
 };
 
 }  // namespace lockstep
