@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "collector/store/alert_records.h"
 #include "collector/store/chunk.h"
 #include "collector/store/corrupt_records.h"
 #include "collector/store/host_records.h"
@@ -236,9 +237,7 @@ absl::StatusOr<uint64_t> RocksStoreImpl::PutEvent(const wire::IncidentEvent& eve
   const uint64_t number = database_->NextNumber();
   rocksdb::WriteBatch batch;
   database_->Put(batch, Family::kIncidents, EncodeIncidentKey(incident.id()), EncodeIncident(incident));
-  for (const std::string& receiver : receivers) {
-    database_->Put(batch, Family::kMeta, EncodeAlertKey({number, receiver}), EncodeIncidentEvent(event));
-  }
+  AddAlertRecords(*database_, number, event, receivers, batch);
   RETURN_IF_ERROR(Commit(batch, /*sync=*/true));
   std::atomic<uint64_t>& newest = database_->state().newest_incident_id;
   newest = std::max(newest.load(), incident.id());
@@ -247,7 +246,7 @@ absl::StatusOr<uint64_t> RocksStoreImpl::PutEvent(const wire::IncidentEvent& eve
 
 absl::Status RocksStoreImpl::RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) {
   rocksdb::WriteBatch batch;
-  for (const uint64_t number : numbers) database_->Delete(batch, Family::kMeta, EncodeAlertKey({number, receiver}));
+  AddAlertRemoval(*database_, receiver, numbers, batch);
   MutexLock lock(mutex_);
   return Commit(batch, /*sync=*/false);
 }
@@ -307,19 +306,7 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
 }
 
 absl::StatusOr<std::vector<PendingAlert>> RocksStoreImpl::LoadAlerts() {
-  std::vector<PendingAlert> alerts;
-  RETURN_IF_ERROR(database_->Scan(Family::kMeta, kAlertKeyPrefix, PrefixEnd(std::string(kAlertKeyPrefix)), nullptr,
-                                  [&](absl::string_view key, absl::string_view value) {
-                                    absl::StatusOr<AlertKey> alert = DecodeAlertKey(key);
-                                    absl::StatusOr<wire::IncidentEvent> event = DecodeIncidentEvent(value);
-                                    if (alert.ok() && event.ok()) {
-                                      alerts.push_back({alert->number, alert->receiver, *std::move(event)});
-                                    } else {
-                                      corrupt_.Count(Family::kMeta, key, alert.ok() ? event.status() : alert.status());
-                                    }
-                                    return true;
-                                  }));
-  return alerts;
+  return ReadAlertRecords(*database_, corrupt_);
 }
 
 absl::StatusOr<std::vector<LoggedJob>> RocksStoreImpl::LoggedJobs() {

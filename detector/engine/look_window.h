@@ -29,8 +29,9 @@ class LookWindow {
   // Unless these are shorter, for twice that time: steps that are believed by mistake are seen through by what is
   // longer. By judgement, not measured: some steps of most jobs.
   static constexpr double kRevealingSeconds = 20;
-  // Budget of bytes of one look; how far apart looks are follows from it (look_schedule.h).
-  static constexpr double kBytesPerHost = 100'000;
+  // Budget of bytes of one look, which spaces looks without a reason three minutes apart (look_schedule.h). On tuning
+  // numbers twice as many bytes found nothing more.
+  static constexpr double kBytesPerHost = 50'000;
   // A window of fewer calls of the rarest communicator cannot tell a step from a micro-batch: of two calls nobody
   // knows whether they recur.
   static constexpr double kLeastCalls = 3;

@@ -191,7 +191,7 @@ JobState StandingFindings::state() const {
   std::vector<Verdict> sure = Told();
   for (const auto& [key, finding] : findings_) {
     const bool again = finding.newest_step >= finding.found_at_step + kPastSteps;
-    if (!finding.told && again && IsSlowWithoutCause(finding.verdict)) sure.push_back(finding.verdict);
+    if (!finding.told && again && !AccusesNode(finding.verdict)) sure.push_back(finding.verdict);
   }
   return StateWith(sure, JobState::kHealthy);
 }

@@ -89,7 +89,7 @@ class StandingFindings {
   std::vector<Verdict> Candidates() const;
   // How far back a look must reach to see the past of what is found and not yet told; 0 = anything will do.
   int64_t StepsToSee(int64_t newest_step) const;
-  // By what is told, and by longer steps of which the cause is unknown as soon as two looks agree about them.
+  // By what is told, and by what blames no machine as soon as two looks agree about it: nobody is called for a state.
   JobState state() const;
   bool accuses() const;  // something that is told blames a machine or the network
   bool explains() const { return accuses() || explains_; }

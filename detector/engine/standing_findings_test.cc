@@ -54,9 +54,12 @@ TEST_F(StandingFindingsTest, TwoLooksAtDifferentStepsTellACause) {
 TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceEightStepsAreNewAndTwentySecondsOld) {
   Verdict structural = Verdict::Accusation(VerdictScope::kStructural, VerdictClass::kStageImbalance);
   structural.last_step = kSteps - 1;
+  structural.cost = {.slowdown_fraction = 0.1, .steps_affected_fraction = 1};
   EXPECT_TRUE(Look({structural}));
+  EXPECT_EQ(findings_.state(), JobState::kHealthy);
   EXPECT_FALSE(Look({structural}, 19)) << "time alone is wanted";
   EXPECT_TRUE(findings_.Told().empty());
+  EXPECT_NE(findings_.state(), JobState::kHealthy);
   Look({structural}, 1);
   EXPECT_EQ(findings_.Told().size(), 1u);
 }
