@@ -133,6 +133,11 @@ class NcclTransfersTest : public ::testing::Test {
   std::unique_ptr<NcclTransfers> transfers_ = std::make_unique<NcclTransfers>();
 };
 
+TEST_F(NcclTransfersTest, ACommunicatorThatIsNotKnownYetHasNoRows) {
+  EXPECT_EQ(transfers_->FindOrAdd(header_, kNoCommunicator, 7, true), NcclTransfers::kNoTransfer);
+  EXPECT_EQ(header_->nccl.transfers_dropped, 0u);
+}
+
 TEST_F(NcclTransfersTest, WaitsGoToWhatWasWaitedFor) {
   const uint32_t row = transfers_->FindOrAdd(header_, 3, 7, true);
   EXPECT_EQ(transfers_->FindOrAdd(header_, 3, 7, true), row);

@@ -29,6 +29,7 @@ uint64_t KeyOf(uint32_t communicator, int32_t peer, bool is_send) {
 }  // namespace
 
 uint32_t NcclTransfers::FindOrAdd(RingHeader* header, uint32_t communicator, int32_t peer, bool is_send) {
+  if (communicator == kNoCommunicator) return kNoTransfer;
   const uint64_t key = KeyOf(communicator, peer, is_send);
   const uint64_t home = (key * 0x9E3779B97F4A7C15) >> 32;
   for (uint32_t i = 0; i < kRowWindow && header->transfer_capacity == kMaxRows; ++i) {

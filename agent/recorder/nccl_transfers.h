@@ -28,7 +28,8 @@ class NcclTransfers {
   NcclTransfers(const NcclTransfers&) = delete;
   NcclTransfers& operator=(const NcclTransfers&) = delete;
 
-  // The row of a pair, made when absent; kNoTransfer = no room, or the ring has no such table.
+  // The row of a pair, made when absent; kNoTransfer = no room, the ring has no such table, or `communicator` is
+  // kNoCommunicator: what nobody is named by is of no use.
   uint32_t FindOrAdd(RingHeader* header, uint32_t communicator, int32_t peer, bool is_send);
 
   // The handle of a new step of `row`; HandleType::kNone = no room.
