@@ -510,7 +510,8 @@ TEST_F(CollectorTest, CapturesThatNobodyReadsAreBoundedPerClientAndCostTheOthers
     EXPECT_FALSE(refused->Read(&entry));
     const grpc::Status status = refused->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(status.error_message(), HasSubstr("captures are under way, at most 4"));
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(absl::StrCat("captures are under way, at most ", kMaxCapturesOfClient)));
   }
   EXPECT_EQ(metrics_->queries.refused_client.Value(), 1);
   ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(41, many))));

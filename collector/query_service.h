@@ -23,12 +23,13 @@ namespace lockstep {
 // One page of history: a time and a value take 17 bytes, so that it stays below the 4 MiB that usual clients accept.
 inline constexpr SeriesLimits kHistoryPage = {.max_series = 1'000, .max_points = 200'000};
 inline constexpr size_t kDefaultIncidents = 100;
-// A few people and a dashboard on one machine. An answer takes about 30 MiB at most, for the longest lists.
-inline constexpr size_t kMaxQueriesOfClient = 8;
-inline constexpr size_t kMaxQueries = 32;
+// People, scripts and a dashboard that ask from one login node. The longest lists take about 30 MiB each, usual ones
+// a hundredth.
+inline constexpr size_t kMaxQueriesOfClient = 32;
+inline constexpr size_t kMaxQueries = 64;
 // A capture has about 8 MiB in memory, a chunk and the message that is being sent.
-inline constexpr size_t kMaxCapturesOfClient = 4;
-inline constexpr size_t kMaxCaptures = 16;
+inline constexpr size_t kMaxCapturesOfClient = 16;
+inline constexpr size_t kMaxCaptures = 32;
 
 class QueryService final : public wire::Query::CallbackService {
  public:
