@@ -337,6 +337,7 @@ TEST_F(CollectorTest, AStoreThatHangsHoldsBackAcknowledgementsOnly) {
 TEST_F(CollectorTest, ASickStoreIsSaidInWordsAndAgentsAreTakenInAllTheSame) {
   TestAgent agent(channel_);
   ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  while (!collector_->Ready().ok()) std::this_thread::yield();
   store_.set_refuses(true);
   ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
   while (collector_->Ready().ok()) std::this_thread::yield();

@@ -72,7 +72,9 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
   blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
   blind_ns_ = watermark_ns - schedule_.begun_ns();
-  const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0;
+  // Somebody is accused, and steps are not slower than usual: it may just have ended.
+  const bool in_doubt = accuses() && !sentinel_.slower();
+  const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0 && !in_doubt;
   schedule_.NoteLook(watermark_ns, guarded, step_seconds, look.bytes, roster.hosts().size());
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
   if (!believed) return;
