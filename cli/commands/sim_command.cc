@@ -55,7 +55,7 @@ class SimCommand final : public Command {
         {"--dimensions", "1 data, 2 + tensor, 3 + pipeline, 4 + expert, 5 + context, 6 + sequence", &dimensions_},
         {"--interleave", "virtual stages per pipeline stage; 1 = plain 1F1B", &interleave_},
         {"--steps", "training steps; 0 = as many as suit the size", &steps_},
-        {"--seed", "equal seeds give equal bytes, and equal agents with --feed", &seed_},
+        {"--seed", "equal seeds give equal bytes", &seed_},
         {"--job", "what the job is called", &job_},
         {"--lost", "share of the records that get lost, 0 to 1", &lost_},
         {"--read-after", "seconds after the last record at which the recorders were read (taken_ns); 0 = not said",

@@ -16,7 +16,7 @@
 namespace lockstep {
 
 // `progress` is called after every tick; `seed` makes the agents' incarnations. UNAVAILABLE when the collector cannot
-// be reached, INVALID_ARGUMENT when it has stored reports of agents of this seed before: it would store none again.
+// be reached.
 absl::StatusOr<FeedResult> FeedReports(AgentReports& reports, uint64_t seed, const FeedOptions& options,
                                        const Clock& clock, const FeedProgress& progress);
 

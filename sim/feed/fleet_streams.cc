@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kLastAckNanos = 5 * kNanosPerSecond;  // that the end of the job waits for acknowledgements
 constexpr int64_t kAckPollNanos = 20 * kNanosPerMilli;
-constexpr int64_t kHelloPollNanos = 2 * kNanosPerMilli;
 
 void SleepUntil(const Clock& clock, int64_t monotonic_ns) {
   Mutex mutex;
@@ -56,29 +55,9 @@ size_t FleetStreams::Open(const wire::AgentHello& hello) {
   wire::AgentHello named = hello;
   named.set_host(absl::StrCat(options_.host_prefix, hello.host()));
   streams_.push_back(std::make_unique<HostStream>(*stubs_[streams_.size() % stubs_.size()], named));
-  hosts_.push_back(named.host());
   sent_.push_back(0);
   closed_.push_back(0);
   return streams_.size() - 1;
-}
-
-absl::Status FleetStreams::CheckAgentsAreNew() const {
-  const int64_t deadline_ns = clock_.MonotonicNanos() + options_.connect_ns;
-  size_t known = 0;
-  std::string first;
-  for (size_t i = 0; i < streams_.size(); ++i) {
-    const HostStream& stream = *streams_[i];
-    while (!stream.stored_before().has_value() && !stream.ended() && clock_.MonotonicNanos() < deadline_ns) {
-      SleepUntil(clock_, clock_.MonotonicNanos() + kHelloPollNanos);
-    }
-    if (stream.stored_before().value_or(0) == 0) continue;
-    if (++known == 1) first = hosts_[i];
-  }
-  if (known == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the collector has stored this feed before: it knows ", known, " of these ", streams_.size(),
-                   " agents, '", first, "' among them, and would take all reports for repetitions and store nothing; ",
-                   "another seed makes other agents"));
 }
 
 void FleetStreams::Send(size_t stream, wire::AgentReport report) {
@@ -105,14 +84,8 @@ void FleetStreams::Finish(FeedResult& result) {
     if (result.first_error.empty()) result.first_error = stream.error();
     result.acknowledged += stream.acknowledged();
     result.dropped += stream.dropped();
-  }
-  EndAll();
-}
-
-void FleetStreams::EndAll() {
-  for (const auto& stream : streams_) {
-    stream->Finish();
-    stream->Cancel();
+    stream.Finish();
+    stream.Cancel();
   }
   streams_.clear();
 }

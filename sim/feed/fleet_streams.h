@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,18 +42,12 @@ class Pace {
 class FleetStreams {
  public:
   FleetStreams(const FeedOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
-  // Breaks off the streams that have not ended.
-  ~FleetStreams() { EndAll(); }
 
   // At most `agents` will be opened. INVALID_ARGUMENT for a speed that is none, UNAVAILABLE when nobody answers.
   absl::Status Connect(size_t agents);
 
   // The number of a new stream, on which its agent has said hello.
   size_t Open(const wire::AgentHello& hello);
-
-  // Waits for the answers to hello, at most options.connect_ns. INVALID_ARGUMENT if the collector has stored reports of
-  // one of these agents: it would take what is to be played for a repetition, and store nothing of it.
-  absl::Status CheckAgentsAreNew() const;
 
   // What the collector wishes of an agent.
   std::vector<wire::Command> TakeCommands(size_t stream) { return streams_[stream]->TakeCommands(); }
@@ -69,16 +62,13 @@ class FleetStreams {
   void Finish(FeedResult& result);
 
  private:
-  void EndAll();
-
   const FeedOptions& options_;
   const Clock& clock_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
   std::vector<std::unique_ptr<wire::Ingest::Stub>> stubs_;
   std::vector<std::unique_ptr<HostStream>> streams_;
-  std::vector<std::string> hosts_;  // by stream
-  std::vector<uint64_t> sent_;      // newest sequence, by stream
-  std::vector<char> closed_;        // by stream
+  std::vector<uint64_t> sent_;  // newest sequence, by stream
+  std::vector<char> closed_;    // by stream
 };
 
 }  // namespace lockstep

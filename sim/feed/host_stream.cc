@@ -68,7 +68,6 @@ void HostStream::OnReadDone(bool ok) {
   }
   {
     const MutexLock lock(mutex_);
-    if (incoming_.has_hello_ack()) stored_before_ = incoming_.hello_ack().stored_sequence();
     if (incoming_.has_ack()) acknowledged_ = std::max(acknowledged_, incoming_.ack().stored_sequence());
     if (incoming_.has_command() && commands_.size() < kMaxCommands) commands_.push_back(incoming_.command());
     changed_.NotifyAll();
@@ -93,11 +92,6 @@ void HostStream::Finish() {
 std::vector<wire::Command> HostStream::TakeCommands() {
   const MutexLock lock(mutex_);
   return std::exchange(commands_, {});
-}
-
-std::optional<uint64_t> HostStream::stored_before() const {
-  const MutexLock lock(mutex_);
-  return stored_before_;
 }
 
 bool HostStream::ended() const {

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,9 +42,6 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   // Breaks the stream off.
   void Cancel() { context_.TryCancel(); }
 
-  // What the collector has stored of this agent before, once it has answered hello.
-  std::optional<uint64_t> stored_before() const;
-
   bool ended() const;
   uint64_t acknowledged() const;  // newest sequence
   uint64_t dropped() const;
@@ -68,7 +64,6 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   bool writes_done_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<uint64_t> stored_before_ ABSL_GUARDED_BY(mutex_);
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string error_ ABSL_GUARDED_BY(mutex_);

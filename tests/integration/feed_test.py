@@ -145,19 +145,6 @@ class FeedTest(unittest.TestCase):
             first.communicate(timeout=60)
             self.assertEqual(first.returncode, 0)
 
-    def test_a_second_simulated_feed_of_the_same_seed_says_why_nothing_would_be_stored(self):
-        def play(seed):
-            return lockstep("sim", "--feed", self.stack.address, "--gpus", 8, "--steps", 2, "--speed", 100,
-                            "--job", "seeded", "--seed", seed)
-        code, _, error = play(77)
-        self.assertEqual(code, 0, error)
-        self.assertRegex(error, r"\b([1-9]\d*) reports sent, \1 stored")
-        code, _, error = play(77)
-        self.assertEqual(code, 2, error)
-        self.assertIn("stored this feed before", error)
-        self.assertIn("another seed", error)
-        self.assertEqual(play(78)[0], 0)
-
     def test_errors_are_one_line_and_an_exit_code(self):
         path = simulate(self.place / "small", "", steps=2)
         for expected, arguments in ((4, (path, "--to", "127.0.0.1:1")),
