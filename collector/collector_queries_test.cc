@@ -1,0 +1,169 @@
+// What a collector answers over real loopback gRPC: history and captures, in pages and within limits.
+
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/metric_catalog.h"
+#include "base/testing/status_matchers.h"
+#include "collector/query_service.h"
+#include "collector/testing/collector_fixture.h"
+#include "collector/testing/report_builder.h"
+#include "collector/testing/test_agent.h"
+#include "proto/query.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+using CollectorQueriesTest = CollectorFixture;
+
+TEST_F(CollectorQueriesTest, HistoryAnswersByMetricHostAndDevice) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  wire::AgentReport report = MakeHostReport(1, 0.5);
+  *report.add_metrics() = report.metrics(0);
+  report.mutable_metrics(1)->set_device("eth0");
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  wire::GetHistoryRequest request;
+  request.set_metric(std::string(FindMetric(Metric::kHostLoad1)->name));
+  for (const auto& [device, answer] : std::map<std::string, std::vector<std::string>>{
+           {"", {""}}, {"eth0", {"eth0"}}, {"eth1", {}}, {"*", {"", "eth0"}}}) {
+    request.set_device(device);
+    wire::GetHistoryResponse response;
+    grpc::ClientContext context;
+    ASSERT_TRUE(query_->GetHistory(&context, request, &response).ok());
+    std::vector<std::string> devices;
+    for (const wire::Series& series : response.series()) {
+      devices.push_back(series.device());
+      EXPECT_EQ(series.host(), "node-1");
+      EXPECT_EQ(series.values(0), 0.5);
+    }
+    EXPECT_EQ(devices, answer) << device;
+  }
+  request.set_metric("no_such_metric");
+  wire::GetHistoryResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(query_->GetHistory(&context, request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(CollectorQueriesTest, ACaptureIsTheWholeLogInOrderHoweverLong) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  constexpr uint64_t kReports = 1'500;  // several chunks
+  for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
+  }
+  ASSERT_TRUE(agent.AwaitAck(kReports));
+  wire::CaptureRequest request;
+  request.set_job("train");
+  grpc::ClientContext context;
+  const auto reader = query_->Capture(&context, request);
+  wire::CaptureEntry entry;
+  uint64_t inputs = 0;
+  while (reader->Read(&entry)) {
+    if (!entry.has_input()) continue;
+    ASSERT_EQ(entry.input().report().sequence(), ++inputs);
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(inputs, kReports);
+
+  request.set_job("unknown");
+  grpc::ClientContext second;
+  const auto missing = query_->Capture(&second, request);
+  EXPECT_FALSE(missing->Read(&entry));
+  EXPECT_EQ(missing->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(CollectorQueriesTest, AHistoryThatIsTooLongForOneAnswerGoesOnWhereTheAnswerEnds) {
+  const int64_t now = RealClock().WallNanos();
+  StoreBatch batch;
+  const int points = static_cast<int>(kHistoryPage.max_points) + 10;
+  for (int i = 0; i < points; ++i)
+    batch.points.push_back({"node-1", "", Metric::kHostLoad1, now - points + i, 1.0 * i});
+  ASSERT_OK(store_.Write(batch));
+  wire::GetHistoryRequest request;
+  request.set_metric(std::string(FindMetric(Metric::kHostLoad1)->name));
+  request.set_to_wall_ns(now);
+  wire::GetHistoryResponse first;
+  grpc::ClientContext context;
+  ASSERT_TRUE(query_->GetHistory(&context, request, &first).ok());
+  ASSERT_EQ(first.series_size(), 1);
+  EXPECT_EQ(first.series(0).values_size(), static_cast<int>(kHistoryPage.max_points));
+  EXPECT_LT(first.ByteSizeLong(), size_t{4} << 20) << "what usual clients accept";
+  ASSERT_TRUE(first.has_next());
+  EXPECT_EQ(first.next().host(), "node-1");
+  EXPECT_EQ(metrics_->queries.cut.Value(), 1);
+
+  *request.mutable_resume() = first.next();
+  wire::GetHistoryResponse second;
+  grpc::ClientContext again;
+  ASSERT_TRUE(query_->GetHistory(&again, request, &second).ok());
+  ASSERT_EQ(second.series_size(), 1);
+  EXPECT_EQ(second.series(0).values_size(), 10);
+  EXPECT_EQ(second.series(0).values(0), static_cast<double>(kHistoryPage.max_points));
+  EXPECT_FALSE(second.has_next());
+}
+
+TEST_F(CollectorQueriesTest, CapturesThatNobodyReadsAreBoundedPerClientAndCostTheOthersNothing) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  TestRanks many;
+  many.ranks = 500;
+  many.world_size = 500;
+  for (uint64_t sequence = 1; sequence <= 40; ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, many))));
+  }
+  ASSERT_TRUE(agent.AwaitAck(40));
+  wire::CaptureRequest request;
+  request.set_job("train");
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<wire::CaptureEntry>>> unread;
+  wire::CaptureEntry entry;
+  for (size_t i = 0; i < kMaxCapturesOfClient; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    unread.push_back(query_->Capture(contexts.back().get(), request));
+    ASSERT_TRUE(unread.back()->Read(&entry));
+  }
+  {
+    grpc::ClientContext context;
+    const auto refused = query_->Capture(&context, request);
+    EXPECT_FALSE(refused->Read(&entry));
+    const grpc::Status status = refused->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(absl::StrCat("captures are under way, at most ", kMaxCapturesOfClient)));
+  }
+  EXPECT_EQ(metrics_->queries.refused_client.Value(), 1);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(41, many))));
+  EXPECT_TRUE(agent.AwaitAck(41));
+  {
+    grpc::ClientContext context;
+    wire::GetStatusResponse status;
+    EXPECT_TRUE(query_->GetStatus(&context, {}, &status).ok()) << "captures take no place of a query";
+  }
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& reader : unread) reader->Finish();
+  for (int attempt = 0; attempt < 1'000; ++attempt) {
+    grpc::ClientContext context;
+    const auto reader = query_->Capture(&context, request);
+    if (reader->Read(&entry)) {
+      context.TryCancel();
+      reader->Finish();
+      return;
+    }
+    reader->Finish();
+  }
+  FAIL() << "the places of captures that have ended are not given back";
+}
+
+}  // namespace
+}  // namespace lockstep
