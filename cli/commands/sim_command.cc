@@ -55,7 +55,7 @@ class SimCommand final : public Command {
         {"--dimensions", "1 data, 2 + tensor, 3 + pipeline, 4 + expert, 5 + context, 6 + sequence", &dimensions_},
         {"--interleave", "virtual stages per pipeline stage; 1 = plain 1F1B", &interleave_},
         {"--steps", "training steps; 0 = as many as suit the size", &steps_},
-        {"--seed", "equal seeds give equal bytes", &seed_},
+        {"--seed", "equal seeds give equal bytes, and equal agents with --feed", &seed_},
         {"--job", "what the job is called", &job_},
         {"--lost", "share of the records that get lost, 0 to 1", &lost_},
         {"--read-after", "seconds after the last record at which the recorders were read (taken_ns); 0 = not said",
@@ -174,6 +174,11 @@ class SimCommand final : public Command {
     context.err << result.reports << " reports sent, " << result.acknowledged << " stored, " << result.dropped
                 << " dropped; " << result.commands << " commands answered; " << result.late_ticks << " s began late; "
                 << result.streams_ended << " streams ended early\n";
+    if (result.repeated == 0) return absl::OkStatus();
+    const std::string why = absl::StrCat("the collector had ", result.repeated, " of ", result.reports,
+                                         " reports already: equal seeds make equal agents");
+    if (result.acknowledged == 0) return absl::InvalidArgumentError(absl::StrCat(why, ", another --seed makes others"));
+    context.err << why << "\n";
     return absl::OkStatus();
   }
 

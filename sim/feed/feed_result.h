@@ -24,6 +24,7 @@ struct FeedResult {
   uint64_t seconds = 0;  // of the job
   uint64_t reports = 0;
   uint64_t acknowledged = 0;
+  uint64_t repeated = 0;       // stored before, of agents of the same names and incarnations
   uint64_t dropped = 0;        // the collector did not take them in time, or a stream had ended
   uint64_t streams_ended = 0;  // before the job was over
   uint64_t commands = 0;       // of the collector, answered

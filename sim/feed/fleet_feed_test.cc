@@ -4,6 +4,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -41,7 +42,7 @@ class FakeCollector final : public wire::Ingest::Service {
       wire::CollectorMessage answer;
       if (message.has_hello()) {
         host = message.hello().host();
-        answer.mutable_hello_ack();
+        answer.mutable_hello_ack()->set_stored_sequence(stored_before_);
         stream->Write(answer);
         answer.Clear();
         answer.mutable_command()->set_id(1);
@@ -65,7 +66,9 @@ class FakeCollector final : public wire::Ingest::Service {
     return grpc::Status::OK;
   }
 
-  explicit FakeCollector(const std::string& job) : job_(job) {}
+  // `stored_before`: reports that it has of every agent already.
+  explicit FakeCollector(const std::string& job, uint64_t stored_before = 0)
+      : job_(job), stored_before_(stored_before) {}
 
   int operations() {
     const MutexLock lock(mutex_);
@@ -86,6 +89,7 @@ class FakeCollector final : public wire::Ingest::Service {
 
  private:
   const std::string job_;  // that it asks for
+  const uint64_t stored_before_;
   Mutex mutex_;
   std::map<std::string, uint64_t> reports_ ABSL_GUARDED_BY(mutex_);
   int answers_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -120,6 +124,23 @@ TEST(FleetFeedTest, EveryHostReportsEveryTickAndAnswers) {
   EXPECT_EQ(collector.reports().size(), 8u);
   for (const auto& [host, reports] : collector.reports()) EXPECT_EQ(reports, static_cast<uint64_t>(ticks)) << host;
   server->Shutdown();
+}
+
+TEST(FleetFeedTest, WhatTheCollectorHasStoredBeforeIsARepetitionAndTheRestIsStored) {
+  JobSpec job = TypicalJob(16, 2);
+  job.schedule.steps = 2;
+  const Episode episode = Simulate(job, {}, 1);
+  for (const uint64_t stored_before : {uint64_t{3}, uint64_t{1'000'000}}) {
+    FakeCollector collector("job-1", stored_before);
+    int port = 0;
+    const std::unique_ptr<grpc::Server> server = Start(collector, port);
+    const FeedOptions options{.address = absl::StrCat("127.0.0.1:", port), .speed = 100};
+    const auto result = FeedCollector(episode, 1, options, RealClock(), [](int32_t, int32_t) {});
+    ASSERT_OK(result);
+    EXPECT_EQ(result->repeated, std::min(stored_before * result->hosts, result->reports));
+    EXPECT_EQ(result->acknowledged + result->repeated, result->reports);
+    server->Shutdown();
+  }
 }
 
 class CaptureFeedTest : public ::testing::Test {

@@ -82,7 +82,9 @@ void FleetStreams::Finish(FeedResult& result) {
     HostStream& stream = *streams_[i];
     if (stream.ended() && closed_[i] == 0) ++result.streams_ended;
     if (result.first_error.empty()) result.first_error = stream.error();
-    result.acknowledged += stream.acknowledged();
+    const uint64_t repeated = std::min(stream.stored_before(), sent_[i]);
+    result.repeated += repeated;
+    result.acknowledged += std::max(std::min(stream.acknowledged(), sent_[i]), repeated) - repeated;
     result.dropped += stream.dropped();
     stream.Finish();
     stream.Cancel();

@@ -68,6 +68,7 @@ void HostStream::OnReadDone(bool ok) {
   }
   {
     const MutexLock lock(mutex_);
+    if (incoming_.has_hello_ack()) acknowledged_ = stored_before_ = incoming_.hello_ack().stored_sequence();
     if (incoming_.has_ack()) acknowledged_ = std::max(acknowledged_, incoming_.ack().stored_sequence());
     if (incoming_.has_command() && commands_.size() < kMaxCommands) commands_.push_back(incoming_.command());
     changed_.NotifyAll();
@@ -97,6 +98,11 @@ std::vector<wire::Command> HostStream::TakeCommands() {
 bool HostStream::ended() const {
   const MutexLock lock(mutex_);
   return ended_ || broken_;
+}
+
+uint64_t HostStream::stored_before() const {
+  const MutexLock lock(mutex_);
+  return stored_before_;
 }
 
 uint64_t HostStream::acknowledged() const {

@@ -43,7 +43,8 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   void Cancel() { context_.TryCancel(); }
 
   bool ended() const;
-  uint64_t acknowledged() const;  // newest sequence
+  uint64_t stored_before() const;  // newest sequence that the collector knew of this agent when it said hello
+  uint64_t acknowledged() const;   // newest sequence
   uint64_t dropped() const;
   std::string error() const;  // why the stream ended; "" = it goes on, or ended well
 
@@ -64,6 +65,7 @@ class HostStream final : public grpc::ClientBidiReactor<wire::AgentMessage, wire
   bool writes_done_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t stored_before_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string error_ ABSL_GUARDED_BY(mutex_);

@@ -145,6 +145,24 @@ class FeedTest(unittest.TestCase):
             first.communicate(timeout=60)
             self.assertEqual(first.returncode, 0)
 
+    def test_a_second_simulated_feed_of_the_same_seed_says_why_nothing_is_stored(self):
+        def play(seed, steps):
+            return lockstep("sim", "--feed", self.stack.address, "--gpus", 8, "--steps", steps, "--speed", 100,
+                            "--job", "seeded", "--seed", seed)
+        code, _, error = play(77, steps=2)
+        self.assertEqual(code, 0, error)
+        self.assertRegex(error, r"\b([1-9]\d*) reports sent, \1 stored")
+        code, _, error = play(77, steps=2)
+        self.assertEqual(code, 2, error)
+        self.assertRegex(error, r"\b([1-9]\d*) reports sent, 0 stored")
+        self.assertRegex(error, r"the collector had ([1-9]\d*) of \1 reports already.*another --seed")
+        # Of a longer one the rest is stored: a feed goes on after the collector was killed.
+        code, _, error = play(77, steps=20)
+        self.assertEqual(code, 0, error)
+        self.assertRegex(error, r"reports sent, [1-9]\d* stored")
+        self.assertIn("reports already", error)
+        self.assertEqual(play(78, steps=2)[0], 0)
+
     def test_errors_are_one_line_and_an_exit_code(self):
         path = simulate(self.place / "small", "", steps=2)
         for expected, arguments in ((4, (path, "--to", "127.0.0.1:1")),
