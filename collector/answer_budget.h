@@ -6,9 +6,11 @@
 #define LOCKSTEP_COLLECTOR_ANSWER_BUDGET_H_
 
 #include <google/protobuf/message_lite.h>
+#include <google/protobuf/repeated_field.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace lockstep {
 
@@ -28,6 +30,17 @@ class AnswerBudget {
     }
     left_ -= bytes;
     return true;
+  }
+
+  // Adds what `make` makes of each row to the list, as far as it fits. How many rows do not.
+  template <typename Rows, typename Make, typename Message>
+  uint32_t Fill(const Rows& rows, const Make& make, google::protobuf::RepeatedPtrField<Message>* list) {
+    const uint32_t before = left_out_;
+    for (const auto& row : rows) {
+      Message message = make(row);
+      if (Take(message)) *list->Add() = std::move(message);
+    }
+    return left_out_ - before;
   }
 
   uint32_t left_out() const { return left_out_; }

@@ -23,45 +23,36 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
 
-// Each adds as many rows as fit and returns how many do not.
-uint32_t AddFailingSources(const std::vector<FailingSource>& sources, AnswerBudget& budget,
-                           wire::GetStatusResponse& response) {
-  for (const FailingSource& source : sources) {
-    wire::FailingSource failing;
-    failing.set_host(source.host);
-    failing.set_source(source.source);
-    failing.set_since_wall_ns(source.since_wall_ns);
-    failing.set_hangs(source.hangs);
-    failing.set_why(source.why);
-    if (budget.Take(failing)) *response.add_failing_sources() = std::move(failing);
-  }
-  return static_cast<uint32_t>(sources.size()) - static_cast<uint32_t>(response.failing_sources_size());
+wire::FailingSource ToProto(const FailingSource& source) {
+  wire::FailingSource row;
+  row.set_host(source.host);
+  row.set_source(source.source);
+  row.set_since_wall_ns(source.since_wall_ns);
+  row.set_hangs(source.hangs);
+  row.set_why(source.why);
+  return row;
 }
 
-uint32_t AddMissingHosts(const std::vector<MissingHost>& hosts, AnswerBudget& budget,
-                         wire::GetStatusResponse& response) {
-  for (const MissingHost& host : hosts) {
-    wire::MissingHost missing;
-    missing.set_host(host.name);
-    missing.set_last_report_wall_ns(host.last_report_wall_ns);
-    missing.set_in_inventory(host.in_inventory);
-    if (budget.Take(missing)) *response.add_missing_hosts() = std::move(missing);
-  }
-  return static_cast<uint32_t>(hosts.size()) - static_cast<uint32_t>(response.missing_hosts_size());
+wire::MissingHost ToProto(const MissingHost& host) {
+  wire::MissingHost row;
+  row.set_host(host.name);
+  row.set_last_report_wall_ns(host.last_report_wall_ns);
+  row.set_in_inventory(host.in_inventory);
+  return row;
 }
 
-uint32_t AddAgents(const std::vector<AgentView>& agents, AnswerBudget& budget, wire::GetStatusResponse& response) {
-  for (const AgentView& agent : agents) {
-    wire::AgentStatus status;
-    status.set_host(agent.host);
-    status.set_version(agent.version);
-    status.set_connected(agent.connected);
-    status.set_last_report_wall_ns(agent.last_report_wall_ns);
-    status.set_last_sequence(agent.last_sequence);
-    if (budget.Take(status)) *response.add_agents() = std::move(status);
-  }
-  return static_cast<uint32_t>(agents.size()) - static_cast<uint32_t>(response.agents_size());
+wire::AgentStatus ToProto(const AgentView& agent) {
+  wire::AgentStatus row;
+  row.set_host(agent.host);
+  row.set_version(agent.version);
+  row.set_connected(agent.connected);
+  row.set_last_report_wall_ns(agent.last_report_wall_ns);
+  row.set_last_sequence(agent.last_sequence);
+  return row;
 }
+
+// For AnswerBudget::Fill.
+constexpr auto kToProto = [](const auto& row) { return ToProto(row); };
 
 // One call with one answer. Keeps its place among the queries until gRPC has sent the answer.
 class UnaryQuery final : public grpc::ServerUnaryReactor {
@@ -106,10 +97,10 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
     AnswerBudget budget;
     const std::vector<AgentView> agents = view_.agents.agents();
     response->set_failing_sources_left_out(
-        AddFailingSources(view_.sources.List(response->now_wall_ns()), budget, *response));
+        budget.Fill(view_.sources.List(response->now_wall_ns()), kToProto, response->mutable_failing_sources()));
     response->set_missing_hosts_left_out(
-        AddMissingHosts(view_.hosts.Missing(agents, response->now_wall_ns()), budget, *response));
-    response->set_left_out(AddAgents(agents, budget, *response));
+        budget.Fill(view_.hosts.Missing(agents, response->now_wall_ns()), kToProto, response->mutable_missing_hosts()));
+    response->set_left_out(budget.Fill(agents, kToProto, response->mutable_agents()));
     CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });
@@ -126,10 +117,8 @@ grpc::ServerUnaryReactor* QueryService::ListJobs(grpc::CallbackServerContext* co
     }
     std::sort(jobs.begin(), jobs.end(), [](const wire::Job* a, const wire::Job* b) { return a->job() < b->job(); });
     AnswerBudget budget;
-    for (const wire::Job* job : jobs) {
-      if (budget.Take(*job)) *response->add_jobs() = *job;
-    }
-    response->set_left_out(budget.left_out());
+    response->set_left_out(budget.Fill(
+        jobs, [](const wire::Job* job) { return *job; }, response->mutable_jobs()));
     CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });
@@ -143,10 +132,8 @@ grpc::ServerUnaryReactor* QueryService::ListRanks(grpc::CallbackServerContext* c
       const auto found = snapshot->ranks.find(request->job());
       if (found == snapshot->ranks.end()) continue;
       AnswerBudget budget;
-      for (const wire::Rank& rank : *found->second) {
-        if (budget.Take(rank)) *response->add_ranks() = rank;
-      }
-      response->set_left_out(budget.left_out());
+      response->set_left_out(budget.Fill(
+          *found->second, [](const wire::Rank& rank) { return rank; }, response->mutable_ranks()));
       CountCut(budget.left_out() > 0);
       return grpc::Status::OK;
     }

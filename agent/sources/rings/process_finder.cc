@@ -6,24 +6,17 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/sources/rings/process_status.h"
 #include "agent/text_fields.h"
 
 namespace lockstep {
-namespace {
-
-constexpr size_t kMaxStatusBytes = 16'384;
-constexpr absl::string_view kNamespacePids = "\nNSpid:";
-
-}  // namespace
 
 absl::optional<int32_t> InnermostPid(absl::string_view status) {
-  const size_t found = status.find(kNamespacePids);
-  if (found == absl::string_view::npos) return absl::nullopt;
-  absl::string_view line = status.substr(found + kNamespacePids.size());
-  line = line.substr(0, line.find('\n'));
+  absl::optional<absl::string_view> line = StatusLine(status, "NSpid:");
+  if (!line.has_value()) return absl::nullopt;
   absl::string_view last;
   int pids = 0;  // from the outermost namespace inwards
-  for (absl::string_view field = TakeField(line); !field.empty(); field = TakeField(line)) {
+  for (absl::string_view field = TakeField(*line); !field.empty(); field = TakeField(*line)) {
     last = field;
     ++pids;
   }
