@@ -426,8 +426,7 @@ TEST_F(JobTableTest, AfterARestartEnginesGoOnWhereTheirLogEnds) {
   }
   EXPECT_EQ(index_.open_count(), 1u);
   EXPECT_EQ(log_.entries.at(before.size()).reset().warmed_from_wall_ns(), before.front().reset().wall_ns());
-  // Steps take as long as before, so that no event brings a look near.
-  for (const int until = second + 40; second < until; ++second) RunSecond(table, second);
+  for (const int until = second + 25; second < until; ++second) RunSecond(table, second);
   EXPECT_EQ(index_.open_count(), 0u);
 
   std::vector<std::string> lines;

@@ -3,9 +3,9 @@
 // The first look comes as soon as the job moves, so that a fault from the first step on is found. The distance to the
 // next one is a share of the time since the newest event (the job began to move, steps take another time than before, a
 // cause was found or lost and waits for a second look), from kSoonNs or a step up to the calm distance. Once looks can
-// judge and a sentinel tells when steps change, it is all of that time: distances double. Before that it is a small
-// share: whatever comes shows in looks alone. The calm distance follows from the budget of bytes per machine and second
-// that looks may cost in the long run. Pure; not thread-safe.
+// judge and a sentinel tells when steps change, it is all of that time: distances double. Before that, and while what
+// was found may have ended unseen, it is a small share: what is to come shows in looks alone. The calm distance follows
+// from the budget of bytes per machine and second that looks may cost in the long run. Pure; not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_LOOK_SCHEDULE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_LOOK_SCHEDULE_H_
@@ -37,7 +37,8 @@ class LookSchedule {
   bool Due(int64_t now_ns) const { return begun() && now_ns >= next_ns_; }
   // A look begins.
   void NoteBegin(int64_t now_ns) { look_ns_ = now_ns; }
-  // A look ended that pulled `bytes` from `hosts` machines. `guarded`: it could judge, and a change would be an event.
+  // A look ended that pulled `bytes` from `hosts` machines. `guarded`: it could judge, and what comes next will be an
+  // event.
   void NoteLook(int64_t now_ns, bool guarded, double step_seconds, double bytes, size_t hosts);
 
   bool begun() const { return begun_ns_ >= 0; }
