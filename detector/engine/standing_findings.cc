@@ -1,6 +1,7 @@
 #include "detector/engine/standing_findings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -15,7 +16,8 @@ namespace {
 // A cause that ended earlier than this before the end of a look is over. The last steps of a window are the least
 // known: some hosts have reported them and some have not.
 constexpr int64_t kOpenSteps = 2;
-// Or a minor part of its stretch (base/shares.h), for what shows in some of the steps only.
+// What shows in some of the steps may be quiet for as many as it was in all of its stretch, up to a minor part of that
+// (base/shares.h).
 constexpr int64_t kOpenShare = 4;
 // Of the time; checkpoints and evaluations of most jobs cost less.
 constexpr double kCostlyPauses = kFew;
@@ -39,8 +41,11 @@ bool IsOfTheCourse(const Verdict& verdict) {
 // Pauses come back: one that is over is no reason to believe that there will be no other.
 bool ReachesTheEnd(const Verdict& verdict, int64_t steps) {
   if (verdict.last_step < 0 || steps <= 0 || verdict.verdict_class == VerdictClass::kPause) return true;
-  const int64_t stretch = verdict.last_step - std::max<int64_t>(verdict.first_step, 0) + 1;
-  return steps - 1 - verdict.last_step <= std::max(kOpenSteps, stretch / kOpenShare);
+  const int64_t first = std::max<int64_t>(verdict.first_step, 0);
+  const int64_t stretch = verdict.last_step - first + 1;
+  const double affected = verdict.cost.steps_affected_fraction * static_cast<double>(steps - first);
+  const auto quiet_within = static_cast<int64_t>(std::ceil(static_cast<double>(stretch) - affected));
+  return steps - 1 - verdict.last_step <= std::max(kOpenSteps, std::min(stretch / kOpenShare, quiet_within));
 }
 
 // In steps of the job instead of the look, and on the collector's clock. An onset before the look's first step is not

@@ -99,6 +99,23 @@ TEST_F(StandingFindingsTest, ACauseThatEndedBeforeTheEndOfTheLookIsOver) {
   EXPECT_TRUE(findings_.Told().empty());
 }
 
+TEST_F(StandingFindingsTest, AnEndIsBelievedOnceItIsQuieterThanTheStretchWasInAll) {
+  // Slow from the first step to the last but four, in each of these steps and in three of four.
+  const auto after = [](double affected_of_stretch) {
+    Verdict verdict = SlowRank(3, 0, kSteps - 5);
+    verdict.cost.steps_affected_fraction = affected_of_stretch * (kSteps - 4) / kSteps;
+    return verdict;
+  };
+  for (const double affected : {1.0, 0.75}) {
+    findings_.Clear();
+    Look({SlowRank(3)});
+    Look({SlowRank(3)});
+    Look({after(affected)}, 4);
+    Look({after(affected)}, 1);
+    EXPECT_EQ(findings_.Told().size(), affected < 1 ? 1u : 0u) << affected;
+  }
+}
+
 TEST_F(StandingFindingsTest, WhileStepsAreStillSlowItHoldsLongerUnlessSomethingElseIsFound) {
   Look({SlowRank(3)});
   Look({SlowRank(3)});
