@@ -47,6 +47,8 @@ AgentMetrics::AgentMetrics()
       outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
       rings_followed_(Gauge("lockstep_agent_rings_followed", "Recorder rings followed.")),
+      rings_without_job_(Gauge("lockstep_agent_rings_without_job",
+                               "Recorder rings whose job has no name yet, and which are not reported.")),
       rings_refused_(Counter("lockstep_agent_rings_refused_total", "Ring files refused, by reason.")),
       rings_waiting_(Gauge("lockstep_agent_ring_files_waiting",
                            "Ring files not yet looked at, beyond what a tick looks at or the agent remembers.")),
@@ -89,6 +91,7 @@ void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
 
 void AgentMetrics::UpdateRings(const RingsSource& rings) {
   rings_followed_.Add({}).Set(static_cast<double>(rings.directory().rings().size()));
+  rings_without_job_.Add({}).Set(static_cast<double>(rings.directory().without_job()));
   rings_waiting_.Add({}).Set(static_cast<double>(rings.directory().waiting()));
   // From the first reason that is one.
   for (int reason = static_cast<int>(RingRefusalReason::kInitializing); reason < kRingRefusalReasons; ++reason) {
@@ -97,11 +100,10 @@ void AgentMetrics::UpdateRings(const RingsSource& rings) {
   }
   const RingTally& total = rings.total();
   RaiseTo(operations_read_.Add({}), total.reported);
-  const std::pair<const char*, uint64_t> losses[] = {{"overwritten", total.overwritten},
-                                                     {"over_budget", total.over_budget},
-                                                     {"over_allowance", total.over_allowance},
-                                                     {"malformed", total.malformed},
-                                                     {"unknown_communicator", total.unknown_communicator}};
+  const std::pair<const char*, uint64_t> losses[] = {
+      {"overwritten", total.overwritten},       {"over_budget", total.over_budget},
+      {"over_allowance", total.over_allowance}, {"malformed", total.malformed},
+      {"without_job", total.without_job},       {"unknown_communicator", total.unknown_communicator}};
   for (const auto& [reason, count] : losses) RaiseTo(operations_lost_.Add({{"reason", reason}}), count);
   const std::pair<const char*, uint64_t> left_out[] = {{"communicators", total.communicators_left_out},
                                                        {"transfers", total.transfers_left_out},

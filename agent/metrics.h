@@ -56,6 +56,7 @@ class AgentMetrics {
   Gauges& outbox_bytes_;
   Gauges& outbox_reports_;
   Gauges& rings_followed_;
+  Gauges& rings_without_job_;
   Counters& rings_refused_;
   Gauges& rings_waiting_;
   Counters& ring_records_left_out_;

@@ -1,24 +1,43 @@
 #include "agent/recorder/job_identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
 
 namespace lockstep::ring {
 namespace {
 
 // Where a job id may come from, best first. `prefix` keeps ids of different launchers from colliding; what the user
-// chose is taken as it is. An allocation holds several runs one after the other, which the suffix tells apart.
+// chose is taken as it is. `scope` says what else makes the id that of one job.
+enum class Scope {
+  kFleet,       // nothing
+  kAllocation,  // holds several runs one after the other
+  kNamespace,   // of Kubernetes
+};
 struct JobVariable {
   const char* name;
   const char* prefix;
-  bool is_allocation;
+  Scope scope;
 };
 constexpr JobVariable kJobVariables[] = {
-    {"LOCKSTEP_JOB_ID", "", false},           {"SLURM_JOB_ID", "slurm-", true},
-    {"TORCHELASTIC_RUN_ID", "torch-", false}, {"OMPI_MCA_ess_base_jobid", "mpi-", false},
-    {"PMIX_NAMESPACE", "mpi-", false},
+    {"LOCKSTEP_JOB_ID", "", Scope::kFleet},
+    {"SLURM_JOB_ID", "slurm-", Scope::kAllocation},
+    // Pods get these through the downward API: `lockstep enable-nccl --for kubernetes`.
+    {"LOCKSTEP_PYTORCHJOB", "k8s-", Scope::kNamespace},
+    {"LOCKSTEP_JOBSET", "k8s-", Scope::kNamespace},
+    {"LOCKSTEP_KUBERNETES_JOB", "k8s-", Scope::kNamespace},
+    {"TORCHELASTIC_RUN_ID", "torch-", Scope::kFleet},
+    {"OMPI_MCA_ess_base_jobid", "mpi-", Scope::kFleet},
+    {"PMIX_NAMESPACE", "mpi-", Scope::kFleet},
 };
+// torchrun's run id where the user gave none.
+constexpr char kNoRunId[] = "none";
 
 // What tells the runs inside one allocation apart, best first. mpirun starts its helpers on the other nodes in a Slurm
 // step of their own, so that its own id has to come before the step's.
@@ -63,25 +82,77 @@ int32_t Number(GetEnvironment get, const char* name) {
   return is_valid ? static_cast<int32_t>(value) : -1;
 }
 
-void ReadJob(GetEnvironment get, JobIdentity* identity) {
-  for (const JobVariable& variable : kJobVariables) {
-    const char* id = Text(get, variable.name);
-    if (id == nullptr) continue;
-    const char* suffix = variable.is_allocation ? FirstText(get, kRunVariables) : nullptr;
-    snprintf(identity->job, sizeof(identity->job), "%s%s%s%s", variable.prefix, id, suffix == nullptr ? "" : ".",
-             suffix == nullptr ? "" : suffix);
-    return;
+bool IsOfThisMachine(const char* address) {
+  constexpr const char* kLocal[] = {"localhost", "127.", "::1", "[::1]", "0.0.0.0"};
+  return std::any_of(std::begin(kLocal), std::end(kLocal),
+                     [address](const char* local) { return strncmp(address, local, strlen(local)) == 0; });
+}
+
+// What an id of a pod is unique in, with a slash; "" outside of Kubernetes.
+struct Namespace {
+  char text[64] = {};
+
+  explicit Namespace(const Surroundings& surroundings) {
+    const char* given = Text(surroundings.get, "LOCKSTEP_POD_NAMESPACE");
+    char name[sizeof(text) - 1] = {};
+    if (given != nullptr) {
+      snprintf(name, sizeof(name), "%s", given);
+    } else if (Text(surroundings.get, "KUBERNETES_SERVICE_HOST") != nullptr) {
+      surroundings.pod_namespace(name, sizeof(name));
+    }
+    if (name[0] != '\0') snprintf(text, sizeof(text), "%s/", name);
   }
+};
+
+bool ReadJobOfLauncher(const Surroundings& surroundings, JobIdentity* identity) {
+  for (const JobVariable& variable : kJobVariables) {
+    const char* id = Text(surroundings.get, variable.name);
+    if (id == nullptr || strcmp(id, kNoRunId) == 0) continue;
+    const bool is_allocation = variable.scope == Scope::kAllocation;
+    const char* suffix = is_allocation ? FirstText(surroundings.get, kRunVariables) : nullptr;
+    snprintf(identity->job, sizeof(identity->job), "%s%s%s%s%s", variable.prefix,
+             variable.scope == Scope::kNamespace ? Namespace(surroundings).text : "", id, suffix == nullptr ? "" : ".",
+             suffix == nullptr ? "" : suffix);
+    return true;
+  }
+  return false;
+}
+
+void ReadMeetingPlace(const Surroundings& surroundings, JobIdentity* identity) {
+  const char* address = Text(surroundings.get, "MASTER_ADDR");
+  const char* port = Text(surroundings.get, "MASTER_PORT");
+  if (address == nullptr || port == nullptr) return;
+  char host[64] = {};
+  if (IsOfThisMachine(address)) {
+    surroundings.host_name(host, sizeof(host));
+    if (host[0] == '\0') return;
+    address = host;
+  }
+  snprintf(identity->job, sizeof(identity->job), "torch-%s%s:%s", Namespace(surroundings).text, address, port);
 }
 
 const char* ProcessEnvironment(const char* name) { return getenv(name); }
 
+void OwnHostName(char* name, size_t size) {
+  if (gethostname(name, size) != 0) name[0] = '\0';
+  name[size - 1] = '\0';
+}
+
+void OwnPodNamespace(char* name, size_t size) {
+  const int file = open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", O_RDONLY | O_CLOEXEC);
+  const ssize_t length = file < 0 ? -1 : read(file, name, size - 1);
+  if (file >= 0) close(file);
+  name[length > 0 ? length : 0] = '\0';
+  name[strcspn(name, "\r\n")] = '\0';
+}
+
 }  // namespace
 
-JobIdentity ReadJobIdentity(GetEnvironment get) {
+JobIdentity ReadJobIdentity(const Surroundings& surroundings) {
   const int saved_errno = errno;
+  const GetEnvironment get = surroundings.get;
   JobIdentity identity;
-  ReadJob(get, &identity);
+  if (!ReadJobOfLauncher(surroundings, &identity)) ReadMeetingPlace(surroundings, &identity);
   for (const RankVariables& variables : kRankVariables) {
     identity.rank = Number(get, variables.rank);
     if (identity.rank < 0) continue;
@@ -96,6 +167,6 @@ JobIdentity ReadJobIdentity(GetEnvironment get) {
   return identity;
 }
 
-JobIdentity ReadJobIdentity() { return ReadJobIdentity(ProcessEnvironment); }
+JobIdentity ReadJobIdentity() { return ReadJobIdentity({ProcessEnvironment, OwnHostName, OwnPodNamespace}); }
 
 }  // namespace lockstep::ring

@@ -5,11 +5,17 @@
 // generic RANK / WORLD_SIZE / LOCAL_RANK. Fields are found independently of each other, except that rank and world size
 // always come from the same launcher. All members of a job read the same job id without communicating.
 //
-// Pure: the environment is an argument. Allocates nothing.
+// Where no launcher tells a job, the address where its processes meet does (MASTER_ADDR and MASTER_PORT): two jobs
+// cannot listen at one at the same time. What only one machine or namespace calls by that name is told apart by the
+// name of the machine or the pod's namespace. A process without any of these has no job here; the agent names it by
+// its communicators (agent/sources/rings/job_fingerprint.h).
+//
+// Pure: the surroundings are an argument. Allocates nothing.
 
 #ifndef LOCKSTEP_AGENT_RECORDER_JOB_IDENTITY_H_
 #define LOCKSTEP_AGENT_RECORDER_JOB_IDENTITY_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace lockstep::ring {
@@ -24,10 +30,17 @@ struct JobIdentity {
 // Like getenv(3): nullptr = not set. The text must live until ReadJobIdentity returns.
 using GetEnvironment = const char* (*)(const char* name);
 
-// Unset, empty, negative and unparsable values count as absent.
-JobIdentity ReadJobIdentity(GetEnvironment get);
+// What tells where the process runs; each writes at most `size` bytes with the NUL, "" = not known.
+struct Surroundings {
+  GetEnvironment get;
+  void (*host_name)(char* name, size_t size);
+  void (*pod_namespace)(char* name, size_t size);  // as its service account says
+};
 
-// From the environment of this process.
+// Unset, empty, negative and unparsable values count as absent.
+JobIdentity ReadJobIdentity(const Surroundings& surroundings);
+
+// Of this process.
 JobIdentity ReadJobIdentity();
 
 }  // namespace lockstep::ring

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -18,9 +19,12 @@ const char* Get(const char* name) {
   return found == g_environment.end() ? nullptr : found->second.c_str();
 }
 
+void HostName(char* name, size_t size) { snprintf(name, size, "node-7"); }
+void PodNamespace(char* name, size_t size) { snprintf(name, size, "team-a"); }
+
 JobIdentity Read(const Environment& environment) {
   g_environment = environment;
-  return ReadJobIdentity(Get);
+  return ReadJobIdentity({Get, HostName, PodNamespace});
 }
 
 struct Case {
@@ -124,6 +128,41 @@ TEST(JobIdentity, LaunchersInAllocationsAndAlone) {
        -1,
        -1},
   });
+}
+
+TEST(JobIdentity, WithoutALauncherTheMeetingPlaceNamesTheJob) {
+  const auto job = [](const Environment& environment) { return std::string(Read(environment).job); };
+  const Environment met = {{"MASTER_ADDR", "10.0.0.5"}, {"MASTER_PORT", "29500"}, {"RANK", "3"}, {"WORLD_SIZE", "8"}};
+  EXPECT_EQ(job(met), "torch-10.0.0.5:29500");
+  const auto with = [&met](std::initializer_list<Environment::value_type> more) {
+    Environment environment = more;
+    environment.insert(met.begin(), met.end());
+    return environment;
+  };
+  EXPECT_EQ(job(with({{"TORCHELASTIC_RUN_ID", "none"}})), "torch-10.0.0.5:29500") << "torchrun without --rdzv-id";
+  EXPECT_EQ(job(with({{"TORCHELASTIC_RUN_ID", "a"}})), "torch-a") << "the port changes with each restart of workers";
+  EXPECT_EQ(job(with({{"MASTER_PORT", ""}})), "");
+  for (const char* local : {"localhost", "127.0.0.1", "127.0.1.1", "::1"}) {
+    EXPECT_EQ(job(with({{"MASTER_ADDR", local}})), "torch-node-7:29500") << local;
+  }
+  EXPECT_EQ(job(with({{"MASTER_ADDR", "train-master-0"}, {"KUBERNETES_SERVICE_HOST", "10.96.0.1"}})),
+            "torch-team-a/train-master-0:29500")
+      << "each namespace may have a service of that name";
+}
+
+TEST(JobIdentity, PodsAreToldByTheDownwardApi) {
+  const auto job = [](const Environment& environment) { return std::string(Read(environment).job); };
+  const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.96.0.1"}, {"LOCKSTEP_KUBERNETES_JOB", "train-workers-0"}};
+  EXPECT_EQ(job(pod), "k8s-team-a/train-workers-0");
+  const auto with = [&pod](std::initializer_list<Environment::value_type> more) {
+    Environment environment = more;
+    environment.insert(pod.begin(), pod.end());
+    return environment;
+  };
+  EXPECT_EQ(job(with({{"LOCKSTEP_JOBSET", "train"}})), "k8s-team-a/train") << "a set has several jobs";
+  EXPECT_EQ(job(with({{"LOCKSTEP_PYTORCHJOB", "train"}, {"LOCKSTEP_POD_NAMESPACE", "b"}})), "k8s-b/train");
+  EXPECT_EQ(job(with({{"LOCKSTEP_PYTORCHJOB", ""}, {"LOCKSTEP_JOBSET", ""}})), "k8s-team-a/train-workers-0");
+  EXPECT_EQ(job(with({{"TORCHELASTIC_RUN_ID", "a"}})), "k8s-team-a/train-workers-0");
 }
 
 TEST(JobIdentity, ALongJobIdIsCut) {

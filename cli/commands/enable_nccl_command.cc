@@ -25,6 +25,15 @@ constexpr Launcher kLaunchers[] = {
      "# Container: what the pod's training container needs.\n"
      "env:\n"
      "- {name: $0, value: $1}\n"
+     "# Which job it is; a label that the pod has not is an empty text.\n"
+     "- name: LOCKSTEP_POD_NAMESPACE\n"
+     "  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}\n"
+     "- name: LOCKSTEP_PYTORCHJOB\n"
+     "  valueFrom: {fieldRef: {fieldPath: \"metadata.labels['training.kubeflow.org/job-name']\"}}\n"
+     "- name: LOCKSTEP_JOBSET\n"
+     "  valueFrom: {fieldRef: {fieldPath: \"metadata.labels['jobset.sigs.k8s.io/jobset-name']\"}}\n"
+     "- name: LOCKSTEP_KUBERNETES_JOB\n"
+     "  valueFrom: {fieldRef: {fieldPath: \"metadata.labels['batch.kubernetes.io/job-name']\"}}\n"
      "volumeMounts:\n"
      "- {name: lockstep-recorder, mountPath: $2, readOnly: true}\n"
      "- {name: lockstep-rings, mountPath: $3}\n"
@@ -32,8 +41,10 @@ constexpr Launcher kLaunchers[] = {
      "volumes:\n"
      "- {name: lockstep-recorder, hostPath: {path: $2, type: Directory}}\n"
      "- {name: lockstep-rings, hostPath: {path: $3, type: DirectoryOrCreate}}\n"},
-    {"slurm", "export $0=$1\nsrun --export=ALL ./train\n"},
-    {"torchrun", "$0=$1 torchrun --nproc-per-node=8 train.py\n"},
+    {"slurm", "# Job and step name the job.\nexport $0=$1\nsrun --export=ALL ./train\n"},
+    {"torchrun",
+     "# The run id names the job; without one, the address and port where it meets.\n"
+     "$0=$1 torchrun --rdzv-id=my-job --nproc-per-node=8 train.py\n"},
 };
 
 class EnableNcclCommand final : public Command {

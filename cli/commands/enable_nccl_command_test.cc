@@ -76,8 +76,8 @@ TEST_F(EnableNcclTest, AnotherProfilerIsNotReplacedUnasked) {
 
 TEST_F(EnableNcclTest, PrintsTheEnvironmentOfAJob) {
   for (const auto& [launcher, expected] :
-       {std::pair("slurm", "srun --export=ALL"), std::pair("torchrun", "torchrun --nproc"),
-        std::pair("kubernetes", "hostPath")}) {
+       {std::pair("slurm", "srun --export=ALL"), std::pair("torchrun", "torchrun --rdzv-id"),
+        std::pair("kubernetes", "jobset-name")}) {
     const CommandResult result = EnableNccl({{"--for", launcher}});
     EXPECT_EQ(result.exit_code, ExitCode::kOk);
     EXPECT_THAT(result.out, HasSubstr(expected));

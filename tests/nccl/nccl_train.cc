@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fnv1a.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "base/stop_signal.h"
@@ -113,6 +114,9 @@ struct Task {
   Flow flows[2];
 };
 
+// As in NCCL, ranks that meet make the same number, and other jobs another one.
+uint64_t WorldIdOf(const Arguments& arguments) { return Fnv1a(arguments.board); }
+
 class TrainingRank {
  public:
   TrainingRank(const Arguments& arguments, EventCaller& caller)
@@ -121,10 +125,16 @@ class TrainingRank {
         random_(static_cast<uint64_t>(arguments.rank) + 1),
         pair_first_(arguments.rank / 2 * 2),
         world_(caller, &mask_,
-               {.id = 0x770, .name = "world", .nodes = 1, .ranks = arguments.ranks, .rank = arguments.rank}),
-        pair_(
-            caller, &mask_,
-            {.id = 0x771 + static_cast<uint64_t>(pair_first_), .name = "tp", .ranks = 2, .rank = arguments.rank % 2}) {}
+               {.id = WorldIdOf(arguments),
+                .name = "world",
+                .nodes = 1,
+                .ranks = arguments.ranks,
+                .rank = arguments.rank}),
+        pair_(caller, &mask_,
+              {.id = WorldIdOf(arguments) + 1 + static_cast<uint64_t>(pair_first_),
+               .name = "tp",
+               .ranks = 2,
+               .rank = arguments.rank % 2}) {}
 
   // Never returns.
   void Train() {

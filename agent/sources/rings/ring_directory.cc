@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/recorder/ring_format.h"
+#include "agent/sources/rings/job_fingerprint.h"
 #include "agent/sources/rings/kept_operations.h"
 #include "agent/sources/rings/process_uids.h"
 #include "agent/sources/rings/ring_shares.h"
@@ -295,6 +296,14 @@ void RingDirectory::Read(const std::string& name, int64_t now_ns, FollowedRing* 
   ring->snapshot.overwritten = kept.overwritten;
   ring->snapshot.skipped = kept.skipped;
   ring->snapshot.malformed = kept.malformed;
+  if (ring->job.empty()) NameJob(name, now_ns, ring);
+}
+
+void RingDirectory::NameJob(const std::string& name, int64_t now_ns, FollowedRing* ring) const {
+  std::string job = JobFingerprint(ring->reader->header(), ring->snapshot.communicators, now_ns);
+  if (job.empty() || !HasRoomForJob(job, ring->owner)) return;
+  ring->job = std::move(job);
+  Log(LogLevel::kInfo, "a job without a name has that of its communicator", {{"file", name}, {"job", ring->job}});
 }
 
 void RingDirectory::Damage(const std::string& name, const absl::Status& why, int64_t now_ns, FollowedRing* ring) {
@@ -325,17 +334,24 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
 }
 
 bool RingDirectory::HasRoomFor(const FollowedRing& candidate) const {
-  size_t owned = 0;
-  std::set<absl::string_view> jobs = {candidate.job};
-  std::set<absl::string_view> owned_jobs = {candidate.job};
+  const auto owned = std::count_if(rings_.begin(), rings_.end(),
+                                   [&](const auto& ring) { return ring.second.owner == candidate.owner; });
+  return rings_.size() < kMaxRings && static_cast<size_t>(owned) < kMaxRingsPerOwner &&
+         HasRoomForJob(candidate.job, candidate.owner);
+}
+
+bool RingDirectory::HasRoomForJob(const std::string& job, uint32_t owner) const {
+  std::set<absl::string_view> jobs = {job};
+  std::set<absl::string_view> owned_jobs = {job};
   for (const auto& [name, ring] : rings_) {
     jobs.insert(ring.job);
-    if (ring.owner != candidate.owner) continue;
-    ++owned;
-    owned_jobs.insert(ring.job);
+    if (ring.owner == owner) owned_jobs.insert(ring.job);
   }
-  return rings_.size() < kMaxRings && owned < kMaxRingsPerOwner && jobs.size() <= kMaxJobs &&
-         owned_jobs.size() <= kMaxJobsPerOwner;
+  return jobs.size() <= kMaxJobs && owned_jobs.size() <= kMaxJobsPerOwner;
+}
+
+size_t RingDirectory::without_job() const {
+  return std::count_if(rings_.begin(), rings_.end(), [](const auto& ring) { return ring.second.job.empty(); });
 }
 
 }  // namespace lockstep

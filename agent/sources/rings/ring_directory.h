@@ -45,7 +45,7 @@ namespace lockstep {
 struct FollowedRing {
   std::unique_ptr<RingReader> reader;
   uint32_t owner = 0;                   // uid of the file
-  std::string job;                      // printable
+  std::string job;                      // printable; "" = not known yet
   RingSnapshot kept;                    // what KeepUp has read since the last Poll; only its operations and counts
   RingSnapshot snapshot;                // empty after the last look at a ring whose process is gone
   absl::optional<ProcessStat> process;  // nothing = gone; state '?' = not known
@@ -90,6 +90,9 @@ class RingDirectory {
 
   const std::map<std::string, FollowedRing>& rings() const { return rings_; }  // by file name
 
+  // Rings whose job is not known yet.
+  size_t without_job() const;
+
   // Files refused so far, by RingRefusalReason.
   const RefusedRings::Counts& refused() const { return refused_.counts(); }
 
@@ -117,6 +120,8 @@ class RingDirectory {
   // False = the ring is not to be followed any more.
   bool Follow(const std::string& name, int64_t now_ns, FollowedRing* ring);
   void Read(const std::string& name, int64_t now_ns, FollowedRing* ring);
+  // Names the job of a ring that tells none, once it can and there is room for one more job.
+  void NameJob(const std::string& name, int64_t now_ns, FollowedRing* ring) const;
   void Damage(const std::string& name, const absl::Status& why, int64_t now_ns, FollowedRing* ring);
   void TakeKept(FollowedRing& ring);
   void Keep(FollowedRing& ring);
@@ -124,6 +129,7 @@ class RingDirectory {
   RingAllowance AllowanceOf(const FollowedRing& ring) const;
   void FindProcess(int64_t now_ns, FollowedRing* ring);
   bool HasRoomFor(const FollowedRing& candidate) const;
+  bool HasRoomForJob(const std::string& job, uint32_t owner) const;
 
   const std::string path_;
   const int64_t since_ns_;

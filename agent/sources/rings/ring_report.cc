@@ -103,6 +103,10 @@ class Builder {
   void Append(const std::map<std::string, FollowedRing>& rings, wire::AgentReport& report) {
     std::vector<ProcessPart> parts;
     for (const auto& [name, ring] : rings) {
+      if (ring.job.empty()) {
+        tally_.without_job += ring.snapshot.finished.size();
+        continue;
+      }
       parts.push_back(Sort(ring));
       OwnerPart& owner = owners_[ring.owner];
       ++owner.rings;
@@ -342,6 +346,7 @@ void RingTally::Add(const RingTally& other) {
   malformed += other.malformed;
   unknown_communicator += other.unknown_communicator;
   over_allowance += other.over_allowance;
+  without_job += other.without_job;
   communicators_left_out += other.communicators_left_out;
   transfers_left_out += other.transfers_left_out;
   in_flight_left_out += other.in_flight_left_out;

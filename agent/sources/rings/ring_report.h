@@ -1,6 +1,9 @@
 // From followed rings to the processes of a report. The gate for what foreign processes wrote: whatever a collector
 // would refuse is left out and counted here, so that one hostile ring cannot cost the reports of the whole host.
 //
+// A process whose job has no name yet (job_fingerprint.h) is left out: under one name for all it would be taken for a
+// rank of somebody else's job.
+//
 // Operations beyond kMaxOperationsPerReport are thinned: each communicator with more than its fair share keeps those
 // whose sequence is a multiple of a power of two, its `stride` (see OperationBatch), so that the samples of different
 // hosts still meet. Shares are those of the users first, then of what each of them has (ring_shares.h); the same holds
@@ -44,6 +47,7 @@ struct RingTally {
   uint64_t malformed = 0;             // make no sense
   uint64_t unknown_communicator = 0;  // of a communicator that did not fit into the recorder's table
   uint64_t over_allowance = 0;        // not looked at: beyond the ring's share of a tick
+  uint64_t without_job = 0;           // of processes whose job has no name yet
   uint64_t communicators_left_out = 0;
   uint64_t transfers_left_out = 0;
   uint64_t in_flight_left_out = 0;  // of those that are told where there is room
@@ -51,8 +55,8 @@ struct RingTally {
   void Add(const RingTally& other);
 };
 
-// Appends one ProcessReport for each ring; all plausible operations go to `archive`, thinned out or not. `now_ns` is
-// CLOCK_MONOTONIC.
+// Appends one ProcessReport for each ring whose job has a name; all plausible operations go to `archive`, thinned out
+// or not. `now_ns` is CLOCK_MONOTONIC.
 RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, OperationArchive& archive,
                       wire::AgentReport& report);
 

@@ -14,6 +14,7 @@ void AppendDropped(const RingTally& tally, wire::AgentReport& report) {
       {"ring_operations_malformed", tally.malformed},
       {"ring_operations_without_communicator", tally.unknown_communicator},
       {"ring_operations_over_allowance", tally.over_allowance},
+      {"ring_operations_without_job", tally.without_job},
       {"ring_communicators_left_out", tally.communicators_left_out},
       {"ring_transfers_left_out", tally.transfers_left_out},
       {"ring_in_flight_left_out", tally.in_flight_left_out},

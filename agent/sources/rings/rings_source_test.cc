@@ -92,11 +92,12 @@ TEST(OperationColumnsTest, ImplausibleTimesAndPeersAreSeen) {
 // A ring of a made-up process: /proc is a folder of the test.
 class RingsSourceTest : public ::testing::Test {
  protected:
-  RingsSourceTest() {
+  explicit RingsSourceTest(const char* job = "job\x01") {
     ring::RingOptions options;
+    options.kind = ring::RecorderKind::kNcclProfiler;
     rings_ = (directory_.path() / "rings").string();
     options.directory = rings_.c_str();
-    options.job = "job\x01";
+    options.job = job;
     options.rank = 0;
     options.world_size = 1;
     options.operation_capacity = 16;
@@ -168,6 +169,40 @@ TEST_F(RingsSourceTest, ReportsIdentityProgressOperationsAndWhatIsInFlight) {
   EXPECT_EQ(world.oldest_in_flight().sequence(), 2u);
   EXPECT_EQ(world.oldest_in_flight().age_ns(), 900);
   EXPECT_THAT(world.operations().duration_ns(), ElementsAre(50));
+}
+
+class NamelessRingTest : public RingsSourceTest {
+ protected:
+  NamelessRingTest() : RingsSourceTest("") {}
+};
+
+TEST_F(NamelessRingTest, IsReportedUnderTheNameOfItsWorld) {
+  RingsSource source = MakeSource();
+  const wire::AgentReport report = Collect(source, 0);
+  ASSERT_EQ(report.processes_size(), 1);
+  EXPECT_EQ(report.processes(0).job(), "nccl-0000000000000007");
+  EXPECT_EQ(source.directory().without_job(), 0u);
+}
+
+TEST_F(NamelessRingTest, IsNobodysRankBeforeThat) {
+  std::filesystem::remove(path_);
+  ring::RingOptions options;
+  options.kind = ring::RecorderKind::kMpi;
+  options.directory = rings_.c_str();
+  options.operation_capacity = 16;
+  static ring::RingWriter writer;
+  ASSERT_TRUE(writer.Open(options));
+  const uint32_t world = writer.FindOrAddCommunicator({.id = 7, .size = 2, .rank = 0, .name = "world"}, now_ns_);
+  writer.Finish(
+      writer.Begin({.kind = ring::OperationKind::kAllReduce, .started = true, .communicator = world}, now_ns_), {},
+      now_ns_ + 50);
+  RingsSource source = MakeSource();
+  const wire::AgentReport report = Collect(source, 1000);
+  EXPECT_EQ(report.processes_size(), 0);
+  EXPECT_EQ(source.directory().without_job(), 1u);
+  EXPECT_EQ(source.total().without_job, 1u);
+  ASSERT_EQ(report.dropped_size(), 1);
+  EXPECT_EQ(report.dropped(0).reason(), "ring_operations_without_job");
 }
 
 TEST_F(RingsSourceTest, AllThatIsInFlightIsToldOnceTheRankHasStoodForASecond) {

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Jobs that tell no id, on machines that they share: none merges with another, none is split.
+
+Real collector, two real agents; NCCL is played by driver processes, two ranks of each job on each machine.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+from demo.stack import Stack  # noqa: E402
+
+BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep"
+RANKS = 4
+HOSTS = 2
+NCCL_VERSION = 5
+PATIENCE_SECONDS = 60
+# What launchers and batch systems tell of themselves would name the jobs.
+LAUNCHER_PREFIXES = ("SLURM_", "OMPI_", "PMI", "TORCHELASTIC_", "MASTER_", "LOCKSTEP_", "KUBERNETES_")
+
+
+class JobNamesTest(unittest.TestCase):
+
+    def setUp(self):
+        for name in [n for n in os.environ if n.startswith(LAUNCHER_PREFIXES)]:
+            del os.environ[name]
+        state = tempfile.TemporaryDirectory()
+        self.addCleanup(state.cleanup)
+        self.stack = Stack(state.name, BINARIES)
+        self.addCleanup(self.stack.close)
+        self.stack.start_collector()
+        for host in range(HOSTS):
+            self.rings(host).mkdir()
+            self.start(f"agent{host}", [
+                BINARIES / "agent/lockstep-agent", f"--collector-address=127.0.0.1:{self.stack.grpc_port}",
+                f"--ring-directory={self.rings(host)}", "--listen-address=127.0.0.1:0", f"--host-name=node-{host}"])
+
+    def rings(self, host):
+        return self.stack.rings / f"host{host}"
+
+    def start(self, name, command, **environment):
+        self.stack.start(name, command, **environment)
+        self.addCleanup(self.stack.stop, name, patience_seconds=1)
+
+    def start_ranks(self, name, **environment):
+        """Four ranks that meet on a board; the first two on the first machine."""
+        for rank in range(RANKS):
+            self.start(f"{name}-{rank}", [
+                BINARIES / "tests/nccl/nccl_train", BINARIES / "agent/recorder/libnccl-profiler-lockstep.so", NCCL_VERSION,
+                rank, RANKS, self.stack.rings / f"board-{name}", self.stack.rings / "control", "network=0"],
+                LOCKSTEP_RING_DIR=str(self.rings(rank * HOSTS // RANKS)), **environment)
+
+    def jobs(self):
+        return {job["job"]: len(self.stack.lockstep("ranks", job["job"]).get("ranks", []))
+                for job in self.stack.lockstep("jobs").get("jobs", [])}
+
+    def expect_jobs(self, count):
+        """That many of RANKS ranks each, and nothing beside them."""
+        found = self.stack.wait_until(
+            f"{count} jobs", lambda: len(j := self.jobs()) == count and set(j.values()) == {RANKS} and j, PATIENCE_SECONDS)
+        return sorted(found)
+
+    def test_two_jobs_that_tell_nothing_are_two_jobs(self):
+        self.start_ranks("a")
+        self.start_ranks("b")
+        for job in self.expect_jobs(2):
+            self.assertRegex(job, "^nccl-[0-9a-f]{16}$")
+
+    def test_two_jobs_of_torchrun_without_run_ids_are_told_apart_by_where_they_meet(self):
+        for name, port in (("a", "29500"), ("b", "29501")):
+            self.start_ranks(name, TORCHELASTIC_RUN_ID="none", MASTER_ADDR="10.0.0.5", MASTER_PORT=port)
+        self.assertEqual(self.expect_jobs(2), ["torch-10.0.0.5:29500", "torch-10.0.0.5:29501"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
