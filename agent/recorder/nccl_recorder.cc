@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/recorder/job_identity.h"
+#include "agent/recorder/nccl_gpu_driver.h"
 #include "agent/recorder/nccl_releases.h"
 #include "agent/recorder/ring_file.h"
 
@@ -93,6 +94,9 @@ RingHeader* CreateRing(const NcclCommunicatorStart& start, uint32_t version) {
   options.world_size = identity.rank >= 0 ? identity.world_size : (start.size > 0 ? start.size : -1);
   options.local_rank = identity.local_rank;
   options.job = identity.job;
+  const GpuIdentity gpu = IdentifyCurrentGpu();
+  options.gpu_uuid = gpu.uuid;
+  options.gpu_pci_address = gpu.pci_address;
   for (const uint32_t slots : kSlotChoices) {
     options.operation_capacity = slots;
     if (RingHeader* header = CreateRingFile(options); header != nullptr) return header;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/recorder/job_identity.h"
+#include "agent/recorder/nccl_gpu_driver.h"
 #include "agent/recorder/preload_next_function.h"
 
 namespace lockstep::ring {
@@ -42,6 +43,9 @@ void OpenRing(const NcclMember& first, uint32_t library_version) {
   options.world_size = identity.rank >= 0 ? identity.world_size : first.size;
   options.local_rank = identity.local_rank;
   options.job = identity.job;
+  const GpuIdentity gpu = IdentifyCurrentGpu();
+  options.gpu_uuid = gpu.uuid;
+  options.gpu_pci_address = gpu.pci_address;
   RingWriter& writer = g_preload_recorder.writer;
   if (writer.Open(options) && IsSwitchedOff()) writer.Disable(DisabledReason::kByEnvironment);
 }

@@ -94,6 +94,7 @@ void FillHeader(const RingOptions& options, uint64_t bytes, uint64_t start_ticks
   header->local_rank = options.local_rank;
   header->gpu_index = options.gpu_index;
   CopyText(header->gpu_uuid, options.gpu_uuid);
+  CopyText(header->gpu_pci_address, options.gpu_pci_address);
   CopyText(header->job, options.job);
   CopyText(header->recorder_version, kRecorderVersion);
   if (gethostname(header->host, sizeof(header->host) - 1) != 0) header->host[0] = '\0';

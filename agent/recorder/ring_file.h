@@ -36,6 +36,7 @@ struct RingOptions {
   int32_t local_rank = -1;
   int32_t gpu_index = -1;
   const char* gpu_uuid = "";
+  const char* gpu_pci_address = "";
   const char* job = "";
 };
 

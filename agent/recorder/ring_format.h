@@ -122,7 +122,7 @@ struct RingHeader {
   int32_t rank;                  // global rank; -1 = unknown
   int32_t world_size;            // -1 = unknown
   int32_t local_rank;            // -1 = unknown
-  int32_t gpu_index;             // -1 = unknown or none
+  int32_t gpu_index;             // of the machine, not of the process; -1 = unknown or none
   char gpu_uuid[48];             // NUL-terminated; empty = unknown
   char host[64];                 // NUL-terminated
   char job[128];                 // NUL-terminated job id; empty = unknown
@@ -135,7 +135,8 @@ struct RingHeader {
   uint64_t next_ticket;         // atomic; tickets handed out so far; ticket t lives in slot t mod capacity
   uint32_t communicator_count;  // atomic; entries [0, count) have been claimed
   uint32_t transfer_capacity;   // constant like the fields above; 0 = no such table
-  uint8_t reserved1[112];
+  char gpu_pci_address[24];     // constant, NUL-terminated; empty = unknown
+  uint8_t reserved1[88];
 
   RingCounters counters;
   RingControl control;

@@ -62,6 +62,7 @@ TEST(RingFormat, HeaderOffsets) {
       FIELD(RingHeader, next_ticket, 384),
       FIELD(RingHeader, communicator_count, 392),
       FIELD(RingHeader, transfer_capacity, 396),
+      FIELD(RingHeader, gpu_pci_address, 400),
       FIELD(RingHeader, counters, 512),
       FIELD(RingHeader, counters.enqueued, 512),
       FIELD(RingHeader, counters.finished, 520),

@@ -1,0 +1,32 @@
+#include "agent/recorder/nccl_gpu_driver.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <string>
+
+namespace lockstep::ring {
+namespace {
+
+std::string FakeDriver() {
+  return std::string(getenv("TEST_SRCDIR")) + "/lockstep/agent/recorder/libfake-gpu-driver.so";
+}
+
+TEST(NcclGpuDriver, TellsWhichGpuOfTheMachineAProcessSees) {
+  EXPECT_EQ(CurrentDevice(), -1) << "no driver in this process yet";
+  EXPECT_STREQ(IdentifyCurrentGpu().uuid, "");
+  EXPECT_STREQ(IdentifyCurrentGpu().pci_address, "");
+
+  setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+  void* const driver = dlopen(FakeDriver().c_str(), RTLD_NOW);
+  ASSERT_NE(driver, nullptr) << dlerror();
+  EXPECT_EQ(CurrentDevice(), 0) << "the first of those that it sees";
+  const GpuIdentity gpu = IdentifyCurrentGpu();
+  EXPECT_STREQ(gpu.uuid, "GPU-20212223-2425-2627-2829-2a2b2c2d2e2f");
+  EXPECT_STREQ(gpu.pci_address, "0000:3C:00.0");
+  dlclose(driver);
+}
+
+}  // namespace
+}  // namespace lockstep::ring
