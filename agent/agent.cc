@@ -27,8 +27,8 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   agent->rings_ = rings.get();
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
   for (const SourceRow& row : table) {
-    absl::StatusOr<std::unique_ptr<Source>> source =
-        row.create({options.root, options.nvml_library, options.nccl_ras_address, options.state_directory});
+    absl::StatusOr<std::unique_ptr<Source>> source = row.create(
+        {options.root, options.nvml_library, options.nccl_ras_address, options.state_directory, agent->gpu_names_});
     if (source.ok()) {
       agent->runner_.Add(*std::move(source), row.may_hang);
     } else {
@@ -54,6 +54,7 @@ void Agent::Tick() {
   lockstep::Tick tick;
   tick.monotonic_ns = begin_ns;
   runner_.Collect(tick, report);
+  gpu_names_->Apply(report);
   // One per tick: the answer has to fit into a report.
   if (const auto command = uplink_.TakeCommand()) rings_->Execute(*command, tick, report);
   metrics_.UpdateSources(report);

@@ -62,6 +62,7 @@ class Agent {
   Uplink& uplink_;
   AgentMetrics& metrics_;
   const Clock& clock_;
+  std::shared_ptr<GpuNames> gpu_names_ = std::make_shared<GpuNames>();
   SourceRunner runner_;
   RingsSource* rings_ = nullptr;  // owned by runner_
   Watchdog watchdog_;

@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Source>> MakeInfiniband(const SourceOptions& opti
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeNvml(const SourceOptions& options) {
-  return std::make_unique<NvmlSource>(options.nvml_library);
+  return std::make_unique<NvmlSource>(options.nvml_library, options.gpu_names);
 }
 
 // Stands in the table also where it is switched off, so that status tells.

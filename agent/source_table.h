@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "agent/gpu_names.h"
 #include "agent/source.h"
 
 namespace lockstep {
@@ -19,6 +20,7 @@ struct SourceOptions {
   std::string nvml_library = "libnvidia-ml.so.1";    // name or path for dlopen
   std::string nccl_ras_address = "localhost:28028";  // of NCCL's RAS service; empty = do not ask
   std::string state_directory;                       // for what has to survive a restart; empty = nothing does
+  std::shared_ptr<GpuNames> gpu_names = std::make_shared<GpuNames>();  // hears of the machine's GPUs
 };
 
 // One source: how it is made and whether it needs a thread of its own. Immutable.

@@ -27,6 +27,8 @@ wire::Rank ToProto(const RankSummary& rank) {
   message.set_pid(rank.pid);
   message.set_local_rank(rank.local_rank);
   message.set_gpu(rank.gpu);
+  message.set_gpu_uuid(rank.gpu_uuid);
+  message.set_gpu_pci_address(rank.gpu_pci_address);
   message.set_process_state(rank.finalized ? "finalized" : kProcessStateWords[static_cast<size_t>(rank.process_state)]);
   message.set_enqueued(rank.enqueued);
   message.set_finished(rank.finished);

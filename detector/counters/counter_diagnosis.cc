@@ -18,6 +18,7 @@
 #include "detector/counters/network_signs.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/counters/place_diagnosis.h"
+#include "detector/model/gpu_device.h"
 #include "detector/model/sample_losses.h"
 #include "detector/verdict/confidence.h"
 
@@ -36,12 +37,8 @@ constexpr int64_t kLongEnoughMs = 120'000;
 void PlaceCulprit(const HistoryCase& found, const std::string& host, double confidence, Verdict* verdict) {
   Culprit culprit{.host = host, .confidence = confidence};
   const std::string device = DeviceOf(found.signs);
-  if (absl::StartsWith(device, "gpu")) {
-    int gpu = -1;
-    if (absl::SimpleAtoi(device.substr(3), &gpu)) culprit.gpu = gpu;
-  } else {
-    culprit.device = device;
-  }
+  culprit.gpu = GpuOfDevice(device);
+  if (culprit.gpu < 0) culprit.device = device;
   verdict->culprits = {std::move(culprit)};
 }
 

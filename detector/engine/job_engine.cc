@@ -23,6 +23,7 @@
 #include "detector/model/place_table.h"
 #include "detector/model/roster.h"
 #include "detector/model/size_inference.h"
+#include "detector/verdict/roster_names.h"
 #include "detector/verdict/verdict_merge.h"
 #include "detector/verdict/wording.h"
 
@@ -237,7 +238,11 @@ void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>&
 void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                                       std::vector<Verdict>* verdicts) const {
   const auto stands = [this](const Verdict& verdict) { return first_seen_ns_.contains(CauseKey(verdict)); };
-  MergeFindings(FindingVerdicts(findings, watermark_ns), stands, verdicts);
+  std::vector<Verdict> of_hosts = FindingVerdicts(findings, watermark_ns);
+  for (Verdict& verdict : of_hosts) {
+    for (Culprit& culprit : verdict.culprits) NameRankOfGpu(roster_, &culprit);
+  }
+  MergeFindings(std::move(of_hosts), stands, verdicts);
 }
 
 // Since when each cause holds, without interruption: the onset that its finder saw when it was first found.
@@ -401,6 +406,8 @@ std::vector<RankSummary> JobEngine::State::Ranks() const {
     rank.pid = process.pid;
     rank.local_rank = process.local_rank;
     rank.gpu = process.gpu;
+    rank.gpu_uuid = process.gpu_uuid;
+    rank.gpu_pci_address = process.gpu_pci_address;
     rank.process_state = process.state;
     rank.finalized = process.finalized;
     rank.lost_records = process.lost;

@@ -58,6 +58,8 @@ struct RankSummary {
   int32_t pid = 0;
   int32_t local_rank = -1;
   int32_t gpu = -1;
+  std::string gpu_uuid;         // "" = unknown
+  std::string gpu_pci_address;  // "" = unknown
   ProcessState process_state = ProcessState::kUnknown;
   bool finalized = false;
   uint64_t enqueued = 0;  // collectives over all communicators

@@ -157,6 +157,30 @@ TEST(JobEngineFaultsTest, AHangAfterAHardErrorOfItsHostIsEvidenceOfThatError) {
   EXPECT_NE(EvidenceText(verdict).find("rank 3"), std::string::npos) << EvidenceText(verdict);
 }
 
+// Both ranks of a host are on GPUs that their agent has named, as it has that of the event.
+TEST(JobEngineFaultsTest, AnEventOfAGpuIsOfTheRankOnIt) {
+  for (const std::string device : {"gpu1", "gpu0"}) {
+    const PlayedJob run = Play({.job = {.ranks_per_host = 2, .standstills = {{3, 20.03, kForever}}},
+                                .seconds = 35,
+                                .alter = [&](double now, HostReport* report) {
+                                  for (RankView& rank : report->ranks) rank.gpu = rank.rank % 2;
+                                  if (now != 21 || report->host != "node-1") return;
+                                  report->kernel_events.push_back({.kind = KernelEventKind::kXid,
+                                                                   .code = 79,
+                                                                   .device = device,
+                                                                   .text = "GPU has fallen off the bus",
+                                                                   .host_ns = report->host_ns});
+                                }});
+    ASSERT_TRUE(run.causes.contains("hang:node-1/" + device)) << run.causes.begin()->first;
+    const Culprit& gpu = run.causes.at("hang:node-1/" + device).newest.culprits.at(0);
+    EXPECT_EQ(gpu.rank, device == "gpu1" ? 3 : 2);
+    EXPECT_EQ(gpu.gpu, device == "gpu1" ? 1 : 0);
+    ASSERT_TRUE(run.causes.contains("hang:node-1/rank3"));
+    const Verdict& hang = run.causes.at("hang:node-1/rank3").newest;
+    EXPECT_EQ(hang.verdict_class == VerdictClass::kGpuFault, device == "gpu1") << "rank 3 is on gpu1";
+  }
+}
+
 // Its agent could not send it sooner.
 TEST(JobEngineFaultsTest, AnEventInALateReportIsAsOldAsTheReport) {
   JobEngine engine({});

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/shares.h"
 #include "detector/hardware/xid_catalog.h"
+#include "detector/model/gpu_device.h"
 
 namespace lockstep {
 namespace {
@@ -122,7 +123,10 @@ Verdict OfDevice(const HardwareFinding& finding, int64_t now_ns) {
       finding.hard ? Verdict::Accusation(link ? VerdictScope::kNetwork : VerdictScope::kMachine, finding.verdict_class)
                    : Verdict::Observation(finding.verdict_class);
   if (finding.hard) verdict.advice = link ? Advice::kCheckLink : Advice::kCordonAndReplace;
-  verdict.culprits = {{.host = finding.host, .device = finding.device, .confidence = finding.hard ? 0.9 : 0.5}};
+  verdict.culprits = {{.host = finding.host,
+                       .gpu = GpuOfDevice(finding.device),
+                       .device = finding.device,
+                       .confidence = finding.hard ? 0.9 : 0.5}};
   verdict.evidence = {{KindOf(finding), ReportOf(finding, now_ns)}};
   return verdict;
 }

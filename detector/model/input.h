@@ -99,7 +99,9 @@ struct RankView {
   int32_t local_rank = -1;
   int32_t pid = 0;
   uint64_t process_start_ticks = 0;
-  int32_t gpu = -1;
+  int32_t gpu = -1;             // of the host, "gpu<index>" in samples and events; -1 = unknown
+  std::string gpu_uuid;         // "" = unknown
+  std::string gpu_pci_address;  // "" = unknown
   ProcessState process_state = ProcessState::kUnknown;
   bool finalized = false;            // the program ended recording in order
   bool disabled = false;             // the recorder gave up: silence of this rank means nothing

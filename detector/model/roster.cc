@@ -116,6 +116,8 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.process_start_ticks = view.process_start_ticks;
   process.local_rank = view.local_rank;
   process.gpu = view.gpu;
+  process.gpu_uuid = view.gpu_uuid;
+  process.gpu_pci_address = view.gpu_pci_address;
   process.state = view.process_state;
   process.finalized = process.finalized || view.finalized;
   process.disabled = view.disabled;

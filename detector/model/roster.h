@@ -87,6 +87,8 @@ struct RankProcess {
   uint64_t process_start_ticks = 0;
   int32_t local_rank = -1;
   int32_t gpu = -1;
+  std::string gpu_uuid;
+  std::string gpu_pci_address;
   ProcessState state = ProcessState::kUnknown;
   bool finalized = false;
   bool disabled = false;

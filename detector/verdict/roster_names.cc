@@ -23,4 +23,17 @@ Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence) {
           .confidence = confidence};
 }
 
+void NameRankOfGpu(const Roster& roster, Culprit* culprit) {
+  if (culprit->gpu < 0 || culprit->rank >= 0) return;
+  const RankProcess* found = nullptr;
+  for (const RankProcess& rank : roster.ranks()) {
+    if (rank.gpu != culprit->gpu || roster.hosts()[static_cast<size_t>(rank.host_slot)].name != culprit->host) continue;
+    if (found != nullptr) return;
+    found = &rank;
+  }
+  if (found == nullptr) return;
+  culprit->rank = found->rank;
+  culprit->pid = found->pid;
+}
+
 }  // namespace lockstep

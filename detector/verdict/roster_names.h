@@ -18,6 +18,9 @@ std::vector<int32_t> NumbersOf(const Roster& roster, const std::vector<int32_t>&
 
 Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence);
 
+// Adds rank and process to a culprit that is a GPU, where the job has one rank on it.
+void NameRankOfGpu(const Roster& roster, Culprit* culprit);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_VERDICT_ROSTER_NAMES_H_

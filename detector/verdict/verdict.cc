@@ -71,7 +71,8 @@ const char* Lookup(const char* const (&names)[kSize], Enum value) {
 
 std::string CulpritKey(const Culprit& culprit) {
   std::string key = culprit.host;
-  if (culprit.rank >= 0) absl::StrAppend(&key, "/rank", culprit.rank);
+  // Which rank uses a device may become known later, and does not make it another one.
+  if (culprit.rank >= 0 && culprit.device.empty()) absl::StrAppend(&key, "/rank", culprit.rank);
   if (!culprit.device.empty()) absl::StrAppend(&key, "/", culprit.device);
   if (!culprit.peer_host.empty()) absl::StrAppend(&key, "->", culprit.peer_host);
   return key;

@@ -71,7 +71,10 @@ void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const V
     if (known == verdicts->end()) {
       verdicts->push_back(std::move(finding));
     } else if (known->culprits.front().rank >= 0) {
-      const bool broken = finding.verdict_class == VerdictClass::kGpuFault && IsHang(known->verdict_class);
+      const int32_t gpu = finding.culprits.front().gpu, known_gpu = known->culprits.front().gpu;
+      const bool of_another_gpu = gpu >= 0 && known_gpu >= 0 && gpu != known_gpu;
+      const bool broken =
+          finding.verdict_class == VerdictClass::kGpuFault && IsHang(known->verdict_class) && !of_another_gpu;
       if (broken) known->verdict_class = finding.verdict_class;
       if (broken) known->advice = finding.advice;
     } else if (stands(finding) && !stands(*known)) {

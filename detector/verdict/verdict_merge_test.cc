@@ -86,5 +86,22 @@ TEST(VerdictMergeTest, AHostHasOneCauseAndTheOneThatStandsStays) {
   EXPECT_EQ(verdicts[0].evidence[1].text(), "slow");
 }
 
+TEST(VerdictMergeTest, AHangIsOfTheBrokenGpuUnlessTheRankIsOnAnotherOne) {
+  Verdict broken = Of(VerdictScope::kMachine, {"a"}, "Xid 79");
+  broken.verdict_class = VerdictClass::kGpuFault;
+  Verdict hang = Of(VerdictScope::kMachine, {"a"}, "hang");
+  hang.verdict_class = VerdictClass::kHangNotEntered;
+  hang.culprits[0].rank = 5;
+  for (const int32_t gpu : {-1, 3, 4}) {
+    broken.culprits[0].gpu = 3;
+    hang.culprits[0].gpu = gpu;
+    std::vector<Verdict> verdicts = {hang};
+    MergeFindings(
+        {broken}, [](const Verdict&) { return false; }, &verdicts);
+    ASSERT_EQ(verdicts.size(), 1u);
+    EXPECT_EQ(verdicts[0].verdict_class, gpu == 4 ? VerdictClass::kHangNotEntered : VerdictClass::kGpuFault) << gpu;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -19,7 +19,7 @@
 
 namespace lockstep {
 
-inline constexpr uint64_t kFirstReportNumber = 17'000'000;
+inline constexpr uint64_t kFirstReportNumber = 18'000'000;
 
 // How the engine is asked.
 enum class Procedure : uint8_t {

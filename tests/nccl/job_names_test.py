@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs that tell no id, on machines that they share: none merges with another, none is split.
+"""Jobs that tell no id, on machines that they share: none merges with another, none is split; and which GPU a rank is on.
 
 Real collector, two real agents; NCCL is played by driver processes, two ranks of each job on each machine.
 """
@@ -37,7 +37,8 @@ class JobNamesTest(unittest.TestCase):
             self.rings(host).mkdir()
             self.start(f"agent{host}", [
                 BINARIES / "agent/lockstep-agent", f"--collector-address=127.0.0.1:{self.stack.grpc_port}",
-                f"--ring-directory={self.rings(host)}", "--listen-address=127.0.0.1:0", f"--host-name=node-{host}"])
+                f"--ring-directory={self.rings(host)}", "--listen-address=127.0.0.1:0", f"--host-name=node-{host}",
+                f"--nvml-library={BINARIES / 'agent/sources/nvml/testing/libnvidia-ml-fake.so'}"])
 
     def rings(self, host):
         return self.stack.rings / f"host{host}"
@@ -49,10 +50,13 @@ class JobNamesTest(unittest.TestCase):
     def start_ranks(self, name, **environment):
         """Four ranks that meet on a board; the first two on the first machine."""
         for rank in range(RANKS):
-            self.start(f"{name}-{rank}", [
-                BINARIES / "tests/nccl/nccl_train", BINARIES / "agent/recorder/libnccl-profiler-lockstep.so", NCCL_VERSION,
-                rank, RANKS, self.stack.rings / f"board-{name}", self.stack.rings / "control", "network=0"],
-                LOCKSTEP_RING_DIR=str(self.rings(rank * HOSTS // RANKS)), **environment)
+            self.start_rank(name, rank, **environment)
+
+    def start_rank(self, name, rank, **environment):
+        self.start(f"{name}-{rank}", [
+            BINARIES / "tests/nccl/nccl_train", BINARIES / "agent/recorder/libnccl-profiler-lockstep.so", NCCL_VERSION,
+            rank, RANKS, self.stack.rings / f"board-{name}", self.stack.rings / "control", "network=0"],
+            LOCKSTEP_RING_DIR=str(self.rings(rank * HOSTS // RANKS)), **environment)
 
     def jobs(self):
         return {job["job"]: len(self.stack.lockstep("ranks", job["job"]).get("ranks", []))
@@ -74,6 +78,23 @@ class JobNamesTest(unittest.TestCase):
         for name, port in (("a", "29500"), ("b", "29501")):
             self.start_ranks(name, TORCHELASTIC_RUN_ID="none", MASTER_ADDR="10.0.0.5", MASTER_PORT=port)
         self.assertEqual(self.expect_jobs(2), ["torch-10.0.0.5:29500", "torch-10.0.0.5:29501"])
+
+    def test_a_rank_is_on_the_gpu_that_its_driver_and_nvml_mean_alike(self):
+        # Each process sees one GPU and calls it 0; the second rank of a machine has the first GPU.
+        for rank in range(RANKS):
+            self.start_rank("a", rank, LD_PRELOAD=str(BINARIES / "agent/recorder/libfake-gpu-driver.so"),
+                            CUDA_VISIBLE_DEVICES=str(1 - rank % 2))
+        job, = self.expect_jobs(1)
+
+        def named():
+            ranks = {r.get("rank", 0): r for r in self.stack.lockstep("ranks", job)["ranks"]}
+            return all(r.get("gpu", 0) >= 0 for r in ranks.values()) and ranks
+
+        for rank, seen in self.stack.wait_until("GPUs", named, PATIENCE_SECONDS).items():
+            gpu = 1 - rank % 2
+            self.assertEqual(seen.get("gpu", 0), gpu)
+            self.assertEqual(seen["gpu_uuid"], f"GPU-00000000-0000-0000-0000-{gpu:012}")
+            self.assertEqual(seen["gpu_pci_address"], f"0000:{0x3b + gpu:02x}:00.0")
 
 
 if __name__ == "__main__":

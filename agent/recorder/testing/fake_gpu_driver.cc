@@ -1,4 +1,5 @@
-// A libcuda that has two GPUs of two processes to show: as many functions as the recorder calls. Pure.
+// A libcuda with as many functions as the recorder calls. Its GPUs are those of
+// agent/sources/nvml/testing/fake_nvml.cc. Thread-safe.
 
 #include <cstdio>
 #include <cstdlib>
@@ -21,13 +22,13 @@ __attribute__((visibility("default"))) int cuCtxGetDevice(int* device) {
 }
 
 __attribute__((visibility("default"))) int cuDeviceGetUuid(unsigned char* uuid, int /*device*/) {
-  for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(16 * VisibleGpu() + i);
+  for (int i = 0; i < 16; ++i) uuid[i] = 0;
+  uuid[15] = static_cast<unsigned char>(VisibleGpu());
   return 0;
 }
 
 __attribute__((visibility("default"))) int cuDeviceGetPCIBusId(char* text, int size, int /*device*/) {
-  std::snprintf(text, size, "0000:%02X:00.0", 0x3a + VisibleGpu());
+  std::snprintf(text, size, "0000:%02X:00.0", 0x3b + VisibleGpu());
   return 0;
 }
-
 }

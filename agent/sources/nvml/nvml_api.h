@@ -44,6 +44,13 @@ struct NvmlMemory {
   uint64_t used_bytes;
 };
 
+struct NvmlProcess {
+  uint32_t pid;
+  uint64_t used_memory_bytes;
+  uint32_t gpu_instance;
+  uint32_t compute_instance;
+};
+
 struct NvmlFieldValue {
   uint32_t field_id;
   uint32_t scope_id;
@@ -57,7 +64,8 @@ struct NvmlFieldValue {
     uint64_t as_uint64;
   } value;
 };
-static_assert(sizeof(NvmlPciInfo) == 68 && sizeof(NvmlFieldValue) == 40, "layouts of the library");
+static_assert(sizeof(NvmlPciInfo) == 68 && sizeof(NvmlProcess) == 24 && sizeof(NvmlFieldValue) == 40,
+              "layouts of the library");
 
 inline constexpr int kNvmlTemperatureGpu = 0;
 inline constexpr uint32_t kNvmlFieldMemoryTemperature = 82;
@@ -84,6 +92,7 @@ struct NvmlApi {
 
   int (*uuid)(NvmlDevice, char*, uint32_t);
   int (*pci_info)(NvmlDevice, NvmlPciInfo*);
+  int (*compute_processes)(NvmlDevice, uint32_t* count, NvmlProcess*);
   int (*utilization)(NvmlDevice, NvmlUtilization*);
   int (*memory)(NvmlDevice, NvmlMemory*);
   int (*temperature)(NvmlDevice, int, uint32_t*);

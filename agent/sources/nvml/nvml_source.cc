@@ -1,11 +1,14 @@
 #include "agent/sources/nvml/nvml_source.h"
 
+#include <utility>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "agent/metric_block.h"
 #include "agent/printable_text.h"
 #include "agent/sources/kernel_log/kernel_line.h"
+#include "agent/sources/nvml/gpu_processes.h"
 #include "agent/sources/nvml/nvml_library.h"
 #include "agent/sources/nvml/nvml_readers.h"
 #include "base/status_macros.h"
@@ -36,6 +39,7 @@ absl::Status NvmlSource::Collect(const Tick& tick, wire::AgentReport& report) {
     if (wrong.ok()) continue;
     status = status.ok() ? wrong : absl::UnavailableError(absl::StrCat(status.message(), "; ", wrong.message()));
   }
+  if (slow) TellNames();
   turn_ = (turn_ + 1) % gpus_.size();
   return status;
 }
@@ -98,6 +102,15 @@ absl::Status NvmlSource::Lost(size_t index, const Tick& tick, wire::AgentReport&
   event.set_text(PrintableText(absl::StrCat("NVML: ", status.message()), kMaxKernelLineBytes));
   event.set_monotonic_ns(tick.monotonic_ns);
   return status;
+}
+
+void NvmlSource::TellNames() const {
+  std::vector<GpuName> names;
+  for (const GpuInfo& gpu : gpus_) {
+    names.push_back({static_cast<int32_t>(gpu.index), gpu.uuid, gpu.pci_address,
+                     gpu.handle == nullptr ? std::vector<int32_t>() : ReadGpuProcesses(*api_, gpu.handle)});
+  }
+  names_->Set(std::move(names));
 }
 
 absl::Status NvmlSource::Wrong(const GpuInfo& gpu, absl::string_view what, int result) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "agent/gpu_names.h"
 #include "agent/source.h"
 #include "agent/sources/nvml/gpu_inventory.h"
 #include "agent/sources/nvml/nvml_api.h"
@@ -32,8 +34,9 @@ class NvmlSource final : public Source {
   // Between two events of one lost GPU: often enough for a finding to stay, and for a collector started anew to hear.
   static constexpr int64_t kLostPeriodNs = 60'000'000'000;
 
-  // `library` as dlopen takes it.
-  explicit NvmlSource(std::string library) : library_(std::move(library)) {}
+  // `library` as dlopen takes it; `names` hears of the GPUs, and of the processes on them with what is slow.
+  NvmlSource(std::string library, std::shared_ptr<GpuNames> names)
+      : library_(std::move(library)), names_(std::move(names)) {}
 
   absl::string_view name() const override { return "nvml"; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
@@ -47,9 +50,11 @@ class NvmlSource final : public Source {
   absl::Status CollectGpu(size_t index, const Tick& tick, bool slow, wire::AgentReport& report);
   // One that NVML calls lost, whatever was asked of it.
   absl::Status Lost(size_t index, const Tick& tick, wire::AgentReport& report);
+  void TellNames() const;
   absl::Status Wrong(const GpuInfo& gpu, absl::string_view what, int result);
 
   const std::string library_;
+  const std::shared_ptr<GpuNames> names_;
   absl::optional<NvmlApi> api_;
   bool ready_ = false;  // initialised and with GPUs
   absl::optional<int64_t> opened_ns_;

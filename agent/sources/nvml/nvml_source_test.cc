@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/gpu_names.h"
 #include "agent/source_runner.h"
 #include "agent/testing/report_view.h"
 #include "base/clock.h"
@@ -28,7 +29,7 @@ std::string FakeLibrary() { return std::filesystem::absolute("agent/sources/nvml
 
 class NvmlSourceTest : public ::testing::Test {
  protected:
-  NvmlSourceTest() : source_(FakeLibrary()) { Script(""); }
+  NvmlSourceTest() : source_(FakeLibrary(), names_) { Script(""); }
 
   void Script(const std::string& text) { setenv("LOCKSTEP_FAKE_NVML", directory_.Write("script", text).c_str(), 1); }
 
@@ -38,10 +39,31 @@ class NvmlSourceTest : public ::testing::Test {
     return report;
   }
 
+  // Of a process on whichever GPU lists it.
+  wire::ProcessReport Named(int32_t pid) const {
+    wire::AgentReport report;
+    report.add_processes()->set_pid(pid);
+    report.mutable_processes(0)->set_gpu_index(-1);
+    names_->Apply(report);
+    return report.processes(0);
+  }
+
   TemporaryDirectory directory_;
+  const std::shared_ptr<GpuNames> names_ = std::make_shared<GpuNames>();
   NvmlSource source_;
   absl::Status last_;
 };
+
+TEST_F(NvmlSourceTest, TellsWhichProcessesAreOnWhichGpu) {
+  Collect();
+  EXPECT_EQ(Named(101).gpu_index(), 1);
+  EXPECT_EQ(Named(101).gpu_uuid(), "GPU-00000000-0000-0000-0000-000000000001");
+  EXPECT_EQ(Named(101).gpu_pci_address(), "0000:3c:00.0");
+  EXPECT_EQ(Named(99).gpu_index(), -1) << "it is on both";
+  Script("unsupported nvmlDeviceGetComputeRunningProcesses_v3\n");
+  Collect(10);
+  EXPECT_EQ(Named(101).gpu_index(), -1);
+}
 
 TEST_F(NvmlSourceTest, ReadsEveryMetricInOurUnits) {
   const struct {
@@ -169,7 +191,7 @@ TEST_F(NvmlSourceTest, DoesNotBelieveInTooManyGpus) {
 }
 
 TEST_F(NvmlSourceTest, HasNoDataWithoutTheLibrary) {
-  NvmlSource source((directory_.path() / "libnvidia-ml.so.1").string());
+  NvmlSource source((directory_.path() / "libnvidia-ml.so.1").string(), names_);
   wire::AgentReport report;
   const absl::Status status = source.Collect(Tick{}, report);
   EXPECT_TRUE(IsNoData(status)) << status;
@@ -177,7 +199,7 @@ TEST_F(NvmlSourceTest, HasNoDataWithoutTheLibrary) {
 }
 
 TEST_F(NvmlSourceTest, FailsOnALibraryThatIsSomethingElse) {
-  NvmlSource source("libc.so.6");
+  NvmlSource source("libc.so.6", std::make_shared<GpuNames>());
   wire::AgentReport report;
   EXPECT_THAT(source.Collect(Tick{}, report),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("nvmlInit_v2")));
@@ -200,7 +222,7 @@ TEST_F(NvmlSourceTest, HasNoDataWithoutDriverOrGpuAndLooksAgain) {
 TEST_F(NvmlSourceTest, ADriverThatHangsTimesOutUntilItReturns) {
   Script("hang nvmlDeviceGetPowerUsage\n");
   SourceRunner runner(RealClock(), 50 * kNanosPerMilli);
-  runner.Add(std::make_unique<NvmlSource>(FakeLibrary()), /*may_hang=*/true);
+  runner.Add(std::make_unique<NvmlSource>(FakeLibrary(), names_), /*may_hang=*/true);
   for (int tick = 0; tick < 2; ++tick) {
     wire::AgentReport report;
     runner.Collect(Tick{.monotonic_ns = tick}, report);

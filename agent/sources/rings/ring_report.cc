@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/recorder/ring_format.h"
+#include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/rings/operation_columns.h"
 #include "agent/sources/rings/ring_shares.h"
 #include "agent/sources/rings/ring_text.h"
@@ -204,6 +205,7 @@ class Builder {
     to.set_process_start_ticks(header.process_start_ticks);
     to.set_gpu_index(header.gpu_index);
     to.set_gpu_uuid(RingText(header.gpu_uuid));
+    to.set_gpu_pci_address(NormalizePciAddress(RingText(header.gpu_pci_address)));
     to.set_recorder(FromTable(kRecorderKinds, header.recorder_kind));
     to.set_state(ToProcessState(part.ring->process));
     to.set_recorder_state(FromTable(kRecorderStates, snapshot.state));

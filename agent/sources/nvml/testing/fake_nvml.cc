@@ -24,6 +24,7 @@ using lockstep::NvmlDevice;
 using lockstep::NvmlFieldValue;
 using lockstep::NvmlMemory;
 using lockstep::NvmlPciInfo;
+using lockstep::NvmlProcess;
 using lockstep::NvmlUtilization;
 
 namespace {
@@ -99,6 +100,14 @@ extern "C" int nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPciInfo* out) {
   *out = {};
   std::snprintf(out->bus_id, sizeof(out->bus_id), "00000000:%02X:00.0", 0x3b + IndexOf(device));
   return kSuccess;
+}
+
+// One process on each, another one on all of them.
+extern "C" int nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice device, uint32_t* count, NvmlProcess* out) {
+  *count = 2;
+  out[0] = {.pid = 100 + IndexOf(device), .used_memory_bytes = 0, .gpu_instance = 0, .compute_instance = 0};
+  out[1] = {.pid = 99, .used_memory_bytes = 0, .gpu_instance = 0, .compute_instance = 0};
+  return Enter("nvmlDeviceGetComputeRunningProcesses_v3", device);
 }
 
 ANSWER(nvmlDeviceGetUtilizationRates, NvmlUtilization, (NvmlUtilization{97, 40}))

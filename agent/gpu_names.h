@@ -1,0 +1,43 @@
+// The names of this machine's GPUs: index, UUID, PCI address, and the processes on each. A recorder knows its GPU by
+// UUID, the kernel log by address, counters by index; after Apply a report calls each by all of its names.
+//
+// Thread-safe: the source that knows GPUs has a thread of its own, and may hang.
+
+#ifndef LOCKSTEP_AGENT_GPU_NAMES_H_
+#define LOCKSTEP_AGENT_GPU_NAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+
+struct GpuName {
+  int32_t index = -1;         // NVML's, "gpu<index>" in metrics
+  std::string uuid;           // "GPU-..."; "" = unknown
+  std::string pci_address;    // "0000:3b:00.0"; "" = unknown
+  std::vector<int32_t> pids;  // of the host, as of some seconds ago
+};
+
+class GpuNames {
+ public:
+  void Set(std::vector<GpuName> gpus);
+
+  // A process is on the GPU that its recorder names, or else on the only one that lists its pid; what is known of that
+  // GPU is filled in. An event about a GPU's address is about "gpu<index>", and keeps the address beside it.
+  void Apply(wire::AgentReport& report) const;
+
+ private:
+  const GpuName* GpuOf(const wire::ProcessReport& process) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::vector<GpuName> gpus_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_GPU_NAMES_H_

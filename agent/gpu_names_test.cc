@@ -1,0 +1,60 @@
+#include "agent/gpu_names.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+namespace {
+
+wire::ProcessReport Named(const GpuNames& names, int32_t pid, const std::string& uuid = "",
+                          const std::string& pci_address = "") {
+  wire::AgentReport report;
+  wire::ProcessReport& process = *report.add_processes();
+  process.set_pid(pid);
+  process.set_gpu_index(-1);
+  process.set_gpu_uuid(uuid);
+  process.set_gpu_pci_address(pci_address);
+  names.Apply(report);
+  return report.processes(0);
+}
+
+class GpuNamesTest : public testing::Test {
+ protected:
+  GpuNamesTest() {
+    names_.Set({{0, "GPU-a", "0000:3b:00.0", {10, 12}}, {1, "GPU-b", "0000:3c:00.0", {11, 12}}, {2, "", "", {13}}});
+  }
+
+  GpuNames names_;
+};
+
+TEST_F(GpuNamesTest, AProcessIsOnTheGpuThatItsRecorderNames) {
+  for (const wire::ProcessReport& process : {Named(names_, 5, "GPU-b"), Named(names_, 10, "", "0000:3c:00.0")}) {
+    EXPECT_EQ(process.gpu_index(), 1);
+    EXPECT_EQ(process.gpu_uuid(), "GPU-b");
+    EXPECT_EQ(process.gpu_pci_address(), "0000:3c:00.0");
+  }
+}
+
+TEST_F(GpuNamesTest, OrOnTheOnlyOneThatListsIt) {
+  EXPECT_EQ(Named(names_, 10).gpu_uuid(), "GPU-a");
+  EXPECT_EQ(Named(names_, 13).gpu_index(), 2);
+  EXPECT_EQ(Named(names_, 12).gpu_index(), -1) << "it is on two";
+  EXPECT_EQ(Named(names_, 5).gpu_index(), -1) << "it is on none";
+  EXPECT_EQ(Named(names_, 10, "GPU-of-another-driver").gpu_index(), -1) << "its recorder knows better";
+}
+
+TEST_F(GpuNamesTest, AnEventHasTheNameOfTheCountersBesideItsAddress) {
+  wire::AgentReport report;
+  for (const char* device : {"0000:3c:00.0", "0000:99:00.0", ""}) report.add_kernel_events()->set_device(device);
+  names_.Apply(report);
+  EXPECT_EQ(report.kernel_events(0).device(), "gpu1");
+  EXPECT_EQ(report.kernel_events(0).pci_address(), "0000:3c:00.0");
+  EXPECT_EQ(report.kernel_events(1).device(), "0000:99:00.0");
+  EXPECT_EQ(report.kernel_events(2).device(), "");
+}
+
+}  // namespace
+}  // namespace lockstep
