@@ -1,0 +1,71 @@
+#include "daemon/tls/server_credentials.h"
+
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+
+#include <atomic>
+#include <string>
+
+#include "base/check.h"
+
+namespace lockstep {
+namespace {
+
+grpc_ssl_client_certificate_request_type ToGrpc(ClientCertificate client) {
+  switch (client) {
+    case ClientCertificate::kNotAsked:
+      return GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
+    case ClientCertificate::kOptional:
+      return GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY;
+    case ClientCertificate::kRequired:
+      return GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  }
+  CHECK(false);
+}
+
+// The public interface of gRPC has reloading in its C part only.
+class ReloadingServerCredentials final : public grpc::ServerCredentials {
+ public:
+  ReloadingServerCredentials(const TlsWatch& watch, ClientCertificate client) : watch_(watch) {
+    credentials_ = grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(ToGrpc(client), Fetch, this));
+    CHECK(credentials_ != nullptr);
+  }
+  ~ReloadingServerCredentials() override { grpc_server_credentials_release(credentials_); }
+
+  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {
+    CHECK(false);  // who may call what is decided per call, see collector/access
+  }
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  // Called by gRPC before each handshake, one at a time.
+  static grpc_ssl_certificate_config_reload_status Fetch(void* self, grpc_ssl_server_certificate_config** config) {
+    auto* credentials = static_cast<ReloadingServerCredentials*>(self);
+    const TlsWatch::Version version = credentials->watch_.current();
+    if (credentials->served_.exchange(version.number) == version.number) {
+      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    }
+    const grpc_ssl_pem_key_cert_pair pair = {version.material->key.c_str(), version.material->certificate.c_str()};
+    // gRPC insists on authorities when keys change, also where it asks no client for a certificate.
+    const bool has_authorities = !version.material->authorities.empty();
+    *config = grpc_ssl_server_certificate_config_create(
+        (has_authorities ? version.material->authorities : version.material->certificate).c_str(), &pair, 1);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const TlsWatch& watch_;
+  std::atomic<uint64_t> served_{0};
+  grpc_server_credentials* credentials_ = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const TlsWatch& watch, ClientCertificate client) {
+  return std::make_shared<ReloadingServerCredentials>(watch, client);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+// The key, the certificate and the authorities of one end of a TLS connection: named as files, read and checked as a
+// whole, so that nothing half-renewed is ever used.
+//
+// Thread-safe.
+
+#ifndef LOCKSTEP_DAEMON_TLS_TLS_FILES_H_
+#define LOCKSTEP_DAEMON_TLS_TLS_FILES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lockstep {
+
+// Paths of PEM files; "" = none.
+struct TlsFiles {
+  std::string certificate;  // own, with the chain behind it
+  std::string key;          // of `certificate`, without a passphrase
+  std::string authorities;  // whose certificates are believed of the other end
+
+  bool empty() const { return certificate.empty() && key.empty() && authorities.empty(); }
+};
+
+// What was in the files.
+struct TlsMaterial {
+  std::string certificate;
+  std::string key;
+  std::string authorities;
+
+  bool operator==(const TlsMaterial&) const = default;
+};
+
+// INVALID_ARGUMENT names the file and what is wrong with it: not readable, no PEM certificate or key in it, a key that
+// does not belong to the certificate, one of the two without the other. Files that are not named stay empty.
+absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DAEMON_TLS_TLS_FILES_H_
