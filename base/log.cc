@@ -43,8 +43,12 @@ std::string FormatLogLine(LogLevel level, int64_t wall_nanos, absl::string_view 
 
 void Log(LogLevel level, absl::string_view message, std::initializer_list<LogField> fields) {
   if (level < threshold.load(std::memory_order_relaxed)) return;
-  const std::string line = FormatLogLine(level, RealClock().WallNanos(), message, fields) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  LogLine(FormatLogLine(level, RealClock().WallNanos(), message, fields));
+}
+
+void LogLine(absl::string_view line) {
+  const std::string whole = absl::StrCat(line, "\n");  // one write, or lines of several threads would mix
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
 void SetLogThreshold(LogLevel level) { threshold.store(level, std::memory_order_relaxed); }

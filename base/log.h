@@ -23,6 +23,9 @@ using LogField = std::pair<absl::string_view, std::string>;
 // outside cannot forge a second line. Thread-safe.
 void Log(LogLevel level, absl::string_view message, std::initializer_list<LogField> fields = {});
 
+// Writes a line that FormatLogLine made, whatever the threshold is. Thread-safe.
+void LogLine(absl::string_view line);
+
 // Lines below `level` are dropped. Starts at kInfo. Thread-safe.
 void SetLogThreshold(LogLevel level);
 

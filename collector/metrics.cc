@@ -81,6 +81,13 @@ QueryMetrics::QueryMetrics(prometheus::Registry& registry)
       cut(AddCounter(registry, "lockstep_collector_answers_cut_total",
                      "Answers that said that there is more than they hold.")) {}
 
+AccessMetrics::AccessMetrics(prometheus::Registry& registry)
+    : refused(
+          CounterFamily(registry, "lockstep_collector_calls_refused_total",
+                        "Calls refused because nobody known made them, or somebody whose role does not allow them.")),
+      refused_unknown(refused.Add({{"reason", "unknown"}})),
+      refused_role(refused.Add({{"reason", "role"}})) {}
+
 ReloadMetrics::ReloadMetrics(prometheus::Registry& registry)
     : by_outcome(CounterFamily(registry, "lockstep_collector_settings_reloads_total",
                                "Times that the settings were read again, by outcome: ok or failed.")),
@@ -116,6 +123,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       pulls(*registry_),
       watches(*registry_),
       queries(*registry_),
+      access(*registry_),
       store_write_seconds(
           AddHistogram(*registry_, "lockstep_collector_store_write_duration_seconds", "Time of one write to history.")),
       store_write_failures(

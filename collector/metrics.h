@@ -76,6 +76,15 @@ struct QueryMetrics {
   prometheus::Counter& cut;
 };
 
+// Calls that were refused because of who called. Thread-safe.
+struct AccessMetrics {
+  explicit AccessMetrics(prometheus::Registry& registry);
+
+  prometheus::Family<prometheus::Counter>& refused;
+  prometheus::Counter& refused_unknown;  // no certificate or token that counts
+  prometheus::Counter& refused_role;     // known, and not allowed to
+};
+
 // Times that the settings were read again, by what came of it. Thread-safe.
 struct ReloadMetrics {
   explicit ReloadMetrics(prometheus::Registry& registry);
@@ -115,6 +124,7 @@ class CollectorMetrics {
   PullMetrics pulls;
   WatchMetrics watches;
   QueryMetrics queries;
+  AccessMetrics access;
 
   // Store.
   prometheus::Histogram& store_write_seconds;

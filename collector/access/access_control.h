@@ -1,0 +1,94 @@
+// The door of the collector: who calls, and whether he may. Asked once per call, which for an agent is once per stream.
+//
+//   absl::StatusOr<std::shared_ptr<const Caller>> caller = access.Admit(*context, "lockstep.wire.Query.ListJobs");
+//
+// A call has a token, or else counts the certificate of its connection. Without rules everybody may do everything: the
+// collector then listens where only its own machine reaches it, or where it was told to by name
+// (collector_options.h). Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_ACCESS_ACCESS_CONTROL_H_
+#define LOCKSTEP_COLLECTOR_ACCESS_ACCESS_CONTROL_H_
+
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "collector/access/access_rules.h"
+#include "collector/access/caller.h"
+#include "collector/access/jwt_verifier.h"
+#include "collector/access/peer_names.h"
+#include "collector/metrics.h"
+#include "daemon/verified_tokens.h"
+
+namespace lockstep {
+
+class AccessControl {
+ public:
+  // `file` of rules (access_rules.h); "" = everybody may do everything. INVALID_ARGUMENT names file and line.
+  // References are borrowed.
+  static absl::StatusOr<std::unique_ptr<AccessControl>> Open(const std::string& file, const Clock& clock,
+                                                             AccessMetrics& metrics);
+
+  // Reads rules and keys again if they have changed; wrong ones are logged once and change nothing. To be called about
+  // once per second.
+  void Refresh();
+
+  // The same at once; the error of the files.
+  absl::Status Reload();
+
+  // UNAUTHENTICATED when it is not known who calls, PERMISSION_DENIED when he may not call `method`, UNAVAILABLE when
+  // too many tokens are guessed at. Refusals are counted and, a few per second, logged.
+  absl::StatusOr<std::shared_ptr<const Caller>> Admit(const grpc::CallbackServerContext& context,
+                                                      absl::string_view method);
+
+  // The same for a connection whose names are known, with what its `authorization` says ("" = nothing).
+  absl::StatusOr<std::shared_ptr<const Caller>> Identify(const PeerNames& names, absl::string_view authorization);
+
+  // By which the collector lets itself in, to see whether its streams are served (ingest_probe.h): an agent without a
+  // host. Random, of this process alone.
+  const std::string& own_token() const { return own_token_; }
+
+  // Whether somebody without a certificate may come in.
+  bool takes_tokens() const;
+
+ private:
+  // What was read, as a whole.
+  struct State {
+    std::string rules_text;
+    std::string keys_text;
+    AccessRules rules;
+    std::unique_ptr<const JwtVerifier> jwt;
+    mutable VerifiedTokens verified;  // by these rules
+  };
+
+  AccessControl(std::string file, const Clock& clock, AccessMetrics& metrics);
+
+  absl::StatusOr<std::shared_ptr<const State>> Read() const;
+  std::shared_ptr<const State> state() const;
+  absl::StatusOr<std::shared_ptr<const Caller>> OfToken(const State& state, const std::string& token);
+  void TellOfRefusal(const absl::Status& status, const std::string& peer, absl::string_view method);
+
+  const std::string file_;
+  const Clock& clock_;
+  AccessMetrics& metrics_;
+  const std::shared_ptr<const Caller> everybody_;
+  const std::shared_ptr<const Caller> own_process_;
+  const std::string own_token_;
+
+  mutable Mutex mutex_;
+  std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // nullptr: no rules
+  std::string told_error_ ABSL_GUARDED_BY(mutex_);
+  int64_t told_second_ ABSL_GUARDED_BY(mutex_) = 0;
+  int told_refusals_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ACCESS_ACCESS_CONTROL_H_

@@ -1,0 +1,85 @@
+// Who may do what: the file of rules, as values.
+//
+//   certificates:                       # of agents, programs and people; the first rule that fits counts
+//     - {match: "spiffe://example.org/lockstep/agent/{host}", role: agent}
+//     - {match: "dns:dashboard.example.org", role: viewer}
+//     - {match: "cn:alice", role: viewer, tenant: vision}
+//   tokens:                             # of people and scripts, sent as NAME.SECRET
+//     - {name: grafana, hash: "$5$...", role: viewer}
+//   oidc:                               # people who log in elsewhere
+//     issuer: https://login.example.org
+//     audience: lockstep
+//     keys: /etc/lockstep/jwks.json
+//     rules:
+//       - {claim: groups, value: sre, role: admin}
+//   tenants:                            # which jobs they see
+//     vision: [vision-*, resnet]
+//
+// Pure. Limits: kMaxAccessRules rules of each kind, kMaxAccessBytes of text.
+
+#ifndef LOCKSTEP_COLLECTOR_ACCESS_ACCESS_RULES_H_
+#define LOCKSTEP_COLLECTOR_ACCESS_ACCESS_RULES_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "collector/access/role.h"
+#include "collector/access/wildcard.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxAccessBytes = 1 << 20;
+inline constexpr size_t kMaxAccessRules = 1'000;
+
+// What a rule gives. An agent has hosts, all others may have a tenant; an admin has none.
+struct Grant {
+  Role role = Role::kViewer;
+  std::string tenant;  // one of AccessRules::tenants; "" = none
+};
+
+struct CertificateRule {
+  enum class Kind { kUri, kDns, kCommonName };
+  Kind kind = Kind::kUri;
+  Wildcard pattern;  // its gap is the host of an agent; else any text without '/'
+  bool reports_any_host = false;
+  Grant grant;
+};
+
+struct TokenRule {
+  std::string hash;  // as of crypt(3)
+  Grant grant;
+};
+
+struct ClaimRule {
+  std::string claim;
+  std::string value;  // that the claim has, or one of its values if it is a list
+  Grant grant;
+};
+
+struct OidcRules {
+  std::string issuer;  // "" = no such people are let in
+  std::string audience;
+  std::string keys;              // path of the JWKS file
+  std::vector<ClaimRule> rules;  // the first that fits counts
+};
+
+struct AccessRules {
+  std::vector<CertificateRule> certificates;
+  std::map<std::string, TokenRule> tokens;  // by name
+  OidcRules oidc;
+  std::map<std::string, std::vector<Wildcard>> tenants;
+
+  // Whether somebody without a certificate may come in.
+  bool takes_tokens() const { return !tokens.empty() || !oidc.issuer.empty(); }
+};
+
+// INVALID_ARGUMENT says in which line what is wrong, and what was expected.
+absl::StatusOr<AccessRules> ParseAccessRules(absl::string_view text);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ACCESS_ACCESS_RULES_H_

@@ -1,0 +1,47 @@
+// Who changed what: one line for every change that somebody has asked for, whether or not it came about.
+//
+//   level=info at=... msg="audit" action=forget_host of=node-17 by="certificate alice" from=ipv4:10.0.0.9:40312
+//   outcome=ok
+//
+// Lines go into the collector's log, whatever its level, and are appended to a file if one is named. The file is opened
+// anew for each line, so that it may be rotated; it is never shortened or rewritten. Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_
+#define LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "collector/access/caller.h"
+#include "collector/metrics.h"
+
+namespace lockstep {
+
+class AuditLog {
+ public:
+  // `file` "" = the log alone. References are borrowed.
+  AuditLog(std::string file, const Clock& clock, CollectorMetrics& metrics);
+
+  // INVALID_ARGUMENT if the file cannot be appended to.
+  absl::Status CheckFile() const;
+
+  // `action` in the words of the code, `of` what, `peer` as the transport says it. A file that refuses is logged, and
+  // counted as dropped: what was asked for has happened already.
+  void Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
+            const absl::Status& outcome);
+
+ private:
+  absl::Status Append(const std::string& line) const;
+
+  const std::string file_;
+  const Clock& clock_;
+  CollectorMetrics& metrics_;
+  Mutex mutex_;  // a line at a time
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_

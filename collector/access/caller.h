@@ -1,0 +1,46 @@
+// Who calls, as far as it matters: what he may do, for which hosts he may report and which jobs he may see.
+//
+// Plain value; thread-compatible. Shared by all that a call does, and immutable from then on.
+
+#ifndef LOCKSTEP_COLLECTOR_ACCESS_CALLER_H_
+#define LOCKSTEP_COLLECTOR_ACCESS_CALLER_H_
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "collector/access/role.h"
+#include "collector/access/wildcard.h"
+
+namespace lockstep {
+
+struct Caller {
+  std::string name;  // for people: "certificate spiffe://...", "token grafana", "alice of https://..."
+  Role role = Role::kViewer;
+  bool is_everybody = false;      // keys are not asked for: the caller may do everything
+  bool reports_any_host = false;  // an agent that speaks for others
+  std::set<std::string> hosts;    // for which an agent may report
+  std::string tenant;             // "" = sees all jobs
+  std::vector<Wildcard> jobs;     // of the tenant
+
+  bool May(Role least) const { return is_everybody || Suffices(role, least); }
+
+  bool MayReportFor(const std::string& host) const {
+    return is_everybody || (role == Role::kAgent && (reports_any_host || hosts.contains(host)));
+  }
+
+  bool sees_all() const { return tenant.empty(); }
+
+  // What belongs to no job, "", is seen by those who see all.
+  bool Sees(absl::string_view job) const {
+    if (sees_all()) return true;
+    return !job.empty() &&
+           std::any_of(jobs.begin(), jobs.end(), [job](const Wildcard& one) { return one.Match(job).has_value(); });
+  }
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ACCESS_CALLER_H_

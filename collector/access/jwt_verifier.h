@@ -1,0 +1,54 @@
+// Tokens of an OpenID Connect provider: who holds one has logged in there.
+//
+// Believed are RS256 and ES256 by a key of the provider, for this audience, by this issuer, and not yet expired. The
+// signature is checked by libcjose, which reads keys as providers publish them (JWKS) and is kept by Debian's security
+// team; what the claims must say is checked here. Thread-safe.
+
+#ifndef LOCKSTEP_COLLECTOR_ACCESS_JWT_VERIFIER_H_
+#define LOCKSTEP_COLLECTOR_ACCESS_JWT_VERIFIER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "collector/access/access_rules.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxJwtBytes = 16 << 10;
+inline constexpr size_t kMaxJwks = 100;
+// By how much the clocks of provider and collector may differ.
+inline constexpr int64_t kJwtLeewaySeconds = 60;
+
+class JwtVerifier {
+ public:
+  // `jwks` is the text of the provider's key set. Keys of other kinds than RSA and P-256 are passed over.
+  // INVALID_ARGUMENT if it is no key set, or holds no key that can be used.
+  static absl::StatusOr<std::unique_ptr<JwtVerifier>> Create(const OidcRules& rules, absl::string_view jwks);
+  ~JwtVerifier();
+
+  // What a token gives.
+  struct Holder {
+    std::string subject;
+    Grant grant;
+  };
+
+  // UNAUTHENTICATED says why the token is not believed, PERMISSION_DENIED that no rule fits its claims.
+  absl::StatusOr<Holder> Verify(const std::string& token, int64_t now_wall_ns) const;
+
+ private:
+  class Key;
+
+  JwtVerifier(OidcRules rules, std::vector<Key> keys);
+
+  const OidcRules rules_;
+  const std::vector<Key> keys_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ACCESS_JWT_VERIFIER_H_
