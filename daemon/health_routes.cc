@@ -31,7 +31,7 @@ std::vector<HttpRoute> HealthRoutes(const prometheus::Registry& registry, const 
     const prometheus::Serializer& serializer = prometheus::TextSerializer();
     return HttpResponse{200, kMetricsType, serializer.Serialize(registry.Collect())};
   };
-  return {{"/healthz", health}, {"/readyz", readiness}, {"/metrics", metrics}};
+  return {{"/healthz", health, /*is_open=*/true}, {"/readyz", readiness, /*is_open=*/true}, {"/metrics", metrics}};
 }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "daemon/http_event_loop.h"
 
+#include <gnutls/gnutls.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -19,6 +20,9 @@ constexpr int kDeadlinePeriodMillis = 100;
 // Places beyond the limit for clients that were hung up on: the library lets go of them a moment later.
 constexpr size_t kLeavingConnections = 16;
 
+// From TLS 1.2 on, as gRPC has it.
+constexpr char kTlsPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
 int64_t Now() { return RealClock().MonotonicNanos(); }
 
 HttpResponse Plain(int status, const char* line) { return {status, "text/plain; charset=utf-8", line}; }
@@ -32,7 +36,9 @@ void AddHeaders(MHD_Response* response, const std::string& content_type) {
 
 }  // namespace
 
-HttpEventLoop::HttpEventLoop(std::vector<HttpRoute> routes, const HttpLimits& limits) : limits_(limits) {
+HttpEventLoop::HttpEventLoop(std::vector<HttpRoute> routes, const HttpLimits& limits,
+                             std::shared_ptr<const WebGuard::Tls> tls)
+    : limits_(limits), tls_(std::move(tls)) {
   for (HttpRoute& route : routes) {
     pages_.emplace(std::move(route.path),
                    std::make_unique<HttpPage>(std::move(route.handler), limits.waiting_per_page));
@@ -40,9 +46,9 @@ HttpEventLoop::HttpEventLoop(std::vector<HttpRoute> routes, const HttpLimits& li
   CHECK(limits.connections > pages_.size() * (limits.waiting_per_page + 1));
 }
 
-std::unique_ptr<HttpEventLoop> HttpEventLoop::Start(int socket, std::vector<HttpRoute> routes,
-                                                    const HttpLimits& limits) {
-  std::unique_ptr<HttpEventLoop> loop(new HttpEventLoop(std::move(routes), limits));
+std::unique_ptr<HttpEventLoop> HttpEventLoop::Start(int socket, std::vector<HttpRoute> routes, const HttpLimits& limits,
+                                                    std::shared_ptr<const WebGuard::Tls> tls) {
+  std::unique_ptr<HttpEventLoop> loop(new HttpEventLoop(std::move(routes), limits, std::move(tls)));
   if (!loop->Open(socket)) return nullptr;
   loop->thread_ = std::thread([self = loop.get()] { self->Run(); });
   return loop;
@@ -50,12 +56,25 @@ std::unique_ptr<HttpEventLoop> HttpEventLoop::Start(int socket, std::vector<Http
 
 bool HttpEventLoop::Open(int socket) {
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  std::vector<MHD_OptionItem> keys;
+  if (tls_ != nullptr) {
+    const auto add = [&keys](MHD_OPTION option, const char* text) {
+      keys.push_back({option, 0, const_cast<char*>(text)});  // the library only reads
+    };
+    add(MHD_OPTION_HTTPS_PRIORITIES, kTlsPriorities);
+    add(MHD_OPTION_HTTPS_MEM_CERT, tls_->material.certificate.c_str());
+    add(MHD_OPTION_HTTPS_MEM_KEY, tls_->material.key.c_str());
+    if (tls_->asks_client) add(MHD_OPTION_HTTPS_MEM_TRUST, tls_->material.authorities.c_str());
+  }
+  keys.push_back({MHD_OPTION_END, 0, nullptr});
+  const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
   if (wake_ >= 0) {
-    daemon_ = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK, 0, nullptr,
-                               nullptr, OnRequest, this, MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT,
+    daemon_ = MHD_start_daemon(flags | (tls_ == nullptr ? 0U : static_cast<unsigned>(MHD_USE_TLS)), 0, nullptr, nullptr,
+                               OnRequest, this, MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT,
                                static_cast<unsigned>(limits_.connections + kLeavingConnections),
                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.head_bytes, MHD_OPTION_NOTIFY_CONNECTION,
-                               OnConnection, this, MHD_OPTION_URI_LOG_CALLBACK, OnUri, this, MHD_OPTION_END);
+                               OnConnection, this, MHD_OPTION_URI_LOG_CALLBACK, OnUri, this, MHD_OPTION_ARRAY,
+                               keys.data(), MHD_OPTION_END);
   }
   if (daemon_ == nullptr) {
     close(socket);
@@ -80,7 +99,10 @@ HttpEventLoop::~HttpEventLoop() {
     for (const Client& client : clients_) {
       if (client.stage == Stage::kAtPage) MHD_resume_connection(client.connection);
     }
+    // The library would shut the socket down, which others may still listen on.
+    const MHD_socket socket = MHD_quiesce_daemon(daemon_);
     MHD_stop_daemon(daemon_);
+    if (socket != MHD_INVALID_SOCKET) close(socket);
   }
   if (wake_ >= 0) close(wake_);
 }
@@ -168,7 +190,10 @@ MHD_Result HttpEventLoop::Advance(Client& client, const std::string& path, const
 MHD_Result HttpEventLoop::Ask(Client& client, const std::string& path) {
   const auto page = pages_.find(path);
   if (page == pages_.end()) return Answer(client, Plain(404, "no such page\n"));
-  const bool asked = page->second->TryAsk({path, client.query}, [this, &client](HttpResponse response) {
+  const char* authorization =
+      MHD_lookup_connection_value(client.connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+  HttpRequest request{path, client.query, authorization == nullptr ? "" : authorization, CertificateOf(client)};
+  const bool asked = page->second->TryAsk(std::move(request), [this, &client](HttpResponse response) {
     {
       MutexLock lock(mutex_);
       answers_.emplace_back(&client, std::move(response));
@@ -179,6 +204,18 @@ MHD_Result HttpEventLoop::Ask(Client& client, const std::string& path) {
   client.stage = Stage::kAtPage;
   MHD_suspend_connection(client.connection);
   return MHD_YES;
+}
+
+// Only what the file of the guard asks for is looked at.
+HttpClientCertificate HttpEventLoop::CertificateOf(const Client& client) const {
+  if (tls_ == nullptr || !tls_->asks_client) return HttpClientCertificate::kNone;
+  auto* session = static_cast<gnutls_session_t>(
+      MHD_get_connection_info(client.connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+  unsigned count = 0;
+  if (gnutls_certificate_get_peers(session, &count) == nullptr || count == 0) return HttpClientCertificate::kNone;
+  unsigned problems = 0;
+  const bool is_verified = gnutls_certificate_verify_peers2(session, &problems) == GNUTLS_E_SUCCESS && problems == 0;
+  return is_verified ? HttpClientCertificate::kVerified : HttpClientCertificate::kNotVerified;
 }
 
 void HttpEventLoop::ResumeAnswered() {
@@ -201,6 +238,9 @@ MHD_Result HttpEventLoop::Answer(Client& client, HttpResponse response) {
   MHD_Response* answer = MHD_create_response_from_buffer(body.size(), body.data(), MHD_RESPMEM_PERSISTENT);
   if (answer == nullptr) return MHD_NO;
   AddHeaders(answer, client.response.content_type);
+  if (!client.response.challenge.empty()) {
+    MHD_add_response_header(answer, MHD_HTTP_HEADER_WWW_AUTHENTICATE, client.response.challenge.c_str());
+  }
   const MHD_Result queued = MHD_queue_response(client.connection, client.response.status, answer);
   MHD_destroy_response(answer);
   return queued;

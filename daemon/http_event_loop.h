@@ -24,6 +24,7 @@
 #include "daemon/http_page.h"
 #include "daemon/http_route.h"
 #include "daemon/http_server.h"
+#include "daemon/web/web_guard.h"
 
 namespace lockstep {
 
@@ -31,7 +32,9 @@ namespace lockstep {
 class HttpEventLoop {
  public:
   // Takes over the listening and non-blocking `socket`, also when it fails: nullptr = no descriptors left.
-  static std::unique_ptr<HttpEventLoop> Start(int socket, std::vector<HttpRoute> routes, const HttpLimits& limits);
+  // `tls` nullptr = in plain text.
+  static std::unique_ptr<HttpEventLoop> Start(int socket, std::vector<HttpRoute> routes, const HttpLimits& limits,
+                                              std::shared_ptr<const WebGuard::Tls> tls = nullptr);
   ~HttpEventLoop();
   HttpEventLoop(const HttpEventLoop&) = delete;
   HttpEventLoop& operator=(const HttpEventLoop&) = delete;
@@ -49,7 +52,7 @@ class HttpEventLoop {
     HttpResponse response;  // the library sends its body from here
   };
 
-  HttpEventLoop(std::vector<HttpRoute> routes, const HttpLimits& limits);
+  HttpEventLoop(std::vector<HttpRoute> routes, const HttpLimits& limits, std::shared_ptr<const WebGuard::Tls> tls);
 
   // Entries of the library, on the loop's thread. `self` is the HttpEventLoop, `client` the Client.
   static void OnConnection(void* self, MHD_Connection* connection, void** client, MHD_ConnectionNotificationCode what);
@@ -58,6 +61,7 @@ class HttpEventLoop {
                               const char* version, const char* upload, size_t* upload_size, void** client);
 
   bool Open(int socket);
+  HttpClientCertificate CertificateOf(const Client& client) const;
   void Run();
   int PollMillis() const;
   void Accept(MHD_Connection* connection, void** client);
@@ -71,6 +75,7 @@ class HttpEventLoop {
   void Wake() const;
 
   const HttpLimits limits_;
+  const std::shared_ptr<const WebGuard::Tls> tls_;          // the library reads the keys from here
   std::map<std::string, std::unique_ptr<HttpPage>> pages_;  // by path
   MHD_Daemon* daemon_ = nullptr;
   int library_events_ = -1;    // an epoll descriptor, the library's

@@ -8,16 +8,22 @@
 
 namespace lockstep {
 
+// What the client has shown of itself in the handshake of TLS.
+enum class HttpClientCertificate { kNone, kNotVerified, kVerified };
+
 // Values, not thread-safe.
 struct HttpRequest {
-  std::string path;   // "/metrics"
-  std::string query;  // behind the '?', not decoded; empty = none
+  std::string path;           // "/metrics"
+  std::string query;          // behind the '?', not decoded; empty = none
+  std::string authorization;  // the header of that name; empty = none
+  HttpClientCertificate client = HttpClientCertificate::kNone;
 };
 
 struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::string challenge;  // with status 401: WWW-Authenticate
 };
 
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
@@ -25,6 +31,7 @@ using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 struct HttpRoute {
   std::string path;
   HttpHandler handler;
+  bool is_open = false;  // answers whoever asks, as probes do
 };
 
 }  // namespace lockstep

@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
@@ -24,6 +25,7 @@
 namespace lockstep {
 
 class HttpEventLoop;
+class WebGuard;
 
 struct HttpLimits {
   // Open at a time. More than all pages together can hold, or those that wait for pages could lock a probe out.
@@ -38,21 +40,34 @@ struct HttpLimits {
 class HttpServer {
  public:
   // `address` as of OpenListeningSocket, with its errors: "host:port" with a numeric host, or ":port" for all; port 0
-  // picks a free one.
+  // picks a free one. Everybody is answered, in plain text.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(absl::string_view address, std::vector<HttpRoute> routes,
                                                            const HttpLimits& limits = {});
+  // The same behind a guard (web_guard.h), which decides who is answered.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(absl::string_view address, std::vector<HttpRoute> routes,
+                                                           const HttpLimits& limits, std::unique_ptr<WebGuard> guard);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+
+  // Takes on changed keys and passwords of the guard. To be called about once per second, by one thread. Requests that
+  // are being answered with keys from before are given up.
+  void Refresh();
 
   // The port that is listened on.
   int port() const { return port_; }
 
  private:
-  HttpServer(std::unique_ptr<HttpEventLoop> loop, int port);
+  HttpServer(int socket, int port, std::vector<HttpRoute> routes, const HttpLimits& limits,
+             std::unique_ptr<WebGuard> guard);
+  absl::Status Serve();
 
-  const std::unique_ptr<HttpEventLoop> loop_;
+  const int socket_;  // listens
   const int port_;
+  const std::unique_ptr<WebGuard> guard_;  // routes refer to it
+  const std::vector<HttpRoute> routes_;
+  const HttpLimits limits_;
+  std::unique_ptr<HttpEventLoop> loop_;
 };
 
 }  // namespace lockstep

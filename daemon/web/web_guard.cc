@@ -1,0 +1,116 @@
+#include "daemon/web/web_guard.h"
+
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "daemon/bounded_file.h"
+#include "daemon/password_hash.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kTextType[] = "text/plain; charset=utf-8";
+constexpr size_t kMaxCredentialBytes = 4'096;
+// Of no password that anybody has; checked so that an unknown name takes as long as a wrong password.
+constexpr char kNobodysHash[] = "$2b$10$aaaaaaaaaaaaaaaaaaaaaeaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+std::string FolderOf(const std::string& file) {
+  const size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash);
+}
+
+}  // namespace
+
+WebGuard::WebGuard(std::string file, bool needs_tls, const Clock& clock)
+    : file_(std::move(file)), needs_tls_(needs_tls), clock_(clock), state_(std::make_shared<const State>()) {}
+
+absl::StatusOr<std::unique_ptr<WebGuard>> WebGuard::Open(const std::string& file, bool needs_tls, const Clock& clock) {
+  std::unique_ptr<WebGuard> guard(new WebGuard(file, needs_tls, clock));
+  if (file.empty()) return guard;
+  ASSIGN_OR_RETURN(std::shared_ptr<const State> state, guard->Read());
+  const MutexLock lock(guard->mutex_);
+  guard->state_ = std::move(state);
+  return guard;
+}
+
+absl::StatusOr<std::shared_ptr<const WebGuard::State>> WebGuard::Read() const {
+  auto state = std::make_shared<State>();
+  ASSIGN_OR_RETURN(state->text, ReadBoundedFile(file_));
+  absl::StatusOr<WebConfig> config = ParseWebConfig(state->text, FolderOf(file_));
+  if (!config.ok()) return absl::InvalidArgumentError(absl::StrCat(file_, ": ", config.status().message()));
+  state->config = *std::move(config);
+  if (state->config.tls.empty()) {
+    if (!needs_tls_) return state;
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ": has no tls_server_config, and other machines reach the pages in plain text"));
+  }
+  ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFiles(state->config.tls));
+  state->tls =
+      std::make_shared<const Tls>(Tls{std::move(material), state->config.client != WebClientCertificate::kNone});
+  return state;
+}
+
+bool WebGuard::Refresh() {
+  if (file_.empty()) return false;
+  absl::StatusOr<std::shared_ptr<const State>> read = Read();
+  const MutexLock lock(mutex_);
+  if (!read.ok()) {
+    const std::string error(read.status().message());
+    if (error != told_error_) Log(LogLevel::kError, "the guard of the pages stays as it is", {{"error", error}});
+    told_error_ = error;
+    return false;
+  }
+  told_error_.clear();
+  const bool same_tls =
+      state_->tls == nullptr ? (*read)->tls == nullptr : (*read)->tls != nullptr && *state_->tls == *(*read)->tls;
+  if (same_tls && state_->text == (*read)->text) return false;
+  state_ = *std::move(read);
+  Log(LogLevel::kInfo, "the guard of the pages was read again", {{"file", file_}});
+  return !same_tls;
+}
+
+std::shared_ptr<const WebGuard::Tls> WebGuard::tls() const {
+  const MutexLock lock(mutex_);
+  return state_->tls;
+}
+
+bool WebGuard::KnowsPassword(const State& state, absl::string_view authorization) {
+  std::string credential;
+  if (authorization.size() > kMaxCredentialBytes || !absl::ConsumePrefix(&authorization, "Basic ") ||
+      !absl::Base64Unescape(authorization, &credential)) {
+    return false;
+  }
+  if (state.verified.Knows(credential)) return true;
+  if (!state.verified.TakeCheck(clock_.MonotonicNanos())) return false;
+  const size_t colon = credential.find(':');
+  if (colon == std::string::npos) return false;
+  const auto user = state.config.users.find(credential.substr(0, colon));
+  const bool known = user != state.config.users.end();
+  const bool matches = MatchesHash(credential.substr(colon + 1), known ? user->second : kNobodysHash);
+  if (known && matches) state.verified.Remember(credential);
+  return known && matches;
+}
+
+std::optional<HttpResponse> WebGuard::Refusal(const HttpRequest& request) {
+  std::shared_ptr<const State> state;
+  {
+    const MutexLock lock(mutex_);
+    state = state_;
+  }
+  const WebClientCertificate wanted = state->config.client;
+  const bool is_forged = request.client == HttpClientCertificate::kNotVerified;
+  if (wanted != WebClientCertificate::kNone &&
+      (is_forged || (wanted == WebClientCertificate::kVerified && request.client == HttpClientCertificate::kNone))) {
+    return HttpResponse{403, kTextType, "a certificate of an authority that is believed here is needed\n"};
+  }
+  if (state->config.users.empty() || KnowsPassword(*state, request.authorization)) return std::nullopt;
+  HttpResponse refusal{401, kTextType, "a name and its password are needed\n"};
+  refusal.challenge = "Basic realm=\"lockstep\"";
+  return refusal;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+// The door of a daemon's pages: TLS and passwords from a file of web_config.h that may change while it runs.
+//
+// Keys and configuration are taken on as a whole or not at all. The pages of probes, which orchestrators ask without a
+// key, are open behind TLS; all others ask for what the file says. Thread-safe.
+
+#ifndef LOCKSTEP_DAEMON_WEB_WEB_GUARD_H_
+#define LOCKSTEP_DAEMON_WEB_WEB_GUARD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "daemon/http_route.h"
+#include "daemon/tls/tls_files.h"
+#include "daemon/verified_tokens.h"
+#include "daemon/web/web_config.h"
+
+namespace lockstep {
+
+class WebGuard {
+ public:
+  // `file` "" = no guard. INVALID_ARGUMENT for files that are of no use, and for one without TLS if `needs_tls`: other
+  // machines would read the passwords. `clock` is borrowed.
+  static absl::StatusOr<std::unique_ptr<WebGuard>> Open(const std::string& file, bool needs_tls, const Clock& clock);
+
+  // Reads the files again if they have changed; wrong ones are logged once and change nothing. To be called about once
+  // per second. Returns whether connections must be served with other keys from now on.
+  bool Refresh();
+
+  // How connections are served.
+  struct Tls {
+    TlsMaterial material;
+    bool asks_client = false;  // for a certificate
+    bool operator==(const Tls&) const = default;
+  };
+  // nullptr = in plain text.
+  std::shared_ptr<const Tls> tls() const;
+
+  // Nothing if the request may be answered, else the answer that refuses it: 401 or 403. As slow as a hash: on the
+  // thread of a page.
+  std::optional<HttpResponse> Refusal(const HttpRequest& request);
+
+ private:
+  struct State {
+    WebConfig config;
+    std::shared_ptr<const Tls> tls;
+    std::string text;
+    mutable VerifiedTokens verified;
+  };
+
+  WebGuard(std::string file, bool needs_tls, const Clock& clock);
+  absl::StatusOr<std::shared_ptr<const State>> Read() const;
+  bool KnowsPassword(const State& state, absl::string_view authorization);
+
+  const std::string file_;
+  const bool needs_tls_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // never nullptr
+  std::string told_error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DAEMON_WEB_WEB_GUARD_H_
