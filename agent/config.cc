@@ -40,6 +40,23 @@ Settings::Validator PlaceName(const std::string& value) {
   };
 }
 
+void AddSecurity(ChannelSecurity& security, Settings& settings) {
+  settings.Add("tls.ca", &security.files.authorities,
+               "PEM file of the authorities that sign the collector's certificate; empty = plain text");
+  settings.Add("tls.certificate", &security.files.certificate, "PEM file of this agent's certificate and its chain",
+               [&security] {
+                 if (security.files.certificate.empty() || !security.files.authorities.empty()) return absl::OkStatus();
+                 return absl::InvalidArgumentError("needs tls.ca");
+               });
+  settings.Add("tls.key", &security.files.key, "PEM file of its key, without a passphrase", [&security] {
+    return security.files.key.empty() == security.files.certificate.empty()
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError("tls.certificate and tls.key belong together");
+  });
+  settings.Add("tls.server_name", &security.server_name,
+               "name that the collector's certificate carries; empty = the host of collector.address");
+}
+
 void AddPlaces(HostPlaces& places, Settings& settings) {
   settings.Add("places.rack", &places.rack, "rack that this machine stands in; empty = not known",
                PlaceName(places.rack));
@@ -54,7 +71,13 @@ void AddPlaces(HostPlaces& places, Settings& settings) {
 void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("collector.address", &options.collector_address, "host:port of the collector",
                NotEmpty(options.collector_address));
-  settings.Add("listen_address", &options.listen_address, "host:port of /metrics, /healthz and /readyz; empty = none");
+  AddSecurity(options.collector_security, settings);
+  settings.Add("listen_address", &options.pages.address, "host:port of /metrics, /healthz and /readyz; empty = none",
+               [&options] { return options.pages.address.empty() ? absl::OkStatus() : CheckPages(options.pages); });
+  settings.Add("insecure_http_listen", &options.pages.insecure_listen,
+               "listen_address may be one that other machines reach without TLS");
+  settings.Add("web_config", &options.pages.web_config,
+               "file that guards the pages with TLS and passwords, as of Prometheus exporters; empty = no guard");
   settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error", [&options] {
     return LogLevelOf(options.log_level).has_value()
                ? absl::OkStatus()

@@ -9,13 +9,16 @@
 #include "agent/host_places.h"
 #include "agent/recorder/ring_format.h"
 #include "daemon/settings.h"
+#include "daemon/tls/channel_security.h"
+#include "daemon/web/guarded_pages.h"
 
 namespace lockstep {
 
 // Plain values, valid once loaded. Thread-compatible.
 struct AgentOptions {
   std::string collector_address = "127.0.0.1:7070";
-  std::string listen_address = "127.0.0.1:7072";  // of /metrics, /healthz, /readyz; empty = none
+  ChannelSecurity collector_security;
+  PagesOptions pages = {.address = "127.0.0.1:7072"};  // /metrics, /healthz, /readyz; no address = none
   std::string log_level = "info";
   std::string ports_file;  // where the port that is listened on is written; empty = nowhere
   std::string host_name;   // empty = the machine's

@@ -28,6 +28,8 @@
 #include "daemon/settings.h"
 #include "daemon/settings_reload.h"
 #include "daemon/shutdown_signals.h"
+#include "daemon/tls/channel_security.h"
+#include "daemon/web/guarded_pages.h"
 
 namespace lockstep {
 namespace {
@@ -43,7 +45,9 @@ int Run(AgentOptions& options, const Settings& settings) {
   ShutdownSignals signals(stop);
   Random random(SeedFromSystem());
   AgentMetrics metrics;
-  GrpcConnector connector(options.collector_address);
+  if (const absl::Status keys = CheckChannelSecurity(options.collector_security); !keys.ok())
+    return Fail(keys, kExitBadConfig);
+  GrpcConnector connector(options.collector_address, options.collector_security);
   OutboxLimits limits;
   limits.max_bytes = static_cast<size_t>(options.outbox_bytes);
   limits.max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age);
@@ -52,9 +56,9 @@ int Run(AgentOptions& options, const Settings& settings) {
   const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
   if (!agent.ok()) return Fail(agent.status(), kExitBadConfig);
   std::unique_ptr<HttpServer> http;
-  if (!options.listen_address.empty()) {
+  if (!options.pages.address.empty()) {
     const auto ready = [&agent] { return (*agent)->Ready(); };
-    auto started = HttpServer::Start(options.listen_address, HealthRoutes(metrics.registry(), {.ready = ready}));
+    auto started = StartPages(options.pages, HealthRoutes(metrics.registry(), {.ready = ready}), RealClock());
     if (!started.ok())
       return Fail(started.status(), absl::IsAlreadyExists(started.status()) ? kExitPortInUse : kExitBadConfig);
     http = *std::move(started);
@@ -73,6 +77,7 @@ int Run(AgentOptions& options, const Settings& settings) {
   SettingsReload reload(settings, again, LiveAgentSettings(renewed, options, **agent));
   (*agent)->Run(stop, [&] {
     service.Watchdog();
+    if (http != nullptr) http->Refresh();
     if (signals.TakeHangup()) metrics.CountReload(reload.Reload().ok());
   });
   service.Stopping();

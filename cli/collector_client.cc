@@ -2,11 +2,15 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/bounded_file.h"
 #include "proto/admin.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
 
@@ -35,6 +39,10 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address, co
     case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::FAILED_PRECONDITION:
       return absl::InvalidArgumentError(status.error_message());
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::PERMISSION_DENIED:
+      return absl::PermissionDeniedError(
+          absl::StrCat("the collector at ", address, " does not allow it: ", status.error_message()));
     case grpc::StatusCode::DATA_LOSS:
       return absl::DataLossError(status.error_message());
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
@@ -46,12 +54,28 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address, co
   }
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+absl::StatusOr<std::string> ReadToken(const CollectorKeys& keys) {
+  if (keys.token_file.empty()) return std::string();
+  if (keys.security.is_plain()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(keys.token_file, ": a token is sent over TLS only; name the collector's authorities, --tls-ca"));
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(keys.token_file));
+  const std::string token(absl::StripAsciiWhitespace(text));
+  const bool is_token = !token.empty() && std::all_of(token.begin(), token.end(), absl::ascii_isgraph);
+  if (!is_token) return absl::InvalidArgumentError(absl::StrCat(keys.token_file, ": expected one token and no more"));
+  return token;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& address,
+                                                           const ChannelSecurity& security) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(CollectorClient::kMaxMessageBytes);
   // A collector is inside the cluster: a proxy from the environment would only stand in the way.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                   MakeChannelCredentials(security, arguments));
+  return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
 void SetDeadline(grpc::ClientContext& context, int64_t nanos) {
@@ -75,19 +99,22 @@ absl::Status CheckCollectorAddress(const std::string& address) {
 
 class CollectorClient::Connection {
  public:
-  Connection(const std::string& address, int64_t deadline_nanos, const std::string& named_by)
-      : address_(address),
-        deadline_nanos_(deadline_nanos),
-        named_by_(named_by),
-        channel_(MakeChannel(address)),
-        stub_(wire::Query::NewStub(channel_)) {}
+  Connection(const std::string& address, int64_t deadline_nanos, const std::string& named_by, const CollectorKeys& keys)
+      : address_(address), deadline_nanos_(deadline_nanos), named_by_(named_by), token_(ReadToken(keys)) {
+    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(address, keys.security);
+    usable_ = channel.ok() ? token_.status() : channel.status();
+    if (!channel.ok()) return;
+    channel_ = *channel;
+    stub_ = wire::Query::NewStub(channel_);
+  }
 
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (wire::Query::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                           Response*),
                                 const Request& request) {
+    RETURN_IF_ERROR(usable_);
     grpc::ClientContext context;
-    SetDeadline(context, deadline_nanos_);
+    Prepare(context, deadline_nanos_);
     Response response;
     const grpc::Status status = ((*stub_).*method)(&context, request, &response);
     if (!status.ok()) return FromGrpc(status, address_, named_by_);
@@ -95,16 +122,18 @@ class CollectorClient::Connection {
   }
 
   absl::Status ForgetHost(const wire::ForgetHostRequest& request) {
+    RETURN_IF_ERROR(usable_);
     grpc::ClientContext context;
-    SetDeadline(context, deadline_nanos_);
+    Prepare(context, deadline_nanos_);
     wire::ForgetHostResponse response;
     return FromGrpc(wire::Admin::NewStub(channel_)->ForgetHost(&context, request, &response), address_, named_by_);
   }
 
   absl::Status Capture(const wire::CaptureRequest& request,
                        const std::function<absl::Status(const wire::CaptureEntry&)>& visit) {
+    RETURN_IF_ERROR(usable_);
     grpc::ClientContext context;
-    SetDeadline(context, kCaptureDeadlineNanos);
+    Prepare(context, kCaptureDeadlineNanos);
     const auto reader = stub_->Capture(&context, request);
     wire::CaptureEntry entry;
     absl::Status visited;
@@ -115,15 +144,23 @@ class CollectorClient::Connection {
   }
 
  private:
+  void Prepare(grpc::ClientContext& context, int64_t nanos) const {
+    SetDeadline(context, nanos);
+    if (!token_->empty()) context.AddMetadata("authorization", absl::StrCat("Bearer ", *token_));
+  }
+
   const std::string address_;
   const int64_t deadline_nanos_;
   const std::string named_by_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<wire::Query::Stub> stub_;
+  const absl::StatusOr<std::string> token_;
+  absl::Status usable_;  // what is wrong with the keys
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<wire::Query::Stub> stub_;
 };
 
-CollectorClient::CollectorClient(const std::string& address, int64_t deadline_nanos, const std::string& named_by)
-    : connection_(std::make_unique<Connection>(address, deadline_nanos, named_by)) {}
+CollectorClient::CollectorClient(const std::string& address, int64_t deadline_nanos, const std::string& named_by,
+                                 const CollectorKeys& keys)
+    : connection_(std::make_unique<Connection>(address, deadline_nanos, named_by, keys)) {}
 
 CollectorClient::~CollectorClient() = default;
 

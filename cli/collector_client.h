@@ -2,8 +2,8 @@
 // script that typed the command decides whether to try again).
 //
 // Errors: UNAVAILABLE with one plain line when the collector cannot be reached or does not answer in time; NOT_FOUND,
-// INVALID_ARGUMENT and DATA_LOSS as the collector sends them; RESOURCE_EXHAUSTED when it has too much to do for this
-// client; INTERNAL for anything else.
+// INVALID_ARGUMENT and DATA_LOSS as the collector sends them; PERMISSION_DENIED when it does not know who asks, or does
+// not allow it; RESOURCE_EXHAUSTED when it has too much to do for this client; INTERNAL for anything else.
 
 #ifndef LOCKSTEP_CLI_COLLECTOR_CLIENT_H_
 #define LOCKSTEP_CLI_COLLECTOR_CLIENT_H_
@@ -15,12 +15,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/tls/channel_security.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {
 
 // INVALID_ARGUMENT unless `address` reads HOST:PORT or unix:PATH. Pure.
 absl::Status CheckCollectorAddress(const std::string& address);
+
+// What opens the door of a collector. Plain value.
+struct CollectorKeys {
+  ChannelSecurity security;
+  std::string token_file;  // holds one token, which is sent over TLS only; "" = none
+};
 
 // Thread-safe.
 class CollectorClient {
@@ -31,9 +38,11 @@ class CollectorClient {
   static constexpr int kMaxMessageBytes = 64 << 20;
 
   // Connects when first used. `address` has passed CheckCollectorAddress. `named_by`: the option that names another
-  // collector, for the line that says that this one cannot be reached.
+  // collector, for the line that says that this one cannot be reached. Keys are read here; what is wrong with them is
+  // the INVALID_ARGUMENT of every call.
   explicit CollectorClient(const std::string& address, int64_t deadline_nanos = kDefaultDeadlineNanos,
-                           const std::string& named_by = "--collector or LOCKSTEP_COLLECTOR");
+                           const std::string& named_by = "--collector or LOCKSTEP_COLLECTOR",
+                           const CollectorKeys& keys = {});
   ~CollectorClient();
   CollectorClient(const CollectorClient&) = delete;
   CollectorClient& operator=(const CollectorClient&) = delete;

@@ -108,6 +108,7 @@ TEST(ExitCodeTest, EveryErrorHasOne) {
   EXPECT_EQ(ExitCodeOf(absl::DataLossError("")), ExitCode::kInputUnreadable);
   EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("")), ExitCode::kInputUnreadable);
   EXPECT_EQ(ExitCodeOf(absl::NotFoundError("")), ExitCode::kNotFound);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("")), ExitCode::kNotAllowed);
   EXPECT_EQ(ExitCodeOf(absl::InternalError("")), ExitCode::kCollectorUnreachable);
 }
 

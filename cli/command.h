@@ -29,6 +29,7 @@ struct CommandContext {
   int width = 0;          // columns of the terminal behind `out`; 0 = not a terminal, no limit
   bool progress = false;  // whether `err` is a terminal, where a line may be rewritten in place
   Clock& clock;
+  CollectorKeys keys;  // for commands that open connections of their own
 };
 
 // One argument, written by the parser into the command's field before Run. A name without dashes is positional. The

@@ -13,6 +13,7 @@
 #include "cli/collector_client.h"
 #include "cli/command.h"
 #include "cli/commands/command_table.h"
+#include "daemon/tls/tls_files.h"
 #include "daemon/version.h"
 
 namespace lockstep {
@@ -20,11 +21,13 @@ namespace {
 
 constexpr char kDefaultCollector[] = "127.0.0.1:7070";
 constexpr char kFooter[] =
-    "Exit codes: 0 ok, 1 findings, 2 usage, 3 input unreadable, 4 collector unreachable, 5 not found.\n"
+    "Exit codes: 0 ok, 1 findings, 2 usage, 3 input unreadable, 4 collector unreachable, 5 not found,\n"
+    "6 not allowed.\n"
     "`lockstep VERB --help` shows the arguments of a verb and an example.";
 
 struct GlobalOptions {
   std::string collector;
+  CollectorKeys keys;
   std::string output = "table";
 };
 
@@ -75,6 +78,20 @@ std::vector<ParsedVerb> AddVerbs(CLI::App& parser) {
 void AddGlobals(CLI::App& parser, GlobalOptions& options) {
   parser.add_option("--collector", options.collector, "HOST:PORT of the collector [env LOCKSTEP_COLLECTOR]")
       ->capture_default_str();
+  TlsFiles& files = options.keys.security.files;
+  const std::pair<const char*, std::pair<std::string*, const char*>> keys[] = {
+      {"--tls-ca", {&files.authorities, "PEM file of the collector's authorities: use TLS [env LOCKSTEP_TLS_CA]"}},
+      {"--tls-certificate", {&files.certificate, "PEM file of your certificate [env LOCKSTEP_TLS_CERTIFICATE]"}},
+      {"--tls-key", {&files.key, "PEM file of its key [env LOCKSTEP_TLS_KEY]"}},
+      {"--tls-server-name",
+       {&options.keys.security.server_name,
+        "in the collector's certificate, if not its host "
+        "[env LOCKSTEP_TLS_SERVER_NAME]"}},
+      {"--token-file",
+       {&options.keys.token_file,
+        "file of your token, in a certificate's stead "
+        "[env LOCKSTEP_TOKEN_FILE]"}}};
+  for (const auto& [name, key] : keys) parser.add_option(name, *key.first, key.second);
   parser.add_option("-o,--output", options.output, "table or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "json"}));
@@ -117,11 +134,12 @@ bool Parse(CLI::App& parser, std::vector<std::string> arguments, const CommandLi
 ExitCode RunParsed(Command& command, const GlobalOptions& options, const CommandLineEnvironment& environment) {
   const absl::Status address = CheckCollectorAddress(options.collector);
   if (!address.ok()) return Fail(address, environment);
-  CollectorClient collector(options.collector);
+  CollectorClient collector(options.collector, CollectorClient::kDefaultDeadlineNanos,
+                            "--collector or LOCKSTEP_COLLECTOR", options.keys);
   CommandContext context{collector,         options.output == "json" ? OutputFormat::kJson : OutputFormat::kTable,
                          environment.out,   environment.err,
                          environment.width, environment.progress,
-                         environment.clock};
+                         environment.clock, options.keys};
   const absl::StatusOr<ExitCode> result = command.Run(context);
   if (!result.ok()) return Fail(result.status(), environment);
   environment.out.flush();
@@ -135,6 +153,7 @@ ExitCode RunCommandLine(const std::vector<std::string>& arguments, const Command
   CLI::App parser("Lockstep: who makes the training job slow or stuck, and why.", "lockstep");
   GlobalOptions options;
   options.collector = environment.collector.empty() ? kDefaultCollector : environment.collector;
+  options.keys = environment.keys;
   AddGlobals(parser, options);
   const std::vector<ParsedVerb> verbs = AddVerbs(parser);
   ExitCode exit_code = ExitCode::kOk;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cli/collector_client.h"
 #include "cli/exit_code.h"
 
 namespace lockstep {
@@ -21,6 +22,7 @@ struct CommandLineEnvironment {
   int width = 0;          // columns of the terminal behind `out`; 0 = not a terminal
   bool progress = false;  // whether `err` is a terminal
   Clock& clock;
+  CollectorKeys keys;  // $LOCKSTEP_TLS_CA and its like
 };
 
 // Runs `arguments` (without the program's name). Errors go to environment.err as one line "lockstep: ...".

@@ -14,6 +14,7 @@ constexpr Row kRows[] = {
     {absl::StatusCode::kDataLoss, ExitCode::kInputUnreadable},
     {absl::StatusCode::kFailedPrecondition, ExitCode::kInputUnreadable},
     {absl::StatusCode::kNotFound, ExitCode::kNotFound},
+    {absl::StatusCode::kPermissionDenied, ExitCode::kNotAllowed},
 };
 
 }  // namespace

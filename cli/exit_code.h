@@ -15,6 +15,7 @@ enum class ExitCode : int {
   kInputUnreadable = 3,       // a file that is missing, cut short, damaged or cannot be written
   kCollectorUnreachable = 4,  // no connection, no answer in time, or the collector failed to answer
   kNotFound = 5,              // no such job or incident
+  kNotAllowed = 6,            // the collector does not know who asks, or does not allow it
 };
 
 // The exit code of a command that ended with the error `status`. Pure.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cli/collector_client.h"
 #include "cli/command_line.h"
 
 namespace {
@@ -19,15 +20,25 @@ int TerminalWidth(int descriptor) {
   return size.ws_col;
 }
 
+// "" where it is not set.
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* collector = std::getenv("LOCKSTEP_COLLECTOR");
-  const lockstep::CommandLineEnvironment environment{collector == nullptr ? "" : collector,
+  const lockstep::CollectorKeys keys = {{{FromEnvironment("LOCKSTEP_TLS_CERTIFICATE"),
+                                          FromEnvironment("LOCKSTEP_TLS_KEY"), FromEnvironment("LOCKSTEP_TLS_CA")},
+                                         FromEnvironment("LOCKSTEP_TLS_SERVER_NAME")},
+                                        FromEnvironment("LOCKSTEP_TOKEN_FILE")};
+  const lockstep::CommandLineEnvironment environment{FromEnvironment("LOCKSTEP_COLLECTOR"),
                                                      std::cout,
                                                      std::cerr,
                                                      TerminalWidth(STDOUT_FILENO),
                                                      /*progress=*/isatty(STDERR_FILENO) != 0,
-                                                     lockstep::RealClock()};
+                                                     lockstep::RealClock(),
+                                                     keys};
   return static_cast<int>(lockstep::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc), environment));
 }

@@ -1,17 +1,35 @@
 #include "collector/admin_service.h"
 
+#include <memory>
+
+#include "absl/status/statusor.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/access/caller.h"
 
 namespace lockstep {
+namespace {
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+}  // namespace
 
 grpc::ServerUnaryReactor* AdminService::ForgetHost(grpc::CallbackServerContext* context,
                                                    const wire::ForgetHostRequest* request,
                                                    wire::ForgetHostResponse* /*response*/) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool taken = worker_.TryRun([this, reactor, request] {
+  const absl::StatusOr<std::shared_ptr<const Caller>> caller =
+      access_.Admit(*context, "lockstep.wire.Admin.ForgetHost");
+  if (!caller.ok()) {
+    reactor->Finish(ToGrpc(caller.status()));
+    return reactor;
+  }
+  const bool taken = worker_.TryRun([this, reactor, request, by = *caller, peer = context->peer()] {
     const absl::Status status = Forget(request->host());
-    reactor->Finish(grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message())));
+    audit_.Note(*by, peer, "forget_host", request->host(), status);
+    reactor->Finish(ToGrpc(status));
   });
   if (!taken) {
     reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history"));

@@ -1,6 +1,7 @@
 // What an operator changes by a command, over gRPC.
 //
-// History is written on the query thread, so that no thread of gRPC waits for a disk. Thread-safe.
+// Who may is decided by AccessControl; who did is kept by AuditLog. History is written on the query thread, so that no
+// thread of gRPC waits for a disk. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
 #define LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
@@ -10,6 +11,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "collector/access/access_control.h"
+#include "collector/access/audit_log.h"
 #include "collector/expected_hosts.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/query_worker.h"
@@ -21,8 +24,9 @@ namespace lockstep {
 class AdminService final : public wire::Admin::CallbackService {
  public:
   // References are borrowed.
-  AdminService(const AgentRegistry& agents, ExpectedHosts& hosts, HistoryStore& history, QueryWorker& worker)
-      : agents_(agents), hosts_(hosts), history_(history), worker_(worker) {}
+  AdminService(AccessControl& access, AuditLog& audit, const AgentRegistry& agents, ExpectedHosts& hosts,
+               HistoryStore& history, QueryWorker& worker)
+      : access_(access), audit_(audit), agents_(agents), hosts_(hosts), history_(history), worker_(worker) {}
 
   grpc::ServerUnaryReactor* ForgetHost(grpc::CallbackServerContext* context, const wire::ForgetHostRequest* request,
                                        wire::ForgetHostResponse* response) override;
@@ -30,6 +34,8 @@ class AdminService final : public wire::Admin::CallbackService {
  private:
   absl::Status Forget(const std::string& host);
 
+  AccessControl& access_;
+  AuditLog& audit_;
   const AgentRegistry& agents_;
   ExpectedHosts& hosts_;
   HistoryStore& history_;

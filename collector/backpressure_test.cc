@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/testing/status_matchers.h"
+#include "collector/access/access_control.h"
 #include "collector/failing_sources.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/router.h"
@@ -146,7 +147,8 @@ class BackpressureTest : public testing::Test {
   GatedLog gate_{writer_};
   FailingSources sources_;
   Router router_{agents_, sources_, writer_, metrics_, clock_};
-  IngestService ingest_{IngestServiceOptions(), router_, clock_};
+  std::unique_ptr<AccessControl> access_ = *AccessControl::Open("", clock_, metrics_.access);
+  IngestService ingest_{IngestServiceOptions(), *access_, router_, clock_};
   std::unique_ptr<Shard> gated_;
   std::unique_ptr<Shard> open_;
   std::unique_ptr<grpc::Server> server_;

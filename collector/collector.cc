@@ -2,8 +2,6 @@
 
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/server_builder.h>
 
 #include <algorithm>
 #include <set>
@@ -17,13 +15,18 @@
 #include "collector/inventory_file.h"
 #include "collector/warm_start.h"
 #include "daemon/health_routes.h"
+#include "daemon/tls/server_credentials.h"
 #include "daemon/version.h"
+#include "daemon/web/guarded_pages.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kMaxIncidentsInMemory = 10'000;
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
+// A certificate is looked at when its connection begins: after this long it begins anew.
+constexpr int kMaxTlsConnectionMillis = 24 * 3600 * 1000;
+constexpr int kTlsConnectionGraceMillis = 10'000;
 constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
 // The longest turns that are no fault. A shard waits for the store for 2 s per slice, and judges a fleet in seconds. A
 // disk that is busy with compaction or a short outage of its network comes back within a minute or so.
@@ -41,25 +44,29 @@ void WarnOfFutureLog(const std::vector<LoggedJob>& jobs, int64_t now_ns) {
 
 }  // namespace
 
-Collector::Collector(const CollectorOptions& options, const Dependencies& dependencies)
+Collector::Collector(const CollectorOptions& options, const Dependencies& dependencies, Door door)
     : options_(options),
       dependencies_(dependencies),
       started_wall_ns_(dependencies.clock.WallNanos()),
+      door_(std::move(door)),
+      audit_(options.audit_file, dependencies.clock, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
       agents_(ToRegistryOptions(options), dependencies.clock),
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
       router_(agents_, sources_, writer_, dependencies.metrics, dependencies.clock),
-      ingest_(IngestServiceOptions(), router_, dependencies.clock),
+      ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
-      admin_(agents_, hosts_, dependencies.store, worker_) {}
+      admin_(*door_.access, audit_, agents_, hosts_, dependencies.store, worker_) {}
 
 Collector::~Collector() { Drain(); }
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptions& options,
                                                             const Dependencies& dependencies) {
-  auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies));
+  ASSIGN_OR_RETURN(Door door, OpenDoor(options, dependencies));
+  auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies, std::move(door)));
+  RETURN_IF_ERROR(collector->audit_.CheckFile());
   RETURN_IF_ERROR(collector->ReadInventory(options.inventory));
   ASSIGN_OR_RETURN(const std::vector<SeenHost> seen, dependencies.store.LoadHosts());
   collector->hosts_.Restore(seen);
@@ -71,6 +78,19 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptio
                                                           kNanosPerSecond);
   collector->serving_ = true;
   return collector;
+}
+
+absl::StatusOr<Collector::Door> Collector::OpenDoor(const CollectorOptions& options, const Dependencies& dependencies) {
+  Door door;
+  ASSIGN_OR_RETURN(door.access,
+                   AccessControl::Open(options.access_rules, dependencies.clock, dependencies.metrics.access));
+  if (options.tls.certificate.empty()) return door;
+  if (options.tls.authorities.empty() && !door.access->takes_tokens()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nobody could get in: tls.client_ca is empty, and ", options.access_rules, " names no tokens"));
+  }
+  ASSIGN_OR_RETURN(door.tls, TlsWatch::Open(options.tls));
+  return door;
 }
 
 absl::Status Collector::StartShards() {
@@ -118,16 +138,18 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
 }
 
 absl::Status Collector::StartHttp() {
-  ASSIGN_OR_RETURN(http_, HttpServer::Start(options_.http_listen_address,
-                                            HealthRoutes(*dependencies_.metrics.registry(),
-                                                         {.alive = [this] { return Moving(); },
-                                                          .ready = [this] { return Ready(); },
-                                                          .before_scrape = [this] { RenewGauges(); }})));
+  ASSIGN_OR_RETURN(
+      http_, StartPages(options_.pages,
+                        HealthRoutes(*dependencies_.metrics.registry(), {.alive = [this] { return Moving(); },
+                                                                         .ready = [this] { return Ready(); },
+                                                                         .before_scrape = [this] { RenewGauges(); }}),
+                        dependencies_.clock));
   return absl::OkStatus();
 }
 
 void Collector::WatchProgress() {
-  probe_ = std::make_unique<IngestProbe>(server_->InProcessChannel(grpc::ChannelArguments()));
+  probe_ =
+      std::make_unique<IngestProbe>(server_->InProcessChannel(grpc::ChannelArguments()), door_.access->own_token());
   watch_.Watch("the main loop", kThreadStuckNanos,
                [this] { return Progress{.turns = housekeepings_.load(), .has_work = serving_.load()}; });
   for (size_t i = 0; i < shards_.size(); ++i) {
@@ -140,7 +162,7 @@ void Collector::WatchProgress() {
 
 absl::Status Collector::StartGrpc() {
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options_.listen_address, grpc::InsecureServerCredentials(), &grpc_port_);
+  AddGrpcPort(builder);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // A capture entry is a report and a little more.
   builder.SetMaxSendMessageSize(2 * kMaxMessageBytes);
@@ -152,6 +174,21 @@ absl::Status Collector::StartGrpc() {
   server_ = builder.BuildAndStart();
   if (server_ != nullptr && grpc_port_ != 0) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options_.listen_address));
+}
+
+void Collector::AddGrpcPort(grpc::ServerBuilder& builder) {
+  if (door_.tls == nullptr) {
+    credentials_ = grpc::InsecureServerCredentials();
+  } else {
+    // Who has no certificate may still have a token, but only where there are any.
+    const ClientCertificate with_authorities =
+        door_.access->takes_tokens() ? ClientCertificate::kOptional : ClientCertificate::kRequired;
+    credentials_ = MakeServerCredentials(
+        *door_.tls, options_.tls.authorities.empty() ? ClientCertificate::kNotAsked : with_authorities);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxTlsConnectionMillis);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kTlsConnectionGraceMillis);
+  }
+  builder.AddListeningPort(options_.listen_address, credentials_, &grpc_port_);
 }
 
 FleetView Collector::MakeView() {
@@ -166,6 +203,7 @@ FleetView Collector::MakeView() {
       dependencies_.store,
       worker_,
       dependencies_.metrics.queries,
+      *door_.access,
       [this] {
         std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
         for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());
@@ -196,6 +234,9 @@ void Collector::Reconfigure(const JobTableOptions& options) {
 
 void Collector::Housekeep() {
   ++housekeepings_;
+  if (door_.tls != nullptr) door_.tls->Refresh();
+  door_.access->Refresh();
+  http_->Refresh();
   probe_->Ask();
   ingest_.CloseMute();
   agents_.ForgetGone();
@@ -226,6 +267,11 @@ void Collector::RenewGauges() {
   for (size_t i = 0; i < shards_.size(); ++i) {
     metrics.SetQueue(absl::StrCat("shard", i), shards_[i]->waiting(), shards_[i]->capacity());
   }
+}
+
+absl::Status Collector::ReloadAccess() {
+  if (door_.tls != nullptr) door_.tls->Refresh();
+  return door_.access->Reload();
 }
 
 absl::Status Collector::ReadInventory(const std::string& path) {

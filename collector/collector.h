@@ -6,7 +6,9 @@
 #ifndef LOCKSTEP_COLLECTOR_COLLECTOR_H_
 #define LOCKSTEP_COLLECTOR_COLLECTOR_H_
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 #include <atomic>
 #include <cstdint>
@@ -18,6 +20,8 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/progress_watch.h"
+#include "collector/access/access_control.h"
+#include "collector/access/audit_log.h"
 #include "collector/admin_service.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/collector_options.h"
@@ -37,6 +41,7 @@
 #include "collector/store/history_store.h"
 #include "collector/store_writer.h"
 #include "daemon/http_server.h"
+#include "daemon/tls/tls_watch.h"
 
 namespace lockstep {
 
@@ -51,8 +56,8 @@ class Collector {
   };
 
   // Loads incidents and alerts that were not sent, starts all threads and listens. Jobs of an earlier life are given
-  // their log while agents already connect. ALREADY_EXISTS when an address cannot be listened on, else the
-  // error of the store.
+  // their log while agents already connect. ALREADY_EXISTS when an address cannot be listened on, INVALID_ARGUMENT for
+  // keys or rules of access that are of no use, else the error of the store.
   static absl::StatusOr<std::unique_ptr<Collector>> Start(const CollectorOptions& options,
                                                           const Dependencies& dependencies);
   // Drain, if that was not done.
@@ -67,8 +72,11 @@ class Collector {
   // Thread-safe.
   absl::Status ReadInventory(const std::string& path);
 
-  // What has to be done once per second: closes mute streams, forgets old agents, sends alerts that a hanging store
-  // holds up, renews gauges, asks the streams whether they move.
+  // Reads keys and rules of access again, as Housekeep does, and says what is wrong with the rules. Thread-safe.
+  absl::Status ReloadAccess();
+
+  // What has to be done once per second: takes on changed keys and rules of access, closes mute streams, forgets old
+  // agents, sends alerts that a hanging store holds up, renews gauges, asks the streams whether they move.
   void Housekeep();
 
   // What /healthz says: OK, or which of the main loop, shards, store writer and streams is stuck; only a restart helps.
@@ -85,7 +93,15 @@ class Collector {
   int http_port() const { return http_->port(); }
 
  private:
-  explicit Collector(const CollectorOptions& options, const Dependencies& dependencies);
+  // How clients come in.
+  struct Door {
+    std::unique_ptr<TlsWatch> tls;  // nullptr: in plain text
+    std::unique_ptr<AccessControl> access;
+  };
+  static absl::StatusOr<Door> OpenDoor(const CollectorOptions& options, const Dependencies& dependencies);
+
+  Collector(const CollectorOptions& options, const Dependencies& dependencies, Door door);
+  void AddGrpcPort(grpc::ServerBuilder& builder);
   absl::Status StartShards();
   void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
   absl::Status StartGrpc();
@@ -104,6 +120,8 @@ class Collector {
   bool drained_ = false;
 
   // In the order of construction; what is below may use what is above.
+  const Door door_;
+  AuditLog audit_;
   IncidentIndex incidents_;
   AgentRegistry agents_;
   FailingSources sources_;
@@ -116,6 +134,7 @@ class Collector {
   IngestService ingest_;
   QueryService query_;
   AdminService admin_;
+  std::shared_ptr<grpc::ServerCredentials> credentials_;  // outlive the server's connections
   std::unique_ptr<grpc::Server> server_;
   int grpc_port_ = 0;
   std::unique_ptr<IngestProbe> probe_;

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "daemon/loopback.h"
 
 namespace lockstep {
 namespace {
@@ -59,6 +61,52 @@ Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
   };
 }
 
+// An address that other machines reach needs TLS, or to be wanted by name.
+absl::Status CheckListenAddress(const CollectorOptions& options) {
+  const std::string& address = options.listen_address;
+  if (address.empty()) return absl::InvalidArgumentError("must not be empty");
+  if (!options.tls.certificate.empty() || options.insecure_listen || IsLoopbackAddress(address)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("other machines reach ", address,
+                   " in plain text: name tls.certificate, or insecure_listen: true, or listen on 127.0.0.1"));
+}
+
+// A name that is of use only if another one is set as well.
+Settings::Validator Needs(const std::string* value, const std::string* other, const char* other_name) {
+  return [=] {
+    if (value->empty() || !other->empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("needs ", other_name));
+  };
+}
+
+void AddSecuritySettings(Settings& settings, CollectorOptions& options) {
+  settings.Add("tls.certificate", &options.tls.certificate,
+               "PEM file of the collector's certificate and its chain; empty = plain text", [&options] {
+                 if (options.tls.certificate.empty() || !options.access_rules.empty()) return absl::OkStatus();
+                 return absl::InvalidArgumentError("needs access_rules, which say who is let in");
+               });
+  settings.Add("tls.key", &options.tls.key, "PEM file of its key, without a passphrase", [&options] {
+    return options.tls.key.empty() == options.tls.certificate.empty()
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError("tls.certificate and tls.key belong together");
+  });
+  settings.Add("tls.client_ca", &options.tls.authorities,
+               "PEM file of the authorities of agents, programs and people; empty = nobody has a certificate",
+               Needs(&options.tls.authorities, &options.tls.certificate, "tls.certificate"));
+  settings.Add("access_rules", &options.access_rules,
+               "YAML file that says who may do what; empty = everybody may do everything",
+               Needs(&options.access_rules, &options.tls.certificate,
+                     "tls.certificate: in plain text anybody may read a token and speak in another's name"));
+  settings.Add("audit_file", &options.audit_file, "file to append who changed what to, besides the log; empty = none");
+  settings.Add("insecure_listen", &options.insecure_listen,
+               "listen_address may be one that other machines reach without TLS");
+  settings.Add("insecure_http_listen", &options.pages.insecure_listen, "the same for http_listen_address");
+  settings.Add("web_config", &options.pages.web_config,
+               "file that guards the pages with TLS and passwords, as of Prometheus exporters; empty = no guard");
+}
+
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
   settings.Add("detector.min_step_cost", &detector.min_step_cost,
                "share of the step time that removing the cause must give back, at least",
@@ -86,9 +134,13 @@ DetectorSettings::DetectorSettings() {
 
 void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("listen_address", &options.listen_address, "host:port for agents and queries (gRPC); port 0 = any",
-               NotEmpty(&options.listen_address));
-  settings.Add("http_listen_address", &options.http_listen_address,
-               "host:port for /metrics, /healthz and /readyz; port 0 = any", NotEmpty(&options.http_listen_address));
+               [&options] { return CheckListenAddress(options); });
+  settings.Add("http_listen_address", &options.pages.address,
+               "host:port for /metrics, /healthz and /readyz; port 0 = any", [&options] {
+                 return options.pages.address.empty() ? absl::InvalidArgumentError("must not be empty")
+                                                      : CheckPages(options.pages);
+               });
+  AddSecuritySettings(settings, options);
   settings.Add("data_directory", &options.data_directory, "where history and incidents are kept",
                NotEmpty(&options.data_directory));
   settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error",

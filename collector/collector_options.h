@@ -14,6 +14,8 @@
 #include "collector/job_table.h"
 #include "collector/store/rocks_store.h"
 #include "daemon/settings.h"
+#include "daemon/tls/tls_files.h"
+#include "daemon/web/guarded_pages.h"
 
 namespace lockstep {
 
@@ -30,7 +32,11 @@ struct DetectorSettings {
 
 struct CollectorOptions {
   std::string listen_address = "127.0.0.1:7070";       // gRPC: agents and queries
-  std::string http_listen_address = "127.0.0.1:7071";  // /metrics, /healthz, /readyz
+  bool insecure_listen = false;                        // other machines may reach it without TLS
+  PagesOptions pages = {.address = "127.0.0.1:7071"};  // /metrics, /healthz, /readyz
+  TlsFiles tls;                                        // of the gRPC server; authorities are those of its clients
+  std::string access_rules;  // file that says who may do what; "" = everybody may do everything
+  std::string audit_file;    // where to append who changed what, besides the log; "" = nowhere
   std::string data_directory = "/var/lib/lockstep";
   std::string log_level = "info";
   std::string ports_file;  // "" = none

@@ -213,7 +213,7 @@ TEST_F(CollectorTest, EveryMetricHasOurPrefixAndTheUnitInItsName) {
 TEST_F(CollectorTest, APortInUseIsAnErrorThatSaysSo) {
   CollectorOptions options;
   options.listen_address = absl::StrCat("127.0.0.1:", collector_->grpc_port());
-  options.http_listen_address = "127.0.0.1:0";
+  options.pages.address = "127.0.0.1:0";
   CollectorMetrics metrics("test");
   MemoryStore store;
   EXPECT_THAT(Collector::Start(options, {RealClock(), store, receivers_, metrics}),

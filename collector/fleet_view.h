@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "collector/access/access_control.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
 #include "collector/incident_index.h"
@@ -33,6 +34,7 @@ struct FleetView {
   HistoryStore& history;
   QueryWorker& worker;
   QueryMetrics& metrics;
+  AccessControl& access;
   std::function<std::vector<std::shared_ptr<const JobsSnapshot>>()> snapshots;  // one per shard
   std::function<uint64_t()> reports_stored;
 };

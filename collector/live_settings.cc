@@ -16,10 +16,12 @@ std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOption
     return absl::OkStatus();
   };
   const auto read_inventory = [&renewed, &collector] { return collector.ReadInventory(renewed.inventory); };
+  const auto read_access = [&collector] { return collector.ReloadAccess(); };
   return {
       {{"log_level"}, [&renewed] { return SetLogThreshold(renewed.log_level); }},
       {{"webhook_url"}, set_webhooks},
       {{"inventory"}, read_inventory, /*reads_file=*/true},
+      {{"access_rules"}, read_access, /*reads_file=*/true},
       {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "detector.min_step_cost",
         "detector.hang_floor", "detector.hang_step_multiple", "detector.host_silent", "detector.min_peer_hosts"},
        judge_otherwise},

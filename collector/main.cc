@@ -38,7 +38,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   StopSignal stop;
   ShutdownSignals signals(stop);
   const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();
-  for (const std::string& address : {options.listen_address, options.http_listen_address}) {
+  for (const std::string& address : {options.listen_address, options.pages.address}) {
     if (const absl::Status status = CheckListenable(address); !status.ok()) return RefuseToStart(status);
   }
   const auto store = OpenRocksStore(ToStoreOptions(options), RealClock());

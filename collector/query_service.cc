@@ -73,12 +73,22 @@ class RefusedCapture final : public grpc::ServerWriteReactor<wire::CaptureEntry>
 
 }  // namespace
 
-grpc::ServerUnaryReactor* QueryService::Answer(grpc::CallbackServerContext* context,
-                                               const std::function<grpc::Status()>& fill) {
-  absl::StatusOr<QueryAdmission::Slot> slot = queries_.Admit(context->peer());
+grpc::ServerUnaryReactor* QueryService::Answer(grpc::CallbackServerContext* context, absl::string_view method,
+                                               const std::function<grpc::Status(const TenantView&)>& fill) {
+  const CallerOr caller = view_.access.Admit(*context, method);
+  absl::StatusOr<QueryAdmission::Slot> slot =
+      caller.ok() ? queries_.Admit(context->peer()) : absl::StatusOr<QueryAdmission::Slot>(caller.status());
   auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
-  query->Finish(slot.ok() ? fill() : ToGrpc(slot.status()));
+  query->Finish(slot.ok() ? fill(TenantView(**caller, view_.snapshots)) : ToGrpc(slot.status()));
   return query;
+}
+
+uint32_t QueryService::OpenIncidents(const TenantView& tenant) const {
+  if (tenant.sees_all()) return static_cast<uint32_t>(view_.incidents.open_count());
+  uint32_t open = 0;
+  view_.incidents.ForEach(/*open_only=*/true, "",
+                          [&](const wire::Incident& incident) { open += tenant.SeesJob(incident.job()) ? 1 : 0; });
+  return open;
 }
 
 void QueryService::CountCut(bool cut) const {
@@ -88,19 +98,21 @@ void QueryService::CountCut(bool cut) const {
 grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* context,
                                                   const wire::GetStatusRequest* request,
                                                   wire::GetStatusResponse* response) {
-  return Answer(context, [&] {
+  return Answer(context, "lockstep.wire.Query.GetStatus", [&](const TenantView& tenant) {
     response->set_version(view_.version);
     response->set_started_wall_ns(view_.started_wall_ns);
     response->set_now_wall_ns(view_.clock.WallNanos());
     response->set_reports_stored(view_.reports_stored());
-    response->set_open_incidents(static_cast<uint32_t>(view_.incidents.open_count()));
+    response->set_open_incidents(OpenIncidents(tenant));
     AnswerBudget budget;
     const std::vector<AgentView> agents = view_.agents.agents();
     response->set_failing_sources_left_out(
-        budget.Fill(view_.sources.List(response->now_wall_ns()), kToProto, response->mutable_failing_sources()));
+        budget.Fill(tenant.HostsOf(view_.sources.List(response->now_wall_ns()), &FailingSource::host), kToProto,
+                    response->mutable_failing_sources()));
     response->set_missing_hosts_left_out(
-        budget.Fill(view_.hosts.Missing(agents, response->now_wall_ns()), kToProto, response->mutable_missing_hosts()));
-    response->set_left_out(budget.Fill(agents, kToProto, response->mutable_agents()));
+        budget.Fill(tenant.HostsOf(view_.hosts.Missing(agents, response->now_wall_ns()), &MissingHost::name), kToProto,
+                    response->mutable_missing_hosts()));
+    response->set_left_out(budget.Fill(tenant.HostsOf(agents, &AgentView::host), kToProto, response->mutable_agents()));
     CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });
@@ -109,11 +121,13 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* QueryService::ListJobs(grpc::CallbackServerContext* context,
                                                  const wire::ListJobsRequest* request,
                                                  wire::ListJobsResponse* response) {
-  return Answer(context, [&] {
+  return Answer(context, "lockstep.wire.Query.ListJobs", [&](const TenantView& tenant) {
     std::vector<const wire::Job*> jobs;
     const auto snapshots = view_.snapshots();
     for (const auto& snapshot : snapshots) {
-      for (const wire::Job& job : snapshot->jobs) jobs.push_back(&job);
+      for (const wire::Job& job : snapshot->jobs) {
+        if (tenant.SeesJob(job.job())) jobs.push_back(&job);
+      }
     }
     std::sort(jobs.begin(), jobs.end(), [](const wire::Job* a, const wire::Job* b) { return a->job() < b->job(); });
     AnswerBudget budget;
@@ -127,10 +141,10 @@ grpc::ServerUnaryReactor* QueryService::ListJobs(grpc::CallbackServerContext* co
 grpc::ServerUnaryReactor* QueryService::ListRanks(grpc::CallbackServerContext* context,
                                                   const wire::ListRanksRequest* request,
                                                   wire::ListRanksResponse* response) {
-  return Answer(context, [&] {
+  return Answer(context, "lockstep.wire.Query.ListRanks", [&](const TenantView& tenant) {
     for (const auto& snapshot : view_.snapshots()) {
       const auto found = snapshot->ranks.find(request->job());
-      if (found == snapshot->ranks.end()) continue;
+      if (found == snapshot->ranks.end() || !tenant.SeesJob(request->job())) continue;
       AnswerBudget budget;
       response->set_left_out(budget.Fill(
           *found->second, [](const wire::Rank& rank) { return rank; }, response->mutable_ranks()));
@@ -144,12 +158,13 @@ grpc::ServerUnaryReactor* QueryService::ListRanks(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* QueryService::ListIncidents(grpc::CallbackServerContext* context,
                                                       const wire::ListIncidentsRequest* request,
                                                       wire::ListIncidentsResponse* response) {
-  return Answer(context, [&] {
+  return Answer(context, "lockstep.wire.Query.ListIncidents", [&](const TenantView& tenant) {
     const size_t wanted = request->limit() == 0 ? kDefaultIncidents : request->limit();
     AnswerBudget budget;
     size_t visited = 0;
     view_.incidents.ForEach(request->open_only(), request->job(), [&](const wire::Incident& incident) {
-      if (++visited <= wanted && budget.Take(incident)) *response->add_incidents() = incident;
+      if (tenant.SeesJob(incident.job()) && ++visited <= wanted && budget.Take(incident))
+        *response->add_incidents() = incident;
     });
     response->set_left_out(budget.left_out());
     CountCut(budget.left_out() > 0);
@@ -159,9 +174,10 @@ grpc::ServerUnaryReactor* QueryService::ListIncidents(grpc::CallbackServerContex
 
 grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext* context,
                                                     const wire::GetIncidentRequest* request, wire::Incident* response) {
-  return Answer(context, [&] {
+  return Answer(context, "lockstep.wire.Query.GetIncident", [&](const TenantView& tenant) {
     std::optional<wire::Incident> incident = view_.incidents.Find(request->id());
-    if (!incident.has_value()) return NotFound(absl::StrCat("no incident ", request->id()));
+    if (!incident.has_value() || !tenant.SeesJob(incident->job()))
+      return NotFound(absl::StrCat("no incident ", request->id()));
     *response = *std::move(incident);
     return grpc::Status::OK;
   });
@@ -170,7 +186,11 @@ grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* QueryService::GetHistory(grpc::CallbackServerContext* context,
                                                    const wire::GetHistoryRequest* request,
                                                    wire::GetHistoryResponse* response) {
-  absl::StatusOr<QueryAdmission::Slot> slot = queries_.Admit(context->peer());
+  const CallerOr caller = view_.access.Admit(*context, "lockstep.wire.Query.GetHistory");
+  const absl::Status seen =
+      caller.ok() ? TenantView(**caller, view_.snapshots).CheckHost(request->host()) : caller.status();
+  absl::StatusOr<QueryAdmission::Slot> slot =
+      seen.ok() ? queries_.Admit(context->peer()) : absl::StatusOr<QueryAdmission::Slot>(seen);
   auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
   if (!slot.ok()) {
     query->Finish(ToGrpc(slot.status()));
@@ -224,6 +244,12 @@ grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
 
 grpc::ServerWriteReactor<wire::CaptureEntry>* QueryService::Capture(grpc::CallbackServerContext* context,
                                                                     const wire::CaptureRequest* request) {
+  const CallerOr caller = view_.access.Admit(*context, "lockstep.wire.Query.Capture");
+  if (!caller.ok()) return new RefusedCapture(caller.status());
+  // As for a job that there is not.
+  if (!TenantView(**caller, view_.snapshots).SeesJob(request->job())) {
+    return new RefusedCapture(absl::NotFoundError(absl::StrCat("no job \"", request->job(), "\"")));
+  }
   absl::StatusOr<QueryAdmission::Slot> slot = captures_.Admit(context->peer());
   if (!slot.ok()) return new RefusedCapture(slot.status());
   wire::CaptureRequest bounded = *request;

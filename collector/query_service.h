@@ -2,7 +2,8 @@
 //
 // Jobs and ranks come from the snapshots that shards publish, incidents from memory, history and captures from the
 // store on the query thread. No answer is larger than kMaxAnswerBytes (answer_budget.h) or one page of history, and
-// each says what it leaves out; captures stream. QueryAdmission bounds how many are under way. Thread-safe.
+// each says what it leaves out; captures stream. QueryAdmission bounds how many are under way. Who may ask is decided
+// by AccessControl, and what of it a tenant sees by TenantView. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_QUERY_SERVICE_H_
 #define LOCKSTEP_COLLECTOR_QUERY_SERVICE_H_
@@ -11,11 +12,16 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "collector/access/caller.h"
 #include "collector/fleet_view.h"
 #include "collector/query_admission.h"
 #include "collector/store/history_store.h"
+#include "collector/tenant_view.h"
 #include "proto/query.grpc.pb.h"
 
 namespace lockstep {
@@ -55,8 +61,12 @@ class QueryService final : public wire::Query::CallbackService {
                                                         const wire::CaptureRequest* request) override;
 
  private:
-  // Answers at once with what `fill` returns, if there is a place for the query.
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const std::function<grpc::Status()>& fill);
+  using CallerOr = absl::StatusOr<std::shared_ptr<const Caller>>;
+
+  // Answers at once with what `fill` returns, if the caller may ask and there is a place for the query.
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view method,
+                                   const std::function<grpc::Status(const TenantView&)>& fill);
+  uint32_t OpenIncidents(const TenantView& tenant) const;
   grpc::Status ReadHistory(const wire::GetHistoryRequest& request, wire::GetHistoryResponse& response) const;
   void CountCut(bool cut) const;
 

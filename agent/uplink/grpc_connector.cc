@@ -30,6 +30,20 @@ class GrpcStream final : public CollectorStream {
   std::unique_ptr<grpc::ClientReaderWriter<wire::AgentMessage, wire::CollectorMessage>> stream_;
 };
 
+// A stream that is over at once: there are no keys to open it with.
+class NoStream final : public CollectorStream {
+ public:
+  explicit NoStream(absl::Status why) : why_(std::move(why)) {}
+
+  bool Write(const wire::AgentMessage& message) override { return false; }
+  bool Read(wire::CollectorMessage& message) override { return false; }
+  void Cancel() override {}
+  absl::Status Finish() override { return absl::PermissionDeniedError(why_.message()); }
+
+ private:
+  const absl::Status why_;
+};
+
 }  // namespace
 
 std::unique_ptr<CollectorStream> GrpcConnector::Connect() {
@@ -39,8 +53,9 @@ std::unique_ptr<CollectorStream> GrpcConnector::Connect() {
   // A new channel must not inherit the backoff of the one before.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  return std::make_unique<GrpcStream>(
-      grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
+  const auto credentials = MakeChannelCredentials(security_, arguments);
+  if (!credentials.ok()) return std::make_unique<NoStream>(credentials.status());
+  return std::make_unique<GrpcStream>(grpc::CreateCustomChannel(address_, *credentials, arguments));
 }
 
 }  // namespace lockstep

@@ -8,19 +8,22 @@
 #include <utility>
 
 #include "agent/uplink/collector_stream.h"
+#include "daemon/tls/channel_security.h"
 
 namespace lockstep {
 
 // Each stream has a channel of its own, so that the uplink's backoff is the only one. Thread-compatible.
 class GrpcConnector final : public CollectorConnector {
  public:
-  // `address` is a gRPC target such as "collector:7070". Plain text: see docs for where that is acceptable.
-  explicit GrpcConnector(std::string address) : address_(std::move(address)) {}
+  // `address` is a gRPC target such as "collector:7070". Keys are read anew for each stream.
+  explicit GrpcConnector(std::string address, ChannelSecurity security = {})
+      : address_(std::move(address)), security_(std::move(security)) {}
 
   std::unique_ptr<CollectorStream> Connect() override;
 
  private:
   const std::string address_;
+  const ChannelSecurity security_;
 };
 
 }  // namespace lockstep

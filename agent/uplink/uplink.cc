@@ -14,6 +14,11 @@ namespace {
 // How often a connection that says nothing is looked at.
 constexpr int64_t kStallCheckNanos = kNanosPerSecond;
 
+// It is not known who this agent is, or it may not do what it wants; no outage.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
+
 }  // namespace
 
 Uplink::Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
@@ -104,6 +109,7 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
   reader.join();
   const absl::Status status = stream.Finish();
   bool was_up = false;
+  bool is_new_refusal = false;
   int64_t pause_ns = 0;
   {
     MutexLock lock(mutex_);
@@ -113,6 +119,8 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
     pause_ns = pauses_.OnOver(status, clock_.MonotonicNanos());
     ++disconnections_;
     last_error_ = status.ToString();
+    is_new_refusal = IsRefusal(status) && told_refusal_ != last_error_;
+    if (is_new_refusal) told_refusal_ = last_error_;
     changed_.NotifyAll();
     if (stopping_) return 0;
   }
@@ -122,6 +130,9 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
          {"incarnation", absl::StrCat(hello_.incarnation())},
          {"status", status.ToString()},
          {"pause_ms", absl::StrCat(pause_ns / kNanosPerMilli)}});
+  } else if (is_new_refusal) {
+    Log(LogLevel::kError, "this agent is not let in; it goes on trying",
+        {{"host", hello_.host()}, {"why", std::string(status.message())}});
   } else if (was_up) {
     // An unreachable collector is told of once, not at every attempt.
     Log(LogLevel::kWarning, "disconnected from the collector", {{"status", status.ToString()}});
@@ -182,6 +193,7 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
       }
     }
     if (welcome) {
+      told_refusal_.clear();
       ++connections_;
       pauses_.OnUp(now_ns);
     }

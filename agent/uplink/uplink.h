@@ -95,6 +95,7 @@ class Uplink {
   uint64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t disconnections_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
+  std::string told_refusal_ ABSL_GUARDED_BY(mutex_);  // logged already
 
   std::thread thread_;  // last: everything is ready when it starts
 };

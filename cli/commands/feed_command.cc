@@ -22,6 +22,7 @@
 #include "cli/inputs/standstill.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
+#include "daemon/tls/channel_security.h"
 #include "detector/engine/diagnosis.h"
 #include "detector/verdict/job_report.h"
 #include "formats/evidence_builder.h"
@@ -98,11 +99,12 @@ class FeedCommand final : public Command {
     ASSIGN_OR_RETURN(Playback playback, PlanRecording(input.evidence, job_, stands));
     std::set<std::string> hosts;
     for (const PlayedHost& host : playback.hosts) hosts.insert(host.name);
-    RETURN_IF_ERROR(CheckHostsAreFree(hosts));
+    RETURN_IF_ERROR(CheckHostsAreFree(hosts, context));
     const std::string job = playback.job;
     AgentReports reports(std::move(playback));
+    ASSIGN_OR_RETURN(const FeedOptions options, Options(context));
     ASSIGN_OR_RETURN(const FeedResult result,
-                     FeedReports(reports, Seed(context), Options(), context.clock, Progress(context)));
+                     FeedReports(reports, Seed(context), options, context.clock, Progress(context)));
     return Conclude(context, job, input.evidence.trace.ranks.size(), result, inputs.unreadable.empty());
   }
 
@@ -114,10 +116,11 @@ class FeedCommand final : public Command {
       if (!contents.status.ok()) return ExitCode::kInputUnreadable;
       return absl::DataLossError(absl::StrCat(path, ": the capture holds no reports"));
     }
-    RETURN_IF_ERROR(CheckHostsAreFree(contents.hosts));
+    RETURN_IF_ERROR(CheckHostsAreFree(contents.hosts, context));
     const std::string job = job_.empty() ? contents.job : job_;
+    ASSIGN_OR_RETURN(const FeedOptions options, Options(context));
     ASSIGN_OR_RETURN(const FeedResult result,
-                     FeedCapture(path, contents, job, Seed(context), Options(), context.clock, Progress(context)));
+                     FeedCapture(path, contents, job, Seed(context), options, context.clock, Progress(context)));
     return Conclude(context, job, contents.ranks, result, contents.status.ok());
   }
 
@@ -133,9 +136,9 @@ class FeedCommand final : public Command {
   }
 
   // A collector hears one agent per host, the one that connected last: a played host would silence a real one.
-  absl::Status CheckHostsAreFree(const std::set<std::string>& hosts) const {
+  absl::Status CheckHostsAreFree(const std::set<std::string>& hosts, const CommandContext& context) const {
     RETURN_IF_ERROR(CheckCollectorAddress(to_));
-    CollectorClient collector(to_, CollectorClient::kDefaultDeadlineNanos, "--to");
+    CollectorClient collector(to_, CollectorClient::kDefaultDeadlineNanos, "--to", context.keys);
     ASSIGN_OR_RETURN(const wire::GetStatusResponse status, collector.GetStatus());
     std::vector<std::string> taken;
     for (const wire::AgentStatus& agent : status.agents()) {
@@ -152,8 +155,10 @@ class FeedCommand final : public Command {
   // Another incarnation of every agent each time, or a collector would take the second playing for a repetition.
   static uint64_t Seed(const CommandContext& context) { return static_cast<uint64_t>(context.clock.WallNanos()); }
 
-  FeedOptions Options() const {
-    return {.address = to_, .host_prefix = host_prefix_, .speed = static_cast<double>(speed_)};
+  absl::StatusOr<FeedOptions> Options(const CommandContext& context) const {
+    FeedOptions options{.address = to_, .host_prefix = host_prefix_, .speed = static_cast<double>(speed_)};
+    ASSIGN_OR_RETURN(options.credentials, MakeChannelCredentials(context.keys.security, options.arguments));
+    return options;
   }
 
   static void Show(CommandContext& context, const std::string& text) {

@@ -18,6 +18,7 @@
 #include "cli/commands/sim_second.h"
 #include "cli/render/json.h"
 #include "cli/render/text_table.h"
+#include "daemon/tls/channel_security.h"
 #include "detector/model/trace.h"
 #include "detector/verdict/verdict.h"
 #include "formats/file_writer.h"
@@ -165,7 +166,8 @@ class SimCommand final : public Command {
   }
 
   absl::Status PlayToCollector(const Episode& episode, CommandContext& context) const {
-    const FeedOptions options{.address = feed_, .speed = static_cast<double>(speed_)};
+    FeedOptions options{.address = feed_, .speed = static_cast<double>(speed_)};
+    ASSIGN_OR_RETURN(options.credentials, MakeChannelCredentials(context.keys.security, options.arguments));
     const auto progress = [&](int32_t tick, int32_t ticks) {
       if (context.progress) context.err << "\r" << tick << " of " << ticks << " s" << std::flush;
     };

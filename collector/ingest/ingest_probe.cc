@@ -14,6 +14,7 @@ class IngestProbe::Call final : public grpc::ClientBidiReactor<wire::AgentMessag
 
   void Start(std::shared_ptr<Call> self, wire::Ingest::Stub& stub) {
     self_ = std::move(self);
+    if (!probe_.token_.empty()) context_.AddMetadata("authorization", "Bearer " + probe_.token_);
     stub.async()->Stream(&context_, this);
     StartWritesDone();
     StartCall();
@@ -32,7 +33,8 @@ class IngestProbe::Call final : public grpc::ClientBidiReactor<wire::AgentMessag
   std::shared_ptr<Call> self_;
 };
 
-IngestProbe::IngestProbe(const std::shared_ptr<grpc::Channel>& channel) : stub_(wire::Ingest::NewStub(channel)) {}
+IngestProbe::IngestProbe(const std::shared_ptr<grpc::Channel>& channel, std::string token)
+    : stub_(wire::Ingest::NewStub(channel)), token_(std::move(token)) {}
 
 IngestProbe::~IngestProbe() { Stop(); }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/mutex.h"
 #include "base/progress_watch.h"
@@ -20,8 +21,8 @@ namespace lockstep {
 
 class IngestProbe {
  public:
-  // `channel` leads to the server of this process.
-  explicit IngestProbe(const std::shared_ptr<grpc::Channel>& channel);
+  // `channel` leads to the server of this process, which lets the probe in by its `token`; "" = it needs none.
+  explicit IngestProbe(const std::shared_ptr<grpc::Channel>& channel, std::string token = "");
   // Stop, if that was not done.
   ~IngestProbe();
   IngestProbe(const IngestProbe&) = delete;
@@ -43,6 +44,7 @@ class IngestProbe {
   void OnAnswered();
 
   const std::unique_ptr<wire::Ingest::Stub> stub_;
+  const std::string token_;
   mutable Mutex mutex_;
   CondVar answered_;
   std::shared_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // nullptr = none is under way

@@ -1,10 +1,13 @@
 #include "collector/ingest/ingest_service.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/check.h"
+#include "collector/access/caller.h"
 
 namespace lockstep {
 namespace {
@@ -18,14 +21,21 @@ class RefusedStream final : public grpc::ServerBidiReactor<wire::AgentMessage, w
 
 }  // namespace
 
-IngestService::IngestService(const IngestServiceOptions& options, ReportSink& sink, const Clock& clock)
-    : options_(options), sink_(sink), clock_(clock) {}
+IngestService::IngestService(const IngestServiceOptions& options, AccessControl& access, ReportSink& sink,
+                             const Clock& clock)
+    : options_(options), access_(access), sink_(sink), clock_(clock) {}
 
 IngestService::~IngestService() { CHECK(streams() == 0); }
 
 grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* IngestService::Stream(
     grpc::CallbackServerContext* context) {
-  auto stream = std::make_shared<IngestStream>(sink_, context->peer(), [this](IngestStream* done) { Forget(done); });
+  absl::StatusOr<std::shared_ptr<const Caller>> caller = access_.Admit(*context, "lockstep.wire.Ingest.Stream");
+  if (!caller.ok()) {
+    return new RefusedStream(
+        grpc::Status(static_cast<grpc::StatusCode>(caller.status().code()), std::string(caller.status().message())));
+  }
+  auto stream = std::make_shared<IngestStream>(sink_, context->peer(), *std::move(caller),
+                                               [this](IngestStream* done) { Forget(done); });
   {
     MutexLock lock(mutex_);
     if (draining_) return new RefusedStream(grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining"));

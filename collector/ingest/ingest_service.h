@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "collector/access/access_control.h"
 #include "collector/ingest/ingest_stream.h"
 #include "collector/ingest/report_sink.h"
 #include "proto/ingest.grpc.pb.h"
@@ -28,10 +29,11 @@ struct IngestServiceOptions {
 
 class IngestService final : public wire::Ingest::CallbackService {
  public:
-  IngestService(const IngestServiceOptions& options, ReportSink& sink, const Clock& clock);
+  // References are borrowed.
+  IngestService(const IngestServiceOptions& options, AccessControl& access, ReportSink& sink, const Clock& clock);
   ~IngestService() override;
 
-  // RESOURCE_EXHAUSTED beyond max_streams, UNAVAILABLE once draining.
+  // The errors of AccessControl for who is no agent, RESOURCE_EXHAUSTED beyond max_streams, UNAVAILABLE once draining.
   grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* Stream(
       grpc::CallbackServerContext* context) override;
 
@@ -53,6 +55,7 @@ class IngestService final : public wire::Ingest::CallbackService {
   void Forget(IngestStream* stream);
 
   const IngestServiceOptions options_;
+  AccessControl& access_;
   ReportSink& sink_;
   const Clock& clock_;
   mutable Mutex mutex_;

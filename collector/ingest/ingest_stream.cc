@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/convert/check_name.h"
 #include "collector/convert/report_limits.h"
 
@@ -27,8 +28,9 @@ absl::Status CheckHello(const wire::AgentHello& hello) {
 
 }  // namespace
 
-IngestStream::IngestStream(ReportSink& sink, std::string peer, std::function<void(IngestStream*)> on_done)
-    : sink_(sink), peer_(std::move(peer)), on_done_(std::move(on_done)) {}
+IngestStream::IngestStream(ReportSink& sink, std::string peer, std::shared_ptr<const Caller> caller,
+                           std::function<void(IngestStream*)> on_done)
+    : sink_(sink), peer_(std::move(peer)), caller_(std::move(caller)), on_done_(std::move(on_done)) {}
 
 void IngestStream::Start(std::shared_ptr<IngestStream> self) {
   self_ = std::move(self);
@@ -78,6 +80,11 @@ void IngestStream::HandleHello(const wire::AgentHello& hello) {
   }
   const absl::Status checked = CheckHello(hello);
   if (!checked.ok()) return Reject("hello", checked);
+  if (!caller_->MayReportFor(hello.host())) {
+    return Reject("foreign_host",
+                  absl::PermissionDeniedError(absl::StrCat(caller_->name, " may not report for the host ", hello.host(),
+                                                           ", but for ", absl::StrJoin(caller_->hosts, ", "))));
+  }
   const std::weak_ptr<IngestStream> weak = weak_from_this();
   sink_.Admit(hello, shared_from_this(), [weak](absl::StatusOr<std::shared_ptr<AgentLedger>> ledger) {
     if (const std::shared_ptr<IngestStream> stream = weak.lock()) stream->OnAdmitted(std::move(ledger));

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "collector/access/caller.h"
 #include "collector/ingest/agent_ledger.h"
 #include "collector/ingest/job_slice.h"
 #include "collector/ingest/report_sink.h"
@@ -37,8 +38,9 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
                            public AgentStream,
                            public std::enable_shared_from_this<IngestStream> {
  public:
-  // `on_done` is called once, as the last thing before the stream dies.
-  IngestStream(ReportSink& sink, std::string peer, std::function<void(IngestStream*)> on_done);
+  // `caller` has opened it. `on_done` is called once, as the last thing before the stream dies.
+  IngestStream(ReportSink& sink, std::string peer, std::shared_ptr<const Caller> caller,
+               std::function<void(IngestStream*)> on_done);
 
   // Begins to read. `self` keeps the stream alive until OnDone.
   void Start(std::shared_ptr<IngestStream> self);
@@ -73,6 +75,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
 
   ReportSink& sink_;
   const std::string peer_;
+  const std::shared_ptr<const Caller> caller_;
   const std::function<void(IngestStream*)> on_done_;
   // What keeps the stream alive; touched by Start and OnDone only. Shared, because acknowledgements may come at any
   // time.

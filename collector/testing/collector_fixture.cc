@@ -17,7 +17,7 @@ void CollectorFixture::StartCollector() {
   collector_.reset();
   CollectorOptions options;
   options.listen_address = "127.0.0.1:0";
-  options.http_listen_address = "127.0.0.1:0";
+  options.pages.address = "127.0.0.1:0";
   options.shards = 2;
   options.detector.host_silent = host_silent_;
   metrics_ = std::make_unique<CollectorMetrics>("test");

@@ -3,8 +3,12 @@
 #ifndef LOCKSTEP_SIM_FEED_FEED_RESULT_H_
 #define LOCKSTEP_SIM_FEED_FEED_RESULT_H_
 
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
@@ -12,11 +16,13 @@
 namespace lockstep {
 
 struct FeedOptions {
-  std::string address;                        // host:port of the collector's ingest service, without TLS
-  std::string host_prefix;                    // before the name of every host
-  double speed = 1;                           // seconds of the job per second
-  int32_t connections = 16;                   // that the hosts share
-  int64_t connect_ns = 10 * kNanosPerSecond;  // for the first connection
+  std::string address;                                    // host:port of the collector's ingest service
+  std::string host_prefix;                                // before the name of every host
+  double speed = 1;                                       // seconds of the job per second
+  int32_t connections = 16;                               // that the hosts share
+  int64_t connect_ns = 10 * kNanosPerSecond;              // for the first connection
+  std::shared_ptr<grpc::ChannelCredentials> credentials;  // nullptr = plain text
+  grpc::ChannelArguments arguments;                       // that go with the credentials
 };
 
 struct FeedResult {

@@ -36,12 +36,13 @@ bool Pace::WaitFor(int64_t since_ns, int64_t slack_ns) const {
 
 absl::Status FleetStreams::Connect(size_t agents) {
   if (!(options_.speed > 0)) return absl::InvalidArgumentError("the speed must be above 0");
+  const auto credentials = options_.credentials == nullptr ? grpc::InsecureChannelCredentials() : options_.credentials;
   const size_t most = std::max<size_t>(1, static_cast<size_t>(std::max(1, options_.connections)));
   for (size_t i = 0; i < std::clamp<size_t>(agents, 1, most); ++i) {
-    grpc::ChannelArguments arguments;
+    grpc::ChannelArguments arguments = options_.arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // else all channels would be one connection
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    channels_.push_back(grpc::CreateCustomChannel(options_.address, grpc::InsecureChannelCredentials(), arguments));
+    channels_.push_back(grpc::CreateCustomChannel(options_.address, credentials, arguments));
     stubs_.push_back(wire::Ingest::NewStub(channels_.back()));
   }
   const int64_t deadline_ns = clock_.WallNanos() + options_.connect_ns;

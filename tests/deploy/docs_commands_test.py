@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Runs every command of docs/cli.md and docs/operations.md that stands in a ```sh block, against a live collector that
-watches a job called `demo` with one slowed rank. A comment `# exits with N` states an exit status other than 0."""
+"""Runs every command of docs/cli.md, docs/operations.md and docs/security.md that stands in a ```sh block, against a
+live collector that watches a job called `demo` with one slowed rank. A comment `# exits with N` states an exit status
+other than 0."""
 
 import os
 import pathlib
@@ -12,7 +13,7 @@ import unittest
 from live_stack import live_stack
 from places import BINARIES, ROOT
 
-DOCUMENTS = ("docs/cli.md", "docs/operations.md")
+DOCUMENTS = ("docs/cli.md", "docs/operations.md", "docs/security.md")
 PROGRAMS = ("cli/lockstep", "agent/lockstep-agent", "collector/lockstep-collector")
 
 

@@ -221,6 +221,61 @@ class KubernetesTest(unittest.TestCase):
                     for kind in ("requests", "limits"):
                         self.assertEqual(set(container["resources"][kind]), {"cpu", "memory"})
 
+    def test_everything_else_is_confined(self):
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                for container in containers(workload):
+                    context = container["securityContext"]
+                    self.assertIs(context["readOnlyRootFilesystem"], True, container["name"])
+                    if context.get("privileged"):
+                        continue
+                    self.assertIs(context["allowPrivilegeEscalation"], False, container["name"])
+                    self.assertEqual(context["capabilities"]["drop"], ["ALL"], container["name"])
+        objects, _ = build(KUBERNETES / "overlays/unprivileged")
+        for workload in self.workloads(objects):
+            pod = workload["spec"]["template"]["spec"]
+            profiles = [s.get("seccompProfile", {}).get("type")
+                        for s in (pod.get("securityContext", {}), pod["containers"][0]["securityContext"])]
+            self.assertIn("RuntimeDefault", profiles, workload["metadata"]["name"])
+
+    def test_collector_and_agents_have_keys_that_something_issues(self):
+        for objects, maps in self.each():
+            issued = {o["spec"]["secretName"]: o for o in objects if o["kind"] == "Certificate"}
+            issuers = {o["metadata"]["name"] for o in objects if o["kind"] == "Issuer"}
+            for certificate in issued.values():
+                self.assertIn(certificate["spec"]["issuerRef"]["name"], issuers)
+            for workload in self.workloads(objects):
+                name = workload["metadata"]["name"]
+                spec = workload["spec"]["template"]["spec"]
+                secret = next(v["secret"]["secretName"] for v in spec["volumes"] if "secret" in v)
+                self.assertIn(secret, issued)
+                mount = next(m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "tls")
+                settings = yaml.safe_load(next(iter(maps[name].values())))
+                for path in settings["tls"].values():
+                    self.assertEqual(pathlib.Path(path).parent.as_posix(), mount["mountPath"])
+                    self.assertIn(pathlib.Path(path).name, ("tls.crt", "tls.key", "ca.crt"))
+            address = yaml.safe_load(maps["lockstep-agent"]["agent.yaml"])["collector"]["address"]
+            self.assertIn(address.rpartition(":")[0], issued["lockstep-collector-tls"]["spec"]["dnsNames"])
+
+    def test_rules_let_in_the_certificates_that_are_issued(self):
+        for objects, maps in self.each():
+            self.assertIn("access.yaml", maps["lockstep-collector"])
+            rules = yaml.safe_load(maps["lockstep-collector"]["access.yaml"])["certificates"]
+            names = {uri for o in objects if o["kind"] == "Certificate" for uri in o["spec"].get("uris", [])}
+            self.assertEqual({r["match"] for r in rules}, names)
+            self.assertEqual(yaml.safe_load(maps["lockstep-collector"]["collector.yaml"])["access_rules"],
+                             "/etc/lockstep/access.yaml")
+
+    def test_the_collector_is_reached_as_its_policy_says(self):
+        for objects, _ in self.each():
+            policy = self.find(objects, "NetworkPolicy", "lockstep-collector")["spec"]
+            pod = self.find(objects, "StatefulSet", "lockstep-collector")["spec"]["template"]
+            self.assertLessEqual(policy["podSelector"]["matchLabels"].items(), pod["metadata"]["labels"].items())
+            ports = {p["name"] for p in pod["spec"]["containers"][0]["ports"]}
+            self.assertEqual({p["port"] for rule in policy["ingress"] for p in rule["ports"]}, ports)
+            for rule in policy["ingress"]:  # what has no TLS is for somebody
+                self.assertTrue(rule["ports"] == [{"port": "grpc"}] or rule.get("from"))
+
     def test_only_what_must_be_is_privileged(self):
         (base, _), (unprivileged, _) = (build(KUBERNETES / d) for d in ("base", "overlays/unprivileged"))
         for objects, allowed in ((base, {"agent"}), (unprivileged, set())):

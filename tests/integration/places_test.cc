@@ -56,7 +56,7 @@ class PlacesTest : public testing::Test {
   void StartCollector() {
     CollectorOptions options;
     options.listen_address = "127.0.0.1:0";
-    options.http_listen_address = "127.0.0.1:0";
+    options.pages.address = "127.0.0.1:0";
     auto collector = Collector::Start(options, {clock_, store_, receivers_, metrics_});
     ASSERT_OK(collector);
     collector_ = *std::move(collector);

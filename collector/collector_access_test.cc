@@ -1,0 +1,328 @@
+// A collector with keys over real TLS: who gets in, as whom, and what each may do and see.
+
+#include <gmock/gmock.h>
+#include <grpc/support/time.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+#include <prometheus/client_metric.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/registry.h>
+
+#include <algorithm>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop_signal.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
+#include "collector/access/role.h"
+#include "collector/collector.h"
+#include "collector/collector_options.h"
+#include "collector/metrics.h"
+#include "collector/store/testing/memory_store.h"
+#include "collector/testing/collector_fixture.h"
+#include "collector/testing/report_builder.h"
+#include "collector/testing/test_agent.h"
+#include "daemon/tls/channel_security.h"
+#include "daemon/tls/testing/test_keys.h"
+#include "proto/admin.grpc.pb.h"
+#include "proto/query.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kRules[] = R"yaml(
+certificates:
+  - {match: "spiffe://example.org/agent/{host}", role: agent}
+  - {match: "cn:viewer", role: viewer}
+  - {match: "cn:operator", role: operator}
+  - {match: "cn:admin", role: admin}
+  - {match: "cn:vision", role: viewer, tenant: vision}
+tenants:
+  vision: [vision-*]
+)yaml";
+
+class CollectorAccessTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.listen_address = "127.0.0.1:0";
+    options_.pages.address = "127.0.0.1:0";
+    options_.tls = authority_.Issue("collector", "collector", "IP:127.0.0.1");
+    options_.access_rules = directory_.Write("access.yaml", kRules).string();
+    Start();
+  }
+
+  void Start() {
+    collector_.reset();
+    auto collector = Collector::Start(options_, {clock_, store_, receivers_, metrics_});
+    ASSERT_OK(collector);
+    collector_ = *std::move(collector);
+  }
+
+  std::shared_ptr<grpc::Channel> Connect(const TlsFiles& files) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto credentials = MakeChannelCredentials({files, ""}, arguments);
+    EXPECT_OK(credentials);
+    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", collector_->grpc_port()), *credentials, arguments);
+  }
+  std::shared_ptr<grpc::Channel> ConnectAs(const std::string& common_name) {
+    return Connect(authority_.Issue(common_name, common_name, ""));
+  }
+  std::shared_ptr<grpc::Channel> ConnectAgent(const std::string& host) {
+    return Connect(authority_.Issue("agent-" + host, "agent", "URI:spiffe://example.org/agent/" + host));
+  }
+
+  // How a method is answered that gets an empty message. One that is let in may fail in any other way.
+  static grpc::Status Call(const std::shared_ptr<grpc::Channel>& channel, absl::string_view method) {
+    std::string path = absl::StrCat("/", method);
+    path[path.rfind('.')] = '/';
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(10, GPR_TIMESPAN)));
+    const grpc::Slice nothing("", 0);
+    grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> done;
+    stub.UnaryCall(&context, path, {}, &request, &response, [&done](grpc::Status status) { done.set_value(status); });
+    return done.get_future().get();
+  }
+
+  double Metric(const std::string& name, const std::string& label) {
+    for (const prometheus::MetricFamily& family : metrics_.registry()->Collect()) {
+      if (family.name != name) continue;
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        if (metric.label.at(0).value == label) return metric.counter.value;
+      }
+    }
+    return 0;
+  }
+
+  static bool IsRefusal(const grpc::Status& status) {
+    return status.error_code() == grpc::StatusCode::PERMISSION_DENIED ||
+           status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
+  }
+
+  TemporaryDirectory directory_;
+  TestAuthority authority_{directory_.path(), "fleet"};
+  CollectorOptions options_;
+  ForwardClock clock_;
+  MemoryStore store_;
+  NoReceivers receivers_;
+  CollectorMetrics metrics_{"test"};
+  std::unique_ptr<Collector> collector_;
+};
+
+TEST_F(CollectorAccessTest, EveryMethodAsksWhoCalls) {
+  const auto stranger = ConnectAs("stranger");
+  for (const MethodRole& row : MethodRoles()) {
+    const grpc::Status status = Call(stranger, row.method);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << row.method << ": " << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("no rule fits the certificate of stranger"));
+  }
+  EXPECT_EQ(Metric("lockstep_collector_calls_refused_total", "unknown"), MethodRoles().size());
+}
+
+TEST_F(CollectorAccessTest, EveryMethodIsForThoseWhoseRoleSuffices) {
+  const std::pair<const char*, Role> people[] = {
+      {"viewer", Role::kViewer}, {"operator", Role::kOperator}, {"admin", Role::kAdmin}};
+  for (const auto& [name, role] : people) {
+    const auto channel = ConnectAs(name);
+    for (const MethodRole& row : MethodRoles()) {
+      const grpc::Status status = Call(channel, row.method);
+      EXPECT_EQ(IsRefusal(status), !Suffices(role, row.least)) << name << " " << row.method << status.error_message();
+    }
+  }
+  const auto agent = ConnectAgent("node-1");
+  for (const MethodRole& row : MethodRoles()) {
+    if (row.least == Role::kAgent) continue;
+    EXPECT_TRUE(IsRefusal(Call(agent, row.method))) << row.method;
+  }
+  EXPECT_THAT(Call(agent, "lockstep.wire.Query.ListJobs").error_message(),
+              HasSubstr("agent/node-1 has the role agent; this needs the role viewer"));
+  EXPECT_GT(Metric("lockstep_collector_calls_refused_total", "role"), 0);
+}
+
+TEST_F(CollectorAccessTest, WithoutACertificateThereIsNoConnection) {
+  EXPECT_EQ(Call(Connect({"", "", authority_.path()}), "lockstep.wire.Query.ListJobs").error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Call(Connect({}), "lockstep.wire.Query.ListJobs").error_code(), grpc::StatusCode::UNAVAILABLE);
+  TestAuthority other(directory_.path(), "other");
+  TlsFiles forged = other.Issue("forged", "admin", "");
+  forged.authorities = authority_.path();
+  EXPECT_EQ(Call(Connect(forged), "lockstep.wire.Query.ListJobs").error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(CollectorAccessTest, AnAgentReportsForItsOwnHostOnly) {
+  const auto channel = ConnectAgent("node-1");
+  TestAgent own(channel);
+  ASSERT_EQ(own.Hello("node-1", 7), 0);
+  ASSERT_TRUE(own.Send(ToMessage(MakeHostReport(1, 0.5))));
+  EXPECT_TRUE(own.AwaitAck(1));
+  TestAgent foreign(channel);
+  EXPECT_EQ(foreign.Hello("node-2", 8), -1);
+  const grpc::Status status = foreign.AwaitEnd();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("may not report for the host node-2"), HasSubstr("node-1"), Not(HasSubstr("\n"))));
+  EXPECT_EQ(Metric("lockstep_collector_streams_rejected_total", "foreign_host"), 1);
+  EXPECT_TRUE(own.Send(ToMessage(MakeHostReport(2, 0.5)))) << "the other stream is not touched";
+  EXPECT_TRUE(own.AwaitAck(2));
+}
+
+TEST_F(CollectorAccessTest, ATenantSeesItsJobsAndTheirHostsAlone) {
+  TestAgent vision(ConnectAgent("node-1"));
+  TestAgent speech(ConnectAgent("node-2"));
+  ASSERT_EQ(vision.Hello("node-1", 1), 0);
+  ASSERT_EQ(speech.Hello("node-2", 2), 0);
+  ASSERT_TRUE(vision.Send(ToMessage(MakeTestReport(1, {.job = "vision-1"}))));
+  ASSERT_TRUE(speech.Send(ToMessage(MakeTestReport(1, {.job = "speech-1"}))));
+  ASSERT_TRUE(vision.AwaitAck(1) && speech.AwaitAck(1));
+  const auto everybody = wire::Query::NewStub(ConnectAs("viewer"));
+  const auto tenant = wire::Query::NewStub(ConnectAs("vision"));
+  const auto jobs = [](wire::Query::Stub& query) {
+    grpc::ClientContext context;
+    wire::ListJobsResponse response;
+    EXPECT_TRUE(query.ListJobs(&context, {}, &response).ok());
+    std::vector<std::string> names;
+    for (const wire::Job& job : response.jobs()) names.push_back(job.job());
+    return names;
+  };
+  while (jobs(*everybody).size() < 2) StopSignal().WaitFor(50 * kNanosPerMilli);
+  EXPECT_EQ(jobs(*tenant), std::vector<std::string>({"vision-1"}));
+
+  const auto ranks = [&](const std::string& job) {
+    grpc::ClientContext context;
+    wire::ListRanksRequest request;
+    request.set_job(job);
+    wire::ListRanksResponse response;
+    return tenant->ListRanks(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(ranks("vision-1"), grpc::StatusCode::OK);
+  EXPECT_EQ(ranks("speech-1"), grpc::StatusCode::NOT_FOUND);
+
+  grpc::ClientContext status_context;
+  wire::GetStatusResponse status;
+  ASSERT_TRUE(tenant->GetStatus(&status_context, {}, &status).ok());
+  ASSERT_EQ(status.agents_size(), 1);
+  EXPECT_EQ(status.agents(0).host(), "node-1");
+
+  const auto history = [&](const std::string& host) {
+    grpc::ClientContext context;
+    wire::GetHistoryRequest request;
+    request.set_metric("host_load1");
+    request.set_host(host);
+    wire::GetHistoryResponse response;
+    return tenant->GetHistory(&context, request, &response).error_code();
+  };
+  EXPECT_NE(history("node-1"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(history("node-2"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(history(""), grpc::StatusCode::PERMISSION_DENIED);
+
+  const auto capture = [&](const std::string& job) {
+    grpc::ClientContext context;
+    wire::CaptureRequest request;
+    request.set_job(job);
+    const auto reader = tenant->Capture(&context, request);
+    wire::CaptureEntry entry;
+    while (reader->Read(&entry)) {
+    }
+    return reader->Finish().error_code();
+  };
+  EXPECT_EQ(capture("vision-1"), grpc::StatusCode::OK);
+  EXPECT_EQ(capture("speech-1"), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(CollectorAccessTest, ATenantSeesNoIncidentOfOthers) {
+  wire::Incident incident;
+  for (const char* job : {"vision-1", "speech-1", ""}) {
+    incident.set_id(incident.id() + 1);
+    incident.set_job(job);
+    ASSERT_OK(store_.PutIncident(incident));
+  }
+  Start();
+  const auto tenant = wire::Query::NewStub(ConnectAs("vision"));
+  grpc::ClientContext context;
+  wire::ListIncidentsResponse response;
+  ASSERT_TRUE(tenant->ListIncidents(&context, {}, &response).ok());
+  ASSERT_EQ(response.incidents_size(), 1);
+  EXPECT_EQ(response.incidents(0).job(), "vision-1");
+  for (uint64_t id = 1; id <= 3; ++id) {
+    grpc::ClientContext one;
+    wire::GetIncidentRequest request;
+    request.set_id(id);
+    wire::Incident found;
+    EXPECT_EQ(tenant->GetIncident(&one, request, &found).ok(), id == 1) << id;
+  }
+}
+
+TEST_F(CollectorAccessTest, ChangedRulesCountFromTheNextCallOn) {
+  const auto alice = ConnectAs("alice");
+  EXPECT_TRUE(IsRefusal(Call(alice, "lockstep.wire.Query.ListJobs")));
+  directory_.Write("access.yaml", "certificates: [{match: 'cn:alice', role: viewer}]\n");
+  collector_->Housekeep();
+  EXPECT_TRUE(Call(alice, "lockstep.wire.Query.ListJobs").ok());
+  directory_.Write("access.yaml", "certificates: []\n");
+  EXPECT_OK(collector_->ReloadAccess());
+  EXPECT_TRUE(IsRefusal(Call(alice, "lockstep.wire.Query.ListJobs")));
+}
+
+TEST_F(CollectorAccessTest, WhoChangesWhatIsKept) {
+  options_.audit_file = directory_.Write("audit.log", "before\n").string();
+  Start();
+  ASSERT_OK(SetLogThreshold("error"));
+  testing::internal::CaptureStderr();
+  const auto admin = wire::Admin::NewStub(ConnectAs("admin"));
+  wire::ForgetHostRequest request;
+  request.set_host("node\n1");
+  wire::ForgetHostResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(admin->ForgetHost(&context, request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_OK(SetLogThreshold("info"));
+  std::stringstream file;
+  file << std::ifstream(options_.audit_file).rdbuf();
+  const std::string kept = file.str();
+  EXPECT_THAT(kept, ContainsRegex("^before\nlevel=info at=[^ ]+ msg=\"audit\" action=forget_host "
+                                  "of=\"node.*1\" by=\"certificate admin\" from=ipv4:127.* outcome=.*node"));
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 2) << "a name forges no line";
+  EXPECT_THAT(log, HasSubstr("msg=\"audit\"")) << "whatever the level of the log";
+  options_.audit_file = directory_.path();
+  EXPECT_THAT(Collector::Start(options_, {clock_, store_, receivers_, metrics_}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be appended to")));
+}
+
+TEST_F(CollectorAccessTest, TheProbeOfTheStreamsIsNoStranger) {
+  for (int i = 0; i < 3; ++i) collector_->Housekeep();
+  EXPECT_OK(collector_->Moving());
+  EXPECT_EQ(Metric("lockstep_collector_calls_refused_total", "unknown"), 0);
+}
+
+TEST_F(CollectorAccessTest, KeysAndRulesThatLetNobodyInAreRefusedAtTheStart) {
+  const auto start = [this] { return Collector::Start(options_, {clock_, store_, receivers_, metrics_}).status(); };
+  options_.tls.authorities.clear();
+  EXPECT_THAT(start(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nobody could get in")));
+  options_.tls.key = options_.tls.certificate;
+  directory_.Write("access.yaml", "tokens: [{name: a, hash: '$5$a$b', role: viewer}]\n");
+  EXPECT_THAT(start(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("holds no private key")));
+  directory_.Write("access.yaml", "tokens: 1\n");
+  EXPECT_THAT(start(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("access.yaml: line 1")));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+"""Real collector, agent and command line with keys: who gets in, as whom, and what is said to those who do not.
+
+Keys are made by openssl while the test runs. Usage: security_test.py; under Bazel, or by hand with the binaries in
+bazel-bin
+"""
+
+import base64
+import json
+import os
+import pathlib
+import ssl
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from demo.stack import Stack  # noqa: E402
+
+BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
+PATIENCE_SECONDS = 30
+NOT_ALLOWED, USAGE, UNREACHABLE = 6, 2, 4
+BAD_CONFIG = 3
+HASH_OF_PASSWORD = "$2a$05$bvIG6Nmid91Mu9RcmmWZfO5HJIMCT8riNW0hEp8f6/FuA2/mHZFpe"  # of "password", by bcrypt
+
+RULES = """\
+certificates:
+  - {match: "spiffe://example.org/agent/{host}", role: agent}
+  - {match: "cn:feed", role: agent, hosts: "*"}
+  - {match: "cn:admin", role: admin}
+  - {match: "cn:viewer", role: viewer}
+"""
+
+
+class Keys:
+    """An authority, and what it signs."""
+
+    def __init__(self, place):
+        self.place = place
+        self.ca = place / "ca.crt"
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+                      "-subj", "/CN=fleet", "-keyout", place / "ca.key", "-out", self.ca)
+
+    def issue(self, file, name, alternatives=""):
+        """Paths of a new certificate and its key."""
+        request, extensions = self.place / f"{file}.csr", self.place / f"{file}.ext"
+        certificate, key = self.place / f"{file}.crt", self.place / f"{file}.key"
+        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                      "-keyout", f"{key}.new", "-out", request)
+        extensions.write_text(f"subjectAltName={alternatives}\n" if alternatives else "\n")
+        self._openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.place / "ca.key",
+                      "-CAcreateserial", "-days", "1", "-extfile", extensions, "-out", f"{certificate}.new")
+        os.rename(f"{key}.new", key)
+        os.rename(f"{certificate}.new", certificate)
+        return certificate, key
+
+    @staticmethod
+    def _openssl(*arguments):
+        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+class SecurityTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(directory.cleanup)
+        self.place = pathlib.Path(directory.name)
+        self.keys = Keys(self.place)
+        self.rules = self.place / "access.yaml"
+        self.rules.write_text(RULES)
+        self.stack = Stack(self.place / "state", BINARIES)
+        self.addCleanup(self.stack.close)
+
+    # What is started
+
+    def start_collector(self, *flags):
+        certificate, key = self.keys.issue("collector", "collector", "IP:127.0.0.1")
+        self.start("collector", ["--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
+                                 f"--data-directory={self.place / 'history'}", f"--tls-certificate={certificate}",
+                                 f"--tls-key={key}", f"--tls-client-ca={self.keys.ca}",
+                                 f"--access-rules={self.rules}", *flags])
+        self.address = f"127.0.0.1:{self.ports['grpc']}"
+
+    def start_agent(self, host, certificate_host):
+        certificate, key = self.keys.issue(f"agent-{certificate_host}", "agent",
+                                           f"URI:spiffe://example.org/agent/{certificate_host}")
+        collector_port = self.ports["http"]
+        self.start("agent", [f"--collector-address={self.address}", "--listen-address=127.0.0.1:0",
+                             f"--host-name={host}", f"--tls-ca={self.keys.ca}", f"--tls-certificate={certificate}", f"--tls-key={key}",
+                             f"--ring-directory={self.place}", "--nvml-library=none", "--nccl-ras-address="])
+        self.agent_port, self.ports["http"] = self.ports["http"], collector_port
+
+    def start(self, daemon, flags):
+        ports = self.place / f"{daemon}.json"
+        ports.unlink(missing_ok=True)
+        self.stack.start(daemon, [BINARIES / f"{daemon}/lockstep-{daemon}", f"--ports-file={ports}", *flags])
+        text = self.stack.wait_until(f"ports of the {daemon}", lambda: ports.exists() and ports.read_text(),
+                                     PATIENCE_SECONDS)
+        self.ports = json.loads(text)
+
+    def refuse(self, daemon, *flags):
+        """What a daemon says that does not start."""
+        done = subprocess.run([BINARIES / f"{daemon}/lockstep-{daemon}", f"--data-directory={self.place / 'history'}"]
+                              [:2 if daemon == "collector" else 1] + list(flags),
+                              capture_output=True, text=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, BAD_CONFIG, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    # Who asks
+
+    def ask(self, *arguments, flags=(), environment=None):
+        """Exit code, stdout and stderr of the command line."""
+        done = subprocess.run([BINARIES / "cli/lockstep", "--collector", self.address, *map(str, flags), *arguments],
+                              capture_output=True, text=True, timeout=60, check=False,
+                              env=dict(os.environ, **(environment or {})))
+        return done.returncode, done.stdout, done.stderr
+
+    def certificate_flags(self, name):
+        certificate, key = self.keys.issue(name, name)
+        return ["--tls-ca", self.keys.ca, "--tls-certificate", certificate, "--tls-key", key]
+
+    def metric(self, series):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/metrics", timeout=5) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(series + " "):
+                    return float(line.split()[-1])
+        return None
+
+    def log(self, daemon):
+        return (self.stack.state / f"{daemon}.log").read_text()
+
+    def hosts(self, flags):
+        code, out, error = self.ask("-o", "json", "status", flags=flags)
+        self.assertEqual(code, 0, error)
+        return [a["host"] for a in json.loads(out)["agents"]]
+
+    # The tests
+
+    def test_an_agent_reports_for_its_own_host_only(self):
+        self.start_collector()
+        self.start_agent("node-1", "node-1")
+        viewer = self.certificate_flags("viewer")
+        self.stack.wait_until("node-1 to report", lambda: self.hosts(viewer) == ["node-1"], PATIENCE_SECONDS)
+        self.stack.stop("agent")
+
+        self.start_agent("node-2", "node-1")
+        refused = lambda: self.metric('lockstep_collector_streams_rejected_total{reason="foreign_host"}')
+        self.stack.wait_until("the agent to be refused", refused, PATIENCE_SECONDS)
+        self.stack.wait_until("the agent to say so", lambda: "is not let in" in self.log("agent"), PATIENCE_SECONDS)
+        self.stack.wait_until("a second attempt", lambda: refused() >= 2, PATIENCE_SECONDS)
+        line, = [l for l in self.log("agent").splitlines() if "is not let in" in l]
+        self.assertRegex(line, r"level=error .*host=node-2 why=.*may not report for the host node-2, but for node-1")
+        self.assertEqual(self.hosts(viewer), ["node-1"])
+        with self.assertRaises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.agent_port}/readyz", timeout=5)
+        self.assertIn("may not report for the host node-2", answer.exception.read().decode())
+
+    def test_the_command_line_shows_its_keys_and_is_told_what_is_wrong_with_them(self):
+        self.start_collector()
+        viewer, stranger = self.certificate_flags("viewer"), self.certificate_flags("stranger")
+        self.assertEqual(self.ask("status", flags=viewer)[0], 0)
+        code, _, error = self.ask("status", flags=stranger)
+        self.assertEqual((code, error.count("\n")), (NOT_ALLOWED, 1), error)
+        self.assertIn("no rule fits the certificate of stranger", error)
+        code, _, error = self.ask("hosts", "forget", "node-1", flags=viewer)
+        self.assertEqual((code, error.count("\n")), (NOT_ALLOWED, 1), error)
+        self.assertIn("certificate viewer has the role viewer; this needs the role admin", error)
+        self.assertEqual(self.ask("status")[0], UNREACHABLE, "in plain text")
+        nameless = ["--tls-ca", self.keys.ca]
+        self.assertEqual(self.ask("status", flags=nameless)[0], UNREACHABLE, "without a certificate")
+        code, _, error = self.ask("status", flags=[*viewer[:4], "--tls-key", stranger[5]])
+        self.assertEqual(code, USAGE, error)
+        self.assertIn("is not the key of", error)
+        environment = {"LOCKSTEP_TLS_CA": str(viewer[1]), "LOCKSTEP_TLS_CERTIFICATE": str(viewer[3]),
+                       "LOCKSTEP_TLS_KEY": str(viewer[5])}
+        self.assertEqual(self.ask("status", environment=environment)[0], 0)
+        self.assertEqual(self.metric('lockstep_collector_calls_refused_total{reason="unknown"}'), 1)
+        self.assertEqual(self.metric('lockstep_collector_calls_refused_total{reason="role"}'), 1)
+
+    def test_people_and_scripts_have_tokens(self):
+        def write(secret):
+            token = f"grafana.{secret}"
+            made = subprocess.run(["openssl", "passwd", "-5", token], check=True, capture_output=True, text=True)
+            rule = f"{{name: grafana, role: viewer, hash: '{made.stdout.strip()}'}}"
+            self.rules.write_text(f"{RULES}tokens: [{rule}]\n")
+            file.write_text(token + "\n")
+
+        file = self.place / "token"
+        write("first")
+        self.start_collector()
+        ca = ["--tls-ca", self.keys.ca]
+        code, _, error = self.ask("status", flags=ca)
+        self.assertEqual(code, NOT_ALLOWED, error)
+        self.assertIn("neither a certificate nor a token", error)
+        flags = [*ca, "--token-file", file]
+        self.assertEqual(self.ask("status", flags=flags)[0], 0)
+        self.assertEqual(self.ask("status", flags=ca, environment={"LOCKSTEP_TOKEN_FILE": str(file)})[0], 0)
+        code, _, error = self.ask("hosts", "forget", "node-1", flags=flags)
+        self.assertEqual(code, NOT_ALLOWED, error)
+        self.assertIn("token grafana has the role viewer", error)
+        code, _, error = self.ask("status", flags=["--token-file", file])
+        self.assertEqual(code, USAGE, error)
+        self.assertIn("a token is sent over TLS only", error)
+        old = file.read_text()
+        write("second")
+        self.stack.wait_until("the new token to count", lambda: self.ask("status", flags=flags)[0] == 0,
+                              PATIENCE_SECONDS)
+        file.write_text(old)
+        self.assertEqual(self.ask("status", flags=flags)[0], NOT_ALLOWED)
+        self.assertNotIn("first", self.log("collector"), "tokens are not logged")
+
+    def test_renewed_keys_are_taken_on_while_agents_report(self):
+        self.start_collector()
+        self.start_agent("node-1", "node-1")
+        viewer = self.certificate_flags("viewer")
+        self.stack.wait_until("node-1 to report", lambda: self.hosts(viewer) == ["node-1"], PATIENCE_SECONDS)
+        self.keys.issue("collector", "collector", "IP:127.0.0.1,DNS:renewed")
+        renewed = [*viewer, "--tls-server-name", "renewed"]
+        self.stack.wait_until("the new certificate", lambda: self.ask("status", flags=renewed)[0] == 0,
+                              PATIENCE_SECONDS)
+        self.assertIn("keys were read again", self.log("collector"))
+        self.assertEqual(self.log("agent").count("disconnected"), 0)
+
+    def test_recordings_are_played_by_who_may_report_for_any_host(self):
+        self.start_collector()
+        play = ["sim", "--feed", self.address, "--gpus", "8", "--steps", "2", "--speed", "100"]
+        code, _, error = self.ask(*play, flags=self.certificate_flags("feed"))
+        self.assertEqual(code, 0, error)
+        self.assertRegex(error, r"\b([1-9]\d*) reports sent, \1 stored")
+        code, _, error = self.ask(*play, flags=self.certificate_flags("admin"))
+        self.assertRegex(error, r"reports sent, 0 stored")
+
+    # The pages
+
+    def get(self, path, cafile=None, credential=None, keys=None, port=None):
+        """Status of a page, over TLS if an authority is given."""
+        scheme, context = "http", None
+        if cafile:
+            scheme, context = "https", ssl.create_default_context(cafile=cafile)
+            if keys:
+                context.load_cert_chain(*keys)
+        request = urllib.request.Request(f"{scheme}://127.0.0.1:{port or self.ports['http']}{path}")
+        if credential:
+            request.add_header("Authorization", "Basic " + base64.b64encode(credential.encode()).decode())
+        try:
+            with urllib.request.urlopen(request, timeout=5, context=context) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except (urllib.error.URLError, OSError):
+            return None
+
+    def guard(self, users, more=""):
+        self.web.write_text(f"tls_server_config: {{cert_file: web.crt, key_file: web.key{more}}}\n"
+                            f"basic_auth_users: {{{users}}}\n")
+
+    def test_pages_ask_for_what_their_guard_says_and_probes_for_nothing(self):
+        self.web = self.place / "web.yaml"
+        self.keys.issue("web", "web", "IP:127.0.0.1")
+        self.guard(f"prometheus: {HASH_OF_PASSWORD}")
+        self.start("collector", ["--listen-address=127.0.0.1:0", "--http-listen-address=0.0.0.0:0",
+                                 f"--web-config={self.web}", f"--data-directory={self.place / 'history'}"])
+        grpc, collector_http = self.ports["grpc"], self.ports["http"]
+        self.start("agent", [f"--collector-address=127.0.0.1:{grpc}", "--listen-address=0.0.0.0:0",
+                             "--host-name=node-1", f"--web-config={self.web}", f"--ring-directory={self.place}", "--nvml-library=none",
+                             "--nccl-ras-address="])
+        ca = self.keys.ca
+        for port in (collector_http, self.ports["http"]):
+            self.assertEqual(self.get("/healthz", ca, port=port), 200)
+            self.stack.wait_until("the daemon to be ready", lambda: self.get("/readyz", ca, port=port) == 200,
+                                  PATIENCE_SECONDS)
+            self.assertEqual(self.get("/metrics", ca, port=port), 401)
+            self.assertEqual(self.get("/metrics", ca, "prometheus:wrong", port=port), 401)
+            self.assertEqual(self.get("/metrics", ca, "prometheus:password", port=port), 200)
+            self.assertIsNone(self.get("/healthz", port=port), "in plain text")
+
+        # Passwords and keys that change; the daemons go on.
+        self.guard(f"grafana: {HASH_OF_PASSWORD}")
+        for port in (collector_http, self.ports["http"]):
+            self.stack.wait_until("another name",
+                                  lambda: self.get("/metrics", ca, "grafana:password", port=port) == 200,
+                                  PATIENCE_SECONDS)
+            self.assertEqual(self.get("/metrics", ca, "prometheus:password", port=port), 401)
+        viewer, stranger = self.keys.issue("viewer", "viewer"), Keys(self.other_place()).issue("stranger", "stranger")
+        self.guard("", f", client_ca_file: {ca}, client_auth_type: RequireAndVerifyClientCert")
+        for port in (collector_http, self.ports["http"]):
+            self.stack.wait_until("a certificate to be needed", lambda: self.get("/metrics", ca, port=port) == 403,
+                                  PATIENCE_SECONDS)
+            self.assertEqual(self.get("/metrics", ca, keys=viewer, port=port), 200)
+            self.assertIn(self.get("/metrics", ca, keys=stranger, port=port), (403, None))
+            self.assertEqual(self.get("/healthz", ca, port=port), 200)
+        before = self.log("collector").count("the guard of the pages was read again")
+        self.keys.issue("web", "web", "DNS:elsewhere")
+        self.stack.wait_until("another certificate", lambda: self.get("/healthz", ca, port=collector_http) is None,
+                              PATIENCE_SECONDS)
+        self.assertGreater(self.log("collector").count("the guard of the pages was read again"), before)
+
+    def other_place(self):
+        place = self.place / "other"
+        place.mkdir()
+        return place
+
+    def test_a_guard_without_tls_is_for_loopback(self):
+        self.web = self.place / "web.yaml"
+        self.web.write_text(f"basic_auth_users: {{prometheus: {HASH_OF_PASSWORD}}}\n")
+        self.assertIn("has no tls_server_config",
+                      self.refuse("collector", "--listen-address=127.0.0.1:0", "--http-listen-address=0.0.0.0:0",
+                                  f"--web-config={self.web}"))
+        self.assertIn("has no tls_server_config",
+                      self.refuse("agent", "--listen-address=0.0.0.0:0", f"--web-config={self.web}"))
+        self.start("collector", ["--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
+                                 f"--web-config={self.web}", f"--data-directory={self.place / 'history'}"])
+        self.assertEqual(self.get("/metrics"), 401)
+        self.assertEqual(self.get("/metrics", credential="prometheus:password"), 200)
+
+    def test_what_cannot_be_used_is_refused_at_the_start(self):
+        certificate, key = self.keys.issue("good", "good")
+        other = self.keys.issue("other", "other")[1]
+        self.assertIn("other machines reach 0.0.0.0:0 in plain text",
+                      self.refuse("collector", "--listen-address=0.0.0.0:0"))
+        self.assertIn("insecure_http_listen", self.refuse("collector", "--http-listen-address=:0"))
+        self.assertIn("insecure_http_listen", self.refuse("agent", "--listen-address=0.0.0.0:0"))
+        self.assertIn("needs access_rules",
+                      self.refuse("collector", f"--tls-certificate={certificate}", f"--tls-key={key}"))
+        self.assertIn("needs tls.certificate", self.refuse("collector", f"--access-rules={self.rules}"))
+        tls = [f"--tls-certificate={certificate}", f"--tls-client-ca={self.keys.ca}", f"--access-rules={self.rules}",
+               "--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0"]
+        self.assertIn("is not the key of", self.refuse("collector", f"--tls-key={other}", *tls))
+        self.assertIn("No such file", self.refuse("collector", f"--tls-key={self.place / 'absent'}", *tls))
+        self.rules.write_text("certificates: [{match: nobody, role: viewer}]\n")
+        self.assertRegex(self.refuse("collector", f"--tls-key={key}", *tls), r"access\.yaml: line 1: match .*nobody")
+        self.assertIn("needs tls.ca", self.refuse("agent", f"--tls-certificate={certificate}", f"--tls-key={key}"))
+        self.assertIn("is not the key of",
+                      self.refuse("agent", f"--tls-certificate={certificate}", f"--tls-key={other}",
+                                  f"--tls-ca={self.keys.ca}", "--listen-address="))
+
+    def test_examples_that_are_shipped_are_accepted(self):
+        for example in ("access.yaml", "web.yaml"):
+            (self.place / example).write_text((ROOT / "deploy/access" / example).read_text())
+        self.keys.issue("tls", "web", "IP:127.0.0.1")
+        self.start_collector(f"--web-config={self.place / 'web.yaml'}")
+        code, _, error = self.ask("status", flags=self.certificate_flags("dashboard"))
+        self.assertEqual(code, 0, error)
+        self.rules.write_text((ROOT / "deploy/kubernetes/base/access.yaml").read_text())
+        certificate, key = self.keys.issue("admin", "admin", "URI:spiffe://lockstep.svc/admin")
+        admin = ["--tls-ca", self.keys.ca, "--tls-certificate", certificate, "--tls-key", key]
+        self.stack.wait_until("the other rules", lambda: self.ask("status", flags=admin)[0] == 0, PATIENCE_SECONDS)
+
+    def test_plain_text_on_other_addresses_is_wanted_by_name(self):
+        self.start("collector", ["--listen-address=0.0.0.0:0", "--http-listen-address=0.0.0.0:0", "--insecure-listen",
+                                 "--insecure-http-listen", f"--data-directory={self.place / 'history'}"])
+        self.address = f"127.0.0.1:{self.ports['grpc']}"
+        self.assertEqual(self.ask("status")[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
