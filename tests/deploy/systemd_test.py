@@ -13,9 +13,9 @@ import unittest
 from places import ROOT
 
 UNITS = ROOT / "deploy/systemd"
-AGENT_CAPABILITIES = {"CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
+AGENT_CAPABILITIES = {"CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
 # `systemd-analyze security`: 0 = fully sandboxed, 10 = not at all.
-MAX_EXPOSURE = {"lockstep-agent": 3.0, "lockstep-collector": 1.6}
+MAX_EXPOSURE = {"lockstep-agent": 2.0, "lockstep-collector": 1.6}
 
 
 class MultiDict(dict):
@@ -72,6 +72,14 @@ class SystemdTest(unittest.TestCase):
         self.assertEqual(set(agent["CapabilityBoundingSet"].split()), AGENT_CAPABILITIES)
         collector = read_unit("lockstep-collector")["Service"]
         self.assertEqual((collector["AmbientCapabilities"], collector["CapabilityBoundingSet"]), ("", ""))
+
+    def test_the_agent_is_given_the_kernel_log_and_cannot_open_it(self):
+        service = read_unit("lockstep-agent")["Service"]
+        self.assertEqual(service["StandardInput"], "file:/dev/kmsg")
+        self.assertEqual(service["ProtectKernelLogs"], "yes")
+        self.assertNotIn("CAP_SYSLOG", service["CapabilityBoundingSet"])
+        # The device cgroup is that of the service already when systemd opens its standard input.
+        self.assertIn("/dev/kmsg r", service["DeviceAllow"])
 
     def test_both_are_notified_limited_and_sandboxed(self):
         for name in self.NAMES:

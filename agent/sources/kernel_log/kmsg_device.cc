@@ -14,17 +14,31 @@
 namespace lockstep {
 namespace {
 
+bool IsKernelLog(int fd) {
+  struct stat status = {};
+  return fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 11);
+}
+
+// The log where a service manager that may open it has put it; else not a descriptor.
+UniqueFd DuplicateOfStandardInput() {
+  if (!IsKernelLog(STDIN_FILENO)) return UniqueFd();
+  UniqueFd fd(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
+  const int flags = fd.get() < 0 ? -1 : fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) return UniqueFd();
+  return fd;
+}
+
 class RealKmsgDevice final : public KmsgDevice {
  public:
   explicit RealKmsgDevice(RootedFs fs) : fs_(std::move(fs)) {}
 
   absl::Status Open() override {
-    ASSIGN_OR_RETURN(UniqueFd fd, fs_.OpenFile("dev/kmsg", O_RDONLY | O_NONBLOCK));
-    struct stat status = {};
-    // Containers are often given /dev/null, the console or a plain file under this name, which keep no records.
-    if (fstat(fd.get(), &status) != 0 || !S_ISCHR(status.st_mode) || status.st_rdev != makedev(1, 11)) {
-      return absl::NotFoundError("/dev/kmsg is not the kernel log");
+    UniqueFd fd = DuplicateOfStandardInput();
+    if (!fd.valid()) {
+      ASSIGN_OR_RETURN(fd, fs_.OpenFile("dev/kmsg", O_RDONLY | O_NONBLOCK));
     }
+    // Containers are often given /dev/null, the console or a plain file under this name, which keep no records.
+    if (!IsKernelLog(fd.get())) return absl::NotFoundError("/dev/kmsg is not the kernel log");
     if (lseek(fd.get(), 0, SEEK_SET) < 0) return absl::ErrnoToStatus(errno, "seek in /dev/kmsg");
     fd_ = std::move(fd);
     return absl::OkStatus();

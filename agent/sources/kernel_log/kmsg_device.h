@@ -31,7 +31,8 @@ class KmsgDevice {
   virtual KmsgRead Read(std::string& record) = 0;
 };
 
-// /dev/kmsg. Needs CAP_SYSLOG where the kernel restricts it (kernel.dmesg_restrict).
+// The standard input, if that is the kernel log: a service manager has opened it, and no capability is needed. Else
+// /dev/kmsg, which needs CAP_SYSLOG where the kernel restricts it (kernel.dmesg_restrict).
 std::unique_ptr<KmsgDevice> MakeKmsgDevice(RootedFs fs);
 
 }  // namespace lockstep
