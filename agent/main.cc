@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "base/stop_signal.h"
 #include "daemon/exit_codes.h"
+#include "daemon/grpc_log.h"
 #include "daemon/health_routes.h"
 #include "daemon/http_server.h"
 #include "daemon/ports_file.h"
@@ -48,9 +49,8 @@ int Run(AgentOptions& options, const Settings& settings) {
   if (const absl::Status keys = CheckChannelSecurity(options.collector_security); !keys.ok())
     return Fail(keys, kExitBadConfig);
   GrpcConnector connector(options.collector_address, options.collector_security);
-  OutboxLimits limits;
-  limits.max_bytes = static_cast<size_t>(options.outbox_bytes);
-  limits.max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age);
+  const OutboxLimits limits = {.max_bytes = static_cast<size_t>(options.outbox_bytes),
+                               .max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age)};
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
   Uplink uplink(connector, hello, limits, RealClock(), random);
   const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
@@ -95,5 +95,6 @@ int main(int argc, char** argv) {
   lockstep::Settings settings = lockstep::AgentSettings(options);
   if (const std::optional<int> exit_code = settings.LoadOrExplain(argc, argv)) return *exit_code;
   lockstep::KeepMemorySmall();
+  lockstep::TakeOverGrpcLog();
   return lockstep::Run(options, settings);
 }

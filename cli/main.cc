@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/collector_client.h"
 #include "cli/command_line.h"
+#include "daemon/grpc_log.h"
 
 namespace {
 
@@ -29,6 +30,7 @@ std::string FromEnvironment(const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lockstep::SilenceGrpcLog();
   const lockstep::CollectorKeys keys = {{{FromEnvironment("LOCKSTEP_TLS_CERTIFICATE"),
                                           FromEnvironment("LOCKSTEP_TLS_KEY"), FromEnvironment("LOCKSTEP_TLS_CA")},
                                          FromEnvironment("LOCKSTEP_TLS_SERVER_NAME")},

@@ -21,6 +21,7 @@
 #include "collector/start_refusal.h"
 #include "collector/store/rocks_store.h"
 #include "daemon/exit_codes.h"
+#include "daemon/grpc_log.h"
 #include "daemon/ports_file.h"
 #include "daemon/service_notify.h"
 #include "daemon/settings.h"
@@ -84,6 +85,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
 int main(int argc, char** argv) {
   // Costs CPU with thousands of streams, and its warnings are about gRPC's own locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  lockstep::TakeOverGrpcLog();
   lockstep::CollectorOptions options;
   lockstep::Settings settings = lockstep::CollectorSettings(options);
   if (const std::optional<int> code = settings.LoadOrExplain(argc, argv)) return *code;

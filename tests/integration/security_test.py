@@ -171,15 +171,17 @@ class SecurityTest(unittest.TestCase):
         code, _, error = self.ask("hosts", "forget", "node-1", flags=viewer)
         self.assertEqual((code, error.count("\n")), (NOT_ALLOWED, 1), error)
         self.assertIn("certificate viewer has the role viewer; this needs the role admin", error)
-        self.assertEqual(self.ask("status")[0], UNREACHABLE, "in plain text")
-        nameless = ["--tls-ca", self.keys.ca]
-        self.assertEqual(self.ask("status", flags=nameless)[0], UNREACHABLE, "without a certificate")
+        for flags in ((), ["--tls-ca", self.keys.ca]):  # in plain text, without a certificate
+            code, _, error = self.ask("status", flags=flags)
+            self.assertEqual((code, error.count("\n")), (UNREACHABLE, 1), error)
         code, _, error = self.ask("status", flags=[*viewer[:4], "--tls-key", stranger[5]])
         self.assertEqual(code, USAGE, error)
         self.assertIn("is not the key of", error)
         environment = {"LOCKSTEP_TLS_CA": str(viewer[1]), "LOCKSTEP_TLS_CERTIFICATE": str(viewer[3]),
                        "LOCKSTEP_TLS_KEY": str(viewer[5])}
         self.assertEqual(self.ask("status", environment=environment)[0], 0)
+        for line in self.log("collector").splitlines():
+            self.assertRegex(line, r"\Alevel=(info|warning) at=", "also of what gRPC says of handshakes")
         self.assertEqual(self.metric('lockstep_collector_calls_refused_total{reason="unknown"}'), 1)
         self.assertEqual(self.metric('lockstep_collector_calls_refused_total{reason="role"}'), 1)
 
