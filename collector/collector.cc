@@ -239,6 +239,7 @@ void Collector::Housekeep() {
   http_->Refresh();
   probe_->Ask();
   ingest_.CloseMute();
+  ingest_.CloseRevoked();
   agents_.ForgetGone();
   sources_.ForgetSilent(dependencies_.clock.WallNanos());
   RememberHosts();

@@ -282,6 +282,22 @@ TEST_F(CollectorAccessTest, ChangedRulesCountFromTheNextCallOn) {
   EXPECT_TRUE(IsRefusal(Call(alice, "lockstep.wire.Query.ListJobs")));
 }
 
+TEST_F(CollectorAccessTest, StreamsOfAgentsThatAreLetInNoMoreEnd) {
+  collector_->Housekeep();
+  TestAgent stays(ConnectAgent("node-1"));
+  TestAgent goes(ConnectAgent("node-2"));
+  ASSERT_EQ(stays.Hello("node-1", 1), 0);
+  ASSERT_EQ(goes.Hello("node-2", 2), 0);
+  directory_.Write("access.yaml",
+                   "certificates: [{match: 'spiffe://example.org/agent/node-2', role: viewer},\n"
+                   " {match: 'spiffe://example.org/agent/{host}', role: agent}]\n");
+  collector_->Housekeep();
+  EXPECT_EQ(goes.AwaitEnd().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Metric("lockstep_collector_streams_rejected_total", "revoked"), 1);
+  ASSERT_TRUE(stays.Send(ToMessage(MakeHostReport(1, 0.5))));
+  EXPECT_TRUE(stays.AwaitAck(1));
+}
+
 TEST_F(CollectorAccessTest, WhoChangesWhatIsKept) {
   options_.audit_file = directory_.Write("audit.log", "before\n").string();
   Start();

@@ -73,14 +73,18 @@ absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Open(const std::st
 }
 
 absl::StatusOr<std::shared_ptr<const AccessControl::State>> AccessControl::Read() const {
+  const std::shared_ptr<const State> before = this->state();
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->rules_text, ReadBoundedFile(file_));
+  const bool has_same_rules = before != nullptr && before->rules_text == state->rules_text;
+  if (has_same_rules && before->jwt == nullptr) return before;
   absl::StatusOr<AccessRules> rules = ParseAccessRules(state->rules_text);
   if (!rules.ok()) return In(file_, rules.status());
   state->rules = *std::move(rules);
   const OidcRules& oidc = state->rules.oidc;
   if (!oidc.issuer.empty()) {
     ASSIGN_OR_RETURN(state->keys_text, ReadBoundedFile(oidc.keys));
+    if (has_same_rules && before->keys_text == state->keys_text) return before;
     absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, state->keys_text);
     if (!jwt.ok()) return In(oidc.keys, jwt.status());
     state->jwt = *std::move(jwt);
@@ -93,11 +97,10 @@ absl::Status AccessControl::Reload() {
   ASSIGN_OR_RETURN(std::shared_ptr<const State> read, Read());
   const MutexLock lock(mutex_);
   told_error_.clear();
-  if (state_ != nullptr && state_->rules_text == read->rules_text && state_->keys_text == read->keys_text) {
-    return absl::OkStatus();
-  }
+  if (state_ == read) return absl::OkStatus();
   if (state_ != nullptr) Log(LogLevel::kInfo, "rules of access were read again", {{"file", file_}});
   state_ = std::move(read);
+  ++generation_;
   return absl::OkStatus();
 }
 
@@ -113,6 +116,11 @@ void AccessControl::Refresh() {
 std::shared_ptr<const AccessControl::State> AccessControl::state() const {
   const MutexLock lock(mutex_);
   return state_;
+}
+
+uint64_t AccessControl::generation() const {
+  const MutexLock lock(mutex_);
+  return generation_;
 }
 
 bool AccessControl::takes_tokens() const {

@@ -48,6 +48,9 @@ class AccessControl {
   absl::StatusOr<std::shared_ptr<const Caller>> Admit(const grpc::CallbackServerContext& context,
                                                       absl::string_view method);
 
+  // Rises whenever other rules are in force: callers who were admitted by the ones before may be asked again.
+  uint64_t generation() const;
+
   // The same for a connection whose names are known, with what its `authorization` says ("" = nothing).
   absl::StatusOr<std::shared_ptr<const Caller>> Identify(const PeerNames& names, absl::string_view authorization);
 
@@ -70,6 +73,7 @@ class AccessControl {
 
   AccessControl(std::string file, const Clock& clock, AccessMetrics& metrics);
 
+  // What is in force, if the files say the same.
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
   std::shared_ptr<const State> state() const;
   absl::StatusOr<std::shared_ptr<const Caller>> OfToken(const State& state, const std::string& token);
@@ -84,6 +88,7 @@ class AccessControl {
 
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // nullptr: no rules
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string told_error_ ABSL_GUARDED_BY(mutex_);
   int64_t told_second_ ABSL_GUARDED_BY(mutex_) = 0;
   int told_refusals_ ABSL_GUARDED_BY(mutex_) = 0;

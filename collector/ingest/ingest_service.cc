@@ -1,5 +1,7 @@
 #include "collector/ingest/ingest_service.h"
 
+#include <grpcpp/security/auth_context.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/check.h"
-#include "collector/access/caller.h"
 
 namespace lockstep {
 namespace {
@@ -34,15 +35,16 @@ grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* IngestServi
     return new RefusedStream(
         grpc::Status(static_cast<grpc::StatusCode>(caller.status().code()), std::string(caller.status().message())));
   }
-  auto stream = std::make_shared<IngestStream>(sink_, context->peer(), *std::move(caller),
-                                               [this](IngestStream* done) { Forget(done); });
+  const std::shared_ptr<const grpc::AuthContext> auth = context->auth_context();
+  auto stream =
+      std::make_shared<IngestStream>(sink_, context->peer(), *caller, [this](IngestStream* done) { Forget(done); });
   {
     MutexLock lock(mutex_);
     if (draining_) return new RefusedStream(grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining"));
     if (live_.size() >= options_.max_streams) {
       return new RefusedStream(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many streams"));
     }
-    live_[stream.get()] = {stream, clock_.MonotonicNanos()};
+    live_[stream.get()] = {stream, clock_.MonotonicNanos(), auth == nullptr ? PeerNames() : NamesOf(*auth), *caller};
   }
   IngestStream* reactor = stream.get();
   reactor->Start(std::move(stream));
@@ -73,6 +75,25 @@ void IngestService::CloseMute() {
   for (const auto& stream : mute) {
     sink_.OnRejected("no_hello");
     stream->Close(absl::DeadlineExceededError("no hello"));
+  }
+}
+
+void IngestService::CloseRevoked() {
+  const uint64_t generation = access_.generation();
+  std::vector<std::shared_ptr<IngestStream>> revoked;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(judged_by_, generation) == generation) return;
+    for (const auto& [key, live] : live_) {
+      const absl::StatusOr<std::shared_ptr<const Caller>> now = access_.Identify(live.names, "");
+      const bool is_same = now.ok() && (*now)->role == live.caller->role && (*now)->hosts == live.caller->hosts &&
+                           (*now)->reports_any_host == live.caller->reports_any_host;
+      if (!is_same && !live.names.empty()) revoked.push_back(live.stream);
+    }
+  }
+  for (const auto& stream : revoked) {
+    sink_.OnRejected("revoked");
+    stream->Close(absl::PermissionDeniedError("the rules of access have changed: say hello again"));
   }
 }
 

@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/access/access_control.h"
+#include "collector/access/caller.h"
+#include "collector/access/peer_names.h"
 #include "collector/ingest/ingest_stream.h"
 #include "collector/ingest/report_sink.h"
 #include "proto/ingest.grpc.pb.h"
@@ -40,6 +42,10 @@ class IngestService final : public wire::Ingest::CallbackService {
   // Closes streams that never said hello. To be called every now and then.
   void CloseMute();
 
+  // Closes streams of agents that the rules of access, if they have changed, let in no more or for other hosts. To be
+  // called every now and then.
+  void CloseRevoked();
+
   // Refuses new streams, ends all others with UNAVAILABLE and waits until they are gone, at most `nanos`. False if some
   // are left.
   bool Drain(int64_t nanos);
@@ -50,6 +56,8 @@ class IngestService final : public wire::Ingest::CallbackService {
   struct Live {
     std::shared_ptr<IngestStream> stream;
     int64_t opened_ns;
+    PeerNames names;  // of the agent's certificate
+    std::shared_ptr<const Caller> caller;
   };
 
   void Forget(IngestStream* stream);
@@ -62,6 +70,7 @@ class IngestService final : public wire::Ingest::CallbackService {
   CondVar changed_;
   std::map<IngestStream*, Live> live_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t judged_by_ ABSL_GUARDED_BY(mutex_) = 0;  // generation of the rules
 };
 
 }  // namespace lockstep
