@@ -230,6 +230,10 @@ class SecurityTest(unittest.TestCase):
         self.assertEqual(self.log("agent").count("disconnected"), 0)
 
     def test_recordings_are_played_by_who_may_report_for_any_host(self):
+        token = self.place / "token"
+        token.write_text("see.secret\n")
+        made = subprocess.run(["openssl", "passwd", "-5", "see.secret"], check=True, capture_output=True, text=True)
+        self.rules.write_text(f"{RULES}tokens: [{{name: see, role: viewer, hash: '{made.stdout.strip()}'}}]\n")
         self.start_collector()
         play = ["sim", "--feed", self.address, "--gpus", "8", "--steps", "2", "--speed", "100"]
         code, _, error = self.ask(*play, flags=self.certificate_flags("feed"))
@@ -237,6 +241,13 @@ class SecurityTest(unittest.TestCase):
         self.assertRegex(error, r"\b([1-9]\d*) reports sent, \1 stored")
         code, _, error = self.ask(*play, flags=self.certificate_flags("admin"))
         self.assertRegex(error, r"reports sent, 0 stored")
+        (self.place / "job").mkdir()
+        self.assertEqual(self.ask("sim", str(self.place / "job"), "--gpus", "8", "--steps", "2")[0], 0)
+        play = ["feed", str(self.place / "job/ops.csv"), "--to", self.address, "--job", "fed", "--speed", "100"]
+        code, _, error = self.ask(*play, flags=self.certificate_flags("feed"))
+        self.assertEqual(code, NOT_ALLOWED, error)  # whose hosts report now is for viewers to see
+        code, _, error = self.ask(*play, flags=[*self.certificate_flags("feed"), "--token-file", token])
+        self.assertEqual(code, 0, error)
 
     # The pages
 
