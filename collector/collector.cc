@@ -27,6 +27,8 @@ constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
 // A certificate is looked at when its connection begins: after this long it begins anew.
 constexpr int kMaxTlsConnectionMillis = 24 * 3600 * 1000;
 constexpr int kTlsConnectionGraceMillis = 10'000;
+// Connections that do not get through their handshake keep descriptors from those that would.
+constexpr int kHandshakeMillis = 10'000;
 constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
 // The longest turns that are no fault. A shard waits for the store for 2 s per slice, and judges a fleet in seconds. A
 // disk that is busy with compaction or a short outage of its network comes back within a minute or so.
@@ -188,6 +190,7 @@ void Collector::AddGrpcPort(grpc::ServerBuilder& builder) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxTlsConnectionMillis);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kTlsConnectionGraceMillis);
   }
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
   builder.AddListeningPort(options_.listen_address, credentials_, &grpc_port_);
 }
 

@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import pathlib
+import socket
 import ssl
 import subprocess
 import sys
@@ -216,6 +217,12 @@ class SecurityTest(unittest.TestCase):
         file.write_text(old)
         self.assertEqual(self.ask("status", flags=flags)[0], NOT_ALLOWED)
         self.assertNotIn("first", self.log("collector"), "tokens are not logged")
+
+    def test_connections_without_a_handshake_are_hung_up_on(self):
+        self.start_collector()
+        with socket.create_connection(("127.0.0.1", int(self.address.rpartition(":")[2]))) as silent:
+            silent.settimeout(PATIENCE_SECONDS)
+            self.assertEqual(silent.recv(1), b"")
 
     def test_renewed_keys_are_taken_on_while_agents_report(self):
         self.start_collector()
