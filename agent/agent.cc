@@ -79,6 +79,7 @@ void Agent::Run(StopSignal& stop, const std::function<void()>& alive) {
 bool Agent::WaitUntil(int64_t next_ns, StopSignal& stop) {
   const int64_t last_look_ns = next_ns - clock_.MonotonicNanos() - RingsSource::kKeepUpNanos;
   for (int64_t passed_ns = 0; passed_ns <= last_look_ns && clock_.MonotonicNanos() < next_ns;) {
+    rings_->WatchExits(clock_.MonotonicNanos());
     const int64_t pause_ns = rings_->KeepUp();
     if (stop.WaitFor(pause_ns)) return true;
     passed_ns += pause_ns;

@@ -176,6 +176,32 @@ bool ParseEdac(absl::string_view rest, KernelEvent& event) {
   return true;
 }
 
+constexpr int64_t kSigIll = 4;
+constexpr int64_t kSigTrap = 5;
+constexpr int64_t kSigFpe = 8;
+constexpr int64_t kSigSegv = 11;
+
+// Behind the name and the pid of the program.
+constexpr Phrase kCrashPhrases[] = {
+    {"]: segfault at ", kSigSegv},          {"] general protection fault ip:", kSigSegv},
+    {"] trap invalid opcode ip:", kSigIll}, {"] trap divide error ip:", kSigFpe},
+    {"] trap int3 ip:", kSigTrap},
+};
+
+// "train[77]: segfault at 0 ip ...", "traps: train[77] general protection fault ip:...". The name may contain anything.
+bool ParseCrash(absl::string_view line, KernelEvent& event) {
+  for (const Phrase& phrase : kCrashPhrases) {
+    const size_t end = line.rfind(phrase.text);
+    if (end == absl::string_view::npos) continue;
+    const size_t begin = line.substr(0, end).rfind('[');
+    if (begin == absl::string_view::npos) return false;
+    event.set_pid(PidAfter(line.substr(begin), "["));
+    event.set_code(phrase.code);
+    return event.pid() != 0;
+  }
+  return false;
+}
+
 struct Rule {
   absl::string_view prefix;  // of the line
   KernelEvent::Kind kind;
@@ -192,7 +218,9 @@ constexpr Rule kRules[] = {
     {"Memory cgroup out of memory: ", KernelEvent::KIND_OUT_OF_MEMORY, ParseOutOfMemory},
     {"oom-kill:", KernelEvent::KIND_OUT_OF_MEMORY, ParseOomKill},
     {"EDAC ", KernelEvent::KIND_EDAC, ParseEdac},
+    {"traps: ", KernelEvent::KIND_CRASH, ParseCrash},
     {"", KernelEvent::KIND_PCIE_AER, ParsePcieError},  // any driver
+    {"", KernelEvent::KIND_CRASH, ParseCrash},         // any program
 };
 
 bool IsHex(absl::string_view text, size_t min_digits, size_t max_digits) {

@@ -7,6 +7,7 @@
 //   MLX5           1 link down, 2 link up, 3 cable or module, 4 health of the adapter, 5 command timed out
 //   OUT_OF_MEMORY  pid of the process that was killed, 0 = not said
 //   EDAC           0 corrected, 1 uncorrected
+//   CRASH          signal by which the kernel ended a program for a fault of its own (11 = SIGSEGV)
 // `device` is a PCI address with its function ("0000:3b:00.0", lower case), or "MC0" for a memory controller.
 
 #ifndef LOCKSTEP_AGENT_SOURCES_KERNEL_LOG_KERNEL_LINE_H_

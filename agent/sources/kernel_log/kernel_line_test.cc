@@ -98,6 +98,14 @@ constexpr Case kCases[] = {
     {"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),", KernelEvent::KIND_OUT_OF_MEMORY, 0, "", 0},
     // Memory controller
     {"EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0", KernelEvent::KIND_EDAC, 0, "MC0", 0},
+    {"train[77]: segfault at 0 ip 00007f01 sp 00007ffd error 4 in libx.so[7f00+1000]", KernelEvent::KIND_CRASH, 11, "",
+     77},
+    {"a[7]: segfault[78]: segfault at 8 ip 00007f01 sp 00007ffd error 6", KernelEvent::KIND_CRASH, 11, "", 78},
+    {"traps: py [a][79] general protection fault ip:7f01 sp:7ffd error:0 in libx.so[7f00+1000]",
+     KernelEvent::KIND_CRASH, 11, "", 79},
+    {"traps: train[80] trap invalid opcode ip:4011 sp:7ffd error:0 in train[4000+1000]", KernelEvent::KIND_CRASH, 4, "",
+     80},
+    {"traps: train[81] trap divide error ip:4011 sp:7ffd error:0", KernelEvent::KIND_CRASH, 8, "", 81},
     {"EDAC MC3: 2 UE memory scrubbing error on unknown memory", KernelEvent::KIND_EDAC, 1, "MC3", 0},
 };
 

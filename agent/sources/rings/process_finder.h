@@ -58,6 +58,8 @@ class ProcessFinder {
   // As whom a process runs, by its pid on the host.
   absl::StatusOr<ProcessUids> Uids(int32_t host_pid) const { return ReadProcessUids(root_, host_pid); }
 
+  const RootedFs& root() const { return root_; }
+
   uint64_t scans() const { return scans_; }  // since the start
 
  private:

@@ -1,5 +1,6 @@
 #include "agent/sources/rings/process_stat.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ constexpr size_t kMaxStatBytes = 4096;
 constexpr int kUserTicksField = 14;
 constexpr int kSystemTicksField = 15;
 constexpr int kStartTicksField = 22;
+constexpr int kExitStatusField = 52;  // since Linux 3.5
+constexpr uint64_t kMaxExitStatus = 0xffff;
 
 }  // namespace
 
@@ -33,6 +36,9 @@ absl::StatusOr<ProcessStat> ParseProcessStat(absl::string_view text) {
     if (!number.has_value()) return absl::InvalidArgumentError(absl::StrCat("stat: field ", field, " is no number"));
     (field == kStartTicksField ? stat.start_ticks : stat.cpu_ticks) += *number;
   }
+  absl::string_view word;
+  for (int field = kStartTicksField + 1; field <= kExitStatusField; ++field) word = TakeField(rest);
+  stat.exit_status = static_cast<int>(std::min(ParseCount(word).value_or(0), kMaxExitStatus));
   return stat;
 }
 

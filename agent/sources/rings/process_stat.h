@@ -16,6 +16,7 @@ struct ProcessStat {
   char state = '?';          // R, S, D, T, t, Z, X, I
   uint64_t cpu_ticks = 0;    // user and system time, in clock ticks
   uint64_t start_ticks = 0;  // since boot, in clock ticks; with the pid, unique on the host
+  int exit_status = 0;       // of a zombie, as of wait(2); 0 also for whoever may not look at the process
 };
 
 // INVALID_ARGUMENT for a text that is no stat file. The command's name, in parentheses, may contain anything. Pure.

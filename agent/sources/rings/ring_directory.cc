@@ -327,10 +327,30 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
   if (result.answer == ProcessFinder::Answer::kGone) {
     ring->process = absl::nullopt;
     ring->gone_at_ns = now_ns;
+    NoteEnd(now_ns, ring);
+    exits_.Remove(ring->host_pid);
     return;
   }
   ring->process = result.stat;
-  if (result.answer == ProcessFinder::Answer::kFound) ring->host_pid = result.host_pid;
+  if (result.answer != ProcessFinder::Answer::kFound) return;
+  ring->host_pid = result.host_pid;
+  if (result.stat.state == 'Z') return NoteEnd(now_ns, ring);
+  ring->alive_at_ns = now_ns;
+  exits_.Add(ring->host_pid, now_ns);
+}
+
+// When it was first seen, the moment that is told of the end; what is told of how comes later with some kernels.
+void RingDirectory::NoteEnd(int64_t now_ns, FollowedRing* ring) {
+  if (ring->end.has_value() && ring->end->source != ExitSource::kNone) return;
+  if (absl::optional<ProcessExit> known = exits_.Of(ring->host_pid, now_ns)) {
+    ring->end = *known;
+  } else if (!ring->end.has_value()) {
+    const int64_t alive_ns =
+        ring->alive_at_ns != 0 ? ring->alive_at_ns : LastSignOfLifeNs(*ring->reader, ring->snapshot);
+    ring->end.emplace();
+    ring->end->at_ns = now_ns;
+    ring->end->uncertain_ns = now_ns - std::clamp<int64_t>(alive_ns, 0, now_ns);
+  }
 }
 
 bool RingDirectory::HasRoomFor(const FollowedRing& candidate) const {

@@ -30,6 +30,8 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "agent/rooted_fs.h"
+#include "agent/sources/rings/exit_watch.h"
+#include "agent/sources/rings/process_exit.h"
 #include "agent/sources/rings/process_finder.h"
 #include "agent/sources/rings/process_stat.h"
 #include "agent/sources/rings/refused_rings.h"
@@ -49,6 +51,8 @@ struct FollowedRing {
   RingSnapshot kept;                    // what KeepUp has read since the last Poll; only its operations and counts
   RingSnapshot snapshot;                // empty after the last look at a ring whose process is gone
   absl::optional<ProcessStat> process;  // nothing = gone; state '?' = not known
+  int64_t alive_at_ns = 0;              // when it was last seen alive; 0 = never
+  absl::optional<ProcessExit> end;      // of a process that is gone or a zombie
   int32_t host_pid = 0;                 // as the host sees it; 0 = not known
   int64_t gone_at_ns = 0;               // when that was seen; 0 = alive
   bool damaged = false;                 // not read until it is tried again
@@ -72,7 +76,9 @@ class RingDirectory {
 
   // `path` of the directory, which need not exist yet; `root` is where proc/ is; `since_ns` as for RingReader::Open.
   RingDirectory(std::string path, RootedFs root, int64_t since_ns)
-      : path_(std::move(path)), since_ns_(since_ns), finder_(std::move(root)) {}
+      : path_(std::move(path)), since_ns_(since_ns), finder_(std::move(root)), exits_(finder_.root()) {}
+  RingDirectory(const RingDirectory&) = delete;
+  RingDirectory& operator=(const RingDirectory&) = delete;
 
   // Looks at the directory and at every ring. NOT_FOUND while there is no directory.
   absl::Status Poll(int64_t now_ns);
@@ -82,6 +88,9 @@ class RingDirectory {
   // them the fullest ring of the user who keeps most is thinned by a power of two of the sequence, as in reports. A
   // user who has had read what is his share between two Polls waits for the second one.
   bool KeepUp();
+
+  // Between two Polls as well, as often as KeepUp: whose process has ended, and how.
+  void WatchExits(int64_t now_ns) { exits_.Poll(now_ns); }
 
   // Asks the NCCL profiler recorders of `ranks` (empty = all) of `job` for the events of `mask`, for `duration_ns`.
   // Returns how many were asked; UNAVAILABLE = none could be.
@@ -128,12 +137,14 @@ class RingDirectory {
   FollowedRing& Fullest();
   RingAllowance AllowanceOf(const FollowedRing& ring) const;
   void FindProcess(int64_t now_ns, FollowedRing* ring);
+  void NoteEnd(int64_t now_ns, FollowedRing* ring);
   bool HasRoomFor(const FollowedRing& candidate) const;
   bool HasRoomForJob(const std::string& job, uint32_t owner) const;
 
   const std::string path_;
   const int64_t since_ns_;
   ProcessFinder finder_;
+  ExitWatch exits_;
   std::map<std::string, FollowedRing> rings_;
   std::map<uint32_t, Owner> owners_;  // of rings_
   size_t kept_ = 0;                   // operations in all FollowedRing::kept

@@ -9,6 +9,7 @@
 #include "agent/recorder/ring_format.h"
 #include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/rings/operation_columns.h"
+#include "agent/sources/rings/process_exit.h"
 #include "agent/sources/rings/ring_shares.h"
 #include "agent/sources/rings/ring_text.h"
 
@@ -35,6 +36,11 @@ constexpr wire::RecorderState kRecorderStates[] = {wire::RECORDER_STATE_UNSPECIF
 // By ring::RecorderKind.
 constexpr wire::RecorderKind kRecorderKinds[] = {wire::RECORDER_KIND_UNSPECIFIED, wire::RECORDER_KIND_MPI,
                                                  wire::RECORDER_KIND_NCCL_PROFILER, wire::RECORDER_KIND_NCCL_PRELOAD};
+
+// By ExitSource.
+constexpr wire::ProcessEnd::Source kExitSources[] = {wire::ProcessEnd::SOURCE_NONE, wire::ProcessEnd::SOURCE_PIDFD,
+                                                     wire::ProcessEnd::SOURCE_ZOMBIE,
+                                                     wire::ProcessEnd::SOURCE_CONNECTOR};
 
 template <typename T, size_t kSize>
 T FromTable(const T (&table)[kSize], size_t index) {
@@ -211,11 +217,21 @@ class Builder {
     to.set_recorder_state(FromTable(kRecorderStates, snapshot.state));
     to.set_disabled_reason(snapshot.disabled_reason);
     if (part.ring->process.has_value()) to.set_cpu_ns(ToCpuNanos(part.ring->process->cpu_ticks));
+    if (part.ring->end.has_value()) AppendEnd(*part.ring->end, *to.mutable_end());
     to.set_operations_enqueued(snapshot.counters.enqueued);
     to.set_operations_finished(snapshot.counters.finished);
     to.set_operations_lost(snapshot.counters.lost);
     if (to.recorder() == wire::RECORDER_KIND_NCCL_PROFILER) AppendNcclStatus(header, snapshot, *to.mutable_nccl());
     AppendCommunicators(part, to);
+  }
+
+  void AppendEnd(const ProcessExit& end, wire::ProcessEnd& to) const {
+    to.set_source(FromTable(kExitSources, static_cast<size_t>(end.source)));
+    to.set_code(end.code);
+    to.set_signal(end.signal);
+    to.set_core_dumped(end.core_dumped);
+    to.set_age_ns(Since(end.at_ns));
+    to.set_uncertain_ns(end.uncertain_ns);
   }
 
   void AppendCommunicators(const ProcessPart& part, wire::ProcessReport& to) {

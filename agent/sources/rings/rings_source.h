@@ -40,6 +40,9 @@ class RingsSource final : public Source {
   static constexpr int64_t kKeepUpNanos = 20'000'000;
   static constexpr int64_t kBusyNanos = 5'000'000;
 
+  // To be called as often as KeepUp: what a process that has just ended leaves behind is soon gone.
+  void WatchExits(int64_t now_ns) { directory_.WatchExits(now_ns); }
+
   // Carries out a command of the collector; the answer goes into `report`.
   void Execute(const wire::Command& command, const Tick& tick, wire::AgentReport& report) const;
 

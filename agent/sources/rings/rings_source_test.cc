@@ -382,9 +382,17 @@ TEST_F(TransfersTest, SumsAreReportedWhileProxyEventsAreDeliveredAndOnceMore) {
 TEST_F(RingsSourceTest, StoppedThenGoneThenForgottenWithItsFile) {
   RingsSource source = MakeSource();
   SetState('T');
-  EXPECT_EQ(Collect(source, 1).processes(0).state(), wire::PROCESS_STATE_STOPPED);
+  const wire::AgentReport stopped = Collect(source, 1);
+  EXPECT_EQ(stopped.processes(0).state(), wire::PROCESS_STATE_STOPPED);
+  EXPECT_FALSE(stopped.processes(0).has_end());
   Kill();
-  EXPECT_EQ(Collect(source, 2).processes(0).state(), wire::PROCESS_STATE_GONE);
+  const wire::AgentReport gone = Collect(source, 5);
+  EXPECT_EQ(gone.processes(0).state(), wire::PROCESS_STATE_GONE);
+  // Nobody could tell how it ended, and that is said.
+  EXPECT_EQ(gone.processes(0).end().source(), wire::ProcessEnd::SOURCE_NONE);
+  EXPECT_EQ(gone.processes(0).end().age_ns(), 0);
+  EXPECT_EQ(gone.processes(0).end().uncertain_ns(), 4);
+  EXPECT_EQ(Collect(source, 9).processes(0).end().age_ns(), 4);
   EXPECT_EQ(Collect(source, RingDirectory::kGoneNanos).processes_size(), 1);
   EXPECT_TRUE(std::filesystem::exists(path_));
   Collect(source, RingDirectory::kGoneNanos + 10);
