@@ -190,16 +190,30 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
     Append(job, std::move(item));
   }
   SendRequests(name, outcome.conclusion);
-  const JobSummary summary = job.pipeline.summary();
-  // A job that ended badly keeps its verdicts, which must still become incidents.
-  const bool ended_well = summary.state == JobState::kEnded && outcome.lines.empty();
-  Publish(ended_well ? book_.EndJob(name, watermark_ns, summary.note)
-                     : book_.Apply(name, outcome.conclusion, watermark_ns));
+  Conclude(name, job, outcome.conclusion, watermark_ns);
   if (!renew_ranks && job.ranks != nullptr) return;
   auto ranks = std::make_shared<std::vector<wire::Rank>>();
   for (const RankSummary& rank : job.pipeline.ranks()) ranks->push_back(ToProto(rank));
   job.ranks = std::move(ranks);
   ForgetHosts(job, watermark_ns);
+}
+
+// A job that died keeps its incidents: nobody has seen their causes go. They end with what is known of the job.
+void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion,
+                        int64_t watermark_ns) {
+  const JobSummary summary = job.pipeline.summary();
+  const JobState before = std::exchange(job.state, summary.state);
+  if (summary.state == JobState::kEnded) {
+    return Publish(book_.EndJob(name, watermark_ns, wire::Incident::RESOLUTION_JOB_ENDED, summary.note));
+  }
+  if (summary.state == JobState::kStopped) {
+    return Publish(book_.EndJob(name, watermark_ns, wire::Incident::RESOLUTION_JOB_STOPPED, summary.note));
+  }
+  if (before == JobState::kFailed && summary.state != JobState::kFailed) {
+    Publish(book_.EndJob(name, watermark_ns, wire::Incident::RESOLUTION_JOB_DIED,
+                         "the job had died with this open, and was started again"));
+  }
+  Publish(book_.Apply(name, conclusion, watermark_ns));
 }
 
 // A request that cannot be sent has no answer: the engine waits for answers for a while only.
@@ -234,7 +248,10 @@ wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
 
 bool JobTable::ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns) {
   if (now_ns - job.last_seen_ns <= options_.forget_after_ns) return false;
-  Publish(book_.EndJob(name, now_ns, "no report of this job for a long time"));
+  const bool died = job.state == JobState::kFailed;
+  Publish(book_.EndJob(
+      name, now_ns, died ? wire::Incident::RESOLUTION_JOB_DIED : wire::Incident::RESOLUTION_JOB_LOST,
+      died ? "the job had died with this open, and was not started again" : "no report of this job for a long time"));
   outlets_.metrics.RemoveJob(name);
   return true;
 }
@@ -245,7 +262,8 @@ void JobTable::EndOrphans(int64_t now_ns) {
       ++orphan;
       continue;
     }
-    Publish(book_.EndJob(orphan->first, now_ns, "the job was not seen again after a restart of the collector"));
+    Publish(book_.EndJob(orphan->first, now_ns, wire::Incident::RESOLUTION_JOB_LOST,
+                         "the job was not seen again after a restart of the collector"));
     orphan = orphans_.erase(orphan);
   }
 }

@@ -28,6 +28,7 @@
 #include "collector/metrics.h"
 #include "collector/stamp_clock.h"
 #include "detector/engine/job_engine.h"
+#include "detector/verdict/verdict.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
@@ -101,6 +102,7 @@ class JobTable {
     int64_t last_seen_ns;
     std::map<std::string, int64_t> hosts;  // last seen
     bool log_has_hole = false;             // begin anew as soon as the store is healthy
+    JobState state = JobState::kUnknown;   // as of the last evaluation
     int64_t warmed_from_ns = 0;            // of an earlier life, and no report yet: its log was given from here on
     JobsSnapshot::Ranks ranks;
   };
@@ -114,6 +116,7 @@ class JobTable {
   void Append(Job& job, LogItem item);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
+  void Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion, int64_t watermark_ns);
   void Publish(const std::vector<IncidentEvent>& events);
   void EndOrphans(int64_t now_ns);
   bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);

@@ -90,8 +90,31 @@ class JobTableTest : public testing::Test {
     }
   }
 
+  // All processes of that job are gone, by a signal or else with exit code 0. Signal 9 hits rank 1 first, and its
+  // launcher asks the others to end.
+  void End(JobTable& table, int second, int signal) {
+    for (int host = 0; host < 2; ++host) {
+      TestRanks ranks;
+      ranks.first_rank = 2 * host;
+      ranks.ranks = 2;
+      ranks.first_step = 1 + 10 * second;
+      ranks.steps = 1;
+      wire::AgentReport report = MakeTestReport(static_cast<uint64_t>(second) + 1, ranks);
+      for (wire::ProcessReport& process : *report.mutable_processes()) {
+        const bool first = process.rank() == 1;
+        process.set_state(wire::PROCESS_STATE_GONE);
+        process.mutable_end()->set_source(wire::ProcessEnd::SOURCE_PIDFD);
+        process.mutable_end()->set_signal(signal == 9 && !first ? 15 : signal);
+        process.mutable_end()->set_age_ns(first ? kNanosPerSecond : kNanosPerSecond / 10);
+      }
+      table.Observe(Slice("node-" + std::to_string(host), std::move(report)));
+    }
+    clock_.Advance(kNanosPerSecond / 2);
+    table.Evaluate();
+  }
+
   // One second of a job of two hosts with two ranks each: ten steps of all ranks, reported, and two evaluations.
-  void RunSecond(JobTable& table, int second, int slow_rank = -1) {
+  void RunSecond(JobTable& table, int second, int slow_rank = -1, int life = 0) {
     for (int host = 0; host < 2; ++host) {
       const std::string name = "node-" + std::to_string(host);
       TestRanks ranks;
@@ -105,6 +128,9 @@ class JobTableTest : public testing::Test {
         ranks.slow_own_ns = kTestStepNanos * 9 / 10;
       }
       wire::AgentReport report = MakeTestReport(static_cast<uint64_t>(second) + 1, ranks);
+      for (wire::ProcessReport& process : *report.mutable_processes()) {
+        process.set_process_start_ticks(process.process_start_ticks() + static_cast<uint64_t>(life));
+      }
       Answer(name, report);
       table.Observe(Slice(name, std::move(report)));
     }
@@ -361,6 +387,47 @@ TEST_F(JobTableTest, AnIdleJobIsForgottenAndBeginsAnewWhenItComesBack) {
   int resets = 0;
   for (const wire::CaptureEntry& entry : log_.entries) resets += entry.has_reset();
   EXPECT_EQ(resets, 2);
+}
+
+TEST_F(JobTableTest, WhatWasOpenWhenItsJobDiedStaysSoUntilTheJobIsStartedAgain) {
+  JobTable table = MakeTable();
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  ASSERT_EQ(alerts_.events.size(), 1u);
+  End(table, second, /*signal=*/9);
+  for (int i = 0; i < 60; ++i) {
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+  }
+  EXPECT_EQ(table.snapshot()->jobs.at(0).state(), "failed");
+  EXPECT_EQ(table.snapshot()->ranks.at("train")->at(1).end(), "SIGKILL");
+  std::vector<wire::Incident> open;
+  index_.ForEach(/*open_only=*/true, "train", [&](const wire::Incident& incident) { open.push_back(incident); });
+  ASSERT_EQ(open.size(), 2u) << "the slow rank and the death";
+  for (int i = 0; i < 3; ++i) RunSecond(table, 100 + i, -1, /*life=*/1);
+  for (const wire::Incident& one : open) {
+    const std::optional<wire::Incident> incident = index_.Find(one.id());
+    ASSERT_TRUE(incident.has_value());
+    EXPECT_EQ(incident->state(), wire::Incident::STATE_RESOLVED);
+    EXPECT_EQ(incident->resolution(), wire::Incident::RESOLUTION_JOB_DIED) << "nobody has seen the cause go";
+  }
+}
+
+TEST_F(JobTableTest, WhatIsOpenWhenAJobIsStoppedOrEndsInOrderEndsWithItAndSaysSo) {
+  for (const int signal : {0, 15}) {
+    options_.max_jobs += 1;
+    JobTable table = MakeTable();
+    int second = 0;
+    for (; second < 10; ++second) RunSecond(table, second);
+    for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+    End(table, second, signal);
+    EXPECT_EQ(table.snapshot()->jobs.at(0).state(), signal == 0 ? "ended" : "stopped");
+    const wire::Incident& last = alerts_.events.back().incident;
+    EXPECT_EQ(alerts_.events.back().kind, IncidentEvent::Kind::kResolved);
+    EXPECT_EQ(last.resolution(),
+              signal == 0 ? wire::Incident::RESOLUTION_JOB_ENDED : wire::Incident::RESOLUTION_JOB_STOPPED);
+  }
 }
 
 TEST_F(JobTableTest, JobsBeyondTheLimitAreLoggedButNotWatched) {

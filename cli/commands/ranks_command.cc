@@ -36,6 +36,11 @@ class RanksCommand final : public Command {
   }
 
  private:
+  // "gone (SIGKILL)".
+  static std::string StateText(const wire::Rank& rank) {
+    return rank.end().empty() ? rank.process_state() : absl::StrCat(rank.process_state(), " (", rank.end(), ")");
+  }
+
   static TextTable Table(const wire::ListRanksResponse& response, int64_t now) {
     TextTable table({{"RANK", kRight},
                      {"HOST"},
@@ -50,7 +55,7 @@ class RanksCommand final : public Command {
                      {"LAST SEEN", kRight}});
     for (const wire::Rank& rank : response.ranks()) {
       table.AddRow({absl::StrCat(rank.rank()), rank.host(), NumberOrDash(rank.pid(), 1), NumberOrDash(rank.gpu(), 0),
-                    rank.process_state(), absl::StrCat(rank.enqueued()), absl::StrCat(rank.finished()),
+                    StateText(rank), absl::StrCat(rank.enqueued()), absl::StrCat(rank.finished()),
                     absl::StrCat(rank.lost_records()), SecondsText(rank.own_seconds_per_step()),
                     SecondsText(rank.wait_seconds_per_step()), AgeText(rank.last_seen_wall_ns(), now)});
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -57,7 +58,8 @@ std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {
                                : AgeText(incident.opened_wall_ns(), incident.resolved_wall_ns());
   std::string text = absl::StrFormat("Incident %d, job %s: %s, %s", incident.id(), Printable(incident.job()),
                                      incident.verdict().class_(), CulpritsText(incident.verdict()));
-  absl::StrAppend(&text, open ? "\nOPEN for " : "\nRESOLVED after ", age);
+  absl::StrAppend(&text, "\n", open ? "OPEN for " : absl::StrCat(absl::AsciiStrToUpper(StateText(incident)), " after "),
+                  age);
   if (incident.reopened() > 0) absl::StrAppend(&text, ", came back ", incident.reopened(), " times");
   return absl::StrCat(text, "\n");
 }
@@ -65,9 +67,9 @@ std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {
 }  // namespace
 
 std::string StateText(const wire::Incident& incident) {
-  return incident.state() == wire::Incident::STATE_OPEN       ? "open"
-         : incident.state() == wire::Incident::STATE_RESOLVED ? "resolved"
-                                                              : "unknown";
+  if (incident.state() == wire::Incident::STATE_OPEN) return "open";
+  if (incident.state() != wire::Incident::STATE_RESOLVED) return "unknown";
+  return std::string(FindWords(ResolutionWords(), wire::Incident::Resolution_Name(incident.resolution())));
 }
 
 std::string CulpritText(const wire::Culprit& culprit) {

@@ -89,6 +89,18 @@ TEST(IncidentTextTest, AHangHasNoCostPerStep) {
   EXPECT_EQ(CostText(incident.verdict()), "stopped");
 }
 
+TEST(IncidentTextTest, WhatEndedWithItsJobIsNotCalledResolved) {
+  wire::Incident incident = SlowRank();
+  incident.set_state(wire::Incident::STATE_RESOLVED);
+  incident.set_resolved_wall_ns(incident.opened_wall_ns() + 61 * kNanosPerSecond);
+  EXPECT_EQ(StateText(incident), "resolved") << "of an older collector";
+  incident.set_resolution(wire::Incident::RESOLUTION_CAUSE_GONE);
+  EXPECT_EQ(StateText(incident), "resolved");
+  incident.set_resolution(wire::Incident::RESOLUTION_JOB_DIED);
+  EXPECT_EQ(StateText(incident), "job died");
+  EXPECT_THAT(Explanation(incident, 0), ::testing::HasSubstr("JOB DIED after 1m01s"));
+}
+
 TEST(IncidentTextTest, TransitionLines) {
   wire::Incident incident = SlowRank();
   AddTransition(incident, "resolved", 68, "absent for 3 s");

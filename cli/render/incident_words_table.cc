@@ -15,7 +15,7 @@ constexpr Words kClasses[] = {
     {"hang_in_communication", "entered a collective operation that does not finish"},
     {"collective_mismatch", "calls another collective operation than its peers, so that neither can finish"},
     {"deadlock", "is part of a circle of ranks that wait for each other"},
-    {"process_dead", "has died while the others wait for it"},
+    {"process_dead", "has died, so that the others wait for it or ended with it"},
     {"machine_unreachable", "sends no reports any more"},
     {"gpu_fault", "has a GPU whose driver reports a fault"},
     {"pcie_degraded", "has a PCIe link below its rated width or speed"},
@@ -28,6 +28,13 @@ constexpr Words kClasses[] = {
     {"pause", "pauses as a whole (checkpoint, evaluation, compilation)"},
     {"drift", "gets slower little by little"},
     {"counter_outlier", "has a counter far away from those of its peers"},
+};
+
+// Of incidents that are resolved, by the name on the wire. What is not in the list is of another release.
+constexpr Words kResolutions[] = {
+    {"RESOLUTION_UNSPECIFIED", "resolved"}, {"RESOLUTION_CAUSE_GONE", "resolved"},
+    {"RESOLUTION_JOB_ENDED", "job ended"},  {"RESOLUTION_JOB_STOPPED", "job stopped"},
+    {"RESOLUTION_JOB_DIED", "job died"},    {"RESOLUTION_JOB_LOST", "job lost"},
 };
 
 constexpr Words kAdvice[] = {
@@ -47,6 +54,8 @@ constexpr Words kAdvice[] = {
 }  // namespace
 
 absl::Span<const Words> ClassWords() { return kClasses; }
+
+absl::Span<const Words> ResolutionWords() { return kResolutions; }
 
 absl::Span<const Words> AdviceWords() { return kAdvice; }
 

@@ -16,6 +16,9 @@ struct Words {
 // By class: what the culprit does, as a clause that follows its name.
 absl::Span<const Words> ClassWords();
 
+// By the name on the wire: the state of an incident that is resolved. "job died": nobody has seen its cause go.
+absl::Span<const Words> ResolutionWords();
+
 // By advice: a sentence.
 absl::Span<const Words> AdviceWords();
 

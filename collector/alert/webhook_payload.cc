@@ -80,6 +80,9 @@ Json Annotations(const wire::Incident& incident) {
   const std::string cost = CostText(verdict.cost());
   if (!cost.empty()) annotations["cost"] = cost;
   annotations["advice"] = verdict.advice();
+  // Alertmanager knows one kind of end; this tells one that was seen to be over from one whose job is.
+  const bool resolved = incident.state() == wire::Incident::STATE_RESOLVED && !incident.transitions().empty();
+  if (resolved) annotations["resolution"] = incident.transitions().rbegin()->why();
   return annotations;
 }
 

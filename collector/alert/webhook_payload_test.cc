@@ -101,6 +101,10 @@ TEST(WebhookPayloadTest, ResolvedAlertHasAnEnd) {
   EXPECT_EQ(payload["alerts"][0]["status"], "resolved");
   EXPECT_EQ(payload["alerts"][0]["startsAt"], "2026-01-02T03:04:05.678Z");
   EXPECT_EQ(payload["alerts"][0]["endsAt"], "2026-01-02T03:05:05.678Z");
+  EXPECT_FALSE(payload["commonAnnotations"].contains("resolution"));
+  incident.add_transitions()->set_why("the job had died with this open, and was started again");
+  const auto told = nlohmann::json::parse(WebhookPayload({Kind::kResolved, incident}, {}));
+  EXPECT_EQ(told["commonAnnotations"]["resolution"], "the job had died with this open, and was started again");
 }
 
 TEST(WebhookPayloadTest, IdentityStaysTheSameWhenTheClassBecomesClearerAndDiffersBetweenIncidents) {

@@ -15,6 +15,7 @@
 #include "collector/convert/operation_columns.h"
 #include "collector/convert/ras_answer.h"
 #include "collector/convert/report_limits.h"
+#include "detector/model/process_end.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -26,8 +27,13 @@ constexpr ProcessState kProcessStates[] = {
     ProcessState::kStopped, ProcessState::kZombie,  ProcessState::kGone,
 };
 constexpr KernelEventKind kKernelEventKinds[] = {
-    KernelEventKind::kUnknown, KernelEventKind::kXid,         KernelEventKind::kSxid, KernelEventKind::kPcieAer,
-    KernelEventKind::kMlx5,    KernelEventKind::kOutOfMemory, KernelEventKind::kEdac, KernelEventKind::kNvml,
+    KernelEventKind::kUnknown, KernelEventKind::kXid,  KernelEventKind::kSxid,
+    KernelEventKind::kPcieAer, KernelEventKind::kMlx5, KernelEventKind::kOutOfMemory,
+    KernelEventKind::kEdac,    KernelEventKind::kNvml, KernelEventKind::kCrash,
+};
+
+constexpr EndSource kEndSources[] = {
+    EndSource::kNone, EndSource::kNone, EndSource::kPidfd, EndSource::kZombie, EndSource::kConnector,
 };
 
 template <typename T, size_t kCount>
@@ -136,6 +142,16 @@ absl::StatusOr<CommunicatorView> ToCommunicator(const wire::CommunicatorReport& 
   return to;
 }
 
+std::optional<ProcessEnd> ToEnd(const wire::ProcessReport& from, ConvertLosses& losses) {
+  if (!from.has_end()) return std::nullopt;
+  return ProcessEnd{.source = FromTable(kEndSources, from.end().source(), losses),
+                    .code = from.end().code(),
+                    .signal = from.end().signal(),
+                    .core_dumped = from.end().core_dumped(),
+                    .age_ns = std::clamp<int64_t>(from.end().age_ns(), 0, kMaxMonotonicNanos),
+                    .uncertain_ns = std::clamp<int64_t>(from.end().uncertain_ns(), 0, kMaxMonotonicNanos)};
+}
+
 absl::Status CheckProcess(const wire::ProcessReport& from) {
   RETURN_IF_ERROR(CheckName("job", from.job(), kMaxJobBytes));
   RETURN_IF_ERROR(CheckName("gpu_uuid", from.gpu_uuid(), kMaxNameBytes));
@@ -149,6 +165,12 @@ absl::Status CheckProcess(const wire::ProcessReport& from) {
   if (from.local_rank() < -1) return Invalid("local_rank", absl::StrCat(from.local_rank()));
   if (from.pid() < 0) return Invalid("pid", absl::StrCat(from.pid()));
   if (from.gpu_index() < -1) return Invalid("gpu_index", absl::StrCat(from.gpu_index()));
+  if (from.end().code() < 0 || from.end().code() > kMaxExitCode) {
+    return Invalid("end.code", absl::StrCat(from.end().code()));
+  }
+  if (from.end().signal() < 0 || from.end().signal() > kMaxSignal) {
+    return Invalid("end.signal", absl::StrCat(from.end().signal()));
+  }
   return CheckCount("communicators", from.communicators_size(), kMaxCommunicatorsPerProcess);
 }
 
@@ -165,6 +187,7 @@ absl::StatusOr<RankView> ToRank(const wire::ProcessReport& from, ConvertLosses& 
   to.gpu_pci_address = from.gpu_pci_address();
   to.process_state = FromTable(kProcessStates, from.state(), losses);
   to.finalized = from.recorder_state() == wire::RECORDER_STATE_FINALIZED;
+  to.end = ToEnd(from, losses);
   to.disabled = from.recorder_state() == wire::RECORDER_STATE_DISABLED;
   to.can_watch_transfers = from.recorder() == wire::RECORDER_KIND_NCCL_PROFILER;
   to.cpu_ns = std::max<int64_t>(from.cpu_ns(), 0);

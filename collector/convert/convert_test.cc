@@ -197,6 +197,25 @@ TEST(ConvertTest, HowNcclCarriedOperationsOutArrivesWhereAnAgentTellsIt) {
   EXPECT_EQ(report->ranks[1].communicators[0].operations[0].tuning, Tuning{});
 }
 
+TEST(ConvertTest, HowAProcessEndedArrivesWhereAnAgentTellsIt) {
+  const auto end_of_rank_0 = [](const wire::CaptureInput& input) {
+    ConvertLosses losses;
+    return ToHostReport(input, losses)->ranks[0].end;
+  };
+  wire::CaptureInput input = ValidInput();
+  EXPECT_FALSE(end_of_rank_0(input).has_value());
+  wire::ProcessEnd& end = *input.mutable_report()->mutable_processes(0)->mutable_end();
+  end.set_source(wire::ProcessEnd::SOURCE_CONNECTOR);
+  end.set_signal(11);
+  end.set_core_dumped(true);
+  end.set_age_ns(7);
+  end.set_uncertain_ns(-1);
+  const ProcessEnd expected = {.source = EndSource::kConnector, .signal = 11, .core_dumped = true, .age_ns = 7};
+  EXPECT_EQ(end_of_rank_0(input), expected);
+  end.set_source(wire::ProcessEnd::SOURCE_NONE);
+  EXPECT_FALSE(end_of_rank_0(input)->known());
+}
+
 TEST(ConvertTest, OperationsAreOrderedByEnqueueTime) {
   wire::CaptureInput input = ValidInput();
   wire::OperationBatch& batch =
@@ -294,6 +313,10 @@ const Malformed kMalformed[] = {
        for (int n = 0; n < kMaxProcessesPerReport; ++n) i.mutable_report()->add_processes();
      },
      "processes: 1026 entries, at most 1024"},
+    {"exit code", [](auto& i) { i.mutable_report()->mutable_processes(1)->mutable_end()->set_code(256); },
+     "processes[1].end.code: 256"},
+    {"signal", [](auto& i) { i.mutable_report()->mutable_processes(0)->mutable_end()->set_signal(-1); },
+     "processes[0].end.signal: -1"},
     {"too many sources",
      [](auto& i) {
        for (int n = 0; n <= kMaxSourcesPerReport; ++n) i.mutable_report()->add_sources();

@@ -32,6 +32,8 @@ inline constexpr int kMaxPulledBatchesPerReport = 100'000;
 inline constexpr int kMaxRasFindingsPerReport = 256;
 
 inline constexpr int32_t kMaxRanks = 1'000'000;
+inline constexpr int32_t kMaxExitCode = 255;
+inline constexpr int32_t kMaxSignal = 127;  // what fits into a status of wait(2)
 inline constexpr uint32_t kMaxStride = 1u << 20;
 inline constexpr int64_t kMaxMonotonicNanos = int64_t{1} << 62;          // 146 years after boot
 inline constexpr int64_t kMaxDurationNanos = 30LL * 86'400'000'000'000;  // 30 days inside one operation

@@ -1,6 +1,7 @@
 #include "collector/convert/summary.h"
 
 #include "detector/model/input.h"
+#include "detector/verdict/end_reasons.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -30,6 +31,7 @@ wire::Rank ToProto(const RankSummary& rank) {
   message.set_gpu_uuid(rank.gpu_uuid);
   message.set_gpu_pci_address(rank.gpu_pci_address);
   message.set_process_state(rank.finalized ? "finalized" : kProcessStateWords[static_cast<size_t>(rank.process_state)]);
+  message.set_end(ShortEndText(rank.end));
   message.set_enqueued(rank.enqueued);
   message.set_finished(rank.finished);
   message.set_lost_records(rank.lost_records);

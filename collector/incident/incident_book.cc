@@ -136,10 +136,11 @@ void IncidentBook::ContinueAs(const std::string& job, const std::string& cause,
   }
 }
 
-std::vector<IncidentEvent> IncidentBook::EndJob(const std::string& job, int64_t wall_ns, const std::string& why) {
+std::vector<IncidentEvent> IncidentBook::EndJob(const std::string& job, int64_t wall_ns, wire::Incident::Resolution how,
+                                                const std::string& why) {
   std::vector<IncidentEvent> events;
   for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
-    if (IsOpen(it->second.incident)) events.push_back(Resolve(it->second, wall_ns, why));
+    if (IsOpen(it->second.incident)) events.push_back(Resolve(it->second, wall_ns, how, why));
   }
   return events;
 }
@@ -161,7 +162,8 @@ std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wal
   if (!entry.absent_since_ns.has_value()) entry.absent_since_ns = wall_ns;
   const int64_t absent_ns = wall_ns - *entry.absent_since_ns;
   if (absent_ns < options_.resolve_after_ns) return std::nullopt;
-  return Resolve(entry, wall_ns, absl::StrCat("the cause has been absent for ", absent_ns * kSecondsPerNano, " s"));
+  return Resolve(entry, wall_ns, wire::Incident::RESOLUTION_CAUSE_GONE,
+                 absl::StrCat("the cause has been absent for ", absent_ns * kSecondsPerNano, " s"));
 }
 
 std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& verdict, int64_t wall_ns) {
@@ -197,16 +199,19 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   wire::Incident& incident = entry.incident;
   incident.set_state(wire::Incident::STATE_OPEN);
   incident.set_resolved_wall_ns(0);
+  incident.set_resolution(wire::Incident::RESOLUTION_UNSPECIFIED);
   incident.set_reopened(incident.reopened() + 1);
   *incident.mutable_verdict() = ToProto(verdict);
   AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
   return Publish(entry, IncidentEvent::Kind::kReopened, wall_ns);
 }
 
-IncidentEvent IncidentBook::Resolve(Entry& entry, int64_t wall_ns, const std::string& why) {
+IncidentEvent IncidentBook::Resolve(Entry& entry, int64_t wall_ns, wire::Incident::Resolution how,
+                                    const std::string& why) {
   wire::Incident& incident = entry.incident;
   incident.set_state(wire::Incident::STATE_RESOLVED);
   incident.set_resolved_wall_ns(wall_ns);
+  incident.set_resolution(how);
   AddTransition(incident, "resolved", wall_ns, why);
   entry.absent_since_ns.reset();
   return Publish(entry, IncidentEvent::Kind::kResolved, wall_ns);

@@ -59,8 +59,9 @@ class IncidentBook {
   // The engine of the job knows nothing any more: what is open stays so as after Restore.
   void BeginAnew(const std::string& job);
 
-  // The job is over (all ranks finalized or gone for good): resolves what is open, saying so.
-  std::vector<IncidentEvent> EndJob(const std::string& job, int64_t wall_ns, const std::string& why);
+  // The job is over, and nobody has seen the causes go: resolves what is open, saying so.
+  std::vector<IncidentEvent> EndJob(const std::string& job, int64_t wall_ns, wire::Incident::Resolution how,
+                                    const std::string& why);
 
   size_t size() const { return entries_.size(); }
 
@@ -84,7 +85,7 @@ class IncidentBook {
   std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);
   std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, int64_t wall_ns);
   static IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
-  static IncidentEvent Resolve(Entry& entry, int64_t wall_ns, const std::string& why);
+  static IncidentEvent Resolve(Entry& entry, int64_t wall_ns, wire::Incident::Resolution how, const std::string& why);
   static IncidentEvent Publish(Entry& entry, IncidentEvent::Kind kind, int64_t wall_ns);
   bool MakeRoom();
 

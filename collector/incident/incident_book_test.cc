@@ -179,7 +179,7 @@ TEST_F(IncidentBookTest, JobsDoNotTouchEachOther) {
   const auto events = book.Apply("b", Concluded({}), kStart + 60 * kSecond);
   ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved));
   EXPECT_EQ(events[0].incident.job(), "b");
-  EXPECT_EQ(book.EndJob("a", kStart + 61 * kSecond, "ended").size(), 1u);
+  EXPECT_EQ(book.EndJob("a", kStart + 61 * kSecond, wire::Incident::RESOLUTION_JOB_ENDED, "ended").size(), 1u);
 }
 
 class ReopenTest : public IncidentBookTest {
@@ -227,16 +227,29 @@ TEST_F(IncidentBookTest, TransitionsAreBoundedAndTheNewestStay) {
 TEST_F(IncidentBookTest, EndOfTheJobResolvesWhatIsOpenAndSaysWhy) {
   IncidentBook book = NewBook();
   book.Apply("job", Concluded({Hang(1), Hang(2)}), kStart);
-  const auto events = book.EndJob("job", kStart + kSecond, "all ranks finalized");
+  const auto events = book.EndJob("job", kStart + kSecond, wire::Incident::RESOLUTION_JOB_ENDED, "all ranks finalized");
   ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved, Kind::kResolved));
   EXPECT_EQ(events[0].incident.transitions(1).why(), "all ranks finalized");
-  EXPECT_TRUE(book.EndJob("job", kStart + 2 * kSecond, "again").empty());
+  EXPECT_EQ(events[0].incident.resolution(), wire::Incident::RESOLUTION_JOB_ENDED);
+  EXPECT_TRUE(book.EndJob("job", kStart + 2 * kSecond, wire::Incident::RESOLUTION_JOB_ENDED, "again").empty());
+}
+
+TEST_F(IncidentBookTest, OnlyACauseThatIsNotFoundAnyMoreIsGone) {
+  IncidentBook book = NewBook();
+  book.Apply("job", Concluded({Hang(1)}), kStart);
+  EXPECT_EQ(book.Apply("job", Concluded({}), kStart + kSecond).size(), 0u);
+  auto events = book.Apply("job", Concluded({}), kStart + 10 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kResolved));
+  EXPECT_EQ(events[0].incident.resolution(), wire::Incident::RESOLUTION_CAUSE_GONE);
+  events = book.Apply("job", Concluded({Hang(1)}), kStart + 20 * kSecond);
+  ASSERT_THAT(KindsOf(events), testing::ElementsAre(Kind::kReopened));
+  EXPECT_EQ(events[0].incident.resolution(), wire::Incident::RESOLUTION_UNSPECIFIED);
 }
 
 TEST_F(IncidentBookTest, AFullBookForgetsTheOldestResolvedFirst) {
   IncidentBook book = NewBook({.max_incidents = 2});
   book.Apply("a", Concluded({Hang(1)}), kStart);
-  book.EndJob("a", kStart + 1, "over");
+  book.EndJob("a", kStart + 1, wire::Incident::RESOLUTION_JOB_ENDED, "over");
   book.Apply("b", Concluded({Hang(1)}), kStart + 2);
   book.Apply("c", Concluded({Hang(1)}), kStart + 3);
   EXPECT_EQ(book.size(), 2u);
@@ -319,7 +332,8 @@ TEST_F(RestoreTest, OfTwoWithOneCauseTheNewerCounts) {
   IncidentBook book = NewBook();
   book.Restore({newer, older});
   EXPECT_EQ(book.size(), 1u);
-  EXPECT_EQ(book.EndJob("job", kStart + kSecond, "over").at(0).incident.id(), newer.id());
+  EXPECT_EQ(book.EndJob("job", kStart + kSecond, wire::Incident::RESOLUTION_JOB_ENDED, "over").at(0).incident.id(),
+            newer.id());
 }
 
 // What must hold whatever the detector says, checked from the events alone.
@@ -400,8 +414,8 @@ TEST_P(RandomConclusionsTest, InvariantsHoldAndHealthResolvesEverything) {
       book = IncidentBook(options, next_id);
       book.Restore(checker.Stored());
     }
-    const auto events =
-        random.Below(50) == 0 ? book.EndJob(job, now, "ended") : book.Apply(job, RandomConclusion(random), now);
+    const auto events = random.Below(50) == 0 ? book.EndJob(job, now, wire::Incident::RESOLUTION_JOB_ENDED, "ended")
+                                              : book.Apply(job, RandomConclusion(random), now);
     for (const IncidentEvent& event : events) checker.See(event, now);
   }
   EXPECT_GT(checker.opened_ever(), 1u);

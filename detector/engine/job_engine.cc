@@ -12,6 +12,7 @@
 #include "detector/counters/group_member.h"
 #include "detector/engine/close_look.h"
 #include "detector/engine/counter_outliers.h"
+#include "detector/engine/job_end.h"
 #include "detector/hang/lasting_hangs.h"
 #include "detector/hang/live_hangs.h"
 #include "detector/hang/liveness.h"
@@ -58,6 +59,7 @@ class JobEngine::State {
   void ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report);
   void BeginIncarnation();
   std::vector<Verdict> FindHangs(int64_t watermark_ns);
+  Conclusion ConcludeEnd(int64_t watermark_ns);
   Conclusion ConcludeByRas(int64_t watermark_ns);
   Conclusion ConcludeByHosts(int64_t watermark_ns);
   // What kernel logs and error counters say.
@@ -83,6 +85,7 @@ class JobEngine::State {
   RasJudgement by_ras_;  // where records of operations do not tell
   LiveHangs hangs_;      // without their verdicts
   LastingHangs lasting_;
+  JobEnd end_;
   CounterOutliers outliers_;
   PlaceTable places_;
   NarrowedGroups narrowed_;
@@ -96,7 +99,6 @@ class JobEngine::State {
   uint64_t records_ = 0;
   int64_t newest_record_ns_ = 0;  // receive time of the newest report with finished operations
   uint64_t places_refused_ = 0;
-  bool ended_ = false;
   bool has_judged_ = false;
   JobState state_ = JobState::kUnknown;
   std::string note_ = "No report yet.";
@@ -110,6 +112,7 @@ void JobEngine::State::BeginIncarnation() {
   by_ras_ = {};
   hangs_ = {};
   lasting_ = {};
+  end_.Clear();
   narrowed_.Clear();
   first_seen_ns_.clear();
   last_hang_ns_ = 0;
@@ -122,7 +125,7 @@ void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, cons
   if (admission == Roster::Admission::kNewIncarnation) BeginIncarnation();
   const int32_t known = roster_.SlotOfRank(view.rank);
   const uint64_t lost_before = known >= 0 ? roster_.ranks()[static_cast<size_t>(known)].lost : view.operations_lost;
-  RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns);
+  RankProcess* const rank = roster_.Update(host_slot, view, report.received_ns, report.host_ns, report.waited_ns);
   if (rank == nullptr) return;
   const int32_t slot = roster_.SlotOfRank(view.rank);
   if (report.dropped_records > 0 || view.operations_lost > lost_before) sizes_.NoteLoss();
@@ -182,10 +185,26 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   const bool found = !hangs_.verdicts.empty();
   std::vector<Verdict> verdicts = lasting_.Of(std::move(hangs_.verdicts), watermark_ns);
   AddRasEvidence(roster_, ras_, watermark_ns, &verdicts);
-  by_ras_ = {};
-  if (found || (hangs_.stuck_ranks == 0 && !roster_.communicators().empty())) return verdicts;
-  by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, hangs_.stuck_ranks > 0);
-  return by_ras_.verdicts;
+  const bool ask_ras = !found && (hangs_.stuck_ranks > 0 || roster_.communicators().empty());
+  by_ras_ = ask_ras ? JudgeByRas(roster_, ras_, watermark_ns, hangs_.stuck_ranks > 0) : RasJudgement();
+  if (ask_ras) verdicts = by_ras_.verdicts;
+  return end_.Settle(roster_, log_, std::move(verdicts), watermark_ns);
+}
+
+// Nobody is left. Of a job that died what held of it holds on, and is not judged again.
+JobEngine::Conclusion JobEngine::State::ConcludeEnd(int64_t watermark_ns) {
+  JobEnd::Over& over = end_.Of(roster_, log_, watermark_ns);
+  state_ = over.state;
+  note_ = over.note;
+  const bool failed = over.state == JobState::kFailed;
+  if (!failed) first_seen_ns_.clear();
+  if (failed && std::exchange(over.is_new, false)) {
+    const std::vector<HardwareFinding> findings = Findings(watermark_ns);
+    for (Verdict& verdict : over.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
+    AppendFindings(findings, watermark_ns, &over.verdicts);
+    Stamp(watermark_ns, &over.verdicts);
+  }
+  return {.verdicts = over.verdicts, .can_conclude = true, .has_judged = has_judged_ || !failed};
 }
 
 // No rank is known: idle hosts, and jobs that nobody records. What a host says of itself holds. What it does has nobody
@@ -331,15 +350,7 @@ void JobEngine::State::Summarize(int64_t watermark_ns) {
 JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   watermark_ns_ = watermark_ns;
   Conclusion conclusion;
-  ended_ = AllOver(roster_);
-  if (ended_) {
-    state_ = JobState::kEnded;
-    note_ = "All ranks have ended.";
-    first_seen_ns_.clear();
-    conclusion.can_conclude = true;
-    conclusion.has_judged = true;
-    return conclusion;
-  }
+  if (AllOver(roster_)) return ConcludeEnd(watermark_ns);
   if (roster_.ranks().empty()) {
     return ras_.Speaks(watermark_ns) ? ConcludeByRas(watermark_ns) : ConcludeByHosts(watermark_ns);
   }
@@ -366,6 +377,7 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
   AppendFindings(findings, watermark_ns, &conclusion.verdicts);
   outliers_.AddTo(&conclusion.verdicts);
   Stamp(watermark_ns, &conclusion.verdicts);
+  end_.Keep(conclusion.verdicts);
   has_judged_ = has_judged_ || JudgesAll(watermark_ns);
   conclusion.has_judged = has_judged_;
   return conclusion;
@@ -385,7 +397,7 @@ JobSummary JobEngine::State::Summary() const {
   summary.note = note_;
   summary.steps = pace.steps();
   summary.step_seconds_median = close_look_.knows_steps() ? pace.MedianSeconds() : 0;
-  const bool moving = state_ != JobState::kHung && state_ != JobState::kEnded && !hangs_.all_outside;
+  const bool moving = state_ < JobState::kHung && !hangs_.all_outside;
   summary.steps_per_second = moving && close_look_.knows_steps() ? pace.StepsPerSecond() : 0;
   summary.world_size = roster_.world_size();
   summary.records_observed = records_;
@@ -410,6 +422,7 @@ std::vector<RankSummary> JobEngine::State::Ranks() const {
     rank.gpu_pci_address = process.gpu_pci_address;
     rank.process_state = process.state;
     rank.finalized = process.finalized;
+    rank.end = process.end;
     rank.lost_records = process.lost;
     rank.last_seen_ns = process.received_ns;
     for (const RankProcess::Membership& place : process.memberships) {

@@ -16,6 +16,7 @@
 
 #include "detector/model/input.h"
 #include "detector/model/place_table.h"
+#include "detector/model/process_end.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -62,6 +63,7 @@ struct RankSummary {
   std::string gpu_pci_address;  // "" = unknown
   ProcessState process_state = ProcessState::kUnknown;
   bool finalized = false;
+  ProcessEnd end;         // of a dead one
   uint64_t enqueued = 0;  // collectives over all communicators
   uint64_t finished = 0;
   uint64_t lost_records = 0;

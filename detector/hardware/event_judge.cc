@@ -65,6 +65,7 @@ Reading Read(const KernelEvent& event) {
               VerdictClass::kGpuFault,
               true,
               false};
+    case KernelEventKind::kCrash:  // of any program: what ranks die of is told of their jobs
     case KernelEventKind::kSource:
     case KernelEventKind::kUnknown:
       break;

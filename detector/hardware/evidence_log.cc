@@ -60,13 +60,17 @@ KernelLine LineOf(const std::string& host, const KernelEvent& event) {
 }
 
 void EvidenceLog::Add(const std::string& host, const KernelEvent& event, int64_t happened_ns, int64_t heard_ns) {
-  if (events_.size() >= kMaxEvents) {
-    events_.pop_front();
+  ++added_;
+  Keep({host, event, happened_ns, heard_ns}, event.kind == KernelEventKind::kCrash ? crashes_ : events_);
+}
+
+void EvidenceLog::Keep(Entry entry, std::deque<Entry>& events) {
+  if (events.size() >= kMaxEvents) {
+    events.pop_front();
     ++dropped_;
   }
-  events_.push_back({host, event, happened_ns, heard_ns});
-  std::string& text = events_.back().event.text;
-  if (text.size() > kMaxText) text.resize(kMaxText);
+  if (entry.event.text.size() > kMaxText) entry.event.text.resize(kMaxText);
+  events.push_back(std::move(entry));
 }
 
 std::vector<Evidence> EvidenceLog::About(const std::string& host, int64_t watermark_ns) const {
@@ -81,6 +85,19 @@ std::vector<Evidence> EvidenceLog::About(const std::string& host, int64_t waterm
   }
   std::reverse(evidence.begin(), evidence.end());
   return evidence;
+}
+
+bool EvidenceLog::SaysKilledForMemory(const std::string& host, int32_t pid) const {
+  return pid > 0 && std::any_of(events_.begin(), events_.end(), [&](const Entry& entry) {
+           return entry.event.kind == KernelEventKind::kOutOfMemory && entry.event.pid == pid && entry.host == host;
+         });
+}
+
+const KernelEvent* EvidenceLog::CrashOf(const std::string& host, int32_t pid) const {
+  const auto found = std::find_if(crashes_.rbegin(), crashes_.rend(), [&](const Entry& entry) {
+    return pid > 0 && entry.event.pid == pid && entry.host == host;
+  });
+  return found == crashes_.rend() ? nullptr : &found->event;
 }
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ KernelLine LineOf(const std::string& host, const KernelEvent& event);
 
 class EvidenceLog {
  public:
-  // Bound of memory: under 100 KB per job.
+  // Bound of memory, for crashes and for all else: under 200 KB per job.
   static constexpr size_t kMaxEvents = 256;
 
   // `happened_ns` may be long before `heard_ns`: its agent was away.
@@ -33,7 +33,19 @@ class EvidenceLog {
   // most three, oldest first.
   std::vector<Evidence> About(const std::string& host, int64_t watermark_ns) const;
 
-  void Clear() { events_.clear(); }
+  // Whether the kernel of `host` told that it killed this process because memory ran out.
+  bool SaysKilledForMemory(const std::string& host, int32_t pid) const;
+
+  // What the kernel of `host` told of the crash of this process, the newest; nullptr = nothing.
+  const KernelEvent* CrashOf(const std::string& host, int32_t pid) const;
+
+  // Events taken in so far.
+  uint64_t added() const { return added_; }
+
+  void Clear() {
+    events_.clear();
+    crashes_.clear();
+  }
   uint64_t dropped() const { return dropped_; }
 
  private:
@@ -44,7 +56,11 @@ class EvidenceLog {
     int64_t heard_ns;
   };
 
+  void Keep(Entry entry, std::deque<Entry>& events);
+
   std::deque<Entry> events_;
+  std::deque<Entry> crashes_;  // of any program of the hosts, apart from what says something of the hosts
+  uint64_t added_ = 0;
   uint64_t dropped_ = 0;
 };
 

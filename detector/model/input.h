@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/metric_catalog.h"
+#include "detector/model/kernel_event_kind.h"
 #include "detector/model/operation_kind.h"
+#include "detector/model/process_end.h"
 #include "detector/model/ras_answer.h"
 #include "detector/model/tuning.h"
 
@@ -104,6 +106,7 @@ struct RankView {
   std::string gpu_pci_address;  // "" = unknown
   ProcessState process_state = ProcessState::kUnknown;
   bool finalized = false;            // the program ended recording in order
+  std::optional<ProcessEnd> end;     // of a process that has ended; agents of older releases tell of none
   bool disabled = false;             // the recorder gave up: silence of this rank means nothing
   bool can_watch_transfers = false;  // the recorder adds up TransferWaits when asked
   int64_t cpu_ns = 0;
@@ -119,9 +122,6 @@ struct MetricSample {
   int64_t host_ns = 0;
   double value = 0;
 };
-
-// kNvml: no line of the kernel, but what NVML says of a GPU. kSource: of findings alone; see SourceFailure.
-enum class KernelEventKind : uint8_t { kUnknown, kXid, kSxid, kPcieAer, kMlx5, kOutOfMemory, kEdac, kNvml, kSource };
 
 // NVML's result for a GPU that does not answer any more.
 inline constexpr int64_t kNvmlGpuIsLost = 15;

@@ -32,8 +32,11 @@ int64_t OldestSinceNs(const Member& member, bool known, const CommunicatorView& 
 // Of each member: everybody connects (as hang_timeout.cc's start-up).
 constexpr uint64_t kFirstStays = 3;
 
-void NoteEnds(const CommunicatorView& view, RankProcess* process, Communicator* communicator) {
+void NoteEnds(const CommunicatorView& view, int32_t slot, RankProcess* process, Communicator* communicator) {
   for (const Operation& operation : view.operations) {
+    if (operation.end_ns >= process->last.end_ns) {
+      process->last = {slot, operation.kind, operation.sequence, operation.end_ns};
+    }
     if (operation.quality == TimingQuality::kHostEnqueue) continue;  // its end may not have been seen
     process->tells_calls |= TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns);
     const bool together = operation.kind != OperationKind::kUnknown && IsSynchronous(operation.kind);
@@ -44,6 +47,23 @@ void NoteEnds(const CommunicatorView& view, RankProcess* process, Communicator* 
     Stays& stays = communicator->StaysOf(operation.kind);
     if (++stays.known <= kFirstStays * static_cast<uint64_t>(communicator->size)) continue;
     stays.longest_ns = std::max(stays.longest_ns, operation.end_ns - operation.start_ns);
+  }
+}
+
+// A report that knows more than an earlier one about the same end changes what is known, not the moment.
+void NoteDeath(const RankView& view, int64_t received_ns, int64_t host_ns, int64_t waited_ns, RankProcess* process) {
+  const bool is_news = process->gone_since_ns == 0;
+  if (is_news) {
+    process->gone_since_ns = received_ns;
+    const int64_t alive_ns = process->received_ns == 0 ? received_ns : process->received_ns;
+    process->end = view.end.value_or(ProcessEnd{.uncertain_ns = received_ns - alive_ns});
+    process->ended_ns = received_ns - waited_ns - process->end.age_ns;
+    process->ended_host_ns = host_ns - process->end.age_ns;
+  } else if (view.end.has_value() && view.end->known() && !process->end.known()) {
+    process->end.source = view.end->source;
+    process->end.code = view.end->code;
+    process->end.signal = view.end->signal;
+    process->end.core_dumped = view.end->core_dumped;
   }
 }
 
@@ -98,7 +118,8 @@ void Roster::ForgiveSilence(int64_t now_ns) {
   for (Host& host : hosts_) host.received_ns = std::max(host.received_ns, now_ns);
 }
 
-RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns) {
+RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns,
+                            int64_t waited_ns) {
   if (view.rank < 0 || view.rank >= limits_.max_ranks || host_slot < 0) {
     ++refused_;
     return nullptr;
@@ -125,9 +146,9 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.can_watch_transfers = view.can_watch_transfers;
   process.called = view.operations_enqueued;
   process.lost = view.operations_lost;
-  process.received_ns = received_ns;
+  if (process.dead()) NoteDeath(view, received_ns, host_ns, waited_ns, &process);
   if (!process.dead()) process.gone_since_ns = 0;
-  if (process.dead() && process.gone_since_ns == 0) process.gone_since_ns = received_ns;
+  process.received_ns = received_ns;
   if (view.process_state != ProcessState::kStopped) process.stopped_since_ns = 0;
   if (view.process_state == ProcessState::kStopped && process.stopped_since_ns == 0) {
     process.stopped_since_ns = received_ns;
@@ -183,7 +204,7 @@ Roster::Place Roster::Join(int32_t rank_slot, const CommunicatorView& view, int3
   member->oldest_since_ns = OldestSinceNs(*member, known, view, ranks_[static_cast<size_t>(rank_slot)].received_ns);
   member->in_flight = view.oldest_in_flight;
   member->further_in_flight = view.further_in_flight;
-  NoteEnds(view, &ranks_[static_cast<size_t>(rank_slot)], &communicator);
+  NoteEnds(view, it->second, &ranks_[static_cast<size_t>(rank_slot)], &communicator);
   return {it->second, view.communicator_rank};
 }
 

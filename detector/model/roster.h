@@ -19,6 +19,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "detector/model/input.h"
+#include "detector/model/operation_kind.h"
+#include "detector/model/process_end.h"
 
 namespace lockstep {
 
@@ -80,6 +82,14 @@ struct CpuSample {
   bool uninterruptible = false;
 };
 
+// The newest operation of which a rank has left a record.
+struct LastOperation {
+  int32_t communicator_slot = -1;  // -1 = none
+  OperationKind kind = OperationKind::kUnknown;
+  uint64_t sequence = 0;
+  int64_t end_ns = 0;  // host clock
+};
+
 struct RankProcess {
   int32_t rank = -1;
   int32_t host_slot = -1;
@@ -94,11 +104,17 @@ struct RankProcess {
   bool disabled = false;
   bool unsized = false;  // uses a communicator whose size is not known: nobody can say what it waits for there
   bool can_watch_transfers = false;
-  bool tells_calls = false;      // its records tell when operations were called from when they began
-  uint64_t called = 0;           // operations that its recorder has counted
-  uint64_t lost = 0;             // of them, without a record
-  int64_t received_ns = 0;       // of the newest report about it
-  int64_t gone_since_ns = 0;     // receive time of the first report that it is dead; 0 = it lives
+  bool tells_calls = false;   // its records tell when operations were called from when they began
+  uint64_t called = 0;        // operations that its recorder has counted
+  uint64_t lost = 0;          // of them, without a record
+  int64_t received_ns = 0;    // of the newest report about it
+  int64_t gone_since_ns = 0;  // receive time of the first report that it is dead; 0 = it lives
+  // Of one that is dead: how, and when at the latest, on the collector's clock and on its host's. What its agent does
+  // not tell is as its reports show it: it died after the last one that has it alive.
+  ProcessEnd end;
+  int64_t ended_ns = 0;
+  int64_t ended_host_ns = 0;
+  LastOperation last;
   int64_t stopped_since_ns = 0;  // receive time of the first of the reports in a row that say kStopped; 0 = it is not
 
   struct Membership {
@@ -131,8 +147,9 @@ class Roster {
   // Whether this view of a rank belongs to the incarnation that this roster describes. Changes nothing.
   Admission Admit(const std::string& host, const RankView& view) const;
 
-  // Takes in an admitted view; nullptr when a limit forbids it (counted).
-  RankProcess* Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns);
+  // Takes in an admitted view; nullptr when a limit forbids it (counted). `waited_ns`: as of HostReport.
+  RankProcess* Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns,
+                      int64_t waited_ns = 0);
 
   // Takes in one communicator of an updated rank and gives its slot and the index of the member; -1 when it
   // contradicts what is known or a limit forbids it (counted).

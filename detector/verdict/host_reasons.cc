@@ -44,6 +44,8 @@ std::string Text(const KernelLine& line) {
       return absl::StrCat("out-of-memory kill of pid ", line.code);
     case KernelEventKind::kEdac:
       return absl::StrCat("memory error", where);
+    case KernelEventKind::kCrash:
+      return absl::StrCat("a crash by signal ", line.code);
     case KernelEventKind::kNvml:
     case KernelEventKind::kSource:
     case KernelEventKind::kUnknown:
@@ -87,7 +89,7 @@ std::string Sentence(const KernelLine& reason) {
       reason.event == KernelEventKind::kNvml
           ? absl::StrCat("NVML on host ", reason.host, " said that ", reason.device, " ", reason.meaning)
           : absl::StrCat("The kernel of host ", reason.host, " reported ", Text(reason));
-  if (reason.age_seconds < 0) return absl::StrCat(reported, ".");
+  if (reason.age_seconds < 0) return absl::StrCat(reported, reason.text.empty() ? "." : ": ", reason.text);
   return absl::StrFormat("%s %.0f s ago: %s", reported, reason.age_seconds, reason.text);
 }
 

@@ -28,7 +28,7 @@ struct KernelLine {
   std::string device;
   std::string meaning;      // of the code; empty = not known
   double age_seconds = -1;  // negative = not told
-  std::string text;         // of the line, if its age is told
+  std::string text;         // of the line; empty = not told
   bool operator==(const KernelLine&) const = default;
 };
 

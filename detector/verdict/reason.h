@@ -16,6 +16,7 @@
 
 #include "detector/verdict/abstention.h"
 #include "detector/verdict/counter_reasons.h"
+#include "detector/verdict/end_reasons.h"
 #include "detector/verdict/hang_reasons.h"
 #include "detector/verdict/host_reasons.h"
 #include "detector/verdict/job_reasons.h"
@@ -44,6 +45,8 @@ using ReasonKinds = ReasonKindList<
     // Hangs.
     HeldUpRanks, ProcessCannotRun, Waiters, Victims, HostSilence, HostRecordsEnd, DeadProcesses, MembersWithoutRecord,
     StuckTransfer, DifferentTuning, DifferentCall, DifferentOrder, NothingFinishedSince,
+    // Processes that ended.
+    ProcessEnded, LastRecorded, DeathsThatFollowed, DeathsTooNear, DiedInHang,
     // Hosts, their processes, and NCCL's RAS service.
     KernelLine, HardwareReport, ProgramStorm, RasSays, RasCountsLaunches, WaitsForDevice, CpuTime,
     // Counters.

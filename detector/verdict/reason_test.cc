@@ -138,5 +138,36 @@ TEST(ReasonTest, SlownessWithoutACauseSaysHowMuchAndOnWhom) {
             "Own work of 2 of 8 ranks grew by half of that or more, most on rank 3 (host node-b): by 0.2 s.");
 }
 
+TEST(ReasonTest, EndsOfProcessesSayHowAndWhoTold) {
+  ProcessEnded ended{.rank = {.rank = 2, .host = "node-a"}, .pid = 77, .first = true};
+  ended.end = {.source = EndSource::kConnector, .signal = 11, .core_dumped = true};
+  EXPECT_EQ(
+      Sentence(ended),
+      "The process of rank 2 (host node-a), pid 77 was the first to end: it was ended by SIGSEGV (signal 11, core "
+      "dumped), as the kernel told its agent (process connector).");
+  ended.first = false;
+  ended.end = {.source = EndSource::kZombie, .code = 3};
+  EXPECT_EQ(Sentence(ended), "The process of rank 2 (host node-a), pid 77 ended with exit code 3, as its zombie told.");
+  ended.end = {};
+  ended.for_memory = true;
+  EXPECT_EQ(Sentence(ended),
+            "The process of rank 2 (host node-a), pid 77 is gone; by which signal or exit code nobody could tell; the "
+            "kernel of its host killed it because memory ran out.");
+  EXPECT_EQ(ShortEndText({.source = EndSource::kPidfd, .signal = 40}), "signal 40");
+  EXPECT_EQ(ShortEndText({}), "");
+}
+
+TEST(ReasonTest, WhoFollowsADeathIsNotToBlame) {
+  const DeathsThatFollowed followed{
+      .dead = 3, .all = 4, .how = {"2 by SIGTERM", "1 not known how"}, .first_seconds = 0.01, .last_seconds = 2};
+  EXPECT_EQ(Sentence(followed),
+            "3 others of 4 ranks ended 10.0 ms to 2.0 s after that (2 by SIGTERM, 1 not known how): they followed, and "
+            "are not to blame.");
+  const DeathsTooNear near{.ranks = {1, 5}, .across_hosts = true, .sure_seconds = 0.5};
+  EXPECT_EQ(Sentence(near),
+            "Which of ranks 1, 5 was the first cannot be told: their ends are too near to each other, and moments of "
+            "several hosts are compared to 500.0 ms only.");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -68,8 +68,17 @@ enum class Advice : uint8_t { kNone, kObserve, kCordonAndReplace, kCheckLink, kC
 
 enum class EvidenceKind : uint8_t { kLateness, kDelayMatrix, kProgress, kCounter, kLog, kWhatIf, kAbstained };
 
-// Whether steps go on, and whether something is wrong with them.
-enum class JobState : uint8_t { kUnknown, kHealthy, kSlow, kIrregular, kHung, kEnded };
+// Whether steps go on, and whether something is wrong with them; or how the job ended.
+enum class JobState : uint8_t {
+  kUnknown,
+  kHealthy,
+  kSlow,
+  kIrregular,
+  kHung,
+  kEnded,    // in order, as far as is known
+  kStopped,  // by signals from outside, all of it
+  kFailed,   // somebody died
+};
 
 // The snake_case names of the JSON interface.
 const char* Name(VerdictScope scope);

@@ -75,8 +75,11 @@ void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const V
       const bool of_another_gpu = gpu >= 0 && known_gpu >= 0 && gpu != known_gpu;
       const bool broken =
           finding.verdict_class == VerdictClass::kGpuFault && IsHang(known->verdict_class) && !of_another_gpu;
-      if (broken) known->verdict_class = finding.verdict_class;
-      if (broken) known->advice = finding.advice;
+      // What a driver says of a program that died is no more than that; that its GPU is broken explains the death.
+      if (!broken || (known->verdict_class == VerdictClass::kProcessDead && !AccusesNode(finding))) continue;
+      if (AccusesNode(finding)) known->scope = finding.scope;
+      known->verdict_class = finding.verdict_class;
+      known->advice = finding.advice;
     } else if (stands(finding) && !stands(*known)) {
       finding.cost = known->cost;
       std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
