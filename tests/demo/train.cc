@@ -13,11 +13,14 @@
 // take from each other make a step of about 75 ms; 1.5 times the work costs the whole job 10 to 15 ms per step. Work
 // dominates the pause on purpose: a pause that all ranks share only dilutes what one of them does more.
 //
+// With --fail-code N a rank that gets SIGUSR1 ends at once with exit code N, as a program does whose own check failed.
+//
 // FILE, looked at once per step, holds "RANK FACTOR": that rank then really does FACTOR times the matrix work. An empty
 // or missing file means a healthy job. Ranks come in pairs: run it with an even number.
 
 #include <fcntl.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +67,7 @@ struct Options {
   double pause_ms = 5;
   double learning_rate = 0.02;
   long print_every = 50;
+  int fail_code = 0;  // 0 = SIGUSR1 means nothing to this program
   std::string slow_file;
   std::string own_times_file;  // rank R writes its own milliseconds of each step to FILE.R
 };
@@ -304,6 +308,16 @@ class Trainer {
   std::vector<double> step_ms_;
 };
 
+int g_fail_code = 0;
+
+void FailWhenTold(int fail_code) {
+  if (fail_code == 0) return;
+  g_fail_code = fail_code;
+  struct sigaction action = {};
+  action.sa_handler = [](int) { _exit(g_fail_code); };
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
 bool ParseFlag(const char* name, const char* value, Options* options) {
   struct {
     const char* name;
@@ -318,6 +332,7 @@ bool ParseFlag(const char* name, const char* value, Options* options) {
       {"--steps", nullptr, &options->steps, nullptr, nullptr},
       {"--print-every", nullptr, &options->print_every, nullptr, nullptr},
       {"--width", nullptr, nullptr, &options->width, nullptr},
+      {"--fail-code", nullptr, nullptr, &options->fail_code, nullptr},
       {"--batch", nullptr, nullptr, &options->batch, nullptr},
       {"--slow-file", nullptr, nullptr, nullptr, &options->slow_file},
       {"--own-times", nullptr, nullptr, nullptr, &options->own_times_file},
@@ -352,6 +367,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   MPI_Init(&argc, &argv);
+  FailWhenTold(options.fail_code);
   int rank = 0;
   int ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -157,6 +157,10 @@ class Stack:
             time.sleep(every)
         raise StackError(f"waited {seconds:.0f} s for {what} in vain; logs are in {self.state}")
 
+    def expect_end(self, name):
+        """From now on it may end by itself; returns its Popen."""
+        return self._children.pop(name)
+
     def pid(self, name):
         return self._children[name].pid
 
