@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,6 +82,12 @@ void ExitWatch::Add(int32_t pid, int64_t now_ns) {
   added.pidfd = OpenPidfd(pid);
   added.alive_ns = now_ns;
   watched_.emplace(pid, std::move(added));
+}
+
+void ExitWatch::Retain(const std::set<int32_t>& pids) {
+  for (auto watched = watched_.begin(); watched != watched_.end();) {
+    watched = pids.count(watched->first) != 0 ? std::next(watched) : watched_.erase(watched);
+  }
 }
 
 void ExitWatch::Hear() {

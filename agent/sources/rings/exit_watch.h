@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "absl/types/optional.h"
 #include "agent/rooted_fs.h"
@@ -36,7 +37,8 @@ class ExitWatch {
   // Begins to watch a process. To be called while it lives; that it is still the one that was meant is for the caller
   // to check afterwards. Nothing happens if it is watched already.
   void Add(int32_t pid, int64_t now_ns);
-  void Remove(int32_t pid) { watched_.erase(pid); }
+  // Lets go of all but these.
+  void Retain(const std::set<int32_t>& pids);
 
   // Looks who has ended. To be called often: what a zombie tells is lost once it is reaped. Two system calls while
   // nobody ends.

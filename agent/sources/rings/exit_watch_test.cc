@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/types/optional.h"
 #include "agent/rooted_fs.h"
@@ -40,7 +41,11 @@ class Child {
     if (go_[1] >= 0) close(go_[1]);
     if (!reaped_) Reap();
   }
-  void LetGo() { close(std::exchange(go_[1], -1)); }
+  // By a byte: another child may hold the other end as well.
+  void LetGo() {
+    EXPECT_EQ(write(go_[1], "", 1), 1);
+    close(std::exchange(go_[1], -1));
+  }
   // Until it is a zombie.
   void AwaitEnd() const {
     siginfo_t info;
@@ -110,6 +115,19 @@ TEST_F(ExitWatchTest, AnEndIsPlacedBetweenTwoLooks) {
   ASSERT_TRUE(end.has_value());
   EXPECT_GE(end->at_ns - end->uncertain_ns, begun_ns);
   EXPECT_LE(end->at_ns, looked_ns);
+}
+
+TEST_F(ExitWatchTest, WhoIsLetGoIsNotWatchedAnyMore) {
+  Child kept(1), dropped(2);
+  for (const Child* child : {&kept, &dropped}) watch_.Add(child->pid(), Now());
+  watch_.Retain({kept.pid()});
+  for (Child* child : {&kept, &dropped}) {
+    child->LetGo();
+    child->AwaitEnd();
+  }
+  EXPECT_EQ(watch_.Of(kept.pid(), Now())->code, 1);
+  EXPECT_EQ(watch_.Of(kept.pid(), Now())->code, 1) << "also when it is asked again";
+  EXPECT_FALSE(watch_.Of(dropped.pid(), Now()).has_value());
 }
 
 TEST_F(ExitWatchTest, NobodyIsWatchedWherePidsAreThoseOfAnotherNamespace) {

@@ -85,6 +85,12 @@ absl::Status RingDirectory::Poll(int64_t now_ns) {
     if (is_over) RemoveFile(fd, ring->first, ring->second.reader->file().get());
     ring = is_over || !is_followed ? rings_.erase(ring) : std::next(ring);
   }
+  // A process may have several rings, and a ring may be refused after its process was found.
+  std::set<int32_t> followed;
+  for (const auto& [name, ring] : rings_) {
+    if (ring.gone_at_ns == 0) followed.insert(ring.host_pid);
+  }
+  exits_.Retain(followed);
   return listing.status();
 }
 
@@ -328,7 +334,6 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
     ring->process = absl::nullopt;
     ring->gone_at_ns = now_ns;
     NoteEnd(now_ns, ring);
-    exits_.Remove(ring->host_pid);
     return;
   }
   ring->process = result.stat;
