@@ -223,11 +223,8 @@ JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
 
 // A job of which nothing is known but what NCCL says.
 JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
-  Conclusion conclusion;
-  conclusion.can_conclude = true;
-  conclusion.has_judged = true;
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
-  conclusion.verdicts = by_ras_.verdicts;
+  Conclusion conclusion = {.verdicts = by_ras_.verdicts, .can_conclude = true, .has_judged = true};
   AppendFindings(Findings(watermark_ns), watermark_ns, &conclusion.verdicts);
   state_ = by_ras_.verdicts.empty() ? JobState::kUnknown : JobState::kHung;
   note_ = Sentences({"No recorder tells of this job, NCCL's RAS service does.", by_ras_.why_none});
@@ -257,11 +254,7 @@ void JobEngine::State::Look(int64_t watermark_ns, const std::vector<MemberSign>&
 void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findings, int64_t watermark_ns,
                                       std::vector<Verdict>* verdicts) const {
   const auto stands = [this](const Verdict& verdict) { return first_seen_ns_.contains(CauseKey(verdict)); };
-  std::vector<Verdict> of_hosts = FindingVerdicts(findings, watermark_ns);
-  for (Verdict& verdict : of_hosts) {
-    for (Culprit& culprit : verdict.culprits) NameRankOfGpu(roster_, &culprit);
-  }
-  MergeFindings(std::move(of_hosts), stands, verdicts);
+  MergeFindings(WithRanksOfGpus(roster_, FindingVerdicts(findings, watermark_ns)), stands, verdicts);
 }
 
 // Since when each cause holds, without interruption: the onset that its finder saw when it was first found.

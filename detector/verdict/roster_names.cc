@@ -3,6 +3,22 @@
 #include <cstddef>
 
 namespace lockstep {
+namespace {
+
+void NameRankOfGpu(const Roster& roster, Culprit* culprit) {
+  if (culprit->gpu < 0 || culprit->rank >= 0) return;
+  const RankProcess* found = nullptr;
+  for (const RankProcess& rank : roster.ranks()) {
+    if (rank.gpu != culprit->gpu || roster.hosts()[static_cast<size_t>(rank.host_slot)].name != culprit->host) continue;
+    if (found != nullptr) return;
+    found = &rank;
+  }
+  if (found == nullptr) return;
+  culprit->rank = found->rank;
+  culprit->pid = found->pid;
+}
+
+}  // namespace
 
 RankName NameOf(const Roster& roster, int32_t rank_slot) {
   return {.rank = roster.ranks()[static_cast<size_t>(rank_slot)].rank, .host = roster.HostName(rank_slot)};
@@ -23,17 +39,11 @@ Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence) {
           .confidence = confidence};
 }
 
-void NameRankOfGpu(const Roster& roster, Culprit* culprit) {
-  if (culprit->gpu < 0 || culprit->rank >= 0) return;
-  const RankProcess* found = nullptr;
-  for (const RankProcess& rank : roster.ranks()) {
-    if (rank.gpu != culprit->gpu || roster.hosts()[static_cast<size_t>(rank.host_slot)].name != culprit->host) continue;
-    if (found != nullptr) return;
-    found = &rank;
+std::vector<Verdict> WithRanksOfGpus(const Roster& roster, std::vector<Verdict> verdicts) {
+  for (Verdict& verdict : verdicts) {
+    for (Culprit& culprit : verdict.culprits) NameRankOfGpu(roster, &culprit);
   }
-  if (found == nullptr) return;
-  culprit->rank = found->rank;
-  culprit->pid = found->pid;
+  return verdicts;
 }
 
 }  // namespace lockstep

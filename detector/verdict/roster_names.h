@@ -18,8 +18,8 @@ std::vector<int32_t> NumbersOf(const Roster& roster, const std::vector<int32_t>&
 
 Culprit CulpritOf(const Roster& roster, int32_t rank_slot, double confidence);
 
-// Adds rank and process to a culprit that is a GPU, where the job has one rank on it.
-void NameRankOfGpu(const Roster& roster, Culprit* culprit);
+// Adds rank and process to culprits that are GPUs, where the job has one rank on them.
+std::vector<Verdict> WithRanksOfGpus(const Roster& roster, std::vector<Verdict> verdicts);
 
 }  // namespace lockstep
 
