@@ -158,7 +158,8 @@ TEST(HttpServerTest, AnswersBesideClientsThatSayNothing) {
       const Connections silent = Connect(server->port(), count, first_bytes);
       for (int probe = 0; probe < 3; ++probe) {
         std::string answer;
-        EXPECT_LT(NanosOf([&] { answer = Get(server->port(), "/echo?here"); }), kNanosPerSecond) << count;
+        // On a crowded machine a connection may be asked for twice, a second apart.
+        EXPECT_LT(NanosOf([&] { answer = Get(server->port(), "/echo?here"); }), 4 * kNanosPerSecond) << count;
         EXPECT_THAT(answer, EndsWith("here"));
       }
     }
