@@ -1,0 +1,108 @@
+// What becomes of the causes that jobs and hosts show: incidents, until their job ends.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "collector/job_table.h"
+#include "collector/testing/job_table_fixture.h"
+#include "collector/testing/report_builder.h"
+
+namespace lockstep {
+namespace {
+
+TEST_F(JobTableTest, ASlowRankBecomesOneIncidentThatIsAnnouncedKeptAndCounted) {
+  JobTable table = MakeTable();
+  int second = 0;
+  for (; second < 10; ++second) RunSecond(table, second);
+  EXPECT_TRUE(alerts_.events.empty());
+  for (; second < 25; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  ASSERT_FALSE(alerts_.events.empty());
+  const IncidentEvent& opened = alerts_.events[0];
+  EXPECT_EQ(opened.kind, IncidentEvent::Kind::kOpened);
+  ASSERT_GE(opened.incident.verdict().culprits_size(), 1);
+  EXPECT_EQ(opened.incident.verdict().culprits(0).host(), "node-1");
+  EXPECT_EQ(opened.incident.verdict().culprits(0).rank(), 2);
+  EXPECT_EQ(index_.open_count(), 1u);
+  EXPECT_EQ(index_.Find(opened.incident.id())->job(), "train");
+  for (; second < 50; ++second) RunSecond(table, second);
+  EXPECT_EQ(index_.open_count(), 0u);
+}
+
+// Idle hosts, and those of jobs that nobody records: what the hardware says of itself is an incident of the host.
+TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
+  JobTable table = MakeTable();
+  for (uint64_t second = 1; second <= 40; ++second) {
+    for (int host = 0; host < 4; ++host) {
+      wire::AgentReport report = MakeHostReport(second, 0.5);
+      if (second == 10 && host == 2) {
+        wire::KernelEvent& event = *report.add_kernel_events();
+        event.set_kind(wire::KernelEvent::KIND_XID);
+        event.set_code(79);
+        event.set_device("0000:3b:00");
+        event.set_text("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.");
+        event.set_monotonic_ns(report.monotonic_ns());
+      }
+      // From here on its agent is silent, as after an orderly stop: that alone accuses nobody.
+      if (host == 3 && second > 20) continue;
+      table.Observe(Slice("node-" + std::to_string(host), std::move(report)));
+    }
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+  }
+  ASSERT_EQ(index_.open_count(), 1u);
+  const wire::Incident& incident = alerts_.events.back().incident;
+  EXPECT_EQ(incident.state(), wire::Incident::STATE_OPEN);
+  EXPECT_EQ(incident.job(), "");
+  EXPECT_EQ(incident.verdict().scope(), "machine");
+  EXPECT_EQ(incident.verdict().class_(), "gpu_fault");
+  ASSERT_EQ(incident.verdict().culprits_size(), 1);
+  EXPECT_EQ(incident.verdict().culprits(0).host(), "node-2");
+  EXPECT_EQ(incident.verdict().culprits(0).device(), "0000:3b:00");
+  std::vector<std::string> lines;
+  EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+}
+
+TEST_F(JobTableTest, WhatWasOpenWhenItsJobDiedStaysSoUntilTheJobIsStartedAgain) {
+  JobTable table = MakeTable();
+  int second = RunUntilSlow(table);
+  ASSERT_EQ(alerts_.events.size(), 1u);
+  End(table, second, /*signal=*/9);
+  for (int i = 0; i < 60; ++i) {
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+  }
+  EXPECT_EQ(table.snapshot()->jobs.at(0).state(), "failed");
+  EXPECT_EQ(table.snapshot()->ranks.at("train")->at(1).end(), "SIGKILL");
+  std::vector<wire::Incident> open;
+  index_.ForEach(/*open_only=*/true, "train", [&](const wire::Incident& incident) { open.push_back(incident); });
+  ASSERT_EQ(open.size(), 2u) << "the slow rank and the death";
+  for (int i = 0; i < 3; ++i) RunSecond(table, 100 + i, -1, /*life=*/1);
+  for (const wire::Incident& one : open) {
+    const std::optional<wire::Incident> incident = index_.Find(one.id());
+    ASSERT_TRUE(incident.has_value());
+    EXPECT_EQ(incident->state(), wire::Incident::STATE_RESOLVED);
+    EXPECT_EQ(incident->resolution(), wire::Incident::RESOLUTION_JOB_DIED) << "nobody has seen the cause go";
+  }
+}
+
+TEST_F(JobTableTest, WhatIsOpenWhenAJobIsStoppedOrEndsInOrderEndsWithItAndSaysSo) {
+  for (const int signal : {0, 15}) {
+    options_.max_jobs += 1;
+    JobTable table = MakeTable();
+    const int second = RunUntilSlow(table);
+    End(table, second, signal);
+    EXPECT_EQ(table.snapshot()->jobs.at(0).state(), signal == 0 ? "ended" : "stopped");
+    const wire::Incident& last = alerts_.events.back().incident;
+    EXPECT_EQ(alerts_.events.back().kind, IncidentEvent::Kind::kResolved);
+    EXPECT_EQ(last.resolution(),
+              signal == 0 ? wire::Incident::RESOLUTION_JOB_ENDED : wire::Incident::RESOLUTION_JOB_STOPPED);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
