@@ -6,16 +6,9 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/access/caller.h"
+#include "daemon/grpc_status.h"
 
 namespace lockstep {
-namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
-
-}  // namespace
-
 grpc::ServerUnaryReactor* AdminService::ForgetHost(grpc::CallbackServerContext* context,
                                                    const wire::ForgetHostRequest* request,
                                                    wire::ForgetHostResponse* /*response*/) {

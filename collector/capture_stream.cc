@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collector/store/log_chunk.h"
+#include "daemon/grpc_status.h"
 
 namespace lockstep {
 
@@ -69,7 +70,7 @@ void CaptureStream::NextLocked() {
 void CaptureStream::FinishLocked(const absl::Status& status) {
   if (finished_) return;
   finished_ = true;
-  Finish(grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message())));
+  Finish(ToGrpc(status));
 }
 
 void CaptureStream::OnWriteDone(bool ok) {

@@ -13,13 +13,10 @@
 #include "base/metric_catalog.h"
 #include "collector/answer_budget.h"
 #include "collector/capture_stream.h"
+#include "daemon/grpc_status.h"
 
 namespace lockstep {
 namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
 

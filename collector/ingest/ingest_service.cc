@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/check.h"
+#include "daemon/grpc_status.h"
 
 namespace lockstep {
 namespace {
@@ -31,10 +32,7 @@ IngestService::~IngestService() { CHECK(streams() == 0); }
 grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* IngestService::Stream(
     grpc::CallbackServerContext* context) {
   absl::StatusOr<std::shared_ptr<const Caller>> caller = access_.Admit(*context, "lockstep.wire.Ingest.Stream");
-  if (!caller.ok()) {
-    return new RefusedStream(
-        grpc::Status(static_cast<grpc::StatusCode>(caller.status().code()), std::string(caller.status().message())));
-  }
+  if (!caller.ok()) return new RefusedStream(ToGrpc(caller.status()));
   const std::shared_ptr<const grpc::AuthContext> auth = context->auth_context();
   auto stream =
       std::make_shared<IngestStream>(sink_, context->peer(), *caller, [this](IngestStream* done) { Forget(done); });

@@ -7,13 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "collector/convert/check_name.h"
 #include "collector/convert/report_limits.h"
+#include "daemon/grpc_status.h"
 
 namespace lockstep {
 namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 absl::Status CheckHello(const wire::AgentHello& hello) {
   if (hello.protocol_version() != kProtocolVersion) {
