@@ -2,23 +2,23 @@
 
 #include <grpc/support/log.h>
 
-#include <atomic>
-#include <cstdint>
-#include <string>
-
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
+#include "base/ration.h"
 
 namespace lockstep {
 namespace {
 
 void Print(gpr_log_func_args* line) {
   if (line->severity != GPR_LOG_SEVERITY_ERROR) return;
-  static std::atomic<int64_t> second{0};
-  static std::atomic<int> lines{0};
-  const int64_t now = RealClock().MonotonicNanos() / kNanosPerSecond;
-  if (second.exchange(now) != now) lines = 0;
-  if (++lines <= kMaxGrpcLinesPerSecond) Log(LogLevel::kWarning, "gRPC", {{"says", line->message}});
+  static Mutex mutex;
+  static Ration lines(kMaxGrpcLinesPerSecond);
+  {
+    const MutexLock lock(mutex);
+    if (!lines.Take(RealClock().MonotonicNanos())) return;
+  }
+  Log(LogLevel::kWarning, "gRPC", {{"says", line->message}});
 }
 
 void Drop(gpr_log_func_args* /*line*/) {}

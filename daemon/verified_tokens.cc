@@ -2,7 +2,7 @@
 
 #include <openssl/sha.h>
 
-#include "base/clock.h"
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -30,11 +30,8 @@ void VerifiedTokens::Remember(absl::string_view token) {
 }
 
 bool VerifiedTokens::TakeCheck(int64_t monotonic_ns) {
-  const int64_t second = monotonic_ns / kNanosPerSecond;
   const MutexLock lock(mutex_);
-  if (second != second_) checks_ = 0;
-  second_ = second;
-  return ++checks_ <= kMaxChecksPerSecond;
+  return checks_.Take(monotonic_ns);
 }
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/mutex.h"
+#include "base/ration.h"
 
 namespace lockstep {
 
@@ -31,8 +32,7 @@ class VerifiedTokens {
  private:
   mutable Mutex mutex_;
   std::set<std::string> digests_ ABSL_GUARDED_BY(mutex_);
-  int64_t second_ ABSL_GUARDED_BY(mutex_) = 0;
-  int checks_ ABSL_GUARDED_BY(mutex_) = 0;
+  Ration checks_ ABSL_GUARDED_BY(mutex_){kMaxChecksPerSecond};
 };
 
 }  // namespace lockstep

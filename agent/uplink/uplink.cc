@@ -119,8 +119,7 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
     pause_ns = pauses_.OnOver(status, clock_.MonotonicNanos());
     ++disconnections_;
     last_error_ = status.ToString();
-    is_new_refusal = IsRefusal(status) && told_refusal_ != last_error_;
-    if (is_new_refusal) told_refusal_ = last_error_;
+    is_new_refusal = IsRefusal(status) && told_refusal_.IsNews(last_error_);
     changed_.NotifyAll();
     if (stopping_) return 0;
   }
@@ -193,7 +192,7 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
       }
     }
     if (welcome) {
-      told_refusal_.clear();
+      told_refusal_.Clear();
       ++connections_;
       pauses_.OnUp(now_ns);
     }

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "base/told_error.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {
@@ -95,7 +96,7 @@ class Uplink {
   uint64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t disconnections_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
-  std::string told_refusal_ ABSL_GUARDED_BY(mutex_);  // logged already
+  ToldError told_refusal_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;  // last: everything is ready when it starts
 };

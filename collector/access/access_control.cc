@@ -63,7 +63,8 @@ AccessControl::AccessControl(std::string file, const Clock& clock, AccessMetrics
       metrics_(metrics),
       everybody_(Everybody()),
       own_process_(OwnProcess()),
-      own_token_(RandomToken()) {}
+      own_token_(RandomToken()),
+      refusal_lines_(kMaxRefusalLinesPerSecond) {}
 
 absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Open(const std::string& file, const Clock& clock,
                                                                    AccessMetrics& metrics) {
@@ -96,7 +97,7 @@ absl::Status AccessControl::Reload() {
   if (file_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::shared_ptr<const State> read, Read());
   const MutexLock lock(mutex_);
-  told_error_.clear();
+  told_error_.Clear();
   if (state_ == read) return absl::OkStatus();
   if (state_ != nullptr) Log(LogLevel::kInfo, "rules of access were read again", {{"file", file_}});
   state_ = std::move(read);
@@ -109,8 +110,7 @@ void AccessControl::Refresh() {
   if (status.ok()) return;
   const std::string error(status.message());
   const MutexLock lock(mutex_);
-  if (error != told_error_) Log(LogLevel::kError, "rules of access stay as they are", {{"error", error}});
-  told_error_ = error;
+  if (told_error_.IsNews(error)) Log(LogLevel::kError, "rules of access stay as they are", {{"error", error}});
 }
 
 std::shared_ptr<const AccessControl::State> AccessControl::state() const {
@@ -185,11 +185,8 @@ absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::Admit(const grpc::C
 void AccessControl::TellOfRefusal(const absl::Status& status, const std::string& peer, absl::string_view method) {
   (absl::IsPermissionDenied(status) ? metrics_.refused_role : metrics_.refused_unknown).Increment();
   {
-    const int64_t second = clock_.MonotonicNanos() / kNanosPerSecond;
     const MutexLock lock(mutex_);
-    if (second != told_second_) told_refusals_ = 0;
-    told_second_ = second;
-    if (++told_refusals_ > kMaxRefusalLinesPerSecond) return;
+    if (!refusal_lines_.Take(clock_.MonotonicNanos())) return;
   }
   Log(LogLevel::kWarning, "a call was refused",
       {{"peer", peer}, {"method", std::string(method)}, {"why", std::string(status.message())}});

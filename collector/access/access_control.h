@@ -20,6 +20,8 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/ration.h"
+#include "base/told_error.h"
 #include "collector/access/access_rules.h"
 #include "collector/access/caller.h"
 #include "collector/access/jwt_verifier.h"
@@ -89,9 +91,8 @@ class AccessControl {
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // nullptr: no rules
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::string told_error_ ABSL_GUARDED_BY(mutex_);
-  int64_t told_second_ ABSL_GUARDED_BY(mutex_) = 0;
-  int told_refusals_ ABSL_GUARDED_BY(mutex_) = 0;
+  ToldError told_error_ ABSL_GUARDED_BY(mutex_);
+  Ration refusal_lines_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

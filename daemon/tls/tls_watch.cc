@@ -20,11 +20,10 @@ bool TlsWatch::Refresh() {
   const MutexLock lock(mutex_);
   if (!read.ok()) {
     const std::string error(read.status().message());
-    if (error != told_error_) Log(LogLevel::kError, "keys stay as they are", {{"error", error}});
-    told_error_ = error;
+    if (told_error_.IsNews(error)) Log(LogLevel::kError, "keys stay as they are", {{"error", error}});
     return false;
   }
-  told_error_.clear();
+  told_error_.Clear();
   if (*read == *material_) return false;
   material_ = std::make_shared<const TlsMaterial>(*std::move(read));
   ++number_;

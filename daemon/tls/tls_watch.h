@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/told_error.h"
 #include "daemon/tls/tls_files.h"
 
 namespace lockstep {
@@ -39,7 +40,7 @@ class TlsWatch {
   mutable Mutex mutex_;
   std::shared_ptr<const TlsMaterial> material_ ABSL_GUARDED_BY(mutex_);
   uint64_t number_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::string told_error_ ABSL_GUARDED_BY(mutex_);  // logged already; "" = all was well
+  ToldError told_error_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -60,11 +60,10 @@ bool WebGuard::Refresh() {
   const MutexLock lock(mutex_);
   if (!read.ok()) {
     const std::string error(read.status().message());
-    if (error != told_error_) Log(LogLevel::kError, "the guard of the pages stays as it is", {{"error", error}});
-    told_error_ = error;
+    if (told_error_.IsNews(error)) Log(LogLevel::kError, "the guard of the pages stays as it is", {{"error", error}});
     return false;
   }
-  told_error_.clear();
+  told_error_.Clear();
   const bool same_tls =
       state_->tls == nullptr ? (*read)->tls == nullptr : (*read)->tls != nullptr && *state_->tls == *(*read)->tls;
   if (same_tls && state_->text == (*read)->text) return false;

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/told_error.h"
 #include "daemon/http_route.h"
 #include "daemon/tls/tls_files.h"
 #include "daemon/verified_tokens.h"
@@ -63,7 +64,7 @@ class WebGuard {
   const Clock& clock_;
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // never nullptr
-  std::string told_error_ ABSL_GUARDED_BY(mutex_);
+  ToldError told_error_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep
