@@ -10,17 +10,15 @@ import os
 import pathlib
 import signal
 import sys
-import tempfile
 import time
 import unittest
 
 sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import RANKS, Stack  # noqa: E402
+from demo.stack import RANKS  # noqa: E402
+from stack_case import StackCase  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 PATIENCE_SECONDS = 120
 HOLDS_SECONDS = 8  # an incident whose cause is missed resolves after 3
 HANGS = ("process_dead", "hang_not_entered", "hang_in_communication", "gpu_fault", "machine_unreachable")
@@ -33,18 +31,10 @@ KERNEL_TELLS = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 15) or 
 
 
 @unittest.skipUnless(KERNEL_TELLS, "this kernel does not tell how processes end that their parent has reaped")
-class DeathTest(unittest.TestCase):
+class DeathTest(StackCase):
     @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
-        cls.stack = Stack(pathlib.Path(cls.directory.name) / "state", BINARIES)
-        cls.stack.start_collector()
+    def begin(cls):
         cls.stack.start_agent()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
-        cls.directory.cleanup()
 
     def setUp(self):
         self.stack.job = self.id().rsplit(".", 1)[-1]

@@ -8,20 +8,17 @@ Usage: feed_test.py; under Bazel, or by hand with the binaries in bazel-bin
 import collections
 import csv
 import json
-import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import Stack  # noqa: E402
+from demo.stack import BINARIES  # noqa: E402
+from stack_case import StackCase  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 SLOW_RANK = 5
 SPEED = 20
 SPEED_TO_JUDGE = 4  # looks are a second apart, however quickly a job is played
@@ -56,19 +53,7 @@ def collectives(path):
     return {r: (sum(enqueued[r].values()), sum(finished[r].values())) for r in enqueued}
 
 
-class FeedTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
-        cls.place = pathlib.Path(cls.directory.name)
-        cls.stack = Stack(cls.place / "state", BINARIES)
-        cls.stack.start_collector()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
-        cls.directory.cleanup()
-
+class FeedTest(StackCase):
     def feed(self, path, job, *more, speed=SPEED):
         """Plays `path` and returns the summary, in which nothing may be missing."""
         code, out, error = lockstep("-o", "json", "feed", path, "--to", self.stack.address, "--job", job,

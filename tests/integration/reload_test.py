@@ -16,12 +16,10 @@ import unittest
 import urllib.request
 
 sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import Stack  # noqa: E402
+from demo.stack import BINARIES, Stack  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 PATIENCE_SECONDS = 30
 
 
@@ -30,7 +28,7 @@ class ReloadTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
         self.addCleanup(directory.cleanup)
         self.place = pathlib.Path(directory.name)
-        self.stack = Stack(self.place / "state", BINARIES)
+        self.stack = Stack(self.place / "state")
         self.addCleanup(self.stack.close)
 
     def start(self, daemon, configuration, *flags):

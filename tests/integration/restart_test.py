@@ -9,35 +9,25 @@ import os
 import pathlib
 import signal
 import sys
-import tempfile
 import time
 import unittest
 
 sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import RANKS, Stack  # noqa: E402
+from demo.stack import RANKS  # noqa: E402
+from stack_case import StackCase  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 PATIENCE_SECONDS = 120
 HOLDS_SECONDS = 8  # an incident whose cause is missed resolves after 3
 STOPPED_RANK = 2  # what a slow rank costs depends on who else uses the machine; that one stands still does not
 
 
-class RestartTest(unittest.TestCase):
+class RestartTest(StackCase):
     @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
-        cls.stack = Stack(pathlib.Path(cls.directory.name) / "state", BINARIES)
-        cls.stack.start_collector()
+    def begin(cls):
         cls.stack.start_agent()
         cls.stack.start_job()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
-        cls.directory.cleanup()
 
     def setUp(self):
         self.stack.wait_until("the job", self.job, PATIENCE_SECONDS)

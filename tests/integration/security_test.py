@@ -19,12 +19,10 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import Stack  # noqa: E402
+from demo.stack import BINARIES, ROOT, Stack  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 PATIENCE_SECONDS = 30
 NOT_ALLOWED, USAGE, UNREACHABLE = 6, 2, 4
 BAD_CONFIG = 3
@@ -74,7 +72,7 @@ class SecurityTest(unittest.TestCase):
         self.keys = Keys(self.place)
         self.rules = self.place / "access.yaml"
         self.rules.write_text(RULES)
-        self.stack = Stack(self.place / "state", BINARIES)
+        self.stack = Stack(self.place / "state")
         self.addCleanup(self.stack.close)
 
     # What is started

@@ -12,9 +12,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import Stack  # noqa: E402
+from demo.stack import BINARIES, Stack  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep"
 RANKS = 4
 HOSTS = 2
 NCCL_VERSION = 5
@@ -30,7 +29,7 @@ class JobNamesTest(unittest.TestCase):
             del os.environ[name]
         state = tempfile.TemporaryDirectory()
         self.addCleanup(state.cleanup)
-        self.stack = Stack(state.name, BINARIES)
+        self.stack = Stack(state.name)
         self.addCleanup(self.stack.close)
         self.stack.start_collector()
         for host in range(HOSTS):

@@ -13,6 +13,8 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# Under Bazel those of the test, else those that were built last.
+BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 RANKS = 4
 
 
@@ -60,7 +62,7 @@ class AlertReceiver:
 class Stack:
     """Starts and stops the pieces. `binaries` is the folder with cli/, agent/, collector/ and tests/ built."""
 
-    def __init__(self, state_directory, binaries=ROOT / "bazel-bin", grpc_port=0, http_port=0, agent_port=0):
+    def __init__(self, state_directory, binaries=BINARIES, grpc_port=0, http_port=0, agent_port=0):
         self.state = pathlib.Path(state_directory)
         self.binaries = pathlib.Path(binaries)
         self.grpc_port, self.http_port, self.agent_port = grpc_port, http_port, agent_port
