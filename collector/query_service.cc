@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/metric_catalog.h"
+#include "base/status_macros.h"
 #include "collector/answer_budget.h"
 #include "collector/capture_stream.h"
 #include "daemon/grpc_status.h"
@@ -70,13 +71,18 @@ class RefusedCapture final : public grpc::ServerWriteReactor<wire::CaptureEntry>
 
 }  // namespace
 
+absl::StatusOr<QueryService::Guest> QueryService::Enter(grpc::CallbackServerContext* context, absl::string_view method,
+                                                        QueryAdmission& places) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, view_.access.Admit(*context, method));
+  ASSIGN_OR_RETURN(QueryAdmission::Slot slot, places.Admit(context->peer()));
+  return Guest{std::move(caller), std::move(slot)};
+}
+
 grpc::ServerUnaryReactor* QueryService::Answer(grpc::CallbackServerContext* context, absl::string_view method,
                                                const std::function<grpc::Status(const TenantView&)>& fill) {
-  const CallerOr caller = view_.access.Admit(*context, method);
-  absl::StatusOr<QueryAdmission::Slot> slot =
-      caller.ok() ? queries_.Admit(context->peer()) : absl::StatusOr<QueryAdmission::Slot>(caller.status());
-  auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
-  query->Finish(slot.ok() ? fill(TenantView(**caller, view_.snapshots)) : ToGrpc(slot.status()));
+  absl::StatusOr<Guest> guest = Enter(context, method, queries_);
+  auto* query = new UnaryQuery(guest.ok() ? std::move(guest->slot) : nullptr);
+  query->Finish(guest.ok() ? fill(TenantView(*guest->caller, view_.snapshots)) : ToGrpc(guest.status()));
   return query;
 }
 
@@ -183,14 +189,12 @@ grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* QueryService::GetHistory(grpc::CallbackServerContext* context,
                                                    const wire::GetHistoryRequest* request,
                                                    wire::GetHistoryResponse* response) {
-  const CallerOr caller = view_.access.Admit(*context, "lockstep.wire.Query.GetHistory");
+  absl::StatusOr<Guest> guest = Enter(context, "lockstep.wire.Query.GetHistory", queries_);
   const absl::Status seen =
-      caller.ok() ? TenantView(**caller, view_.snapshots).CheckHost(request->host()) : caller.status();
-  absl::StatusOr<QueryAdmission::Slot> slot =
-      seen.ok() ? queries_.Admit(context->peer()) : absl::StatusOr<QueryAdmission::Slot>(seen);
-  auto* query = new UnaryQuery(slot.ok() ? *slot : nullptr);
-  if (!slot.ok()) {
-    query->Finish(ToGrpc(slot.status()));
+      guest.ok() ? TenantView(*guest->caller, view_.snapshots).CheckHost(request->host()) : guest.status();
+  auto* query = new UnaryQuery(guest.ok() ? std::move(guest->slot) : nullptr);
+  if (!seen.ok()) {
+    query->Finish(ToGrpc(seen));
     return query;
   }
   const bool taken =
@@ -241,17 +245,16 @@ grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
 
 grpc::ServerWriteReactor<wire::CaptureEntry>* QueryService::Capture(grpc::CallbackServerContext* context,
                                                                     const wire::CaptureRequest* request) {
-  const CallerOr caller = view_.access.Admit(*context, "lockstep.wire.Query.Capture");
-  if (!caller.ok()) return new RefusedCapture(caller.status());
+  absl::StatusOr<Guest> guest = Enter(context, "lockstep.wire.Query.Capture", captures_);
+  if (!guest.ok()) return new RefusedCapture(guest.status());
   // As for a job that there is not.
-  if (!TenantView(**caller, view_.snapshots).SeesJob(request->job())) {
+  if (!TenantView(*guest->caller, view_.snapshots).SeesJob(request->job())) {
     return new RefusedCapture(absl::NotFoundError(absl::StrCat("no job \"", request->job(), "\"")));
   }
-  absl::StatusOr<QueryAdmission::Slot> slot = captures_.Admit(context->peer());
-  if (!slot.ok()) return new RefusedCapture(slot.status());
   wire::CaptureRequest bounded = *request;
   if (bounded.to_wall_ns() == 0) bounded.set_to_wall_ns(view_.clock.WallNanos());
-  auto stream = std::make_shared<CaptureStream>(std::move(bounded), view_.history, view_.worker, *std::move(slot));
+  auto stream =
+      std::make_shared<CaptureStream>(std::move(bounded), view_.history, view_.worker, std::move(guest->slot));
   CaptureStream* reactor = stream.get();
   reactor->Start(std::move(stream));
   return reactor;

@@ -61,7 +61,12 @@ class QueryService final : public wire::Query::CallbackService {
                                                         const wire::CaptureRequest* request) override;
 
  private:
-  using CallerOr = absl::StatusOr<std::shared_ptr<const Caller>>;
+  // Who asks, and his place among the queries or captures.
+  struct Guest {
+    std::shared_ptr<const Caller> caller;
+    QueryAdmission::Slot slot;
+  };
+  absl::StatusOr<Guest> Enter(grpc::CallbackServerContext* context, absl::string_view method, QueryAdmission& places);
 
   // Answers at once with what `fill` returns, if the caller may ask and there is a place for the query.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view method,
