@@ -48,11 +48,8 @@ void AddSecurity(ChannelSecurity& security, Settings& settings) {
                  if (security.files.certificate.empty() || !security.files.authorities.empty()) return absl::OkStatus();
                  return absl::InvalidArgumentError("needs tls.ca");
                });
-  settings.Add("tls.key", &security.files.key, "PEM file of its key, without a passphrase", [&security] {
-    return security.files.key.empty() == security.files.certificate.empty()
-               ? absl::OkStatus()
-               : absl::InvalidArgumentError("tls.certificate and tls.key belong together");
-  });
+  settings.Add("tls.key", &security.files.key, "PEM file of its key, without a passphrase",
+               [&security] { return CheckNamedTogether(security.files); });
   settings.Add("tls.server_name", &security.server_name,
                "name that the collector's certificate carries; empty = the host of collector.address");
 }
@@ -74,10 +71,7 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   AddSecurity(options.collector_security, settings);
   settings.Add("listen_address", &options.pages.address, "host:port of /metrics, /healthz and /readyz; empty = none",
                [&options] { return options.pages.address.empty() ? absl::OkStatus() : CheckPages(options.pages); });
-  settings.Add("insecure_http_listen", &options.pages.insecure_listen,
-               "listen_address may be one that other machines reach without TLS");
-  settings.Add("web_config", &options.pages.web_config,
-               "file that guards the pages with TLS and passwords, as of Prometheus exporters; empty = no guard");
+  AddGuardSettings(options.pages, settings);
   settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error", [&options] {
     return LogLevelOf(options.log_level).has_value()
                ? absl::OkStatus()

@@ -87,11 +87,8 @@ void AddSecuritySettings(Settings& settings, CollectorOptions& options) {
                  if (options.tls.certificate.empty() || !options.access_rules.empty()) return absl::OkStatus();
                  return absl::InvalidArgumentError("needs access_rules, which say who is let in");
                });
-  settings.Add("tls.key", &options.tls.key, "PEM file of its key, without a passphrase", [&options] {
-    return options.tls.key.empty() == options.tls.certificate.empty()
-               ? absl::OkStatus()
-               : absl::InvalidArgumentError("tls.certificate and tls.key belong together");
-  });
+  settings.Add("tls.key", &options.tls.key, "PEM file of its key, without a passphrase",
+               [&options] { return CheckNamedTogether(options.tls); });
   settings.Add("tls.client_ca", &options.tls.authorities,
                "PEM file of the authorities of agents, programs and people; empty = nobody has a certificate",
                Needs(&options.tls.authorities, &options.tls.certificate, "tls.certificate"));
@@ -102,9 +99,7 @@ void AddSecuritySettings(Settings& settings, CollectorOptions& options) {
   settings.Add("audit_file", &options.audit_file, "file to append who changed what to, besides the log; empty = none");
   settings.Add("insecure_listen", &options.insecure_listen,
                "listen_address may be one that other machines reach without TLS");
-  settings.Add("insecure_http_listen", &options.pages.insecure_listen, "the same for http_listen_address");
-  settings.Add("web_config", &options.pages.web_config,
-               "file that guards the pages with TLS and passwords, as of Prometheus exporters; empty = no guard");
+  AddGuardSettings(options.pages, settings);
 }
 
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {

@@ -54,12 +54,14 @@ absl::Status CheckPair(const TlsFiles& files, const TlsMaterial& material) {
 
 }  // namespace
 
+absl::Status CheckNamedTogether(const TlsFiles& files) {
+  if (files.certificate.empty() == files.key.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(files.key.empty() ? absl::StrCat(files.certificate, ": a certificate needs its key")
+                                                      : absl::StrCat(files.key, ": a key needs its certificate"));
+}
+
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files) {
-  if (files.certificate.empty() != files.key.empty()) {
-    return absl::InvalidArgumentError(files.key.empty()
-                                          ? absl::StrCat(files.certificate, ": a certificate needs its key")
-                                          : absl::StrCat(files.key, ": a key needs its certificate"));
-  }
+  RETURN_IF_ERROR(CheckNamedTogether(files));
   TlsMaterial material;
   if (!files.certificate.empty()) {
     ASSIGN_OR_RETURN(material.certificate, ReadBoundedFile(files.certificate));

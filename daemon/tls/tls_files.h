@@ -31,8 +31,11 @@ struct TlsMaterial {
   bool operator==(const TlsMaterial&) const = default;
 };
 
+// INVALID_ARGUMENT if a certificate is named without its key, or a key without its certificate. Reads nothing.
+absl::Status CheckNamedTogether(const TlsFiles& files);
+
 // INVALID_ARGUMENT names the file and what is wrong with it: not readable, no PEM certificate or key in it, a key that
-// does not belong to the certificate, one of the two without the other. Files that are not named stay empty.
+// does not belong to the certificate, or what CheckNamedTogether says. Files that are not named stay empty.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files);
 
 }  // namespace lockstep

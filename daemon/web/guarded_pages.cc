@@ -18,6 +18,13 @@ absl::Status CheckPages(const PagesOptions& options) {
                    " in plain text: name web_config, or insecure_http_listen: true, or listen on 127.0.0.1"));
 }
 
+void AddGuardSettings(PagesOptions& options, Settings& settings) {
+  settings.Add("insecure_http_listen", &options.insecure_listen,
+               "the pages may be where other machines reach them without TLS");
+  settings.Add("web_config", &options.web_config,
+               "file that guards the pages with TLS and passwords, as of Prometheus exporters; empty = no guard");
+}
+
 absl::StatusOr<std::unique_ptr<HttpServer>> StartPages(const PagesOptions& options, std::vector<HttpRoute> routes,
                                                        const Clock& clock) {
   const bool needs_tls = !options.insecure_listen && !IsLoopbackAddress(options.address);

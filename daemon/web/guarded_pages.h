@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "daemon/http_route.h"
 #include "daemon/http_server.h"
+#include "daemon/settings.h"
 
 namespace lockstep {
 
@@ -25,6 +26,9 @@ struct PagesOptions {
 
 // INVALID_ARGUMENT if other machines would reach the pages in plain text, as far as can be said without the file.
 absl::Status CheckPages(const PagesOptions& options);
+
+// insecure_http_listen and web_config. Both are borrowed.
+void AddGuardSettings(PagesOptions& options, Settings& settings);
 
 // The errors of WebGuard and HttpServer. `clock` is borrowed for the life of the server.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartPages(const PagesOptions& options, std::vector<HttpRoute> routes,
