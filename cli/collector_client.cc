@@ -121,12 +121,20 @@ class CollectorClient::Connection {
     return response;
   }
 
-  absl::Status ForgetHost(const wire::ForgetHostRequest& request) {
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Change(grpc::Status (wire::Admin::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                            Response*),
+                                  const Request& request, int64_t deadline_nanos) {
     RETURN_IF_ERROR(usable_);
     grpc::ClientContext context;
-    Prepare(context, deadline_nanos_);
-    wire::ForgetHostResponse response;
-    return FromGrpc(wire::Admin::NewStub(channel_)->ForgetHost(&context, request, &response), address_, named_by_);
+    Prepare(context, deadline_nanos);
+    Response response;
+    const grpc::Status status = ((*wire::Admin::NewStub(channel_)).*method)(&context, request, &response);
+    if (!status.ok()) return FromGrpc(status, address_, named_by_);
+    return response;
+  }
+  absl::Status ForgetHost(const wire::ForgetHostRequest& request) {
+    return Change(&wire::Admin::Stub::ForgetHost, request, deadline_nanos_).status();
   }
 
   absl::Status Capture(const wire::CaptureRequest& request,
@@ -172,6 +180,10 @@ absl::Status CollectorClient::ForgetHost(const std::string& host) {
   wire::ForgetHostRequest request;
   request.set_host(host);
   return connection_->ForgetHost(request);
+}
+
+absl::StatusOr<wire::BackupResponse> CollectorClient::Backup() {
+  return connection_->Change(&wire::Admin::Stub::Backup, wire::BackupRequest(), kBackupDeadlineNanos);
 }
 
 absl::StatusOr<wire::ListJobsResponse> CollectorClient::ListJobs() {

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/tls/channel_security.h"
+#include "proto/admin.pb.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {
@@ -35,6 +36,8 @@ class CollectorClient {
   static constexpr int64_t kDefaultDeadlineNanos = 5'000'000'000;
   // A whole capture may be long; it streams, so this bounds only a collector that went silent.
   static constexpr int64_t kCaptureDeadlineNanos = 600'000'000'000;
+  // A disk of its own is given a copy of all that history holds.
+  static constexpr int64_t kBackupDeadlineNanos = 3'600'000'000'000;
   static constexpr int kMaxMessageBytes = 64 << 20;
 
   // Connects when first used. `address` has passed CheckCollectorAddress. `named_by`: the option that names another
@@ -50,6 +53,8 @@ class CollectorClient {
   absl::StatusOr<wire::GetStatusResponse> GetStatus();
   // INVALID_ARGUMENT for a host that reports or is in the inventory.
   absl::Status ForgetHost(const std::string& host);
+  // Waits until it is taken. INVALID_ARGUMENT for a collector without a place for backups.
+  absl::StatusOr<wire::BackupResponse> Backup();
   absl::StatusOr<wire::ListJobsResponse> ListJobs();
   absl::StatusOr<wire::ListRanksResponse> ListRanks(const wire::ListRanksRequest& request);
   absl::StatusOr<wire::ListIncidentsResponse> ListIncidents(const wire::ListIncidentsRequest& request);

@@ -30,6 +30,24 @@ grpc::ServerUnaryReactor* AdminService::ForgetHost(grpc::CallbackServerContext* 
   return reactor;
 }
 
+grpc::ServerUnaryReactor* AdminService::Backup(grpc::CallbackServerContext* context,
+                                               const wire::BackupRequest* /*request*/, wire::BackupResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::StatusOr<std::shared_ptr<const Caller>> caller = access_.Admit(*context, "lockstep.wire.Admin.Backup");
+  if (!caller.ok()) {
+    reactor->Finish(ToGrpc(caller.status()));
+    return reactor;
+  }
+  const auto done = [this, reactor, response, by = *caller,
+                     peer = context->peer()](const absl::StatusOr<std::string>& directory) {
+    if (directory.ok()) response->set_directory(*directory);
+    audit_.Note(*by, peer, "backup", directory.value_or(""), directory.status());
+    reactor->Finish(ToGrpc(directory.status()));
+  };
+  if (const absl::Status begun = backups_.Run(done); !begun.ok()) done(begun);
+  return reactor;
+}
+
 absl::Status AdminService::Forget(const std::string& host) {
   RETURN_IF_ERROR(hosts_.CheckForget(host, agents_.agents()));
   RETURN_IF_ERROR(history_.RemoveHost(host));

@@ -1,7 +1,7 @@
 // What an operator changes by a command, over gRPC.
 //
 // Who may is decided by AccessControl; who did is kept by AuditLog. History is written on the query thread, so that no
-// thread of gRPC waits for a disk. Thread-safe.
+// thread of gRPC waits for a disk; a backup has a thread of its own. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
 #define LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "collector/access/access_control.h"
 #include "collector/access/audit_log.h"
+#include "collector/backup_runner.h"
 #include "collector/expected_hosts.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/query_worker.h"
@@ -25,11 +26,19 @@ class AdminService final : public wire::Admin::CallbackService {
  public:
   // References are borrowed.
   AdminService(AccessControl& access, AuditLog& audit, const AgentRegistry& agents, ExpectedHosts& hosts,
-               HistoryStore& history, QueryWorker& worker)
-      : access_(access), audit_(audit), agents_(agents), hosts_(hosts), history_(history), worker_(worker) {}
+               HistoryStore& history, QueryWorker& worker, BackupRunner& backups)
+      : access_(access),
+        audit_(audit),
+        agents_(agents),
+        hosts_(hosts),
+        history_(history),
+        worker_(worker),
+        backups_(backups) {}
 
   grpc::ServerUnaryReactor* ForgetHost(grpc::CallbackServerContext* context, const wire::ForgetHostRequest* request,
                                        wire::ForgetHostResponse* response) override;
+  grpc::ServerUnaryReactor* Backup(grpc::CallbackServerContext* context, const wire::BackupRequest* request,
+                                   wire::BackupResponse* response) override;
 
  private:
   absl::Status Forget(const std::string& host);
@@ -40,6 +49,7 @@ class AdminService final : public wire::Admin::CallbackService {
   ExpectedHosts& hosts_;
   HistoryStore& history_;
   QueryWorker& worker_;
+  BackupRunner& backups_;
 };
 
 }  // namespace lockstep

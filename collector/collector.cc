@@ -58,9 +58,10 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
       router_(agents_, sources_, writer_, dependencies.metrics, dependencies.clock),
+      backups_(dependencies.backups, dependencies.clock, dependencies.metrics.backups),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
-      admin_(*door_.access, audit_, agents_, hosts_, dependencies.store, worker_) {}
+      admin_(*door_.access, audit_, agents_, hosts_, dependencies.store, worker_, backups_) {}
 
 Collector::~Collector() { Drain(); }
 
@@ -303,6 +304,7 @@ void Collector::Drain() {
     server_->Wait();
   }
   worker_.Close();
+  backups_.Close();
   for (const auto& shard : shards_) shard->Close();
   outbox_.Close();
   const absl::Status flushed = writer_.Close();

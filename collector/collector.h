@@ -24,6 +24,7 @@
 #include "collector/access/audit_log.h"
 #include "collector/admin_service.h"
 #include "collector/alert/alert_receivers.h"
+#include "collector/backup_runner.h"
 #include "collector/collector_options.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
@@ -38,6 +39,7 @@
 #include "collector/query_worker.h"
 #include "collector/router.h"
 #include "collector/shard.h"
+#include "collector/store/history_backups.h"
 #include "collector/store/history_store.h"
 #include "collector/store_writer.h"
 #include "daemon/http_server.h"
@@ -53,6 +55,7 @@ class Collector {
     HistoryStore& store;
     AlertReceivers& receivers;
     CollectorMetrics& metrics;
+    HistoryBackups* backups = nullptr;  // nullptr = none are taken
   };
 
   // Loads incidents and alerts that were not sent, starts all threads and listens. Jobs of an earlier life are given
@@ -130,6 +133,7 @@ class Collector {
   IncidentOutbox outbox_;
   Router router_;
   QueryWorker worker_;
+  BackupRunner backups_;
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;
   QueryService query_;

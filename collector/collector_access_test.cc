@@ -29,6 +29,8 @@
 #include "collector/collector.h"
 #include "collector/collector_options.h"
 #include "collector/metrics.h"
+#include "collector/store/history_backups.h"
+#include "collector/store/rocks_store.h"
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/collector_fixture.h"
 #include "collector/testing/report_builder.h"
@@ -321,6 +323,36 @@ TEST_F(CollectorAccessTest, WhoChangesWhatIsKept) {
   options_.audit_file = directory_.path();
   EXPECT_THAT(Collector::Start(options_, {clock_, store_, receivers_, metrics_}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be appended to")));
+}
+
+TEST_F(CollectorAccessTest, BackupsAreForAdminsAreCountedAndKeptLikeOtherChanges) {
+  options_.audit_file = directory_.Write("audit.log", "").string();
+  const auto history = OpenRocksStore({.directory = directory_.path() / "history"}, clock_);
+  ASSERT_OK(history);
+  HistoryBackups backups({.directory = directory_.path() / "backups"}, **history, clock_);
+  collector_.reset();
+  auto collector = Collector::Start(options_, {clock_, **history, receivers_, metrics_, &backups});
+  ASSERT_OK(collector);
+  collector_ = *std::move(collector);
+  EXPECT_EQ(Call(ConnectAs("operator"), "lockstep.wire.Admin.Backup").error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  const auto admin = wire::Admin::NewStub(ConnectAs("admin"));
+  grpc::ClientContext context;
+  wire::BackupResponse response;
+  ASSERT_TRUE(admin->Backup(&context, {}, &response).ok());
+  EXPECT_THAT(response.directory(), HasSubstr("/backups/history-"));
+  EXPECT_OK(OpenRocksStore({.directory = response.directory()}, clock_));
+  EXPECT_EQ(Metric("lockstep_collector_backups_total", "ok"), 1);
+  std::stringstream file;
+  file << std::ifstream(options_.audit_file).rdbuf();
+  EXPECT_THAT(file.str(), HasSubstr("action=backup of=" + response.directory() + " by=\"certificate admin\""));
+  collector_.reset();
+}
+
+TEST_F(CollectorAccessTest, ACollectorWithoutAPlaceForBackupsSaysSo) {
+  const grpc::Status status = Call(ConnectAs("admin"), "lockstep.wire.Admin.Backup");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("keeps no history to back up"));
 }
 
 TEST_F(CollectorAccessTest, TheProbeOfTheStreamsIsNoStranger) {

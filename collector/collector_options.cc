@@ -1,6 +1,9 @@
 #include "collector/collector_options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -102,6 +105,29 @@ void AddSecuritySettings(Settings& settings, CollectorOptions& options) {
   AddGuardSettings(options.pages, settings);
 }
 
+// Backups do not belong into what they are backups of: a data directory that is moved away would take them along.
+absl::Status CheckBackupDirectory(const CollectorOptions& options) {
+  if (options.backup_directory.empty()) return absl::OkStatus();
+  std::error_code error;
+  const auto normal = [&error](const std::string& path) {
+    return (std::filesystem::absolute(path, error) / "").lexically_normal();
+  };
+  const std::filesystem::path data = normal(options.data_directory), backups = normal(options.backup_directory);
+  const auto [in_data, in_backups] = std::mismatch(data.begin(), std::prev(data.end()), backups.begin(), backups.end());
+  if (in_data != std::prev(data.end())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("must not be inside data_directory, ", options.data_directory));
+}
+
+void AddHistorySettings(Settings& settings, CollectorOptions& options) {
+  settings.Add("data_directory", &options.data_directory, "where history and incidents are kept",
+               NotEmpty(&options.data_directory));
+  settings.Add("backup.directory", &options.backup_directory,
+               "where `lockstep backup` puts copies of history; empty = nowhere",
+               [&options] { return CheckBackupDirectory(options); });
+  settings.Add("backup.keep", &options.backup_keep, "backups that are kept; older ones are removed",
+               Between(&options.backup_keep, 1, 1'000));
+}
+
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
   settings.Add("detector.min_step_cost", &detector.min_step_cost,
                "share of the step time that removing the cause must give back, at least",
@@ -136,8 +162,7 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
                                                       : CheckPages(options.pages);
                });
   AddSecuritySettings(settings, options);
-  settings.Add("data_directory", &options.data_directory, "where history and incidents are kept",
-               NotEmpty(&options.data_directory));
+  AddHistorySettings(settings, options);
   settings.Add("log_level", &options.log_level, "least level of log lines: debug, info, warning or error",
                KnownLogLevel(&options.log_level));
   settings.Add("ports_file", &options.ports_file, "file to write the ports in use to, as JSON; empty = none");
@@ -196,6 +221,10 @@ AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options) {
   AgentRegistryOptions registry;
   registry.silent_after_ns = absl::ToInt64Nanoseconds(options.detector.host_silent);
   return registry;
+}
+
+HistoryBackupOptions ToBackupOptions(const CollectorOptions& options) {
+  return {.directory = options.backup_directory, .keep = static_cast<size_t>(options.backup_keep)};
 }
 
 RocksStoreOptions ToStoreOptions(const CollectorOptions& options) {

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
+#include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
 #include "daemon/settings.h"
 #include "daemon/tls/tls_files.h"
@@ -38,6 +39,8 @@ struct CollectorOptions {
   std::string access_rules;  // file that says who may do what; "" = everybody may do everything
   std::string audit_file;    // where to append who changed what, besides the log; "" = nowhere
   std::string data_directory = "/var/lib/lockstep";
+  std::string backup_directory;  // "" = no backups
+  int64_t backup_keep = 7;
   std::string log_level = "info";
   std::string ports_file;  // "" = none
   std::string inventory;   // file that names the hosts of the fleet; "" = none
@@ -68,6 +71,8 @@ JobTableOptions ToJobTableOptions(const CollectorOptions& options);
 AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options);
 
 RocksStoreOptions ToStoreOptions(const CollectorOptions& options);
+
+HistoryBackupOptions ToBackupOptions(const CollectorOptions& options);
 
 // The detector alone, for replay.
 JobEngineOptions ToEngineOptions(const DetectorSettings& detector);

@@ -19,6 +19,7 @@
 #include "collector/live_settings.h"
 #include "collector/metrics.h"
 #include "collector/start_refusal.h"
+#include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
 #include "daemon/exit_codes.h"
 #include "daemon/grpc_log.h"
@@ -49,7 +50,8 @@ int Run(const CollectorOptions& options, const Settings& settings) {
                     [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                       (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
                     });
-  const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics});
+  HistoryBackups backups(ToBackupOptions(options), **store, RealClock());
+  const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics, &backups});
   if (!collector.ok()) return RefuseToStart(collector.status());
   if (!options.ports_file.empty()) {
     const absl::Status status =

@@ -94,6 +94,15 @@ ReloadMetrics::ReloadMetrics(prometheus::Registry& registry)
       succeeded(by_outcome.Add({{"outcome", "ok"}})),
       failed(by_outcome.Add({{"outcome", "failed"}})) {}
 
+BackupMetrics::BackupMetrics(prometheus::Registry& registry)
+    : by_outcome(CounterFamily(registry, "lockstep_collector_backups_total",
+                               "Backups of history that were begun, by outcome: ok or failed.")),
+      succeeded(by_outcome.Add({{"outcome", "ok"}})),
+      failed(by_outcome.Add({{"outcome", "failed"}})),
+      last_success_seconds(
+          AddGauge(registry, "lockstep_collector_backup_last_success_time_seconds",
+                   "End of the newest backup that this process took, Unix time; 0 = none since the start.")) {}
+
 CollectorMetrics::CollectorMetrics(const std::string& version)
     : registry_(std::make_shared<Registry>()),
       reports_received(
@@ -138,6 +147,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       start_time_seconds(
           AddGauge(*registry_, "lockstep_collector_start_time_seconds", "Start of this process, Unix time.")),
       reloads(*registry_),
+      backups(*registry_),
       rejected_(CounterFamily(*registry_, "lockstep_collector_streams_rejected_total",
                               "Streams that were ended because of what the agent sent.")),
       dropped_(CounterFamily(*registry_, "lockstep_collector_dropped_total",

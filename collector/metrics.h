@@ -96,6 +96,18 @@ struct ReloadMetrics {
   prometheus::Counter& failed;
 };
 
+// Backups of history, by what came of them. Thread-safe.
+struct BackupMetrics {
+  explicit BackupMetrics(prometheus::Registry& registry);
+
+  void Count(bool ok) { (ok ? succeeded : failed).Increment(); }
+
+  prometheus::Family<prometheus::Counter>& by_outcome;
+  prometheus::Counter& succeeded;
+  prometheus::Counter& failed;
+  prometheus::Gauge& last_success_seconds;
+};
+
 class CollectorMetrics {
  private:
   std::shared_ptr<prometheus::Registry> registry_;  // shared because the exposer demands it
@@ -139,6 +151,7 @@ class CollectorMetrics {
   // Process.
   prometheus::Gauge& start_time_seconds;
   ReloadMetrics reloads;
+  BackupMetrics backups;
 
   // By reason; the reasons are those of the code, not of the input.
   void CountRejected(const std::string& reason);

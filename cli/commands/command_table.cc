@@ -1,5 +1,6 @@
 #include "cli/commands/command_table.h"
 
+#include "cli/commands/backup_command.h"
 #include "cli/commands/capture_command.h"
 #include "cli/commands/diagnose_command.h"
 #include "cli/commands/doctor_command.h"
@@ -34,6 +35,8 @@ constexpr Verb kVerbs[] = {
      MakeHistoryCommand},
     {"capture", "Save what the collector received for a job", "lockstep capture demo -o demo.lockcap",
      MakeCaptureCommand},
+    {"backup", "Have the collector copy its history to a new directory on its machine", "lockstep backup",
+     MakeBackupCommand},
     {"sim", "Simulate a training job and what goes wrong in it",
      "lockstep sim --list-faults\n  lockstep sim /tmp/job --gpus 512 --faults compute_slow:17@8*0.3", MakeSimCommand},
     {"diagnose", "Find who makes a job slow or stuck, from files of many kinds",

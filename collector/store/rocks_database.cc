@@ -19,6 +19,7 @@
 #include "collector/store/values.h"
 #include "rocksdb/env.h"
 #include "rocksdb/listener.h"
+#include "rocksdb/utilities/checkpoint.h"
 
 namespace lockstep {
 namespace {
@@ -240,6 +241,16 @@ absl::StatusOr<std::optional<std::string>> RocksDatabase::NewestOfId(Family fami
 uint64_t RocksDatabase::NextNumber() const { return db_->GetLatestSequenceNumber() + 1; }
 
 absl::Status RocksDatabase::SyncLog() { return ToStatus(db_->FlushWAL(/*sync=*/true), "cannot sync history"); }
+
+absl::Status RocksDatabase::WriteCheckpoint(const std::string& directory) {
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(directory, error).string();
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  if (status.ok()) status = checkpoint->CreateCheckpoint(absolute);
+  return ToStatus(status, absl::StrCat("cannot copy history to ", directory));
+}
 
 absl::Status RocksDatabase::CompactAll() {
   rocksdb::CompactRangeOptions options;

@@ -64,6 +64,11 @@ class RocksDatabase {
   uint64_t NextNumber() const;
 
   absl::Status SyncLog();
+
+  // Makes `directory`, which must not exist, a database of all that was written before the call. Writes go on
+  // meanwhile. What fails leaves no such directory, and this database as it was.
+  absl::Status WriteCheckpoint(const std::string& directory);
+
   absl::Status CompactAll();
 
   FamilyState& state() { return *state_; }

@@ -46,8 +46,6 @@ class RocksStoreImpl final : public RocksStore {
         series_reader_(options.open_chunks.span_ns, *database_, corrupt_),
         open_chunks_(options.open_chunks) {}
 
-  ~RocksStoreImpl() override = default;
-
   // Learns what must never be given out again.
   absl::Status Initialize() { return LoadIncidents().status(); }
 
@@ -70,6 +68,10 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status Flush() override;
   RocksStoreStats stats() const override;
   absl::Status Compact() override { return database_->CompactAll(); }
+  absl::Status WriteCopy(const std::string& directory) override {
+    const absl::Status flushed = Flush();
+    return flushed.ok() ? database_->WriteCheckpoint(directory) : flushed;
+  }
 
  private:
   // Numbers and the index entries that a batch under construction uses.

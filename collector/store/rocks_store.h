@@ -65,6 +65,11 @@ class RocksStore : public HistoryStore {
 
   // Removes what has expired from the disk at once, instead of whenever RocksDB compacts. Rewrites everything.
   virtual absl::Status Compact() = 0;
+
+  // Makes `directory`, which must not exist, a history of its own: everything for which a call had returned before this
+  // one began, points that wait in memory among it. Others write meanwhile. Shares the files that never change with
+  // this history where both are of one file system, and copies them otherwise.
+  virtual absl::Status WriteCopy(const std::string& directory) = 0;
 };
 
 // FAILED_PRECONDITION if another process holds the directory, if it was written by a newer schema, or if its parent is

@@ -41,7 +41,7 @@ class DocsCommandsTest(unittest.TestCase):
 
     def test_every_verb_is_documented_and_run(self):
         text = "\n".join(command for document in DOCUMENTS for _, command in commands(document))
-        for verb in ("status", "jobs", "ranks", "incidents", "explain", "history", "capture", "replay", "feed",
+        for verb in ("status", "jobs", "ranks", "incidents", "explain", "history", "capture", "backup", "replay", "feed",
                      "doctor", "enable-nccl"):
             self.assertRegex(text, rf"lockstep {verb}\b")
 
