@@ -194,6 +194,7 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
 Settings CollectorSettings(CollectorOptions& options) {
   Settings settings("lockstep-collector", "LOCKSTEP_COLLECTOR_");
   AddCollectorSettings(settings, options);
+  settings.AddSwitch("repair", &options.repair, "salvage what can be of a damaged data_directory, and leave");
   return settings;
 }
 

@@ -41,6 +41,7 @@ struct CollectorOptions {
   std::string data_directory = "/var/lib/lockstep";
   std::string backup_directory;  // "" = no backups
   int64_t backup_keep = 7;
+  bool repair = false;  // salvage a damaged history, and end
   std::string log_level = "info";
   std::string ports_file;  // "" = none
   std::string inventory;   // file that names the hosts of the fleet; "" = none

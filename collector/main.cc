@@ -18,6 +18,7 @@
 #include "collector/listen_check.h"
 #include "collector/live_settings.h"
 #include "collector/metrics.h"
+#include "collector/repair_run.h"
 #include "collector/start_refusal.h"
 #include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
@@ -37,6 +38,7 @@ namespace {
 int Run(const CollectorOptions& options, const Settings& settings) {
   if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok())
     return RefuseToStart(level, kExitBadConfig);
+  if (options.repair) return RunRepair(ToStoreOptions(options));
   StopSignal stop;
   ShutdownSignals signals(stop);
   const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();

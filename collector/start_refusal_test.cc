@@ -31,11 +31,10 @@ using ::testing::HasSubstr;
 class StartRefusalTest : public testing::Test {
  protected:
   // Runs until it exits, which a refusal does at once.
-  int ExitCodeOfCollector() const {
+  int ExitCodeOfCollector(const std::string& flag = "") const {
     const std::string command =
-        "collector/lockstep-collector --listen-address=127.0.0.1:0 --http-listen-address=127.0.0.1:0 "
-        "--data-directory=" +
-        options_.directory + " 2>" + (directory_.path() / "log").string();
+        "collector/lockstep-collector --listen-address=127.0.0.1:0 --http-listen-address=127.0.0.1:0 " + flag +
+        " --data-directory=" + options_.directory + " 2>" + (directory_.path() / "log").string();
     // One that starts all the same is ended.
     const int status = std::system(("timeout 5 " + command).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -103,6 +102,12 @@ const Damage kDamages[] = {
     {"manifest empty", [](const fs::path& at) { Overwrite(Only(at, "MANIFEST-", ""), ""); }, "MANIFEST"},
     {"manifest of something", [](const fs::path& at) { Overwrite(Only(at, "MANIFEST-", ""), "x"); }, "MANIFEST"},
     {"table missing", [](const fs::path& at) { fs::remove(Only(at, "", ".sst")); }, "No such file"},
+    {"table cut",
+     [](const fs::path& at) {
+       const fs::path table = Only(at, "", ".sst");
+       fs::resize_file(table, fs::file_size(table) / 2);
+     },
+     "Corruption"},
     {"table of something", [](const fs::path& at) { Overwrite(Only(at, "", ".sst"), "x"); }, "too short"},
 };
 
@@ -122,10 +127,28 @@ TEST_F(StartRefusalTest, DamagedHistoryIsRefusedEveryTimeInOneLineAndLeftAsItIs)
       const std::vector<std::string> said = Log();
       ASSERT_EQ(said.size(), 1u);
       EXPECT_THAT(said[0], AllOf(HasSubstr("cannot start"), HasSubstr("is damaged: "), HasSubstr(damage.said),
-                                 HasSubstr("restore it from a backup, or move it away")));
+                                 HasSubstr("restore it from a backup, salvage what can be with --repair, or move it")));
     }
     EXPECT_EQ(Names(history), before);
+
+    EXPECT_EQ(ExitCodeOfCollector("--repair"), kExitOk);
+    const std::vector<std::string> said = Log();
+    ASSERT_FALSE(said.empty());
+    EXPECT_THAT(said[0], AllOf(HasSubstr("history was repaired"), HasSubstr("damage="), HasSubstr("lost_tables=")));
+    EXPECT_THAT(said, testing::Contains(HasSubstr("family=incidents records=")));
+    EXPECT_OK(OpenRocksStore(options_, clock_));
+    EXPECT_EQ(ExitCodeOfCollector("--repair"), kExitOk);
+    EXPECT_THAT(Log(), testing::ElementsAre(HasSubstr("history is whole: nothing was done")));
   }
+}
+
+TEST_F(StartRefusalTest, OnlyADamagedHistoryOfThisVersionThatNobodyHoldsIsRepaired) {
+  EXPECT_EQ(ExitCodeOfCollector("--repair"), kExitDataDirectory);
+  EXPECT_FALSE(fs::exists(options_.directory));
+  const auto database = RocksDatabase::Open(options_, clock_);
+  ASSERT_OK(database);
+  EXPECT_EQ(ExitCodeOfCollector("--repair"), kExitDataDirectory);
+  EXPECT_THAT(Log(), testing::ElementsAre(HasSubstr("is held by another process")));
 }
 
 TEST_F(StartRefusalTest, ADirectoryInWhichTheVeryFirstStartWasKilledIsBegunAnew) {

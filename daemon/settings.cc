@@ -64,6 +64,10 @@ void Settings::Add(std::string name, SettingTarget target, std::string help, Val
   settings_.push_back({std::move(name), target, std::move(help), std::move(validator), std::move(default_text), ""});
 }
 
+void Settings::AddSwitch(std::string flag, bool* target, std::string help) {
+  switches_.push_back({std::move(flag), target, std::move(help)});
+}
+
 SettingsOutcome Settings::Load(const std::vector<std::string>& arguments, const EnvironmentLookup& environment) {
   arguments_ = arguments;
   environment_ = environment;
@@ -114,8 +118,9 @@ absl::Status Settings::ParseFlag(const std::vector<std::string>& arguments, size
   std::optional<std::string> value;
   if (equals != absl::string_view::npos) value = std::string(word.substr(equals + 1));
 
-  const std::pair<absl::string_view, bool*> switches[] = {
+  std::vector<std::pair<absl::string_view, bool*>> switches = {
       {kHelpFlag, &line->help}, {kVersionFlag, &line->version}, {kCheckConfigFlag, &line->check_config}};
+  for (const Switch& other : switches_) switches.emplace_back(other.flag, other.target);
   for (const auto& [switch_name, target] : switches) {
     if (name != switch_name) continue;
     if (value) return absl::InvalidArgumentError(absl::StrCat("--", name, " takes no value"));
@@ -212,6 +217,7 @@ std::string Settings::Help() const {
   add("--check-config", "read and check the configuration, print OK or what is wrong, and leave");
   add("--help", "this text");
   add("--version", "print the version");
+  for (const Switch& other : switches_) add(absl::StrCat("--", other.flag), other.help);
   for (const Setting& setting : settings_) {
     add(absl::StrCat("--", FlagName(setting), "=..."),
         absl::StrCat(setting.help, " (", SettingTypeName(setting.target), "; default '", setting.default_text, "')"));
@@ -234,6 +240,7 @@ Settings::Setting* Settings::FindFlag(absl::string_view flag) {
 
 std::vector<std::string> Settings::FlagNames() const {
   std::vector<std::string> names = {kHelpFlag, kVersionFlag, kCheckConfigFlag, kConfigFlag};
+  for (const Switch& other : switches_) names.push_back(other.flag);
   for (const Setting& setting : settings_) names.push_back(FlagName(setting));
   return names;
 }

@@ -48,6 +48,9 @@ class Settings {
   // Binds `target`. REQUIRES: `name` is dotted lower case, new, and not a part of another name.
   void Add(std::string name, SettingTarget target, std::string help, Validator validator = nullptr);
 
+  // Binds a flag without a value, for the command line alone: what is done once does not belong into a file.
+  void AddSwitch(std::string flag, bool* target, std::string help);
+
   // Replaces where the default file is looked for; for tests.
   void set_default_config_path(std::string path) { default_config_path_ = std::move(path); }
 
@@ -78,6 +81,11 @@ class Settings {
     std::string default_text;
     std::string origin;  // what set it last, for messages of the validator; empty = the default
   };
+  struct Switch {
+    std::string flag;
+    bool* target;
+    std::string help;
+  };
   // What the command line asks for, values not yet assigned.
   struct CommandLine {
     std::map<std::string, std::string> values;  // flag name without dashes -> text
@@ -104,6 +112,7 @@ class Settings {
   const std::string environment_prefix_;
   std::string default_config_path_;
   std::vector<Setting> settings_;  // in the order of Add
+  std::vector<Switch> switches_;
   std::vector<std::string> arguments_;
   EnvironmentLookup environment_;
 };

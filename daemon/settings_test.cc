@@ -71,6 +71,19 @@ TEST_F(SettingsTest, WithoutAnyInputKeepsTheDefaults) {
   EXPECT_EQ(options_.limit, 5);
 }
 
+TEST_F(SettingsTest, ASwitchIsAFlagWithoutAValueAndNeitherInTheFileNorInTheEnvironment) {
+  bool repair = false;
+  settings_.AddSwitch("repair", &repair, "mend");
+  environment_["LOCKSTEP_AGENT_REPAIR"] = "true";
+  EXPECT_EQ(Load({}).exit_code, std::nullopt);
+  EXPECT_FALSE(repair);
+  EXPECT_THAT(Complaint("repair: true\n"), HasSubstr("repair"));
+  EXPECT_EQ(Load({"--repair=yes"}).exit_code, kExitUsage);
+  EXPECT_EQ(Load({"--repair"}).exit_code, std::nullopt);
+  EXPECT_TRUE(repair);
+  EXPECT_THAT(Load({"--help"}).text, AllOf(HasSubstr("--repair"), HasSubstr("mend")));
+}
+
 TEST_F(SettingsTest, ReadsEveryTypeFromYaml) {
   directory_.Write("default.yaml",
                    "collector: {address: 'a:1', max_items: 7}\n"

@@ -42,8 +42,9 @@ std::string FindRemains(const std::filesystem::path& directory) {
 }  // namespace
 
 absl::Status DamagedStore(const std::string& directory, const std::string& what) {
-  return absl::DataLossError(absl::StrCat("the history store ", directory, " is damaged: ", what,
-                                          "; restore it from a backup, or move it away and begin anew"));
+  return absl::DataLossError(
+      absl::StrCat("the history store ", directory, " is damaged: ", what,
+                   "; restore it from a backup, salvage what can be with --repair, or move it away and begin anew"));
 }
 
 absl::Status CheckDatabaseFiles(const std::string& directory) {

@@ -25,6 +25,7 @@ namespace lockstep {
 namespace {
 
 constexpr absl::string_view kSchemaVersionKey = "schema_version";  // DO NOT CHANGE: written to disk
+constexpr absl::string_view kNumberOffsetKey = "number_offset";    // DO NOT CHANGE: written to disk
 constexpr int kBackgroundJobs = 2;
 
 rocksdb::Slice ToSlice(absl::string_view bytes) { return {bytes.data(), bytes.size()}; }
@@ -59,6 +60,8 @@ class LogDeletionListener final : public rocksdb::EventListener {
   FamilyState& state_;
 };
 
+}  // namespace
+
 rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::Env& env, FamilyState& state) {
   rocksdb::DBOptions database;
   database.env = &env;
@@ -76,6 +79,8 @@ rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::En
   database.listeners.push_back(std::make_shared<LogDeletionListener>(state));
   return database;
 }
+
+namespace {
 
 // Makes the directory, but not its parents: a path that is mistyped or not mounted should not fill the wrong disk.
 absl::Status EnsureDirectory(const std::string& directory) {
@@ -148,14 +153,20 @@ RocksDatabase::~RocksDatabase() {
   for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
 }
 
+absl::Status RocksDatabase::CheckSchema(const RocksStoreOptions& options) {
+  const RocksDatabase closed(options, std::make_unique<FamilyState>());
+  return CheckSchemaReadOnly(options, DatabaseOptions(options, *closed.env_, *closed.state_));
+}
+
 absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksStoreOptions& options,
                                                                    const Clock& clock) {
   RETURN_IF_ERROR(EnsureDirectory(options.directory));
   RETURN_IF_ERROR(CheckDatabaseFiles(options.directory));
   std::unique_ptr<RocksDatabase> database(new RocksDatabase(options, std::make_unique<FamilyState>()));
-  RETURN_IF_ERROR(CheckSchemaReadOnly(options, DatabaseOptions(options, *database->env_, *database->state_)));
+  RETURN_IF_ERROR(CheckSchema(options));
   RETURN_IF_ERROR(database->OpenFamilies(clock));
   RETURN_IF_ERROR(database->EnsureSchemaVersion());
+  RETURN_IF_ERROR(database->LoadNumberOffset());
   return database;
 }
 
@@ -238,7 +249,24 @@ absl::StatusOr<std::optional<std::string>> RocksDatabase::NewestOfId(Family fami
   return std::optional<std::string>(ToView(iterator->value()));
 }
 
-uint64_t RocksDatabase::NextNumber() const { return db_->GetLatestSequenceNumber() + 1; }
+uint64_t RocksDatabase::NextNumber() const { return db_->GetLatestSequenceNumber() + 1 + number_offset_; }
+
+absl::Status RocksDatabase::LoadNumberOffset() {
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, Get(Family::kMeta, kNumberOffsetKey));
+  if (!bytes.has_value()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(number_offset_, DecodeNumberOffset(*bytes));
+  return absl::OkStatus();
+}
+
+absl::Status RocksDatabase::RaiseNumbersAbove(uint64_t number) {
+  if (NextNumber() > number) return absl::OkStatus();
+  const uint64_t offset = number - db_->GetLatestSequenceNumber();
+  rocksdb::WriteBatch batch;
+  Put(batch, Family::kMeta, kNumberOffsetKey, EncodeNumberOffset(offset));
+  RETURN_IF_ERROR(Write(batch, /*sync=*/true));
+  number_offset_ = offset;
+  return absl::OkStatus();
+}
 
 absl::Status RocksDatabase::SyncLog() { return ToStatus(db_->FlushWAL(/*sync=*/true), "cannot sync history"); }
 

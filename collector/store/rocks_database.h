@@ -6,6 +6,7 @@
 #define LOCKSTEP_COLLECTOR_STORE_ROCKS_DATABASE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,10 +25,17 @@
 
 namespace lockstep {
 
+// How a database of `options` is opened. All that is given must outlive it.
+rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::Env& env, FamilyState& state);
+
 class RocksDatabase {
  public:
   // The only schema that this version reads and writes.
   static constexpr uint32_t kSchemaVersion = 1;
+
+  // FAILED_PRECONDITION for a directory of a newer schema, looked at without writing or locking. OK also where that
+  // cannot be told.
+  static absl::Status CheckSchema(const RocksStoreOptions& options);
 
   // FAILED_PRECONDITION as OpenRocksStore. A directory of a newer schema is left as it is.
   static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const RocksStoreOptions& options, const Clock& clock);
@@ -63,6 +71,10 @@ class RocksDatabase {
   // than it had records.
   uint64_t NextNumber() const;
 
+  // From now on, and in all later lives, NextNumber is greater than `number`. For a database that RepairDB has put
+  // together: its sequence number may have fallen behind the numbers in its records.
+  absl::Status RaiseNumbersAbove(uint64_t number);
+
   absl::Status SyncLog();
 
   // Makes `directory`, which must not exist, a database of all that was written before the call. Writes go on
@@ -78,6 +90,7 @@ class RocksDatabase {
 
   absl::Status OpenFamilies(const Clock& clock);
   absl::Status EnsureSchemaVersion();
+  absl::Status LoadNumberOffset();
   rocksdb::ColumnFamilyHandle* handle(Family family) { return handles_[static_cast<size_t>(family)]; }
 
   const RocksStoreOptions options_;
@@ -86,6 +99,7 @@ class RocksDatabase {
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilies> handles_{};  // owned; destroyed before db_
   std::atomic<bool> needs_recovery_{false};
+  std::atomic<uint64_t> number_offset_{0};  // of numbers over RocksDB's sequence number
 };
 
 }  // namespace lockstep

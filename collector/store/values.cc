@@ -110,6 +110,21 @@ absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes)
   return event;
 }
 
+std::string EncodeNumberOffset(uint64_t offset) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendU64(bytes, offset);
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "offset of numbers"));
+  uint64_t offset = 0;
+  if (!reader.ReadU64(offset) || !reader.empty()) return Malformed("offset of numbers");
+  return offset;
+}
+
 std::string EncodeSchemaVersion(uint32_t version) {
   std::string bytes;
   AppendU8(bytes, kFormat);

@@ -1,0 +1,150 @@
+// Histories on disk that are damaged, and what of them is there after a repair.
+
+#include "collector/store/history_repair.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/metric_catalog.h"
+#include "base/testing/sim_clock.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
+#include "collector/store/history_store.h"
+#include "collector/store/rocks_database.h"
+#include "collector/store/rocks_store.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+
+class HistoryRepairTest : public testing::Test {
+ protected:
+  std::unique_ptr<RocksStore> Open() {
+    auto store = OpenRocksStore(options_, clock_);
+    EXPECT_OK(store);
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+
+  // Entry, sample and incident n of job `job`.
+  void Write(RocksStore& store, uint64_t n, const std::string& job = "a") {
+    StoreBatch batch;
+    wire::CaptureWatermark& watermark = *batch.log.emplace_back().mutable_watermark();
+    watermark.set_job(job);
+    watermark.set_wall_ns(clock_.WallNanos() + static_cast<int64_t>(n));
+    batch.points.push_back({"node", "gpu0", Metric::kGpuPowerWatts, clock_.WallNanos() + static_cast<int64_t>(n), 1});
+    ASSERT_OK(store.Write(batch));
+    wire::Incident incident;
+    incident.set_id(n);
+    ASSERT_OK(store.PutIncident(incident));
+  }
+
+  size_t LogSize(RocksStore& store, const std::string& job) {
+    size_t count = 0;
+    EXPECT_OK(store.ScanLog(job, 0, kForever, [&](const wire::CaptureEntry& entry) {
+      EXPECT_EQ(entry.watermark().job(), job);
+      ++count;
+      return true;
+    }));
+    return count;
+  }
+
+  std::vector<fs::path> Files(const std::string& ending) const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(options_.directory)) {
+      if (entry.path().filename().string().ends_with(ending)) found.push_back(entry.path());
+    }
+    return found;
+  }
+  void RemoveCurrent() const { ASSERT_TRUE(fs::remove(fs::path(options_.directory) / "CURRENT")); }
+
+  TemporaryDirectory directory_;
+  SimClock clock_;
+  RocksStoreOptions options_{.directory = (directory_.path() / "history").string()};
+};
+
+TEST_F(HistoryRepairTest, NothingIsLostIfOnlyTheIndexOfTheFilesIs) {
+  {
+    auto store = Open();
+    Write(*store, 1, "");  // hosts without a job: its key is the empty one
+    for (uint64_t n = 1; n <= 10; ++n) Write(*store, n);
+    ASSERT_OK(store->Flush());
+  }
+  RemoveCurrent();  // the records are in the write-ahead log alone: no family but the first has a table
+  const auto report = RepairHistory(options_, clock_);
+  ASSERT_OK(report);
+  EXPECT_FALSE(report->was_whole);
+  EXPECT_THAT(report->lost_tables, IsEmpty());
+  EXPECT_THAT(report->kept, Contains(std::pair<std::string, uint64_t>("incidents", 10)));
+  auto store = Open();
+  EXPECT_EQ(LogSize(*store, ""), 1u);
+  EXPECT_EQ(LogSize(*store, "a"), 10u);
+  EXPECT_THAT(store->LoadIncidents().value(), SizeIs(10));
+  const auto page =
+      store->ReadSeries({Metric::kGpuPowerWatts, "node", "*", 0, kForever, {}}, {.max_series = 1, .max_points = 100});
+  ASSERT_OK(page);
+  ASSERT_THAT(page->ranges, SizeIs(1));
+  EXPECT_THAT(page->ranges[0].points, SizeIs(11));
+}
+
+TEST_F(HistoryRepairTest, NumbersThatRecordsUseAreNotGivenOutAgain) {
+  {
+    auto store = Open();
+    for (uint64_t n = 1; n <= 10; ++n) Write(*store, n);
+    ASSERT_OK(store->Flush());
+    ASSERT_OK(store->Compact());  // RocksDB forgets at which number a record was written
+  }
+  RemoveCurrent();
+  ASSERT_OK(RepairHistory(options_, clock_));
+  for (int life = 0; life < 2; ++life) {
+    auto store = Open();
+    for (uint64_t n = 11; n <= 40; ++n) Write(*store, n, "b" + std::to_string(n + life * 100));
+    EXPECT_EQ(LogSize(*store, "a"), 10u);
+    EXPECT_EQ(LogSize(*store, "b11"), 1u);
+  }
+}
+
+TEST_F(HistoryRepairTest, ABlockThatDoesNotDecodeCostsItsTableWhichIsKeptForALook) {
+  {
+    auto store = Open();
+    for (uint64_t n = 1; n <= 10; ++n) Write(*store, n);
+    ASSERT_OK(store->Flush());
+    ASSERT_OK(store->Compact());
+  }
+  // The first bytes of a table are its first block: opening does not look at it.
+  size_t damaged = 0;
+  for (const fs::path& table : Files(".sst")) {
+    std::fstream file(table, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(3);
+    file.write("\xff\xff\xff", 3);
+    if (++damaged == 1) break;
+  }
+  ASSERT_EQ(damaged, 1u);
+  const auto report = RepairHistory(options_, clock_);
+  ASSERT_OK(report);
+  EXPECT_FALSE(report->was_whole);
+  ASSERT_THAT(report->lost_tables, SizeIs(1));
+  EXPECT_TRUE(fs::exists(fs::path(options_.directory) / kLostDirectory / report->lost_tables[0]));
+  Open();
+  const auto again = RepairHistory(options_, clock_);
+  ASSERT_OK(again);
+  EXPECT_TRUE(again->was_whole);
+}
+
+}  // namespace
+}  // namespace lockstep
