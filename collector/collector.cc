@@ -35,10 +35,15 @@ constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
 constexpr int64_t kThreadStuckNanos = 30 * kNanosPerSecond;
 constexpr int64_t kStoreStuckNanos = 120 * kNanosPerSecond;
 
+int64_t NewestOf(const std::vector<LoggedJob>& jobs) {
+  int64_t newest_ns = 0;
+  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
+  return newest_ns;
+}
+
 // Stamps go on behind the log, so that history stays in order: times are then told too late until the clocks meet.
-void WarnOfFutureLog(const std::vector<LoggedJob>& jobs, int64_t now_ns) {
-  int64_t ahead_ns = 0;
-  for (const LoggedJob& job : jobs) ahead_ns = std::max(ahead_ns, job.newest_wall_ns - now_ns);
+void WarnOfFutureLog(int64_t newest_ns, int64_t now_ns) {
+  const int64_t ahead_ns = newest_ns - now_ns;
   if (ahead_ns < kOddAheadNanos) return;
   Log(LogLevel::kWarning, "history is ahead of the wall clock: times are told too late until they meet",
       {{"ahead_seconds", std::to_string(ahead_ns / kNanosPerSecond)}});
@@ -51,7 +56,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       dependencies_(dependencies),
       started_wall_ns_(dependencies.clock.WallNanos()),
       door_(std::move(door)),
-      audit_(options.audit_file, dependencies.clock, dependencies.metrics),
+      audit_(options.audit_file, dependencies.system_clock, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
       agents_(ToRegistryOptions(options), dependencies.clock),
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
@@ -68,12 +73,15 @@ Collector::~Collector() { Drain(); }
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptions& options,
                                                             const Dependencies& dependencies) {
   ASSIGN_OR_RETURN(Door door, OpenDoor(options, dependencies));
+  ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, dependencies.store.LoggedJobs());
+  WarnOfFutureLog(NewestOf(logged), dependencies.system_clock.WallNanos());
+  dependencies.clock.ContinueBehind(NewestOf(logged));
   auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies, std::move(door)));
   RETURN_IF_ERROR(collector->audit_.CheckFile());
   RETURN_IF_ERROR(collector->ReadInventory(options.inventory));
   ASSIGN_OR_RETURN(const std::vector<SeenHost> seen, dependencies.store.LoadHosts());
   collector->hosts_.Restore(seen);
-  RETURN_IF_ERROR(collector->StartShards());
+  RETURN_IF_ERROR(collector->StartShards(logged));
   RETURN_IF_ERROR(collector->StartHttp());
   RETURN_IF_ERROR(collector->StartGrpc());
   collector->WatchProgress();
@@ -86,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptio
 absl::StatusOr<Collector::Door> Collector::OpenDoor(const CollectorOptions& options, const Dependencies& dependencies) {
   Door door;
   ASSIGN_OR_RETURN(door.access,
-                   AccessControl::Open(options.access_rules, dependencies.clock, dependencies.metrics.access));
+                   AccessControl::Open(options.access_rules, dependencies.system_clock, dependencies.metrics.access));
   if (options.tls.certificate.empty()) return door;
   if (options.tls.authorities.empty() && !door.access->takes_tokens()) {
     return absl::InvalidArgumentError(
@@ -96,13 +104,11 @@ absl::StatusOr<Collector::Door> Collector::OpenDoor(const CollectorOptions& opti
   return door;
 }
 
-absl::Status Collector::StartShards() {
+absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, dependencies_.store.LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   dependencies_.metrics.SetIncidents(incidents_.Counts());
   RETURN_IF_ERROR(outbox_.TellLeftOver());
-  ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, dependencies_.store.LoggedJobs());
-  WarnOfFutureLog(logged, dependencies_.clock.WallNanos());
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
@@ -124,15 +130,13 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
                [&](const wire::Incident& incident) { return is_own(incident.job()); });
   const int64_t now_ns = dependencies_.clock.WallNanos();
   std::vector<LoggedJob> recent;
-  int64_t newest_ns = 0;
-  for (const LoggedJob& job : logged) {
-    newest_ns = std::max(newest_ns, job.newest_wall_ns);
-    if (is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns) recent.push_back(job);
-  }
+  std::copy_if(logged.begin(), logged.end(), std::back_inserter(recent), [&](const LoggedJob& job) {
+    return is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns;
+  });
   const JobTable::Outlets outlets = {
       writer_, outbox_, incidents_, dependencies_.metrics,
       [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
-  auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets, newest_ns);
+  auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(own);
   shards_.push_back(std::make_unique<Shard>(
       ShardOptions(), dependencies_.clock, std::move(jobs),

@@ -42,6 +42,7 @@
 #include "collector/store/history_backups.h"
 #include "collector/store/history_store.h"
 #include "collector/store_writer.h"
+#include "collector/time_line.h"
 #include "daemon/http_server.h"
 #include "daemon/tls/tls_watch.h"
 
@@ -51,7 +52,8 @@ class Collector {
  public:
   // What the collector is given and does not own.
   struct Dependencies {
-    const Clock& clock;
+    const Clock& system_clock;  // keys and certificates expire by it
+    TimeLine& clock;            // for all else
     HistoryStore& store;
     AlertReceivers& receivers;
     CollectorMetrics& metrics;
@@ -105,7 +107,7 @@ class Collector {
 
   Collector(const CollectorOptions& options, const Dependencies& dependencies, Door door);
   void AddGrpcPort(grpc::ServerBuilder& builder);
-  absl::Status StartShards();
+  absl::Status StartShards(const std::vector<LoggedJob>& logged);
   void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
   absl::Status StartGrpc();
   absl::Status StartHttp();

@@ -35,6 +35,7 @@
 #include "collector/testing/collector_fixture.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
+#include "collector/time_line.h"
 #include "daemon/tls/channel_security.h"
 #include "daemon/tls/testing/test_keys.h"
 #include "proto/admin.grpc.pb.h"
@@ -71,7 +72,7 @@ class CollectorAccessTest : public testing::Test {
 
   void Start() {
     collector_.reset();
-    auto collector = Collector::Start(options_, {clock_, store_, receivers_, metrics_});
+    auto collector = Collector::Start(options_, {clock_, time_line_, store_, receivers_, metrics_});
     ASSERT_OK(collector);
     collector_ = *std::move(collector);
   }
@@ -124,6 +125,7 @@ class CollectorAccessTest : public testing::Test {
   TestAuthority authority_{directory_.path(), "fleet"};
   CollectorOptions options_;
   ForwardClock clock_;
+  TimeLine time_line_{clock_};
   MemoryStore store_;
   NoReceivers receivers_;
   CollectorMetrics metrics_{"test"};
@@ -321,7 +323,7 @@ TEST_F(CollectorAccessTest, WhoChangesWhatIsKept) {
   EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 2) << "a name forges no line";
   EXPECT_THAT(log, HasSubstr("msg=\"audit\"")) << "whatever the level of the log";
   options_.audit_file = directory_.path();
-  EXPECT_THAT(Collector::Start(options_, {clock_, store_, receivers_, metrics_}),
+  EXPECT_THAT(Collector::Start(options_, {clock_, time_line_, store_, receivers_, metrics_}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be appended to")));
 }
 
@@ -331,7 +333,7 @@ TEST_F(CollectorAccessTest, BackupsAreForAdminsAreCountedAndKeptLikeOtherChanges
   ASSERT_OK(history);
   HistoryBackups backups({.directory = directory_.path() / "backups"}, **history, clock_);
   collector_.reset();
-  auto collector = Collector::Start(options_, {clock_, **history, receivers_, metrics_, &backups});
+  auto collector = Collector::Start(options_, {clock_, time_line_, **history, receivers_, metrics_, &backups});
   ASSERT_OK(collector);
   collector_ = *std::move(collector);
   EXPECT_EQ(Call(ConnectAs("operator"), "lockstep.wire.Admin.Backup").error_code(),
@@ -362,7 +364,9 @@ TEST_F(CollectorAccessTest, TheProbeOfTheStreamsIsNoStranger) {
 }
 
 TEST_F(CollectorAccessTest, KeysAndRulesThatLetNobodyInAreRefusedAtTheStart) {
-  const auto start = [this] { return Collector::Start(options_, {clock_, store_, receivers_, metrics_}).status(); };
+  const auto start = [this] {
+    return Collector::Start(options_, {clock_, time_line_, store_, receivers_, metrics_}).status();
+  };
   options_.tls.authorities.clear();
   EXPECT_THAT(start(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nobody could get in")));
   options_.tls.key = options_.tls.certificate;

@@ -22,6 +22,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using CollectorQueriesTest = CollectorFixture;
 
@@ -81,6 +82,37 @@ TEST_F(CollectorQueriesTest, ACaptureIsTheWholeLogInOrderHoweverLong) {
   const auto missing = query_->Capture(&second, request);
   EXPECT_FALSE(missing->Read(&entry));
   EXPECT_EQ(missing->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(CollectorQueriesTest, ATimeOfDayThatIsSetBackHidesNothingOfWhatCameBeforeAndAfter) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(2, TestRanks()))));
+  ASSERT_TRUE(agent.AwaitAck(2));
+  clock_.SetWall(-3'600 * kNanosPerSecond);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(3, 0.75))));
+  ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(4, TestRanks()))));
+  ASSERT_TRUE(agent.AwaitAck(4));
+
+  wire::GetHistoryRequest history;
+  history.set_metric(std::string(FindMetric(Metric::kHostLoad1)->name));
+  wire::GetHistoryResponse samples;
+  grpc::ClientContext first;
+  ASSERT_TRUE(query_->GetHistory(&first, history, &samples).ok());
+  ASSERT_EQ(samples.series_size(), 1);
+  EXPECT_THAT(samples.series(0).values(), ElementsAre(0.5, 1.5, 0.75, 1.5));
+
+  wire::CaptureRequest capture;
+  capture.set_job("train");
+  grpc::ClientContext second;
+  const auto reader = query_->Capture(&second, capture);
+  std::vector<uint64_t> sequences;
+  for (wire::CaptureEntry entry; reader->Read(&entry);) {
+    if (entry.has_input()) sequences.push_back(entry.input().report().sequence());
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_THAT(sequences, ElementsAre(2, 4));
 }
 
 TEST_F(CollectorQueriesTest, AHistoryThatIsTooLongForOneAnswerGoesOnWhereTheAnswerEnds) {

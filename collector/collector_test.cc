@@ -216,7 +216,7 @@ TEST_F(CollectorTest, APortInUseIsAnErrorThatSaysSo) {
   options.pages.address = "127.0.0.1:0";
   CollectorMetrics metrics("test");
   MemoryStore store;
-  EXPECT_THAT(Collector::Start(options, {RealClock(), store, receivers_, metrics}),
+  EXPECT_THAT(Collector::Start(options, {RealClock(), time_line_, store, receivers_, metrics}),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(options.listen_address)));
 }
 

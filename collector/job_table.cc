@@ -18,12 +18,11 @@ constexpr size_t kSmallEntryBytes = 64;
 
 }  // namespace
 
-JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets, int64_t newest_stamp_ns)
+JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets)
     : options_(options),
       clock_(clock),
       outlets_(outlets),
       book_(options.incidents, [&index = outlets.index] { return index.NextId(); }),
-      stamps_(clock, newest_stamp_ns),
       snapshot_(std::make_shared<JobsSnapshot>()) {}
 
 void JobTable::Restore(const std::vector<wire::Incident>& incidents) {

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_COLLECTOR_JOB_TABLE_H_
 #define LOCKSTEP_COLLECTOR_JOB_TABLE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,6 @@
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
 #include "collector/metrics.h"
-#include "collector/stamp_clock.h"
 #include "detector/engine/job_engine.h"
 #include "detector/verdict/verdict.h"
 #include "proto/capture.pb.h"
@@ -66,8 +66,8 @@ class JobTable {
     std::function<bool(const std::string& host, const wire::Command& command)> command_agent;
   };
 
-  // Stamps begin behind `newest_stamp_ns`, the last one of an earlier life of the collector; 0 = none.
-  JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets, int64_t newest_stamp_ns = 0);
+  // Stamps are those of `clock`: a time line (time_line.h) that goes on behind those of earlier lives.
+  JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets);
 
   // Takes over the incidents of an earlier life of the collector. To be called first, if at all.
   void Restore(const std::vector<wire::Incident>& incidents);
@@ -107,7 +107,8 @@ class JobTable {
     JobsSnapshot::Ranks ranks;
   };
 
-  int64_t NextStamp() { return stamps_.Next(); }
+  // Stamps rise strictly.
+  int64_t NextStamp() { return newest_stamp_ns_ = std::max(newest_stamp_ns_ + 1, clock_.WallNanos()); }
   Job* FindOrCreate(const std::string& name);
   void Resume(const std::string& name, Job& job);
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
@@ -129,7 +130,7 @@ class JobTable {
   IncidentBook book_;
   std::map<std::string, Job> jobs_;
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
-  StampClock stamps_;
+  int64_t newest_stamp_ns_ = 0;
   int64_t ranks_renewed_ns_ = 0;
   std::atomic<uint64_t> turns_{0};
 

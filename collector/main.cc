@@ -22,6 +22,7 @@
 #include "collector/start_refusal.h"
 #include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
+#include "collector/time_line.h"
 #include "daemon/exit_codes.h"
 #include "daemon/grpc_log.h"
 #include "daemon/ports_file.h"
@@ -45,15 +46,16 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   for (const std::string& address : {options.listen_address, options.pages.address}) {
     if (const absl::Status status = CheckListenable(address); !status.ok()) return RefuseToStart(status);
   }
-  const auto store = OpenRocksStore(ToStoreOptions(options), RealClock());
+  TimeLine clock(RealClock());
+  const auto store = OpenRocksStore(ToStoreOptions(options), clock);
   if (!store.ok()) return RefuseToStart(store.status());
   CollectorMetrics metrics(kVersion);
   AlertSinks alerts(options.webhook_urls, RealClock(), Random(SeedFromSystem()),
                     [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                       (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
                     });
-  HistoryBackups backups(ToBackupOptions(options), **store, RealClock());
-  const auto collector = Collector::Start(options, {RealClock(), **store, alerts, metrics, &backups});
+  HistoryBackups backups(ToBackupOptions(options), **store, clock);
+  const auto collector = Collector::Start(options, {RealClock(), clock, **store, alerts, metrics, &backups});
   if (!collector.ok()) return RefuseToStart(collector.status());
   if (!options.ports_file.empty()) {
     const absl::Status status =

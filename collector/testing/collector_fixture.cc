@@ -21,7 +21,7 @@ void CollectorFixture::StartCollector() {
   options.shards = 2;
   options.detector.host_silent = host_silent_;
   metrics_ = std::make_unique<CollectorMetrics>("test");
-  auto collector = Collector::Start(options, {clock_, store_, receivers_, *metrics_});
+  auto collector = Collector::Start(options, {clock_, time_line_, store_, receivers_, *metrics_});
   ASSERT_OK(collector);
   collector_ = *std::move(collector);
   channel_ =

@@ -21,6 +21,7 @@
 #include "collector/collector_options.h"
 #include "collector/metrics.h"
 #include "collector/store/testing/memory_store.h"
+#include "collector/time_line.h"
 #include "proto/query.grpc.pb.h"
 
 namespace lockstep {
@@ -35,12 +36,15 @@ class NoReceivers final : public AlertReceivers {
 // The time of day and of the machine, put forward by as much as a test wants. Thread-safe.
 class ForwardClock final : public Clock {
  public:
-  int64_t WallNanos() const override { return RealClock().WallNanos() + forward_ns_.load(); }
+  int64_t WallNanos() const override { return RealClock().WallNanos() + forward_ns_.load() + set_ns_.load(); }
   int64_t MonotonicNanos() const override { return RealClock().MonotonicNanos() + forward_ns_.load(); }
   void Forward(int64_t nanos) { forward_ns_ += nanos; }
+  // Somebody sets the time of day.
+  void SetWall(int64_t difference_ns) { set_ns_ += difference_ns; }
 
  private:
   std::atomic<int64_t> forward_ns_{0};
+  std::atomic<int64_t> set_ns_{0};
 };
 
 class CollectorFixture : public testing::Test {
@@ -57,6 +61,7 @@ class CollectorFixture : public testing::Test {
 
   absl::Duration host_silent_ = DetectorSettings().host_silent;
   ForwardClock clock_;
+  TimeLine time_line_{clock_};
   MemoryStore store_;
   NoReceivers receivers_;
   std::unique_ptr<CollectorMetrics> metrics_;

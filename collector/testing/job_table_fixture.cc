@@ -113,9 +113,9 @@ int JobTableTest::RunLifeWithASlowRank() {
 }
 
 std::unique_ptr<JobTable> JobTableTest::Restart() {
+  clock_.Advance(kNanosPerMilli);  // stamps of one moment differ by a nanosecond each
   auto table =
-      std::make_unique<JobTable>(options_, clock_, JobTable::Outlets{log_, alerts_, index_, metrics_, Record()},
-                                 log_.entries.back().watermark().wall_ns());
+      std::make_unique<JobTable>(options_, clock_, JobTable::Outlets{log_, alerts_, index_, metrics_, Record()});
   std::vector<wire::Incident> incidents;
   index_.ForEach(/*open_only=*/false, "", [&](const wire::Incident& incident) { incidents.push_back(incident); });
   table->Restore(incidents);
