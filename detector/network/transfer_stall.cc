@@ -67,7 +67,7 @@ class StallSearch {
     for (size_t path = 0; path < table_.paths.size(); ++path) {
       const auto row = absl::MakeConstSpan(table_.longest_seconds).subspan(path * table_.steps, table_.steps);
       if (std::binary_search(explained_.begin(), explained_.end(), table_.paths[path].channel)) continue;
-      if (!table_.paths[path].crosses_hosts || std::isnan(row[step])) continue;
+      if (!table_.paths[path].crosses_hosts || !table_.paths[path].sees_all || std::isnan(row[step])) continue;
       if (static_cast<double>(row[step]) < kMostOfTheWait * extra) continue;
       std::vector<double> others;
       for (size_t other = 0; other < row.size(); ++other) {

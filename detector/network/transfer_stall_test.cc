@@ -30,8 +30,11 @@ class TransferStallTest : public testing::Test {
   void AddPath(std::vector<int32_t> ranks, bool stalls) {
     const bool pair = ranks.size() == 2;
     const auto channel = static_cast<int32_t>(table_.paths.size());
-    table_.paths.push_back(
-        {.ranks = std::move(ranks), .channel = channel, .point_to_point = pair, .crosses_hosts = true});
+    table_.paths.push_back({.ranks = std::move(ranks),
+                            .channel = channel,
+                            .point_to_point = pair,
+                            .crosses_hosts = true,
+                            .sees_all = true});
     for (size_t step = 0; step < kSteps; ++step) {
       table_.longest_seconds.push_back(stalls && step == kLongStep ? static_cast<float>(kLonger) : 0.001F);
     }
@@ -69,6 +72,12 @@ TEST_F(TransferStallTest, NamesBothEndsWhereNothingTellsThemApart) {
   const TransferStall stall = Find();
   EXPECT_FALSE(stall.told_apart);
   EXPECT_EQ(stall.hosts, (std::vector<int32_t>{0, 1, 2, 3}));
+}
+
+TEST_F(TransferStallTest, AMemberWhoseBeginsAreNotSeenMayHaveBeenLate) {
+  AddPath({1, 3, 5, 7}, true);
+  table_.paths.back().sees_all = false;
+  EXPECT_EQ(Find().steps, 0);
 }
 
 TEST_F(TransferStallTest, NamesAllMembersOfAGroupThatStalled) {

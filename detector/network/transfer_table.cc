@@ -121,12 +121,10 @@ class Measurement {
     }
   }
 
-  // The last to arrive may be one whose times tell nothing.
-  bool IsBlind(const TransferPath& path) const {
-    const auto blind = static_cast<double>(std::count_if(path.ranks.begin(), path.ranks.end(), [this](int32_t rank) {
-      return without_begins_[static_cast<size_t>(rank)] != 0;
-    }));
-    return blind > (path.point_to_point ? 0 : kMinorPart * static_cast<double>(path.ranks.size()));
+  // Members whose times tell nothing: each may be the last to arrive.
+  int64_t CountBlind(const TransferPath& path) const {
+    return std::count_if(path.ranks.begin(), path.ranks.end(),
+                         [this](int32_t rank) { return without_begins_[static_cast<size_t>(rank)] != 0; });
   }
 
   int32_t HostOf(int32_t rank) const { return trace_.ranks[static_cast<size_t>(rank)].host; }
@@ -144,7 +142,10 @@ class Measurement {
       path.ranks = members;
     }
     if (path.ranks.size() < 2 || std::find(path.ranks.begin(), path.ranks.end(), -1) != path.ranks.end()) return;
-    if (IsBlind(path)) return;
+    const int64_t blind = CountBlind(path);
+    const double most_blind = path.point_to_point ? 0 : kMinorPart * static_cast<double>(path.ranks.size());
+    if (static_cast<double>(blind) > most_blind) return;
+    path.sees_all = blind == 0;
     path.crosses_hosts = std::any_of(path.ranks.begin(), path.ranks.end(),
                                      [&](int32_t rank) { return HostOf(rank) != HostOf(path.ranks[0]); });
     const int32_t family = roles_.communicators[static_cast<size_t>(channel.communicator)].family;

@@ -35,7 +35,8 @@ struct TransferPath {
   bool point_to_point = false;  // from ranks[0] to ranks[1]
   bool exchange = false;        // every member sends to every other (AllToAll): no ring
   bool crosses_hosts = false;
-  bool alone = false;  // no path of equal duty to compare with
+  bool alone = false;     // no path of equal duty to compare with
+  bool sees_all = false;  // else any single transfer may have waited for a member whose begins are not seen
 };
 
 struct TransferTable {
