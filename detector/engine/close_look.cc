@@ -51,11 +51,14 @@ double CloseLook::LongestUsualSeconds() const {
   return of_steps > 0 ? of_steps : window_.rarest_seconds();
 }
 
+bool CloseLook::in_doubt() const { return accuses() && !sentinel_.slower(); }
+
 void CloseLook::TakePace(int64_t watermark_ns) {
+  const bool doubted = in_doubt();
   bool changed = false;
   for (const double seconds : pace_.TakeNew()) changed = sentinel_.Observe(seconds) || changed;
   sentinel_.Advance(watermark_ns, findings_.explains() || accuses());
-  if (changed) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
+  if (changed || in_doubt() != doubted) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
 }
 
 void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns) {
@@ -72,9 +75,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (why_not_judged_.empty() && !believed) why_not_judged_ = "The length of its steps is not known yet.";
   blind_looks_ = why_not_judged_.empty() ? 0 : blind_looks_ + 1;
   blind_ns_ = watermark_ns - schedule_.begun_ns();
-  // Somebody is accused, and steps are not slower than usual: it may just have ended.
-  const bool in_doubt = accuses() && !sentinel_.slower();
-  const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0 && !in_doubt;
+  const bool guarded = blind_looks_ == 0 && sentinel_.usual_seconds() > 0 && !in_doubt();
   schedule_.NoteLook(watermark_ns, guarded, step_seconds, look.bytes, roster.hosts().size());
   if (!believed_before && believed) schedule_.NoteEvent(watermark_ns, step_seconds);
   if (!believed) return;

@@ -78,6 +78,8 @@ class CloseLook {
   void Clear();
 
  private:
+  // Somebody is accused, and steps are not slower than usual, perhaps not any more.
+  bool in_doubt() const;
   void TakePace(int64_t watermark_ns);
   void TakeLook(const Roster& roster, LookedAt look, int64_t watermark_ns);
   // Back to before the steps became longer, if they did, or to before the onset of what is not sure yet; else 0.

@@ -72,6 +72,16 @@ TEST(JobEngineFaultsTest, CpuEvidenceIsOfTheTimeOfTheFault) {
   }
 }
 
+TEST(JobEngineFaultsTest, TheEndOfAShortFaultIsSeenSoon) {
+  std::vector<GeneratedOperation> program = WorldOnlyProgram();
+  program[0].own_seconds = 0.4;
+  for (const double seconds : {9.0, 11.0, 13.0, 15.0}) {
+    const PlayedJob run = Play(
+        {.job = {.program = program, .noise = {.own_cv = 0.05}, .slow = {{2, 40, 40 + seconds, 1.5}}}, .seconds = 80});
+    EXPECT_LE(TheOnly(run, "slow:node-0/rank2").last, 40 + seconds + 6) << seconds;
+  }
+}
+
 TEST(JobEngineFaultsTest, AProcessThatKeepsWaitingForADeviceIsAStorageStall) {
   const PlayedJob run = Play({.job = SlowRankTwo(), .seconds = 40, .alter = [](double now, HostReport* report) {
                                 if (now > 20) RankOf(report, 2).process_state = ProcessState::kUninterruptible;

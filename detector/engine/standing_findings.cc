@@ -73,8 +73,20 @@ std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost) {
 }
 
 bool StandingFindings::Knows(const LookResult& look, const Finding& finding) {
-  const bool unchanged = look.level_since_step >= 0 && look.level_since_step <= finding.settled_at_step;
+  const bool unchanged = look.level_since_step >= 0 && look.level_since_step + kPastSteps <= finding.settled_at_step;
   return !unchanged || look.first_step() + kPastSteps <= finding.verdict.first_step;
+}
+
+StandingFindings::OtherCauses StandingFindings::OthersThan(const std::string& key, const LookResult& look) {
+  OtherCauses others;
+  for (const Verdict& verdict : look.verdicts) {
+    if (CauseKey(verdict) == key) {
+      others.saw_this = true;
+    } else if (!IsSlowWithoutCause(verdict)) {
+      others.found = true;
+    }
+  }
+  return others;
 }
 
 std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& look) const {
@@ -109,9 +121,7 @@ void StandingFindings::Confirm(const LookResult& look, Verdict again, Finding* f
   finding->verdict = std::move(again);
 }
 
-bool StandingFindings::IsSure(const LookResult& look, const Finding& finding) {
-  if (finding.told) return true;
-  if (!look.steps_are_sure) return false;
+bool StandingFindings::Agree(const LookResult& look, const Finding& finding) {
   const int64_t new_steps = look.newest_step - finding.found_at_step;
   if (AccusesNode(finding.verdict)) return new_steps >= 1;
   const bool lasts = IsSlowWithoutCause(finding.verdict);
@@ -120,29 +130,29 @@ bool StandingFindings::IsSure(const LookResult& look, const Finding& finding) {
          look.watermark_ns - finding.found_at_ns >= (lasts ? kLastingNs : kUnhurriedNs);
 }
 
-bool StandingFindings::Miss(const LookResult& look, bool others_found, Finding* finding) {
-  const bool knows = Knows(look, *finding);
-  if (finding->told && !knows && !others_found) return false;
+bool StandingFindings::Miss(const LookResult& look, const std::string& key, Finding* finding) {
+  const OtherCauses others = OthersThan(key, look);
+  const bool knows = others.saw_this || Knows(look, *finding);
+  if (finding->told && !knows && !others.found) return false;
   ++finding->misses;
-  if (!finding->told) return true;
+  if (!finding->told) return !finding->agreed || !AccusesNode(finding->verdict);
   if (look.newest_step - finding->newest_step < kPastSteps) return false;
-  const bool holds_on = !knows || (look.still_slower && !others_found);
+  const bool holds_on = !knows || (look.still_slower && !others.found);
   return finding->misses >= (holds_on ? kMostMisses : kMisses);
 }
 
 bool StandingFindings::Take(const LookResult& look) {
   bool look_soon = false;
-  const bool others_found = std::any_of(look.verdicts.begin(), look.verdicts.end(),
-                                        [](const Verdict& verdict) { return !IsSlowWithoutCause(verdict); });
   std::map<std::string, Verdict> found = BelievedOf(look);
   for (auto entry = findings_.begin(); entry != findings_.end();) {
     Finding& finding = entry->second;
     const auto again = found.find(entry->first);
     const bool missed = again == found.end();
     const int misses = finding.misses;
-    const bool over = missed && look.judged && Miss(look, others_found, &finding);
+    const bool over = missed && look.judged && Miss(look, entry->first, &finding);
     if (!missed) Confirm(look, std::move(again->second), &finding);
-    if (!missed) finding.told = IsSure(look, finding);
+    finding.agreed = finding.agreed || (!missed && Agree(look, finding));
+    finding.told = finding.told || (finding.agreed && look.steps_are_sure);
     const bool hurries = !finding.told && AccusesNode(finding.verdict);
     look_soon = look_soon || (missed ? misses == 0 && finding.misses > 0 : hurries);
     entry = over ? findings_.erase(entry) : std::next(entry);
@@ -186,7 +196,7 @@ std::vector<Verdict> StandingFindings::Candidates() const {
 int64_t StandingFindings::StepsToSee(int64_t newest_step) const {
   int64_t steps = 0;
   for (const auto& [key, finding] : findings_) {
-    const bool has_past = finding.settled_at_step >= 0 && !finding.told;
+    const bool has_past = finding.settled_at_step >= 0 && !finding.told && finding.misses == 0;
     if (has_past) steps = std::max(steps, newest_step - finding.verdict.first_step + 2 * kPastSteps);
   }
   return steps;

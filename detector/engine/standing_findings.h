@@ -1,18 +1,20 @@
 // What holds of a running job, from what one look after the other finds.
 //
-// A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step find it,
-// and the newer one is sure what a step is. What blames no machine is in no hurry, and a job that starts up looks odd:
-// there kUnhurriedNs must have passed and kPatientSteps of them be new, or kPastSteps where the job is compared with
-// its own past. That steps are longer for an unknown reason is told if it lasts, for kPatientSteps and kLastingNs. It
-// holds until looks that could judge stop finding it: two of them, the newest kPastSteps after the one that found it
-// last, or, while steps are still slower than usual and the looks find nothing else either, kMostMisses. What a look
-// found at its beginning only, and no more at its end, is over.
+// A look sees some tens of steps and can be unlucky: a cause is told when two looks that share no newest step agree
+// about it, and one is sure what a step is. Whoever looks agreed about before steps were sure is told then, even if it
+// is over: a short fault in the first seconds of a job is an incident as well. What blames no machine is in no hurry,
+// and a job that starts up looks odd: there kUnhurriedNs must have passed and kPatientSteps of them be new, or
+// kPastSteps where the job is compared with its own past. That steps are longer for an unknown reason is told if it
+// lasts, for kPatientSteps and kLastingNs. It holds until looks that could judge stop finding it: two of them, the
+// newest kPastSteps after the one that found it last, or, while steps are still slower than usual and the looks find
+// nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is over.
 //
 // A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
 // and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
 // the job has not changed since (whoever costs three per cent of a step cannot go unnoticed), such looks confirm a
 // settled cause or say nothing: they neither end it by finding nothing nor change its cost, and whom they blame from
-// their first step on is not believed. Only kMostMisses of them in a row that blame others end it.
+// their first step on is not believed. Only kMostMisses of them in a row that blame others end it. A look that saw the
+// cause and saw it end knows enough, whatever it saw of the past.
 //
 // Pure; not thread-safe. Bounded by kMaxFindings; what did not fit is counted.
 
@@ -105,6 +107,7 @@ class StandingFindings {
     int64_t newest_step = 0;       // of the newest look that found it again
     int64_t settled_at_step = -1;  // of the newest one that found it and saw its past; -1 = none did
     int misses = 0;
+    bool agreed = false;  // two looks agree about it
     bool told = false;
   };
 
@@ -113,10 +116,15 @@ class StandingFindings {
   // Causes of the look that are to be believed, by key, placed in the job.
   std::map<std::string, Verdict> BelievedOf(const LookResult& look) const;
   void Confirm(const LookResult& look, Verdict again, Finding* finding) const;
-  // Whether it is told after a look that has found it again.
-  static bool IsSure(const LookResult& look, const Finding& finding);
-  // Of a finding that the look has not found; true when it is over.
-  static bool Miss(const LookResult& look, bool others_found, Finding* finding);
+  // Whether a look that has found it again agrees with the one that found it first.
+  static bool Agree(const LookResult& look, const Finding& finding);
+  struct OtherCauses {
+    bool found = false;     // something else explains the steps
+    bool saw_this = false;  // the look saw the finding, and saw it end
+  };
+  static OtherCauses OthersThan(const std::string& key, const LookResult& look);
+  // Of a finding that does not hold at the end of the look; true when it is over.
+  static bool Miss(const LookResult& look, const std::string& key, Finding* finding);
 
   std::map<std::string, Finding> findings_;  // by cause key
   bool explains_ = false;                    // something that is told costs steps, whoever is to blame

@@ -154,6 +154,34 @@ TEST_F(StandingFindingsTest, NothingIsToldUntilStepsAreSure) {
   EXPECT_EQ(findings_.Told().size(), 2u);
 }
 
+TEST_F(StandingFindingsTest, WhomLooksAgreedAboutIsToldOnceStepsAreSureEvenIfItIsOver) {
+  const auto look = [this](const std::vector<Verdict>& verdicts, bool sure) {
+    newest_ += 2;
+    findings_.Take({.steps_are_sure = sure,
+                    .verdicts = verdicts,
+                    .steps = kSteps,
+                    .step_seconds = 1,
+                    .watermark_ns = newest_ * kSecond,
+                    .newest_step = newest_});
+  };
+  look({SlowRank(3), SlowRank(5)}, /*sure=*/false);
+  look({SlowRank(3)}, false);
+  for (int miss = 0; miss < 3; ++miss) look({}, false);
+  EXPECT_TRUE(findings_.Told().empty());
+  EXPECT_TRUE(findings_.Candidates().empty());
+  look({}, true);
+  ASSERT_EQ(findings_.Told().size(), 1u) << "rank 5 was found by one look only";
+  EXPECT_EQ(findings_.Told()[0].culprits[0].rank, 3);
+  look({}, true);
+  EXPECT_TRUE(findings_.Told().empty());
+
+  look({SlowRank(3)}, false);
+  look({SlowRank(3)}, false);
+  findings_.Renumber(newest_);
+  look({}, true);
+  EXPECT_TRUE(findings_.Told().empty()) << "these were no steps";
+}
+
 TEST_F(StandingFindingsTest, LongerStepsOfUnknownCauseAreTheStateSoonAndToldIfTheyLast) {
   Verdict unknown = Verdict::Abstention(SlowWithoutCause{.first_step = 8, .share = 1});
   unknown.first_step = 8;
@@ -218,6 +246,19 @@ TEST_F(SettledFindingTest, LooksThatSeeTheOnsetDo) {
 TEST_F(SettledFindingTest, AfterTheNextChangeOfPaceEveryLookCounts) {
   LookAt(160, {}, /*level_since_step=*/150);
   LookAt(162, {}, /*level_since_step=*/150);
+  EXPECT_TRUE(Told().empty());
+}
+
+TEST_F(SettledFindingTest, APaceThatChangedAsTheOnsetWasSeenLastIsAnotherPace) {
+  LookAt(140, {}, /*level_since_step=*/110);
+  LookAt(142, {}, /*level_since_step=*/110);
+  EXPECT_TRUE(Told().empty());
+}
+
+TEST_F(SettledFindingTest, ALookThatSawItEndKnowsEnough) {
+  LookAt(140, {SlowRank(3, 0, 10)});
+  EXPECT_EQ(Told(), std::vector<int32_t>{3});
+  LookAt(142, {SlowRank(3, 0, 8)});
   EXPECT_TRUE(Told().empty());
 }
 
