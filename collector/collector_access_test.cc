@@ -1,9 +1,8 @@
 // A collector with keys over real TLS: who gets in, as whom, and what each may do and see.
 
 #include <gmock/gmock.h>
-#include <grpc/support/time.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <prometheus/client_metric.h>
 #include <prometheus/metric_family.h>
@@ -11,7 +10,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <future>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -37,6 +35,7 @@
 #include "collector/testing/test_agent.h"
 #include "collector/time_line.h"
 #include "daemon/tls/channel_security.h"
+#include "daemon/tls/testing/empty_call.h"
 #include "daemon/tls/testing/test_keys.h"
 #include "proto/admin.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
@@ -95,15 +94,7 @@ class CollectorAccessTest : public testing::Test {
   static grpc::Status Call(const std::shared_ptr<grpc::Channel>& channel, absl::string_view method) {
     std::string path = absl::StrCat("/", method);
     path[path.rfind('.')] = '/';
-    grpc::GenericStub stub(channel);
-    grpc::ClientContext context;
-    context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(10, GPR_TIMESPAN)));
-    const grpc::Slice nothing("", 0);
-    grpc::ByteBuffer request(&nothing, 1);
-    grpc::ByteBuffer response;
-    std::promise<grpc::Status> done;
-    stub.UnaryCall(&context, path, {}, &request, &response, [&done](grpc::Status status) { done.set_value(status); });
-    return done.get_future().get();
+    return CallWithNothing(channel, path);
   }
 
   double Metric(const std::string& name, const std::string& label) {

@@ -1,16 +1,13 @@
 // Keys and certificates from files: what is refused, what is taken on while it changes, and who gets through.
 
 #include <gmock/gmock.h>
-#include <grpc/support/time.h>
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <memory>
 #include <string>
 
@@ -19,6 +16,7 @@
 #include "base/testing/temporary_directory.h"
 #include "daemon/tls/channel_security.h"
 #include "daemon/tls/server_credentials.h"
+#include "daemon/tls/testing/empty_call.h"
 #include "daemon/tls/testing/test_keys.h"
 #include "daemon/tls/tls_files.h"
 #include "daemon/tls/tls_watch.h"
@@ -53,16 +51,7 @@ class TlsTest : public testing::Test {
     const auto credentials = MakeChannelCredentials(security, arguments);
     EXPECT_OK(credentials);
     const auto channel = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port_), *credentials, arguments);
-    grpc::GenericStub stub(channel);
-    grpc::ClientContext context;
-    context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(5, GPR_TIMESPAN)));
-    const grpc::Slice nothing("", 0);
-    grpc::ByteBuffer request(&nothing, 1);
-    grpc::ByteBuffer response;
-    std::promise<grpc::Status> done;
-    stub.UnaryCall(&context, "/nothing/here", {}, &request, &response,
-                   [&done](grpc::Status status) { done.set_value(status); });
-    return done.get_future().get().error_code() == grpc::StatusCode::UNIMPLEMENTED;
+    return CallWithNothing(channel, "/nothing/here").error_code() == grpc::StatusCode::UNIMPLEMENTED;
   }
 
   TemporaryDirectory directory_;
