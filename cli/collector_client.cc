@@ -173,7 +173,10 @@ CollectorClient::CollectorClient(const std::string& address, int64_t deadline_na
 CollectorClient::~CollectorClient() = default;
 
 absl::StatusOr<wire::GetStatusResponse> CollectorClient::GetStatus() {
-  return connection_->Call(&wire::Query::Stub::GetStatus, wire::GetStatusRequest());
+  ASSIGN_OR_RETURN(wire::GetStatusResponse status,
+                   connection_->Call(&wire::Query::Stub::GetStatus, wire::GetStatusRequest()));
+  if (status.time_line_wall_ns() == 0) status.set_time_line_wall_ns(status.now_wall_ns());
+  return status;
 }
 
 absl::Status CollectorClient::ForgetHost(const std::string& host) {

@@ -50,6 +50,7 @@ class CollectorClient {
   CollectorClient(const CollectorClient&) = delete;
   CollectorClient& operator=(const CollectorClient&) = delete;
 
+  // The time line of a collector that does not tell it is the system's clock.
   absl::StatusOr<wire::GetStatusResponse> GetStatus();
   // INVALID_ARGUMENT for a host that reports or is in the inventory.
   absl::Status ForgetHost(const std::string& host);

@@ -203,6 +203,7 @@ FleetView Collector::MakeView() {
   return FleetView{
       kVersion,
       started_wall_ns_,
+      dependencies_.system_clock,
       dependencies_.clock,
       agents_,
       sources_,

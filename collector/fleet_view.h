@@ -26,7 +26,8 @@ namespace lockstep {
 struct FleetView {
   std::string version;
   int64_t started_wall_ns = 0;
-  const Clock& clock;
+  const Clock& system_clock;
+  const Clock& clock;  // the collector's time line
   const AgentRegistry& agents;
   const FailingSources& sources;
   const ExpectedHosts& hosts;

@@ -104,16 +104,17 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
   return Answer(context, "lockstep.wire.Query.GetStatus", [&](const TenantView& tenant) {
     response->set_version(view_.version);
     response->set_started_wall_ns(view_.started_wall_ns);
-    response->set_now_wall_ns(view_.clock.WallNanos());
+    response->set_now_wall_ns(view_.system_clock.WallNanos());
+    const int64_t now_ns = view_.clock.WallNanos();
+    response->set_time_line_wall_ns(now_ns);
     response->set_reports_stored(view_.reports_stored());
     response->set_open_incidents(OpenIncidents(tenant));
     AnswerBudget budget;
     const std::vector<AgentView> agents = view_.agents.agents();
-    response->set_failing_sources_left_out(
-        budget.Fill(tenant.HostsOf(view_.sources.List(response->now_wall_ns()), &FailingSource::host), kToProto,
-                    response->mutable_failing_sources()));
+    response->set_failing_sources_left_out(budget.Fill(tenant.HostsOf(view_.sources.List(now_ns), &FailingSource::host),
+                                                       kToProto, response->mutable_failing_sources()));
     response->set_missing_hosts_left_out(
-        budget.Fill(tenant.HostsOf(view_.hosts.Missing(agents, response->now_wall_ns()), &MissingHost::name), kToProto,
+        budget.Fill(tenant.HostsOf(view_.hosts.Missing(agents, now_ns), &MissingHost::name), kToProto,
                     response->mutable_missing_hosts()));
     response->set_left_out(budget.Fill(tenant.HostsOf(agents, &AgentView::host), kToProto, response->mutable_agents()));
     CountCut(budget.left_out() > 0);

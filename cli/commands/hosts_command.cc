@@ -59,7 +59,7 @@ class HostsCommand final : public Command {
   }
 
   TextTable Table(const wire::GetStatusResponse& status) const {
-    const int64_t now_ns = status.now_wall_ns();
+    const int64_t now_ns = status.time_line_wall_ns();
     std::map<std::string, std::vector<std::string>> rows;  // by host
     std::set<std::string> missing;
     for (const wire::MissingHost& host : status.missing_hosts()) {

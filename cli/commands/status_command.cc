@@ -25,7 +25,7 @@ class StatusCommand final : public Command {
     int connected = 0;
     for (const wire::AgentStatus& agent : status.agents()) connected += agent.connected() ? 1 : 0;
     context.out << "collector       " << Printable(status.version()) << ", up "
-                << AgeText(status.started_wall_ns(), status.now_wall_ns()) << "\n"
+                << AgeText(status.started_wall_ns(), status.time_line_wall_ns()) << "\n"
                 << "agents          " << connected << " connected of " << status.agents_size() + status.left_out()
                 << "\n"
                 << "hosts missing   " << status.missing_hosts_size() + status.missing_hosts_left_out() << "\n"
@@ -49,7 +49,7 @@ class StatusCommand final : public Command {
                      {"SEQUENCE", TextTable::Align::kRight},
                      {"VERSION"}});
     for (const wire::AgentStatus& agent : status.agents()) {
-      const std::string age = AgeText(agent.last_report_wall_ns(), status.now_wall_ns());
+      const std::string age = AgeText(agent.last_report_wall_ns(), status.time_line_wall_ns());
       table.AddRow({agent.host(), agent.connected() ? "yes" : "no", age == "-" ? age : absl::StrCat(age, " ago"),
                     absl::StrCat(agent.last_sequence()), agent.version()});
     }
@@ -59,7 +59,7 @@ class StatusCommand final : public Command {
   static TextTable SourceTable(const wire::GetStatusResponse& status) {
     TextTable table({{"HOST"}, {"SOURCE"}, {"FOR", TextTable::Align::kRight}, {"STATE"}, {"WHY"}});
     for (const wire::FailingSource& source : status.failing_sources()) {
-      table.AddRow({source.host(), source.source(), AgeText(source.since_wall_ns(), status.now_wall_ns()),
+      table.AddRow({source.host(), source.source(), AgeText(source.since_wall_ns(), status.time_line_wall_ns()),
                     source.hangs() ? "hangs" : "fails", source.why()});
     }
     return table;
