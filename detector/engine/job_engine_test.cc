@@ -190,6 +190,23 @@ TEST(JobEngineTest, ASilentHostIsUnreachableOnlyIfTheJobStandsStill) {
   }
 }
 
+TEST(JobEngineTest, AHostThatIsSilentWhileNobodyWaitsForItIsNotAccused) {
+  JobGeneratorOptions options{.ranks_per_host = 1, .program = WorldOnlyProgram(), .noise = {.own_cv = 0}};
+  options.program[0].transfer_seconds = 0;
+  for (int rank = 0; rank < 4; ++rank) options.standstills.push_back({rank, 20, 40, ProcessState::kRunning});
+  JobGenerator generator(options);
+  JobEngine engine({});
+  while (generator.NowSeconds() < 50) {
+    const bool silent = generator.NowSeconds() > 20 && generator.NowSeconds() < 40;
+    for (const HostReport& report : generator.NextReports()) {
+      if (report.host != "node-2" || !silent) engine.Observe(report);
+    }
+    for (const Verdict& verdict : engine.Evaluate(generator.NowNanos()).verdicts) {
+      EXPECT_FALSE(AccusesNode(verdict)) << CauseKey(verdict) << " at " << generator.NowSeconds();
+    }
+  }
+}
+
 TEST(JobEngineTest, WithoutReportsThereIsNothingToConclude) {
   JobGenerator generator({});
   JobEngine engine({});

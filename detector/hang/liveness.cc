@@ -27,6 +27,20 @@ bool MovedSince(const Roster& roster, int32_t rank_slot, int64_t silent_since_ns
   return false;
 }
 
+// Whether a rank elsewhere is inside of an operation that the silent rank is a member of. In a common pause nobody is:
+// there, silence says nothing about the machine.
+bool IsAwaited(const Roster& roster, int32_t rank_slot) {
+  const int32_t host_slot = roster.ranks()[static_cast<size_t>(rank_slot)].host_slot;
+  for (const RankProcess::Membership& place : roster.ranks()[static_cast<size_t>(rank_slot)].memberships) {
+    const Communicator& communicator = roster.communicators()[static_cast<size_t>(place.communicator_slot)];
+    for (const Member& member : communicator.members) {
+      if (member.rank_slot < 0 || !member.in_flight.has_value()) continue;
+      if (roster.ranks()[static_cast<size_t>(member.rank_slot)].host_slot != host_slot) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<DeadProcess> FindDeadProcesses(const Roster& roster) {
@@ -71,7 +85,9 @@ std::vector<SilentHost> FindSilentHosts(const Roster& roster, int64_t watermark_
     silent[static_cast<size_t>(index)].ranks.push_back(static_cast<int32_t>(slot));
   }
   std::erase_if(silent, [&](const SilentHost& host) {
-    return MovedSince(roster, host.ranks.front(), watermark_ns - host.silent_ns);
+    const bool awaited =
+        std::any_of(host.ranks.begin(), host.ranks.end(), [&roster](int32_t rank) { return IsAwaited(roster, rank); });
+    return !awaited || MovedSince(roster, host.ranks.front(), watermark_ns - host.silent_ns);
   });
   return silent;
 }

@@ -29,8 +29,8 @@ struct SilentHost {
   int32_t hosts_reporting = 0;
 };
 
-// Hosts with ranks that have not ended, silent for longer than `host_silent_ns` while other hosts of the job report
-// and no operation shared with the silent ranks has made progress since.
+// Hosts with ranks that have not ended, silent for longer than `host_silent_ns` while other hosts of the job report,
+// a rank there is inside of an operation shared with the silent ranks, and no such operation has made progress since.
 std::vector<SilentHost> FindSilentHosts(const Roster& roster, int64_t watermark_ns, int64_t host_silent_ns);
 
 // Every known rank has ended in order or is dead.
