@@ -20,7 +20,8 @@ Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics,
       runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)) {}
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options, absl::Span<const SourceRow> table,
-                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock) {
+                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
+                                                     const std::string& resume) {
   std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock));
   ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
   auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos());
@@ -36,6 +37,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
           {{"source", std::string(row.name)}, {"status", source.status().ToString()}});
     }
   }
+  agent->runner_.Resume(resume);
   return agent;
 }
 
@@ -59,7 +61,7 @@ void Agent::Tick() {
   if (const auto command = uplink_.TakeCommand()) rings_->Execute(*command, tick, report);
   metrics_.UpdateSources(report);
   metrics_.UpdateRings(*rings_);
-  uplink_.Send(std::move(report));
+  uplink_.Send(std::move(report), uplink_.has_spool() ? runner_.resume_point() : "");
   metrics_.UpdateUplink(uplink_.statistics());
   const int64_t end_ns = clock_.MonotonicNanos();
   WatchOwnUsage(end_ns);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kMinOutboxBytes = 64 << 10;
 constexpr int64_t kMaxOutboxBytes = 256 << 20;
+constexpr int64_t kMinSpoolBytes = 32 << 20;
+constexpr int64_t kMaxSpoolBytes = int64_t{64} << 30;
 constexpr size_t kMaxHostNameBytes = 253;  // a DNS name
 
 Settings::Validator Between(const absl::Duration& value, absl::Duration least, absl::Duration most) {
@@ -38,6 +40,24 @@ Settings::Validator PlaceName(const std::string& value) {
     const bool has_control = std::any_of(value.begin(), value.end(), absl::ascii_iscntrl);
     return has_control ? absl::InvalidArgumentError("contains a control character") : absl::OkStatus();
   };
+}
+
+Settings::Validator BytesBetween(const int64_t& value, int64_t least, int64_t most) {
+  return [&value, least, most] {
+    if (value >= least && value <= most) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("must be from ", least, " to ", most));
+  };
+}
+
+void AddSpool(AgentOptions& options, Settings& settings) {
+  settings.Add("spool.directory", &options.spool_directory,
+               "folder on disk where reports are kept as well until they are acknowledged; empty = memory only");
+  settings.Add("spool.max_bytes", &options.spool_max_bytes, "disk for such reports",
+               BytesBetween(options.spool_max_bytes, kMinSpoolBytes, kMaxSpoolBytes));
+  settings.Add("spool.max_age", &options.spool_max_age, "how long such reports are kept",
+               Between(options.spool_max_age, absl::Seconds(1), absl::Hours(24)));
+  settings.Add("spool.sync", &options.spool_sync, "what a power failure may take of them: time between two syncs",
+               Between(options.spool_sync, absl::Milliseconds(10), absl::Minutes(1)));
 }
 
 void AddSecurity(ChannelSecurity& security, Settings& settings) {
@@ -98,12 +118,11 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
                Between(options.source_deadline, absl::Milliseconds(1), absl::Seconds(30)));
   settings.Add("drain", &options.drain, "how long a stopping agent waits for the last acknowledgement",
                Between(options.drain, absl::ZeroDuration(), absl::Minutes(1)));
-  settings.Add("outbox.bytes", &options.outbox_bytes, "memory for reports that are not acknowledged", [&options] {
-    if (options.outbox_bytes >= kMinOutboxBytes && options.outbox_bytes <= kMaxOutboxBytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("must be from ", kMinOutboxBytes, " to ", kMaxOutboxBytes));
-  });
+  settings.Add("outbox.bytes", &options.outbox_bytes, "memory for reports that are not acknowledged",
+               BytesBetween(options.outbox_bytes, kMinOutboxBytes, kMaxOutboxBytes));
   settings.Add("outbox.age", &options.outbox_age, "how long such reports are kept",
                Between(options.outbox_age, absl::Seconds(1), absl::Hours(24)));
+  AddSpool(options, settings);
 }
 
 Settings AgentSettings(AgentOptions& options) {

@@ -33,6 +33,10 @@ struct AgentOptions {
   absl::Duration drain = absl::Seconds(3);
   int64_t outbox_bytes = 8 << 20;
   absl::Duration outbox_age = absl::Minutes(10);
+  std::string spool_directory;  // empty = reports are in memory only
+  int64_t spool_max_bytes = 256 << 20;
+  absl::Duration spool_max_age = absl::Hours(24);
+  absl::Duration spool_sync = absl::Seconds(1);
 };
 
 // Binds every option, with its validator. `options` must outlive `settings`.

@@ -13,6 +13,8 @@
 #include "agent/metrics.h"
 #include "agent/own_usage.h"
 #include "agent/source_table.h"
+#include "agent/spool/spool.h"
+#include "agent/spool_from_options.h"
 #include "agent/uplink/grpc_connector.h"
 #include "agent/uplink/hello.h"
 #include "agent/uplink/uplink.h"
@@ -52,8 +54,10 @@ int Run(AgentOptions& options, const Settings& settings) {
   const OutboxLimits limits = {.max_bytes = static_cast<size_t>(options.outbox_bytes),
                                .max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age)};
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
-  Uplink uplink(connector, hello, limits, RealClock(), random);
-  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
+  const std::unique_ptr<Spool> spool = OpenSpool(options, hello);
+  Uplink uplink(connector, hello, limits, RealClock(), random, spool.get());
+  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock(),
+                                   spool == nullptr ? "" : spool->resume());
   if (!agent.ok()) return Fail(agent.status(), kExitBadConfig);
   std::unique_ptr<HttpServer> http;
   if (!options.pages.address.empty()) {

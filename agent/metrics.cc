@@ -46,6 +46,21 @@ AgentMetrics::AgentMetrics()
       connected_(Gauge("lockstep_agent_connected", "1 while a stream is up.")),
       outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
+      outbox_former_reports_(
+          Gauge("lockstep_agent_outbox_former_reports", "Of the reports in the outbox, those of agents before this one.")),
+      spool_bytes_(Gauge("lockstep_agent_spool_bytes", "Bytes of the spool on disk.")),
+      spool_reports_(Gauge("lockstep_agent_spool_reports", "Reports in the spool that are not acknowledged.")),
+      spool_segments_(Gauge("lockstep_agent_spool_segments", "Files of the spool.")),
+      spool_oldest_age_seconds_(
+          Gauge("lockstep_agent_spool_oldest_age_seconds", "Age of the oldest report that is not acknowledged.")),
+      spool_failing_(Gauge("lockstep_agent_spool_failing",
+                           "1 while there is to be a spool and reports do not get there: errors, or a disk that hangs.")),
+      spool_corrupt_(Counter("lockstep_agent_spool_corrupt_total", "Damaged places found in the spool.")),
+      spool_skipped_(
+          Counter("lockstep_agent_spool_skipped_total", "Reports that are in memory and not on disk, by reason.")),
+      spool_errors_(Counter("lockstep_agent_spool_errors_total", "Errors of the spool, by operation.")),
+      spool_syncs_(Counter("lockstep_agent_spool_syncs_total", "Times that the spool was brought to the disk.")),
+      spool_sync_seconds_(Counter("lockstep_agent_spool_sync_seconds_total", "Time that this took.")),
       rings_followed_(Gauge("lockstep_agent_rings_followed", "Recorder rings followed.")),
       rings_without_job_(Gauge("lockstep_agent_rings_without_job",
                                "Recorder rings whose job has no name yet, and which are not reported.")),
@@ -87,6 +102,23 @@ void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
   connected_.Add({}).Set(statistics.connected ? 1 : 0);
   outbox_bytes_.Add({}).Set(static_cast<double>(statistics.outbox_bytes));
   outbox_reports_.Add({}).Set(static_cast<double>(statistics.outbox_reports));
+  outbox_former_reports_.Add({}).Set(static_cast<double>(statistics.former_reports));
+  if (statistics.spool.has_value()) UpdateSpool(*statistics.spool);
+}
+
+void AgentMetrics::UpdateSpool(const SpoolStatistics& statistics) {
+  spool_failing_.Add({}).Set(statistics.failing ? 1 : 0);
+  spool_bytes_.Add({}).Set(static_cast<double>(statistics.log.bytes));
+  spool_reports_.Add({}).Set(static_cast<double>(statistics.log.reports));
+  spool_segments_.Add({}).Set(static_cast<double>(statistics.log.segments));
+  spool_oldest_age_seconds_.Add({}).Set(Seconds(statistics.log.oldest_age_ns));
+  RaiseTo(spool_corrupt_.Add({}), statistics.log.corrupt_places);
+  for (const auto& [reason, count] : statistics.skipped) RaiseTo(spool_skipped_.Add({{"reason", reason}}), count);
+  for (const auto& [operation, count] : statistics.errors) {
+    RaiseTo(spool_errors_.Add({{"operation", operation}}), count);
+  }
+  RaiseTo(spool_syncs_.Add({}), statistics.syncs);
+  RaiseTo(spool_sync_seconds_.Add({}), Seconds(statistics.sync_ns));
 }
 
 void AgentMetrics::UpdateRings(const RingsSource& rings) {

@@ -14,6 +14,7 @@
 
 #include "agent/own_usage.h"
 #include "agent/sources/rings/rings_source.h"
+#include "agent/spool/spool.h"
 #include "agent/uplink/uplink.h"
 #include "proto/telemetry.pb.h"
 
@@ -26,6 +27,7 @@ class AgentMetrics {
   AgentMetrics();
 
   void UpdateUplink(const UplinkStatistics& statistics);
+  void UpdateSpool(const SpoolStatistics& statistics);
   void UpdateRings(const RingsSource& rings);
   void UpdateUsage(const OwnUsage& usage, double core_fraction);
   // The outcomes and durations in `report`.
@@ -55,6 +57,17 @@ class AgentMetrics {
   Gauges& connected_;
   Gauges& outbox_bytes_;
   Gauges& outbox_reports_;
+  Gauges& outbox_former_reports_;
+  Gauges& spool_bytes_;
+  Gauges& spool_reports_;
+  Gauges& spool_segments_;
+  Gauges& spool_oldest_age_seconds_;
+  Gauges& spool_failing_;
+  Counters& spool_corrupt_;
+  Counters& spool_skipped_;
+  Counters& spool_errors_;
+  Counters& spool_syncs_;
+  Counters& spool_sync_seconds_;
   Gauges& rings_followed_;
   Gauges& rings_without_job_;
   Counters& rings_refused_;

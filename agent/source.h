@@ -8,6 +8,7 @@
 #define LOCKSTEP_AGENT_SOURCE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -40,6 +41,13 @@ class Source {
   // Whatever was appended so far is stored by the collector: whoever is asked after a restart need not say it again.
   // Not called for a source that may hang.
   virtual void Delivered() {}
+
+  // How far it has read, as of the last Collect: kept on disk with the report, for Resume of an agent after this one.
+  // Empty = it has nothing to go on with. Not called for a source that may hang.
+  virtual std::string position() const { return ""; }
+
+  // Goes on where another agent of this boot stopped, whose reports are on their way. Before the first Collect.
+  virtual void Resume(absl::string_view) {}
 };
 
 // The answer of a source that has nothing to look at here, and why.

@@ -10,6 +10,7 @@
 #include "agent/printable_text.h"
 #include "base/check.h"
 #include "base/mutex.h"
+#include "proto/resume.pb.h"
 
 namespace lockstep {
 namespace {
@@ -191,6 +192,28 @@ void SourceRunner::Add(std::unique_ptr<Source> source, bool may_hang) {
     entry.source = std::move(source);
   }
   entries_.push_back(std::move(entry));
+}
+
+std::string SourceRunner::resume_point() const {
+  wire::ResumePoint point;
+  for (const Entry& entry : entries_) {
+    std::string position = entry.source == nullptr ? "" : entry.source->position();
+    if (position.empty()) continue;
+    wire::SourcePosition& to = *point.add_sources();
+    to.set_source(entry.name);
+    to.set_position(std::move(position));
+  }
+  return point.SerializeAsString();
+}
+
+void SourceRunner::Resume(const std::string& resume_point) {
+  wire::ResumePoint point;
+  if (!point.ParseFromString(resume_point)) return;
+  for (const wire::SourcePosition& position : point.sources()) {
+    for (const Entry& entry : entries_) {
+      if (entry.source != nullptr && entry.name == position.source()) entry.source->Resume(position.position());
+    }
+  }
 }
 
 void SourceRunner::Delivered() {

@@ -49,6 +49,10 @@ class SourceRunner {
   // Passes on to the sources that everything collected so far is stored.
   void Delivered();
 
+  // How far all sources have read, a wire::ResumePoint; and its way back.
+  std::string resume_point() const;
+  void Resume(const std::string& resume_point);
+
  private:
   struct Entry {
     std::unique_ptr<Source> source;        // called in place, or

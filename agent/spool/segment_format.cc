@@ -14,17 +14,6 @@ constexpr absl::string_view kMagic("LSSPOOL\n", 8);
 constexpr absl::string_view kMarker("\xA5LSR", 4);
 constexpr size_t kFrameBytes = 12;  // marker, length, checksum
 
-// Of `first` with `second` behind it.
-uint32_t Crc32c(absl::string_view first, absl::string_view second = {}) {
-  uint32_t state = ~0u;
-  for (const absl::string_view bytes : {first, second}) {
-    // The library takes an int and does not write.
-    auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
-    state = crc32_iscsi(data, static_cast<int>(bytes.size()), state);
-  }
-  return ~state;
-}
-
 template <typename Integer>
 void AppendInteger(Integer value, std::string& to) {
   for (size_t i = 0; i < sizeof(value); ++i) to.push_back(static_cast<char>(static_cast<uint64_t>(value) >> (8 * i)));
@@ -97,6 +86,16 @@ bool DecodeBody(absl::string_view body, SegmentRecord& record) {
 }
 
 }  // namespace
+
+uint32_t Crc32c(absl::string_view first, absl::string_view second) {
+  uint32_t state = ~0u;
+  for (const absl::string_view bytes : {first, second}) {
+    // The library takes an int and does not write.
+    auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
+    state = crc32_iscsi(data, static_cast<int>(bytes.size()), state);
+  }
+  return ~state;
+}
 
 std::string EncodeSegmentHeader(const SegmentHeader& header) {
   std::string body;

@@ -74,6 +74,9 @@ struct RecordTry {
 };
 RecordTry DecodeRecord(absl::string_view data);
 
+// As in RFC 3720: of `first` with `second` behind it.
+uint32_t Crc32c(absl::string_view first, absl::string_view second = {});
+
 // Where a record may begin in `data`, at `from` or later; npos = nowhere.
 size_t FindRecordMarker(absl::string_view data, size_t from);
 

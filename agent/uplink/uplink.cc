@@ -1,10 +1,13 @@
 #include "agent/uplink/uplink.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/boot_clock.h"
 #include "base/check.h"
 #include "base/log.h"
 
@@ -22,20 +25,40 @@ bool IsRefusal(const absl::Status& status) {
 }  // namespace
 
 Uplink::Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
-               const Random& random)
+               const Random& random, Spool* spool)
     : connector_(connector),
       hello_(std::move(hello)),
       clock_(clock),
-      outbox_(limits),
-      session_(outbox_),
+      spool_(spool),
+      live_(hello_.incarnation(), Outbox(limits)),
+      formers_(FormersIn(spool, limits)),
       pauses_(random),
       thread_([this] { Run(); }) {}
 
 Uplink::~Uplink() { Stop(); }
 
-void Uplink::Send(wire::AgentReport report) {
+std::deque<std::unique_ptr<Uplink::Life>> Uplink::FormersIn(const Spool* spool, const OutboxLimits& limits) {
+  std::deque<std::unique_ptr<Life>> lives;
+  if (spool == nullptr) return lives;
+  for (const FormerAgent& former : spool->formers()) {
+    lives.push_back(std::make_unique<Life>(former.incarnation,
+                                           Outbox(limits, former.first_sequence, former.last_sequence)));
+  }
+  return lives;
+}
+
+void Uplink::Send(wire::AgentReport report, std::string resume) {
   MutexLock lock(mutex_);
-  outbox_.Add(std::move(report), clock_.MonotonicNanos());
+  Outbox& outbox = live_.outbox;
+  if (spool_ != nullptr) outbox.TellLosses(spool_->TakeLosses());
+  const uint64_t before = outbox.newest_sequence();
+  outbox.Add(std::move(report), clock_.MonotonicNanos());
+  if (spool_ != nullptr && outbox.newest_sequence() != before) {
+    // Ages across restarts are reckoned by these two, in the process that reads them.
+    spool_->Add({outbox.newest_sequence(), clock_.WallNanos(), RealBootClock().BootNanos(), std::move(resume),
+                 outbox.newest()->bytes});
+    for (const uint64_t written : spool_->TakeWritten()) outbox.MarkOnDisk(written);
+  }
   changed_.NotifyAll();
 }
 
@@ -50,9 +73,11 @@ absl::optional<wire::Command> Uplink::TakeCommand() {
 bool Uplink::Drain(int64_t nanos) {
   const int64_t deadline = RealClock().MonotonicNanos() + nanos;
   MutexLock lock(mutex_);
-  while (!session_.idle()) {
+  while (!formers_.empty() || !live_.session.idle()) {
     const int64_t left = deadline - RealClock().MonotonicNanos();
-    if (left <= 0 || session_.state() != UplinkSession::State::kStreaming) return false;
+    // Between two agents' reports there is no stream for a moment.
+    const bool is_up = current().session.state() == UplinkSession::State::kStreaming || !was_lost_;
+    if (left <= 0 || !is_up) return false;
     changed_.WaitFor(mutex_, left);
   }
   return true;
@@ -68,18 +93,33 @@ void Uplink::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void Uplink::AddTo(UplinkStatistics& statistics, const Life& life) {
+  statistics.reports_sent += life.session.reports_sent();
+  statistics.reports_acknowledged += life.session.reports_acknowledged();
+  for (const auto& [reason, count] : life.outbox.dropped()) statistics.reports_dropped[reason] += count;
+  statistics.outbox_bytes += life.outbox.bytes();
+  statistics.outbox_reports += life.outbox.size();
+}
+
 UplinkStatistics Uplink::statistics() const {
   MutexLock lock(mutex_);
   UplinkStatistics statistics;
-  statistics.connected = session_.state() == UplinkSession::State::kStreaming;
-  statistics.reports_sent = session_.reports_sent();
-  statistics.reports_acknowledged = session_.reports_acknowledged();
-  statistics.reports_dropped = outbox_.dropped();
+  statistics.connected = current().session.state() == UplinkSession::State::kStreaming;
+  statistics.reports_sent = former_sent_;
+  statistics.reports_acknowledged = former_acknowledged_;
+  statistics.reports_dropped = former_dropped_;
+  AddTo(statistics, live_);
+  for (const auto& former : formers_) {
+    AddTo(statistics, *former);
+    statistics.former_reports += former->outbox.size();
+  }
+  if (spool_ != nullptr) {
+    statistics.spool = spool_->statistics();
+    for (const auto& [reason, count] : statistics.spool->log.dropped) statistics.reports_dropped[reason] += count;
+  }
   statistics.commands_dropped = commands_dropped_;
   statistics.connections = connections_;
   statistics.disconnections = disconnections_;
-  statistics.outbox_bytes = outbox_.bytes();
-  statistics.outbox_reports = outbox_.size();
   statistics.last_error = last_error_;
   return statistics;
 }
@@ -93,7 +133,7 @@ void Uplink::Run() {
       if (stopping_) stream->Cancel();
       stream_ = stream.get();
       stream_over_ = false;
-      session_.OnConnected(clock_.MonotonicNanos());
+      current().session.OnConnected(clock_.MonotonicNanos());
     }
     pause_ns = RunStream(*stream);
   } while (WaitBeforeRetry(pause_ns));
@@ -104,18 +144,30 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
   std::thread reader([this, &stream] { ReadAnswers(stream); });
   wire::AgentMessage hello;
   *hello.mutable_hello() = hello_;
+  {
+    MutexLock lock(mutex_);
+    hello.mutable_hello()->set_incarnation(current().incarnation);
+  }
   // A stream that the collector has ended must not be cancelled: that would hide its status.
   if (stream.Write(hello) && !WriteReports(stream)) stream.Cancel();
   reader.join();
-  const absl::Status status = stream.Finish();
+  return EndStream(stream.Finish());
+}
+
+int64_t Uplink::EndStream(const absl::Status& status) {
   bool was_up = false;
   bool is_new_refusal = false;
   int64_t pause_ns = 0;
   {
     MutexLock lock(mutex_);
     stream_ = nullptr;
-    was_up = session_.state() == UplinkSession::State::kStreaming;
-    session_.OnDisconnected(status);
+    was_up = current().session.state() == UplinkSession::State::kStreaming;
+    if (IsFormerDone()) {
+      ForgetFormer();
+      return 0;
+    }
+    current().session.OnDisconnected(status);
+    was_lost_ = true;
     pause_ns = pauses_.OnOver(status, clock_.MonotonicNanos());
     ++disconnections_;
     last_error_ = status.ToString();
@@ -139,28 +191,109 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
   return pause_ns;
 }
 
+bool Uplink::IsFormerDone() const {
+  return !formers_.empty() && formers_.front()->session.state() == UplinkSession::State::kStreaming &&
+         formers_.front()->session.idle();
+}
+
+void Uplink::ForgetFormer() {
+  const Life& former = *formers_.front();
+  Log(LogLevel::kInfo, "what an agent before this one had left is delivered",
+      {{"incarnation", absl::StrCat(former.incarnation)},
+       {"reports", absl::StrCat(former.session.reports_acknowledged())}});
+  former_sent_ += former.session.reports_sent();
+  former_acknowledged_ += former.session.reports_acknowledged();
+  for (const auto& [reason, count] : former.outbox.dropped()) former_dropped_[reason] += count;
+  formers_.pop_front();
+  was_lost_ = false;
+  changed_.NotifyAll();
+}
+
+Uplink::Turn Uplink::WaitForTurn(uint64_t& sequence) {
+  MutexLock lock(mutex_);
+  while (true) {
+    if (stream_over_) return Turn::kStreamOver;
+    const UplinkSession& session = current().session;
+    if (stopping_ || session.IsStalled(clock_.MonotonicNanos()) || IsFormerDone()) return Turn::kEndStream;
+    if (const Outbox::Entry* next = session.NextToSend(); next != nullptr) {
+      sequence = next->sequence;
+      return Turn::kSend;
+    }
+    if (const absl::optional<uint64_t> from = session.ToLoad(); from.has_value()) {
+      sequence = *from;
+      return Turn::kLoad;
+    }
+    changed_.WaitFor(mutex_, kStallCheckNanos);
+  }
+}
+
+bool Uplink::TakeMessage(wire::AgentMessage& message) {
+  MutexLock lock(mutex_);
+  Life& life = current();
+  if (spool_ != nullptr) {
+    for (const uint64_t written : spool_->TakeWritten()) live_.outbox.MarkOnDisk(written);
+  }
+  const Outbox::Entry* const next = life.session.NextToSend();
+  if (next == nullptr || stopping_ || stream_over_) return false;
+  const int64_t now_ns = clock_.MonotonicNanos();
+  const uint64_t sequence = next->sequence;
+  if (!message.mutable_report()->ParseFromString(next->bytes)) {
+    CHECK(&life != &live_);  // what we have made ourselves can be read
+    life.outbox.DropRejected(sequence);
+    return false;
+  }
+  // The collector knows only when the report comes, which after an outage says nothing of its samples.
+  message.mutable_report()->set_waited_ns(static_cast<uint64_t>(std::max<int64_t>(0, now_ns - next->added_ns)));
+  life.session.OnSent(sequence, now_ns);
+  return true;
+}
+
 bool Uplink::WriteReports(CollectorStream& stream) {
   while (true) {
-    wire::AgentMessage message;
     uint64_t sequence = 0;
+    bool is_live = false;
+    switch (WaitForTurn(sequence)) {
+      case Turn::kStreamOver:
+        return true;
+      case Turn::kEndStream:
+        return false;
+      case Turn::kLoad:
+        LoadReports(sequence);
+        continue;
+      case Turn::kSend:
+        break;
+    }
     {
       MutexLock lock(mutex_);
-      const Outbox::Entry* next = nullptr;
-      while ((next = session_.NextToSend()) == nullptr) {
-        if (stream_over_) return true;
-        if (stopping_ || session_.IsStalled(clock_.MonotonicNanos())) return false;
-        changed_.WaitFor(mutex_, kStallCheckNanos);
-      }
-      if (stopping_ || stream_over_) return stream_over_;
-      const int64_t now_ns = clock_.MonotonicNanos();
-      CHECK(message.mutable_report()->ParseFromString(next->bytes));
-      // The collector knows only when the report comes, which after an outage says nothing of its samples.
-      message.mutable_report()->set_waited_ns(static_cast<uint64_t>(std::max<int64_t>(0, now_ns - next->added_ns)));
-      sequence = next->sequence;
-      session_.OnSent(sequence, now_ns);
+      is_live = formers_.empty();
     }
-    if (!stream.Write(message)) return true;
+    // Late or not at all: the collector is told all the same.
+    if (is_live && spool_ != nullptr) spool_->WaitWritten(sequence, Spool::kWriteWaitNanos);
+    wire::AgentMessage message;
+    if (TakeMessage(message) && !stream.Write(message)) return true;
   }
+}
+
+void Uplink::LoadReports(uint64_t from) {
+  uint64_t incarnation = 0;
+  {
+    MutexLock lock(mutex_);
+    incarnation = current().incarnation;
+  }
+  auto loaded = spool_->Load(incarnation, from, Outbox::kMaxLoadedBytes, Spool::kWriteWaitNanos);
+  MutexLock lock(mutex_);
+  const int64_t now_ns = clock_.MonotonicNanos();
+  if (absl::IsDeadlineExceeded(loaded.status())) {
+    if (loading_since_ns_ == 0) loading_since_ns_ = now_ns;
+    if (now_ns - loading_since_ns_ < kDiskPatienceNanos) return;
+  }
+  loading_since_ns_ = 0;
+  if (!loaded.ok()) return current().outbox.DropUnreadable(from);
+  std::vector<Outbox::Entry> entries;
+  for (AgedReport& report : *loaded) {
+    entries.push_back({report.sequence, now_ns - report.age_ns, std::move(report.bytes), /*on_disk=*/true});
+  }
+  current().outbox.TakeLoaded(from, std::move(entries));
 }
 
 void Uplink::ReadAnswers(CollectorStream& stream) {
@@ -179,19 +312,27 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
   {
     MutexLock lock(mutex_);
     const int64_t now_ns = clock_.MonotonicNanos();
+    Life& life = current();
+    // A former agent may have sent what it could not write.
+    const uint64_t most = formers_.empty() ? std::numeric_limits<uint64_t>::max() : life.outbox.newest_sequence();
     if (message.has_hello_ack()) {
-      in_turn = welcome = session_.OnHelloAck(message.hello_ack().stored_sequence(), now_ns);
+      in_turn = welcome = life.session.OnHelloAck(std::min(message.hello_ack().stored_sequence(), most), now_ns);
     } else if (message.has_ack()) {
-      in_turn = session_.OnAck(message.ack().stored_sequence(), now_ns);
+      in_turn = life.session.OnAck(std::min(message.ack().stored_sequence(), most), now_ns);
     } else if (message.has_command()) {
-      in_turn = session_.state() == UplinkSession::State::kStreaming;
+      in_turn = life.session.state() == UplinkSession::State::kStreaming;
       if (commands_.size() < kMaxCommands) {
         commands_.push_back(message.command());
       } else {
         ++commands_dropped_;
       }
     }
+    const bool has_acks = message.has_hello_ack() || message.has_ack();
+    if (spool_ != nullptr && has_acks && in_turn && life.outbox.acknowledged_sequence() > 0) {
+      spool_->Acknowledge(life.incarnation, life.outbox.acknowledged_sequence());
+    }
     if (welcome) {
+      was_lost_ = false;
       told_refusal_.Clear();
       ++connections_;
       pauses_.OnUp(now_ns);

@@ -2,6 +2,10 @@
 // reconnects for ever after pauses (reconnect_pauses.h). At least once, in order; losses are counted (outbox.h). Each
 // report says how long it has waited here, so that the collector can tell when it was made.
 //
+// With a spool (agent/spool) a report is on disk before it is sent, and what former agents have left there is delivered
+// first, agent by agent: each on a stream with the incarnation of that agent, by which the collector knows what it has.
+// A collector needs to know nothing of that: to it, the former agent has come back for a moment.
+//
 // Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
 // mutex and block in the network without it. Thread-safe.
 
@@ -12,10 +16,14 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/types/optional.h"
+#include "agent/spool/spool.h"
 #include "agent/uplink/collector_stream.h"
 #include "agent/uplink/outbox.h"
 #include "agent/uplink/reconnect_pauses.h"
@@ -37,24 +45,31 @@ struct UplinkStatistics {
   uint64_t connections = 0;                         // streams whose greeting was answered
   uint64_t disconnections = 0;                      // ends of streams, also of those that never came up
   uint64_t commands_dropped = 0;                    // of the collector, beyond Uplink::kMaxCommands
-  size_t outbox_bytes = 0;                          // now
-  size_t outbox_reports = 0;                        // now
+  size_t outbox_bytes = 0;                          // now, in memory
+  size_t outbox_reports = 0;                        // now, in memory or on disk
+  uint64_t former_reports = 0;                      // of them, now: of agents before this one
+  absl::optional<SpoolStatistics> spool;            // nothing = there is none
   std::string last_error;                           // of the last stream that ended; empty = none yet
 };
 
 class Uplink {
  public:
   static constexpr size_t kMaxCommands = 64;  // that wait for TakeCommand
+  // Without an answer of the disk for so long, what is only there is given up.
+  static constexpr int64_t kDiskPatienceNanos = 10 * kNanosPerSecond;
 
-  // `hello` is sent first on every stream. Borrows `connector` and `clock`. Starts its thread.
+  // `hello` is sent first on every stream. Borrows `connector`, `clock` and `spool`; nullptr = no spool, everything is
+  // in memory. Starts its thread.
   Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
-         const Random& random);
+         const Random& random, Spool* spool = nullptr);
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 
-  // Hands a report over; its sequence and losses are filled in. Never blocks on the network.
-  void Send(wire::AgentReport report);
+  // Hands a report over; its sequence and losses are filled in. Never blocks on the network or a disk. `resume` is kept
+  // with it in the spool: wire::ResumePoint.
+  void Send(wire::AgentReport report, std::string resume = "");
+  bool has_spool() const { return spool_ != nullptr; }
 
   // The oldest command of the collector that was not taken yet. Beyond kMaxCommands the newest are dropped and counted:
   // the collector hears no answer and may ask again.
@@ -69,11 +84,36 @@ class Uplink {
   UplinkStatistics statistics() const;
 
  private:
+  // The reports of one agent: this one, or one before it.
+  struct Life {
+    Life(uint64_t of, Outbox reports) : incarnation(of), outbox(std::move(reports)), session(outbox) {}
+
+    const uint64_t incarnation;
+    Outbox outbox;
+    UplinkSession session;
+  };
+  enum class Turn { kSend, kLoad, kStreamOver, kEndStream };
+
+  static std::deque<std::unique_ptr<Life>> FormersIn(const Spool* spool, const OutboxLimits& limits);
+  static void AddTo(UplinkStatistics& statistics, const Life& life);
+
   void Run();
   // Returns how long to wait before the next one.
   int64_t RunStream(CollectorStream& stream);
+  int64_t EndStream(const absl::Status& status);
   // True when the collector has ended the stream, false when it is for us to end.
   bool WriteReports(CollectorStream& stream);
+  // Waits until there is something to do; `sequence` is what to send, or behind what to load.
+  Turn WaitForTurn(uint64_t& sequence);
+  // False = there is nothing to send after all.
+  bool TakeMessage(wire::AgentMessage& message);
+  void LoadReports(uint64_t from);
+  Life& current() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return formers_.empty() ? live_ : *formers_.front(); }
+  const Life& current() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return formers_.empty() ? live_ : *formers_.front();
+  }
+  void ForgetFormer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFormerDone() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void ReadAnswers(CollectorStream& stream);
   bool HandleAnswer(const wire::CollectorMessage& message);
   // False = stop instead.
@@ -82,11 +122,17 @@ class Uplink {
   CollectorConnector& connector_;
   const wire::AgentHello hello_;
   const Clock& clock_;
+  Spool* const spool_;
 
   mutable Mutex mutex_;
   CondVar changed_;  // anything below
-  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
-  UplinkSession session_ ABSL_GUARDED_BY(mutex_);
+  Life live_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<Life>> formers_ ABSL_GUARDED_BY(mutex_);  // oldest first; delivered before live_
+  int64_t loading_since_ns_ ABSL_GUARDED_BY(mutex_) = 0;               // the disk owes an answer; 0 = none
+  uint64_t former_sent_ ABSL_GUARDED_BY(mutex_) = 0;  // and so on: of formers that are done
+  uint64_t former_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, uint64_t> former_dropped_ ABSL_GUARDED_BY(mutex_);
+  bool was_lost_ ABSL_GUARDED_BY(mutex_) = true;  // the last stream ended, and not because a former agent was done
   ReconnectPauses pauses_ ABSL_GUARDED_BY(mutex_);
   CollectorStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the open one
   bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;           // its reader has seen the end

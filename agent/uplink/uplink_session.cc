@@ -28,10 +28,15 @@ bool UplinkSession::OnAck(uint64_t stored_sequence, int64_t now_ns) {
   return true;
 }
 
+bool UplinkSession::HasToWait() const { return probation_until_ != 0 && sent_sequence_ > acknowledged_sequence_; }
+
+absl::optional<uint64_t> UplinkSession::ToLoad() const {
+  if (state_ != State::kStreaming || HasToWait()) return absl::nullopt;
+  return outbox_.ToLoad(std::max(sent_sequence_, acknowledged_sequence_));
+}
+
 const Outbox::Entry* UplinkSession::NextToSend() const {
-  if (state_ != State::kStreaming) return nullptr;
-  const bool alone = sent_sequence_ <= acknowledged_sequence_;
-  if (probation_until_ != 0 && !alone) return nullptr;
+  if (state_ != State::kStreaming || HasToWait()) return nullptr;
   return outbox_.After(std::max(sent_sequence_, acknowledged_sequence_));
 }
 

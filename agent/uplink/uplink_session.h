@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "agent/uplink/outbox.h"
 #include "base/clock.h"
 
@@ -44,6 +45,8 @@ class UplinkSession {
 
   // The next report to write; nullptr = nothing to write at present. Valid until the next change of the outbox.
   const Outbox::Entry* NextToSend() const;
+  // See Outbox::ToLoad.
+  absl::optional<uint64_t> ToLoad() const;
   void OnSent(uint64_t sequence, int64_t now_ns);
 
   // The stream is over, with this status.
@@ -58,6 +61,9 @@ class UplinkSession {
   uint64_t reports_acknowledged() const { return reports_acknowledged_; }
 
  private:
+  // On probation, while a report is on the wire.
+  bool HasToWait() const;
+
   Outbox& outbox_;
   State state_ = State::kDisconnected;
   uint64_t sent_sequence_ = 0;          // newest on this stream; 0 = none

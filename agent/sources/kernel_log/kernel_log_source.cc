@@ -36,7 +36,7 @@ absl::Status KernelLogSource::Collect(const Tick& tick, wire::AgentReport& repor
   if (!open_) {
     if (const absl::Status status = device_->Open(); !status.ok()) return status;
     open_ = true;
-    Resume();
+    Begin();
   }
   Losses losses;
   std::string record;
@@ -67,8 +67,18 @@ void KernelLogSource::Delivered() {
       {{"status", stored.ToString()}});
 }
 
-void KernelLogSource::Resume() {
-  const absl::optional<LogPosition> position = file_.Load();
+std::string KernelLogSource::position() const {
+  if (!next_sequence_.has_value() || boot_id_.empty()) return "";
+  return FormatLogPosition({boot_id_, *next_sequence_});
+}
+
+void KernelLogSource::Resume(absl::string_view position) { spooled_ = ParseLogPosition(position); }
+
+void KernelLogSource::Begin() {
+  absl::optional<LogPosition> position = file_.Load();
+  const bool is_spooled = spooled_.has_value() && spooled_->boot_id == boot_id_;
+  const bool is_stored = position.has_value() && position->boot_id == boot_id_;
+  if (is_spooled && (!is_stored || position->next_sequence < spooled_->next_sequence)) position = spooled_;
   resumes_ = position.has_value() && !boot_id_.empty() && position->boot_id == boot_id_;
   if (resumes_) next_sequence_ = position->next_sequence;
   counts_old_ = resumes_;

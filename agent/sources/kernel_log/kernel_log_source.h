@@ -55,6 +55,9 @@ class KernelLogSource final : public Source {
 
   void Delivered() override;
 
+  std::string position() const override;
+  void Resume(absl::string_view position) override;
+
  private:
   struct Losses {
     uint64_t overwritten = 0;
@@ -63,7 +66,8 @@ class KernelLogSource final : public Source {
     uint64_t too_old = 0;
   };
 
-  void Resume();
+  // Where to begin, once the log is open.
+  void Begin();
   void TakeRecord(absl::string_view text, const Tick& tick, wire::AgentReport& report, Losses& losses);
   // When a line was logged, by CLOCK_MONOTONIC. The clock of its time stamp runs a little faster or slower, some
   // seconds per day; a line that is read as it comes was logged since the tick before.
@@ -73,6 +77,7 @@ class KernelLogSource final : public Source {
   const std::string boot_id_;
   LogPositionFile file_;
   bool open_ = false;
+  absl::optional<LogPosition> spooled_;  // of an agent before us; it may be ahead of what the collector has stored
   bool resumes_ = false;      // from a position, and no record has been seen since
   bool catching_up_ = false;  // reads what was logged before it was opened
   int64_t look_back_ns_ = 0;

@@ -29,6 +29,10 @@ std::string ReadBootId(const RootedFs& fs) {
   return std::string(id.substr(0, id.find('\n')));
 }
 
+std::string FormatLogPosition(const LogPosition& position) {
+  return absl::StrCat(position.boot_id, " ", position.next_sequence, "\n");
+}
+
 absl::optional<LogPosition> ParseLogPosition(absl::string_view text) {
   if (text.size() > kMaxLineBytes || !absl::ConsumeSuffix(&text, "\n")) return absl::nullopt;
   const size_t space = text.find(' ');
@@ -49,7 +53,7 @@ absl::optional<LogPosition> LogPositionFile::Load() const {
 
 absl::Status LogPositionFile::Store(const LogPosition& position) {
   if (path_.empty() || stored_ == position) return absl::OkStatus();
-  const std::string text = absl::StrCat(position.boot_id, " ", position.next_sequence, "\n");
+  const std::string text = FormatLogPosition(position);
   const std::string fresh = path_ + ".new";
   {
     const UniqueFd file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));

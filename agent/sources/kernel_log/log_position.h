@@ -30,7 +30,8 @@ struct LogPosition {
 // Of the running kernel; empty where it cannot be read. `fs` is rooted where proc/ is.
 std::string ReadBootId(const RootedFs& fs);
 
-// Nothing for a text that is no position. Pure.
+// Its line, and back: nothing for a text that is no position. Pure.
+std::string FormatLogPosition(const LogPosition& position);
 absl::optional<LogPosition> ParseLogPosition(absl::string_view text);
 
 // Not thread-safe.

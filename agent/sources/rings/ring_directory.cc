@@ -68,6 +68,36 @@ absl::StatusOr<UniqueFd> RingDirectory::OpenDirectory() const {
   return directory;
 }
 
+wire::RingPositions RingDirectory::positions(int64_t tick_ns) const {
+  wire::RingPositions positions;
+  positions.set_monotonic_ns(tick_ns);
+  // Not yet found again, or not let in yet.
+  for (const auto& [name, position] : resumed_) *positions.add_rings() = position;
+  for (const auto& [name, ring] : rings_) {
+    // A damaged one is read anew from the moment at which it is tried again.
+    if (ring.damaged) continue;
+    wire::RingPosition& position = *positions.add_rings();
+    position.set_file(name);
+    ring.reader->Describe(position);
+  }
+  return positions;
+}
+
+void RingDirectory::Resume(const wire::RingPositions& positions) {
+  since_ns_ = std::min(since_ns_, positions.monotonic_ns());
+  for (const wire::RingPosition& position : positions.rings()) {
+    if (resumed_.size() < kMaxRings) resumed_[position.file()] = position;
+  }
+}
+
+std::unique_ptr<RingReader> RingDirectory::OpenReader(UniqueFd file, const std::string& name, bool* resumes,
+                                                      RingRefusal* refusal) {
+  auto reader = RingReader::Open(std::move(file), since_ns_, refusal);
+  const auto known = resumed_.find(name);
+  *resumes = reader != nullptr && known != resumed_.end() && reader->ResumeAt(known->second);
+  return reader;
+}
+
 absl::Status RingDirectory::Poll(int64_t now_ns) {
   const absl::StatusOr<UniqueFd> directory = OpenDirectory();
   const int fd = directory.ok() ? directory->get() : -1;
@@ -97,6 +127,10 @@ absl::Status RingDirectory::Poll(int64_t now_ns) {
 void RingDirectory::DiscoverAll(int directory, const RingListing& listing, int64_t now_ns) {
   if (listing.is_complete) {
     refused_.BeginTick(listing.names);
+    for (auto known = resumed_.begin(); known != resumed_.end();) {
+      const bool is_there = std::binary_search(listing.names.begin(), listing.names.end(), known->first);
+      known = is_there ? std::next(known) : resumed_.erase(known);
+    }
   } else {
     refused_.BeginTick();
   }
@@ -212,7 +246,8 @@ void RingDirectory::Discover(int directory, const std::string& name, int64_t now
   RingRefusal refusal;
   FollowedRing ring;
   ring.owner = file.owner;
-  ring.reader = RingReader::Open(std::move(opened), since_ns_, &refusal);
+  bool resumes = false;
+  ring.reader = OpenReader(std::move(opened), name, &resumes, &refusal);
   if (ring.reader == nullptr) return Refuse(file, refusal, now_ns);
   const ring::RingHeader header = ring.reader->header();  // a copy: the reader may be replaced below
   ring.job = RingText(header.job);
@@ -222,12 +257,14 @@ void RingDirectory::Discover(int directory, const std::string& name, int64_t now
     RingSnapshot last;
     const absl::Status read = ring.reader->Poll(&last);
     const int64_t last_ns = LastSignOfLifeNs(*ring.reader, last);
-    if (!read.ok() || last_ns > now_ns || last_ns < now_ns - kGoneNanos) {
+    // What it did last is news if the agent before us has not told it.
+    const bool has_news = resumes && (!last.finished.empty() || last.overwritten + last.skipped > 0);
+    if (!read.ok() || last_ns > now_ns || (last_ns < now_ns - kGoneNanos && !has_news)) {
       RemoveFile(directory, name, ring.reader->file().get());
       return;
     }
     // It died in these seconds: look at it again, from the beginning, as at any other.
-    ring.reader = RingReader::Open(UniqueFd(dup(ring.reader->file().get())), since_ns_, &refusal);
+    ring.reader = OpenReader(UniqueFd(dup(ring.reader->file().get())), name, &resumes, &refusal);
     if (ring.reader == nullptr) return;
   }
   refusal = CheckOwner(ring);
@@ -236,6 +273,7 @@ void RingDirectory::Discover(int directory, const std::string& name, int64_t now
   }
   if (refusal.reason != RingRefusalReason::kNone) return Refuse(file, refusal, now_ns);
   refused_.Forget(name);
+  resumed_.erase(name);
   Log(LogLevel::kInfo, "following a recorder",
       {{"file", name},
        {"job", ring.job},

@@ -40,6 +40,7 @@
 #include "agent/sources/rings/ring_snapshot.h"
 #include "agent/unique_fd.h"
 #include "base/clock.h"
+#include "proto/resume.pb.h"
 
 namespace lockstep {
 
@@ -79,6 +80,10 @@ class RingDirectory {
       : path_(std::move(path)), since_ns_(since_ns), finder_(std::move(root)), exits_(finder_.root()) {}
   RingDirectory(const RingDirectory&) = delete;
   RingDirectory& operator=(const RingDirectory&) = delete;
+
+  // How far all rings were read by the last Poll; and its way back, before the first one.
+  wire::RingPositions positions(int64_t tick_ns) const;
+  void Resume(const wire::RingPositions& positions);
 
   // Looks at the directory and at every ring. NOT_FOUND while there is no directory.
   absl::Status Poll(int64_t now_ns);
@@ -120,6 +125,8 @@ class RingDirectory {
   };
 
   absl::StatusOr<UniqueFd> OpenDirectory() const;
+  // A reader that goes on where the agent before us stopped, if that is known; `resumes` says so.
+  std::unique_ptr<RingReader> OpenReader(UniqueFd file, const std::string& name, bool* resumes, RingRefusal* refusal);
   void DiscoverAll(int directory, const RingListing& listing, int64_t now_ns);
   void Discover(int directory, const std::string& name, int64_t now_ns);
   void Refuse(const RefusedRings::File& file, const RingRefusal& refusal, int64_t now_ns);
@@ -142,7 +149,8 @@ class RingDirectory {
   bool HasRoomForJob(const std::string& job, uint32_t owner) const;
 
   const std::string path_;
-  const int64_t since_ns_;
+  int64_t since_ns_;
+  std::map<std::string, wire::RingPosition> resumed_;  // by file; at most kMaxRings, of an agent before us
   ProcessFinder finder_;
   ExitWatch exits_;
   std::map<std::string, FollowedRing> rings_;

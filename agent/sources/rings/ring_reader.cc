@@ -133,8 +133,41 @@ std::unique_ptr<RingReader> RingReader::Open(UniqueFd file, int64_t since_ns, Ri
   return std::unique_ptr<RingReader>(new RingReader(std::move(file), since_ns, header));
 }
 
+void RingReader::Describe(wire::RingPosition& position) const {
+  position.set_opened_at_ns(header_.opened_at_ns);
+  position.set_pid(header_.pid);
+  position.set_process_start_ticks(header_.process_start_ticks);
+  position.set_next_ticket(next_unseen_);
+  const size_t left_out = pending_.size() - std::min(pending_.size(), kMaxKeptPending);
+  position.set_forgotten(left_out);
+  uint64_t before = 0;
+  for (size_t i = left_out; i < pending_.size(); ++i) {
+    position.add_pending_deltas(pending_[i] - std::exchange(before, pending_[i]));
+  }
+}
+
+bool RingReader::ResumeAt(const wire::RingPosition& position) {
+  const bool is_same = position.opened_at_ns() == header_.opened_at_ns && position.pid() == header_.pid &&
+                       position.process_start_ticks() == header_.process_start_ticks;
+  if (!is_same || polled_ || position.next_ticket() > NextTicket()) return false;
+  std::vector<uint64_t> pending;
+  uint64_t ticket = 0;
+  for (int i = 0; i < position.pending_deltas_size(); ++i) {
+    const uint64_t delta = position.pending_deltas(i);
+    if (delta >= position.next_ticket() - ticket || (i > 0 && delta == 0)) return false;
+    ticket += delta;
+    pending.push_back(ticket);
+  }
+  pending_ = std::move(pending);
+  next_unseen_ = position.next_ticket();
+  forgotten_ = position.forgotten();
+  since_ns_ = 0;
+  return true;
+}
+
 absl::Status RingReader::Poll(RingSnapshot* snapshot, const RingAllowance& allowance) {
   *snapshot = {};
+  snapshot->overwritten = std::exchange(forgotten_, 0);
   ring::RingHeader now;
   if (!ReadAt(file_.get(), 0, sizeof(now), &now)) return Truncated();
   // Capacities are taken from the first header for ever; a change of it means that somebody else writes here.

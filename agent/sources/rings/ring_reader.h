@@ -22,6 +22,7 @@
 #include "agent/recorder/ring_format.h"
 #include "agent/sources/rings/ring_snapshot.h"
 #include "agent/unique_fd.h"
+#include "proto/resume.pb.h"
 
 namespace lockstep {
 
@@ -74,6 +75,13 @@ class RingReader {
   // The header as it was when opened; its texts may lack their NUL.
   const ring::RingHeader& header() const { return header_; }
 
+  // How far it has been read: see proto/resume.proto. Of the operations that had not finished, the newest kMaxKeptPending.
+  static constexpr size_t kMaxKeptPending = 256;
+  void Describe(wire::RingPosition& position) const;
+
+  // Goes on exactly there, whatever the time: before the first Poll. False = that is the position of another ring.
+  bool ResumeAt(const wire::RingPosition& position);
+
   // Looks at everything that may have changed. DATA_LOSS = the file has been damaged since: do not follow it further.
   absl::Status Poll(RingSnapshot* snapshot, const RingAllowance& allowance = {});
 
@@ -102,11 +110,12 @@ class RingReader {
                 RingSnapshot* snapshot);
 
   UniqueFd file_;
-  const int64_t since_ns_;
+  int64_t since_ns_;
   const ring::RingHeader header_;
   bool polled_ = false;
   uint64_t last_mask_ = 0;         // the active mask at the look before
   uint64_t next_unseen_ = 0;       // ticket; everything before was looked at
+  uint64_t forgotten_ = 0;         // by the reader before, to be counted in the first look
   std::vector<uint64_t> pending_;  // tickets before next_unseen_ that had not finished, rising
 };
 

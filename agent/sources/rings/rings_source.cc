@@ -34,7 +34,13 @@ void Refuse(const std::string& error, wire::CommandResult& result) {
 
 }  // namespace
 
+void RingsSource::Resume(absl::string_view position) {
+  wire::RingPositions positions;
+  if (positions.ParseFromArray(position.data(), static_cast<int>(position.size()))) directory_.Resume(positions);
+}
+
 absl::Status RingsSource::Collect(const Tick& tick, wire::AgentReport& report) {
+  last_tick_ns_ = tick.monotonic_ns;
   const absl::Status status = directory_.Poll(tick.monotonic_ns);
   const RingTally tally = AppendRings(directory_.rings(), tick.monotonic_ns, archive_, report);
   total_.Add(tally);

@@ -33,6 +33,9 @@ class RingsSource final : public Source {
   bool comes_and_goes() const override { return true; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
+  std::string position() const override { return directory_.positions(last_tick_ns_).SerializeAsString(); }
+  void Resume(absl::string_view position) override;
+
   // To be called between two ticks, the first time right after one; returns when to call it again, in nanoseconds from
   // now. A ring of 32,768 operations turns in 65 ms at 500,000 per second: whoever is read every 5 ms survives that
   // this thread does not get a CPU for 55 ms.
@@ -61,6 +64,7 @@ class RingsSource final : public Source {
   RingDirectory directory_;
   OperationArchive archive_;
   RingTally total_;
+  int64_t last_tick_ns_ = 0;
 };
 
 }  // namespace lockstep

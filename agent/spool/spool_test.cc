@@ -1,0 +1,457 @@
+// The spool from its bytes to its threads: what was written survives, whatever comes in between, and nothing else does.
+
+#include "agent/spool/spool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "agent/spool/segment_log.h"
+#include "agent/spool/segment_reader.h"
+#include "base/boot_clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/testing/sim_clock.h"
+#include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
+#include "proto/telemetry.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kPatienceNanos = 30 * kNanosPerSecond;
+
+class SimBootClock final : public BootClock {
+ public:
+  int64_t BootNanos() const override { return now_ns; }
+  int64_t now_ns = 1'000 * kNanosPerSecond;
+};
+
+std::string ReportBytes(uint64_t sequence, int metric_blocks = 0, size_t padding = 0) {
+  wire::AgentReport report;
+  report.set_sequence(sequence);
+  for (int i = 0; i < metric_blocks; ++i) report.add_metrics()->set_device(std::string(1'000, 'd'));
+  if (padding > 0) report.add_kernel_events()->set_text(std::string(padding, 'e'));
+  return report.SerializeAsString();
+}
+
+std::string Segment(const std::vector<uint64_t>& sequences) {
+  std::string bytes = EncodeSegmentHeader({"node", "boot", 7, 1, 0});
+  for (const uint64_t sequence : sequences) {
+    absl::StrAppend(&bytes, EncodeReport({sequence, 10, 20, "resume", ReportBytes(sequence, 0, 50)}));
+  }
+  return bytes;
+}
+
+struct Outcome {
+  std::vector<uint64_t> sequences;
+  size_t corrupt_places = 0;
+  size_t torn_bytes = 0;
+};
+
+Outcome ReadSegment(const std::string& bytes) {
+  Outcome outcome;
+  absl::StatusOr<SegmentReader> reader = SegmentReader::Open(bytes);
+  EXPECT_OK(reader);
+  SegmentRecord record;
+  while (reader->Next(record)) outcome.sequences.push_back(record.report->sequence);
+  outcome.corrupt_places = reader->corrupt_places();
+  outcome.torn_bytes = reader->torn_bytes();
+  return outcome;
+}
+
+TEST(SegmentFormatTest, BytesAreThoseOfTheDocument) {
+  const std::string header = EncodeSegmentHeader({"h", "b", 0x0102030405060708, 9, 1});
+  EXPECT_EQ(header.substr(0, 46), std::string("LSSPOOL\n\x01\0\0\0\x1a\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x09\0\0\0\0\0\0\0"
+                                              "\x01\0\0\0\x01\0h\x01\0b", 42).append(header.substr(42, 4)));
+  const std::string ack = EncodeAck({1, 2});
+  EXPECT_EQ(ack.substr(0, 8), std::string("\xA5LSR\x11\0\0\0", 8));
+  EXPECT_EQ(ack.substr(12), std::string("\x02\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0", 17));
+  // CRC32C, the value of which for these nine digits is well known.
+  EXPECT_EQ(Crc32c("123456789"), 0xE3069283u);
+}
+
+TEST(SegmentReaderTest, EveryCutOfTheLastRecordIsTornAndCostsNothingElse) {
+  const std::string two = Segment({1, 2});
+  const std::string three = Segment({1, 2, 3});
+  for (size_t size = two.size() + 1; size < three.size(); ++size) {
+    const Outcome outcome = ReadSegment(three.substr(0, size));
+    ASSERT_THAT(outcome.sequences, ElementsAre(1, 2)) << size;
+    ASSERT_EQ(outcome.corrupt_places, 0u) << size;
+    ASSERT_EQ(outcome.torn_bytes, size - two.size());
+  }
+  EXPECT_EQ(ReadSegment(two + std::string(500, '\0')).torn_bytes, 500u) << "as a power failure leaves it";
+}
+
+TEST(SegmentReaderTest, EveryFlippedByteCostsOneRecordAndIsCounted) {
+  const std::string one = Segment({1});
+  const std::string two = Segment({1, 2});
+  const std::string three = Segment({1, 2, 3});
+  for (size_t at = one.size(); at < two.size(); ++at) {
+    std::string bytes = three;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x40);
+    const Outcome outcome = ReadSegment(bytes);
+    ASSERT_THAT(outcome.sequences, ElementsAre(1, 3)) << at;
+    ASSERT_EQ(outcome.corrupt_places, 1u) << at;
+  }
+}
+
+TEST(SegmentReaderTest, NewerVersionsAndForeignFilesAreOneClearError) {
+  std::string bytes = Segment({1});
+  bytes[8] = 2;
+  const absl::Status newer = SegmentReader::Open(bytes).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(newer));
+  EXPECT_THAT(std::string(newer.message()), HasSubstr("has version 2, this agent reads up to 1"));
+  EXPECT_TRUE(absl::IsDataLoss(SegmentReader::Open("something else altogether").status()));
+  EXPECT_TRUE(absl::IsDataLoss(SegmentReader::Open("").status()));
+}
+
+TEST(AgeTest, IsReckonedByTheBootClockWithinABootElseByTheWallAndIsNeverNegative) {
+  const SpooledReport report{.sequence = 1, .wall_ns = 1'000, .boot_ns = 500};
+  EXPECT_EQ(AgeNanos(report, /*is_same_boot=*/true, 90'000, 700), 200);
+  EXPECT_EQ(AgeNanos(report, /*is_same_boot=*/false, 1'300, 7), 300);
+  EXPECT_EQ(AgeNanos(report, /*is_same_boot=*/false, 900, 7), 0) << "a wall clock that went back";
+}
+
+class SegmentLogTest : public ::testing::Test {
+ protected:
+  // A new agent on the same folder.
+  std::unique_ptr<SegmentLog> Open(uint64_t incarnation, const std::string& boot_id = "boot") {
+    options_.directory = (directory_.path() / "spool").string();
+    options_.host = "node";
+    options_.boot_id = boot_id;
+    options_.incarnation = incarnation;
+    auto log = std::make_unique<SegmentLog>(options_, clock_, boot_clock_);
+    EXPECT_OK(log->Open());
+    return log;
+  }
+  absl::Status Append(SegmentLog& log, uint64_t sequence, const std::string& bytes) {
+    return log.Append({sequence, clock_.WallNanos(), boot_clock_.now_ns, absl::StrCat("at ", sequence), bytes});
+  }
+  static std::vector<uint64_t> Sequences(SegmentLog& log, uint64_t incarnation, uint64_t after = 0) {
+    std::vector<uint64_t> sequences;
+    while (true) {
+      const auto some = log.Read(incarnation, sequences.empty() ? after : sequences.back(), 10'000);
+      EXPECT_OK(some);
+      if (!some.ok() || some->empty()) return sequences;
+      for (const AgedReport& report : *some) sequences.push_back(report.sequence);
+    }
+  }
+  std::vector<std::filesystem::path> Files() {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path() / "spool")) {
+      if (entry.path().extension() == ".segment") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  TemporaryDirectory directory_;
+  SegmentLogOptions options_;
+  SimClock clock_;
+  SimBootClock boot_clock_;
+};
+
+TEST_F(SegmentLogTest, TheNextAgentFindsWhatIsNotAcknowledgedAndWhereToGoOn) {
+  auto log = Open(1);
+  for (uint64_t n = 1; n <= 5; ++n) ASSERT_OK(Append(*log, n, ReportBytes(n)));
+  ASSERT_OK(log->Acknowledge(1, 2));
+  log = nullptr;
+  clock_.Advance(60 * kNanosPerSecond);
+  boot_clock_.now_ns += 60 * kNanosPerSecond;
+  log = Open(2);
+  ASSERT_EQ(log->formers().size(), 1u);
+  EXPECT_EQ(log->formers()[0].first_sequence, 3u);
+  EXPECT_EQ(log->formers()[0].last_sequence, 5u);
+  EXPECT_EQ(log->resume(), "at 5");
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(3, 4, 5));
+  EXPECT_EQ((*log->Read(1, 0, 1))[0].age_ns, 60 * kNanosPerSecond);
+  EXPECT_EQ(log->state().reports, 3u);
+  // Acknowledged in full, it stays for its resume point until there is a newer one.
+  ASSERT_OK(log->Acknowledge(1, 5));
+  ASSERT_OK(log->KeepLimits());
+  log = nullptr;
+  log = Open(3);
+  EXPECT_EQ(log->resume(), "at 5");
+  ASSERT_OK(log->Acknowledge(1, 5));
+  ASSERT_OK(Append(*log, 1, ReportBytes(1)));
+  ASSERT_OK(log->KeepLimits());
+  EXPECT_EQ(Files().size(), 1u);
+  log = nullptr;
+  log = Open(4, "another boot");
+  EXPECT_EQ(log->resume(), "") << "what was read of the sources of another boot says nothing";
+  EXPECT_EQ(log->formers().size(), 1u);
+}
+
+TEST_F(SegmentLogTest, CountersThinOutBeforeReportsGoAndAllIsCounted) {
+  options_.max_bytes = 1'000'000;
+  options_.segment_bytes = 100'000;
+  auto log = Open(1);
+  for (uint64_t n = 1; n <= 400; ++n) {
+    ASSERT_OK(Append(*log, n, ReportBytes(n, /*metric_blocks=*/4, /*padding=*/1'000)));
+    ASSERT_OK(log->KeepLimits());
+    ASSERT_LE(log->state().bytes, options_.max_bytes + options_.segment_bytes);
+  }
+  EXPECT_EQ(Sequences(*log, 1).size(), 400u) << "without counters there is room for all reports";
+  EXPECT_TRUE(log->state().dropped.empty());
+  for (uint64_t n = 401; n <= 1'200; ++n) {
+    ASSERT_OK(Append(*log, n, ReportBytes(n, 4, 1'000)));
+    ASSERT_OK(log->KeepLimits());
+  }
+  const std::vector<uint64_t> left = Sequences(*log, 1);
+  EXPECT_EQ(left.back(), 1'200u);
+  EXPECT_EQ(left.size(), 1'200 - log->state().dropped.at("reports_spool_full"));
+  EXPECT_EQ(log->TakeLosses().at("reports_spool_full"), log->state().dropped.at("reports_spool_full"));
+}
+
+TEST_F(SegmentLogTest, ThinningKeepsEveryReportAndTellsHowManyCountersWent) {
+  options_.max_bytes = 600'000;
+  options_.segment_bytes = 100'000;
+  auto log = Open(1);
+  uint64_t blocks = 0;
+  uint64_t told = 0;
+  for (uint64_t n = 1; n <= 200; ++n) ASSERT_OK(Append(*log, n, ReportBytes(n, 4)));
+  ASSERT_OK(log->KeepLimits());
+  const auto reports = log->Read(1, 0, 10'000'000);
+  ASSERT_OK(reports);
+  ASSERT_EQ(reports->size(), 200u);
+  for (const AgedReport& aged : *reports) {
+    wire::AgentReport report;
+    ASSERT_TRUE(report.ParseFromString(aged.bytes));
+    blocks += static_cast<uint64_t>(report.metrics_size());
+    for (const wire::Dropped& dropped : report.dropped()) told += dropped.count();
+    if (report.metrics_size() == 0) {
+      EXPECT_NE(report.sequence() % 2, 0u) << "every second one keeps them while that suffices";
+    }
+  }
+  EXPECT_EQ(blocks + told, 800u);
+  EXPECT_GT(told, 0u);
+}
+
+TEST_F(SegmentLogTest, OldReportsAreGivenUpAndCounted) {
+  options_.max_age_ns = 100 * kNanosPerSecond;
+  auto log = Open(1);
+  ASSERT_OK(Append(*log, 1, ReportBytes(1)));
+  boot_clock_.now_ns += 60 * kNanosPerSecond;
+  ASSERT_OK(Append(*log, 2, ReportBytes(2)));
+  boot_clock_.now_ns += 60 * kNanosPerSecond;
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(2));
+  EXPECT_EQ(log->TakeLosses().at("reports_expired"), 1u);
+}
+
+TEST_F(SegmentLogTest, DamageIsCountedOnceAndHealed) {
+  auto log = Open(1);
+  for (uint64_t n = 1; n <= 5; ++n) ASSERT_OK(Append(*log, n, ReportBytes(n, 0, 100)));
+  log = nullptr;
+  ASSERT_EQ(Files().size(), 1u);
+  std::fstream file(Files()[0], std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(Files()[0]) / 2));
+  file << "damage";
+  file.close();
+  log = Open(2);
+  EXPECT_EQ(log->state().corrupt_places, 1u);
+  EXPECT_EQ(log->TakeLosses().at("reports_spool_corrupt"), 1u);
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(1, 2, 4, 5));
+  log = nullptr;
+  log = Open(3);
+  EXPECT_EQ(log->state().corrupt_places, 0u);
+  EXPECT_EQ(log->formers().size(), 1u);
+}
+
+TEST_F(SegmentLogTest, SegmentsOfANewerVersionOrAnotherHostAreLeftAlone) {
+  auto log = Open(1);
+  log = nullptr;
+  std::string newer = Segment({1});
+  newer[8] = 2;
+  const std::string foreign = EncodeSegmentHeader({"other", "boot", 7, 1, 0});
+  const std::filesystem::path folder = directory_.path() / "spool";
+  const std::pair<std::string, std::string> files[] = {{"0000000000000001.segment", newer},
+                                                       {"0000000000000002.segment", foreign}};
+  for (const auto& [name, bytes] : files) std::ofstream(folder / name, std::ios::binary) << bytes;
+  log = Open(2);
+  EXPECT_TRUE(log->formers().empty());
+  ASSERT_OK(Append(*log, 1, ReportBytes(1)));
+  EXPECT_EQ(Files().size(), 3u);
+  EXPECT_EQ(std::filesystem::file_size(folder / "0000000000000001.segment"), newer.size());
+}
+
+TEST_F(SegmentLogTest, AFullDiskCostsTheReportThatDoesNotFitAndNothingElse) {
+  auto log = Open(1);
+  ASSERT_OK(Append(*log, 1, ReportBytes(1, 0, 1'000)));
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {std::filesystem::file_size(Files()[0]) + 500, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_FALSE(Append(*log, 2, ReportBytes(2, 0, 1'000)).ok());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_OK(Append(*log, 3, ReportBytes(3, 0, 1'000)));
+  log = nullptr;
+  log = Open(2);
+  EXPECT_EQ(log->state().corrupt_places, 0u);
+  EXPECT_THAT(Sequences(*log, 1), ElementsAre(1, 3));
+}
+
+TEST_F(SegmentLogTest, NobodyElseCanReadOrWriteAndLinksAreNotFollowed) {
+  auto log = Open(1);
+  ASSERT_OK(Append(*log, 1, ReportBytes(1)));
+  const std::filesystem::path folder = directory_.path() / "spool";
+  EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(std::filesystem::status(Files()[0]).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  SegmentLog second(options_, clock_, boot_clock_);
+  const absl::Status taken = second.Open();
+  EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("is in use by another agent"));
+  log = nullptr;
+  std::filesystem::create_symlink("/etc/passwd", folder / "00000000000000ff.segment");
+  SegmentLog linked(options_, clock_, boot_clock_);
+  EXPECT_FALSE(linked.Open().ok());
+  options_.directory = (directory_.path() / "link").string();
+  std::filesystem::create_directory_symlink(folder, directory_.path() / "link");
+  EXPECT_FALSE(SegmentLog(options_, clock_, boot_clock_).Open().ok());
+  options_.directory = (directory_.path() / "no" / "where").string();
+  EXPECT_TRUE(absl::IsNotFound(SegmentLog(options_, clock_, boot_clock_).Open()));
+}
+
+// Random agents against a list: what survives is what was added and not acknowledged, in order.
+TEST_F(SegmentLogTest, AnyOrderOfAddsAcksKillsAndTornEndsLeavesWhatTheReferenceSays) {
+  options_.segment_bytes = 2'000;
+  Random random(20'261'126);
+  std::vector<std::pair<uint64_t, uint64_t>> expected;  // incarnation, sequence
+  uint64_t incarnation = 1;
+  uint64_t sequence = 0;
+  auto log = Open(incarnation);
+  for (int step = 0; step < 4'000; ++step) {
+    const uint64_t choice = random.Next() % 100;
+    if (choice < 60) {
+      ASSERT_OK(Append(*log, ++sequence, ReportBytes(sequence, 0, random.Next() % 300)));
+      expected.emplace_back(incarnation, sequence);
+    } else if (choice < 80 && !expected.empty()) {
+      // As the uplink does: the oldest agent's reports first.
+      const size_t count = random.Next() % std::min<size_t>(expected.size(), 5) + 1;
+      for (size_t i = 0; i < count; ++i) {
+        const auto [of, number] = expected.front();
+        ASSERT_OK(log->Acknowledge(of, number));
+        expected.erase(expected.begin());
+      }
+    } else if (choice < 90) {
+      ASSERT_OK(log->KeepLimits());
+    } else {
+      log = nullptr;
+      if (!Files().empty() && random.Next() % 2 == 0) {
+        std::ofstream(Files().back(), std::ios::binary | std::ios::app) << std::string("\xA5LSR\xff\0\0\0torn", 12);
+      }
+      sequence = 0;
+      log = Open(++incarnation);
+      // What was acknowledged and not noted is told by the collector.
+      for (const FormerAgent& former : log->formers()) {
+        uint64_t first = former.last_sequence + 1;
+        for (const auto& [of, number] : expected) {
+          if (of == former.incarnation) first = std::min(first, number);
+        }
+        ASSERT_OK(log->Acknowledge(former.incarnation, first - 1));
+      }
+    }
+    if (step % 20 != 0) continue;
+    std::vector<std::pair<uint64_t, uint64_t>> found;
+    for (uint64_t of = 1; of <= incarnation; ++of) {
+      for (const uint64_t number : Sequences(*log, of)) found.emplace_back(of, number);
+    }
+    ASSERT_EQ(found, expected) << "step " << step;
+    ASSERT_EQ(log->state().reports, expected.size()) << "step " << step;
+  }
+  EXPECT_GT(incarnation, 100u);
+}
+
+// A disk that answers when it is told to.
+class SlowLog final : public ReportLog {
+ public:
+  absl::Status Open() override { return absl::OkStatus(); }
+  std::vector<FormerAgent> formers() const override { return {}; }
+  std::string resume() const override { return ""; }
+  absl::Status Append(const SpooledReport& report) override {
+    MutexLock lock(mutex_);
+    while (hangs_) changed_.WaitFor(mutex_, kNanosPerSecond);
+    return fails_ ? absl::ResourceExhaustedError("disk full") : absl::OkStatus();
+  }
+  absl::Status Acknowledge(uint64_t, uint64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<AgedReport>> Read(uint64_t, uint64_t, size_t) override {
+    return std::vector<AgedReport>();
+  }
+  absl::Status KeepLimits() override { return absl::OkStatus(); }
+  std::function<absl::Status()> BeginSync() override { return nullptr; }
+  ReportLogState state() const override { return {}; }
+  std::map<std::string, uint64_t> TakeLosses() override { return {}; }
+
+  void Set(bool hangs, bool fails) {
+    MutexLock lock(mutex_);
+    hangs_ = hangs;
+    fails_ = fails;
+    changed_.NotifyAll();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fails_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST(SpoolTest, ADiskThatHangsDelaysOneReportAndIsSkippedBeyondTheQueue) {
+  auto owned = std::make_unique<SlowLog>();
+  SlowLog& disk = *owned;
+  Spool spool(std::move(owned), kNanosPerSecond, RealClock());
+  ASSERT_TRUE(spool.WaitOpen(kPatienceNanos));
+  spool.Add({.sequence = 1, .bytes = "r"});
+  EXPECT_TRUE(spool.WaitWritten(1, kPatienceNanos));
+  disk.Set(/*hangs=*/true, /*fails=*/false);
+  const uint64_t last = Spool::kMaxQueuedReports + 10;
+  for (uint64_t n = 2; n <= last; ++n) spool.Add({.sequence = n, .bytes = "r"});
+  EXPECT_FALSE(spool.WaitWritten(2, kNanosPerMilli));
+  const int64_t begin_ns = RealClock().MonotonicNanos();
+  EXPECT_FALSE(spool.WaitWritten(3, kPatienceNanos)) << "the disk is behind: nobody waits again";
+  EXPECT_LT(RealClock().MonotonicNanos() - begin_ns, kPatienceNanos / 2);
+  EXPECT_TRUE(spool.statistics().failing);
+  EXPECT_GT(spool.statistics().skipped.at("queue_full"), 0u);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(spool.Load(1, 0, 1, kNanosPerMilli).status()));
+  disk.Set(false, false);
+  const uint64_t written = last - spool.statistics().skipped.at("queue_full");
+  EXPECT_TRUE(spool.WaitWritten(1, kPatienceNanos));
+  const int64_t deadline_ns = RealClock().MonotonicNanos() + kPatienceNanos;
+  while (spool.statistics().failing && RealClock().MonotonicNanos() < deadline_ns) spool.WaitWritten(written, 1);
+  EXPECT_FALSE(spool.statistics().failing);
+}
+
+TEST(SpoolTest, AFailingDiskIsCountedAndTheReportsStayWhereTheyAre) {
+  auto owned = std::make_unique<SlowLog>();
+  owned->Set(/*hangs=*/false, /*fails=*/true);
+  Spool spool(std::move(owned), kNanosPerSecond, RealClock());
+  ASSERT_TRUE(spool.WaitOpen(kPatienceNanos));
+  for (uint64_t n = 1; n <= 3; ++n) spool.Add({.sequence = n, .bytes = "r"});
+  EXPECT_FALSE(spool.WaitWritten(3, kPatienceNanos));
+  EXPECT_EQ(spool.statistics().errors.at("write"), 1u) << "one try, then a pause";
+  EXPECT_EQ(spool.statistics().skipped.at("write_failed"), 3u);
+  EXPECT_TRUE(spool.statistics().failing);
+  EXPECT_TRUE(spool.TakeWritten().empty());
+}
+
+}  // namespace
+}  // namespace lockstep

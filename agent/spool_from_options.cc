@@ -1,0 +1,42 @@
+#include "agent/spool_from_options.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "agent/rooted_fs.h"
+#include "agent/sources/kernel_log/log_position.h"
+#include "agent/spool/segment_log.h"
+#include "base/boot_clock.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kOpenWithinNanos = 5 * kNanosPerSecond;
+
+}  // namespace
+
+std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentHello& hello) {
+  if (options.spool_directory.empty()) return nullptr;
+  SegmentLogOptions log;
+  log.directory = options.spool_directory;
+  log.host = hello.host();
+  log.incarnation = hello.incarnation();
+  log.max_bytes = static_cast<size_t>(options.spool_max_bytes);
+  log.max_age_ns = absl::ToInt64Nanoseconds(options.spool_max_age);
+  if (const auto root = RootedFs::Open(options.root); root.ok()) log.boot_id = ReadBootId(*root);
+  auto spool = std::make_unique<Spool>(std::make_unique<SegmentLog>(std::move(log), RealClock(), RealBootClock()),
+                                       absl::ToInt64Nanoseconds(options.spool_sync), RealClock());
+  const bool is_open = spool->WaitOpen(kOpenWithinNanos);
+  uint64_t left = 0;
+  for (const FormerAgent& former : spool->formers()) left += former.last_sequence - former.first_sequence + 1;
+  Log(is_open ? LogLevel::kInfo : LogLevel::kWarning, is_open ? "the spool is open" : "the spool is not open yet",
+      {{"directory", options.spool_directory}, {"reports_of_former_agents", absl::StrCat(left)}});
+  return spool;
+}
+
+}  // namespace lockstep
