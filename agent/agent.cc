@@ -20,8 +20,7 @@ Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics,
       runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)) {}
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options, absl::Span<const SourceRow> table,
-                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
-                                                     const std::string& resume) {
+                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock) {
   std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock));
   ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
   auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos());
@@ -37,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
           {{"source", std::string(row.name)}, {"status", source.status().ToString()}});
     }
   }
-  agent->runner_.Resume(resume);
+  agent->runner_.Resume(uplink.resume());
   return agent;
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,11 +31,10 @@ class Agent {
   ~Agent();
 
   // Makes the rings source and those of `table`. A source that cannot be made is logged and left out; only a root that
-  // cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever (see SourceRunner). Sources go
-  // on at `resume`, if there is one (Spool::resume).
+  // cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever (see SourceRunner). Sources
+  // go on where the agent before this one stopped, if the uplink's spool knows.
   static absl::StatusOr<std::unique_ptr<Agent>> Create(const AgentOptions& options, absl::Span<const SourceRow> table,
-                                                       Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
-                                                       const std::string& resume = "");
+                                                       Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
 
   // One report.
   void Tick();

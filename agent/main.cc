@@ -13,7 +13,6 @@
 #include "agent/metrics.h"
 #include "agent/own_usage.h"
 #include "agent/source_table.h"
-#include "agent/spool/spool.h"
 #include "agent/spool_from_options.h"
 #include "agent/uplink/grpc_connector.h"
 #include "agent/uplink/hello.h"
@@ -54,10 +53,9 @@ int Run(AgentOptions& options, const Settings& settings) {
   const OutboxLimits limits = {.max_bytes = static_cast<size_t>(options.outbox_bytes),
                                .max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age)};
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
-  const std::unique_ptr<Spool> spool = OpenSpool(options, hello);
+  const auto spool = OpenSpool(options, hello);
   Uplink uplink(connector, hello, limits, RealClock(), random, spool.get());
-  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock(),
-                                   spool == nullptr ? "" : spool->resume());
+  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
   if (!agent.ok()) return Fail(agent.status(), kExitBadConfig);
   std::unique_ptr<HttpServer> http;
   if (!options.pages.address.empty()) {
@@ -68,10 +66,9 @@ int Run(AgentOptions& options, const Settings& settings) {
     http = *std::move(started);
   }
   const int port = http == nullptr ? 0 : http->port();
-  if (!options.ports_file.empty()) {
-    const absl::Status written = WritePortsFile(options.ports_file, {{"http", port}});
-    if (!written.ok()) return Fail(written, kExitInternal);
-  }
+  const auto written =
+      !options.ports_file.empty() ? WritePortsFile(options.ports_file, {{"http", port}}) : absl::OkStatus();
+  if (!written.ok()) return Fail(written, kExitInternal);
   Log(LogLevel::kInfo, "agent started",
       {{"host", hello.host()}, {"collector", options.collector_address}, {"http_port", absl::StrCat(port)}});
   const ServiceNotifier service = ServiceNotifier::FromEnvironment();

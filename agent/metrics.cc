@@ -46,15 +46,16 @@ AgentMetrics::AgentMetrics()
       connected_(Gauge("lockstep_agent_connected", "1 while a stream is up.")),
       outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
-      outbox_former_reports_(
-          Gauge("lockstep_agent_outbox_former_reports", "Of the reports in the outbox, those of agents before this one.")),
+      outbox_former_reports_(Gauge("lockstep_agent_outbox_former_reports",
+                                   "Of the reports in the outbox, those of agents before this one.")),
       spool_bytes_(Gauge("lockstep_agent_spool_bytes", "Bytes of the spool on disk.")),
       spool_reports_(Gauge("lockstep_agent_spool_reports", "Reports in the spool that are not acknowledged.")),
       spool_segments_(Gauge("lockstep_agent_spool_segments", "Files of the spool.")),
       spool_oldest_age_seconds_(
           Gauge("lockstep_agent_spool_oldest_age_seconds", "Age of the oldest report that is not acknowledged.")),
-      spool_failing_(Gauge("lockstep_agent_spool_failing",
-                           "1 while there is to be a spool and reports do not get there: errors, or a disk that hangs.")),
+      spool_failing_(
+          Gauge("lockstep_agent_spool_failing",
+                "1 while there is to be a spool and reports do not get there: errors, or a disk that hangs.")),
       spool_corrupt_(Counter("lockstep_agent_spool_corrupt_total", "Damaged places found in the spool.")),
       spool_skipped_(
           Counter("lockstep_agent_spool_skipped_total", "Reports that are in memory and not on disk, by reason.")),

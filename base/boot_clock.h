@@ -1,4 +1,5 @@
-// The clock that goes on through suspension and starts again with each boot: what two processes of one boot can agree on.
+// The clock that goes on through suspension and starts again with each boot: what two processes of one boot can agree
+// on.
 //
 // Apart from Clock: only what outlives its process needs it.
 

@@ -293,7 +293,8 @@ absl::Status SegmentLog::Rewrite(Segment& segment, uint32_t level) {
   SegmentRecord record;
   while (reader.Next(record)) {
     // Of other agents' reports.
-    if (record.ack.has_value() && record.ack->incarnation != incarnation) absl::StrAppend(&records, EncodeAck(*record.ack));
+    if (record.ack.has_value() && record.ack->incarnation != incarnation)
+      absl::StrAppend(&records, EncodeAck(*record.ack));
     if (!record.report.has_value()) continue;
     // The newest one of all is kept for its resume point.
     const bool is_last = record.report->sequence == segment.last_sequence;

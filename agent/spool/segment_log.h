@@ -96,10 +96,10 @@ class SegmentLog final : public ReportLog {
   const Clock& clock_;
   const BootClock& boot_clock_;
   absl::optional<SpoolDirectory> directory_;
-  std::vector<Segment> segments_;                     // those that count, by rising number
-  std::map<uint64_t, uint64_t> acknowledged_;         // by incarnation; of those in segments_
-  std::map<uint64_t, uint64_t> unwritten_acks_;       // by incarnation; for the next segment
-  std::shared_ptr<UniqueFd> active_;                  // the last segment, while it is appended to; nullptr = none
+  std::vector<Segment> segments_;                // those that count, by rising number
+  std::map<uint64_t, uint64_t> acknowledged_;    // by incarnation; of those in segments_
+  std::map<uint64_t, uint64_t> unwritten_acks_;  // by incarnation; for the next segment
+  std::shared_ptr<UniqueFd> active_;             // the last segment, while it is appended to; nullptr = none
   std::vector<std::shared_ptr<UniqueFd>> unsynced_;
   uint64_t next_number_ = 1;
   size_t bytes_ = 0;

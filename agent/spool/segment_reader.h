@@ -20,7 +20,8 @@ namespace lockstep {
 
 class SegmentReader {
  public:
-  // Markers behind a corrupt place that are tried. Behind more of them, which chance does not make, the rest is given up.
+  // Markers behind a corrupt place that are tried. Behind more of them, which chance does not make, the rest is given
+  // up.
   static constexpr int kMaxTries = 256;
 
   // The errors of DecodeSegmentHeader.

@@ -55,9 +55,9 @@ struct Spool::Core {
   std::string resume ABSL_GUARDED_BY(mutex);
   std::deque<SpooledReport> queue ABSL_GUARDED_BY(mutex);
   size_t queued_bytes ABSL_GUARDED_BY(mutex) = 0;
-  uint64_t passed_sequence ABSL_GUARDED_BY(mutex) = 0;     // newest that was written or could not be
-  uint64_t written_sequence ABSL_GUARDED_BY(mutex) = 0;    // newest that was written
-  std::vector<uint64_t> written ABSL_GUARDED_BY(mutex);    // not yet taken
+  uint64_t passed_sequence ABSL_GUARDED_BY(mutex) = 0;       // newest that was written or could not be
+  uint64_t written_sequence ABSL_GUARDED_BY(mutex) = 0;      // newest that was written
+  std::vector<uint64_t> written ABSL_GUARDED_BY(mutex);      // not yet taken
   std::map<uint64_t, uint64_t> acks ABSL_GUARDED_BY(mutex);  // by incarnation; a handful
   absl::optional<LoadRequest> load ABSL_GUARDED_BY(mutex);
   absl::optional<absl::StatusOr<std::vector<AgedReport>>> loaded ABSL_GUARDED_BY(mutex);

@@ -7,8 +7,8 @@
 // kernel has it: it survives any end of this process.
 //
 // Sync policy: what a power failure may take is what was written since the last sync. A thread of its own syncs once
-// per sync_interval, and only while there are reports that no collector has acknowledged: with a collector that answers,
-// nothing has to reach the disk at all.
+// per sync_interval, and only while there are reports that no collector has acknowledged: with a collector that
+// answers, nothing has to reach the disk at all.
 //
 // Threads: one that writes, reads and removes, and one that syncs. A disk that hangs keeps these two and nobody else;
 // they are left behind when the spool goes. Beyond kMaxQueuedReports or kMaxQueuedBytes reports stay in memory only, as

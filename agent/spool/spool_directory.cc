@@ -103,8 +103,7 @@ absl::StatusOr<UniqueFd> SpoolDirectory::Create(uint64_t number) const {
 
 absl::StatusOr<std::string> SpoolDirectory::Read(uint64_t number) const {
   const std::string name = PathOf(number);
-  const UniqueFd file(
-      openat(directory_.get(), NameOf(number).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const UniqueFd file(openat(directory_.get(), NameOf(number).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) return absl::ErrnoToStatus(errno, name);
   if (const absl::Status checked = CheckFile(file, name); !checked.ok()) return checked;
   struct stat status;
@@ -127,8 +126,8 @@ absl::Status SpoolDirectory::Replace(uint64_t number, absl::string_view bytes) c
   const std::string fresh = NameOf(number) + kFreshSuffix;
   unlinkat(directory_.get(), fresh.c_str(), 0);
   {
-    const UniqueFd file(openat(directory_.get(), fresh.c_str(),
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    const UniqueFd file(
+        openat(directory_.get(), fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
     if (!file.valid()) return absl::ErrnoToStatus(errno, PathOf(number));
     absl::Status written = WriteAll(file, bytes, PathOf(number));
     if (written.ok() && fdatasync(file.get()) != 0) written = absl::ErrnoToStatus(errno, PathOf(number));

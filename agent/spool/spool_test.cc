@@ -79,8 +79,11 @@ Outcome ReadSegment(const std::string& bytes) {
 
 TEST(SegmentFormatTest, BytesAreThoseOfTheDocument) {
   const std::string header = EncodeSegmentHeader({"h", "b", 0x0102030405060708, 9, 1});
-  EXPECT_EQ(header.substr(0, 46), std::string("LSSPOOL\n\x01\0\0\0\x1a\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x09\0\0\0\0\0\0\0"
-                                              "\x01\0\0\0\x01\0h\x01\0b", 42).append(header.substr(42, 4)));
+  EXPECT_EQ(header.substr(0, 46),
+            std::string("LSSPOOL\n\x01\0\0\0\x1a\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x09\0\0\0\0\0\0\0"
+                        "\x01\0\0\0\x01\0h\x01\0b",
+                        42)
+                .append(header.substr(42, 4)));
   const std::string ack = EncodeAck({1, 2});
   EXPECT_EQ(ack.substr(0, 8), std::string("\xA5LSR\x11\0\0\0", 8));
   EXPECT_EQ(ack.substr(12), std::string("\x02\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0", 17));

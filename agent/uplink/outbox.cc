@@ -98,7 +98,8 @@ void Outbox::MarkOnDisk(uint64_t sequence) {
 }
 
 absl::optional<uint64_t> Outbox::ToLoad(uint64_t sequence) const {
-  if (sequence >= spilled_until_ || After(sequence) != nullptr || loaded_bytes_ >= kMaxLoadedBytes) return absl::nullopt;
+  if (sequence >= spilled_until_ || After(sequence) != nullptr || loaded_bytes_ >= kMaxLoadedBytes)
+    return absl::nullopt;
   return std::max({sequence, acknowledged_, loaded_until_});
 }
 

@@ -41,8 +41,8 @@ std::deque<std::unique_ptr<Uplink::Life>> Uplink::FormersIn(const Spool* spool, 
   std::deque<std::unique_ptr<Life>> lives;
   if (spool == nullptr) return lives;
   for (const FormerAgent& former : spool->formers()) {
-    lives.push_back(std::make_unique<Life>(former.incarnation,
-                                           Outbox(limits, former.first_sequence, former.last_sequence)));
+    lives.push_back(
+        std::make_unique<Life>(former.incarnation, Outbox(limits, former.first_sequence, former.last_sequence)));
   }
   return lives;
 }

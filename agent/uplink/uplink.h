@@ -70,6 +70,8 @@ class Uplink {
   // with it in the spool: wire::ResumePoint.
   void Send(wire::AgentReport report, std::string resume = "");
   bool has_spool() const { return spool_ != nullptr; }
+  // Where sources go on: Spool::resume; "" = nowhere.
+  std::string resume() const { return spool_ == nullptr ? "" : spool_->resume(); }
 
   // The oldest command of the collector that was not taken yet. Beyond kMaxCommands the newest are dropped and counted:
   // the collector hears no answer and may ask again.
@@ -129,7 +131,7 @@ class Uplink {
   Life live_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::unique_ptr<Life>> formers_ ABSL_GUARDED_BY(mutex_);  // oldest first; delivered before live_
   int64_t loading_since_ns_ ABSL_GUARDED_BY(mutex_) = 0;               // the disk owes an answer; 0 = none
-  uint64_t former_sent_ ABSL_GUARDED_BY(mutex_) = 0;  // and so on: of formers that are done
+  uint64_t former_sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // and so on: of formers that are done
   uint64_t former_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, uint64_t> former_dropped_ ABSL_GUARDED_BY(mutex_);
   bool was_lost_ ABSL_GUARDED_BY(mutex_) = true;  // the last stream ended, and not because a former agent was done

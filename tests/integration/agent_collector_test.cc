@@ -1,5 +1,6 @@
 // Real agent and real collector, over loopback, with history on disk and a ring that this test writes as a recorder
-// would. The collector is killed again and again; nothing that it acknowledged may be missing, and nothing twice.
+// would. The collector is killed again and again, or the agent while the collector is away; nothing that was
+// acknowledged, or written to the spool, may be missing, and nothing twice.
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -108,10 +109,15 @@ class AgentCollectorTest : public testing::Test {
   // Returns when the agent has started, which is the moment from which on it counts.
   void StartAgent() {
     std::filesystem::remove(Path("agent.json"));
-    agent_ = std::make_unique<Child>(std::vector<std::string>{
-        Binary("agent/lockstep-agent"), "--collector-address=127.0.0.1:" + std::to_string(port_),
-        "--ring-directory=" + Path("rings"), "--listen-address=127.0.0.1:0", "--host-name=node-1", "--tick=200ms",
-        "--ports-file=" + Path("agent.json")});
+    std::vector<std::string> command = {Binary("agent/lockstep-agent"),
+                                        "--collector-address=127.0.0.1:" + std::to_string(port_),
+                                        "--ring-directory=" + Path("rings"),
+                                        "--listen-address=127.0.0.1:0",
+                                        "--host-name=node-1",
+                                        "--tick=200ms",
+                                        "--ports-file=" + Path("agent.json")};
+    command.insert(command.end(), agent_flags_.begin(), agent_flags_.end());
+    agent_ = std::make_unique<Child>(std::move(command));
     ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(Path("agent.json")); }));
   }
 
@@ -143,6 +149,8 @@ class AgentCollectorTest : public testing::Test {
   std::map<uint64_t, std::vector<uint64_t>> StoredSequences() {
     operations_ = 0;
     dropped_ = 0;
+    made_ns_.clear();
+    finished_.clear();
     std::map<uint64_t, std::vector<uint64_t>> sequences;
     for (const char* job : {"", kJob}) {
       grpc::ClientContext context;
@@ -155,10 +163,22 @@ class AgentCollectorTest : public testing::Test {
         operations_ += CountOperations(entry.input().report());
         for (const wire::Dropped& dropped : entry.input().report().dropped()) dropped_ += dropped.count();
         sequences[entry.input().incarnation()].push_back(entry.input().report().sequence());
+        made_ns_.push_back(entry.input().received_wall_ns() - static_cast<int64_t>(entry.input().report().waited_ns()) -
+                           entry.input().report().wall_ns());
+        NoteOperations(entry.input().report());
       }
       reader->Finish();
     }
     return sequences;
+  }
+
+  void NoteOperations(const wire::AgentReport& report) {
+    for (const wire::ProcessReport& process : report.processes()) {
+      for (const wire::CommunicatorReport& communicator : process.communicators()) {
+        int64_t sequence = 0;
+        for (const int64_t delta : communicator.operations().sequence_deltas()) finished_.push_back(sequence += delta);
+      }
+    }
   }
 
   static int CountOperations(const wire::AgentReport& report) {
@@ -178,8 +198,11 @@ class AgentCollectorTest : public testing::Test {
   ring::RingWriter writer_;
   uint32_t world_ = 0;
   int port_ = 0;
-  int operations_ = 0;    // that StoredSequences has seen
-  uint64_t dropped_ = 0;  // likewise
+  std::vector<std::string> agent_flags_;
+  std::vector<int64_t> made_ns_;   // likewise: by how much the time at which a report was made is told wrong
+  std::vector<int64_t> finished_;  // likewise: numbers of operations, in the order of history
+  int operations_ = 0;             // that StoredSequences has seen
+  uint64_t dropped_ = 0;           // likewise
 };
 
 TEST_F(AgentCollectorTest, KillingTheCollectorLosesNothingAndRepeatsNothing) {
@@ -232,6 +255,58 @@ TEST_F(AgentCollectorTest, AnAgentThatIsKilledAndStartedAgainSendsNothingTwiceAn
   EXPECT_EQ(StoredSequences().size(), 2u);
   EXPECT_EQ(operations_, 2 * kSteps);
   EXPECT_EQ(dropped_, 0u);
+}
+
+// Every report that a killed agent had made arrives once, in the order in which they were made, and so does every
+// operation of the ring, though five agents have read in it.
+TEST_F(AgentCollectorTest, AgentsThatAreKilledWhileTheCollectorIsAwayLoseNothingAndRepeatNothing) {
+  constexpr int kAgents = 5;
+  agent_flags_ = {"--spool-directory=" + Path("spool")};
+  StartCollector();
+  StartAgent();
+  OpenRing();
+  int recorded = 0;
+  const auto record = [&](int64_t nanos) {
+    StopSignal never;
+    const int64_t until_ns = Now() + nanos;
+    for (; Now() < until_ns; ++recorded) {
+      RecordStep();
+      never.WaitFor(3 * kNanosPerMilli);
+    }
+  };
+  ASSERT_TRUE(Eventually([&] {
+    record(50 * kNanosPerMilli);
+    return LastSequence() >= 5;
+  }));
+  collector_->End(SIGKILL);
+  for (int agent = 1; agent < kAgents; ++agent) {
+    record(1'500 * kNanosPerMilli);
+    agent_->End(SIGKILL);
+    record(300 * kNanosPerMilli);
+    StartAgent();
+  }
+  StartCollector();
+  ASSERT_TRUE(Eventually([&] {
+    record(50 * kNanosPerMilli);
+    return StoredSequences().size() >= kAgents;
+  }));
+  ASSERT_TRUE(Eventually([&] { return StoredSequences(), operations_ >= recorded; })) << operations_;
+  const std::map<uint64_t, std::vector<uint64_t>> sequences = StoredSequences();
+  EXPECT_EQ(sequences.size(), size_t{kAgents});
+  for (const auto& [incarnation, stored] : sequences) {
+    std::vector<uint64_t> sorted = stored;
+    std::sort(sorted.begin(), sorted.end());
+    ASSERT_GE(sorted.size(), 4u);
+    for (size_t i = 0; i < sorted.size(); ++i) ASSERT_EQ(sorted[i], i + 1) << "incarnation " << incarnation;
+  }
+  ASSERT_EQ(finished_.size(), static_cast<size_t>(recorded));
+  for (size_t i = 0; i < finished_.size(); ++i) ASSERT_EQ(finished_[i], static_cast<int64_t>(i) + 1);
+  EXPECT_EQ(dropped_, 0u);
+  // A report is made some milliseconds before it waits.
+  for (const int64_t wrong_ns : made_ns_) {
+    ASSERT_GE(wrong_ns, -kNanosPerSecond);
+    ASSERT_LE(wrong_ns, 2 * kNanosPerSecond);
+  }
 }
 
 TEST_F(AgentCollectorTest, ASecondCollectorOnTheSamePortOrDirectoryLeavesWithItsOwnExitCode) {

@@ -78,8 +78,8 @@ class KernelLogSource final : public Source {
   LogPositionFile file_;
   bool open_ = false;
   absl::optional<LogPosition> spooled_;  // of an agent before us; it may be ahead of what the collector has stored
-  bool resumes_ = false;      // from a position, and no record has been seen since
-  bool catching_up_ = false;  // reads what was logged before it was opened
+  bool resumes_ = false;                 // from a position, and no record has been seen since
+  bool catching_up_ = false;             // reads what was logged before it was opened
   int64_t look_back_ns_ = 0;
   bool counts_old_ = false;  // what is too old was this host's to report
   bool told_ = false;        // that the position cannot be kept

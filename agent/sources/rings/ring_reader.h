@@ -75,7 +75,8 @@ class RingReader {
   // The header as it was when opened; its texts may lack their NUL.
   const ring::RingHeader& header() const { return header_; }
 
-  // How far it has been read: see proto/resume.proto. Of the operations that had not finished, the newest kMaxKeptPending.
+  // How far it has been read: see proto/resume.proto. Of the operations that had not finished, the newest
+  // kMaxKeptPending.
   static constexpr size_t kMaxKeptPending = 256;
   void Describe(wire::RingPosition& position) const;
 
