@@ -47,8 +47,7 @@ int Run(AgentOptions& options, const Settings& settings) {
   ShutdownSignals signals(stop);
   Random random(SeedFromSystem());
   AgentMetrics metrics;
-  if (const absl::Status keys = CheckChannelSecurity(options.collector_security); !keys.ok())
-    return Fail(keys, kExitBadConfig);
+  if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls, kExitBadConfig);
   GrpcConnector connector(options.collector_address, options.collector_security);
   const OutboxLimits limits = {.max_bytes = static_cast<size_t>(options.outbox_bytes),
                                .max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age)};

@@ -40,7 +40,7 @@ struct ReportLogState {
   std::map<std::string, uint64_t> dropped;  // reports given up, by reason
 };
 
-// Used by one thread at a time. Every call may block as long as the disk likes.
+// Not thread-safe. Every call may block as long as the disk likes.
 class ReportLog {
  public:
   virtual ~ReportLog() = default;

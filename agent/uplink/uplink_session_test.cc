@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,68 @@ TEST(OutboxTest, DropsTheOldestByBytesAndTellsTheNextReport) {
   ASSERT_EQ(told.dropped_size(), 1);
   EXPECT_EQ(told.dropped(0).reason(), "reports_outbox_full");
   EXPECT_EQ(told.dropped(0).count(), 1u);
+}
+
+TEST(OutboxTest, CountersThinOutBeforeReportsGo) {
+  OutboxLimits limits;
+  limits.max_bytes = 20'000;
+  Outbox outbox(limits);
+  wire::AgentReport report = Report();
+  for (int i = 0; i < 10; ++i) report.add_metrics()->set_device(std::string(100, 'd'));
+  for (int i = 0; i < 30; ++i) outbox.Add(report, 0);
+  EXPECT_EQ(outbox.size(), 30u);
+  EXPECT_TRUE(outbox.dropped().empty());
+  EXPECT_LE(outbox.bytes(), limits.max_bytes);
+  uint64_t kept = 0;
+  uint64_t told = 0;
+  for (uint64_t n = 0; n < 30; ++n) {
+    const wire::AgentReport found = Parse(*outbox.After(n));
+    kept += static_cast<uint64_t>(found.metrics_size());
+    for (const wire::Dropped& dropped : found.dropped()) told += dropped.count();
+  }
+  EXPECT_EQ(kept + told, 300u);
+  EXPECT_EQ(Parse(*outbox.After(29)).metrics_size(), 10) << "the newest stays whole";
+}
+
+TEST(OutboxTest, WhatIsOnDiskLeavesMemoryAndComesBackInOrder) {
+  OutboxLimits limits;
+  limits.max_bytes = 250;
+  Outbox outbox(limits);
+  for (uint64_t n = 1; n <= 5; ++n) {
+    outbox.Add(Report(std::string(100, 'x')), 0);
+    outbox.MarkOnDisk(n);
+  }
+  EXPECT_EQ(outbox.size(), 5u);
+  EXPECT_TRUE(outbox.dropped().empty());
+  EXPECT_EQ(outbox.After(0), nullptr);
+  EXPECT_EQ(outbox.ToLoad(0), 0u);
+  outbox.TakeLoaded(0, {{1, 0, "one", true}, {2, 0, "two", true}});
+  EXPECT_EQ(outbox.After(0)->bytes, "one");
+  EXPECT_EQ(outbox.ToLoad(2), 2u);
+  outbox.DropRejected(2);
+  EXPECT_EQ(outbox.ToLoad(1), 2u) << "what was refused is not read back";
+  outbox.TakeLoaded(2, {{3, 0, "three", true}});
+  EXPECT_EQ(outbox.After(1)->sequence, 3u);
+  EXPECT_EQ(outbox.After(3)->sequence, 4u);
+  EXPECT_EQ(outbox.ToLoad(3), absl::nullopt);
+  EXPECT_EQ(outbox.Acknowledge(4), 3u);
+  EXPECT_EQ(outbox.size(), 1u);
+}
+
+TEST(OutboxTest, WhatAnAgentBeforeHasLeftEndsWhereTheDiskHasNoMore) {
+  Outbox outbox({}, 3, 6);
+  EXPECT_EQ(outbox.size(), 4u);
+  EXPECT_EQ(outbox.ToLoad(0), 2u);
+  outbox.TakeLoaded(2, {{3, 0, "three", true}, {4, 0, "four", true}});
+  EXPECT_EQ(outbox.ToLoad(4), 4u);
+  outbox.TakeLoaded(4, {});
+  EXPECT_EQ(outbox.size(), 2u);
+  EXPECT_EQ(outbox.Acknowledge(4), 2u);
+  EXPECT_TRUE(outbox.empty());
+  Outbox broken({}, 1, 6);
+  broken.DropUnreadable(0);
+  EXPECT_TRUE(broken.empty());
+  EXPECT_THAT(broken.dropped(), ElementsAre(Pair("reports_spool_unreadable", 6)));
 }
 
 TEST(OutboxTest, CountsOfALostReportAreToldAgain) {

@@ -235,6 +235,25 @@ TEST_F(KernelLogRestartTest, WhatTheCollectorNeverStoredIsReadAgain) {
   }
 }
 
+TEST_F(KernelLogRestartTest, WhatIsOnItsWayFromTheSpoolIsNotReadAgainThoughTheCollectorHasNotStoredIt) {
+  Say(1, 1 * kHour, Xid(31));
+  std::string position;
+  {
+    KernelLogSource source = Start();
+    EXPECT_EQ(Collect(source, 1 * kHour + 5).kernel_events_size(), 1);
+    position = source.position();
+  }
+  Say(2, 2 * kHour, Xid(79));
+  KernelLogSource source = Start();
+  source.Resume(position);
+  const wire::AgentReport report = Collect(source, 3 * kHour);
+  ASSERT_EQ(report.kernel_events_size(), 1);
+  EXPECT_EQ(report.kernel_events(0).code(), 79);
+  KernelLogSource rebooted = Start("boot-2");
+  rebooted.Resume(position);
+  EXPECT_EQ(Collect(rebooted, 2 * kHour + 1).kernel_events_size(), 1) << "a position of another boot says nothing";
+}
+
 TEST_F(KernelLogRestartTest, LinesOfDaysAgoAreCountedAndNotToldAsNews) {
   Say(1, 1 * kHour, "noise");
   {

@@ -14,8 +14,10 @@
 
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_writer.h"
+#include "base/clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "proto/resume.pb.h"
 
 namespace lockstep {
 namespace {
@@ -84,6 +86,49 @@ TEST_F(RingReaderTest, FollowsAnOperationFromInFlightToFinishedAndReportsItOnce)
   EXPECT_TRUE(snapshot_.finished.empty());
   ASSERT_EQ(snapshot_.communicators.size(), 1u);
   EXPECT_EQ(snapshot_.communicators[0].entry.finished, 1u);
+}
+
+TEST_F(RingReaderTest, AReaderThatGoesOnWhereAnotherStoppedMissesNothingAndRepeatsNothing) {
+  auto reader = Open();
+  ASSERT_NE(reader, nullptr);
+  Complete(100);
+  const ring::OperationHandle across = Begin(200);
+  Complete(300);
+  ASSERT_OK(reader->Poll(&snapshot_));
+  EXPECT_EQ(snapshot_.finished.size(), 2u);
+  wire::RingPosition position;
+  reader->Describe(position);
+  writer_->Finish(across, {}, 400);
+  Complete(500);
+  // Later than all of them: only the position tells that they are news.
+  reader = Open(ring::MonotonicNs() + kNanosPerSecond);
+  ASSERT_TRUE(reader->ResumeAt(position));
+  ASSERT_OK(reader->Poll(&snapshot_));
+  ASSERT_EQ(snapshot_.finished.size(), 2u);
+  EXPECT_EQ(snapshot_.finished[0].finished_at_ns, 400);
+  EXPECT_EQ(snapshot_.finished[1].finished_at_ns, 505);
+  EXPECT_FALSE(reader->ResumeAt(position)) << "too late";
+  for (uint32_t i = 0; i < kCapacity + 3; ++i) Complete(600 + i);
+  reader = Open();
+  ASSERT_TRUE(reader->ResumeAt(position));
+  ASSERT_OK(reader->Poll(&snapshot_));
+  EXPECT_EQ(snapshot_.finished.size(), kCapacity);
+  EXPECT_EQ(snapshot_.overwritten, 5u) << "lost while nobody read";
+}
+
+TEST_F(RingReaderTest, PositionsThatAreOfAnotherRingOrMakeNoSenseAreNotBelieved) {
+  Complete(100);
+  wire::RingPosition good;
+  Open()->Describe(good);
+  good.set_next_ticket(1);
+  wire::RingPosition wrong[4] = {good, good, good, good};
+  wrong[0].set_opened_at_ns(1);
+  wrong[1].set_next_ticket(2);
+  wrong[2].add_pending_deltas(1);
+  wrong[3].add_pending_deltas(0);
+  wrong[3].add_pending_deltas(0);
+  for (const wire::RingPosition& position : wrong) EXPECT_FALSE(Open()->ResumeAt(position));
+  EXPECT_TRUE(Open()->ResumeAt(good));
 }
 
 TEST_F(RingReaderTest, CountsWhatWasOverwrittenBetweenTwoLooks) {
