@@ -361,13 +361,24 @@ std::function<absl::Status()> SegmentLog::BeginSync() {
   };
 }
 
+// Reports are made at a steady pace: those that are acknowledged take their share of the time.
+int64_t SegmentLog::OldestAgeOf(const Segment& segment) const {
+  const int64_t oldest_ns = AgeOf(segment.oldest, segment);
+  const uint64_t acknowledged = AcknowledgedOf(segment.header.incarnation);
+  if (acknowledged < segment.oldest.sequence) return oldest_ns;
+  const auto share = static_cast<double>(acknowledged + 1 - segment.oldest.sequence) /
+                     static_cast<double>(std::max<uint64_t>(segment.last_sequence - segment.oldest.sequence, 1));
+  const auto span_ns = static_cast<double>(oldest_ns - AgeOf(segment.newest, segment));
+  return oldest_ns - static_cast<int64_t>(span_ns * std::min(share, 1.0));
+}
+
 ReportLogState SegmentLog::state() const {
   ReportLogState state;
   state.segments = segments_.size();
   state.bytes = bytes_;
   for (const Segment& segment : segments_) {
     const uint64_t left = ReportsLeft(segment);
-    if (left > 0 && state.reports == 0) state.oldest_age_ns = AgeOf(segment.oldest, segment);
+    if (left > 0 && state.reports == 0) state.oldest_age_ns = OldestAgeOf(segment);
     state.reports += left;
   }
   state.corrupt_places = corrupt_places_;

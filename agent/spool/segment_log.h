@@ -88,6 +88,7 @@ class SegmentLog final : public ReportLog {
   absl::Status Erase(size_t index);
   void CountLost(const SpooledReport& report, const char* reason);
   int64_t AgeOf(const SpooledReport& report, const Segment& segment) const;
+  int64_t OldestAgeOf(const Segment& segment) const;
   // Whether the segment has to stay, whatever is acknowledged: it is the newest that holds a report, or comes later.
   bool HoldsResume(size_t index) const;
   size_t IndexOf(uint64_t number) const;

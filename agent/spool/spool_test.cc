@@ -259,6 +259,19 @@ TEST_F(SegmentLogTest, OldReportsAreGivenUpAndCounted) {
   EXPECT_EQ(log->TakeLosses().at("reports_expired"), 1u);
 }
 
+TEST_F(SegmentLogTest, TheOldestAgeIsThatOfWhatIsNotAcknowledged) {
+  auto log = Open(1);
+  for (uint64_t n = 1; n <= 101; ++n) {
+    ASSERT_OK(Append(*log, n, ReportBytes(n)));
+    boot_clock_.now_ns += 10 * kNanosPerSecond;
+  }
+  EXPECT_EQ(log->state().oldest_age_ns, 1'010 * kNanosPerSecond);
+  ASSERT_OK(log->Acknowledge(1, 99));
+  EXPECT_EQ(log->state().oldest_age_ns, 20 * kNanosPerSecond);
+  ASSERT_OK(log->Acknowledge(1, 101));
+  EXPECT_EQ(log->state().oldest_age_ns, 0);
+}
+
 TEST_F(SegmentLogTest, DamageIsCountedOnceAndHealed) {
   auto log = Open(1);
   for (uint64_t n = 1; n <= 5; ++n) ASSERT_OK(Append(*log, n, ReportBytes(n, 0, 100)));
