@@ -56,7 +56,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       dependencies_(dependencies),
       started_wall_ns_(dependencies.clock.WallNanos()),
       door_(std::move(door)),
-      audit_(options.audit_file, dependencies.system_clock, dependencies.metrics),
+      audit_(options.audit_file, dependencies.os_clock, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
       agents_(ToRegistryOptions(options), dependencies.clock),
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptio
                                                             const Dependencies& dependencies) {
   ASSIGN_OR_RETURN(Door door, OpenDoor(options, dependencies));
   ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, dependencies.store.LoggedJobs());
-  WarnOfFutureLog(NewestOf(logged), dependencies.system_clock.WallNanos());
+  WarnOfFutureLog(NewestOf(logged), dependencies.os_clock.WallNanos());
   dependencies.clock.ContinueBehind(NewestOf(logged));
   auto collector = std::unique_ptr<Collector>(new Collector(options, dependencies, std::move(door)));
   RETURN_IF_ERROR(collector->audit_.CheckFile());
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const CollectorOptio
 absl::StatusOr<Collector::Door> Collector::OpenDoor(const CollectorOptions& options, const Dependencies& dependencies) {
   Door door;
   ASSIGN_OR_RETURN(door.access,
-                   AccessControl::Open(options.access_rules, dependencies.system_clock, dependencies.metrics.access));
+                   AccessControl::Open(options.access_rules, dependencies.os_clock, dependencies.metrics.access));
   if (options.tls.certificate.empty()) return door;
   if (options.tls.authorities.empty() && !door.access->takes_tokens()) {
     return absl::InvalidArgumentError(
@@ -203,7 +203,7 @@ FleetView Collector::MakeView() {
   return FleetView{
       kVersion,
       started_wall_ns_,
-      dependencies_.system_clock,
+      dependencies_.os_clock,
       dependencies_.clock,
       agents_,
       sources_,

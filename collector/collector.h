@@ -52,8 +52,8 @@ class Collector {
  public:
   // What the collector is given and does not own.
   struct Dependencies {
-    const Clock& system_clock;  // keys and certificates expire by it
-    TimeLine& clock;            // for all else
+    const Clock& os_clock;  // keys and certificates expire by it
+    TimeLine& clock;        // for all else
     HistoryStore& store;
     AlertReceivers& receivers;
     CollectorMetrics& metrics;

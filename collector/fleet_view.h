@@ -26,7 +26,7 @@ namespace lockstep {
 struct FleetView {
   std::string version;
   int64_t started_wall_ns = 0;
-  const Clock& system_clock;
+  const Clock& os_clock;
   const Clock& clock;  // the collector's time line
   const AgentRegistry& agents;
   const FailingSources& sources;

@@ -104,7 +104,7 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
   return Answer(context, "lockstep.wire.Query.GetStatus", [&](const TenantView& tenant) {
     response->set_version(view_.version);
     response->set_started_wall_ns(view_.started_wall_ns);
-    response->set_now_wall_ns(view_.system_clock.WallNanos());
+    response->set_now_wall_ns(view_.os_clock.WallNanos());
     const int64_t now_ns = view_.clock.WallNanos();
     response->set_time_line_wall_ns(now_ns);
     response->set_reports_stored(view_.reports_stored());
