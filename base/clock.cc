@@ -2,8 +2,6 @@
 
 #include <ctime>
 
-#include "base/boot_clock.h"
-
 namespace lockstep {
 namespace {
 
@@ -19,17 +17,7 @@ class OperatingSystemClock final : public Clock {
   int64_t MonotonicNanos() const override { return ReadNanos(CLOCK_MONOTONIC); }
 };
 
-class OperatingSystemBootClock final : public BootClock {
- public:
-  int64_t BootNanos() const override { return ReadNanos(CLOCK_BOOTTIME); }
-};
-
 }  // namespace
-
-const BootClock& RealBootClock() {
-  static const OperatingSystemBootClock clock;
-  return clock;
-}
 
 Clock& RealClock() {
   static OperatingSystemClock clock;
