@@ -51,12 +51,14 @@ class FaultyFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
 class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  explicit FaultyFileSystem(const std::atomic<Fault>& fault)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), fault_(fault) {}
+  // `refuses_files`: while there is a fault, no file can be made either.
+  FaultyFileSystem(const std::atomic<Fault>& fault, bool refuses_files)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), fault_(fault), refuses_files_(refuses_files) {}
   const char* Name() const override { return "FaultyFileSystem"; }
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override {
+    if (refuses_files_ && fault_ != Fault::kNone) return ErrorOf(fault_);
     rocksdb::IOStatus status = FileSystemWrapper::NewWritableFile(name, options, file, debug);
     if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), fault_);
     return status;
@@ -64,11 +66,21 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
 
  private:
   const std::atomic<Fault>& fault_;
+  const bool refuses_files_;
 };
 
 struct Case {
+  const char* name;
   Fault fault;
   absl::StatusCode code;
+  bool refuses_files;
+};
+
+constexpr Case kCases[] = {
+    {"NoSpace", Fault::kNoSpace, absl::StatusCode::kResourceExhausted, false},
+    {"NoSpaceForFiles", Fault::kNoSpace, absl::StatusCode::kResourceExhausted, true},
+    {"InputOutput", Fault::kInputOutput, absl::StatusCode::kUnavailable, false},
+    {"InputOutputOfFiles", Fault::kInputOutput, absl::StatusCode::kUnavailable, true},
 };
 
 class DiskFaultTest : public ::testing::TestWithParam<Case> {
@@ -104,7 +116,8 @@ class DiskFaultTest : public ::testing::TestWithParam<Case> {
   SimClock clock_;
   std::atomic<Fault> fault_{Fault::kNone};
   // RocksDB shares the file system between its parts: it wants a shared_ptr.
-  std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<FaultyFileSystem>(fault_));
+  std::unique_ptr<rocksdb::Env> env_ =
+      rocksdb::NewCompositeEnv(std::make_shared<FaultyFileSystem>(fault_, GetParam().refuses_files));
   std::unique_ptr<RocksStore> store_;
 };
 
@@ -131,12 +144,8 @@ TEST_P(DiskFaultTest, AfterReopeningWhatWasAcknowledgedIsThereAndWritingWorks) {
   EXPECT_THAT(LogOffsets(), ElementsAre(1, 2));
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, DiskFaultTest,
-                         ::testing::Values(Case{Fault::kNoSpace, absl::StatusCode::kResourceExhausted},
-                                           Case{Fault::kInputOutput, absl::StatusCode::kUnavailable}),
-                         [](const auto& info) {
-                           return info.param.fault == Fault::kNoSpace ? "NoSpace" : "InputOutput";
-                         });
+INSTANTIATE_TEST_SUITE_P(Faults, DiskFaultTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
 
 class CounterfactualTest : public DiskFaultTest {
  protected:
@@ -164,6 +173,44 @@ TEST_P(CounterfactualTest, HealsByItselfWithoutLosingOrRepeatingAnything) {
   EXPECT_THAT(LogOffsets(), ElementsAre(1, 2));
 }
 
+TEST_P(CounterfactualTest, HealsHoweverOftenItWasTriedMeanwhile) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  fault_ = GetParam().fault;
+  for (int64_t i = 2; i < 10; ++i) EXPECT_FALSE(store_->Write(BatchAt(i)).ok());
+  fault_ = Fault::kNone;
+  ASSERT_TRUE(SucceedsEventually([&] { return store_->Write(BatchAt(10)); }));
+  Open();
+  EXPECT_THAT(LogOffsets(), ElementsAre(1, 10));
+}
+
+// Nothing is in memory after a start that had a log to read.
+TEST_P(CounterfactualTest, HealsWhenTheFirstWritesOfALifeFail) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  Open();
+  for (int round = 0; round < 3; ++round) {
+    fault_ = GetParam().fault;
+    for (int64_t i = 2; i < 5; ++i) EXPECT_FALSE(store_->Write(BatchAt(i)).ok());
+    fault_ = Fault::kNone;
+    ASSERT_TRUE(SucceedsEventually([&] { return store_->Write(BatchAt(10 + round)); }));
+  }
+  EXPECT_THAT(LogOffsets(), ElementsAre(1, 10, 11, 12));
+}
+
+TEST_P(CounterfactualTest, CanBeEndedWhileTheDiskRefuses) {
+  Open();
+  ASSERT_OK(store_->Write(BatchAt(1)));
+  fault_ = GetParam().fault;
+  EXPECT_FALSE(store_->Write(BatchAt(2)).ok());
+  EXPECT_FALSE(store_->Flush().ok());  // of a full disk RocksDB says that it is busy recovering
+  EXPECT_FALSE(store_->Flush().ok());
+  store_.reset();
+  fault_ = Fault::kNone;
+  Open();
+  EXPECT_THAT(LogOffsets(), ElementsAre(1));
+}
+
 TEST_P(CounterfactualTest, SealedPointsWaitForSpace) {
   Open();
   const int64_t now = clock_.WallNanos();
@@ -180,12 +227,8 @@ TEST_P(CounterfactualTest, SealedPointsWaitForSpace) {
   EXPECT_EQ(page->ranges[0].points.size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, CounterfactualTest,
-                         ::testing::Values(Case{Fault::kNoSpace, absl::StatusCode::kResourceExhausted},
-                                           Case{Fault::kInputOutput, absl::StatusCode::kUnavailable}),
-                         [](const auto& info) {
-                           return info.param.fault == Fault::kNoSpace ? "NoSpace" : "InputOutput";
-                         });
+INSTANTIATE_TEST_SUITE_P(Faults, CounterfactualTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace lockstep

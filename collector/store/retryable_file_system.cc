@@ -1,8 +1,11 @@
 #include "collector/store/retryable_file_system.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
+
+#include "absl/strings/match.h"
 
 namespace lockstep {
 namespace {
@@ -48,18 +51,66 @@ class RetryableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 };
 
+// A write-ahead log that could not be made, and is made when it is written to. RocksDB takes the failure to make one,
+// which it does when it recovers, for fatal; one that cannot be written to it tries again.
+class LateLog final : public rocksdb::FSWritableFile {
+ public:
+  LateLog(std::shared_ptr<rocksdb::FileSystem> below, std::string name, const rocksdb::FileOptions& options)
+      : below_(std::move(below)), name_(std::move(name)), options_(options) {}
+
+  using FSWritableFile::Append;
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    const IOStatus made = Make(debug);
+    return Retryable(made.ok() ? file_->Append(data, options, debug) : made);
+  }
+  IOStatus Flush(const IOOptions& options, IODebugContext* debug) override {
+    return file_ == nullptr ? IOStatus::OK() : Retryable(file_->Flush(options, debug));
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    const IOStatus made = Make(debug);
+    return Retryable(made.ok() ? file_->Sync(options, debug) : made);
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override { return Sync(options, debug); }
+  bool IsSyncThreadSafe() const override { return true; }
+  IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
+    return file_ == nullptr ? IOStatus::OK() : Retryable(file_->Close(options, debug));
+  }
+  uint64_t GetFileSize(const IOOptions& options, IODebugContext* debug) override {
+    return file_ == nullptr ? 0 : file_->GetFileSize(options, debug);
+  }
+
+ private:
+  IOStatus Make(IODebugContext* debug) {
+    return file_ == nullptr ? below_->NewWritableFile(name_, options_, &file_, debug) : IOStatus::OK();
+  }
+
+  const std::shared_ptr<rocksdb::FileSystem> below_;
+  const std::string name_;
+  const rocksdb::FileOptions options_;
+  std::unique_ptr<rocksdb::FSWritableFile> file_;
+};
+
 class RetryableFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  using FileSystemWrapper::FileSystemWrapper;
+  explicit RetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below)
+      : FileSystemWrapper(below), below_(below) {}
 
   const char* Name() const override { return "RetryableFileSystem"; }
 
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file, IODebugContext* debug) override {
     IOStatus status = Retryable(FileSystemWrapper::NewWritableFile(name, options, file, debug));
-    if (status.ok()) *file = std::make_unique<RetryableFile>(std::move(*file));
+    if (status.ok()) {
+      *file = std::make_unique<RetryableFile>(std::move(*file));
+    } else if (status.IsIOError() && absl::EndsWith(name, ".log")) {
+      *file = std::make_unique<LateLog>(below_, name, options);
+      status = IOStatus::OK();
+    }
     return status;
   }
+
+ private:
+  const std::shared_ptr<rocksdb::FileSystem> below_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // RocksDB gives up for good after an error that it does not know to be retryable, and for the real file system only a
 // full disk is. But what it does to recover, flushing its memory to new files, is right after any failed write: nothing
 // of the failed file is used again. So every error while writing is marked retryable here, and Resume() may be asked.
+// A write-ahead log that cannot be made is made when it is written to: to RocksDB that would be the end.
 //
 // Thread-safe, as the file system below.
 

@@ -26,6 +26,7 @@ namespace {
 
 constexpr absl::string_view kSchemaVersionKey = "schema_version";  // DO NOT CHANGE: written to disk
 constexpr absl::string_view kNumberOffsetKey = "number_offset";    // DO NOT CHANGE: written to disk
+constexpr absl::string_view kNothingKey = "nothing";               // DO NOT CHANGE: written to disk
 constexpr int kBackgroundJobs = 2;
 
 rocksdb::Slice ToSlice(absl::string_view bytes) { return {bytes.data(), bytes.size()}; }
@@ -68,6 +69,8 @@ rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::En
   // Write asks for the recovery from an I/O error. A thread of RocksDB's own that does so would keep the database from
   // being closed for as long as the disk refuses.
   database.max_bgerror_resume_count = 0;
+  // All that is in memory only says nothing (FillMemory), and a disk that refuses must not hold up the end.
+  database.avoid_flush_during_shutdown = true;
   database.create_if_missing = true;
   database.create_missing_column_families = true;
   // Periodic compaction needs all files open; the block cache bounds what that costs.
@@ -167,6 +170,7 @@ absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksSt
   RETURN_IF_ERROR(database->OpenFamilies(clock));
   RETURN_IF_ERROR(database->EnsureSchemaVersion());
   RETURN_IF_ERROR(database->LoadNumberOffset());
+  database->FillMemory();
   return database;
 }
 
@@ -205,7 +209,7 @@ void RocksDatabase::Delete(rocksdb::WriteBatch& batch, Family family, absl::stri
 }
 
 absl::Status RocksDatabase::Write(rocksdb::WriteBatch& batch, bool sync) {
-  if (needs_recovery_.exchange(false)) db_->Resume().PermitUncheckedError();  // the write below tells how it went
+  RecoverIfDue().PermitUncheckedError();  // the write below tells how it went
   rocksdb::WriteOptions options;
   options.sync = sync;
   const rocksdb::Status status = db_->Write(options, &batch);
@@ -268,7 +272,31 @@ absl::Status RocksDatabase::RaiseNumbersAbove(uint64_t number) {
   return absl::OkStatus();
 }
 
-absl::Status RocksDatabase::SyncLog() { return ToStatus(db_->FlushWAL(/*sync=*/true), "cannot sync history"); }
+rocksdb::Status RocksDatabase::RecoverIfDue() {
+  if (!needs_recovery_.exchange(false)) return rocksdb::Status::OK();
+  rocksdb::Status status = db_->Resume();
+  if (status.ok()) {
+    FillMemory();
+  } else {
+    needs_recovery_ = true;
+  }
+  return status;
+}
+
+void RocksDatabase::FillMemory() {
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  const rocksdb::Status status = db_->Put(options, handle(Family::kDefault), ToSlice(kNothingKey), rocksdb::Slice());
+  if (!status.ok()) needs_recovery_ = true;
+}
+
+// A log that could not be written must not be asked to sync: RocksDB as Debian builds it ends the process then.
+absl::Status RocksDatabase::SyncLog() {
+  rocksdb::Status status = RecoverIfDue();
+  if (status.ok()) status = db_->FlushWAL(/*sync=*/true);
+  if (!status.ok()) needs_recovery_ = true;
+  return ToStatus(status, "cannot sync history");
+}
 
 absl::Status RocksDatabase::WriteCheckpoint(const std::string& directory) {
   std::error_code error;

@@ -75,6 +75,7 @@ class RocksDatabase {
   // together: its sequence number may have fallen behind the numbers in its records.
   absl::Status RaiseNumbersAbove(uint64_t number);
 
+  // As Write, asks for recovery first after a failure.
   absl::Status SyncLog();
 
   // Makes `directory`, which must not exist, a database of all that was written before the call. Writes go on
@@ -91,6 +92,11 @@ class RocksDatabase {
   absl::Status OpenFamilies(const Clock& clock);
   absl::Status EnsureSchemaVersion();
   absl::Status LoadNumberOffset();
+  // The error of the recovery that was due, if it was.
+  rocksdb::Status RecoverIfDue();
+  // Puts a record without meaning into memory, not into the write-ahead log. RocksDB 7.8 recovers by flushing its
+  // memory; where that holds nothing, it goes on with the log that failed, and ends the process at the next write.
+  void FillMemory();
   rocksdb::ColumnFamilyHandle* handle(Family family) { return handles_[static_cast<size_t>(family)]; }
 
   const RocksStoreOptions options_;
