@@ -60,6 +60,35 @@ TEST_F(JobTableTest, AfterARestartEnginesGoOnWhereTheirLogEnds) {
   EXPECT_EQ(summary.conclusions_equal, summary.conclusions);
 }
 
+// A loss of power takes the last seconds of the log and no incident: what the engine is given again ends before the
+// fault, and says that all is well.
+TEST_F(JobTableTest, AnIncidentThatTheLogDoesNotKnowStaysOpenWhileItsFaultHolds) {
+  int second = 0;
+  std::vector<wire::CaptureEntry> before;
+  {
+    JobTable table = MakeTable();
+    for (; second < 60; ++second) RunSecond(table, second);
+    before = log_.entries;
+    for (const int until = second + 180; second < until && index_.open_count() == 0; ++second) {
+      RunSecond(table, second, /*slow_rank=*/2);
+    }
+  }
+  ASSERT_EQ(index_.open_count(), 1u);
+  log_.entries = before;
+  const size_t announced = alerts_.events.size();
+  clock_.Advance(20 * kNanosPerSecond);  // nobody listens
+  const std::unique_ptr<JobTable> restarted = Restart();
+  JobTable& table = *restarted;
+  table.WarmUpJob("train", [&](const JobTable::Visit& visit) { return VisitLog(visit); });
+  for (const int until = second + 30; second < until; ++second) RunSecond(table, second, /*slow_rank=*/2);
+  EXPECT_EQ(index_.open_count(), 1u);
+  for (size_t i = announced; i < alerts_.events.size(); ++i) {
+    EXPECT_EQ(alerts_.events[i].kind, IncidentEvent::Kind::kUpdated) << "the fault held all the time";
+  }
+  for (const int until = second + 40; second < until; ++second) RunSecond(table, second);
+  EXPECT_EQ(index_.open_count(), 0u);
+}
+
 TEST_F(JobTableTest, ACaptureThatBeginsAfterAWarmUpDidIsNotCompared) {
   int second = 0;
   {

@@ -95,7 +95,15 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
                              .newest_step = pace_.steps(),
                              .still_slower = sentinel_.slower(),
                              .level_since_step = pace_.steps() - sentinel_.steps_since_change()};
-  if (findings_.Take(result)) schedule_.NoteEvent(watermark_ns, step_seconds);
+  const bool another_must_follow = findings_.Take(result);
+  if (another_must_follow) schedule_.NoteEvent(watermark_ns, step_seconds);
+  has_settled_ = has_settled_ || (result.judged && !another_must_follow && schedule_.look_ns() >= resumed_ns_);
+}
+
+void CloseLook::Resume(int64_t watermark_ns) {
+  has_settled_ = false;
+  resumed_ns_ = watermark_ns;
+  if (schedule_.begun()) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
 }
 
 int64_t CloseLook::StepsToSee() const {
@@ -175,7 +183,7 @@ void CloseLook::Clear() {
   told_.clear();
   work_.clear();
   why_not_judged_.clear();
-  judged_once_ = stood_still_ = moves_ = false;
+  judged_once_ = has_settled_ = stood_still_ = moves_ = false;
   blind_looks_ = 0;
   blind_ns_ = 0;
 }

@@ -67,12 +67,18 @@ class CloseLook {
   // why, one sentence ("" = no look has ended yet).
   bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
   const std::string& why_not_judged() const { return why_not_judged_; }
+  // What the looks do not find is not there: one could judge that began since the begin, or since the newest Resume,
+  // and that none has to follow which would make sure of what it found.
+  bool has_settled() const { return has_settled_; }
   // Looks were made and none of them could ever judge: the records of this job do not tell.
   bool blind() const { return !judged_once_ && blind_ns_ >= kBlindNs; }
   const std::vector<RankWork>& work() const { return work_; }  // of the newest look that knew steps, by rank
 
   uint64_t looks() const { return investigation_.rounds(); }
   uint64_t discarded() const { return investigation_.discarded() + watch_.discarded() + findings_.refused(); }
+
+  // Nobody listened until `watermark_ns`: what looks found by then says nothing of now, and one should follow soon.
+  void Resume(int64_t watermark_ns);
 
   // A new incarnation of the job.
   void Clear();
@@ -99,8 +105,10 @@ class CloseLook {
   std::vector<RankWork> work_;
   std::string why_not_judged_;
   bool judged_once_ = false;
-  int blind_looks_ = 0;   // in a row, the newest ones
-  int64_t blind_ns_ = 0;  // from the first look to the newest one
+  bool has_settled_ = false;
+  int64_t resumed_ns_ = 0;  // 0 = never
+  int blind_looks_ = 0;     // in a row, the newest ones
+  int64_t blind_ns_ = 0;    // from the first look to the newest one
   bool stood_still_ = false;
   bool moves_ = false;  // somebody has finished an operation
 };

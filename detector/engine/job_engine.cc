@@ -30,14 +30,12 @@
 
 namespace lockstep {
 namespace {
-
 constexpr int64_t kFreshNs = 5 * kNanosPerSecond;  // without a report for this long there is nothing to conclude
 // A job in which nothing ends for three times as long is not called healthy, whatever is not known of it.
 constexpr int64_t kStillNs = 3 * kFreshNs;
 // A job without a record for this long is one that nobody records: counters alone judge it.
 constexpr int64_t kUnrecordedNs = 60 * kNanosPerSecond;
 constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
-
 }  // namespace
 
 class JobEngine::State {
@@ -51,7 +49,11 @@ class JobEngine::State {
   void Observe(const HostReport& report);
   void ObservePlaces(const std::string& host, const Places& places);
   Conclusion Evaluate(int64_t watermark_ns);
-  void Resume(int64_t watermark_ns) { roster_.ForgiveSilence(watermark_ns); }
+  void Resume(int64_t watermark_ns) {
+    roster_.ForgiveSilence(watermark_ns);
+    close_look_.Resume(watermark_ns);
+    has_judged_ = false;
+  }
   JobSummary Summary() const;
   std::vector<RankSummary> Ranks() const;
 
@@ -379,8 +381,8 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
 // A job that moves shows that nothing hangs; looks, or else counters, tell whether it is slow.
 bool JobEngine::State::JudgesAll(int64_t watermark_ns) const {
   if (hangs_.stuck_ranks > 0 || hangs_.all_outside || !by_ras_.verdicts.empty()) return false;
-  const bool unrecorded = records_ == 0 && watermark_ns - first_report_ns_ >= kUnrecordedNs;
-  return close_look_.judged() || close_look_.blind() || unrecorded;
+  if (close_look_.blind() || (close_look_.judged() && close_look_.has_settled())) return true;
+  return records_ == 0 && watermark_ns - first_report_ns_ >= kUnrecordedNs;
 }
 
 JobSummary JobEngine::State::Summary() const {
@@ -425,13 +427,12 @@ std::vector<RankSummary> JobEngine::State::Ranks() const {
       rank.finished += member.finished;
     }
   }
-  const double step_seconds = close_look_.pace().RecentSeconds();
   for (const RankWork& work : close_look_.work()) {
     const int32_t slot = roster_.SlotOfRank(work.rank);
     if (slot < 0) continue;
     RankSummary& rank = ranks[static_cast<size_t>(slot)];
     rank.own_seconds_per_step = work.own_seconds;
-    rank.wait_seconds_per_step = std::max(0.0, step_seconds - work.own_seconds);
+    rank.wait_seconds_per_step = std::max(0.0, close_look_.pace().RecentSeconds() - work.own_seconds);
   }
   std::sort(ranks.begin(), ranks.end(), [](const RankSummary& a, const RankSummary& b) { return a.rank < b.rank; });
   return ranks;

@@ -92,8 +92,8 @@ class JobEngine {
   struct Conclusion {
     std::vector<Verdict> verdicts;  // by cause key
     bool can_conclude = false;
-    // False until all that is judged of a job was judged once since the engine began. Before that a cause that an
-    // earlier engine found, and this one does not, may still hold.
+    // False until all that is judged of a job was judged once since the engine began, or since the newest Resume.
+    // Before that a cause that an earlier engine found, and this one does not, may still hold.
     bool has_judged = false;
     std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
     std::vector<WatchRequest> watches;

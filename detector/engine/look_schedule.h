@@ -43,6 +43,7 @@ class LookSchedule {
 
   bool begun() const { return begun_ns_ >= 0; }
   int64_t begun_ns() const { return begun_ns_; }  // -1 = not yet
+  int64_t look_ns() const { return look_ns_; }    // begin of the newest look; 0 = there was none
   void Clear() { *this = LookSchedule(); }
 
  private:
