@@ -1,0 +1,196 @@
+#include "tests/faults/checkers.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+
+namespace lockstep::faults {
+namespace {
+
+// Linux writes back after 30 s, within 5 s.
+constexpr int64_t kLastSecondsNanos = 36 * kNanosPerSecond;
+// From the answer of a receiver to the crossing-off in history.
+constexpr int64_t kCrossingOffNanos = kNanosPerSecond;
+constexpr size_t kMostNamed = 5;
+constexpr char kFiring[] = "firing";
+constexpr char kResolved[] = "resolved";
+// A fault that nothing kept from being seen for so long has an incident.
+constexpr int64_t kSeenWithinNanos = 15 * kNanosPerSecond;
+// What a host is called that is not heard of: right for one whose agent is dead, cut off or stands still.
+constexpr char kUnheard[] = "machine_unreachable";
+
+using Agent = std::pair<std::string, uint64_t>;  // host, incarnation
+
+std::string Name(const Agent& agent) { return absl::StrFormat("%s/%016x", agent.first, agent.second); }
+
+std::string Some(const std::vector<uint64_t>& numbers) {
+  const std::vector<uint64_t> first(numbers.begin(),
+                                    numbers.begin() + static_cast<ptrdiff_t>(std::min(numbers.size(), kMostNamed)));
+  return absl::StrCat(numbers.size(), " reports (", absl::StrJoin(first, ", "),
+                      numbers.size() > kMostNamed ? ", ..." : "", ")");
+}
+
+// How often each report is in the log of each job, summed over the jobs by the one that has it most often.
+std::map<Agent, std::map<uint64_t, int>> ReadLogs(HistoryStore& history, Violations& wrong) {
+  std::map<Agent, std::map<uint64_t, int>> most;
+  const auto jobs = history.LoggedJobs();
+  if (!jobs.ok()) {
+    wrong.push_back(absl::StrCat("history: jobs cannot be read: ", jobs.status().ToString()));
+    return most;
+  }
+  for (const LoggedJob& job : *jobs) {
+    std::map<Agent, std::map<uint64_t, int>> own;
+    const absl::Status status =
+        history.ScanLog(job.name, 0, std::numeric_limits<int64_t>::max(), [&](const wire::CaptureEntry& entry) {
+          if (!entry.has_input()) return true;
+          const wire::CaptureInput& input = entry.input();
+          ++own[{input.host(), input.incarnation()}][input.report().sequence()];
+          return true;
+        });
+    if (!status.ok()) wrong.push_back(absl::StrCat("history: log of \"", job.name, "\": ", status.ToString()));
+    for (const auto& [agent, counts] : own) {
+      for (const auto& [sequence, count] : counts) most[agent][sequence] = std::max(most[agent][sequence], count);
+    }
+  }
+  return most;
+}
+
+// An acknowledgement that the collector sent before it lost its power, and that came later, is of that life.
+bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
+  const auto told = record.told.lower_bound(sequence);
+  if (told == record.told.end()) return false;
+  return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
+    return death.kind == DeathKind::kPowerLoss && told->second.opened_ns <= death.world_ns &&
+           death.world_ns - told->second.at_ns < kLastSecondsNanos;
+  });
+}
+
+// firing or resolved, in turns.
+std::vector<std::string> StatesOf(const wire::Incident& incident) {
+  std::vector<std::string> states;
+  for (const wire::Incident::Transition& transition : incident.transitions()) {
+    const std::string state = transition.what() == kResolved ? kResolved : kFiring;
+    if (states.empty() || states.back() != state) states.push_back(state);
+  }
+  return states;
+}
+
+// Whether the receiver may be told again what it took. A collector that goes on with an incident of an earlier life
+// says so: with the same words, where it has found nothing newer.
+bool MayComeAgain(const Sightings& seen, const Delivery& first, const Delivery& again) {
+  if (!first.is_answered || seen.disk_had_trouble) return true;
+  if (first.status == kFiring && first.from != again.from) return true;
+  return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
+    const int64_t lived_ns = death.world_ns - first.world_ns;
+    const bool lies_between = lived_ns >= 0 && death.world_ns <= again.world_ns;
+    return lies_between && lived_ns < (death.kind == DeathKind::kPowerLoss ? kLastSecondsNanos : kCrossingOffNanos);
+  });
+}
+
+// A number that means another incident than it did.
+void CheckNumber(const Sightings& seen, const std::vector<const Delivery*>& own, Violations& wrong) {
+  const bool is_one = std::all_of(
+      own.begin(), own.end(), [&](const Delivery* delivery) { return delivery->starts_at == own.front()->starts_at; });
+  if (!is_one && !seen.disk_had_trouble) {
+    wrong.push_back(absl::StrCat("receiver: incident ", own.front()->incident, " is two: number used again"));
+  }
+}
+
+void CheckRepeats(const Sightings& seen, const std::vector<const Delivery*>& own, Violations& wrong) {
+  for (size_t i = 0; i < own.size(); ++i) {
+    for (size_t before = 0; before < i; ++before) {
+      if (own[before]->body != own[i]->body || MayComeAgain(seen, *own[before], *own[i])) continue;
+      wrong.push_back(absl::StrFormat("receiver: incident %s: the same %s at %.3f s and at %.3f s", own[i]->incident,
+                                      own[i]->status, static_cast<double>(own[before]->world_ns) / kNanosPerSecond,
+                                      static_cast<double>(own[i]->world_ns) / kNanosPerSecond));
+    }
+  }
+}
+
+// What the receiver saw, without what came again.
+std::vector<std::string> StatesSeen(const std::vector<const Delivery*>& own) {
+  std::vector<std::string> states;
+  std::set<std::string> bodies;
+  for (const Delivery* delivery : own) {
+    if (!bodies.insert(delivery->body).second) continue;
+    if (states.empty() || states.back() != delivery->status) states.push_back(delivery->status);
+  }
+  return states;
+}
+
+bool Blames(const wire::Incident& incident, const std::string& host) {
+  const auto& culprits = incident.verdict().culprits();
+  return std::any_of(culprits.begin(), culprits.end(), [&](const auto& culprit) { return culprit.host() == host; });
+}
+
+}  // namespace
+
+void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong) {
+  const auto logged = ReadLogs(history, wrong);
+  for (const auto& [agent, record] : seen.wire) {
+    const auto found = logged.find(agent);
+    std::vector<uint64_t> lost;
+    std::vector<uint64_t> doubled;
+    for (const uint64_t sequence : record.sent) {
+      const int count = found == logged.end() || found->second.count(sequence) == 0 ? 0 : found->second.at(sequence);
+      if (count > 1 && !seen.store_lost_slices) doubled.push_back(sequence);
+      if (count > 0 || sequence > record.acknowledged) continue;
+      if (!MayBeLost(seen, record, sequence)) lost.push_back(sequence);
+    }
+    if (!lost.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": acknowledged and lost: ", Some(lost)));
+    if (!doubled.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": twice: ", Some(doubled)));
+  }
+}
+
+void CheckIncidents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong) {
+  std::vector<std::string> of_fault;
+  for (const wire::Incident& incident : incidents) {
+    const std::string text = absl::StrCat(incident.id(), " ", incident.key(), " ", incident.verdict().class_(), " ",
+                                          absl::StrJoin(StatesOf(incident), ">"));
+    const bool is_unheard = incident.verdict().class_() == kUnheard;
+    if (!is_unheard && Blames(incident, seen.fault.host)) {
+      of_fault.push_back(text);
+    } else if (!is_unheard || !seen.agents_had_trouble) {
+      wrong.push_back(absl::StrCat("incidents: for no fault: ", text));
+    }
+    if (incident.state() == wire::Incident::STATE_OPEN) wrong.push_back(absl::StrCat("incidents: still open: ", text));
+  }
+  if (of_fault.empty() && seen.undisturbed_ns < kSeenWithinNanos) return;
+  if (of_fault.size() != 1) {
+    wrong.push_back(absl::StrCat("incidents: for one fault: ", of_fault.size(), ": ", absl::StrJoin(of_fault, "; ")));
+  } else if (absl::StrContains(of_fault.front(), "resolved>firing")) {
+    wrong.push_back(absl::StrCat("incidents: came again: ", of_fault.front()));
+  }
+}
+
+void CheckDeliveries(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong) {
+  std::map<std::string, std::vector<const Delivery*>> by_incident;
+  for (const Delivery& delivery : seen.deliveries) by_incident[delivery.incident].push_back(&delivery);
+  for (const wire::Incident& incident : incidents) {
+    const std::string id = absl::StrCat(incident.id());
+    const std::vector<std::string> expected = StatesOf(incident);
+    const std::vector<std::string> told = StatesSeen(by_incident[id]);
+    if (told != expected) {
+      wrong.push_back(absl::StrCat("receiver: incident ", id, " went ", absl::StrJoin(expected, ">"), ", told was ",
+                                   told.empty() ? "nothing" : absl::StrJoin(told, ">")));
+    }
+    CheckRepeats(seen, by_incident[id], wrong);
+    CheckNumber(seen, by_incident[id], wrong);
+    by_incident.erase(id);
+  }
+  for (const auto& [id, own] : by_incident) {
+    // A store that refuses holds no alert back, and may never have heard of it.
+    if (seen.disk_had_trouble && !seen.deaths.empty()) continue;
+    wrong.push_back(absl::StrCat("receiver: incident ", id, " is not in history"));
+  }
+}
+
+}  // namespace lockstep::faults

@@ -1,0 +1,62 @@
+// What has to hold after a run, judged by what can be seen from outside: the wire, history, and what a receiver took.
+//
+// Pure but for reading history. Thread-compatible.
+
+#ifndef LOCKSTEP_TESTS_FAULTS_CHECKERS_H_
+#define LOCKSTEP_TESTS_FAULTS_CHECKERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collector/store/history_store.h"
+#include "proto/incident.pb.h"
+#include "tests/faults/simulated_agent.h"
+#include "tests/faults/simulated_receiver.h"
+#include "tests/faults/thread_world.h"
+
+namespace lockstep::faults {
+
+enum class DeathKind { kKilled, kPowerLoss };
+
+// An end of a life of the collector out of order.
+struct Death {
+  int64_t world_ns = 0;
+  Machine machine = kOutside;
+  DeathKind kind = DeathKind::kKilled;
+};
+
+// The one fault of the job.
+struct TrueFault {
+  std::string host;
+  int64_t from_ns = 0;  // world
+  int64_t to_ns = 0;
+};
+
+// What was seen of a run.
+struct Sightings {
+  const WireRecords& wire;
+  const std::vector<Delivery>& deliveries;
+  std::vector<Death> deaths;  // by time
+  TrueFault fault;
+  int64_t undisturbed_ns = 0;  // the longest time in which the fault held and nothing kept anybody from seeing it
+  bool agents_had_trouble = false;
+  bool disk_had_trouble = false;
+  bool store_lost_slices = false;  // it refused for so long: what is behind the loss may be in the log twice
+};
+
+// What is wrong, a line each.
+using Violations = std::vector<std::string>;
+
+// Each report that an agent was told is stored is in history, once; after a loss of power the last seconds may not be.
+void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong);
+
+// The fault is one incident, which holds as long as the fault does, and nobody else is accused.
+void CheckIncidents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);
+
+// The receiver was told of each transition, in order, and of none twice, but where the documents say that it may be.
+void CheckDeliveries(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);
+
+}  // namespace lockstep::faults
+
+#endif  // LOCKSTEP_TESTS_FAULTS_CHECKERS_H_

@@ -1,0 +1,133 @@
+#include "tests/faults/collector_life.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "collector/warm_start.h"
+
+namespace lockstep::faults {
+namespace {
+
+constexpr size_t kMaxIncidentsInMemory = 10'000;
+constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
+constexpr int64_t kShards = 2;
+
+CollectorOptions MakeOptions() {
+  CollectorOptions options;
+  options.shards = kShards;
+  options.webhook_urls = {kReceiverUrl};
+  return options;
+}
+
+}  // namespace
+
+CollectorLife::CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& random)
+    : options_(MakeOptions()),
+      random_(random),
+      disk_(std::move(disk)),
+      env_(rocksdb::NewCompositeEnv(disk_)),
+      incidents_(kMaxIncidentsInMemory),
+      agents_(ToRegistryOptions(options_), clock_) {}
+
+absl::StatusOr<std::unique_ptr<CollectorLife>> CollectorLife::Start(const std::string& directory,
+                                                                    std::shared_ptr<SimulatedDisk> disk,
+                                                                    const Random& random, const Sabotage& sabotage) {
+  std::unique_ptr<CollectorLife> life(new CollectorLife(std::move(disk), random));
+  RETURN_IF_ERROR(life->Open(directory, sabotage));
+  return life;
+}
+
+absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& sabotage) {
+  RocksStoreOptions store = ToStoreOptions(options_);
+  store.directory = directory;
+  store.env = env_.get();
+  ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> opened, OpenRocksStore(store, clock_));
+  store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage);
+  sinks_ = std::make_unique<AlertSinks>(options_.webhook_urls, clock_, random_,
+                                        [this](const std::string& receiver, const std::vector<uint64_t>& numbers) {
+                                          store_->RemoveAlerts(receiver, numbers).IgnoreError();
+                                        });
+  ASSIGN_OR_RETURN(access_, AccessControl::Open("", clock_, metrics_.access));
+  writer_ = std::make_unique<StoreWriter>(StoreWriterOptions(), *store_, metrics_, [this] { agents_.RewindLost(); });
+  outbox_ = std::make_unique<IncidentOutbox>(IncidentOutboxOptions(), *store_, *sinks_, metrics_);
+  router_ = std::make_unique<Router>(agents_, sources_, *writer_, metrics_, clock_);
+  ingest_ = std::make_unique<IngestService>(IngestServiceOptions(), *access_, *router_, clock_);
+  return StartShards();
+}
+
+absl::Status CollectorLife::StartShards() {
+  ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, store_->LoadIncidents());
+  for (const wire::Incident& incident : incidents) incidents_.Put(incident);
+  RETURN_IF_ERROR(outbox_->TellLeftOver());
+  ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, store_->LoggedJobs());
+  if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
+    Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
+  }
+  for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
+  std::vector<Shard*> shards;
+  for (const auto& shard : shards_) shards.push_back(shard.get());
+  router_->SetShards(std::move(shards));
+  return absl::OkStatus();
+}
+
+void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& incidents,
+                               const std::vector<LoggedJob>& logged) {
+  const JobTableOptions job_options = ToJobTableOptions(options_);
+  const auto is_own = [&](const std::string& job) {
+    return ShardOfJob(job, static_cast<size_t>(options_.shards)) == index;
+  };
+  std::vector<wire::Incident> own;
+  std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
+               [&](const wire::Incident& incident) { return is_own(incident.job()); });
+  const int64_t now_ns = clock_.WallNanos();
+  std::vector<LoggedJob> recent;
+  int64_t newest_ns = 0;
+  for (const LoggedJob& job : logged) {
+    newest_ns = std::max(newest_ns, job.newest_wall_ns);
+    if (is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns) recent.push_back(job);
+  }
+  const JobTable::Outlets outlets = {
+      *writer_, *outbox_, incidents_, metrics_,
+      [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
+  auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets, newest_ns);
+  jobs->Restore(own);
+  shards_.push_back(std::make_unique<Shard>(
+      ShardOptions(), clock_, std::move(jobs),
+      [this, recent](JobTable& table) { WarmUpJobs(WarmStartOptions(), recent, *store_, table); },
+      [this] { router_->ResumeParked(); }));
+}
+
+CollectorLife::~CollectorLife() {
+  if (ingest_ != nullptr) CHECK(ingest_->Drain(kDrainNanos));
+  for (const auto& shard : shards_) shard->Close();
+  if (outbox_ != nullptr) outbox_->Close();
+  if (writer_ != nullptr) writer_->Close().IgnoreError();
+}
+
+void CollectorLife::Housekeep() {
+  ingest_->CloseMute();
+  ingest_->CloseRevoked();
+  agents_.ForgetGone();
+  sources_.ForgetSilent(clock_.WallNanos());
+  outbox_->TellOverdue();
+  sinks_->ExportTo(metrics_);
+}
+
+bool CollectorLife::is_warm() const {
+  return std::all_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->has_begun(); });
+}
+
+QueueFill CollectorLife::fill() const {
+  QueueFill fill;
+  for (const auto& shard : shards_) fill.shard_slices = std::max(fill.shard_slices, shard->waiting());
+  fill.store_items = writer_->waiting();
+  fill.alerts_waiting = static_cast<uint64_t>(metrics_.alerts_waiting.Value());
+  fill.agents = agents_.agents().size();
+  return fill;
+}
+
+}  // namespace lockstep::faults

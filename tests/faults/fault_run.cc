@@ -1,0 +1,161 @@
+#include "tests/faults/fault_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/uplink/outbox.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "collector/alert/webhook_sink.h"
+#include "collector/shard.h"
+#include "collector/store/rocks_store.h"
+#include "collector/store_writer.h"
+#include "rocksdb/env.h"
+#include "sim/capture/agent_reports.h"
+#include "sim/capture/episode_playback.h"
+#include "sim/capture/playback.h"
+#include "sim/episode.h"
+#include "sim/fault_spec.h"
+#include "sim/job_spec.h"
+#include "tests/faults/fault_world.h"
+#include "tests/faults/simulated_receiver.h"
+#include "tests/faults/thread_world.h"
+#include "tests/faults/trace.h"
+#include "tests/faults/trouble.h"
+
+namespace lockstep::faults {
+namespace {
+
+constexpr int32_t kGpus = 16;
+constexpr int32_t kGpusPerHost = 4;
+constexpr int32_t kSteps = 600;
+constexpr int32_t kOnsetStep = 120;
+constexpr int32_t kFaultSteps = 200;
+constexpr int64_t kFirstTroubleNanos = 5 * kNanosPerSecond;
+// The job goes on for so long when all troubles are over.
+constexpr int64_t kCalmNanos = 45 * kNanosPerSecond;
+// From the end of all troubles until everything is at rest: pauses of agents and of retries of alerts, of 60 s at most.
+constexpr int64_t kRestWithinNanos = 200 * kNanosPerSecond;
+
+JobSpec MakeJob() {
+  JobSpec job = TypicalJob(kGpus, 1);
+  job.gpus_per_host = kGpusPerHost;
+  job.workload.microbatches = 2;
+  job.workload.forward_seconds = 0.030;
+  job.schedule.steps = kSteps;
+  return job;
+}
+
+TrueFault FaultOf(const Episode& episode) {
+  const TrueCause& cause = episode.truth.causes.front();
+  int64_t length_ns = 0;
+  for (int32_t step = kOnsetStep; step < kOnsetStep + kFaultSteps; ++step) {
+    length_ns += episode.truth.step_ns[static_cast<size_t>(step)];
+  }
+  return {cause.culprits.front().host, cause.onset_ns, cause.onset_ns + length_ns};
+}
+
+void CheckLimits(const FaultWorld::Peaks& peaks, size_t agents, Violations& wrong) {
+  struct Limit {
+    const char* what;
+    uint64_t seen;
+    uint64_t most;
+  };
+  const Limit limits[] = {
+      {"slices before a shard", peaks.collector.shard_slices, ShardOptions().queue_slices},
+      {"entries before the store", peaks.collector.store_items, StoreWriterOptions().max_items},
+      {"alerts that wait", peaks.collector.alerts_waiting, WebhookSinkOptions().max_waiting},
+      {"agents that are known", peaks.collector.agents, agents},
+      {"bytes in an outbox", peaks.outbox_bytes, OutboxLimits().max_bytes},
+  };
+  for (const Limit& limit : limits) {
+    if (limit.seen > limit.most) wrong.push_back(absl::StrCat("memory: ", limit.what, ": ", limit.seen));
+  }
+}
+
+void CheckLeft(const std::string& directory, std::shared_ptr<SimulatedDisk> disk, const Sightings& seen,
+               FaultRunResult& result) {
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::move(disk));
+  RocksStoreOptions options;
+  options.directory = directory;
+  options.env = env.get();
+  const auto store = OpenRocksStore(options, RealClock());
+  if (!store.ok()) {
+    result.violations.push_back(absl::StrCat("history cannot be opened: ", store.status().ToString()));
+    return;
+  }
+  CheckHistory(seen, **store, result.violations);
+  const auto incidents = (*store)->LoadIncidents();
+  if (!incidents.ok()) {
+    result.violations.push_back(absl::StrCat("incidents cannot be read: ", incidents.status().ToString()));
+    return;
+  }
+  result.incidents = incidents->size();
+  for (const wire::Incident& incident : *incidents) {
+    Trace(absl::StrCat("incident ", incident.id(), ": ", incident.key()));
+    for (const auto& step : incident.transitions())
+      Trace(absl::StrCat("    ", step.what(), " ", step.wall_ns() - kFirstWallNanos));
+  }
+  CheckIncidents(seen, *incidents, result.violations);
+  CheckDeliveries(seen, *incidents, result.violations);
+}
+
+}  // namespace
+
+FaultRunResult RunFaults(const FaultRunOptions& options) {
+  FaultRunResult result;
+  Random random(options.seed);
+  const FaultSpec fault{.kind = FaultKind::kComputeSlow,
+                        .targets = {static_cast<int32_t>(random.Below(kGpus))},
+                        .onset_step = kOnsetStep,
+                        .duration_steps = kFaultSteps,
+                        .severity = 0.6};
+  const Episode episode = Simulate(MakeJob(), {fault}, options.seed);
+  Playback playback = PlaybackOf(episode);
+  playback.ends_in_order = true;
+  AgentReports reports(std::move(playback));
+  const TrueFault truth = FaultOf(episode);
+  const auto hosts = static_cast<int32_t>(reports.hosts());
+  const int64_t job_ns = reports.ticks() * kReportIntervalNanos;
+  const std::vector<Trouble> troubles = DrawTroubles(random, hosts, kFirstTroubleNanos, job_ns - kCalmNanos);
+  result.troubles = troubles.size();
+  Trace(absl::StrCat("seed ", options.seed, ": job of ", job_ns / kNanosPerSecond, " s, fault of ", truth.host,
+                     " from ", truth.from_ns / kNanosPerMilli, " ms to ", truth.to_ns / kNanosPerMilli, " ms"));
+  FaultWorld world(reports, options.directory, options.sabotage, Random(random.Next()));
+  world.Run(troubles, job_ns - kCalmNanos);
+  const int64_t healed_ns = WorldNanos();
+  bool is_at_rest = false;
+  while (!is_at_rest && WorldNanos() - healed_ns < kRestWithinNanos) {
+    SleepFor(kNanosPerSecond);
+    is_at_rest = world.IsAtRest();
+  }
+  if (!is_at_rest) result.violations.push_back("rest: not everything has come to rest");
+  Trace("the end");
+  const std::shared_ptr<SimulatedDisk> disk = world.End();
+  const Sightings seen{
+      .wire = world.wire(),
+      .deliveries = Receiver().deliveries(),
+      .deaths = world.deaths(),
+      .fault = truth,
+      .undisturbed_ns = LongestUndisturbed(troubles, truth.from_ns, truth.to_ns),
+      .agents_had_trouble = std::any_of(troubles.begin(), troubles.end(),
+                                        [](const Trouble& trouble) { return InfoOf(trouble.kind).hits_agent; }),
+      .disk_had_trouble = world.disk_had_trouble(),
+      .store_lost_slices = world.disk_had_trouble()};
+  const bool are_promises_broken = std::any_of(
+      troubles.begin(), troubles.end(), [](const Trouble& trouble) { return InfoOf(trouble.kind).breaks_promises; });
+  if (world.has_lost_history() && !are_promises_broken)
+    result.violations.push_back("history: damaged on an honest disk");
+  if (!are_promises_broken) CheckLeft(options.directory, disk, seen, result);
+  CheckLimits(world.peaks(), reports.hosts(), result.violations);
+  for (const auto& [agent, record] : world.wire()) result.reports += record.sent.size();
+  result.deliveries = Receiver().deliveries().size();
+  result.switches = Switches();
+  result.seconds = static_cast<double>(WorldNanos()) / kNanosPerSecond;
+  return result;
+}
+
+}  // namespace lockstep::faults

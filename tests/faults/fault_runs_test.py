@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Seeded faults: some runs in which nothing may be wrong, the same bytes from the same seed, and checkers that see what
+is broken on purpose.
+
+Usage: fault_runs_test.py; under Bazel, or by hand with the binaries in bazel-bin
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAME = "tests/faults/fault_runs"
+PROGRAM = next(path for path in (ROOT / NAME, ROOT / "bazel-bin" / NAME) if path.exists())
+# A sanitizer makes each run take many times as long.
+RUNS = int(os.environ.get("LOCKSTEP_FAULT_RUNS", "12"))
+
+
+def run(*arguments):
+    """Exit code and what was printed."""
+    done = subprocess.run([str(PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=600, check=False)
+    return done.returncode, done.stdout
+
+
+def wrong(text):
+    """What checkers have seen, as the first words of their lines."""
+    return {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("WRONG ")}
+
+
+class FaultRunsTest(unittest.TestCase):
+    def test_nothing_is_lost_or_told_twice(self):
+        code, text = run("--runs", RUNS, "--seed", 1)
+        self.assertEqual(code, 0, text)
+        self.assertIn(f"{RUNS} of {RUNS} runs are well", text)
+
+    def test_the_same_seed_gives_the_same_trace(self):
+        first = run("--runs", 1, "--seed", 5, "--trace")
+        self.assertGreater(len(first[1].splitlines()), 20)
+        self.assertEqual(first, run("--runs", 1, "--seed", 5, "--trace"))
+        self.assertNotEqual(first[1], run("--runs", 1, "--seed", 6, "--trace")[1])
+
+    def sees(self, what, checker, first=1, runs=6):
+        code, text = run("--runs", runs, "--seed", first, "--break", what)
+        self.assertNotEqual(code, 0, text)
+        self.assertIn(checker, wrong(text))
+        self.assertIn("again: ./dev chaos --runs 1 --seed", text)
+
+    def test_a_store_that_loses_what_it_took_is_seen(self):
+        self.sees("writes", "history")
+
+    def test_incidents_that_a_restart_forgets_are_seen(self):
+        self.sees("incidents", "receiver", runs=20)
+
+
+if __name__ == "__main__":
+    unittest.main()

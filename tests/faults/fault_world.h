@@ -1,0 +1,110 @@
+// All that is there in one run, and the hands that cause trouble in it.
+//
+// Not thread-safe: belongs to the first thread of a ThreadWorld.
+
+#ifndef LOCKSTEP_TESTS_FAULTS_FAULT_WORLD_H_
+#define LOCKSTEP_TESTS_FAULTS_FAULT_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "sim/capture/agent_reports.h"
+#include "tests/faults/checkers.h"
+#include "tests/faults/collector_life.h"
+#include "tests/faults/simulated_agent.h"
+#include "tests/faults/simulated_disk.h"
+#include "tests/faults/simulated_network.h"
+#include "tests/faults/trouble.h"
+
+namespace lockstep::faults {
+
+class FaultWorld {
+ public:
+  // The largest fills of queues that were seen.
+  struct Peaks {
+    QueueFill collector;
+    size_t outbox_bytes = 0;
+  };
+
+  FaultWorld(AgentReports& reports, const std::string& directory, const Sabotage& sabotage, const Random& random);
+  ~FaultWorld();
+  FaultWorld(const FaultWorld&) = delete;
+  FaultWorld& operator=(const FaultWorld&) = delete;
+
+  int32_t agents() const { return static_cast<int32_t>(agents_.size()); }
+
+  // Starts everything, and causes the troubles at their times, until `until_ns` (world). Then all troubles are over.
+  void Run(absl::Span<const Trouble> troubles, int64_t until_ns);
+  // Whether all is acknowledged, stored and told, and nothing is on its way. To be asked once per second.
+  bool IsAtRest();
+
+  // Kills the collector. What it leaves.
+  std::shared_ptr<SimulatedDisk> End();
+
+  const WireRecords& wire() const { return wire_; }
+  const std::vector<Death>& deaths() const { return deaths_; }
+  const Peaks& peaks() const { return peaks_; }
+  bool disk_had_trouble() const { return disk_had_trouble_; }
+  // A start was refused because history was damaged.
+  bool has_lost_history() const { return has_lost_history_; }
+
+ private:
+  // One start of the collector until its end.
+  struct Life {
+    Machine machine = kOutside;
+    std::shared_ptr<SimulatedDisk> disk;
+    bool is_dead = false;
+    bool is_serving = false;
+    bool has_ended = false;  // in order
+    QueueFill fill;
+    std::thread thread;
+  };
+
+  void StartCollector();
+  void RunLife(Life& life);
+  bool MayServe(Life& life, CollectorLife& collector);
+  void EndCollector(bool is_power_loss);
+  void Cause(const Trouble& trouble);
+  void CauseAtAgent(const Trouble& trouble, SimulatedAgent& agent);
+  void KillCollector(const Trouble& trouble);
+  void SetDisk(const Trouble& trouble);
+  void SetReceiver(const Trouble& trouble);
+  void RestartCollector(const Trouble& trouble);
+  void StartAfter(Life& life);
+  void CauseDue();
+  void Heal();
+  // Has the thread of the world do it then.
+  void At(int64_t world_ns, std::function<void()> event);
+  void NotePeaks();
+
+  const std::string directory_;
+  const Sabotage sabotage_;
+  Random random_;
+  WireRecords wire_;
+  SharedReports reports_;
+  SimulatedNetwork network_;
+  std::vector<std::unique_ptr<SimulatedAgent>> agents_;
+  std::vector<std::unique_ptr<Life>> lives_;
+  Mutex mutex_;  // of the lives' state and of `events_`, against the threads of the lives
+  std::multimap<int64_t, std::function<void()>> events_ ABSL_GUARDED_BY(mutex_);  // by world time
+  std::shared_ptr<SimulatedDisk> disk_;
+  int64_t wall_ahead_ns_ = 0;
+  std::vector<Death> deaths_;
+  Peaks peaks_;
+  bool disk_had_trouble_ = false;
+  bool has_lost_history_ = false;
+  uint64_t messages_before_ = 0;
+  int quiet_seconds_ = 0;
+};
+
+}  // namespace lockstep::faults
+
+#endif  // LOCKSTEP_TESTS_FAULTS_FAULT_WORLD_H_

@@ -1,0 +1,71 @@
+// A history that breaks its promises, so that checkers are seen to see it. Thread-safe, as the store below.
+
+#ifndef LOCKSTEP_TESTS_FAULTS_SABOTAGED_STORE_H_
+#define LOCKSTEP_TESTS_FAULTS_SABOTAGED_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/store/history_store.h"
+
+namespace lockstep::faults {
+
+struct Sabotage {
+  bool loses_writes = false;       // of the log: says that it took them
+  bool forgets_marks = false;      // of agents, and so what to leave out
+  bool forgets_incidents = false;  // when it is asked for them
+};
+
+class SabotagedStore final : public HistoryStore {
+ public:
+  SabotagedStore(std::unique_ptr<HistoryStore> store, const Sabotage& sabotage)
+      : store_(std::move(store)), sabotage_(sabotage) {}
+
+  absl::Status Write(const StoreBatch& batch) override {
+    StoreBatch changed = batch;
+    if (sabotage_.loses_writes && batch.log.size() % 7 == 0) changed.log.clear();
+    if (sabotage_.forgets_marks) changed.marks.clear();
+    return store_->Write(changed);
+  }
+  absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override {
+    if (sabotage_.forgets_incidents) return std::vector<wire::Incident>();
+    return store_->LoadIncidents();
+  }
+  absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return store_->LoadAlerts(); }
+  absl::Status PutIncident(const wire::Incident& incident) override { return store_->PutIncident(incident); }
+  absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
+                                    const std::vector<std::string>& receivers) override {
+    return store_->PutEvent(event, receivers);
+  }
+  absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override {
+    return store_->RemoveAlerts(receiver, numbers);
+  }
+  absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override {
+    return store_->StoredSequence(host, incarnation);
+  }
+  absl::Status PutHosts(const std::vector<SeenHost>& hosts) override { return store_->PutHosts(hosts); }
+  absl::Status RemoveHost(const std::string& name) override { return store_->RemoveHost(name); }
+  absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return store_->LoadHosts(); }
+  absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override { return store_->LoggedJobs(); }
+  absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
+                       const std::function<bool(const wire::CaptureEntry&)>& visit) override {
+    return store_->ScanLog(job, from_wall_ns, to_wall_ns, visit);
+  }
+  absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override { return store_->RecoverPoints(points); }
+  absl::StatusOr<SeriesPage> ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) override {
+    return store_->ReadSeries(selector, limits);
+  }
+  absl::Status Flush() override { return store_->Flush(); }
+
+ private:
+  const std::unique_ptr<HistoryStore> store_;
+  const Sabotage sabotage_;
+};
+
+}  // namespace lockstep::faults
+
+#endif  // LOCKSTEP_TESTS_FAULTS_SABOTAGED_STORE_H_

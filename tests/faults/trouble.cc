@@ -1,0 +1,102 @@
+#include "tests/faults/trouble.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace lockstep::faults {
+namespace {
+
+constexpr TroubleInfo kTable[] = {
+    {TroubleKind::kKillCollector, "kill_collector", 20, 0, false, 12, false},
+    {TroubleKind::kPowerLoss, "power_loss", 30, 0, false, 12, false},
+    {TroubleKind::kRestartCollector, "restart_collector", 10, 0, false, 12, false},
+    {TroubleKind::kStopCollector, "stop_collector", 25, 0, false, 12, false},
+    {TroubleKind::kKillAgent, "kill_agent", 20, 0, true, 40, false},
+    {TroubleKind::kStopAgent, "stop_agent", 25, 0, true, 40, false},
+    {TroubleKind::kDriverHangs, "driver_hangs", 20, 0, true, 40, false},
+    {TroubleKind::kBreakStream, "break_stream", 0, 3, true, 40, false},
+    {TroubleKind::kPartition, "partition", 90, 0, true, 40, false},
+    {TroubleKind::kDelay, "delay", 60, 3, true, 40, false},
+    {TroubleKind::kDiskFull, "disk_full", 40, 0, false, 12, false},
+    {TroubleKind::kDiskFails, "disk_fails", 40, 0, false, 12, false},
+    {TroubleKind::kSyncFails, "sync_fails", 40, 0, false, 12, false},
+    {TroubleKind::kDiskSlow, "disk_slow", 40, 1, false, 12, false},
+    {TroubleKind::kDiskHangs, "disk_hangs", 30, 0, false, 12, false},
+    {TroubleKind::kDiskLies, "disk_lies", 60, 0, false, 12, true},
+    {TroubleKind::kDiskCorrupts, "disk_corrupts", 0, 0, false, 12, true},
+    {TroubleKind::kClockJump, "clock_jump", 0, 7200, false, -1, false},
+    {TroubleKind::kReceiverSlow, "receiver_slow", 60, 0, false, -1, false},
+    {TroubleKind::kReceiverFails, "receiver_fails", 60, 0, false, -1, false},
+    {TroubleKind::kReceiverRefuses, "receiver_refuses", 60, 0, false, -1, false},
+    {TroubleKind::kReceiverLosesAnswer, "receiver_loses_answer", 30, 0, false, -1, false},
+    {TroubleKind::kReceiverHangs, "receiver_hangs", 60, 0, false, -1, false},
+};
+
+constexpr uint64_t kMostTroubles = 10;
+constexpr uint64_t kMostLocks = 300;
+
+}  // namespace
+
+absl::Span<const TroubleInfo> TroubleTable() { return kTable; }
+
+const TroubleInfo& InfoOf(TroubleKind kind) {
+  for (const TroubleInfo& info : kTable) {
+    if (info.kind == kind) return info;
+  }
+  CHECK(false);
+}
+
+std::string ToText(const Trouble& trouble) {
+  const TroubleInfo& info = InfoOf(trouble.kind);
+  std::string text = info.name;
+  if (info.hits_agent) absl::StrAppend(&text, " agent ", trouble.agent);
+  if (trouble.length_ns > 0) {
+    absl::StrAppendFormat(&text, " for %.1f s", static_cast<double>(trouble.length_ns) / kNanosPerSecond);
+  }
+  if (info.most_size > 0) absl::StrAppendFormat(&text, " size %.3f", trouble.size);
+  if (trouble.locks > 0) absl::StrAppend(&text, " after ", trouble.locks, " locks");
+  return text;
+}
+
+int64_t LongestUndisturbed(absl::Span<const Trouble> troubles, int64_t from_ns, int64_t to_ns) {
+  int64_t longest_ns = 0;
+  int64_t since_ns = from_ns;
+  for (const Trouble& trouble : troubles) {  // by rising time
+    const TroubleInfo& info = InfoOf(trouble.kind);
+    if (info.blinds_seconds < 0) continue;
+    longest_ns = std::max(longest_ns, std::min(trouble.at_ns, to_ns) - since_ns);
+    since_ns = std::max(since_ns, trouble.at_ns + trouble.length_ns + info.blinds_seconds * kNanosPerSecond);
+  }
+  return std::max(longest_ns, to_ns - since_ns);
+}
+
+std::vector<Trouble> DrawTroubles(Random& random, int32_t agents, int64_t from_ns, int64_t to_ns) {
+  std::vector<const TroubleInfo*> kinds;
+  for (const TroubleInfo& info : kTable) {
+    if (random.Below(3) == 0) kinds.push_back(&info);
+  }
+  std::vector<Trouble> troubles;
+  if (kinds.empty()) return troubles;
+  const uint64_t count = 1 + random.Below(kMostTroubles);
+  for (uint64_t i = 0; i < count; ++i) {
+    const TroubleInfo& info = *kinds[random.Below(kinds.size())];
+    Trouble trouble;
+    trouble.kind = info.kind;
+    trouble.at_ns = from_ns + static_cast<int64_t>(random.Below(static_cast<uint64_t>(to_ns - from_ns)));
+    const int64_t longest_ns = info.longest_seconds * kNanosPerSecond;
+    if (longest_ns > 0) trouble.length_ns = 1 + static_cast<int64_t>(random.Unit() * static_cast<double>(longest_ns));
+    trouble.length_ns = std::min(trouble.length_ns, to_ns - trouble.at_ns);
+    trouble.size = (random.Unit() - (info.kind == TroubleKind::kClockJump ? 0.5 : 0)) * info.most_size;
+    if (info.hits_agent) trouble.agent = static_cast<int32_t>(random.Below(static_cast<uint64_t>(agents)));
+    if (random.Below(2) == 0) trouble.locks = 1 + random.Below(kMostLocks);
+    troubles.push_back(trouble);
+  }
+  std::stable_sort(troubles.begin(), troubles.end(), [](const auto& a, const auto& b) { return a.at_ns < b.at_ns; });
+  return troubles;
+}
+
+}  // namespace lockstep::faults
