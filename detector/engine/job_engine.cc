@@ -13,6 +13,7 @@
 #include "detector/engine/close_look.h"
 #include "detector/engine/counter_outliers.h"
 #include "detector/engine/job_end.h"
+#include "detector/engine/rank_summary.h"
 #include "detector/hang/lasting_hangs.h"
 #include "detector/hang/live_hangs.h"
 #include "detector/hang/liveness.h"
@@ -30,12 +31,14 @@
 
 namespace lockstep {
 namespace {
+
 constexpr int64_t kFreshNs = 5 * kNanosPerSecond;  // without a report for this long there is nothing to conclude
 // A job in which nothing ends for three times as long is not called healthy, whatever is not known of it.
 constexpr int64_t kStillNs = 3 * kFreshNs;
 // A job without a record for this long is one that nobody records: counters alone judge it.
 constexpr int64_t kUnrecordedNs = 60 * kNanosPerSecond;
 constexpr int64_t kAfterHangNs = 3 * kNanosPerSecond;  // a hang's last step must not open a second cause
+
 }  // namespace
 
 class JobEngine::State {
@@ -55,7 +58,9 @@ class JobEngine::State {
     has_judged_ = false;
   }
   JobSummary Summary() const;
-  std::vector<RankSummary> Ranks() const;
+  std::vector<RankSummary> Ranks() const {
+    return SummarizeRanks(roster_, close_look_.work(), close_look_.pace().RecentSeconds());
+  }
 
  private:
   void ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report);
@@ -401,41 +406,6 @@ JobSummary JobEngine::State::Summary() const {
   summary.records_discarded = roster_.refused() + counters_.discarded() + log_.dropped() + events_.refused() +
                               ras_.refused() + sizes_.refused() + close_look_.discarded() + places_refused_;
   return summary;
-}
-
-std::vector<RankSummary> JobEngine::State::Ranks() const {
-  std::vector<RankSummary> ranks(roster_.ranks().size());
-  for (size_t slot = 0; slot < ranks.size(); ++slot) {
-    const RankProcess& process = roster_.ranks()[slot];
-    RankSummary& rank = ranks[slot];
-    rank.rank = process.rank;
-    rank.host = roster_.HostName(static_cast<int32_t>(slot));
-    rank.pid = process.pid;
-    rank.local_rank = process.local_rank;
-    rank.gpu = process.gpu;
-    rank.gpu_uuid = process.gpu_uuid;
-    rank.gpu_pci_address = process.gpu_pci_address;
-    rank.process_state = process.state;
-    rank.finalized = process.finalized;
-    rank.end = process.end;
-    rank.lost_records = process.lost;
-    rank.last_seen_ns = process.received_ns;
-    for (const RankProcess::Membership& place : process.memberships) {
-      const Member& member = roster_.communicators()[static_cast<size_t>(place.communicator_slot)]
-                                 .members[static_cast<size_t>(place.member)];
-      rank.enqueued += member.enqueued;
-      rank.finished += member.finished;
-    }
-  }
-  for (const RankWork& work : close_look_.work()) {
-    const int32_t slot = roster_.SlotOfRank(work.rank);
-    if (slot < 0) continue;
-    RankSummary& rank = ranks[static_cast<size_t>(slot)];
-    rank.own_seconds_per_step = work.own_seconds;
-    rank.wait_seconds_per_step = std::max(0.0, close_look_.pace().RecentSeconds() - work.own_seconds);
-  }
-  std::sort(ranks.begin(), ranks.end(), [](const RankSummary& a, const RankSummary& b) { return a.rank < b.rank; });
-  return ranks;
 }
 
 JobEngine::JobEngine(const JobEngineOptions& options) : state_(std::make_unique<State>(options)) {}

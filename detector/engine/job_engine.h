@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "detector/engine/rank_summary.h"
 #include "detector/model/input.h"
 #include "detector/model/place_table.h"
 #include "detector/model/process_end.h"
@@ -51,25 +52,6 @@ struct JobSummary {
   uint64_t records_observed = 0;
   uint64_t records_lost = 0;       // by recorders and agents, as they reported
   uint64_t records_discarded = 0;  // by the limits of this engine
-};
-
-struct RankSummary {
-  int32_t rank = -1;
-  std::string host;
-  int32_t pid = 0;
-  int32_t local_rank = -1;
-  int32_t gpu = -1;
-  std::string gpu_uuid;         // "" = unknown
-  std::string gpu_pci_address;  // "" = unknown
-  ProcessState process_state = ProcessState::kUnknown;
-  bool finalized = false;
-  ProcessEnd end;         // of a dead one
-  uint64_t enqueued = 0;  // collectives over all communicators
-  uint64_t finished = 0;
-  uint64_t lost_records = 0;
-  double own_seconds_per_step = 0;   // 0 = unknown
-  double wait_seconds_per_step = 0;  // 0 = unknown
-  int64_t last_seen_ns = 0;
 };
 
 class JobEngine {

@@ -64,6 +64,7 @@ absl::Status CollectorLife::StartShards() {
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   RETURN_IF_ERROR(outbox_->TellLeftOver());
   ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, store_->LoggedJobs());
+  for (const LoggedJob& job : logged) clock_.ContinueBehind(job.newest_wall_ns);
   if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
@@ -85,15 +86,13 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
                [&](const wire::Incident& incident) { return is_own(incident.job()); });
   const int64_t now_ns = clock_.WallNanos();
   std::vector<LoggedJob> recent;
-  int64_t newest_ns = 0;
-  for (const LoggedJob& job : logged) {
-    newest_ns = std::max(newest_ns, job.newest_wall_ns);
-    if (is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns) recent.push_back(job);
-  }
+  std::copy_if(logged.begin(), logged.end(), std::back_inserter(recent), [&](const LoggedJob& job) {
+    return is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns;
+  });
   const JobTable::Outlets outlets = {
       *writer_, *outbox_, incidents_, metrics_,
       [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
-  auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets, newest_ns);
+  auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
   jobs->Restore(own);
   shards_.push_back(std::make_unique<Shard>(
       ShardOptions(), clock_, std::move(jobs),

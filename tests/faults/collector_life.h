@@ -30,6 +30,7 @@
 #include "collector/shard.h"
 #include "collector/store/rocks_store.h"
 #include "collector/store_writer.h"
+#include "collector/time_line.h"
 #include "rocksdb/env.h"
 #include "tests/faults/reaction_pool.h"
 #include "tests/faults/sabotaged_store.h"
@@ -73,7 +74,7 @@ class CollectorLife {
   absl::Status StartShards();
   void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
 
-  const Clock& clock_ = RealClock();
+  TimeLine clock_{RealClock()};
   const CollectorOptions options_;
   const Random random_;
   const std::shared_ptr<SimulatedDisk> disk_;
