@@ -358,7 +358,8 @@ TEST_F(SegmentLogTest, AnyOrderOfAddsAcksKillsAndTornEndsLeavesWhatTheReferenceS
   for (int step = 0; step < 4'000; ++step) {
     const uint64_t choice = random.Next() % 100;
     if (choice < 60) {
-      ASSERT_OK(Append(*log, ++sequence, ReportBytes(sequence, 0, random.Next() % 300)));
+      ++sequence;
+      ASSERT_OK(Append(*log, sequence, ReportBytes(sequence, 0, random.Next() % 300)));
       expected.emplace_back(incarnation, sequence);
     } else if (choice < 80 && !expected.empty()) {
       // As the uplink does: the oldest agent's reports first.
