@@ -28,6 +28,7 @@
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
+#include "collector/time_line.h"
 #include "detector/engine/diagnosis.h"
 #include "formats/capture_file.h"
 #include "proto/query.grpc.pb.h"
@@ -57,7 +58,7 @@ class PlacesTest : public testing::Test {
     CollectorOptions options;
     options.listen_address = "127.0.0.1:0";
     options.pages.address = "127.0.0.1:0";
-    auto collector = Collector::Start(options, {clock_, store_, receivers_, metrics_});
+    auto collector = Collector::Start(options, {clock_, time_line_, store_, receivers_, metrics_});
     ASSERT_OK(collector);
     collector_ = *std::move(collector);
     channel_ =
@@ -133,6 +134,7 @@ class PlacesTest : public testing::Test {
 
   const TemporaryDirectory directory_;
   SimClock clock_;
+  TimeLine time_line_{clock_};
   MemoryStore store_;
   NoReceivers receivers_;
   CollectorMetrics metrics_{"test"};
