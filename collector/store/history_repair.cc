@@ -22,6 +22,8 @@
 #include "collector/store/values.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
+#include "rocksdb/options.h"
+#include "rocksdb/sst_file_writer.h"
 
 namespace lockstep {
 namespace {
@@ -94,25 +96,31 @@ rocksdb::Status Verify(const RocksStoreOptions& options, const Clock& clock) {
 
 // A family is known to RepairDB by a table of it alone: records of the others that only the write-ahead log holds would
 // be thrown away. So each family gets a table that holds nothing but the deletion of a key that nobody uses. Families
-// have the same numbers in every database, as they are made in the same order.
+// have the same numbers in every database, as they are made in the same order. The sequence number of the deletion is
+// that of tables from elsewhere, 0: any other could be that of a record, which RocksDB takes for damage.
+rocksdb::Status WriteSeedTables(const RocksStoreOptions& options, const Clock& clock, const fs::path& seeds) {
+  FamilyState state;
+  OpenedFamilies opened;
+  const rocksdb::DBOptions database = DatabaseOptions(options, *rocksdb::Env::Default(), state);
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families = FamilyDescriptors(options, clock, state);
+  rocksdb::Status status = rocksdb::DB::Open(database, seeds.string(), families, &opened.handles, &opened.db);
+  for (size_t i = 0; i < opened.handles.size() && status.ok(); ++i) {
+    rocksdb::SstFileWriter table(rocksdb::EnvOptions(), rocksdb::Options(database, families[i].options),
+                                 opened.handles[i]);
+    status = table.Open((seeds / absl::StrCat("seed", i, kTable)).string());
+    if (status.ok()) status = table.Delete(std::string(kUnusedKey));
+    if (status.ok()) status = table.Finish();
+  }
+  return status;
+}
+
 absl::Status AddSeedTables(const RocksStoreOptions& options, const Clock& clock) {
   const fs::path directory = options.directory;
   const fs::path seeds = directory / kSeedDirectory;
   std::error_code error;
   fs::remove_all(seeds, error);
   fs::create_directory(seeds, error);  // of one that is missing RocksDB complains
-  {
-    FamilyState state;
-    OpenedFamilies opened;
-    const rocksdb::DBOptions database = DatabaseOptions(options, *rocksdb::Env::Default(), state);
-    rocksdb::Status status = rocksdb::DB::Open(database, seeds.string(), FamilyDescriptors(options, clock, state),
-                                               &opened.handles, &opened.db);
-    for (rocksdb::ColumnFamilyHandle* handle : opened.handles) {
-      if (status.ok()) status = opened.db->Delete(rocksdb::WriteOptions(), handle, std::string(kUnusedKey));
-      if (status.ok()) status = opened.db->Flush(rocksdb::FlushOptions(), handle);
-    }
-    RETURN_IF_ERROR(ToStatus(status, absl::StrCat("cannot repair ", options.directory)));
-  }
+  RETURN_IF_ERROR(ToStatus(WriteSeedTables(options, clock, seeds), absl::StrCat("cannot repair ", options.directory)));
   uint64_t highest = 0;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     uint64_t number = 0;

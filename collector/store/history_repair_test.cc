@@ -102,6 +102,26 @@ TEST_F(HistoryRepairTest, NothingIsLostIfOnlyTheIndexOfTheFilesIs) {
   EXPECT_THAT(page->ranges[0].points, SizeIs(11));
 }
 
+// The table of a family that holds one record has one sequence number, which must not be that of a table of ours.
+TEST_F(HistoryRepairTest, AFamilyMayHoldASingleRecordWrittenAtAnyTime) {
+  for (uint64_t incidents = 0; incidents <= 12; ++incidents) {
+    options_.directory = (directory_.path() / ("history-" + std::to_string(incidents))).string();
+    {
+      auto store = Open();
+      wire::Incident incident;
+      for (uint64_t n = 1; n <= incidents; ++n) {
+        incident.set_id(n);
+        ASSERT_OK(store->PutIncident(incident));
+      }
+      Write(*store, incidents + 1);
+      ASSERT_OK(store->Flush());
+    }
+    RemoveCurrent();
+    ASSERT_OK(RepairHistory(options_, clock_)) << incidents;
+    EXPECT_EQ(LogSize(*Open(), "a"), 1u) << incidents;
+  }
+}
+
 TEST_F(HistoryRepairTest, NumbersThatRecordsUseAreNotGivenOutAgain) {
   {
     auto store = Open();
