@@ -3,6 +3,7 @@
 //
 // glibc 2.36 of Debian 12: one library holds them all, and each is called by its name from every library.
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -186,15 +187,15 @@ int pthread_once(pthread_once_t* once, void (*start)()) {
 }
 
 // The making of an object of static life: others that want it would wait where the world cannot see it.
-int __cxa_guard_acquire(uint64_t* guard) {
-  static int (*next)(uint64_t*) = nullptr;
+int __cxa_guard_acquire(abi::__guard* guard) {
+  static int (*next)(abi::__guard*) = nullptr;
   const int is_to_make = Next(next, "__cxa_guard_acquire")(guard);
   if (is_to_make != 0 && InThreadWorld()) hooks::HoldFloor(1);
   return is_to_make;
 }
 
-void __cxa_guard_release(uint64_t* guard) noexcept {
-  static void (*next)(uint64_t*) = nullptr;
+void __cxa_guard_release(abi::__guard* guard) noexcept {
+  static void (*next)(abi::__guard*) = nullptr;
   Next(next, "__cxa_guard_release")(guard);
   if (InThreadWorld()) hooks::HoldFloor(-1);
 }
