@@ -11,9 +11,13 @@ import subprocess
 import sys
 import unittest
 
+sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NAME = "tests/faults/fault_runs"
-PROGRAM = next(path for path in (ROOT / NAME, ROOT / "bazel-bin" / NAME) if path.exists())
+sys.path.insert(0, str(ROOT / "tools"))
+
+from demo.stack import BINARIES  # noqa: E402
+
+PROGRAM = BINARIES / "tests/faults/fault_runs"
 # A sanitizer makes each run take many times as long.
 RUNS = int(os.environ.get("LOCKSTEP_FAULT_RUNS", "12"))
 

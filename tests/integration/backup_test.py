@@ -19,9 +19,8 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from demo.stack import RANKS, Stack  # noqa: E402
+from demo.stack import BINARIES, RANKS, Stack  # noqa: E402
 
-BINARIES = pathlib.Path(os.environ["TEST_SRCDIR"]) / "lockstep" if "TEST_SRCDIR" in os.environ else ROOT / "bazel-bin"
 PATIENCE_SECONDS = 120
 STOPPED_RANK = 2
 DAMAGED = 7
