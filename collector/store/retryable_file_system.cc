@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "collector/store/rocks_status.h"
 
 namespace lockstep {
 namespace {
@@ -16,7 +17,10 @@ using rocksdb::IOStatus;
 using rocksdb::Slice;
 
 IOStatus Retryable(IOStatus status) {
-  if (status.IsIOError()) status.SetRetryable(true);
+  if (!status.IsIOError()) return status;
+  if (status.IsNoSpace())
+    status = IOStatus::IOError(kNoSpaceText, status.getState() == nullptr ? "" : status.getState());
+  status.SetRetryable(true);
   return status;
 }
 

@@ -1,5 +1,6 @@
 #include "collector/store/rocks_status.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
@@ -23,7 +24,9 @@ constexpr Row kCodes[] = {
 };
 
 absl::StatusCode CodeOf(const rocksdb::Status& status) {
-  if (status.IsNoSpace() || status.IsMemoryLimit()) return absl::StatusCode::kResourceExhausted;
+  const bool no_space =
+      status.IsNoSpace() || (status.IsIOError() && absl::StrContains(status.ToString(), kNoSpaceText));
+  if (no_space || status.IsMemoryLimit()) return absl::StatusCode::kResourceExhausted;
   for (const Row& row : kCodes) {
     if (row.from == status.code()) return row.to;
   }

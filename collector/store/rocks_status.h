@@ -9,6 +9,9 @@
 
 namespace lockstep {
 
+// How an I/O error says that the disk is full, where it does not say so by its code (retryable_file_system.h).
+inline constexpr char kNoSpaceText[] = "No space left on device";
+
 // RESOURCE_EXHAUSTED for a full disk, UNAVAILABLE for one that refuses, DATA_LOSS for corruption, NOT_FOUND, and
 // INTERNAL for what only wrong use of RocksDB can cause. `what` was being done.
 absl::Status ToStatus(const rocksdb::Status& status, absl::string_view what);
