@@ -42,7 +42,7 @@ class Shedding {
     return {Action::kThin, cursor_++, level_};
   }
 
-  // There is room again: what comes next is spared for now.
+  // There is room again: the next shortage begins with every second report.
   void Calm() { *this = Shedding(); }
 
   // Whether the report with this number keeps its samples at `level`.
