@@ -56,16 +56,24 @@ std::vector<std::string> AlertSinks::names() const {
   return names;
 }
 
-void AlertSinks::Tell(const IncidentEvent& event, uint64_t number) {
+void AlertSinks::Tell(const IncidentEvent& event, const ChangeId& id) {
   log_.Announce(event);
-  for (const auto& [url, webhook] : webhooks()) webhook->Announce(event, number);
+  for (const auto& [url, webhook] : webhooks()) webhook->Announce(event, id);
+}
+
+std::vector<std::string> AlertSinks::NoteWritten(uint64_t ticket, uint64_t number) {
+  std::vector<std::string> done;
+  for (const auto& [url, webhook] : webhooks()) {
+    if (!webhook->NoteWritten(ticket, number)) done.push_back(url);
+  }
+  return done;
 }
 
 bool AlertSinks::TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) {
   const Webhooks now = webhooks();
   const auto found = now.find(name);
   if (found == now.end()) return false;
-  found->second->Announce(event, number);
+  found->second->Announce(event, {.number = number});
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "collector/alert/alert_receivers.h"
+#include "collector/alert/change_id.h"
 #include "collector/alert/log_sink.h"
 #include "collector/alert/webhook_sink.h"
 #include "collector/metrics.h"
@@ -32,7 +33,8 @@ class AlertSinks final : public AlertReceivers {
 
   // AlertReceivers. The webhooks are named by their URL; the log needs no memory.
   std::vector<std::string> names() const override;
-  void Tell(const IncidentEvent& event, uint64_t number) override;
+  void Tell(const IncidentEvent& event, const ChangeId& id) override;
+  std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override;
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
 
   // From now on these are told, and no others: one that is gone may still send what waits, for up to two seconds,

@@ -36,7 +36,7 @@ void IncidentOutbox::Announce(const IncidentEvent& event) {
     changes_.erase(changes_.begin() + 1);
     metrics_.CountDropped("incident_write");
   }
-  changes_.push_back({event, RealClock().MonotonicNanos()});
+  changes_.push_back({event, RealClock().MonotonicNanos(), ++newest_ticket_});
   work_.NotifyOne();
 }
 
@@ -54,8 +54,7 @@ void IncidentOutbox::Close() {
 void IncidentOutbox::Run() {
   bool closing = false;
   while (const std::optional<Change> first = WaitForFirst(&closing)) {
-    const std::vector<std::string> names = first->told ? std::vector<std::string>() : receivers_.names();
-    const absl::StatusOr<uint64_t> number = store_.PutEvent(ToProto(first->event), names);
+    const absl::StatusOr<uint64_t> number = store_.PutEvent(ToProto(first->event), receivers_.names());
     if (number.ok()) {
       TakeWritten(*first, *number);
       continue;
@@ -84,28 +83,27 @@ std::optional<IncidentOutbox::Change> IncidentOutbox::WaitForFirst(bool* closing
 
 void IncidentOutbox::TakeWritten(const Change& change, uint64_t number) {
   MutexLock telling(telling_);
-  bool told_meanwhile = false;
+  bool told = false;
   {
     MutexLock lock(mutex_);
-    told_meanwhile = changes_.front().told;
+    told = changes_.front().told;
     changes_.pop_front();
   }
-  if (!told_meanwhile) return receivers_.Tell(change.event, number);
-  if (change.told) return;
-  for (const std::string& name : receivers_.names()) Forget(name, number);
+  if (!told) return receivers_.Tell(change.event, {.number = number});
+  for (const std::string& name : receivers_.NoteWritten(change.ticket, number)) Forget(name, number);
 }
 
 void IncidentOutbox::TellUnwritten(int64_t since_ns) {
   MutexLock telling(telling_);
-  std::vector<IncidentEvent> due;
+  std::vector<Change> due;
   {
     MutexLock lock(mutex_);
     for (Change& change : changes_) {
       if (change.since_ns > since_ns) break;
-      if (!std::exchange(change.told, true)) due.push_back(change.event);
+      if (!std::exchange(change.told, true)) due.push_back(change);
     }
   }
-  for (const IncidentEvent& event : due) receivers_.Tell(event, 0);
+  for (const Change& change : due) receivers_.Tell(change.event, {.ticket = change.ticket});
 }
 
 // New changes end the pause: nobody should wait for them to be told.

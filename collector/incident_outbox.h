@@ -2,7 +2,8 @@
 //
 // A receiver never hears of an incident that a restart forgets, and what a receiver was not told before a restart it is
 // told after it. A store that refuses, or hangs for `longest_hold_ns`, holds no alert back: the change is told, and is
-// written as soon as the store takes it. Changes are told in order. Thread-safe; Announce never blocks.
+// written as soon as the store takes it, for those receivers that have not taken it by then. Changes are told in order.
+// Thread-safe; Announce never blocks.
 
 #ifndef LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_
 #define LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_
@@ -53,6 +54,7 @@ class IncidentOutbox final : public AlertSink {
   struct Change {
     IncidentEvent event;
     int64_t since_ns = 0;  // monotonic
+    uint64_t ticket = 0;   // unlike that of any other
     bool told = false;
   };
 
@@ -74,6 +76,7 @@ class IncidentOutbox final : public AlertSink {
   Mutex mutex_;
   CondVar work_;
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // at most max_waiting; the first is being written
+  uint64_t newest_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: starts when everything else is there

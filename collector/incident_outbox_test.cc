@@ -32,10 +32,19 @@ IncidentEvent Event(uint64_t id, Kind kind) {
 class FakeReceivers final : public AlertReceivers {
  public:
   std::vector<std::string> names() const override { return {"a", "b"}; }
-  void Tell(const IncidentEvent& event, uint64_t number) override {
+  void Tell(const IncidentEvent& event, const ChangeId& id) override {
     MutexLock lock(mutex_);
-    told_.push_back(std::to_string(event.incident.id()) + (number == 0 ? " unwritten" : " written"));
+    told_.push_back(std::to_string(event.incident.id()) + (id.number == 0 ? " unwritten" : " written"));
     changed_.NotifyAll();
+  }
+  std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override {
+    MutexLock lock(mutex_);
+    return b_hangs_ ? std::vector<std::string>{"a"} : names();
+  }
+  // From now on the second receiver takes nothing.
+  void LetSecondHang() {
+    MutexLock lock(mutex_);
+    b_hangs_ = true;
   }
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override {
     MutexLock lock(mutex_);
@@ -55,6 +64,7 @@ class FakeReceivers final : public AlertReceivers {
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::string> told_;
+  bool b_hangs_ = false;
 };
 
 class IncidentOutboxTest : public testing::Test {
@@ -113,6 +123,20 @@ TEST_F(IncidentOutboxTest, AStoreThatRefusesHoldsNoAlertBackAndHasThemAllLater) 
   outbox->Close();
   EXPECT_THAT(LeftOver(), IsEmpty()) << "they were told";
   EXPECT_EQ(receivers_.WaitForTold(3).size(), 3u);
+}
+
+TEST_F(IncidentOutboxTest, WhatWasToldBeforeItWasWrittenIsKeptForWhoeverHasNotTakenIt) {
+  options_.retry_ns = 10 * kNanosPerMilli;
+  store_.set_refuses(true);
+  receivers_.LetSecondHang();
+  auto outbox = MakeOutbox();
+  outbox->Announce(Event(1, Kind::kOpened));
+  EXPECT_THAT(receivers_.WaitForTold(1), ElementsAre("1 unwritten"));
+  store_.set_refuses(false);
+  while (store_.LoadIncidents()->empty()) {
+  }
+  outbox->Close();
+  EXPECT_THAT(LeftOver(), ElementsAre("1 b"));
 }
 
 TEST_F(IncidentOutboxTest, AStoreThatHangsHoldsAlertsBackForAMomentOnly) {

@@ -8,17 +8,36 @@ namespace lockstep {
 
 using Kind = IncidentEvent::Kind;
 
-std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t now_ns, uint64_t number) {
+namespace {
+
+void AddTo(AlertBacklog::Waiting& waiting, const ChangeId& id) {
+  if (id.number != 0) waiting.numbers.push_back(id.number);
+  if (id.ticket != 0) waiting.tickets.push_back(id.ticket);
+}
+
+}  // namespace
+
+std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id) {
   std::vector<uint64_t> dropped;
-  if (Fold(event, number)) return dropped;
-  const std::vector<uint64_t> own = number == 0 ? std::vector<uint64_t>() : std::vector<uint64_t>{number};
+  if (Fold(event, id)) return dropped;
+  Waiting own{event, now_ns, {}, {}};
+  AddTo(own, id);
   const bool full = waiting_.size() >= capacity_;
   if (full && (event.kind == Kind::kUpdated || !DropOldestUpdate(&dropped))) {
     ++dropped_;
-    return own;
+    return own.numbers;
   }
-  waiting_.push_back({event, now_ns, own});
+  waiting_.push_back(std::move(own));
   return dropped;
+}
+
+bool AlertBacklog::NoteWritten(uint64_t ticket, uint64_t number) {
+  for (Waiting& waiting : waiting_) {
+    if (std::erase(waiting.tickets, ticket) == 0) continue;
+    waiting.numbers.push_back(number);
+    return true;
+  }
+  return false;
 }
 
 AlertBacklog::Waiting AlertBacklog::BeginSending() {
@@ -27,14 +46,18 @@ AlertBacklog::Waiting AlertBacklog::BeginSending() {
   return waiting_.front();
 }
 
-void AlertBacklog::EndSending(bool done) {
+std::vector<uint64_t> AlertBacklog::EndSending(bool done) {
   CHECK(sending_first_);
   sending_first_ = false;
-  if (done) waiting_.pop_front();
+  std::vector<uint64_t> gone;
+  if (!done) return gone;
+  gone = std::move(waiting_.front().numbers);
+  waiting_.pop_front();
+  return gone;
 }
 
 // O(waiting events): the newest of the same incident decides.
-bool AlertBacklog::Fold(const IncidentEvent& event, uint64_t number) {
+bool AlertBacklog::Fold(const IncidentEvent& event, const ChangeId& id) {
   const size_t first = sending_first_ ? 1 : 0;
   for (size_t i = waiting_.size(); i-- > first;) {
     IncidentEvent& before = waiting_[i].event;
@@ -44,7 +67,7 @@ bool AlertBacklog::Fold(const IncidentEvent& event, uint64_t number) {
     if (!refreshes && !replaces) return false;
     before.incident = event.incident;
     if (replaces) before.kind = Kind::kResolved;
-    if (number != 0) waiting_[i].numbers.push_back(number);
+    AddTo(waiting_[i], id);
     return true;
   }
   return false;

@@ -12,6 +12,7 @@
 #include <deque>
 #include <vector>
 
+#include "collector/alert/change_id.h"
 #include "collector/incident/incident_book.h"
 
 namespace lockstep {
@@ -22,28 +23,32 @@ class AlertBacklog {
     IncidentEvent event;
     int64_t since_ns = 0;           // monotonic, when it was added
     std::vector<uint64_t> numbers;  // in history, of this event and of what was folded into it
+    std::vector<uint64_t> tickets;  // likewise, of what is not there yet
   };
 
   // REQUIRES: capacity > 0.
   explicit AlertBacklog(size_t capacity) : capacity_(capacity) {}
 
-  // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped. `number`
-  // is that of the event in history, 0 = none. Gives the numbers of what was dropped.
-  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, uint64_t number = 0);
+  // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped. Gives the
+  // numbers of what was dropped.
+  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id = {});
+
+  // The event of that ticket has a number now. False = it is gone.
+  bool NoteWritten(uint64_t ticket, uint64_t number);
 
   // The event to send next. Until EndSending it is not folded with anything. REQUIRES: not empty, nothing is being
   // sent.
   Waiting BeginSending();
 
-  // `done`: it is gone, delivered or given up. Otherwise it waits again, as the first.
-  void EndSending(bool done);
+  // `done`: it is gone, delivered or given up, and its numbers are returned. Otherwise it waits again, as the first.
+  std::vector<uint64_t> EndSending(bool done);
 
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }
   uint64_t dropped() const { return dropped_; }
 
  private:
-  bool Fold(const IncidentEvent& event, uint64_t number);
+  bool Fold(const IncidentEvent& event, const ChangeId& id);
   bool DropOldestUpdate(std::vector<uint64_t>* dropped);
 
   const size_t capacity_;

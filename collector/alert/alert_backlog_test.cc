@@ -12,6 +12,7 @@ namespace {
 
 using Kind = IncidentEvent::Kind;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 IncidentEvent Event(uint64_t id, Kind kind, int64_t updated_wall_ns = 0) {
   IncidentEvent event{kind, {}};
@@ -68,6 +69,22 @@ TEST(AlertBacklogTest, WhatWasNotDeliveredIsFirstAgain) {
   backlog.EndSending(false);
   backlog.Add(Event(1, Kind::kUpdated, 3), 0);
   EXPECT_THAT(Drain(backlog), ElementsAre("1:O:3", "2:O:2"));
+}
+
+TEST(AlertBacklogTest, WhatIsWrittenLateHasItsNumberWhenItGoes) {
+  AlertBacklog backlog(10);
+  backlog.Add(Event(1, Kind::kOpened), 0, {.ticket = 7});
+  backlog.Add(Event(1, Kind::kUpdated), 0, {.ticket = 8});
+  backlog.Add(Event(1, Kind::kResolved), 0, {.number = 103});
+  backlog.BeginSending();
+  EXPECT_TRUE(backlog.NoteWritten(7, 101)) << "while it is being sent";
+  EXPECT_THAT(backlog.EndSending(false), IsEmpty());
+  EXPECT_TRUE(backlog.NoteWritten(8, 102));
+  backlog.BeginSending();
+  EXPECT_THAT(backlog.EndSending(true), ElementsAre(101, 102));
+  EXPECT_FALSE(backlog.NoteWritten(7, 101)) << "it is gone";
+  backlog.BeginSending();
+  EXPECT_THAT(backlog.EndSending(true), ElementsAre(103));
 }
 
 TEST(AlertBacklogTest, AFullBacklogGivesUpUpdatesFirst) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/alert/change_id.h"
 #include "collector/incident/incident_book.h"
 
 namespace lockstep {
@@ -19,8 +20,12 @@ class AlertReceivers {
   // Those whom history has to remember until they were told; the same names after a restart.
   virtual std::vector<std::string> names() const = 0;
 
-  // Tells all of them. `number` is that of the change in history; 0 = history does not have it.
-  virtual void Tell(const IncidentEvent& event, uint64_t number) = 0;
+  // Tells all of them.
+  virtual void Tell(const IncidentEvent& event, const ChangeId& id) = 0;
+
+  // What was told under `ticket` is in history now, under `number`. Gives the names of those that have taken it
+  // already, or will never be told; the others are remembered there until they have.
+  virtual std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) = 0;
 
   // Tells one of them what an earlier life of the collector could not. False if there is none of that name any more.
   virtual bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) = 0;

@@ -35,7 +35,7 @@ WebhookSink::~WebhookSink() {
   thread_.join();
 }
 
-void WebhookSink::Announce(const IncidentEvent& event, uint64_t number) {
+void WebhookSink::Announce(const IncidentEvent& event, const ChangeId& id) {
   std::vector<uint64_t> dropped;
   {
     MutexLock lock(mutex_);
@@ -43,10 +43,15 @@ void WebhookSink::Announce(const IncidentEvent& event, uint64_t number) {
       ++stats_.dropped;
       return;
     }
-    dropped = backlog_.Add(event, clock_.MonotonicNanos(), number);
+    dropped = backlog_.Add(event, clock_.MonotonicNanos(), id);
     changed_.NotifyAll();
   }
   if (!dropped.empty()) on_done_(dropped);
+}
+
+bool WebhookSink::NoteWritten(uint64_t ticket, uint64_t number) {
+  MutexLock lock(mutex_);
+  return backlog_.NoteWritten(ticket, number);
 }
 
 WebhookSinkStats WebhookSink::stats() const {
@@ -95,13 +100,16 @@ void WebhookSink::Conclude(Outcome outcome, const AlertBacklog::Waiting& waiting
          {"status", absl::StrCat(answer.status)},
          {"error", answer.error}});
   }
+  std::vector<uint64_t> gone;
+  {
+    MutexLock lock(mutex_);
+    gone = backlog_.EndSending(/*done=*/outcome != Outcome::kRetry);
+    stats_.sent += outcome == Outcome::kDelivered ? 1 : 0;
+    stats_.failed += outcome == Outcome::kRefused ? 1 : 0;
+    stats_.retried += outcome == Outcome::kRetry ? 1 : 0;
+  }
   // A process that dies between the answer and this line tells the receiver twice rather than never.
-  if (outcome != Outcome::kRetry && !waiting.numbers.empty()) on_done_(waiting.numbers);
-  MutexLock lock(mutex_);
-  backlog_.EndSending(/*done=*/outcome != Outcome::kRetry);
-  stats_.sent += outcome == Outcome::kDelivered ? 1 : 0;
-  stats_.failed += outcome == Outcome::kRefused ? 1 : 0;
-  stats_.retried += outcome == Outcome::kRetry ? 1 : 0;
+  if (!gone.empty()) on_done_(gone);
 }
 
 // A receiver that fails while we stop gets no second chance: the pause ends at once and so does the draining.

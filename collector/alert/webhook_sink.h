@@ -20,6 +20,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "collector/alert/alert_backlog.h"
+#include "collector/alert/change_id.h"
 #include "collector/alert/http_post.h"
 #include "collector/alert/webhook_payload.h"
 
@@ -55,9 +56,12 @@ class WebhookSink {
   // Sends what waits, as long as the receiver takes it and `drain_ns` has not passed. What is left stays in history.
   ~WebhookSink();
 
-  // Takes the event or, when the queue is full, drops and counts it. `number` is that of the event in history, 0 =
-  // none.
-  void Announce(const IncidentEvent& event, uint64_t number);
+  // Takes the event or, when the queue is full, drops and counts it.
+  void Announce(const IncidentEvent& event, const ChangeId& id);
+
+  // An event that was announced under `ticket` is in history now. False = the receiver has taken it already, or will
+  // never be told.
+  bool NoteWritten(uint64_t ticket, uint64_t number);
 
   WebhookSinkStats stats() const;
 

@@ -77,9 +77,9 @@ class WebhookSinkTest : public ::testing::Test {
 TEST_F(WebhookSinkTest, PostsJsonOncePerEvent) {
   HttpReceiver receiver;
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
-  sink->Announce(Event(1, Kind::kResolved), ++number_);
+  sink->Announce(Event(1, Kind::kResolved), {.number = ++number_});
   EXPECT_THAT(Received(std::move(sink), receiver), ElementsAre("1 firing", "1 resolved"));
   EXPECT_THAT(done(), ElementsAre(1, 2));
   EXPECT_EQ(receiver.requests()[0].method, "POST");
@@ -90,9 +90,9 @@ TEST_F(WebhookSinkTest, AFailingReceiverIsTriedAgainUntilItTakesTheEvent) {
   HttpReceiver receiver;
   receiver.AnswerNext({{500, ""}, {503, ""}, {408, ""}, {429, "Retry-After: 0"}});
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(5));
-  sink->Announce(Event(2, Kind::kOpened), ++number_);
+  sink->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(6));
   const WebhookSinkStats stats = sink->stats();
   EXPECT_EQ(stats.retried, 4u);
@@ -105,8 +105,8 @@ TEST_F(WebhookSinkTest, ARefusalIsFinalAndTheNextEventGoesOn) {
   HttpReceiver receiver;
   receiver.AnswerNext({{400, ""}});
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
-  sink->Announce(Event(2, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  sink->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_EQ(sink->stats().failed, 1u);
   EXPECT_THAT(Received(std::move(sink), receiver), ElementsAre("1 firing", "2 firing"));
@@ -119,11 +119,24 @@ TEST_F(WebhookSinkTest, AReceiverThatIsDownGetsTheEventWhenItIsUp) {
   const std::string url = receiver->url();
   receiver.reset();
   auto sink = NewSink(url);
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   while (sink->stats().retried == 0) std::this_thread::yield();
   receiver = std::make_unique<HttpReceiver>(port);
   ASSERT_TRUE(receiver->WaitForRequests(1));
   EXPECT_THAT(Received(std::move(sink), *receiver), ElementsAre("1 firing"));
+}
+
+TEST_F(WebhookSinkTest, AnEventThatIsWrittenWhileItWaitsIsForgottenOnceItIsTaken) {
+  HttpReceiver receiver;
+  receiver.AnswerNext({{503, "Retry-After: 1"}});
+  auto sink = NewSink(receiver.url());
+  sink->Announce(Event(1, Kind::kOpened), {.ticket = 7});
+  ASSERT_TRUE(receiver.WaitForRequests(1));
+  EXPECT_TRUE(sink->NoteWritten(7, 42));
+  EXPECT_FALSE(sink->NoteWritten(8, 43)) << "never heard of";
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  sink.reset();
+  EXPECT_THAT(done(), ElementsAre(42));
 }
 
 TEST_F(WebhookSinkTest, RetryAfterIsHonoured) {
@@ -131,7 +144,7 @@ TEST_F(WebhookSinkTest, RetryAfterIsHonoured) {
   receiver.AnswerNext({{429, "Retry-After: 1"}});
   auto sink = NewSink(receiver.url());
   const int64_t start = RealClock().MonotonicNanos();
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_GE(RealClock().MonotonicNanos() - start, kNanosPerSecond);
 }
@@ -141,11 +154,11 @@ TEST_F(WebhookSinkTest, ASlowReceiverBlocksNobodyAndGetsOnlyTheNewest) {
   HttpReceiver receiver;
   receiver.Hold(true);
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
-  for (int i = 0; i < 1'000; ++i) sink->Announce(Event(1, Kind::kUpdated), ++number_);
+  for (int i = 0; i < 1'000; ++i) sink->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
   EXPECT_EQ(sink->stats().waiting, 2u) << "the one being sent and the newest update";
-  for (uint64_t id = 2; id <= 10; ++id) sink->Announce(Event(id, Kind::kOpened), ++number_);
+  for (uint64_t id = 2; id <= 10; ++id) sink->Announce(Event(id, Kind::kOpened), {.number = ++number_});
   EXPECT_EQ(sink->stats().waiting, 3u);
   EXPECT_EQ(sink->stats().dropped, 8u) << "the update made room for one opening";
   receiver.Hold(false);
@@ -159,7 +172,7 @@ TEST_F(WebhookSinkTest, AnEventThatIsTooOldIsGivenUp) {
   HttpReceiver receiver;
   receiver.AnswerNext(std::deque<HttpReceiver::Answer>(1'000, {500, ""}));
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(2));
   EXPECT_EQ(sink->stats().failed, 0u);
   clock_.Advance(options_.give_up_after_ns);
@@ -172,8 +185,8 @@ TEST_F(WebhookSinkTest, StoppingDoesNotWaitForAReceiverThatHangs) {
   HttpReceiver receiver;
   receiver.Hold(true);
   auto sink = NewSink(receiver.url());
-  sink->Announce(Event(1, Kind::kOpened), ++number_);
-  sink->Announce(Event(2, Kind::kOpened), ++number_);
+  sink->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  sink->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(1));
   const int64_t start = RealClock().MonotonicNanos();
   sink.reset();
