@@ -35,12 +35,6 @@ constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
 constexpr int64_t kThreadStuckNanos = 30 * kNanosPerSecond;
 constexpr int64_t kStoreStuckNanos = 120 * kNanosPerSecond;
 
-int64_t NewestOf(const std::vector<LoggedJob>& jobs) {
-  int64_t newest_ns = 0;
-  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
-  return newest_ns;
-}
-
 // Stamps go on behind the log, so that history stays in order: times are then told too late until the clocks meet.
 void WarnOfFutureLog(int64_t newest_ns, int64_t now_ns) {
   const int64_t ahead_ns = newest_ns - now_ns;
@@ -125,22 +119,18 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   const auto is_own = [&](const std::string& job) {
     return ShardOfJob(job, static_cast<size_t>(options_.shards)) == index;
   };
-  std::vector<wire::Incident> own;
-  std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
-               [&](const wire::Incident& incident) { return is_own(incident.job()); });
-  const int64_t now_ns = dependencies_.clock.WallNanos();
-  std::vector<LoggedJob> recent;
-  std::copy_if(logged.begin(), logged.end(), std::back_inserter(recent), [&](const LoggedJob& job) {
-    return is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns;
-  });
+  const int64_t since_ns = dependencies_.clock.WallNanos() - job_options.forget_after_ns;
+  const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
       writer_, outbox_, incidents_, dependencies_.metrics,
       [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
-  jobs->Restore(own);
+  jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
       ShardOptions(), dependencies_.clock, std::move(jobs),
-      [this, recent](JobTable& table) { WarmUpJobs(WarmStartOptions(), recent, dependencies_.store, table); },
+      [this, recent = past.jobs](JobTable& table) {
+        WarmUpJobs(WarmStartOptions(), recent, dependencies_.store, table);
+      },
       [this] { router_.ResumeParked(); }));
 }
 

@@ -1,6 +1,7 @@
 #include "collector/warm_start.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "base/clock.h"
@@ -16,12 +17,6 @@ constexpr int64_t kRateSpanNanos = 10 * kNanosPerSecond;  // over which inputs a
 constexpr int64_t kRecoverNanos = 120 * kNanosPerSecond;
 constexpr size_t kPointsAtOnce = size_t{1} << 20;  // bound of memory
 constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
-
-int64_t NewestOf(const std::vector<LoggedJob>& jobs) {
-  int64_t newest_ns = 0;
-  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
-  return newest_ns;
-}
 
 int64_t CountInputs(const std::string& job, int64_t from_ns, HistoryStore& store) {
   int64_t inputs = 0;
@@ -43,6 +38,22 @@ int64_t SpanOf(const WarmStartOptions& options, const std::vector<LoggedJob>& jo
 }
 
 }  // namespace
+
+ShardPast PastOf(const std::function<bool(const std::string& job)>& is_own, int64_t since_ns,
+                 const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& jobs) {
+  ShardPast past;
+  std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(past.incidents),
+               [&](const wire::Incident& incident) { return is_own(incident.job()); });
+  std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(past.jobs),
+               [&](const LoggedJob& job) { return is_own(job.name) && job.newest_wall_ns >= since_ns; });
+  return past;
+}
+
+int64_t NewestOf(const std::vector<LoggedJob>& jobs) {
+  int64_t newest_ns = 0;
+  for (const LoggedJob& job : jobs) newest_ns = std::max(newest_ns, job.newest_wall_ns);
+  return newest_ns;
+}
 
 void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& jobs, HistoryStore& store,
                 JobTable& table) {

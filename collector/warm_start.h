@@ -4,14 +4,31 @@
 #define LOCKSTEP_COLLECTOR_WARM_START_H_
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/job_table.h"
 #include "collector/store/history_store.h"
+#include "proto/incident.pb.h"
 
 namespace lockstep {
+
+// What a shard goes on with of an earlier life of the collector.
+struct ShardPast {
+  std::vector<wire::Incident> incidents;
+  std::vector<LoggedJob> jobs;  // whose log engines are given again
+};
+
+// The part of `incidents` and `jobs` that is about jobs of the shard (`is_own`). Jobs whose log ends before `since_ns`
+// are over.
+ShardPast PastOf(const std::function<bool(const std::string& job)>& is_own, int64_t since_ns,
+                 const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& jobs);
+
+// The newest time in the logs; 0 = there is none.
+int64_t NewestOf(const std::vector<LoggedJob>& jobs);
 
 struct WarmStartOptions {
   // What engines learn from: some looks, and tens of the longest steps.

@@ -64,7 +64,7 @@ absl::Status CollectorLife::StartShards() {
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   RETURN_IF_ERROR(outbox_->TellLeftOver());
   ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, store_->LoggedJobs());
-  for (const LoggedJob& job : logged) clock_.ContinueBehind(job.newest_wall_ns);
+  clock_.ContinueBehind(NewestOf(logged));
   if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
@@ -81,22 +81,16 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
   const auto is_own = [&](const std::string& job) {
     return ShardOfJob(job, static_cast<size_t>(options_.shards)) == index;
   };
-  std::vector<wire::Incident> own;
-  std::copy_if(incidents.begin(), incidents.end(), std::back_inserter(own),
-               [&](const wire::Incident& incident) { return is_own(incident.job()); });
-  const int64_t now_ns = clock_.WallNanos();
-  std::vector<LoggedJob> recent;
-  std::copy_if(logged.begin(), logged.end(), std::back_inserter(recent), [&](const LoggedJob& job) {
-    return is_own(job.name) && now_ns - job.newest_wall_ns <= job_options.forget_after_ns;
-  });
+  const int64_t since_ns = clock_.WallNanos() - job_options.forget_after_ns;
+  const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
       *writer_, *outbox_, incidents_, metrics_,
       [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
   auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
-  jobs->Restore(own);
+  jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
       ShardOptions(), clock_, std::move(jobs),
-      [this, recent](JobTable& table) { WarmUpJobs(WarmStartOptions(), recent, *store_, table); },
+      [this, recent = past.jobs](JobTable& table) { WarmUpJobs(WarmStartOptions(), recent, *store_, table); },
       [this] { router_->ResumeParked(); }));
 }
 
