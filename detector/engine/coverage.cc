@@ -18,6 +18,13 @@ bool AnyMeeting(const OperationInstances& matched) {
                      [](const OperationInstance& instance) { return instance.member_count > 1; });
 }
 
+// Ranks that are known to exist and left no record, such as those of agents that did not answer in time.
+size_t CountSilentRanks(const Trace& trace) {
+  size_t silent = 0;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) silent += trace.OperationsOf(rank).empty();
+  return silent;
+}
+
 // Ranks of which most operations have no time at which they began or none at which they ended.
 size_t CountRanksWithoutTimes(const Trace& trace) {
   size_t without = 0;
@@ -40,7 +47,8 @@ std::optional<Reason> WhyNotJudged(const TraceAnalysis& analysis) {
   if (analysis.steps.steps < kMinSuspectSteps) {
     return FewSteps{.steps = analysis.steps.steps, .required = kMinSuspectSteps};
   }
-  const size_t missing = trace.missing_ranks.size(), all = trace.ranks.size() + missing;
+  const size_t missing = trace.missing_ranks.size() + CountSilentRanks(trace);
+  const size_t all = trace.ranks.size() + trace.missing_ranks.size();
   if (static_cast<double>(missing) > kMaxMissingRanks * static_cast<double>(all)) {
     return MissingRanks{.missing = missing, .all = all};
   }

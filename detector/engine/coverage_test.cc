@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "detector/engine/diagnosis.h"
@@ -69,6 +70,17 @@ TEST(CoverageTest, RanksWithoutRecordsMayBeTheOnesThatOthersWaitFor) {
   EXPECT_EQ(Judge(trace).state, JobState::kHealthy);
   trace.missing_ranks = {16, 17};
   EXPECT_THAT(Reason(Judge(trace)), HasSubstr("2 of 18 ranks left no records"));
+}
+
+TEST(CoverageTest, RanksThatAreKnownAndLeftNoRecordsAreMissingAsWell) {
+  for (const auto& [silent, state] : {std::pair(1, JobState::kHealthy), std::pair(2, JobState::kUnknown)}) {
+    Trace trace = Healthy(16, 12);
+    for (int32_t rank = 16; rank < 16 + silent; ++rank) {
+      trace.ranks.push_back({.rank = rank});
+      trace.first_operation.push_back(trace.first_operation.back());
+    }
+    EXPECT_EQ(Judge(trace).state, state) << silent;
+  }
 }
 
 TEST(CoverageTest, LossesLeaveLittleToJudge) {
