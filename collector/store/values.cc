@@ -19,6 +19,24 @@ absl::Status ReadFormat(ByteReader& reader, absl::string_view what) {
 
 absl::Status Malformed(absl::string_view what) { return absl::DataLossError(absl::StrCat("malformed ", what)); }
 
+// Values that are one number.
+template <typename Number>
+std::string EncodeOne(Number number, void (*append)(std::string&, Number)) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  append(bytes, number);
+  return bytes;
+}
+
+template <typename Number>
+absl::StatusOr<Number> DecodeOne(absl::string_view bytes, absl::string_view what, bool (ByteReader::*read)(Number&)) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, what));
+  Number number = 0;
+  if (!(reader.*read)(number) || !reader.empty()) return Malformed(what);
+  return number;
+}
+
 }  // namespace
 
 std::string EncodeMark(const MarkValue& mark) {
@@ -55,19 +73,10 @@ absl::StatusOr<IndexValue> DecodeIndex(absl::string_view bytes) {
   return index;
 }
 
-std::string EncodeSeen(int64_t last_report_wall_ns) {
-  std::string bytes;
-  AppendU8(bytes, kFormat);
-  AppendOrderedI64(bytes, last_report_wall_ns);
-  return bytes;
-}
+std::string EncodeSeen(int64_t last_report_wall_ns) { return EncodeOne(last_report_wall_ns, AppendOrderedI64); }
 
 absl::StatusOr<int64_t> DecodeSeen(absl::string_view bytes) {
-  ByteReader reader(bytes);
-  RETURN_IF_ERROR(ReadFormat(reader, "host"));
-  int64_t last_report_wall_ns = 0;
-  if (!reader.ReadOrderedI64(last_report_wall_ns) || !reader.empty()) return Malformed("host");
-  return last_report_wall_ns;
+  return DecodeOne(bytes, "host", &ByteReader::ReadOrderedI64);
 }
 
 std::string EncodeIncident(const wire::Incident& incident) {
@@ -110,34 +119,16 @@ absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes)
   return event;
 }
 
-std::string EncodeNumberOffset(uint64_t offset) {
-  std::string bytes;
-  AppendU8(bytes, kFormat);
-  AppendU64(bytes, offset);
-  return bytes;
-}
+std::string EncodeNumberOffset(uint64_t offset) { return EncodeOne(offset, AppendU64); }
 
 absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes) {
-  ByteReader reader(bytes);
-  RETURN_IF_ERROR(ReadFormat(reader, "offset of numbers"));
-  uint64_t offset = 0;
-  if (!reader.ReadU64(offset) || !reader.empty()) return Malformed("offset of numbers");
-  return offset;
+  return DecodeOne(bytes, "offset of numbers", &ByteReader::ReadU64);
 }
 
-std::string EncodeSchemaVersion(uint32_t version) {
-  std::string bytes;
-  AppendU8(bytes, kFormat);
-  AppendU32(bytes, version);
-  return bytes;
-}
+std::string EncodeSchemaVersion(uint32_t version) { return EncodeOne(version, AppendU32); }
 
 absl::StatusOr<uint32_t> DecodeSchemaVersion(absl::string_view bytes) {
-  ByteReader reader(bytes);
-  RETURN_IF_ERROR(ReadFormat(reader, "schema version"));
-  uint32_t version = 0;
-  if (!reader.ReadU32(version) || !reader.empty()) return Malformed("schema version");
-  return version;
+  return DecodeOne(bytes, "schema version", &ByteReader::ReadU32);
 }
 
 }  // namespace lockstep
