@@ -159,6 +159,7 @@ TEST_F(StoreWriterTest, AWriteThatHangsIsWorkWithoutTurnsAndOneThatIsRefusedIsNo
   EXPECT_TRUE(Eventually([&] { return writer->progress().turns >= before + 3; }));
   store_.set_refuses(false);
   ASSERT_TRUE(store_.WaitForMark("node-1", 7, 1, kPatience));
+  ASSERT_TRUE(Eventually([&] { return writer->Health().ok(); }));
 
   store_.set_blocked(true);
   ASSERT_TRUE(writer->Append(Item(2)));

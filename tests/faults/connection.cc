@@ -55,13 +55,18 @@ void Connection::Accept(const SimulatedNetwork::Server& server) {
   MutexLock lock(mutex_);
   if (collector_over_) return;
   pool_ = server.pool;
-  PostLocked([service = server.service](Connection& self) {
-    auto* const reactor = service->Stream(&self.context_);
-    self.reactor_ = reactor;
-    // gRPC holds a lock of its own meanwhile, of which the world knows nothing.
+  ++reactions_;
+  pool_->Add([self = shared_from_this(), service = server.service] {
+    self->reactor_ = service->Stream(&self->context_);
+    // gRPC holds a lock of its own meanwhile, of which the world knows nothing: nobody may want it.
     hooks::HoldFloor(1);
-    self.BindReactor(reactor);
+    self->BindReactor(self->reactor_);
     hooks::HoldFloor(-1);
+    MutexLock bound(self->mutex_);
+    self->is_bound_ = true;
+    self->changed_.NotifyAll();
+    --self->reactions_;
+    self->MaybeDoneLocked();
   });
 }
 
@@ -178,6 +183,10 @@ void Connection::Finish(grpc::Status status) {
 void Connection::PostLocked(std::function<void(Connection&)> reaction) {
   ++reactions_;
   pool_->Add([self = shared_from_this(), reaction = std::move(reaction)] {
+    {
+      MutexLock lock(self->mutex_);
+      while (!self->is_bound_) self->changed_.Wait(self->mutex_);
+    }
     reaction(*self);
     MutexLock lock(self->mutex_);
     --self->reactions_;

@@ -80,7 +80,8 @@ class Connection final : public grpc::ServerCallbackReaderWriter<wire::AgentMess
   grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* reactor_ = nullptr;
   std::deque<wire::AgentMessage> arrived_ ABSL_GUARDED_BY(mutex_);  // at most kWindow
   wire::AgentMessage* reading_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  size_t reactions_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
+  size_t reactions_ ABSL_GUARDED_BY(mutex_) = 0;   // under way
+  bool is_bound_ ABSL_GUARDED_BY(mutex_) = false;  // reactions wait for it
   bool collector_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
