@@ -1,6 +1,8 @@
 #include "collector/incident_outbox.h"
 
+#include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -31,9 +33,11 @@ absl::Status IncidentOutbox::TellLeftOver() {
 
 void IncidentOutbox::Announce(const IncidentEvent& event) {
   MutexLock lock(mutex_);
-  // The first is in the hands of the thread. Those behind it were told long ago: the store refuses for hours.
+  // The first is in the hands of the thread. Most of those behind it were told long ago: the store refuses for hours.
   if (changes_.size() >= options_.max_waiting && changes_.size() > 1) {
-    changes_.erase(changes_.begin() + 1);
+    const auto second = changes_.begin() + 1;
+    const auto told = std::find_if(second, changes_.end(), [](const Change& c) { return c.telling == Telling::kTold; });
+    changes_.erase(told != changes_.end() ? told : second);
     metrics_.CountDropped("incident_write");
   }
   changes_.push_back({event, RealClock().MonotonicNanos(), ++newest_ticket_});
@@ -86,7 +90,7 @@ void IncidentOutbox::TakeWritten(const Change& change, uint64_t number) {
   bool told = false;
   {
     MutexLock lock(mutex_);
-    told = changes_.front().told;
+    told = changes_.front().telling == Telling::kTold;
     changes_.pop_front();
   }
   if (!told) return receivers_.Tell(change.event, {.number = number});
@@ -98,9 +102,14 @@ void IncidentOutbox::TellUnwritten(int64_t since_ns) {
   std::vector<Change> due;
   {
     MutexLock lock(mutex_);
+    std::set<uint64_t> held;
     for (Change& change : changes_) {
       if (change.since_ns > since_ns) break;
-      if (!std::exchange(change.told, true)) due.push_back(change);
+      const uint64_t incident = change.event.incident.id();
+      if (change.event.kind == IncidentEvent::Kind::kResolved) held.insert(incident);
+      if (change.telling != Telling::kNew) continue;
+      change.telling = held.contains(incident) ? Telling::kHeld : Telling::kTold;
+      if (change.telling == Telling::kTold) due.push_back(change);
     }
   }
   for (const Change& change : due) receivers_.Tell(change.event, {.ticket = change.ticket});
@@ -110,7 +119,7 @@ void IncidentOutbox::TellUnwritten(int64_t since_ns) {
 void IncidentOutbox::PauseAfterRefusal() {
   const int64_t until_ns = RealClock().MonotonicNanos() + options_.retry_ns;
   MutexLock lock(mutex_);
-  while (!closed_ && changes_.back().told) {
+  while (!closed_ && changes_.back().telling != Telling::kNew) {
     const int64_t left = until_ns - RealClock().MonotonicNanos();
     if (left <= 0) return;
     work_.WaitFor(mutex_, left);

@@ -1,9 +1,10 @@
 // The thread between shards and receivers of alerts: makes each change of an incident durable, then has it told.
 //
 // A receiver never hears of an incident that a restart forgets, and what a receiver was not told before a restart it is
-// told after it. A store that refuses, or hangs for `longest_hold_ns`, holds no alert back: the change is told, and is
-// written as soon as the store takes it, for those receivers that have not taken it by then. Changes are told in order.
-// Thread-safe; Announce never blocks.
+// told after it. A store that refuses, or hangs for `longest_hold_ns`, holds nothing back that somebody should act on:
+// the change is told, and is written as soon as the store takes it, for those receivers that have not taken it by then.
+// Only the end of an incident, and what comes after it, waits for the store: a collector that died before would have
+// the incident begin once more. Changes of one incident are told in order. Thread-safe; Announce never blocks.
 
 #ifndef LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_
 #define LOCKSTEP_COLLECTOR_INCIDENT_OUTBOX_H_
@@ -51,18 +52,23 @@ class IncidentOutbox final : public AlertSink {
   void Close();
 
  private:
+  enum class Telling {
+    kNew,
+    kTold,  // before it was written
+    kHeld,  // until it is written
+  };
   struct Change {
     IncidentEvent event;
     int64_t since_ns = 0;  // monotonic
     uint64_t ticket = 0;   // unlike that of any other
-    bool told = false;
+    Telling telling = Telling::kNew;
   };
 
   void Run();
   // Empty when the outbox is closed and nothing waits. `closing`: this attempt is the last one.
   std::optional<Change> WaitForFirst(bool* closing);
   void TakeWritten(const Change& change, uint64_t number);
-  // Tells what waits since `since_ns` or longer and was not told, before it is written.
+  // Tells what waits since `since_ns` or longer, was not told and need not be held, before it is written.
   void TellUnwritten(int64_t since_ns);
   void PauseAfterRefusal();
   void Forget(const std::string& receiver, uint64_t number);

@@ -139,6 +139,26 @@ TEST_F(IncidentOutboxTest, WhatWasToldBeforeItWasWrittenIsKeptForWhoeverHasNotTa
   EXPECT_THAT(LeftOver(), ElementsAre("1 b"));
 }
 
+// A collector that dies before the end is written has the incident open again after its restart.
+TEST_F(IncidentOutboxTest, TheEndOfAnIncidentAndWhatComesAfterItWaitUntilTheyAreWritten) {
+  options_.retry_ns = 10 * kNanosPerMilli;
+  store_.set_refuses(true);
+  auto outbox = MakeOutbox();
+  outbox->Announce(Event(1, Kind::kOpened));
+  outbox->Announce(Event(1, Kind::kResolved));
+  outbox->Announce(Event(1, Kind::kReopened));
+  outbox->Announce(Event(2, Kind::kOpened));
+  EXPECT_THAT(receivers_.WaitForTold(2), ElementsAre("1 unwritten", "2 unwritten"));
+  const double failures = metrics_.store_write_failures.Value();
+  while (metrics_.store_write_failures.Value() < failures + 3) {
+  }
+  EXPECT_EQ(receivers_.WaitForTold(2).size(), 2u);
+  store_.set_refuses(false);
+  EXPECT_THAT(receivers_.WaitForTold(4), ElementsAre("1 unwritten", "2 unwritten", "1 written", "1 written"));
+  outbox->Close();
+  EXPECT_THAT(LeftOver(), ElementsAre("1 a", "1 b", "1 a", "1 b")) << "who was told after the writing";
+}
+
 TEST_F(IncidentOutboxTest, AStoreThatHangsHoldsAlertsBackForAMomentOnly) {
   options_.longest_hold_ns = 1;
   store_.set_blocked(true);
