@@ -69,7 +69,10 @@ int Run(AgentOptions& options, const Settings& settings) {
       !options.ports_file.empty() ? WritePortsFile(options.ports_file, {{"http", port}}) : absl::OkStatus();
   if (!written.ok()) return Fail(written, kExitInternal);
   Log(LogLevel::kInfo, "agent started",
-      {{"host", hello.host()}, {"collector", options.collector_address}, {"http_port", absl::StrCat(port)}});
+      {{"host", hello.host()},
+       {"collector", options.collector_address},
+       {"http_port", absl::StrCat(port)},
+       {"incarnation", absl::StrCat(hello.incarnation())}});
   const ServiceNotifier service = ServiceNotifier::FromEnvironment();
   service.Ready();
   AgentOptions renewed;

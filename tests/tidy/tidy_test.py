@@ -161,7 +161,7 @@ class Documents(unittest.TestCase):
                 self.assertIn(f'"{suite}"' if suite else "", suites[kind])
                 continue
             match = re.fullmatch(r"\./dev bench (\w+) --json", command)
-            chaos = re.fullmatch(r"\./dev chaos --runs \d+ --seed \d+", command)
+            chaos = re.fullmatch(r"\./dev chaos (?:--processes )?--runs \d+ --seed \d+", command)
             self.assertTrue(match or chaos or command in ("./dev up --once", "./dev test"), command)
             if match:
                 self.assertIn(f'name = "{match.group(1)}_bench"', build)

@@ -34,14 +34,18 @@ class AlertReceiver:
     def __init__(self):
         self.received = []
         self._refuses = False
+        self._answers = threading.Event()
+        self._answers.set()
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                if not receiver._refuses:
+                takes = receiver._answers.is_set() and not receiver._refuses
+                receiver._answers.wait()
+                if takes:
                     receiver.received.append((time.monotonic(), json.loads(body)))
-                self.send_response(503 if receiver._refuses else 200)
+                self.send_response(200 if takes else 503)
                 self.end_headers()
 
             def log_message(self, *_):
@@ -55,7 +59,15 @@ class AlertReceiver:
         """From now on: answers 503 and keeps nothing, or takes everything again."""
         self._refuses = refuses
 
+    def hang(self, hangs):
+        """From now on: keeps nothing, and says so only when it hangs no more."""
+        if hangs:
+            self._answers.clear()
+        else:
+            self._answers.set()
+
     def close(self):
+        self.hang(False)
         self._server.shutdown()
 
 
@@ -76,18 +88,18 @@ class Stack:
 
     # Starting
 
-    def start(self, name, command, **environment):
-        log = open(self.state / f"{name}.log", "wb")
-        child = subprocess.Popen([str(c) for c in command], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                 env=dict(os.environ, **environment), preexec_fn=_die_with_parent)
+    def start(self, name, command, stdin=subprocess.DEVNULL, **environment):
+        with open(self.state / f"{name}.log", "ab") as log:
+            child = subprocess.Popen([str(c) for c in command], stdout=log, stderr=subprocess.STDOUT, stdin=stdin,
+                                     env=dict(os.environ, **environment), preexec_fn=_die_with_parent)
         self._children[name] = child
         return child
 
-    def start_collector(self):
+    def start_collector(self, binary=None):
         ports_file = self.state / "ports.json"
         ports_file.unlink(missing_ok=True)
         self.start("collector", [
-            self.binaries / "collector/lockstep-collector", f"--data-directory={self.state / 'history'}",
+            binary or self.binaries / "collector/lockstep-collector", f"--data-directory={self.state / 'history'}",
             f"--listen-address=127.0.0.1:{self.grpc_port}", f"--http-listen-address=127.0.0.1:{self.http_port}",
             f"--ports-file={ports_file}", f"--webhook-url={self.alerts.url}",
             f"--backup-directory={self.state / 'backups'}"])
@@ -132,10 +144,10 @@ class Stack:
 
     def text(self, *arguments):
         """Runs the command line and returns what it prints."""
-        command = [self.binaries / "cli/lockstep", "--collector", self.address, *arguments]
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=30, check=False)
+        command = [str(c) for c in (self.binaries / "cli/lockstep", "--collector", self.address, *arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         if done.returncode != 0:
-            raise StackError(f"lockstep {' '.join(arguments)}: {done.stderr.strip()}")
+            raise StackError(f"{' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
 
     def lockstep(self, *arguments):

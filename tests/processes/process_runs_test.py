@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Real processes under seeded troubles: some runs in which nothing may be wrong, and checkers that see what is broken on
+purpose.
+
+Usage: process_runs_test.py; under Bazel, or by hand with the binaries in bazel-bin
+"""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "process_runs.py"
+
+
+def run(*arguments):
+    """Exit code and what was printed."""
+    done = subprocess.run([sys.executable, PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=280, check=False)
+    return done.returncode, done.stdout
+
+
+class ProcessRunsTest(unittest.TestCase):
+    def test_nothing_is_lost_or_told_twice(self):
+        code, text = run("--runs", "4", "--faults", "2")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, "4 of 4 runs are well; .* 16 alert transitions")
+
+    def sees(self, *arguments):
+        code, text = run("--runs", "1", "--faults", "1", *arguments)
+        self.assertEqual(code, 1, text)
+        self.assertIn("WRONG history: ", text)
+        self.assertIn("again: ./dev chaos --processes --runs 1 --seed 1", text)
+
+    def test_reports_that_die_with_their_agent_are_seen(self):
+        self.sees("--only", "kill_agent_cut_off", "--break", "spool")
+
+    def test_a_history_that_is_lost_is_seen(self):
+        self.sees("--break", "history")
+
+
+if __name__ == "__main__":
+    unittest.main()
