@@ -172,11 +172,17 @@ CollectorClient::CollectorClient(const std::string& address, int64_t deadline_na
 
 CollectorClient::~CollectorClient() = default;
 
-absl::StatusOr<wire::GetStatusResponse> CollectorClient::GetStatus() {
-  ASSIGN_OR_RETURN(wire::GetStatusResponse status,
-                   connection_->Call(&wire::Query::Stub::GetStatus, wire::GetStatusRequest()));
+absl::StatusOr<wire::GetStatusResponse> CollectorClient::GetStatus(const wire::GetStatusRequest& request) {
+  ASSIGN_OR_RETURN(wire::GetStatusResponse status, connection_->Call(&wire::Query::Stub::GetStatus, request));
   if (status.time_line_wall_ns() == 0) status.set_time_line_wall_ns(status.now_wall_ns());
   return status;
+}
+
+absl::StatusOr<int64_t> CollectorClient::NowWallNanos() {
+  wire::GetStatusRequest request;
+  request.set_only_times(true);
+  ASSIGN_OR_RETURN(const wire::GetStatusResponse status, GetStatus(request));
+  return status.time_line_wall_ns();
 }
 
 absl::Status CollectorClient::ForgetHost(const std::string& host) {

@@ -51,7 +51,9 @@ class CollectorClient {
   CollectorClient& operator=(const CollectorClient&) = delete;
 
   // The time line of a collector that does not tell it is the system's clock.
-  absl::StatusOr<wire::GetStatusResponse> GetStatus();
+  absl::StatusOr<wire::GetStatusResponse> GetStatus(const wire::GetStatusRequest& request = {});
+  // Now, on the collector's time line: all that it tells of the past is on that, and this machine's clock may be wrong.
+  absl::StatusOr<int64_t> NowWallNanos();
   // INVALID_ARGUMENT for a host that reports or is in the inventory.
   absl::Status ForgetHost(const std::string& host);
   // Waits until it is taken. INVALID_ARGUMENT for a collector without a place for backups.

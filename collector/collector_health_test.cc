@@ -42,6 +42,14 @@ TEST_F(CollectorHealthTest, StatusNamesSourcesThatFail) {
   EXPECT_TRUE(status.failing_sources(0).hangs());
   EXPECT_EQ(status.failing_sources(0).why(), "no answer for 40.0 s");
   EXPECT_GE(status.time_line_wall_ns() - status.failing_sources(0).since_wall_ns(), 40 * kNanosPerSecond);
+
+  wire::GetStatusRequest request;
+  request.set_only_times(true);
+  wire::GetStatusResponse times;
+  grpc::ClientContext again;
+  ASSERT_TRUE(query_->GetStatus(&again, request, &times).ok());
+  EXPECT_GE(times.time_line_wall_ns(), status.time_line_wall_ns());
+  EXPECT_EQ(times.failing_sources_size() + times.agents_size(), 0);
 }
 
 TEST_F(CollectorHealthTest, AHostThatReportedOnceIsMissedAcrossARestartUntilSomebodyForgetsIt) {

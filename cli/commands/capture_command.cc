@@ -25,7 +25,8 @@ class CaptureCommand final : public Command {
     request.set_job(job_);
     if (!since_.empty()) {
       ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
-      request.set_from_wall_ns(context.clock.WallNanos() - since_ns);
+      ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
+      request.set_from_wall_ns(now_ns - since_ns);
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<CaptureFileWriter> writer, CaptureFileWriter::Create(file_));
     RETURN_IF_ERROR(context.collector.Capture(request, [&](const wire::CaptureEntry& entry) {

@@ -16,7 +16,8 @@ class ExplainCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     ASSIGN_OR_RETURN(const wire::Incident incident, context.collector.GetIncident(id_));
-    const std::string explanation = Explanation(incident, context.clock.WallNanos());
+    ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
+    const std::string explanation = Explanation(incident, now_ns);
     if (context.format == OutputFormat::kTable) {
       context.out << explanation;
       return ExitCode::kOk;

@@ -52,10 +52,13 @@ class HistoryCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     ASSIGN_OR_RETURN(const SeriesQuery query, ParseSeriesQuery(query_));
-    ASSIGN_OR_RETURN(const Window window, MakeWindow(context.clock.WallNanos()));
     if (rate_ && FindMetric(absl::string_view(query.metric))->kind != MetricKind::kCounter) {
       return absl::InvalidArgumentError(absl::StrCat("--rate is for counters; ", query.metric, " is a gauge"));
     }
+    ASSIGN_OR_RETURN(Window window, MakeWindow());
+    ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
+    window.from_ns += now_ns;
+    window.to_ns += now_ns;
     wire::GetHistoryRequest request;
     request.set_metric(query.metric);
     request.set_host(query.ExactValue("host").value_or(""));
@@ -103,14 +106,15 @@ class HistoryCommand final : public Command {
     }
   }
 
-  absl::StatusOr<Window> MakeWindow(int64_t now_wall_ns) const {
+  // From then until now, for which zero stands.
+  absl::StatusOr<Window> MakeWindow() const {
     ASSIGN_OR_RETURN(const int64_t since_ns, ParseDurationArgument("--since", since_));
     ASSIGN_OR_RETURN(const int64_t step_ns, ParseDurationArgument("--step", step_));
     if (since_ns / step_ns > kMaxSeriesSteps) {
       return absl::InvalidArgumentError(
           absl::StrCat("--since ", since_, " holds more than ", kMaxSeriesSteps, " steps of ", step_));
     }
-    return Window{now_wall_ns - since_ns, now_wall_ns, step_ns};
+    return Window{-since_ns, 0, step_ns};
   }
 
   static TextTable Summary(const std::vector<wire::Series>& chosen, const Window& window) {

@@ -71,7 +71,8 @@ class IncidentsCommand final : public Command {
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(incident), /*indented=*/true) << "\n";
     } else {
-      context.out << Explanation(incident, context.clock.WallNanos());
+      ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
+      context.out << Explanation(incident, now_ns);
     }
     return ExitCode::kOk;
   }
@@ -84,7 +85,8 @@ class IncidentsCommand final : public Command {
     } else if (response.incidents_size() == 0) {
       context.out << (open_only_ ? "no open incidents\n" : "no incidents\n");
     } else {
-      context.out << IncidentTable(response, context.clock.WallNanos()).Render(context.width);
+      ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
+      context.out << IncidentTable(response, now_ns).Render(context.width);
     }
     bool any_open = false;
     for (const wire::Incident& incident : response.incidents())

@@ -30,6 +30,7 @@ class JobsCommand final : public Command {
       context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
       return ExitCode::kOk;
     }
+    ASSIGN_OR_RETURN(const int64_t now, context.collector.NowWallNanos());
     TextTable table({{"JOB"},
                      {"STATE"},
                      {"RANKS", kRight},
@@ -39,7 +40,6 @@ class JobsCommand final : public Command {
                      {"STEP TIME", kRight},
                      {"LAST SEEN", kRight},
                      {"NOTE"}});
-    const int64_t now = context.clock.WallNanos();
     for (const wire::Job& job : response.jobs()) {
       table.AddRow({job.job(), job.state(), RanksText(job), absl::StrCat(job.hosts()), absl::StrCat(job.steps()),
                     job.steps_per_second() > 0 ? absl::StrFormat("%.2f", job.steps_per_second()) : "-",

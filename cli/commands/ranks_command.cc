@@ -31,7 +31,8 @@ class RanksCommand final : public Command {
       context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
       return ExitCode::kOk;
     }
-    context.out << Table(response, context.clock.WallNanos()).Render(context.width);
+    ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
+    context.out << Table(response, now_ns).Render(context.width);
     return ExitCode::kOk;
   }
 
