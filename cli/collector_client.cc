@@ -124,17 +124,14 @@ class CollectorClient::Connection {
   template <typename Request, typename Response>
   absl::StatusOr<Response> Change(grpc::Status (wire::Admin::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                             Response*),
-                                  const Request& request, int64_t deadline_nanos) {
+                                  const Request& request, int64_t deadline_nanos = 0) {
     RETURN_IF_ERROR(usable_);
     grpc::ClientContext context;
-    Prepare(context, deadline_nanos);
+    Prepare(context, deadline_nanos != 0 ? deadline_nanos : deadline_nanos_);
     Response response;
     const grpc::Status status = ((*wire::Admin::NewStub(channel_)).*method)(&context, request, &response);
     if (!status.ok()) return FromGrpc(status, address_, named_by_);
     return response;
-  }
-  absl::Status ForgetHost(const wire::ForgetHostRequest& request) {
-    return Change(&wire::Admin::Stub::ForgetHost, request, deadline_nanos_).status();
   }
 
   absl::Status Capture(const wire::CaptureRequest& request,
@@ -188,7 +185,19 @@ absl::StatusOr<int64_t> CollectorClient::NowWallNanos() {
 absl::Status CollectorClient::ForgetHost(const std::string& host) {
   wire::ForgetHostRequest request;
   request.set_host(host);
-  return connection_->ForgetHost(request);
+  return connection_->Change(&wire::Admin::Stub::ForgetHost, request).status();
+}
+
+absl::StatusOr<wire::Incident> CollectorClient::Acknowledge(uint64_t id, const std::string& note, bool undo) {
+  wire::AcknowledgeRequest request;
+  request.set_incident(id);
+  request.set_note(note);
+  request.set_undo(undo);
+  return connection_->Change(&wire::Admin::Stub::Acknowledge, request);
+}
+
+absl::StatusOr<wire::ListAuditResponse> CollectorClient::ListAudit(const wire::ListAuditRequest& request) {
+  return connection_->Change(&wire::Admin::Stub::ListAudit, request);
 }
 
 absl::StatusOr<wire::BackupResponse> CollectorClient::Backup() {

@@ -58,6 +58,10 @@ class CollectorClient {
   absl::Status ForgetHost(const std::string& host);
   // Waits until it is taken. INVALID_ARGUMENT for a collector without a place for backups.
   absl::StatusOr<wire::BackupResponse> Backup();
+  // The incident as it is from now on, or with `undo` without who has it in hand. INVALID_ARGUMENT for one that is not
+  // open.
+  absl::StatusOr<wire::Incident> Acknowledge(uint64_t id, const std::string& note, bool undo);
+  absl::StatusOr<wire::ListAuditResponse> ListAudit(const wire::ListAuditRequest& request);
   absl::StatusOr<wire::ListJobsResponse> ListJobs();
   absl::StatusOr<wire::ListRanksResponse> ListRanks(const wire::ListRanksRequest& request);
   absl::StatusOr<wire::ListIncidentsResponse> ListIncidents(const wire::ListIncidentsRequest& request);

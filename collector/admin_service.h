@@ -1,55 +1,87 @@
-// What an operator changes by a command, over gRPC.
+// What an operator changes by a command, over gRPC, and who did.
 //
-// Who may is decided by AccessControl; who did is kept by AuditLog. History is written on the query thread, so that no
-// thread of gRPC waits for a disk; a backup has a thread of its own. Thread-safe.
+// Who may is decided by AccessControl; who did is kept by AuditLog. History is written and read on the query thread, so
+// that no thread of gRPC waits for a disk; a backup has a thread of its own, an incident belongs to its shard.
+// Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
 #define LOCKSTEP_COLLECTOR_ADMIN_SERVICE_H_
 
 #include <grpcpp/support/server_callback.h>
 
+#include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "collector/access/access_control.h"
 #include "collector/access/audit_log.h"
+#include "collector/access/caller.h"
 #include "collector/backup_runner.h"
 #include "collector/expected_hosts.h"
+#include "collector/incident_index.h"
+#include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
+#include "collector/job_table.h"
 #include "collector/query_worker.h"
 #include "collector/store/history_store.h"
 #include "proto/admin.grpc.pb.h"
 
 namespace lockstep {
 
+inline constexpr size_t kMaxNoteBytes = 512;
+inline constexpr size_t kDefaultAuditRecords = 1'000;
+
 class AdminService final : public wire::Admin::CallbackService {
  public:
-  // References are borrowed.
-  AdminService(AccessControl& access, AuditLog& audit, const AgentRegistry& agents, ExpectedHosts& hosts,
-               HistoryStore& history, QueryWorker& worker, BackupRunner& backups)
-      : access_(access),
-        audit_(audit),
-        agents_(agents),
-        hosts_(hosts),
-        history_(history),
-        worker_(worker),
-        backups_(backups) {}
+  // What it works with. References are borrowed.
+  struct Parts {
+    AccessControl& access;
+    AuditLog& audit;
+    const AgentRegistry& agents;
+    ExpectedHosts& hosts;
+    HistoryStore& history;
+    QueryWorker& worker;
+    BackupRunner& backups;
+    const IncidentIndex& incidents;
+    IncidentOutbox& outbox;
+    // Has the task called by the thread to which the job belongs; false when that has too much to do, or not begun.
+    std::function<bool(const std::string& job, std::function<void(JobTable&)> task)> run_on_shard;
+  };
+
+  explicit AdminService(Parts parts) : parts_(std::move(parts)) {}
 
   grpc::ServerUnaryReactor* ForgetHost(grpc::CallbackServerContext* context, const wire::ForgetHostRequest* request,
                                        wire::ForgetHostResponse* response) override;
   grpc::ServerUnaryReactor* Backup(grpc::CallbackServerContext* context, const wire::BackupRequest* request,
                                    wire::BackupResponse* response) override;
+  grpc::ServerUnaryReactor* Acknowledge(grpc::CallbackServerContext* context, const wire::AcknowledgeRequest* request,
+                                        wire::Incident* response) override;
+  grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context, const wire::ListAuditRequest* request,
+                                      wire::ListAuditResponse* response) override;
 
  private:
-  absl::Status Forget(const std::string& host);
+  // One call that changes something: who made it, and how to answer.
+  struct Change {
+    grpc::ServerUnaryReactor* reactor;
+    std::shared_ptr<const Caller> by;
+    std::string peer;
+    std::string action;
+    std::string of;
+  };
 
-  AccessControl& access_;
-  AuditLog& audit_;
-  const AgentRegistry& agents_;
-  ExpectedHosts& hosts_;
-  HistoryStore& history_;
-  QueryWorker& worker_;
-  BackupRunner& backups_;
+  absl::Status Forget(const std::string& host);
+  // Has the shard of the incident's job change it, and concludes when history has that.
+  absl::Status BeginAcknowledging(const Change& change, const wire::AcknowledgeRequest& request,
+                                  wire::Incident* response);
+  // Keeps what came of it, then answers. From any thread.
+  void Conclude(const Change& change, const absl::Status& outcome);
+  grpc::Status FillAudit(const wire::ListAuditRequest& request, wire::ListAuditResponse& response) const;
+
+  const Parts parts_;
 };
 
 }  // namespace lockstep

@@ -50,7 +50,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       dependencies_(dependencies),
       started_wall_ns_(dependencies.clock.WallNanos()),
       door_(std::move(door)),
-      audit_(options.audit_file, dependencies.os_clock, dependencies.metrics),
+      audit_(options.audit_file, dependencies.os_clock, dependencies.store, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
       agents_(ToRegistryOptions(options), dependencies.clock),
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
@@ -60,7 +60,13 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       backups_(dependencies.backups, dependencies.clock, dependencies.metrics.backups),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
-      admin_(*door_.access, audit_, agents_, hosts_, dependencies.store, worker_, backups_) {}
+      admin_(MakeAdminParts()) {
+  door_.access->SetOnRefusal([this](const std::string& peer, absl::string_view method, const absl::Status& why) {
+    const bool taken =
+        worker_.TryRun([this, peer, method = std::string(method), why] { audit_.NoteRefusal(peer, method, why); });
+    if (!taken) dependencies_.metrics.CountDropped("audit_write");
+  });
+}
 
 Collector::~Collector() { Drain(); }
 
@@ -209,6 +215,24 @@ FleetView Collector::MakeView() {
         return snapshots;
       },
       [this] { return writer_.reports_stored(); },
+  };
+}
+
+AdminService::Parts Collector::MakeAdminParts() {
+  return AdminService::Parts{
+      .access = *door_.access,
+      .audit = audit_,
+      .agents = agents_,
+      .hosts = hosts_,
+      .history = dependencies_.store,
+      .worker = worker_,
+      .backups = backups_,
+      .incidents = incidents_,
+      .outbox = outbox_,
+      .run_on_shard =
+          [this](const std::string& job, std::function<void(JobTable&)> task) {
+            return shards_[ShardOfJob(job, shards_.size())]->TryRun(std::move(task));
+          },
   };
 }
 

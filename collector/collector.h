@@ -116,6 +116,7 @@ class Collector {
   // Has history remember who reports.
   void RememberHosts();
   FleetView MakeView();
+  AdminService::Parts MakeAdminParts();
 
   const CollectorOptions options_;
   const Dependencies dependencies_;

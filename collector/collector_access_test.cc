@@ -24,6 +24,7 @@
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 #include "collector/access/role.h"
+#include "collector/admin_service.h"
 #include "collector/collector.h"
 #include "collector/collector_options.h"
 #include "collector/metrics.h"
@@ -45,6 +46,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -53,10 +55,12 @@ certificates:
   - {match: "spiffe://example.org/agent/{host}", role: agent}
   - {match: "cn:viewer", role: viewer}
   - {match: "cn:operator", role: operator}
+  - {match: "cn:speaker", role: operator, tenant: speech}
   - {match: "cn:admin", role: admin}
   - {match: "cn:vision", role: viewer, tenant: vision}
 tenants:
   vision: [vision-*]
+  speech: [speech-*]
 )yaml";
 
 class CollectorAccessTest : public testing::Test {
@@ -105,6 +109,22 @@ class CollectorAccessTest : public testing::Test {
       }
     }
     return 0;
+  }
+
+  grpc::Status Acknowledge(const std::string& who, uint64_t id, const std::string& note, wire::Incident* now) {
+    grpc::ClientContext context;
+    wire::AcknowledgeRequest request;
+    request.set_incident(id);
+    request.set_note(note);
+    return wire::Admin::NewStub(ConnectAs(who))->Acknowledge(&context, request, now);
+  }
+
+  wire::ListAuditResponse Audit(const std::string& who, const wire::ListAuditRequest& request) {
+    grpc::ClientContext context;
+    wire::ListAuditResponse response;
+    const grpc::Status status = wire::Admin::NewStub(ConnectAs(who))->ListAudit(&context, request, &response);
+    EXPECT_EQ(status.ok(), who == "admin") << status.error_message();
+    return response;
   }
 
   static bool IsRefusal(const grpc::Status& status) {
@@ -339,6 +359,66 @@ TEST_F(CollectorAccessTest, BackupsAreForAdminsAreCountedAndKeptLikeOtherChanges
   std::stringstream file;
   file << std::ifstream(options_.audit_file).rdbuf();
   EXPECT_THAT(file.str(), HasSubstr("action=backup of=" + response.directory() + " by=\"certificate admin\""));
+  collector_.reset();
+}
+
+TEST_F(CollectorAccessTest, OperatorsAcknowledgeIncidentsDurablyAndAdminsSeeWhoDid) {
+  const auto history = OpenRocksStore({.directory = directory_.path() / "history"}, clock_);
+  ASSERT_OK(history);
+  wire::Incident incident;
+  incident.set_id(7);
+  incident.set_job("vision-1");
+  incident.set_key("cause");
+  incident.set_state(wire::Incident::STATE_OPEN);
+  incident.set_opened_wall_ns(clock_.WallNanos());
+  ASSERT_OK((*history)->PutIncident(incident));
+  const auto start = [&] {
+    collector_.reset();
+    auto collector = Collector::Start(options_, {clock_, time_line_, **history, receivers_, metrics_});
+    ASSERT_OK(collector);
+    collector_ = *std::move(collector);
+    while (!collector_->Ready().ok()) StopSignal().WaitFor(kNanosPerMilli);
+  };
+  start();
+  wire::Incident now;
+  EXPECT_EQ(Acknowledge("viewer", 7, "", &now).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Acknowledge("speaker", 7, "", &now).error_code(), grpc::StatusCode::NOT_FOUND) << "of another tenant";
+  EXPECT_EQ(Acknowledge("operator", 8, "", &now).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Acknowledge("operator", 7, "two\nlines", &now).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Acknowledge("operator", 7, std::string(kMaxNoteBytes + 1, 'x'), &now).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  const grpc::Status done = Acknowledge("operator", 7, "drained", &now);
+  ASSERT_TRUE(done.ok()) << done.error_message();
+  EXPECT_EQ(now.acknowledgement().by(), "certificate operator");
+  EXPECT_EQ((*history)->LoadIncidents()->at(0).acknowledgement().note(), "drained") << "before it is answered";
+
+  start();
+  grpc::ClientContext show_context;
+  wire::GetIncidentRequest show;
+  show.set_id(7);
+  wire::Incident shown;
+  ASSERT_TRUE(wire::Query::NewStub(ConnectAs("viewer"))->GetIncident(&show_context, show, &shown).ok());
+  EXPECT_EQ(shown.acknowledgement().SerializeAsString(), now.acknowledgement().SerializeAsString());
+
+  EXPECT_EQ(Audit("operator", {}).records_size(), 0);
+  wire::ListAuditRequest request;
+  std::vector<std::string> lines;
+  while (lines.size() < 7) {  // refusals are written soon
+    lines.clear();
+    const wire::ListAuditResponse kept = Audit("admin", request);
+    for (const wire::AuditRecord& record : kept.records()) {
+      lines.push_back(absl::StrCat(record.action(), "|", record.of(), "|", record.by(), "|", record.outcome()));
+    }
+  }
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("refused_call|lockstep.wire.Admin.ListAudit||certificate operator has the"),
+                                 "acknowledge|incident 7|certificate operator|ok", HasSubstr("|note"),
+                                 HasSubstr("|note"), HasSubstr("incident 8|certificate operator|no incident 8"),
+                                 HasSubstr("incident 7|certificate speaker|no incident 7"),
+                                 HasSubstr("refused_call|lockstep.wire.Admin.Acknowledge||certificate viewer has")));
+  request.set_limit(2);
+  EXPECT_EQ(Audit("admin", request).left_out(), 5u);
+  request.set_since_wall_ns(clock_.WallNanos() + kNanosPerSecond);
+  EXPECT_EQ(Audit("admin", request).records_size(), 0);
   collector_.reset();
 }
 

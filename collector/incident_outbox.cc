@@ -12,6 +12,12 @@
 #include "collector/incident/event_proto.h"
 
 namespace lockstep {
+namespace {
+
+constexpr uint64_t kAllTickets = std::numeric_limits<uint64_t>::max();
+constexpr int64_t kAnyTime = std::numeric_limits<int64_t>::max();
+
+}  // namespace
 
 IncidentOutbox::IncidentOutbox(const IncidentOutboxOptions& options, HistoryStore& store, AlertReceivers& receivers,
                                CollectorMetrics& metrics)
@@ -40,11 +46,45 @@ void IncidentOutbox::Announce(const IncidentEvent& event) {
     changes_.erase(told != changes_.end() ? told : second);
     metrics_.CountDropped("incident_write");
   }
-  changes_.push_back({event, RealClock().MonotonicNanos(), ++newest_ticket_});
+  changes_.push_back({event, RealClock().MonotonicNanos(), ++newest_ticket_,
+                      event.is_for_receivers() ? Telling::kNew : Telling::kTold});
   work_.NotifyOne();
 }
 
-void IncidentOutbox::TellOverdue() { TellUnwritten(RealClock().MonotonicNanos() - options_.longest_hold_ns); }
+void IncidentOutbox::TellOverdue() {
+  const int64_t since_ns = RealClock().MonotonicNanos() - options_.longest_hold_ns;
+  TellUnwritten(since_ns);
+  Answer(kAllTickets, since_ns, absl::UnavailableError("history does not answer"));
+}
+
+void IncidentOutbox::WhenWritten(Then then) {
+  absl::Status at_once;
+  {
+    MutexLock lock(mutex_);
+    const bool full = waiters_.size() >= options_.max_waiters;
+    if (!changes_.empty() && !closed_ && !full) {
+      waiters_.push_back({newest_ticket_, RealClock().MonotonicNanos(), std::move(then)});
+      return;
+    }
+    if (!changes_.empty()) {
+      at_once = full ? absl::ResourceExhaustedError("too many wait for history")
+                     : absl::UnavailableError("the collector ends");
+    }
+  }
+  then(at_once);
+}
+
+void IncidentOutbox::Answer(uint64_t ticket, int64_t since_ns, const absl::Status& status) {
+  std::vector<Then> due;
+  {
+    MutexLock lock(mutex_);
+    while (!waiters_.empty() && waiters_.front().ticket <= ticket && waiters_.front().since_ns <= since_ns) {
+      due.push_back(std::move(waiters_.front().then));
+      waiters_.pop_front();
+    }
+  }
+  for (const Then& then : due) then(status);
+}
 
 void IncidentOutbox::Close() {
   {
@@ -58,13 +98,17 @@ void IncidentOutbox::Close() {
 void IncidentOutbox::Run() {
   bool closing = false;
   while (const std::optional<Change> first = WaitForFirst(&closing)) {
-    const absl::StatusOr<uint64_t> number = store_.PutEvent(ToProto(first->event), receivers_.names());
+    const bool for_receivers = first->event.is_for_receivers();
+    const absl::StatusOr<uint64_t> number =
+        store_.PutEvent(ToProto(first->event), for_receivers ? receivers_.names() : std::vector<std::string>());
     if (number.ok()) {
       TakeWritten(*first, *number);
+      Answer(first->ticket, kAnyTime, absl::OkStatus());
       continue;
     }
+    Answer(kAllTickets, kAnyTime, number.status());
     metrics_.store_write_failures.Increment();
-    TellUnwritten(std::numeric_limits<int64_t>::max());
+    TellUnwritten(kAnyTime);
     if (!closing) {
       PauseAfterRefusal();
       continue;
@@ -93,6 +137,7 @@ void IncidentOutbox::TakeWritten(const Change& change, uint64_t number) {
     told = changes_.front().telling == Telling::kTold;
     changes_.pop_front();
   }
+  if (!change.event.is_for_receivers()) return;
   if (!told) return receivers_.Tell(change.event, {.number = number});
   for (const std::string& name : receivers_.NoteWritten(change.ticket, number)) Forget(name, number);
 }

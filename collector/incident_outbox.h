@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -28,6 +29,7 @@ namespace lockstep {
 
 struct IncidentOutboxOptions {
   size_t max_waiting = 10'000;              // changes that wait to be written; beyond, the oldest is given up
+  size_t max_waiters = 1'000;               // calls of WhenWritten that wait; beyond, RESOURCE_EXHAUSTED at once
   int64_t retry_ns = 500'000'000;           // between attempts while the store refuses
   int64_t longest_hold_ns = 2'000'000'000;  // how long an alert may wait for the store
 };
@@ -45,6 +47,11 @@ class IncidentOutbox final : public AlertSink {
   // AlertSink
   void Announce(const IncidentEvent& event) override;
 
+  // Calls `then` once all that was announced before is written; with the error of a store that refuses meanwhile, with
+  // UNAVAILABLE when it hangs for `longest_hold_ns`. From the outbox's thread, this one or that of TellOverdue.
+  using Then = std::function<void(const absl::Status&)>;
+  void WhenWritten(Then then);
+
   // Tells what has waited too long for the store. To be called about once a second.
   void TellOverdue();
 
@@ -54,7 +61,7 @@ class IncidentOutbox final : public AlertSink {
  private:
   enum class Telling {
     kNew,
-    kTold,  // before it was written
+    kTold,  // before it was written, or nobody has to be
     kHeld,  // until it is written
   };
   struct Change {
@@ -62,6 +69,11 @@ class IncidentOutbox final : public AlertSink {
     int64_t since_ns = 0;  // monotonic
     uint64_t ticket = 0;   // unlike that of any other
     Telling telling = Telling::kNew;
+  };
+  struct Waiter {
+    uint64_t ticket = 0;   // of the newest change that it waits for
+    int64_t since_ns = 0;  // monotonic
+    Then then;
   };
 
   void Run();
@@ -71,6 +83,8 @@ class IncidentOutbox final : public AlertSink {
   // Tells what waits since `since_ns` or longer, was not told and need not be held, before it is written.
   void TellUnwritten(int64_t since_ns);
   void PauseAfterRefusal();
+  // Answers those who wait for changes up to `ticket`, and since `since_ns` or longer.
+  void Answer(uint64_t ticket, int64_t since_ns, const absl::Status& status);
   void Forget(const std::string& receiver, uint64_t number);
 
   const IncidentOutboxOptions options_;
@@ -82,6 +96,7 @@ class IncidentOutbox final : public AlertSink {
   Mutex mutex_;
   CondVar work_;
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // at most max_waiting; the first is being written
+  std::deque<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);  // at most max_waiters, by ticket
   uint64_t newest_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 

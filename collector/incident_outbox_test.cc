@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
 #include "collector/store/testing/memory_store.h"
 
@@ -19,6 +22,7 @@ namespace {
 
 using Kind = IncidentEvent::Kind;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int64_t kPatience = 20 * kNanosPerSecond;
@@ -81,6 +85,27 @@ class IncidentOutboxTest : public testing::Test {
       left.push_back(std::to_string(alert.event.incident().id()) + " " + alert.receiver);
     }
     return left;
+  }
+
+  // What WhenWritten says, while time passes.
+  static absl::Status WaitUntilWritten(IncidentOutbox& outbox) {
+    struct Said {
+      Mutex mutex;
+      std::optional<absl::Status> status;
+    };
+    const auto said = std::make_shared<Said>();
+    outbox.WhenWritten([said](const absl::Status& status) {
+      MutexLock lock(said->mutex);
+      said->status = status;
+    });
+    while (true) {
+      {
+        MutexLock lock(said->mutex);
+        if (said->status.has_value()) return *said->status;
+      }
+      StopSignal().WaitFor(kNanosPerMilli);
+      outbox.TellOverdue();
+    }
   }
 
   IncidentOutboxOptions options_;
@@ -187,6 +212,40 @@ TEST_F(IncidentOutboxTest, BeyondItsLimitTheOldestIsGivenUpAndCounted) {
   outbox->Close();
   EXPECT_EQ(receivers_.WaitForTold(5).size(), 5u) << "all were told";
   EXPECT_EQ(store_.LoadIncidents()->size(), 2u) << "the first, and the newest";
+}
+
+TEST_F(IncidentOutboxTest, AnAcknowledgementIsWrittenAndToldToNobody) {
+  auto outbox = MakeOutbox();
+  outbox->Announce(Event(1, Kind::kOpened));
+  IncidentEvent acknowledged = Event(1, Kind::kAcknowledged);
+  acknowledged.incident.mutable_acknowledgement()->set_by("alice");
+  outbox->Announce(acknowledged);
+  const absl::Status written = WaitUntilWritten(*outbox);
+  EXPECT_OK(written);
+  EXPECT_EQ(store_.LoadIncidents()->at(0).acknowledgement().by(), "alice");
+  outbox->Announce(Event(2, Kind::kOpened));
+  EXPECT_THAT(receivers_.WaitForTold(2), ElementsAre("1 written", "2 written"));
+  EXPECT_THAT(LeftOver(), ElementsAre("1 a", "1 b", "2 a", "2 b"));
+}
+
+TEST_F(IncidentOutboxTest, WhoWaitsForAStoreThatRefusesOrHangsIsToldSo) {
+  options_.retry_ns = 10 * kNanosPerMilli;
+  options_.longest_hold_ns = 0;
+  auto outbox = MakeOutbox();
+  EXPECT_OK(WaitUntilWritten(*outbox)) << "nothing waits";
+  store_.set_refuses(true);
+  outbox->Announce(Event(1, Kind::kAcknowledged));
+  EXPECT_THAT(WaitUntilWritten(*outbox), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no space")));
+  store_.set_refuses(false);
+  while (store_.LoadIncidents()->empty()) {
+  }
+  store_.set_blocked(true);
+  outbox->Announce(Event(2, Kind::kAcknowledged));
+  EXPECT_THAT(WaitUntilWritten(*outbox), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("does not answer")));
+  store_.set_blocked(false);
+  outbox->Close();
+  EXPECT_EQ(store_.LoadIncidents()->size(), 2u) << "it is written all the same";
+  EXPECT_THAT(LeftOver(), IsEmpty());
 }
 
 TEST_F(IncidentOutboxTest, ClosingWritesWhatWaits) {

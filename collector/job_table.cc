@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "collector/convert/agent_commands.h"
 #include "collector/convert/detector_options.h"
 #include "collector/convert/summary.h"
@@ -84,6 +85,13 @@ void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& w
   job.pipeline.Reset(options_.engine);
   book_.BeginAnew(name);
   LogReset(name, job, why);
+}
+
+absl::StatusOr<wire::Incident> JobTable::Acknowledge(const std::string& job, uint64_t id,
+                                                     const wire::Incident::Acknowledgement* by) {
+  ASSIGN_OR_RETURN(const IncidentEvent event, book_.Acknowledge(job, id, by, NextStamp()));
+  Publish({event});
+  return event.incident;
 }
 
 void JobTable::Reconfigure(const JobTableOptions& options) {

@@ -2,7 +2,7 @@
 // turns conclusions into incidents.
 //
 // Belongs to one thread, which calls Observe and Evaluate; only snapshot() and turns() may be called from others.
-// Nothing fails: what a limit refuses is counted.
+// What a limit refuses is counted.
 
 #ifndef LOCKSTEP_COLLECTOR_JOB_TABLE_H_
 #define LOCKSTEP_COLLECTOR_JOB_TABLE_H_
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/alert/alert_sink.h"
@@ -81,6 +82,11 @@ class JobTable {
   void WarmUpJob(const std::string& name, const ReadLog& read);
 
   void Observe(JobSlice slice);
+
+  // Somebody has an open incident of `job` in hand, or nullptr: nobody has any more. The incident as it is from now on;
+  // history has it a little later (IncidentOutbox::WhenWritten). Errors as IncidentBook::Acknowledge.
+  absl::StatusOr<wire::Incident> Acknowledge(const std::string& job, uint64_t id,
+                                             const wire::Incident::Acknowledgement* by);
 
   // Other options from here on. If engines have to judge otherwise, all begin anew.
   void Reconfigure(const JobTableOptions& options);

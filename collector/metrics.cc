@@ -86,19 +86,25 @@ AccessMetrics::AccessMetrics(prometheus::Registry& registry)
           CounterFamily(registry, "lockstep_collector_calls_refused_total",
                         "Calls refused because nobody known made them, or somebody whose role does not allow them.")),
       refused_unknown(refused.Add({{"reason", "unknown"}})),
-      refused_role(refused.Add({{"reason", "role"}})) {}
+      refused_role(refused.Add({{"reason", "role"}})),
+      audit_removed(AddCounter(registry, "lockstep_collector_audit_removed_total",
+                               "Records of who asked for what that made room for newer ones.")),
+      key_set(registry) {}
 
-ReloadMetrics::ReloadMetrics(prometheus::Registry& registry)
-    : by_outcome(CounterFamily(registry, "lockstep_collector_settings_reloads_total",
-                               "Times that the settings were read again, by outcome: ok or failed.")),
+OutcomeMetrics::OutcomeMetrics(prometheus::Registry& registry, const char* name, const char* help)
+    : by_outcome(CounterFamily(registry, name, help)),
       succeeded(by_outcome.Add({{"outcome", "ok"}})),
       failed(by_outcome.Add({{"outcome", "failed"}})) {}
 
+KeySetMetrics::KeySetMetrics(prometheus::Registry& registry)
+    : OutcomeMetrics(registry, "lockstep_collector_key_set_fetches_total",
+                     "Times that the key set of the OpenID provider was asked for, by outcome: ok or failed."),
+      last_success_seconds(AddGauge(registry, "lockstep_collector_key_set_last_success_time_seconds",
+                                    "When the key set was last given, Unix time; 0 = never, or it is a file.")) {}
+
 BackupMetrics::BackupMetrics(prometheus::Registry& registry)
-    : by_outcome(CounterFamily(registry, "lockstep_collector_backups_total",
-                               "Backups of history that were begun, by outcome: ok or failed.")),
-      succeeded(by_outcome.Add({{"outcome", "ok"}})),
-      failed(by_outcome.Add({{"outcome", "failed"}})),
+    : OutcomeMetrics(registry, "lockstep_collector_backups_total",
+                     "Backups of history that were begun, by outcome: ok or failed."),
       last_success_seconds(
           AddGauge(registry, "lockstep_collector_backup_last_success_time_seconds",
                    "End of the newest backup that this process took, Unix time; 0 = none since the start.")) {}
@@ -146,7 +152,8 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       alerts_waiting(AddGauge(*registry_, "lockstep_collector_alerts_waiting", "Alerts that are not delivered yet.")),
       start_time_seconds(
           AddGauge(*registry_, "lockstep_collector_start_time_seconds", "Start of this process, Unix time.")),
-      reloads(*registry_),
+      reloads(*registry_, "lockstep_collector_settings_reloads_total",
+              "Times that the settings were read again, by outcome: ok or failed."),
       backups(*registry_),
       rejected_(CounterFamily(*registry_, "lockstep_collector_streams_rejected_total",
                               "Streams that were ended because of what the agent sent.")),

@@ -76,35 +76,39 @@ struct QueryMetrics {
   prometheus::Counter& cut;
 };
 
-// Calls that were refused because of who called. Thread-safe.
+// Something that was tried, by what came of it. Thread-safe.
+struct OutcomeMetrics {
+  OutcomeMetrics(prometheus::Registry& registry, const char* name, const char* help);
+
+  void Count(bool ok) { (ok ? succeeded : failed).Increment(); }
+
+  prometheus::Family<prometheus::Counter>& by_outcome;
+  prometheus::Counter& succeeded;
+  prometheus::Counter& failed;
+};
+
+// The key set of the provider of identities, where it comes from a URL. Thread-safe.
+struct KeySetMetrics : OutcomeMetrics {
+  explicit KeySetMetrics(prometheus::Registry& registry);
+
+  prometheus::Gauge& last_success_seconds;
+};
+
+// Calls that were refused because of who called, and who asked for what. Thread-safe.
 struct AccessMetrics {
   explicit AccessMetrics(prometheus::Registry& registry);
 
   prometheus::Family<prometheus::Counter>& refused;
   prometheus::Counter& refused_unknown;  // no certificate or token that counts
   prometheus::Counter& refused_role;     // known, and not allowed to
+  prometheus::Counter& audit_removed;    // records that made room for newer ones
+  KeySetMetrics key_set;
 };
 
-// Times that the settings were read again, by what came of it. Thread-safe.
-struct ReloadMetrics {
-  explicit ReloadMetrics(prometheus::Registry& registry);
-
-  void Count(bool ok) { (ok ? succeeded : failed).Increment(); }
-
-  prometheus::Family<prometheus::Counter>& by_outcome;
-  prometheus::Counter& succeeded;
-  prometheus::Counter& failed;
-};
-
-// Backups of history, by what came of them. Thread-safe.
-struct BackupMetrics {
+// Backups of history. Thread-safe.
+struct BackupMetrics : OutcomeMetrics {
   explicit BackupMetrics(prometheus::Registry& registry);
 
-  void Count(bool ok) { (ok ? succeeded : failed).Increment(); }
-
-  prometheus::Family<prometheus::Counter>& by_outcome;
-  prometheus::Counter& succeeded;
-  prometheus::Counter& failed;
   prometheus::Gauge& last_success_seconds;
 };
 
@@ -150,7 +154,7 @@ class CollectorMetrics {
 
   // Process.
   prometheus::Gauge& start_time_seconds;
-  ReloadMetrics reloads;
+  OutcomeMetrics reloads;  // of the settings
   BackupMetrics backups;
 
   // By reason; the reasons are those of the code, not of the input.

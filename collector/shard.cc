@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace lockstep {
 namespace {
@@ -39,6 +38,22 @@ void Shard::Reconfigure(const JobTableOptions& options) {
   reconfigured_ = options;
 }
 
+bool Shard::TryRun(std::function<void(JobTable&)> task) {
+  MutexLock lock(mutex_);
+  if (!takes_tasks_ || tasks_.size() >= options_.max_tasks) return false;
+  tasks_.push_back(std::move(task));
+  return true;
+}
+
+void Shard::RunTasks() {
+  std::vector<std::function<void(JobTable&)>> tasks;
+  {
+    MutexLock lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const auto& task : tasks) task(*jobs_);
+}
+
 void Shard::TakeOptions() {
   std::optional<JobTableOptions> options;
   {
@@ -56,6 +71,10 @@ void Shard::Close() {
 void Shard::Run() {
   begin_(*jobs_);
   begun_ = true;
+  {
+    MutexLock lock(mutex_);
+    takes_tasks_ = true;
+  }
   int64_t next_evaluation = clock_.MonotonicNanos() + options_.evaluate_every_ns;
   while (!queue_.drained()) {
     const int64_t left = next_evaluation - clock_.MonotonicNanos();
@@ -63,6 +82,7 @@ void Shard::Run() {
       queued_bytes_ -= slice.bytes;
       jobs_->Observe(std::move(slice));
     }
+    RunTasks();
     on_room_();
     ++turns_;
     const int64_t now = clock_.MonotonicNanos();
@@ -72,6 +92,11 @@ void Shard::Run() {
     next_evaluation = std::max(next_evaluation + options_.evaluate_every_ns, now);
   }
   jobs_->Evaluate();
+  {
+    MutexLock lock(mutex_);
+    takes_tasks_ = false;
+  }
+  RunTasks();
   ended_ = true;
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "base/bounded_queue.h"
 #include "base/clock.h"
@@ -26,6 +27,7 @@ struct ShardOptions {
   size_t queue_slices = 1'024;
   size_t queue_bytes = 64 << 20;
   int64_t evaluate_every_ns = 500'000'000;
+  size_t max_tasks = 256;  // that wait
 };
 
 class Shard {
@@ -39,6 +41,10 @@ class Shard {
 
   // Moves the slice into the queue; leaves it untouched and returns false when that is full or closed.
   bool TryPush(JobSlice& slice);
+
+  // Has `task` called from the shard's thread, soon. False before `begin` has returned, when too many wait, and after
+  // Close.
+  bool TryRun(std::function<void(JobTable&)> task);
 
   // Has the jobs judged by other options from the next evaluation on.
   void Reconfigure(const JobTableOptions& options);
@@ -57,6 +63,7 @@ class Shard {
  private:
   void Run();
   void TakeOptions();
+  void RunTasks();
 
   const ShardOptions options_;
   const Clock& clock_;
@@ -69,6 +76,8 @@ class Shard {
   std::atomic<bool> ended_{false};
   std::atomic<uint64_t> turns_{0};
   Mutex mutex_;
+  std::vector<std::function<void(JobTable&)>> tasks_ ABSL_GUARDED_BY(mutex_);  // at most max_tasks
+  bool takes_tasks_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<JobTableOptions> reconfigured_ ABSL_GUARDED_BY(mutex_);  // not yet taken on
   std::thread thread_;
 };

@@ -1,5 +1,7 @@
 #include "cli/commands/command_table.h"
 
+#include "cli/commands/ack_command.h"
+#include "cli/commands/audit_command.h"
 #include "cli/commands/backup_command.h"
 #include "cli/commands/capture_command.h"
 #include "cli/commands/diagnose_command.h"
@@ -30,6 +32,8 @@ constexpr Verb kVerbs[] = {
     {"incidents", "What is or was wrong", "lockstep incidents --open\n  lockstep incidents --follow -o json",
      MakeIncidentsCommand},
     {"explain", "Why an incident was opened, in sentences", "lockstep explain 7", MakeExplainCommand},
+    {"ack", "Say that somebody has an incident in hand",
+     "lockstep ack 7 --note 'node-17 is drained'\n  lockstep ack 7 --undo", MakeAckCommand},
     {"history", "Samples of a metric",
      "lockstep history 'net_receive_bytes_total{host=\"node-17\",device=~\"eth*\"}' --since 1h --step 1m --rate",
      MakeHistoryCommand},
@@ -37,6 +41,7 @@ constexpr Verb kVerbs[] = {
      MakeCaptureCommand},
     {"backup", "Have the collector copy its history to a new directory on its machine", "lockstep backup",
      MakeBackupCommand},
+    {"audit", "Who changed what, and whose calls were refused", "lockstep audit --since 24h", MakeAuditCommand},
     {"sim", "Simulate a training job and what goes wrong in it",
      "lockstep sim --list-faults\n  lockstep sim /tmp/job --gpus 512 --faults compute_slow:17@8*0.3", MakeSimCommand},
     {"diagnose", "Find who makes a job slow or stuck, from files of many kinds",

@@ -61,13 +61,19 @@ std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {
   absl::StrAppend(&text, "\n", open ? "OPEN for " : absl::StrCat(absl::AsciiStrToUpper(StateText(incident)), " after "),
                   age);
   if (incident.reopened() > 0) absl::StrAppend(&text, ", came back ", incident.reopened(), " times");
+  if (incident.has_acknowledgement()) {
+    const wire::Incident::Acknowledgement& acknowledgement = incident.acknowledgement();
+    absl::StrAppend(&text, "\nacknowledged by ", Printable(acknowledgement.by()), ", ",
+                    DurationText(acknowledgement.wall_ns() - incident.opened_wall_ns()), " after it was opened");
+    if (!acknowledgement.note().empty()) absl::StrAppend(&text, ": ", Printable(acknowledgement.note()));
+  }
   return absl::StrCat(text, "\n");
 }
 
 }  // namespace
 
 std::string StateText(const wire::Incident& incident) {
-  if (incident.state() == wire::Incident::STATE_OPEN) return "open";
+  if (incident.state() == wire::Incident::STATE_OPEN) return incident.has_acknowledgement() ? "acknowledged" : "open";
   if (incident.state() != wire::Incident::STATE_RESOLVED) return "unknown";
   return std::string(FindWords(ResolutionWords(), wire::Incident::Resolution_Name(incident.resolution())));
 }
@@ -112,6 +118,9 @@ std::string TransitionLine(const wire::Incident& incident, const wire::Incident:
     absl::StrAppend(&line, "  after ", DurationText(transition.wall_ns() - incident.opened_wall_ns()));
     if (!transition.why().empty()) absl::StrAppend(&line, ": ", Printable(transition.why()));
     return line;
+  }
+  if (absl::EndsWith(transition.what(), "acknowledged")) {
+    return absl::StrCat(line, "  ", Printable(transition.why()));
   }
   if (verdict.first_seen_ns() > 0 && transition.what() == "opened") {
     absl::StrAppend(&line, "  ", DurationText(transition.wall_ns() - verdict.first_seen_ns()), " after onset");

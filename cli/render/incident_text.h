@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// "open" or "resolved"; of one whose cause nobody has seen go, what became of its job: "job died".
+// "open", "acknowledged" or "resolved"; of one whose cause nobody has seen go, what became of its job: "job died".
 std::string StateText(const wire::Incident& incident);
 
 // "node-17 rank 3 pid 4711 gpu 1 mlx5_0": as precise as the evidence and no more; "nobody" without a culprit.

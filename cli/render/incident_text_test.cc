@@ -101,6 +101,23 @@ TEST(IncidentTextTest, WhatEndedWithItsJobIsNotCalledResolved) {
   EXPECT_THAT(Explanation(incident, 0), ::testing::HasSubstr("JOB DIED after 1m01s"));
 }
 
+TEST(IncidentTextTest, WhoHasItInHandIsSaid) {
+  wire::Incident incident = SlowRank();
+  incident.mutable_acknowledgement()->set_by("token \x1b[2Jops");
+  incident.mutable_acknowledgement()->set_note("node-17 is drained");
+  incident.mutable_acknowledgement()->set_wall_ns(incident.opened_wall_ns() + 61 * kNanosPerSecond);
+  AddTransition(incident, "acknowledged", 69, "by alice: node-17 is drained");
+  EXPECT_EQ(StateText(incident), "acknowledged");
+  const std::string text = Explanation(incident, incident.opened_wall_ns());
+  EXPECT_THAT(text,
+              ::testing::HasSubstr("\nacknowledged by token ?[2Jops, 1m01s after it was opened: node-17 is drained\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("acknowledged  by alice: node-17 is drained\n"));
+  EXPECT_THAT(TransitionLine(incident, incident.transitions(1)),
+              ::testing::HasSubstr("job demo  by alice: node-17 is drained"));
+  incident.set_state(wire::Incident::STATE_RESOLVED);
+  EXPECT_EQ(StateText(incident), "resolved") << "of an older collector";
+}
+
 TEST(IncidentTextTest, TransitionLines) {
   wire::Incident incident = SlowRank();
   AddTransition(incident, "resolved", 68, "absent for 3 s");

@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kBearer[] = "Bearer ";
 constexpr size_t kMaxTokenBytes = 16 << 10;
-constexpr int kMaxRefusalLinesPerSecond = 5;
+constexpr int kMaxRefusalsToldPerSecond = 5;
 constexpr size_t kOwnTokenBytes = 32;
 
 absl::Status In(const std::string& file, const absl::Status& status) {
@@ -64,7 +64,7 @@ AccessControl::AccessControl(std::string file, const Clock& clock, AccessMetrics
       everybody_(Everybody()),
       own_process_(OwnProcess()),
       own_token_(RandomToken()),
-      refusal_lines_(kMaxRefusalLinesPerSecond) {}
+      refusal_lines_(kMaxRefusalsToldPerSecond) {}
 
 absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Open(const std::string& file, const Clock& clock,
                                                                    AccessMetrics& metrics) {
@@ -188,8 +188,7 @@ void AccessControl::TellOfRefusal(const absl::Status& status, const std::string&
     const MutexLock lock(mutex_);
     if (!refusal_lines_.Take(clock_.MonotonicNanos())) return;
   }
-  Log(LogLevel::kWarning, "a call was refused",
-      {{"peer", peer}, {"method", std::string(method)}, {"why", std::string(status.message())}});
+  if (on_refusal_) on_refusal_(peer, method, status);
 }
 
 }  // namespace lockstep

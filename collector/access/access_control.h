@@ -12,8 +12,10 @@
 #include <grpcpp/server_context.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,9 +48,14 @@ class AccessControl {
   absl::Status Reload();
 
   // UNAUTHENTICATED when it is not known who calls, PERMISSION_DENIED when he may not call `method`, UNAVAILABLE when
-  // too many tokens are guessed at. Refusals are counted and, a few per second, logged.
+  // too many tokens are guessed at. Refusals are counted and, a few per second, told to OnRefusal.
   absl::StatusOr<std::shared_ptr<const Caller>> Admit(const grpc::CallbackServerContext& context,
                                                       absl::string_view method);
+
+  // Who hears of calls that are refused, a few per second: called from the caller's thread, must not block. To be set
+  // before the first call, if at all.
+  using OnRefusal = std::function<void(const std::string& peer, absl::string_view method, const absl::Status& why)>;
+  void SetOnRefusal(OnRefusal on_refusal) { on_refusal_ = std::move(on_refusal); }
 
   // Rises whenever other rules are in force: callers who were admitted by the ones before may be asked again.
   uint64_t generation() const;
@@ -87,6 +94,7 @@ class AccessControl {
   const std::shared_ptr<const Caller> everybody_;
   const std::shared_ptr<const Caller> own_process_;
   const std::string own_token_;
+  OnRefusal on_refusal_;
 
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // nullptr: no rules

@@ -8,18 +8,22 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "collector/access/valid_text.h"
 
 namespace lockstep {
 namespace {
 
 constexpr mode_t kMode = 0640;
 
+std::string Cut(absl::string_view text) { return ValidText(text, AuditLog::kMaxFieldBytes); }
+
 }  // namespace
 
-AuditLog::AuditLog(std::string file, const Clock& clock, CollectorMetrics& metrics)
-    : file_(std::move(file)), clock_(clock), metrics_(metrics) {}
+AuditLog::AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics)
+    : file_(std::move(file)), clock_(clock), history_(history), metrics_(metrics) {}
 
 absl::Status AuditLog::CheckFile() const { return file_.empty() ? absl::OkStatus() : Append(""); }
 
@@ -37,19 +41,47 @@ absl::Status AuditLog::Append(const std::string& line) const {
 
 void AuditLog::Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
                     const absl::Status& outcome) {
-  const std::string line = FormatLogLine(LogLevel::kInfo, clock_.WallNanos(), "audit",
-                                         {{"action", std::string(action)},
-                                          {"of", std::string(of)},
-                                          {"by", by.name},
-                                          {"from", std::string(peer)},
-                                          {"outcome", outcome.ok() ? "ok" : std::string(outcome.message())}});
-  const MutexLock lock(mutex_);
-  LogLine(line);
-  if (file_.empty()) return;
-  if (const absl::Status kept = Append(line + "\n"); !kept.ok()) {
-    metrics_.CountDropped("audit_line");
-    Log(LogLevel::kError, "a line of the audit log was not kept", {{"error", std::string(kept.message())}});
+  wire::AuditRecord record;
+  record.set_action(std::string(action));
+  record.set_of(Cut(of));
+  record.set_by(Cut(by.name));
+  record.set_from(Cut(peer));
+  record.set_outcome(outcome.ok() ? "ok" : Cut(outcome.message()));
+  Keep(AuditKind::kChange, record);
+}
+
+void AuditLog::NoteRefusal(absl::string_view peer, absl::string_view method, const absl::Status& why) {
+  wire::AuditRecord record;
+  record.set_action("refused_call");
+  record.set_of(Cut(method));
+  record.set_from(Cut(peer));
+  record.set_outcome(Cut(why.message()));
+  Keep(AuditKind::kRefusal, record);
+}
+
+void AuditLog::Keep(AuditKind kind, const wire::AuditRecord& record) {
+  wire::AuditRecord stamped = record;
+  stamped.set_wall_ns(clock_.WallNanos());
+  const std::string line = FormatLogLine(LogLevel::kInfo, stamped.wall_ns(), "audit",
+                                         {{"action", stamped.action()},
+                                          {"of", stamped.of()},
+                                          {"by", stamped.by()},
+                                          {"from", stamped.from()},
+                                          {"outcome", stamped.outcome()}});
+  {
+    const MutexLock lock(mutex_);
+    LogLine(line);
+    const absl::Status kept = file_.empty() ? absl::OkStatus() : Append(line + "\n");
+    if (!kept.ok()) {
+      metrics_.CountDropped("audit_line");
+      Log(LogLevel::kError, "a line of the audit log was not kept", {{"error", std::string(kept.message())}});
+    }
   }
+  const absl::StatusOr<size_t> made_room = history_.PutAudit(kind, stamped);
+  if (made_room.ok()) return metrics_.access.audit_removed.Increment(static_cast<double>(*made_room));
+  metrics_.CountDropped("audit_write");
+  Log(LogLevel::kError, "history has not kept a record of the audit",
+      {{"error", std::string(made_room.status().message())}});
 }
 
 }  // namespace lockstep

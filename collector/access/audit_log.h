@@ -1,14 +1,17 @@
-// Who changed what: one line for every change that somebody has asked for, whether or not it came about.
+// Who asked for what: one line and one record of history for every change that somebody has asked for, whether or not
+// it came about, and for calls that were refused (a few per second).
 //
 //   level=info at=... msg="audit" action=forget_host of=node-17 by="certificate alice" from=ipv4:10.0.0.9:40312
 //   outcome=ok
 //
 // Lines go into the collector's log, whatever its level, and are appended to a file if one is named. The file is opened
-// anew for each line, so that it may be rotated; it is never shortened or rewritten. Thread-safe.
+// anew for each line, so that it may be rotated; it is never shortened or rewritten. History keeps the newest records
+// within the limits of collector/store/audit_records.h. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_
 #define LOCKSTEP_COLLECTOR_ACCESS_AUDIT_LOG_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,27 +20,37 @@
 #include "base/mutex.h"
 #include "collector/access/caller.h"
 #include "collector/metrics.h"
+#include "collector/store/history_store.h"
+#include "proto/admin.pb.h"
 
 namespace lockstep {
 
 class AuditLog {
  public:
-  // `file` "" = the log alone. References are borrowed.
-  AuditLog(std::string file, const Clock& clock, CollectorMetrics& metrics);
+  // Longer texts are cut.
+  static constexpr size_t kMaxFieldBytes = 1'024;
+
+  // `file` "" = the log and history alone. References are borrowed.
+  AuditLog(std::string file, const Clock& clock, HistoryStore& history, CollectorMetrics& metrics);
 
   // INVALID_ARGUMENT if the file cannot be appended to.
   absl::Status CheckFile() const;
 
-  // `action` in the words of the code, `of` what, `peer` as the transport says it. A file that refuses is logged, and
-  // counted as dropped: what was asked for has happened already.
+  // `action` in the words of the code, `of` what, `peer` as the transport says it. Waits for the disk. A file or a
+  // history that refuses is logged, and counted as dropped: what was asked for has happened already.
   void Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
             const absl::Status& outcome);
 
+  // A call of `method` that was not let in: likewise.
+  void NoteRefusal(absl::string_view peer, absl::string_view method, const absl::Status& why);
+
  private:
+  void Keep(AuditKind kind, const wire::AuditRecord& record);
   absl::Status Append(const std::string& line) const;
 
   const std::string file_;
   const Clock& clock_;
+  HistoryStore& history_;
   CollectorMetrics& metrics_;
   Mutex mutex_;  // a line at a time
 };

@@ -9,11 +9,12 @@ namespace {
 constexpr absl::string_view kRoleNames[] = {"viewer", "operator", "admin", "agent"};
 
 constexpr MethodRole kMethodRoles[] = {
-    {"lockstep.wire.Admin.Backup", Role::kAdmin},      {"lockstep.wire.Admin.ForgetHost", Role::kAdmin},
-    {"lockstep.wire.Ingest.Stream", Role::kAgent},     {"lockstep.wire.Query.Capture", Role::kViewer},
-    {"lockstep.wire.Query.GetHistory", Role::kViewer}, {"lockstep.wire.Query.GetIncident", Role::kViewer},
-    {"lockstep.wire.Query.GetStatus", Role::kViewer},  {"lockstep.wire.Query.ListIncidents", Role::kViewer},
-    {"lockstep.wire.Query.ListJobs", Role::kViewer},   {"lockstep.wire.Query.ListRanks", Role::kViewer},
+    {"lockstep.wire.Admin.Acknowledge", Role::kOperator}, {"lockstep.wire.Admin.Backup", Role::kAdmin},
+    {"lockstep.wire.Admin.ForgetHost", Role::kAdmin},     {"lockstep.wire.Admin.ListAudit", Role::kAdmin},
+    {"lockstep.wire.Ingest.Stream", Role::kAgent},        {"lockstep.wire.Query.Capture", Role::kViewer},
+    {"lockstep.wire.Query.GetHistory", Role::kViewer},    {"lockstep.wire.Query.GetIncident", Role::kViewer},
+    {"lockstep.wire.Query.GetStatus", Role::kViewer},     {"lockstep.wire.Query.ListIncidents", Role::kViewer},
+    {"lockstep.wire.Query.ListJobs", Role::kViewer},      {"lockstep.wire.Query.ListRanks", Role::kViewer},
 };
 
 }  // namespace

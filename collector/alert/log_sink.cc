@@ -21,6 +21,7 @@ constexpr Row kRows[] = {
     {Kind::kUpdated, LogLevel::kDebug, "incident updated"},
     {Kind::kResolved, LogLevel::kInfo, "incident resolved"},
     {Kind::kReopened, LogLevel::kWarning, "incident reopened"},
+    {Kind::kAcknowledged, LogLevel::kInfo, "incident acknowledged"},
 };
 
 }  // namespace

@@ -80,6 +80,11 @@ Json Annotations(const wire::Incident& incident) {
   const std::string cost = CostText(verdict.cost());
   if (!cost.empty()) annotations["cost"] = cost;
   annotations["advice"] = verdict.advice();
+  if (incident.has_acknowledgement()) {
+    const wire::Incident::Acknowledgement& acknowledgement = incident.acknowledgement();
+    annotations["acknowledged_by"] = acknowledgement.by();
+    if (!acknowledgement.note().empty()) annotations["acknowledgement_note"] = acknowledgement.note();
+  }
   // Alertmanager knows one kind of end; this tells one that was seen to be over from one whose job is.
   const bool resolved = incident.state() == wire::Incident::STATE_RESOLVED && !incident.transitions().empty();
   if (resolved) annotations["resolution"] = incident.transitions().rbegin()->why();

@@ -131,6 +131,16 @@ TEST(WebhookPayloadTest, TextFromOutsideCannotBreakTheJson) {
   EXPECT_EQ(payload["commonLabels"]["job"], "a\"b\\\n\xef\xbf\xbd");
 }
 
+TEST(WebhookPayloadTest, WhoHasItInHandIsTold) {
+  IncidentEvent event{Kind::kUpdated, SlowRank()};
+  EXPECT_EQ(WebhookPayload(event, {}).find("acknowledg"), std::string::npos);
+  event.incident.mutable_acknowledgement()->set_by("certificate alice");
+  event.incident.mutable_acknowledgement()->set_note("drained");
+  const auto json = nlohmann::json::parse(WebhookPayload(event, {}));
+  EXPECT_EQ(json["commonAnnotations"]["acknowledged_by"], "certificate alice");
+  EXPECT_EQ(json["commonAnnotations"]["acknowledgement_note"], "drained");
+}
+
 TEST(WebhookPayloadTest, CostOfNothingIsNotMentioned) {
   wire::Incident incident = SlowRank();
   incident.mutable_verdict()->clear_cost();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -122,6 +123,32 @@ void IncidentBook::BeginAnew(const std::string& job) {
   }
 }
 
+absl::StatusOr<IncidentEvent> IncidentBook::Acknowledge(const std::string& job, uint64_t id,
+                                                        const wire::Incident::Acknowledgement* by, int64_t wall_ns) {
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    Entry& entry = it->second;
+    wire::Incident& incident = entry.incident;
+    if (incident.id() != id) continue;
+    if (!IsOpen(incident)) return absl::FailedPreconditionError(absl::StrCat("incident ", id, " is resolved"));
+    if (by == nullptr) {
+      if (!incident.has_acknowledgement()) {
+        return absl::FailedPreconditionError(absl::StrCat("nobody has acknowledged incident ", id));
+      }
+      AddTransition(incident, "unacknowledged", wall_ns,
+                    absl::StrCat("it was in the hands of ", incident.acknowledgement().by()));
+      incident.clear_acknowledgement();
+    } else {
+      wire::Incident::Acknowledgement& kept = *incident.mutable_acknowledgement();
+      kept = *by;
+      kept.set_wall_ns(wall_ns);
+      AddTransition(incident, "acknowledged", wall_ns,
+                    absl::StrCat("by ", kept.by(), kept.note().empty() ? "" : ": ", kept.note()));
+    }
+    return IncidentEvent{IncidentEvent::Kind::kAcknowledged, incident};
+  }
+  return absl::NotFoundError(absl::StrCat("incident ", id, " is over for long"));
+}
+
 void IncidentBook::ContinueAs(const std::string& job, const std::string& cause,
                               const std::map<std::string, const Verdict*>& present) {
   if (entries_.contains({job, cause})) return;
@@ -201,6 +228,7 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   incident.set_resolved_wall_ns(0);
   incident.set_resolution(wire::Incident::RESOLUTION_UNSPECIFIED);
   incident.set_reopened(incident.reopened() + 1);
+  incident.clear_acknowledgement();  // whoever had it in hand has seen it end
   *incident.mutable_verdict() = ToProto(verdict);
   AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
   return Publish(entry, IncidentEvent::Kind::kReopened, wall_ns);

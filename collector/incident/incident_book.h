@@ -1,6 +1,6 @@
 // From conclusions to incidents: one incident per cause, which opens, is updated, resolves, and may reopen.
 //
-// Pure: time comes with the calls. Not thread-safe: one book belongs to one shard. Nothing fails: what does not fit is
+// Pure: time comes with the calls. Not thread-safe: one book belongs to one shard. What does not fit is
 // counted.
 
 #ifndef LOCKSTEP_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "detector/engine/job_engine.h"
 #include "proto/incident.pb.h"
 
@@ -28,9 +29,12 @@ struct IncidentBookOptions {
 
 // What happened to an incident; the incident is already in its new state.
 struct IncidentEvent {
-  enum class Kind { kOpened, kUpdated, kResolved, kReopened };
+  enum class Kind { kOpened, kUpdated, kResolved, kReopened, kAcknowledged };
   Kind kind;
   wire::Incident incident;
+
+  // Nobody is called a second time because somebody has answered: receivers read of it with the next change.
+  bool is_for_receivers() const { return kind != Kind::kAcknowledged; }
 };
 
 class IncidentBook {
@@ -52,6 +56,12 @@ class IncidentBook {
   // A change of class or of culprits within one cause is published at once and becomes a transition; newer numbers are
   // published every `update_every_ns`.
   std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns);
+
+  // Somebody has an open incident of `job` in hand, or nullptr: nobody has any more. The time of `by` is left out.
+  // Holds until the incident is opened anew. NOT_FOUND for an incident that the book does not hold, FAILED_PRECONDITION
+  // for one that is resolved, and for one that nobody has in hand.
+  absl::StatusOr<IncidentEvent> Acknowledge(const std::string& job, uint64_t id,
+                                            const wire::Incident::Acknowledgement* by, int64_t wall_ns);
 
   // Other limits and times from here on. REQUIRES: max_incidents > 0.
   void SetOptions(const IncidentBookOptions& options) { options_ = options; }

@@ -6,13 +6,16 @@
 #include <map>
 #include <set>
 
+#include "absl/status/status.h"
 #include "base/random.h"
+#include "base/testing/status_matchers.h"
 #include "collector/incident/verdict_proto.h"
 
 namespace lockstep {
 namespace {
 
 using Kind = IncidentEvent::Kind;
+using ::testing::HasSubstr;
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kStart = 1'000 * kSecond;
 
@@ -213,6 +216,45 @@ TEST_F(ReopenTest, LaterItIsANewOne) {
   EXPECT_EQ(book.size(), 1u);
 }
 
+TEST_F(IncidentBookTest, WhoHasAnOpenIncidentInHandIsKeptUntilItIsTakenBackOrReopened) {
+  IncidentBook book = NewBook();
+  const uint64_t id = book.Apply("job", Concluded({Hang(3)}), kStart)[0].incident.id();
+  wire::Incident::Acknowledgement alice;
+  alice.set_by("alice");
+  alice.set_note("drained");
+  const auto taken = book.Acknowledge("job", id, &alice, kStart + 5);
+  ASSERT_OK(taken);
+  EXPECT_EQ(taken->kind, Kind::kAcknowledged);
+  EXPECT_FALSE(taken->is_for_receivers());
+  EXPECT_EQ(taken->incident.state(), wire::Incident::STATE_OPEN);
+  EXPECT_EQ(taken->incident.acknowledgement().wall_ns(), kStart + 5);
+  EXPECT_EQ(taken->incident.transitions().rbegin()->why(), "by alice: drained");
+
+  // It stays with what happens to the incident otherwise, and through a restart.
+  IncidentBook next_life = NewBook();
+  next_life.Restore({taken->incident});
+  const auto changed =
+      next_life.Apply("job", Concluded({Hang(3, VerdictClass::kHangInCommunication)}), kStart + 10 * kSecond);
+  ASSERT_THAT(KindsOf(changed), ::testing::ElementsAre(Kind::kUpdated));
+  EXPECT_EQ(changed[0].incident.acknowledgement().by(), "alice");
+
+  const auto back = next_life.Acknowledge("job", id, nullptr, kStart + 11 * kSecond);
+  ASSERT_OK(back);
+  EXPECT_FALSE(back->incident.has_acknowledgement());
+  EXPECT_EQ(back->incident.transitions().rbegin()->what(), "unacknowledged");
+  EXPECT_THAT(next_life.Acknowledge("job", id, nullptr, kStart + 12 * kSecond),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("nobody has acknowledged")));
+
+  ASSERT_OK(next_life.Acknowledge("job", id, &alice, kStart + 13 * kSecond));
+  for (int64_t second = 20; second < 25; ++second) next_life.Apply("job", Concluded({}), kStart + second * kSecond);
+  EXPECT_THAT(next_life.Acknowledge("job", id, &alice, kStart + 26 * kSecond),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is resolved")));
+  const auto reopened = next_life.Apply("job", Concluded({Hang(3)}), kStart + 30 * kSecond);
+  ASSERT_THAT(KindsOf(reopened), ::testing::ElementsAre(Kind::kReopened));
+  EXPECT_FALSE(reopened[0].incident.has_acknowledgement());
+  EXPECT_THAT(next_life.Acknowledge("other", id, &alice, kStart), StatusIs(absl::StatusCode::kNotFound, HasSubstr("")));
+}
+
 TEST_F(IncidentBookTest, TransitionsAreBoundedAndTheNewestStay) {
   IncidentBook book = NewBook();
   wire::Incident last;
@@ -358,6 +400,7 @@ class EventChecker {
         EXPECT_TRUE(open_.emplace(cause, incident.id()).second) << "reopened while open";
         break;
       case Kind::kUpdated:
+      case Kind::kAcknowledged:
         EXPECT_EQ(open_.at(cause), incident.id());
         break;
       case Kind::kResolved:

@@ -190,6 +190,22 @@ TEST(ValuesTest, GoldenBytes) {
             "0807"
             "120161"
             "4009");
+  wire::AuditRecord record;
+  record.set_wall_ns(6);
+  record.set_action("a");
+  EXPECT_EQ(Hex(EncodeAuditRecord(record)),
+            "01"
+            "0806"
+            "120161");
+  EXPECT_EQ(DecodeAuditRecord(EncodeAuditRecord(record)).value().action(), "a");
+  EXPECT_EQ(Hex(EncodeAuditKey({AuditKind::kRefusal, 5})),
+            "61756469742f"
+            "01"
+            "0000000000000005");
+  EXPECT_EQ(DecodeAuditKey(EncodeAuditKey({AuditKind::kRefusal, 5})).value(), (AuditKey{AuditKind::kRefusal, 5}));
+  ExpectOnlyTheWholeDecodes(EncodeAuditKey({AuditKind::kChange, 5}), DecodeAuditKey);
+  EXPECT_THAT(DecodeAuditKey(EncodeAuditKey({static_cast<AuditKind>(2), 5})),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("audit")));
 }
 
 TEST(ValuesTest, RoundTripAndBadBytes) {

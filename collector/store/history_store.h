@@ -18,6 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/metric_catalog.h"
+#include "collector/store/audit_kind.h"
+#include "proto/admin.pb.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
 
@@ -130,6 +132,12 @@ class HistoryStore {
   virtual absl::Status RemoveHost(const std::string& name) = 0;
   // By name.
   virtual absl::StatusOr<std::vector<SeenHost>> LoadHosts() = 0;
+
+  // Keeps the record; how many of the oldest of its kind had to make room for it. On return a change survives loss of
+  // power, a refusal kill -9.
+  virtual absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) = 0;
+  // All that is kept of it, of both kinds, newest first.
+  virtual absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() = 0;
 
   // By rising id; ids are never reused.
   virtual absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() = 0;

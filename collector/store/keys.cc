@@ -109,6 +109,25 @@ absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes) {
   return key;
 }
 
+std::string EncodeAuditKey(const AuditKey& key) {
+  std::string bytes(kAuditKeyPrefix);
+  AppendU8(bytes, static_cast<uint8_t>(key.kind));
+  AppendU64(bytes, key.number);
+  return bytes;
+}
+
+absl::StatusOr<AuditKey> DecodeAuditKey(absl::string_view bytes) {
+  AuditKey key;
+  uint8_t kind = 0;
+  absl::string_view behind_prefix = bytes;
+  const bool prefixed = absl::ConsumePrefix(&behind_prefix, kAuditKeyPrefix);
+  ByteReader reader(behind_prefix);
+  const bool whole = prefixed && reader.ReadU8(kind) && reader.ReadU64(key.number) && reader.empty();
+  if (!whole || kind >= kAuditKinds) return Malformed("audit", bytes);
+  key.kind = static_cast<AuditKind>(kind);
+  return key;
+}
+
 std::string PrefixEnd(std::string prefix) {
   while (!prefix.empty() && static_cast<uint8_t>(prefix.back()) == 0xff) prefix.pop_back();
   if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<uint8_t>(prefix.back()) + 1);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/metric_catalog.h"
+#include "collector/store/audit_kind.h"
 
 namespace lockstep {
 
@@ -76,6 +77,17 @@ absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes);
 
 // A host that has reported: "host/" · name.
 inline constexpr absl::string_view kHostKeyPrefix = "host/";
+
+// Something that was asked for: "audit/" · its kind (1) · number (8).
+struct AuditKey {
+  AuditKind kind = AuditKind::kChange;
+  uint64_t number = 0;
+
+  bool operator==(const AuditKey&) const = default;
+};
+inline constexpr absl::string_view kAuditKeyPrefix = "audit/";
+std::string EncodeAuditKey(const AuditKey& key);
+absl::StatusOr<AuditKey> DecodeAuditKey(absl::string_view bytes);
 
 // The first key after all keys that begin with `prefix`; "" = there is none.
 std::string PrefixEnd(std::string prefix);

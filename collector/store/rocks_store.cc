@@ -17,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "collector/store/alert_records.h"
+#include "collector/store/audit_records.h"
 #include "collector/store/chunk.h"
 #include "collector/store/corrupt_records.h"
 #include "collector/store/host_records.h"
@@ -54,11 +55,15 @@ class RocksStoreImpl final : public RocksStore {
   absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
                                     const std::vector<std::string>& receivers) override;
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override;
-  absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override;
+  absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return ReadAlertRecords(*database_, corrupt_); }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
   absl::Status RemoveHost(const std::string& name) override;
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return ReadHostRecords(*database_, corrupt_); }
+  absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override {
+    return audit_.Put(kind, record);
+  }
+  absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override { return audit_.Load(); }
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
@@ -82,9 +87,7 @@ class RocksStoreImpl final : public RocksStore {
   };
 
   Draft NewDraft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Draft draft;
-    draft.next_number = database_->NextNumber();
-    return draft;
+    return {.batch = rocksdb::WriteBatch(), .next_number = database_->NextNumber(), .ids = {}};
   }
   absl::StatusOr<uint64_t> IdOf(Draft& draft, Family family, const std::string& name, int64_t refresh_ns);
   absl::Status AddLog(Draft& draft, const std::vector<wire::CaptureEntry>& log);
@@ -104,6 +107,7 @@ class RocksStoreImpl final : public RocksStore {
   const Clock& clock_;
   const std::unique_ptr<RocksDatabase> database_;
   CorruptRecords corrupt_;
+  AuditRecords audit_{*database_, corrupt_};
   SeriesReader series_reader_;
 
   mutable Mutex mutex_;
@@ -305,10 +309,6 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
     return incident.resolved_wall_ns() != 0 && incident.resolved_wall_ns() < cutoff && incident.id() != newest;
   });
   return incidents;
-}
-
-absl::StatusOr<std::vector<PendingAlert>> RocksStoreImpl::LoadAlerts() {
-  return ReadAlertRecords(*database_, corrupt_);
 }
 
 absl::StatusOr<std::vector<LoggedJob>> RocksStoreImpl::LoggedJobs() {

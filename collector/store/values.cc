@@ -37,6 +37,25 @@ absl::StatusOr<Number> DecodeOne(absl::string_view bytes, absl::string_view what
   return number;
 }
 
+// Values that are one message.
+template <typename Message>
+std::string EncodeMessage(const Message& message) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  CHECK(message.AppendToString(&bytes));
+  return bytes;
+}
+
+template <typename Message>
+absl::StatusOr<Message> DecodeMessage(absl::string_view bytes, absl::string_view what) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, what));
+  bytes.remove_prefix(sizeof(kFormat));
+  Message message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Malformed(what);
+  return message;
+}
+
 }  // namespace
 
 std::string EncodeMark(const MarkValue& mark) {
@@ -103,20 +122,16 @@ absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes) {
   return incident;
 }
 
-std::string EncodeIncidentEvent(const wire::IncidentEvent& event) {
-  std::string bytes;
-  AppendU8(bytes, kFormat);
-  CHECK(event.AppendToString(&bytes));
-  return bytes;
-}
+std::string EncodeIncidentEvent(const wire::IncidentEvent& event) { return EncodeMessage(event); }
 
 absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes) {
-  ByteReader reader(bytes);
-  RETURN_IF_ERROR(ReadFormat(reader, "event of an incident"));
-  bytes.remove_prefix(sizeof(kFormat));
-  wire::IncidentEvent event;
-  if (!event.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Malformed("event of an incident");
-  return event;
+  return DecodeMessage<wire::IncidentEvent>(bytes, "event of an incident");
+}
+
+std::string EncodeAuditRecord(const wire::AuditRecord& record) { return EncodeMessage(record); }
+
+absl::StatusOr<wire::AuditRecord> DecodeAuditRecord(absl::string_view bytes) {
+  return DecodeMessage<wire::AuditRecord>(bytes, "audit record");
 }
 
 std::string EncodeNumberOffset(uint64_t offset) { return EncodeOne(offset, AppendU64); }

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
 
 namespace lockstep {
@@ -46,6 +47,10 @@ absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);
 // format (1) = 1 · IncidentEvent.
 std::string EncodeIncidentEvent(const wire::IncidentEvent& event);
 absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes);
+
+// format (1) = 1 · AuditRecord.
+std::string EncodeAuditRecord(const wire::AuditRecord& record);
+absl::StatusOr<wire::AuditRecord> DecodeAuditRecord(absl::string_view bytes);
 
 // When the incident was resolved, without parsing it; 0 = open.
 absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes);

@@ -50,6 +50,10 @@ class SabotagedStore final : public HistoryStore {
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override { return store_->PutHosts(hosts); }
   absl::Status RemoveHost(const std::string& name) override { return store_->RemoveHost(name); }
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return store_->LoadHosts(); }
+  absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override {
+    return store_->PutAudit(kind, record);
+  }
+  absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override { return store_->LoadAudit(); }
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override { return store_->LoggedJobs(); }
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                        const std::function<bool(const wire::CaptureEntry&)>& visit) override {

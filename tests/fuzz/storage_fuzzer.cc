@@ -20,6 +20,7 @@ void DecodeKeys(absl::string_view bytes) {
   if (const auto key = DecodeTimedKey(bytes); key.ok()) CHECK(EncodeTimedKey(*key) == bytes);
   if (const auto labels = DecodeSeriesLabels(bytes); labels.ok()) CHECK(EncodeSeriesLabels(*labels) == bytes);
   if (const auto id = DecodeIncidentKey(bytes); id.ok()) CHECK(EncodeIncidentKey(*id) == bytes);
+  if (const auto key = DecodeAuditKey(bytes); key.ok()) CHECK(EncodeAuditKey(*key) == bytes);
 }
 
 void DecodeSmallValues(absl::string_view bytes) {
@@ -28,6 +29,9 @@ void DecodeSmallValues(absl::string_view bytes) {
   if (const auto version = DecodeSchemaVersion(bytes); version.ok()) CHECK(EncodeSchemaVersion(*version) == bytes);
   if (const auto rollup = DecodeRollup(bytes); rollup.ok()) CHECK(EncodeRollup(*rollup) == bytes);
   if (const auto incident = DecodeIncident(bytes); incident.ok()) CHECK(DecodeIncident(EncodeIncident(*incident)).ok());
+  if (const auto record = DecodeAuditRecord(bytes); record.ok()) {
+    CHECK(DecodeAuditRecord(EncodeAuditRecord(*record)).ok());
+  }
 }
 
 void DecodeChunks(absl::string_view bytes) {

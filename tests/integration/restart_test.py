@@ -88,9 +88,14 @@ class RestartTest(StackCase):
         self.addCleanup(os.kill, pid, signal.SIGCONT)
         number, = self.wait_for("open")
         self.wait_for_told((number, "firing"))
+        self.stack.text("ack", number, "--note", "somebody looks at it")
+        acknowledgement = lambda: self.stack.lockstep("incidents", "show", number)["acknowledgement"]
+        before = acknowledgement()
+        self.assertEqual(before["note"], "somebody looks at it")
         self.restart()
         self.expect_open(number)
         self.assertEqual(self.told(), [(number, "firing")])
+        self.assertEqual(acknowledgement(), before)
 
         self.stack.alerts.refuse(True)
         self.addCleanup(self.stack.alerts.refuse, False)
@@ -100,6 +105,8 @@ class RestartTest(StackCase):
         self.assertEqual(self.told(), [(number, "firing")])
         self.stack.alerts.refuse(False)
         self.wait_for_told((number, "firing"), (number, "resolved"))
+        *_, newest = (p for _, p in self.stack.alerts.received if p["groupLabels"]["incident_id"] == number)
+        self.assertEqual(newest["commonAnnotations"]["acknowledgement_note"], before["note"])
         heard = self.heard_of(number)
         self.restart()
         time.sleep(HOLDS_SECONDS)

@@ -121,6 +121,18 @@ absl::Status MemoryStore::RemoveHost(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<size_t> MemoryStore::PutAudit(AuditKind /*kind*/, const wire::AuditRecord& record) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  audit_.push_back(record);
+  return 0;
+}
+
+absl::StatusOr<std::vector<wire::AuditRecord>> MemoryStore::LoadAudit() {
+  MutexLock lock(mutex_);
+  return std::vector<wire::AuditRecord>(audit_.rbegin(), audit_.rend());
+}
+
 absl::StatusOr<std::vector<SeenHost>> MemoryStore::LoadHosts() {
   std::vector<SeenHost> hosts;
   MutexLock lock(mutex_);
