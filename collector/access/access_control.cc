@@ -78,19 +78,35 @@ absl::StatusOr<std::shared_ptr<const AccessControl::State>> AccessControl::Read(
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->rules_text, ReadBoundedFile(file_));
   const bool has_same_rules = before != nullptr && before->rules_text == state->rules_text;
-  if (has_same_rules && before->jwt == nullptr) return before;
+  if (has_same_rules && before->rules.oidc.issuer.empty()) return before;
   absl::StatusOr<AccessRules> rules = ParseAccessRules(state->rules_text);
   if (!rules.ok()) return In(file_, rules.status());
   state->rules = *std::move(rules);
   const OidcRules& oidc = state->rules.oidc;
-  if (!oidc.issuer.empty()) {
-    ASSIGN_OR_RETURN(state->keys_text, ReadBoundedFile(oidc.keys));
-    if (has_same_rules && before->keys_text == state->keys_text) return before;
-    absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, state->keys_text);
-    if (!jwt.ok()) return In(oidc.keys, jwt.status());
-    state->jwt = *std::move(jwt);
-  }
+  if (oidc.issuer.empty()) return state;
+  RETURN_IF_ERROR(ReadKeys(before.get(), *state));
+  if (has_same_rules && before->keys_text == state->keys_text) return before;
+  if (state->keys_text.empty()) return state;
+  absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, state->keys_text);
+  if (!jwt.ok()) return In(oidc.keys, jwt.status());
+  state->jwt = *std::move(jwt);
   return state;
+}
+
+absl::Status AccessControl::ReadKeys(const State* before, State& state) const {
+  const OidcRules& oidc = state.rules.oidc;
+  if (!oidc.keys.empty()) {
+    ASSIGN_OR_RETURN(state.keys_text, ReadBoundedFile(oidc.keys));
+    return state.keys_text.empty() ? In(oidc.keys, absl::InvalidArgumentError("is empty")) : absl::OkStatus();
+  }
+  if (before != nullptr && before->fetcher != nullptr && before->fetcher->origin() == oidc.origin) {
+    state.fetcher = before->fetcher;
+  } else {
+    const auto check = [oidc](const std::string& jwks) { return JwtVerifier::Create(oidc, jwks).status(); };
+    state.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_, metrics_.key_set);
+  }
+  state.keys_text = state.fetcher->keys().value_or("");
+  return absl::OkStatus();
 }
 
 absl::Status AccessControl::Reload() {
@@ -128,10 +144,19 @@ bool AccessControl::takes_tokens() const {
   return now != nullptr && now->rules.takes_tokens();
 }
 
+absl::StatusOr<JwtVerifier::Holder> AccessControl::Believe(const State& state, const std::string& token) {
+  if (state.jwt == nullptr) {
+    const absl::Status why = state.fetcher->keys().status();
+    return why.ok() ? absl::UnavailableError("the keys of the provider have just come: try again") : why;
+  }
+  if (state.fetcher != nullptr && !state.jwt->KnowsKeyOf(token)) state.fetcher->AskAgain();
+  return state.jwt->Verify(token, clock_.WallNanos());
+}
+
 absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::OfToken(const State& state, const std::string& token) {
   if (token.size() > kMaxTokenBytes) return absl::UnauthenticatedError("the token is too long");
-  if (state.jwt != nullptr && std::count(token.begin(), token.end(), '.') == 2) {
-    ASSIGN_OR_RETURN(const JwtVerifier::Holder holder, state.jwt->Verify(token, clock_.WallNanos()));
+  if (!state.rules.oidc.issuer.empty() && std::count(token.begin(), token.end(), '.') == 2) {
+    ASSIGN_OR_RETURN(const JwtVerifier::Holder holder, Believe(state, token));
     return std::make_shared<const Caller>(
         CallerWith(absl::StrCat(holder.subject, " of ", state.rules.oidc.issuer), holder.grant, state.rules));
   }

@@ -27,6 +27,7 @@
 #include "collector/access/access_rules.h"
 #include "collector/access/caller.h"
 #include "collector/access/jwt_verifier.h"
+#include "collector/access/key_set_fetcher.h"
 #include "collector/access/peer_names.h"
 #include "collector/metrics.h"
 #include "daemon/verified_tokens.h"
@@ -74,16 +75,20 @@ class AccessControl {
   // What was read, as a whole.
   struct State {
     std::string rules_text;
-    std::string keys_text;
+    std::string keys_text;  // "" = a provider elsewhere has not given it yet
     AccessRules rules;
-    std::unique_ptr<const JwtVerifier> jwt;
-    mutable VerifiedTokens verified;  // by these rules
+    std::unique_ptr<const JwtVerifier> jwt;  // nullptr: no such people are let in, or their keys are not known yet
+    std::shared_ptr<KeySetFetcher> fetcher;  // nullptr: the keys are a file
+    mutable VerifiedTokens verified;         // by these rules
   };
 
   AccessControl(std::string file, const Clock& clock, AccessMetrics& metrics);
 
   // What is in force, if the files say the same.
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
+  // Sets the text of the provider's key set, and who fetches it.
+  absl::Status ReadKeys(const State* before, State& state) const;
+  absl::StatusOr<JwtVerifier::Holder> Believe(const State& state, const std::string& token);
   std::shared_ptr<const State> state() const;
   absl::StatusOr<std::shared_ptr<const Caller>> OfToken(const State& state, const std::string& token);
   void TellOfRefusal(const absl::Status& status, const std::string& peer, absl::string_view method);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "collector/http/http_client.h"
 #include "daemon/nearest_name.h"
 
 namespace lockstep {
@@ -162,10 +163,10 @@ class RulesReader {
   }
 
   absl::Status ReadOidc(const YAML::Node& node) {
-    RETURN_IF_ERROR(CheckMap(node, {"issuer", "audience", "keys", "rules"}));
+    RETURN_IF_ERROR(CheckMap(node, {"issuer", "audience", "keys", "keys_url", "keys_ca", "rules"}));
     ASSIGN_OR_RETURN(rules_.oidc.issuer, Text(node, "issuer", /*required=*/true));
     ASSIGN_OR_RETURN(rules_.oidc.audience, Text(node, "audience", /*required=*/true));
-    ASSIGN_OR_RETURN(rules_.oidc.keys, Text(node, "keys", /*required=*/true));
+    RETURN_IF_ERROR(ReadKeySet(node));
     ASSIGN_OR_RETURN(const std::vector<YAML::Node> rules, List(node, "rules"));
     if (rules.empty()) return Refuse(node, "'rules' must give somebody a role");
     for (const YAML::Node& entry : rules) {
@@ -177,6 +178,23 @@ class RulesReader {
       ASSIGN_OR_RETURN(rule.value, Text(entry, "value", /*required=*/true));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ReadKeySet(const YAML::Node& node) {
+    OidcRules& oidc = rules_.oidc;
+    ASSIGN_OR_RETURN(oidc.keys, Text(node, "keys"));
+    ASSIGN_OR_RETURN(oidc.origin.url, Text(node, "keys_url"));
+    ASSIGN_OR_RETURN(oidc.origin.authorities, Text(node, "keys_ca"));
+    oidc.origin.issuer = oidc.issuer;
+    if (!oidc.keys.empty()) {
+      if (oidc.origin.url.empty() && oidc.origin.authorities.empty()) return absl::OkStatus();
+      return Refuse(node["keys"], "'keys' is a file: it goes with neither 'keys_url' nor 'keys_ca'");
+    }
+    const char* said_by = oidc.origin.url.empty() ? "issuer" : "keys_url";
+    const absl::Status url = CheckTrustworthyUrl(oidc.origin.url.empty() ? oidc.issuer : oidc.origin.url);
+    if (url.ok()) return absl::OkStatus();
+    return Refuse(node[said_by],
+                  absl::StrCat("'", said_by, "' gives the key set, where no 'keys' does: ", url.message()));
   }
 
   AccessRules rules_;

@@ -27,6 +27,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "collector/access/key_set_origin.h"
 #include "collector/access/role.h"
 #include "collector/access/wildcard.h"
 
@@ -63,7 +64,8 @@ struct ClaimRule {
 struct OidcRules {
   std::string issuer;  // "" = no such people are let in
   std::string audience;
-  std::string keys;              // path of the JWKS file
+  std::string keys;  // path of the JWKS file; "" = the key set comes from `origin`
+  KeySetOrigin origin;
   std::vector<ClaimRule> rules;  // the first that fits counts
 };
 

@@ -83,6 +83,8 @@ class JwtVerifier::Key {
     return algorithm == algorithm_ && (id.empty() || id_.empty() || id == id_);
   }
 
+  bool HasId(const std::string& id) const { return id_ == id; }
+
   // The payload if this key has signed the token.
   std::optional<std::string> Open(const std::string& token) const {
     cjose_err error;
@@ -124,6 +126,14 @@ absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Create(const OidcRules
   }
   if (keys.empty()) return absl::InvalidArgumentError("holds no RSA or P-256 key for signatures");
   return std::unique_ptr<JwtVerifier>(new JwtVerifier(rules, std::move(keys)));
+}
+
+bool JwtVerifier::KnowsKeyOf(const std::string& token) const {
+  if (token.size() > kMaxJwtBytes) return true;
+  const absl::StatusOr<Json> header = HeaderOf(token);
+  if (!header.ok()) return true;
+  const std::string id = TextOf(*header, "kid");
+  return id.empty() || std::any_of(keys_.begin(), keys_.end(), [&id](const Key& key) { return key.HasId(id); });
 }
 
 absl::StatusOr<JwtVerifier::Holder> JwtVerifier::Verify(const std::string& token, int64_t now_wall_ns) const {

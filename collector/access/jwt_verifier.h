@@ -37,6 +37,10 @@ class JwtVerifier {
     Grant grant;
   };
 
+  // Whether the key that the token names is in the set; true for one that names none. A token that is not believed
+  // for want of its key may be when the set is read again.
+  bool KnowsKeyOf(const std::string& token) const;
+
   // UNAUTHENTICATED says why the token is not believed, PERMISSION_DENIED that no rule fits its claims.
   absl::StatusOr<Holder> Verify(const std::string& token, int64_t now_wall_ns) const;
 

@@ -21,7 +21,7 @@ WebhookSink::WebhookSink(const WebhookSinkOptions& options, const Clock& clock, 
       clock_(clock),
       on_done_(std::move(on_done)),
       backoff_(options.first_retry_ns, options.longest_retry_ns, random),
-      poster_(options.http, [this] { return MustAbort(); }),
+      client_(options.http, [this] { return MustAbort(); }),
       backlog_(options.max_waiting),
       thread_([this] { Run(); }) {}
 
@@ -83,7 +83,7 @@ void WebhookSink::Deliver() {
     MutexLock lock(mutex_);
     waiting = backlog_.BeginSending();
   }
-  const HttpAnswer answer = poster_.PostJson(WebhookPayload(waiting.event, options_.payload));
+  const HttpAnswer answer = client_.PostJson(WebhookPayload(waiting.event, options_.payload));
   Outcome outcome = OutcomeOf(answer);
   const bool too_old = clock_.MonotonicNanos() - waiting.since_ns >= options_.give_up_after_ns;
   if (outcome == Outcome::kRetry && too_old) outcome = Outcome::kRefused;
@@ -93,6 +93,11 @@ void WebhookSink::Deliver() {
 }
 
 void WebhookSink::Conclude(Outcome outcome, const AlertBacklog::Waiting& waiting, const HttpAnswer& answer) {
+  if (outcome == Outcome::kDelivered) told_error_.Clear();
+  const std::string why = answer.status == 0 ? answer.error : absl::StrCat("status ", answer.status);
+  if (outcome == Outcome::kRetry && told_error_.IsNews(why)) {
+    Log(LogLevel::kWarning, "an alert has to be sent again", {{"url", options_.http.url}, {"error", why}});
+  }
   if (outcome == Outcome::kRefused) {
     Log(LogLevel::kError, "an alert was given up",
         {{"url", options_.http.url},

@@ -1,9 +1,9 @@
 // Announces incidents to one HTTP receiver, from a thread of its own: detection never waits for a receiver.
 //
 // Delivery is at least once and in order for each incident. No answer, 408, 429 and 5xx are tried again, after a
-// jittered exponential delay or what the receiver asked for; other answers are final. Every payload describes the whole
-// incident, so that a lost one is made good by the next. Thread-safe. Limits: `max_waiting` events, `give_up_after_ns`
-// for each of them.
+// jittered exponential delay or what the receiver asked for; other answers are final. Why it has to be tried again is
+// logged when that is news. Every payload describes the whole incident, so that a lost one is made good by the next.
+// Thread-safe. Limits: `max_waiting` events, `give_up_after_ns` for each of them.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_WEBHOOK_SINK_H_
 #define LOCKSTEP_COLLECTOR_ALERT_WEBHOOK_SINK_H_
@@ -19,15 +19,16 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "base/told_error.h"
 #include "collector/alert/alert_backlog.h"
 #include "collector/alert/change_id.h"
-#include "collector/alert/http_post.h"
 #include "collector/alert/webhook_payload.h"
+#include "collector/http/http_client.h"
 
 namespace lockstep {
 
 struct WebhookSinkOptions {
-  HttpPostOptions http;
+  HttpOptions http;
   WebhookPayloadOptions payload;
   size_t max_waiting = 1'000;                                 // events
   int64_t first_retry_ns = 500'000'000;                       // delay after the first failure, at most
@@ -80,7 +81,8 @@ class WebhookSink {
   const Clock& clock_;
   const OnDone on_done_;
   Backoff backoff_;                         // of the thread
-  HttpPoster poster_;                       // of the thread
+  HttpClient client_;                       // of the thread
+  ToldError told_error_;                    // of the thread
   std::atomic<int64_t> drain_until_ns_{0};  // monotonic; 0 = not stopping
 
   mutable Mutex mutex_;

@@ -1,4 +1,4 @@
-// libcurl's functions as http_post.cc calls them: posts go to the simulated receiver.
+// libcurl's functions as http_client.cc calls them for posts: posts go to the simulated receiver.
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>

@@ -83,10 +83,12 @@ HttpReceiver::Answer HttpReceiver::Take(Request request) {
 int HttpReceiver::HandleRequest(mg_connection* connection, void* self) {
   const mg_request_info* info = mg_get_request_info(connection);
   const char* type = mg_get_header(connection, "Content-Type");
-  const Answer answer =
-      static_cast<HttpReceiver*>(self)->Take({info->request_method, type == nullptr ? "" : type, ReadBody(connection)});
+  const Answer answer = static_cast<HttpReceiver*>(self)->Take(
+      {info->request_method, info->local_uri, type == nullptr ? "" : type, ReadBody(connection)});
   const std::string header = answer.header.empty() ? "" : answer.header + "\r\n";
-  mg_printf(connection, "HTTP/1.1 %d Answer\r\nContent-Length: 0\r\n%s\r\n", answer.status, header.c_str());
+  mg_printf(connection, "HTTP/1.1 %d Answer\r\nContent-Length: %zu\r\n%s\r\n", answer.status, answer.body.size(),
+            header.c_str());
+  mg_write(connection, answer.body.data(), answer.body.size());
   return answer.status;
 }
 

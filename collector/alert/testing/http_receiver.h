@@ -23,9 +23,11 @@ class HttpReceiver {
   struct Answer {
     int status = 200;
     std::string header;  // one more header line without its end; "" = none
+    std::string body;
   };
   struct Request {
     std::string method;
+    std::string path;
     std::string content_type;
     std::string body;
   };

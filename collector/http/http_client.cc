@@ -1,0 +1,155 @@
+#include "collector/http/http_client.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "daemon/loopback.h"
+
+namespace lockstep {
+namespace {
+
+// What is kept of the body of an answer.
+struct Body {
+  std::string text;
+  size_t max_bytes = 0;
+  bool is_wanted = false;  // that of a POST says nothing that the status does not
+};
+
+size_t TakeBody(char* data, size_t size, size_t count, void* user) {
+  Body& body = *static_cast<Body*>(user);
+  const size_t bytes = size * count;
+  if (!body.is_wanted) return bytes;
+  if (bytes > body.max_bytes - body.text.size()) return 0;  // ends the call
+  body.text.append(data, bytes);
+  return bytes;
+}
+
+int AskAbort(void* abort, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<std::function<bool()>*>(abort))() ? 1 : 0;
+}
+
+// libcurl wants to be told once per process, before any thread uses it.
+void InitializeCurlOnce() {
+  static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CHECK(initialized == CURLE_OK);
+}
+
+// A part of a URL; "" where it has none.
+std::string PartOf(CURLU* url, CURLUPart part) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
+  std::string result(text);
+  curl_free(text);
+  return result;
+}
+
+}  // namespace
+
+absl::Status CheckTrustworthyUrl(const std::string& url) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), curl_url_cleanup);
+  CHECK(parsed != nullptr);
+  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
+    return absl::InvalidArgumentError(absl::StrCat("is no URL: ", url));
+  }
+  const std::string scheme = PartOf(parsed.get(), CURLUPART_SCHEME);
+  if (scheme == "https") return absl::OkStatus();
+  const std::string address =
+      absl::StrCat(PartOf(parsed.get(), CURLUPART_HOST), ":", PartOf(parsed.get(), CURLUPART_PORT));
+  if (scheme == "http" && IsLoopbackAddress(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("must be https, or http to loopback: ", url));
+}
+
+class HttpClient::Handle {
+ public:
+  Handle(const HttpOptions& options, std::function<bool()> abort) : abort_(std::move(abort)) {
+    InitializeCurlOnce();
+    curl_ = curl_easy_init();
+    CHECK(curl_ != nullptr);
+    json_headers_ = curl_slist_append(json_headers_, "Content-Type: application/json");
+    json_headers_ = curl_slist_append(json_headers_, "Expect:");  // no round trip to ask whether a body is welcome
+    curl_easy_setopt(curl_, CURLOPT_URL, options.url.c_str());
+    curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl_, CURLOPT_USERAGENT, "lockstep-collector");
+    curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ns / kNanosPerMilli));
+    curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout_ns / kNanosPerMilli));
+    curl_easy_setopt(curl_, CURLOPT_TCP_KEEPALIVE, 1L);
+    if (!options.authorities.empty()) {
+      curl_easy_setopt(curl_, CURLOPT_CAINFO, options.authorities.c_str());
+      curl_easy_setopt(curl_, CURLOPT_CAPATH, nullptr);       // these, and no others
+      curl_easy_setopt(curl_, CURLOPT_CA_CACHE_TIMEOUT, 0L);  // a renewed file counts from the next connection on
+    }
+    curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, TakeBody);
+    curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &body_);
+    curl_easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, AskAbort);
+    curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, &abort_);
+    curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, error_);
+  }
+  ~Handle() {
+    curl_easy_cleanup(curl_);
+    curl_slist_free_all(json_headers_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  HttpAnswer Post(const std::string& body) {
+    body_ = {};
+    curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, json_headers_);
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, body.c_str());
+    return Call();
+  }
+
+  HttpAnswer Get(size_t max_bytes) {
+    body_ = {.text = "", .max_bytes = max_bytes, .is_wanted = true};
+    curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);
+    HttpAnswer answer = Call();
+    if (answer.status != 0) answer.body = std::move(body_.text);
+    return answer;
+  }
+
+ private:
+  HttpAnswer Call() {
+    error_[0] = '\0';
+    const CURLcode code = curl_easy_perform(curl_);
+    HttpAnswer answer;
+    if (code != CURLE_OK) {
+      answer.error = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+      if (code == CURLE_WRITE_ERROR)
+        answer.error = absl::StrCat("the answer is longer than ", body_.max_bytes, " bytes");
+      return answer;
+    }
+    long status = 0;
+    curl_off_t retry_after_s = 0;
+    curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(curl_, CURLINFO_RETRY_AFTER, &retry_after_s);
+    answer.status = static_cast<int>(status);
+    constexpr curl_off_t kLongestRetryAfterSeconds = 86'400;
+    if (retry_after_s > 0) answer.retry_after_ns = std::min(retry_after_s, kLongestRetryAfterSeconds) * kNanosPerSecond;
+    return answer;
+  }
+
+  std::function<bool()> abort_;
+  Body body_;
+  CURL* curl_ = nullptr;
+  curl_slist* json_headers_ = nullptr;
+  char error_[CURL_ERROR_SIZE] = "";
+};
+
+HttpClient::HttpClient(const HttpOptions& options, std::function<bool()> abort)
+    : handle_(std::make_unique<Handle>(options, std::move(abort))) {}
+HttpClient::~HttpClient() = default;
+
+HttpAnswer HttpClient::PostJson(const std::string& body) { return handle_->Post(body); }
+
+HttpAnswer HttpClient::Get(size_t max_bytes) { return handle_->Get(max_bytes); }
+
+}  // namespace lockstep
