@@ -15,17 +15,19 @@ void AddTo(WebhookSinkStats& total, const WebhookSinkStats& stats) {
 
 }  // namespace
 
-AlertSinks::AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random, OnDone on_done)
+AlertSinks::AlertSinks(const WebhookTargets& webhooks, const Clock& clock, Random random, OnDone on_done)
     : clock_(clock), on_done_(std::move(on_done)), random_(random) {
-  SetWebhooks(webhook_urls);
+  SetWebhooks(webhooks);
 }
 
-void AlertSinks::SetWebhooks(const std::vector<std::string>& urls) {
+void AlertSinks::SetWebhooks(const WebhookTargets& targets) {
+  const std::vector<std::string>& urls = targets.urls;
   Webhooks gone;
   {
     MutexLock lock(mutex_);
+    const bool same_authorities = std::exchange(authorities_, targets.authorities) == targets.authorities;
     for (auto it = webhooks_.begin(); it != webhooks_.end();) {
-      const bool stays = std::find(urls.begin(), urls.end(), it->first) != urls.end();
+      const bool stays = same_authorities && std::find(urls.begin(), urls.end(), it->first) != urls.end();
       if (stays) {
         ++it;
         continue;
@@ -38,6 +40,7 @@ void AlertSinks::SetWebhooks(const std::vector<std::string>& urls) {
       if (webhook != nullptr) continue;
       WebhookSinkOptions options;
       options.http.url = url;
+      options.http.authorities = targets.authorities;
       webhook =
           std::make_shared<WebhookSink>(options, clock_, Random(random_.Next()),
                                         [this, url](const std::vector<uint64_t>& numbers) { on_done_(url, numbers); });

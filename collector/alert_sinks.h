@@ -20,6 +20,7 @@
 #include "collector/alert/log_sink.h"
 #include "collector/alert/webhook_sink.h"
 #include "collector/metrics.h"
+#include "collector/webhook_targets.h"
 
 namespace lockstep {
 
@@ -29,7 +30,7 @@ class AlertSinks final : public AlertReceivers {
   using OnDone = std::function<void(const std::string& receiver, const std::vector<uint64_t>& numbers)>;
 
   // `clock` is borrowed; each webhook gets a thread of its own.
-  AlertSinks(const std::vector<std::string>& webhook_urls, const Clock& clock, Random random, OnDone on_done);
+  AlertSinks(const WebhookTargets& webhooks, const Clock& clock, Random random, OnDone on_done);
 
   // AlertReceivers. The webhooks are named by their URL; the log needs no memory.
   std::vector<std::string> names() const override;
@@ -39,7 +40,7 @@ class AlertSinks final : public AlertReceivers {
 
   // From now on these are told, and no others: one that is gone may still send what waits, for up to two seconds,
   // during which this blocks. What the metrics counted of it stays.
-  void SetWebhooks(const std::vector<std::string>& urls);
+  void SetWebhooks(const WebhookTargets& targets);
 
   // Brings the metrics up to what the webhooks have counted.
   void ExportTo(CollectorMetrics& metrics) const;
@@ -55,6 +56,7 @@ class AlertSinks final : public AlertReceivers {
   mutable Mutex mutex_;
   Random random_ ABSL_GUARDED_BY(mutex_);
   Webhooks webhooks_ ABSL_GUARDED_BY(mutex_);
+  std::string authorities_ ABSL_GUARDED_BY(mutex_);   // of those
   WebhookSinkStats of_gone_ ABSL_GUARDED_BY(mutex_);  // what webhooks counted that are no more
 };
 

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
+#include "daemon/bounded_file.h"
 #include "daemon/loopback.h"
 
 namespace lockstep {
@@ -62,6 +65,13 @@ Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
     }
     return absl::OkStatus();
   };
+}
+
+absl::Status CheckAuthorities(const std::string& file) {
+  if (file.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(file));
+  if (absl::StrContains(text, "-----BEGIN CERTIFICATE-----")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file, " holds no certificate"));
 }
 
 // An address that other machines reach needs TLS, or to be wanted by name.
@@ -188,6 +198,9 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
                Positive(&options.reopen_within));
   settings.Add("webhook_url", &options.webhook_urls, "where incidents are announced (Alertmanager webhook JSON)",
                HttpUrls(&options.webhook_urls));
+  settings.Add("webhook_ca", &options.webhook_ca,
+               "PEM file of the authorities of webhooks that speak https; empty = those of the system",
+               [&options] { return CheckAuthorities(options.webhook_ca); });
   AddDetectorSettings(settings, options.detector);
 }
 
@@ -222,6 +235,10 @@ AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options) {
   AgentRegistryOptions registry;
   registry.silent_after_ns = absl::ToInt64Nanoseconds(options.detector.host_silent);
   return registry;
+}
+
+WebhookTargets ToWebhookTargets(const CollectorOptions& options) {
+  return {.urls = options.webhook_urls, .authorities = options.webhook_ca};
 }
 
 HistoryBackupOptions ToBackupOptions(const CollectorOptions& options) {

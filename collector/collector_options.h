@@ -14,6 +14,7 @@
 #include "collector/job_table.h"
 #include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
+#include "collector/webhook_targets.h"
 #include "daemon/settings.h"
 #include "daemon/tls/tls_files.h"
 #include "daemon/web/guarded_pages.h"
@@ -56,6 +57,7 @@ struct CollectorOptions {
   absl::Duration resolve_after = absl::Seconds(3);
   absl::Duration reopen_within = absl::Minutes(10);
   std::vector<std::string> webhook_urls;
+  std::string webhook_ca;  // authorities of those that speak https; "" = the system's
   DetectorSettings detector;
 };
 
@@ -72,6 +74,8 @@ JobTableOptions ToJobTableOptions(const CollectorOptions& options);
 AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options);
 
 RocksStoreOptions ToStoreOptions(const CollectorOptions& options);
+
+WebhookTargets ToWebhookTargets(const CollectorOptions& options);
 
 HistoryBackupOptions ToBackupOptions(const CollectorOptions& options);
 

@@ -8,7 +8,7 @@ namespace lockstep {
 std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed, Collector& collector,
                                                            AlertSinks& alerts) {
   const auto set_webhooks = [&renewed, &alerts] {
-    alerts.SetWebhooks(renewed.webhook_urls);
+    alerts.SetWebhooks(ToWebhookTargets(renewed));
     return absl::OkStatus();
   };
   const auto judge_otherwise = [&renewed, &collector] {
@@ -19,7 +19,7 @@ std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOption
   const auto read_access = [&collector] { return collector.ReloadAccess(); };
   return {
       {{"log_level"}, [&renewed] { return SetLogThreshold(renewed.log_level); }},
-      {{"webhook_url"}, set_webhooks},
+      {{"webhook_url", "webhook_ca"}, set_webhooks},
       {{"inventory"}, read_inventory, /*reads_file=*/true},
       {{"access_rules"}, read_access, /*reads_file=*/true},
       {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "detector.min_step_cost",

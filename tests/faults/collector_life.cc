@@ -47,7 +47,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   store.env = env_.get();
   ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> opened, OpenRocksStore(store, clock_));
   store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage);
-  sinks_ = std::make_unique<AlertSinks>(options_.webhook_urls, clock_, random_,
+  sinks_ = std::make_unique<AlertSinks>(ToWebhookTargets(options_), clock_, random_,
                                         [this](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                                           store_->RemoveAlerts(receiver, numbers).IgnoreError();
                                         });

@@ -6,14 +6,18 @@ bazel-bin
 """
 
 import base64
+import http.server
 import json
 import os
 import pathlib
+import signal
 import socket
 import ssl
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -21,7 +25,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import BINARIES, ROOT, Stack  # noqa: E402
+from demo.stack import AlertReceiver, BINARIES, ROOT, Stack  # noqa: E402
 
 PATIENCE_SECONDS = 30
 NOT_ALLOWED, USAGE, UNREACHABLE = 6, 2, 4
@@ -62,6 +66,67 @@ class Keys:
     @staticmethod
     def _openssl(*arguments):
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+class Provider:
+    """An OpenID Connect provider on loopback, over https. A test says which keys it has, and whether it answers."""
+
+    def __init__(self, place, tls):
+        self.place = place
+        self.keys = {}  # names and paths of private keys
+        self.status = 200
+        self.asked = []
+        provider = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                provider.asked.append(self.path)
+                body = json.dumps(provider.answer(self.path)).encode()
+                self.send_response(provider.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*tls)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.issuer = f"https://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, path):
+        if path == "/.well-known/openid-configuration":
+            return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/jwks"}
+        return {"keys": [self.published(name) for name in self.keys]}
+
+    def make_key(self, name):
+        path = self.place / f"{name}.pem"
+        Keys._openssl("genrsa", "-out", path, "2048")
+        self.keys[name] = path
+
+    def published(self, name):
+        text = subprocess.run(["openssl", "rsa", "-in", self.keys[name], "-noout", "-modulus"], check=True,
+                              capture_output=True, text=True).stdout
+        modulus = bytes.fromhex(text.strip().partition("=")[2])
+        return {"kty": "RSA", "use": "sig", "kid": name, "n": self.encoded(modulus), "e": "AQAB"}
+
+    def token(self, name, **claims):
+        """Signed by the key of that name."""
+        whole = {"iss": self.issuer, "aud": "lockstep", "sub": "alice", "exp": time.time() + 600, **claims}
+        text = ".".join(self.encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": name}, whole))
+        signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.keys[name]], check=True,
+                                   input=text.encode(), capture_output=True).stdout
+        return f"{text}.{self.encoded(signature)}\n"
+
+    @staticmethod
+    def encoded(data):
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+    def close(self):
+        self.server.shutdown()
 
 
 class SecurityTest(unittest.TestCase):
@@ -253,6 +318,109 @@ class SecurityTest(unittest.TestCase):
         self.assertEqual(code, NOT_ALLOWED, error)  # whose hosts report now is for viewers to see
         code, _, error = self.ask(*play, flags=[*self.certificate_flags("feed"), "--token-file", token])
         self.assertEqual(code, 0, error)
+
+    # Whom the collector asks and tells
+
+    def test_people_log_in_at_a_provider_whose_keys_are_fetched(self):
+        provider = Provider(self.place, self.keys.issue("provider", "provider", "IP:127.0.0.1"))
+        self.addCleanup(provider.close)
+        provider.make_key("first")
+        provider.status = 503
+        self.rules.write_text(f"{RULES}oidc: {{issuer: '{provider.issuer}', audience: lockstep, keys_ca: {self.keys.ca}, "
+                              "rules: [{claim: groups, value: sre, role: operator}]}\n")
+        file = self.place / "token"
+        file.write_text(provider.token("first", groups=["sre"]))
+        flags = ["--tls-ca", self.keys.ca, "--token-file", file]
+        self.start_collector()
+        code, _, error = self.ask("status", flags=flags)
+        self.assertEqual(code, UNREACHABLE, error)
+        self.assertIn("is not known: ", error)
+        self.assertEqual(self.ask("status", flags=self.certificate_flags("viewer"))[0], 0, "others come in")
+        self.stack.wait_until("the log to say why", lambda: "status 503" in self.log("collector"), PATIENCE_SECONDS)
+        failed = 'lockstep_collector_key_set_fetches_total{outcome="failed"}'
+        self.stack.wait_until("it to be counted", lambda: self.metric(failed) >= 1, PATIENCE_SECONDS)
+
+        provider.status = 200
+        let_in = lambda: self.ask("status", flags=flags)[0] == 0
+        self.stack.wait_until("the keys to come", let_in, PATIENCE_SECONDS)
+        self.assertEqual(set(provider.asked), {"/.well-known/openid-configuration", "/jwks"})
+        file.write_text(provider.token("first", groups=["guests"]))
+        self.assertEqual(self.ask("status", flags=flags)[0], NOT_ALLOWED)
+
+        # The provider changes its keys, and fails for a while: who holds a token of a known key does not notice.
+        provider.status = 500
+        provider.make_key("second")
+        file.write_text(provider.token("second", groups=["sre"]))
+        code, _, error = self.ask("status", flags=flags)
+        self.assertEqual(code, NOT_ALLOWED, error)
+        self.assertIn("no key of the provider has signed it", error)
+        self.stack.wait_until("it to be asked for the new key", lambda: "status 500" in self.log("collector"),
+                              2 * PATIENCE_SECONDS, every=0.5)
+        second = file.read_text()
+        file.write_text(provider.token("first", groups=["sre"]))
+        self.assertEqual(self.ask("status", flags=flags)[0], 0)
+        provider.status = 200
+        file.write_text(second)
+        self.stack.wait_until("the new key to count", let_in, PATIENCE_SECONDS, every=0.5)
+
+    def test_a_provider_whom_nobody_vouches_for_gives_no_keys(self):
+        provider = Provider(self.place, Keys(self.other_place()).issue("stranger", "provider", "IP:127.0.0.1"))
+        self.addCleanup(provider.close)
+        provider.make_key("first")
+        self.rules.write_text(f"{RULES}oidc: {{issuer: '{provider.issuer}', audience: lockstep, keys_ca: {self.keys.ca}, "
+                              "rules: [{claim: groups, value: sre, role: operator}]}\n")
+        file = self.place / "token"
+        file.write_text(provider.token("first", groups=["sre"]))
+        self.start_collector()
+        self.stack.wait_until("the log to say why",
+                              lambda: "the key set of the OpenID provider stays as it is" in self.log("collector"),
+                              PATIENCE_SECONDS)
+        self.assertRegex(self.log("collector"), r"stays as it is.*certificate")
+        code, _, error = self.ask("status", flags=["--tls-ca", self.keys.ca, "--token-file", file])
+        self.assertEqual(code, UNREACHABLE, error)
+        self.assertEqual(provider.asked, [])
+
+    def test_alerts_go_over_https_to_whom_an_authority_of_ones_own_vouches_for(self):
+        known = AlertReceiver(self.keys.issue("receiver", "receiver", "IP:127.0.0.1"))
+        stranger = AlertReceiver(Keys(self.other_place()).issue("stranger", "receiver", "IP:127.0.0.1"))
+        self.addCleanup(known.close)
+        self.addCleanup(stranger.close)
+        self.start("collector", ["--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
+                                 f"--data-directory={self.place / 'history'}", f"--webhook-ca={self.keys.ca}",
+                                 f"--webhook-url={known.url},{stranger.url}"])
+        self.address = f"127.0.0.1:{self.ports['grpc']}"
+        code, _, error = self.ask("sim", "--feed", self.address, "--speed", "4", "--gpus", "64", "--dimensions", "1",
+                                  "--steps", "60", "--faults", "compute_slow:17@2*0.5")
+        self.assertEqual(code, 0, error)
+        self.stack.wait_until("an alert", lambda: known.received, PATIENCE_SECONDS)
+        self.assertEqual(known.received[0][1]["status"], "firing")
+        line = lambda: [l for l in self.log("collector").splitlines() if "an alert has to be sent again" in l]
+        self.stack.wait_until("the log to tell of the other", line, PATIENCE_SECONDS)
+        self.assertIn(stranger.url, line()[0])
+        self.assertRegex(line()[0], r"level=warning .*certificate")
+        self.assertEqual(stranger.received, [])
+        self.assertGreaterEqual(self.metric("lockstep_collector_alerts_waiting"), 1)
+
+    def test_who_acknowledged_and_who_was_refused_outlives_the_collector(self):
+        self.rules.write_text(RULES + '  - {match: "cn:operator", role: operator}\n')
+        self.start_collector()
+        code, _, error = self.ask("ack", "7", "--note", "x", flags=self.certificate_flags("viewer"))
+        self.assertEqual(code, NOT_ALLOWED, error)
+        self.assertIn("this needs the role operator", error)
+        operator, admin = self.certificate_flags("operator"), self.certificate_flags("admin")
+        code, _, error = self.ask("ack", "7", flags=operator)
+        self.assertEqual((code, error.count("\n")), (5, 1), error)
+        self.assertIn("no incident 7", error)
+        self.assertEqual(self.ask("audit", flags=operator)[0], NOT_ALLOWED)
+        kept = lambda: [r["action"] for r in json.loads(self.ask("-o", "json", "audit", flags=admin)[1])["records"]]
+        expected = ["refused_call", "acknowledge", "refused_call"]
+        self.stack.wait_until("all of it to be kept", lambda: kept() == expected, PATIENCE_SECONDS)
+        self.assertEqual(self.log("collector").count('msg="audit" action=refused_call'), 2)
+        self.stack.stop("collector", signal.SIGKILL)
+        self.start_collector()
+        self.assertEqual(kept(), expected)
+        code, out, _ = self.ask("audit", "--since", "1h", flags=admin)
+        self.assertRegex(out, r"acknowledge +incident 7 +certificate operator +ipv4:127\S+ +no incident 7")
 
     # The pages
 

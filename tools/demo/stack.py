@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -29,9 +30,10 @@ def _die_with_parent():
 
 
 class AlertReceiver:
-    """A webhook receiver on loopback: keeps every payload, with the time it came."""
+    """A webhook receiver on loopback: keeps every payload, with the time it came. `keys`: paths of its certificate and
+    key, for https."""
 
-    def __init__(self):
+    def __init__(self, keys=None):
         self.received = []
         self._refuses = False
         self._answers = threading.Event()
@@ -52,7 +54,11 @@ class AlertReceiver:
                 pass
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/alerts"
+        if keys:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*keys)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"{'https' if keys else 'http'}://127.0.0.1:{self._server.server_address[1]}/alerts"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def refuse(self, refuses):
