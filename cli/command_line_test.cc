@@ -236,6 +236,7 @@ TEST_F(CommandLineTest, HistoryTable) {
 TEST(HistoryCommandTest, AsksOnlyForWhatTheQueryNames) {
   std::vector<wire::GetHistoryRequest> requests;
   FakeQueryServer::Answers answers;
+  answers.status.set_now_wall_ns(kNow);
   answers.on_history = [&](const wire::GetHistoryRequest& request) { requests.push_back(request); };
   const FakeQueryServer server(answers);
   Lockstep({"history", "net_up{host=\"a\",device=~\"eth*\"}", "--since", "1m"}, server.address());
@@ -270,6 +271,7 @@ TEST(HistoryCommandTest, ReadsPageAfterPageAndJoinsASeriesThatIsPartedBetweenThe
     series.add_values(value);
     return response;
   };
+  answers.status.set_now_wall_ns(kNow);
   answers.history = page(15, 1);
   answers.history.mutable_next()->set_host("node-17");
   answers.history.mutable_next()->set_wall_ns(5);

@@ -21,6 +21,8 @@ TEST(ReconnectPausesTest, LostCollectorIsTriedSoonerAgainAfterEachStreamThatCame
   ReconnectPauses pauses{Random(1)};
   EXPECT_THAT(pauses.OnOver(kLost, 0), UpTo(kFirstReconnectNanos));
   EXPECT_THAT(pauses.OnOver(kLost, 0), UpTo(2 * kFirstReconnectNanos));
+  for (int i = 0; i < 10; ++i) pauses.OnOver(kLost, 0);
+  EXPECT_THAT(pauses.OnOver(kLost, 0), UpTo(kLongestReconnectNanos));
   pauses.OnUp(0);
   EXPECT_THAT(pauses.OnOver(kLost, 1), UpTo(kFirstReconnectNanos));
 }
@@ -31,9 +33,9 @@ TEST(ReconnectPausesTest, DisplacedAgentWaitsLongerEachTimeThoughItsStreamsComeU
   int64_t now_ns = 0;
   for (int i = 0; i < 10; ++i) {
     pauses.OnUp(now_ns);
-    now_ns += kLongestReconnectNanos;  // the other one waits no longer
+    now_ns += kLongestDisplacedNanos;  // the other one waits no longer
     EXPECT_THAT(pauses.OnOver(kTaken, now_ns), UpTo(ceiling_ns)) << i;
-    ceiling_ns = std::min(2 * ceiling_ns, kLongestReconnectNanos);
+    ceiling_ns = std::min(2 * ceiling_ns, kLongestDisplacedNanos);
   }
 }
 

@@ -27,8 +27,11 @@ class AuditCommand final : public Command {
     request.set_limit(limit_);
     if (!since_.empty()) {
       ASSIGN_OR_RETURN(const int64_t nanos, ParseDurationArgument("--since", since_));
-      ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
-      request.set_since_wall_ns(now_ns - nanos);
+      wire::GetStatusRequest times;
+      times.set_only_times(true);
+      // Unlike all else the log has the times of the system's clock, as other logs of that machine do.
+      ASSIGN_OR_RETURN(const wire::GetStatusResponse status, context.collector.GetStatus(times));
+      request.set_since_wall_ns(status.now_wall_ns() - nanos);
     }
     ASSIGN_OR_RETURN(const wire::ListAuditResponse response, context.collector.ListAudit(request));
     PrintLeftOutNote(response.left_out(), "records", context.err);

@@ -64,10 +64,11 @@ bool IsMoreExact(absl::string_view key, absl::string_view other) {
   return absl::StrContains(key, "/rank") && !absl::StrContains(other, "/rank") && place_of(key) == place_of(other);
 }
 
-// "Last seen" moves with every evaluation and is no news by itself.
+// When it was seen moves with every evaluation, and is no news by itself.
 bool SaysTheSame(wire::Verdict a, wire::Verdict b) {
   for (wire::Verdict* verdict : {&a, &b}) {
     verdict->clear_last_seen_ns();
+    verdict->clear_first_step();
     verdict->clear_last_step();
   }
   return a.SerializeAsString() == b.SerializeAsString();

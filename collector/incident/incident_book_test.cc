@@ -101,6 +101,7 @@ TEST_F(IncidentBookTest, SameVerdictAgainIsNoEvent) {
   Verdict verdict = Hang(3);
   book.Apply("job", Concluded({verdict}), kStart);
   verdict.last_seen_ns += 60 * kSecond;
+  verdict.first_step += 5;
   verdict.last_step += 10;
   EXPECT_THAT(book.Apply("job", Concluded({verdict}), kStart + 60 * kSecond), testing::IsEmpty());
 }
