@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "agent/agent.h"
 #include "agent/config.h"
 #include "agent/live_settings.h"
 #include "agent/metrics.h"
+#include "agent/own_capabilities.h"
 #include "agent/own_usage.h"
 #include "agent/source_table.h"
 #include "agent/spool_from_options.h"
@@ -43,14 +43,14 @@ int Fail(const absl::Status& status, int exit_code) {
 
 int Run(AgentOptions& options, const Settings& settings) {
   if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level, kExitBadConfig);
+  UseOwnCapabilities();
   StopSignal stop;
   ShutdownSignals signals(stop);
   Random random(SeedFromSystem());
   AgentMetrics metrics;
   if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls, kExitBadConfig);
   GrpcConnector connector(options.collector_address, options.collector_security);
-  const OutboxLimits limits = {.max_bytes = static_cast<size_t>(options.outbox_bytes),
-                               .max_age_ns = absl::ToInt64Nanoseconds(options.outbox_age)};
+  const OutboxLimits limits = {size_t(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
   const auto spool = OpenSpool(options, hello);
   Uplink uplink(connector, hello, limits, RealClock(), random, spool.get());
@@ -71,8 +71,8 @@ int Run(AgentOptions& options, const Settings& settings) {
   Log(LogLevel::kInfo, "agent started",
       {{"host", hello.host()},
        {"collector", options.collector_address},
-       {"http_port", absl::StrCat(port)},
-       {"incarnation", absl::StrCat(hello.incarnation())}});
+       {"http_port", std::to_string(port)},
+       {"incarnation", std::to_string(hello.incarnation())}});
   const ServiceNotifier service = ServiceNotifier::FromEnvironment();
   service.Ready();
   AgentOptions renewed;

@@ -36,6 +36,8 @@ def installed_packages(stage):
         if instruction == "RUN":
             for found in re.findall(r"apt-get install -y --no-install-recommends ([^&]*)", arguments):
                 packages |= set(found.split())
+            for found in re.findall(r"apt-get purge -y --auto-remove ([^&]*)", arguments):
+                packages -= set(found.split())
     return packages
 
 
@@ -93,12 +95,20 @@ class DockerTest(unittest.TestCase):
             self.assertEqual(froms, [f"{BASE_IMAGE} AS build", BASE_IMAGE], name)
 
     def test_final_stage_has_user_and_entry_point(self):
-        for name, user in (("agent", "0:0"), ("collector", "65532:65532")):
+        for name, user in (("agent", "47072:47072"), ("collector", "65532:65532")):
             final = stages(name)[-1]
             self.assertEqual([a for i, a in final if i == "USER"], [user])
             self.assertEqual([a for i, a in final if i == "ENTRYPOINT"], [f'["/usr/bin/lockstep-{name}"]'])
             instructions = [i for i, _ in final]
             self.assertLess(instructions.index("USER"), instructions.index("ENTRYPOINT"))
+
+    def test_the_agent_is_not_root_and_has_the_capabilities_of_its_file(self):
+        runs = " ".join(a for i, a in stages("agent")[-1] if i == "RUN")
+        # Without "e": the kernel would refuse to run it where the container has one of them less.
+        self.assertEqual(re.findall(r"setcap (\S+) (\S+)", runs),
+                         [("cap_sys_ptrace,cap_dac_read_search,cap_syslog=p", "/usr/bin/lockstep-agent")])
+        self.assertIn("find / -xdev -type f -perm /6000 -exec chmod a-s {} +", runs)
+        self.assertLess(runs.index("setcap"), runs.index("-perm /6000"))
 
     def test_what_is_copied_was_built(self):
         for name in self.IMAGES:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The Kubernetes manifests fit together: what kustomize would resolve, resolved and checked here."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -229,7 +230,9 @@ class KubernetesTest(unittest.TestCase):
                     self.assertIs(context["readOnlyRootFilesystem"], True, container["name"])
                     if context.get("privileged"):
                         continue
-                    self.assertIs(context["allowPrivilegeEscalation"], False, container["name"])
+                    # The capabilities of a file are for whom a container lets have them.
+                    of_a_file = container["name"] == "agent"
+                    self.assertIs(context["allowPrivilegeEscalation"], of_a_file, container["name"])
                     self.assertEqual(context["capabilities"]["drop"], ["ALL"], container["name"])
         objects, _ = build(KUBERNETES / "overlays/unprivileged")
         for workload in self.workloads(objects):
@@ -237,6 +240,52 @@ class KubernetesTest(unittest.TestCase):
             profiles = [s.get("seccompProfile", {}).get("type")
                         for s in (pod.get("securityContext", {}), pod["containers"][0]["securityContext"])]
             self.assertIn("RuntimeDefault", profiles, workload["metadata"]["name"])
+
+    def test_nobody_who_stays_is_root(self):
+        user, = re.findall(r"^USER (\d+):", (ROOT / "deploy/docker/Dockerfile.agent").read_text(), re.M)
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                pod = workload["spec"]["template"]["spec"]
+                for container in pod["containers"]:
+                    context = {**pod.get("securityContext", {}), **container["securityContext"]}
+                    self.assertIs(context["runAsNonRoot"], True, container["name"])
+                    self.assertGreater(context["runAsUser"], 0)
+            agent = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+            self.assertEqual(str(agent["containers"][0]["securityContext"]["runAsUser"]), user)
+            self.assertEqual(str(agent["securityContext"]["fsGroup"]), user)
+
+    def test_added_capabilities_are_those_of_the_file(self):
+        of_file = re.search(r"setcap (\S+)=p ", (ROOT / "deploy/docker/Dockerfile.agent").read_text()).group(1)
+        objects, _ = build(KUBERNETES / "overlays/unprivileged")
+        agent = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]["containers"][0]
+        added = {f"cap_{c.lower()}" for c in agent["securityContext"]["capabilities"]["add"]}
+        self.assertEqual(added | {"cap_syslog"}, set(of_file.split(",")))
+        unit = (ROOT / "deploy/systemd/lockstep-agent.service").read_text()
+        self.assertEqual(added, set(re.search(r"^AmbientCapabilities=(.*)", unit, re.M).group(1).lower().split()))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, as the init container is")
+    def test_the_agent_owns_its_directories(self):
+        objects, _ = build(KUBERNETES / "base")
+        agent = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+        init = next(c for c in agent["initContainers"] if c["name"] == "directories")
+        user = agent["containers"][0]["securityContext"]["runAsUser"]
+        capabilities = ",".join(f"+{c.lower()}" for c in init["securityContext"]["capabilities"]["add"])
+        mounts = [m["mountPath"] for m in init["volumeMounts"]]
+        with tempfile.TemporaryDirectory() as root:
+            script = init["command"][2]
+            for mount in mounts:
+                (pathlib.Path(root) / mount.strip("/")).mkdir(parents=True)
+                script = re.sub(rf"(?<=\s){mount}\b", root + mount, script)
+            left = pathlib.Path(root) / "var/lib/lockstep-agent/spool"
+            left.mkdir(mode=0o700)
+            (left / "segment").write_text("of an agent that was root")
+            for _ in range(2):  # also where an agent has been before
+                subprocess.run(["setpriv", f"--bounding-set=-all,{capabilities}", *init["command"][:2], script], check=True)
+                modes = {mount: os.stat(root + mount) for mount in mounts}
+                self.assertEqual({m.st_uid for m in modes.values()}, {user})
+                self.assertEqual(oct(modes["/dev/shm/lockstep"].st_mode & 0o7777), "0o1777")
+                self.assertEqual(oct(modes["/var/lib/lockstep-agent"].st_mode & 0o7777), "0o700")
+                self.assertEqual(os.stat(left / "segment").st_uid, user)
 
     def test_collector_and_agents_have_keys_that_something_issues(self):
         for objects, maps in self.each():
