@@ -22,7 +22,10 @@ def merge(base, patch):
     if isinstance(base, dict) and isinstance(patch, dict):
         merged = dict(base)
         for key, value in patch.items():
-            merged[key] = merge(base[key], value) if key in base else value
+            if value is None:
+                del merged[key]
+            else:
+                merged[key] = merge(base[key], value) if key in base else value
         return merged
     if isinstance(base, list) and isinstance(patch, list) and patch and isinstance(patch[0], dict):
         key = "mountPath" if "mountPath" in patch[0] else "name"
@@ -61,8 +64,21 @@ def build(directory):
                    if o["kind"] == target["kind"] and o["metadata"]["name"] == target["name"]]
         if len(matches) != 1:
             raise AssertionError(f"patch {patch['path']} matches {len(matches)} objects")
-        objects[matches[0]] = merge(objects[matches[0]], yaml.safe_load((directory / patch["path"]).read_text()))
+        change = yaml.safe_load((directory / patch["path"]).read_text())
+        if change.get("$patch") == "delete":
+            del objects[matches[0]]
+        else:
+            objects[matches[0]] = merge(objects[matches[0]], change)
     return objects, maps
+
+
+def own_key(spec):
+    """What the csi-driver is asked for; None where a secret holds the keys."""
+    volume = next(v for v in spec["volumes"] if v["name"] == "tls")
+    if "csi" not in volume:
+        return None
+    prefix = volume["csi"]["driver"] + "/"
+    return {name.removeprefix(prefix): value for name, value in volume["csi"]["volumeAttributes"].items()}
 
 
 def containers(workload):
@@ -72,7 +88,7 @@ def containers(workload):
 
 class KubernetesTest(unittest.TestCase):
     def each(self):
-        for directory in ("base", "overlays/unprivileged", "overlays/places"):
+        for directory in ("base", "overlays/unprivileged", "overlays/places", "overlays/own-keys"):
             yield build(KUBERNETES / directory)
 
     def find(self, objects, kind, name):
@@ -296,8 +312,13 @@ class KubernetesTest(unittest.TestCase):
             for workload in self.workloads(objects):
                 name = workload["metadata"]["name"]
                 spec = workload["spec"]["template"]["spec"]
-                secret = next(v["secret"]["secretName"] for v in spec["volumes"] if "secret" in v)
-                self.assertIn(secret, issued)
+                if own := own_key(spec):
+                    self.assertIn(own["issuer-name"], issuers)
+                    self.assertEqual(own["fs-group"], str(spec["securityContext"]["fsGroup"]))
+                    self.assertNotIn(f"{name}-tls", issued, "a key that all could use would be left")
+                else:
+                    secret = next(v["secret"]["secretName"] for v in spec["volumes"] if "secret" in v)
+                    self.assertIn(secret, issued)
                 mount = next(m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "tls")
                 settings = yaml.safe_load(next(iter(maps[name].values())))
                 for path in settings["tls"].values():
@@ -311,6 +332,8 @@ class KubernetesTest(unittest.TestCase):
             self.assertIn("access.yaml", maps["lockstep-collector"])
             rules = yaml.safe_load(maps["lockstep-collector"]["access.yaml"])["certificates"]
             names = {uri for o in objects if o["kind"] == "Certificate" for uri in o["spec"].get("uris", [])}
+            specs = [w["spec"]["template"]["spec"] for w in self.workloads(objects)]
+            names |= {own["uri-sans"] for own in map(own_key, specs) if own}
             self.assertEqual({r["match"] for r in rules}, names)
             self.assertEqual(yaml.safe_load(maps["lockstep-collector"]["collector.yaml"])["access_rules"],
                              "/etc/lockstep/access.yaml")
