@@ -92,12 +92,12 @@ absl::Status AdminService::BeginAcknowledging(const Change& change, const wire::
     *response = *std::move(changed);
     parts_.outbox.WhenWritten([this, change](const absl::Status& written) {
       Conclude(change, written.ok() ? written
-                                    : absl::UnavailableError(absl::StrCat(
+                                    : absl::ResourceExhaustedError(absl::StrCat(
                                           "it holds, but history has not taken it yet: ", written.message())));
     });
   };
   if (parts_.run_on_shard(incident->job(), task)) return absl::OkStatus();
-  return absl::UnavailableError("the engine of this job is busy, or is still given its log: try again");
+  return absl::ResourceExhaustedError("the engine of this job is busy, or is still given its log: try again");
 }
 
 void AdminService::Conclude(const Change& change, const absl::Status& outcome) {

@@ -147,7 +147,8 @@ bool AccessControl::takes_tokens() const {
 absl::StatusOr<JwtVerifier::Holder> AccessControl::Believe(const State& state, const std::string& token) {
   if (state.jwt == nullptr) {
     const absl::Status why = state.fetcher->keys().status();
-    return why.ok() ? absl::UnavailableError("the keys of the provider have just come: try again") : why;
+    return absl::UnauthenticatedError(why.ok() ? "the keys of the provider have just come: try again"
+                                               : std::string(why.message()));
   }
   if (state.fetcher != nullptr && !state.jwt->KnowsKeyOf(token)) state.fetcher->AskAgain();
   return state.jwt->Verify(token, clock_.WallNanos());

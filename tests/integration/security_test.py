@@ -333,8 +333,8 @@ class SecurityTest(unittest.TestCase):
         flags = ["--tls-ca", self.keys.ca, "--token-file", file]
         self.start_collector()
         code, _, error = self.ask("status", flags=flags)
-        self.assertEqual(code, UNREACHABLE, error)
-        self.assertIn("is not known: ", error)
+        self.assertEqual(code, NOT_ALLOWED, error)
+        self.assertIn(f"the key set of {provider.issuer} is not known: ", error)
         self.assertEqual(self.ask("status", flags=self.certificate_flags("viewer"))[0], 0, "others come in")
         self.stack.wait_until("the log to say why", lambda: "status 503" in self.log("collector"), PATIENCE_SECONDS)
         failed = 'lockstep_collector_key_set_fetches_total{outcome="failed"}'
@@ -377,7 +377,7 @@ class SecurityTest(unittest.TestCase):
                               PATIENCE_SECONDS)
         self.assertRegex(self.log("collector"), r"stays as it is.*certificate")
         code, _, error = self.ask("status", flags=["--tls-ca", self.keys.ca, "--token-file", file])
-        self.assertEqual(code, UNREACHABLE, error)
+        self.assertEqual(code, NOT_ALLOWED, error)
         self.assertEqual(provider.asked, [])
 
     def test_alerts_go_over_https_to_whom_an_authority_of_ones_own_vouches_for(self):
