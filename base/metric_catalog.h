@@ -100,7 +100,7 @@ enum class Metric : uint16_t {
   kIbEcnMarkedRocePacketsTotal = 132,
   kIbReceiveIcrcErrorsTotal = 133,
 
-  // GPU: NVML; device = gpu<index>.
+  // GPU: NVML; device = gpu<index>, and gpu<index>/mig<index> for the memory of an instance of it.
   kGpuUtilizationRatio = 160,
   kGpuMemoryUtilizationRatio = 161,
   kGpuMemoryUsedBytes = 162,
@@ -133,12 +133,22 @@ enum class Metric : uint16_t {
   kGpuGraphicsActiveRatio = 189,
   kGpuTensorActiveRatio = 190,
   kGpuNvlinkBytesPerSecond = 191,
+  kGpuNvlinkReceiveBytesTotal = 192,
+  kGpuNvlinkTransmitBytesTotal = 193,
+  kGpuPowerViolationSecondsTotal = 194,
+  kGpuThermalViolationSecondsTotal = 195,
+  kGpuSyncBoostViolationSecondsTotal = 196,
+  kGpuBoardLimitViolationSecondsTotal = 197,
+  kGpuReliabilityViolationSecondsTotal = 198,
+  kGpuFabricState = 199,
+  kGpuFabricFailure = 200,
+  kGpuFabricDegraded = 201,
+  kGpuMigInstances = 202,
+  kGpuProcesses = 203,
+  kGpuSmActiveRatio = 204,
+  kGpuDramActiveRatio = 205,
 
-  // Process of a rank; device = pid.
-  kProcessCpuSecondsTotal = 220,
-  kProcessResidentBytes = 221,
-  kProcessVoluntaryContextSwitchesTotal = 222,
-  kProcessInvoluntaryContextSwitchesTotal = 223,
+  // 220 to 223 were of processes, and no agent ever reported them.
 
   // The RAS service inside NCCL, asked by one agent of each job.
   kNcclRasCommunicators = 240,

@@ -13,20 +13,52 @@ using enum Metric;
 
 // Constants of the hardware, states with rules of their own (detector/hardware), and what describes no work at all.
 constexpr Metric kIgnoredMetrics[] = {
-    kHostOomKillsTotal,        kHostMemoryTotalBytes,   kGpuMemoryTotalBytes,         kGpuMemoryUsedBytes,
-    kGpuClockEventReasons,     kGpuPcieLinkWidthMax,    kGpuPcieLinkGenerationMax,    kGpuRowRemapPending,
-    kGpuRowRemapFailure,       kNcclRasCommunicators,   kNcclRasMissingRanks,         kNcclRasDeadRanks,
-    kNcclRasTimeouts,          kNetCarrierChangesTotal, kNcclRasUnequalCommunicators, kGpuPcieLinkGeneration,
+    kHostOomKillsTotal,
+    kHostMemoryTotalBytes,
+    kGpuMemoryTotalBytes,
+    kGpuMemoryUsedBytes,
+    kGpuClockEventReasons,
+    kGpuPcieLinkWidthMax,
+    kGpuPcieLinkGenerationMax,
+    kGpuRowRemapPending,
+    kGpuRowRemapFailure,
+    kNcclRasCommunicators,
+    kNcclRasMissingRanks,
+    kNcclRasDeadRanks,
+    kNcclRasTimeouts,
+    kNetCarrierChangesTotal,
+    kNcclRasUnequalCommunicators,
+    kGpuPcieLinkGeneration,
     kHostMemoryAvailableBytes,
+    kGpuFabricState,
+    kGpuFabricFailure,
+    kGpuFabricDegraded,
+    kGpuMigInstances,
+    kGpuProcesses,
+    kGpuPowerViolationSecondsTotal,
+    kGpuThermalViolationSecondsTotal,
+    kGpuSyncBoostViolationSecondsTotal,
+    kGpuBoardLimitViolationSecondsTotal,
+    kGpuReliabilityViolationSecondsTotal,
 };
 
 // Of devices, and yet moved by much that is no fault: airflow, other users of a management network.
 constexpr Metric kSoftDeviceMetrics[] = {
-    kNetReceiveBytesTotal,          kNetTransmitBytesTotal,       kNetReceivePacketsTotal,
-    kNetTransmitPacketsTotal,       kNetReceiveDroppedTotal,      kNetTransmitDroppedTotal,
-    kNetReceiveErrorsTotal,         kNetTransmitErrorsTotal,      kGpuTemperatureCelsius,
-    kGpuMemoryUtilizationRatio,     kGpuMemoryTemperatureCelsius, kGpuPcieReceiveBytesPerSecond,
+    kNetReceiveBytesTotal,
+    kNetTransmitBytesTotal,
+    kNetReceivePacketsTotal,
+    kNetTransmitPacketsTotal,
+    kNetReceiveDroppedTotal,
+    kNetTransmitDroppedTotal,
+    kNetReceiveErrorsTotal,
+    kNetTransmitErrorsTotal,
+    kGpuTemperatureCelsius,
+    kGpuMemoryUtilizationRatio,
+    kGpuMemoryTemperatureCelsius,
+    kGpuPcieReceiveBytesPerSecond,
     kGpuPcieTransmitBytesPerSecond,
+    kGpuSmActiveRatio,
+    kGpuDramActiveRatio,
 };
 
 // Not utilisation, nor the share of time in which kernels run: both are full while kernels wait for each other.
@@ -41,10 +73,15 @@ struct WorkMetric {
   WorkKind kind;
 };
 constexpr WorkMetric kWorkMetrics[] = {
-    {kGpuPowerWatts, WorkKind::kEffort},           {kGpuEnergyJoulesTotal, WorkKind::kEffort},
-    {kGpuGraphicsActiveRatio, WorkKind::kEffort},  {kGpuTensorActiveRatio, WorkKind::kAmount},
-    {kGpuNvlinkBytesPerSecond, WorkKind::kAmount}, {kIbReceiveBytesTotal, WorkKind::kTraffic},
+    {kGpuPowerWatts, WorkKind::kEffort},
+    {kGpuEnergyJoulesTotal, WorkKind::kEffort},
+    {kGpuGraphicsActiveRatio, WorkKind::kEffort},
+    {kGpuTensorActiveRatio, WorkKind::kAmount},
+    {kGpuNvlinkBytesPerSecond, WorkKind::kAmount},
+    {kIbReceiveBytesTotal, WorkKind::kTraffic},
     {kIbTransmitBytesTotal, WorkKind::kTraffic},
+    {kGpuNvlinkReceiveBytesTotal, WorkKind::kTraffic},
+    {kGpuNvlinkTransmitBytesTotal, WorkKind::kTraffic},
 };
 
 WorkKind WorkOf(Metric metric) {
@@ -72,7 +109,8 @@ constexpr double kClockResolution = 0.03;
 
 // Of devices, and counters of what they do rather than of what goes wrong.
 constexpr Metric kDoneMetrics[] = {
-    kIbReceiveBytesTotal, kIbTransmitBytesTotal, kGpuEnergyJoulesTotal, kIbReceivePacketsTotal, kIbTransmitPacketsTotal,
+    kIbReceiveBytesTotal,    kIbTransmitBytesTotal,       kGpuEnergyJoulesTotal,        kIbReceivePacketsTotal,
+    kIbTransmitPacketsTotal, kGpuNvlinkReceiveBytesTotal, kGpuNvlinkTransmitBytesTotal,
 };
 
 template <size_t kCount>
@@ -94,8 +132,11 @@ constexpr double kLeastResolution = 1e-30;  // of what has none
 bool IsPause(Metric metric) {
   return metric >= kNetReceivePauseFramesTotal && metric <= kNetTransmitPauseMicrosecondsTotal;
 }
-bool IsProfiling(Metric metric) { return metric >= kGpuGraphicsActiveRatio && metric <= kGpuNvlinkBytesPerSecond; }
-bool IsGpu(Metric metric) { return metric >= kGpuUtilizationRatio && metric <= kGpuNvlinkBytesPerSecond; }
+bool IsProfiling(Metric metric) {
+  return (metric >= kGpuGraphicsActiveRatio && metric <= kGpuNvlinkBytesPerSecond) || metric == kGpuSmActiveRatio ||
+         metric == kGpuDramActiveRatio;
+}
+bool IsGpu(Metric metric) { return metric >= kGpuUtilizationRatio && metric <= kGpuDramActiveRatio; }
 bool IsIb(Metric metric) { return metric >= kIbLinkUp && metric <= kIbReceiveIcrcErrorsTotal; }
 bool IsHost(Metric metric) { return metric >= kHostCpuBusyRatio && metric <= kHostOomKillsTotal; }
 

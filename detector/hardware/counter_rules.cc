@@ -43,6 +43,16 @@ constexpr CounterRule kRules[] = {
     {kGpuNvlinkCrcErrorsTotal, kIncrease, 100, kMinute, false, kNvlinkSlow, "has NVLink checksum errors"},
     {kGpuNvlinkReplayErrorsTotal, kIncrease, 0, kMinute, false, kNvlinkSlow, "repeats NVLink packets"},
     {kGpuNvlinkRecoveryErrorsTotal, kIncrease, 0, kMinute, false, kNvlinkSlow, "recovered an NVLink"},
+    {kGpuFabricFailure, kAbove, 0, 0, true, kGpuFault, "could not join the NVLink fabric"},
+    {kGpuFabricDegraded, kAbove, 0, 0, false, kNvlinkSlow, "has a degraded NVLink fabric"},
+    // A tenth of the time; the clock event reasons show only what lasts until somebody looks. A power limit that is
+    // reached is normal life.
+    {kGpuThermalViolationSecondsTotal, kIncrease, 6, kMinute, false, kClockThrottled,
+     "was slowed down by heat for seconds"},
+    {kGpuBoardLimitViolationSecondsTotal, kIncrease, 6, kMinute, false, kClockThrottled,
+     "was slowed down by a limit of its board for seconds"},
+    {kGpuReliabilityViolationSecondsTotal, kIncrease, 6, kMinute, false, kClockThrottled,
+     "was slowed down by its reliability limit for seconds"},
     {kHostOomKillsTotal, kIncrease, 0, kMinute, false, kProcessDead, "ran out of memory and killed a process"},
 };
 

@@ -82,6 +82,41 @@ TEST(EventJudgeTest, AGpuThatNvmlCallsLostIsBrokenLikeOneOfXid79) {
   EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("NVML says that the GPU is lost"));
 }
 
+TEST(EventJudgeTest, AFabricThatAGpuCannotJoinIsItsFaultAndADegradedOneIsSeen) {
+  EventJudge judge;
+  const auto observe = [&judge](const char* host, Metric metric, double value) {
+    judge.Observe(host, MetricSample{.device = "gpu3", .metric = metric, .value = value}, 10 * kSecond);
+  };
+  observe("node-1", Metric::kGpuFabricFailure, 1);
+  observe("node-2", Metric::kGpuFabricDegraded, 1);
+  observe("node-3", Metric::kGpuFabricFailure, 0);
+  observe("node-3", Metric::kGpuFabricDegraded, 0);
+  const auto verdicts = FindingVerdicts(judge.Findings(20 * kSecond), 20 * kSecond);
+  ASSERT_THAT(verdicts, SizeIs(2));
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kMachine);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kGpuFault);
+  EXPECT_EQ(verdicts[0].culprits.at(0).gpu, 3);
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("could not join the NVLink fabric"));
+  EXPECT_EQ(verdicts[1].scope, VerdictScope::kUnknown);
+  EXPECT_EQ(verdicts[1].verdict_class, VerdictClass::kNvlinkSlow);
+}
+
+TEST(EventJudgeTest, SecondsOfViolationsWithinAMinuteAreSeen) {
+  EventJudge judge;
+  for (int second = 0; second <= 60; second += 10) {
+    const auto observe = [&](const char* host, Metric metric, double value) {
+      judge.Observe(host, MetricSample{.device = "gpu0", .metric = metric, .value = value}, second * kSecond);
+    };
+    observe("hot", Metric::kGpuThermalViolationSecondsTotal, 100 + second * 0.2);
+    observe("warm", Metric::kGpuThermalViolationSecondsTotal, 100 + second * 0.05);
+    observe("busy", Metric::kGpuPowerViolationSecondsTotal, second);
+  }
+  const auto verdicts = FindingVerdicts(judge.Findings(60 * kSecond), 60 * kSecond);
+  ASSERT_THAT(verdicts, SizeIs(1));
+  EXPECT_EQ(verdicts[0].culprits.at(0).host, "hot");
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kClockThrottled);
+}
+
 TEST(EventJudgeTest, ASourceThatFailsForLongIsAnObservationIfItHangsOrWorkedBefore) {
   EventJudge judge;
   constexpr int64_t kLong = EventJudge::kSourceFailsNs;

@@ -130,7 +130,7 @@ TEST(MetricGridTest, CountsWhatItCannotUse) {
       Gauge(0, {0, 1000, 2000, 3000, 3000, 4000, 2500, 5000, 6000, 7000, 8000, 90 * kDayMs},
             {1, kNan, kInfinity, 2, 3, -kInfinity, 4, 9223372036854775794.0, 2147483634, 140737488355328, 5, 6}),
       Gauge(0, {0}, {7}),
-      {0, "pid:77", "process_resident_bytes", Metric::kProcessResidentBytes, {0, 1000}, {1, 2}}};
+      {0, "pid:77", "process_resident_bytes", Metric::kUnspecified, {0, 1000}, {1, 2}}};
   // Most series end where the job ends; one sample of another year does not stretch it.
   for (int device = 1; device < 5; ++device) {
     table.series.push_back(Regular(0, 0, 9));
