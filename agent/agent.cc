@@ -26,9 +26,13 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos());
   agent->rings_ = rings.get();
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
+  const SourceOptions source_options = {.root = options.root,
+                                        .nvml_library = options.nvml_library,
+                                        .nccl_ras_address = options.nccl_ras_address,
+                                        .state_directory = options.state_directory,
+                                        .gpu_names = agent->gpu_names_};
   for (const SourceRow& row : table) {
-    absl::StatusOr<std::unique_ptr<Source>> source = row.create(
-        {options.root, options.nvml_library, options.nccl_ras_address, options.state_directory, agent->gpu_names_});
+    absl::StatusOr<std::unique_ptr<Source>> source = row.create(source_options);
     if (source.ok()) {
       agent->runner_.Add(*std::move(source), row.may_hang);
     } else {

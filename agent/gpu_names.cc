@@ -3,38 +3,75 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
+namespace {
+
+// Of UUIDs of MIG instances.
+constexpr char kInstancePrefix[] = "MIG-";
+
+bool Lists(const std::vector<int32_t>& pids, int32_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
+
+bool HasInstance(const GpuName& gpu, const std::string& uuid) {
+  return !uuid.empty() && std::any_of(gpu.instances.begin(), gpu.instances.end(),
+                                      [&uuid](const GpuInstanceName& instance) { return instance.uuid == uuid; });
+}
+
+// Of the only instance that lists the pid, or else of the GPU.
+std::string UuidOfPid(const GpuName& gpu, int32_t pid) {
+  const GpuInstanceName* only = nullptr;
+  for (const GpuInstanceName& instance : gpu.instances) {
+    if (!Lists(instance.pids, pid)) continue;
+    if (only != nullptr) return gpu.uuid;
+    only = &instance;
+  }
+  return only == nullptr || only->uuid.empty() ? gpu.uuid : only->uuid;
+}
+
+}  // namespace
 
 void GpuNames::Set(std::vector<GpuName> gpus) {
   MutexLock lock(mutex_);
   gpus_ = std::move(gpus);
 }
 
-const GpuName* GpuNames::GpuOf(const wire::ProcessReport& process) const {
-  const GpuName* by_pid = nullptr;
+int32_t GpuNames::IndexOf(absl::string_view uuid) const {
+  MutexLock lock(mutex_);
+  for (const GpuName& gpu : gpus_) {
+    if (!uuid.empty() && gpu.uuid == uuid) return gpu.index;
+  }
+  return -1;
+}
+
+GpuNames::Place GpuNames::PlaceOf(const wire::ProcessReport& process) const {
+  Place by_pid;
   int gpus_of_pid = 0;
   for (const GpuName& gpu : gpus_) {
     const bool same_uuid = !gpu.uuid.empty() && gpu.uuid == process.gpu_uuid();
     const bool same_address = !gpu.pci_address.empty() && gpu.pci_address == process.gpu_pci_address();
-    if (same_uuid || same_address) return &gpu;
-    if (std::find(gpu.pids.begin(), gpu.pids.end(), process.pid()) == gpu.pids.end()) continue;
-    by_pid = &gpu;
+    const bool is_instance = absl::StartsWith(process.gpu_uuid(), kInstancePrefix);
+    if (HasInstance(gpu, process.gpu_uuid()) || (same_address && is_instance)) return {&gpu, process.gpu_uuid()};
+    if (same_uuid || same_address) return {&gpu, gpu.uuid};
+    if (!Lists(gpu.pids, process.pid())) continue;
+    by_pid = {&gpu, UuidOfPid(gpu, process.pid())};
     ++gpus_of_pid;
   }
   const bool is_told = !process.gpu_uuid().empty() || !process.gpu_pci_address().empty();
-  return gpus_of_pid == 1 && !is_told ? by_pid : nullptr;
+  return gpus_of_pid == 1 && !is_told ? by_pid : Place{};
 }
 
 void GpuNames::Apply(wire::AgentReport& report) const {
   MutexLock lock(mutex_);
   for (wire::ProcessReport& process : *report.mutable_processes()) {
-    const GpuName* const gpu = GpuOf(process);
-    if (gpu == nullptr) continue;
-    process.set_gpu_index(gpu->index);
-    if (!gpu->uuid.empty()) process.set_gpu_uuid(gpu->uuid);
-    if (!gpu->pci_address.empty()) process.set_gpu_pci_address(gpu->pci_address);
+    const Place place = PlaceOf(process);
+    if (place.gpu == nullptr) continue;
+    process.set_gpu_index(place.gpu->index);
+    if (!place.uuid.empty()) process.set_gpu_uuid(place.uuid);
+    if (!place.gpu->pci_address.empty()) process.set_gpu_pci_address(place.gpu->pci_address);
   }
   for (wire::KernelEvent& event : *report.mutable_kernel_events()) {
     const auto gpu = std::find_if(gpus_.begin(), gpus_.end(), [&event](const GpuName& known) {

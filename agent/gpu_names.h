@@ -11,28 +11,46 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "base/mutex.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
 
+// A part of a GPU that processes take for one.
+struct GpuInstanceName {
+  std::string uuid;           // "MIG-..."; "" = unknown
+  std::vector<int32_t> pids;  // as of GpuName
+};
+
 struct GpuName {
   int32_t index = -1;         // NVML's, "gpu<index>" in metrics
   std::string uuid;           // "GPU-..."; "" = unknown
   std::string pci_address;    // "0000:3b:00.0"; "" = unknown
-  std::vector<int32_t> pids;  // of the host, as of some seconds ago
+  std::vector<int32_t> pids;  // of the host, as of some seconds ago; also of the instances
+  std::vector<GpuInstanceName> instances;
 };
 
 class GpuNames {
  public:
   void Set(std::vector<GpuName> gpus);
 
+  // Of the GPU with this UUID; -1 = none is known.
+  int32_t IndexOf(absl::string_view uuid) const;
+
   // A process is on the GPU that its recorder names, or else on the only one that lists its pid; what is known of that
-  // GPU is filled in. An event about a GPU's address is about "gpu<index>", and keeps the address beside it.
+  // GPU is filled in; the UUID is that of the instance where the process has one. An event about a GPU's address is
+  // about "gpu<index>", and keeps the address beside it.
   void Apply(wire::AgentReport& report) const;
 
  private:
-  const GpuName* GpuOf(const wire::ProcessReport& process) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A GPU, and the UUID by which the process has it.
+  struct Place {
+    const GpuName* gpu = nullptr;
+    std::string uuid;
+  };
+
+  Place PlaceOf(const wire::ProcessReport& process) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   std::vector<GpuName> gpus_ ABSL_GUARDED_BY(mutex_);

@@ -24,7 +24,10 @@ wire::ProcessReport Named(const GpuNames& names, int32_t pid, const std::string&
 class GpuNamesTest : public testing::Test {
  protected:
   GpuNamesTest() {
-    names_.Set({{0, "GPU-a", "0000:3b:00.0", {10, 12}}, {1, "GPU-b", "0000:3c:00.0", {11, 12}}, {2, "", "", {13}}});
+    names_.Set({{0, "GPU-a", "0000:3b:00.0", {10, 12}, {}},
+                {1, "GPU-b", "0000:3c:00.0", {11, 12}, {}},
+                {2, "", "", {13}, {}},
+                {3, "GPU-d", "0000:5e:00.0", {14, 15, 16}, {{"MIG-a", {14, 16}}, {"MIG-b", {15, 16}}}}});
   }
 
   GpuNames names_;
@@ -44,6 +47,20 @@ TEST_F(GpuNamesTest, OrOnTheOnlyOneThatListsIt) {
   EXPECT_EQ(Named(names_, 12).gpu_index(), -1) << "it is on two";
   EXPECT_EQ(Named(names_, 5).gpu_index(), -1) << "it is on none";
   EXPECT_EQ(Named(names_, 10, "GPU-of-another-driver").gpu_index(), -1) << "its recorder knows better";
+}
+
+TEST_F(GpuNamesTest, AProcessInAnInstanceIsOnItsGpuAndHasTheUuidOfTheInstance) {
+  for (const wire::ProcessReport& process :
+       {Named(names_, 5, "MIG-b"), Named(names_, 15), Named(names_, 5, "MIG-b", "0000:5e:00.0")}) {
+    EXPECT_EQ(process.gpu_index(), 3);
+    EXPECT_EQ(process.gpu_uuid(), "MIG-b");
+    EXPECT_EQ(process.gpu_pci_address(), "0000:5e:00.0");
+  }
+  EXPECT_EQ(Named(names_, 16).gpu_uuid(), "GPU-d") << "it is in two instances";
+  EXPECT_EQ(Named(names_, 5, "MIG-of-this-second").gpu_index(), -1);
+  const wire::ProcessReport fresh = Named(names_, 5, "MIG-of-this-second", "0000:5e:00.0");
+  EXPECT_EQ(fresh.gpu_index(), 3);
+  EXPECT_EQ(fresh.gpu_uuid(), "MIG-of-this-second");
 }
 
 TEST_F(GpuNamesTest, AnEventHasTheNameOfTheCountersBesideItsAddress) {

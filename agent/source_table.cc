@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Source>> MakeKernelLog(const SourceOptions& optio
   ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
   std::string boot_id = ReadBootId(fs);
   return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)), std::move(boot_id),
-                                           LogPositionFile(options.state_directory));
+                                           LogPositionFile(options.state_directory), options.kernel_xids);
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeNet(const SourceOptions& options) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Source>> MakeInfiniband(const SourceOptions& opti
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeNvml(const SourceOptions& options) {
-  return std::make_unique<NvmlSource>(options.nvml_library, options.gpu_names);
+  return std::make_unique<NvmlSource>(options.nvml_library, options.gpu_names, options.kernel_xids);
 }
 
 // Stands in the table also where it is switched off, so that status tells.

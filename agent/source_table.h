@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "agent/gpu_names.h"
+#include "agent/kernel_xids.h"
 #include "agent/source.h"
 
 namespace lockstep {
@@ -21,6 +22,8 @@ struct SourceOptions {
   std::string nccl_ras_address = "localhost:28028";  // of NCCL's RAS service; empty = do not ask
   std::string state_directory;                       // for what has to survive a restart; empty = nothing does
   std::shared_ptr<GpuNames> gpu_names = std::make_shared<GpuNames>();  // hears of the machine's GPUs
+  // Of the sources among themselves.
+  std::shared_ptr<KernelXids> kernel_xids = std::make_shared<KernelXids>();
 };
 
 // One source: how it is made and whether it needs a thread of its own. Immutable.

@@ -113,6 +113,7 @@ void KernelLogSource::TakeRecord(absl::string_view text, const Tick& tick, wire:
   constexpr uint64_t kMaxMicroseconds = std::numeric_limits<int64_t>::max() / kNanosPerMicrosecond;
   const auto stamp_ns = static_cast<int64_t>(std::min(record->monotonic_us, kMaxMicroseconds) * kNanosPerMicrosecond);
   event->set_monotonic_ns(LoggedNs(stamp_ns, tick));
+  if (event->kind() == wire::KernelEvent::KIND_XID) xids_->Note(event->device(), event->code(), event->monotonic_ns());
   if (catching_up_ && event->monotonic_ns() < tick.monotonic_ns - look_back_ns_) {
     losses.too_old += counts_old_ ? 1 : 0;
     return;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "agent/kernel_xids.h"
 #include "agent/source.h"
 #include "agent/sources/kernel_log/kmsg_device.h"
 #include "agent/sources/kernel_log/log_position.h"
@@ -42,9 +43,10 @@ class KernelLogSource final : public Source {
   // Lines further apart are different events, though they say the same and are read in one tick.
   static constexpr int64_t kFoldNanos = 60 * kNanosPerSecond;
 
-  // `boot_id` of the running kernel; empty = not known, so that no position can be trusted.
-  KernelLogSource(std::unique_ptr<KmsgDevice> device, std::string boot_id, LogPositionFile file)
-      : device_(std::move(device)), boot_id_(std::move(boot_id)), file_(std::move(file)) {}
+  // `boot_id` of the running kernel; empty = not known, so that no position can be trusted. `xids` hears of Xids.
+  KernelLogSource(std::unique_ptr<KmsgDevice> device, std::string boot_id, LogPositionFile file,
+                  std::shared_ptr<KernelXids> xids)
+      : device_(std::move(device)), boot_id_(std::move(boot_id)), file_(std::move(file)), xids_(std::move(xids)) {}
 
   absl::string_view name() const override { return "kernel_log"; }
 
@@ -76,6 +78,7 @@ class KernelLogSource final : public Source {
   const std::unique_ptr<KmsgDevice> device_;
   const std::string boot_id_;
   LogPositionFile file_;
+  const std::shared_ptr<KernelXids> xids_;
   bool open_ = false;
   absl::optional<LogPosition> spooled_;  // of an agent before us; it may be ahead of what the collector has stored
   bool resumes_ = false;                 // from a position, and no record has been seen since

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/kernel_xids.h"
 #include "agent/sources/kernel_log/kmsg_device.h"
 #include "agent/sources/kernel_log/log_position.h"
 #include "agent/testing/report_view.h"
@@ -57,7 +58,7 @@ std::string Xid(int code) { return absl::StrCat("NVRM: Xid (PCI:0000:3b:00): ", 
 
 class KernelLogSourceTest : public ::testing::Test {
  protected:
-  KernelLogSourceTest() : source_(std::make_unique<FakeKmsgDevice>(log_), "boot-1", LogPositionFile("")) {}
+  KernelLogSourceTest() : source_(std::make_unique<FakeKmsgDevice>(log_), "boot-1", LogPositionFile(""), xids_) {}
 
   wire::AgentReport Collect(int64_t now_ns = kNanosPerSecond) {
     wire::AgentReport report;
@@ -66,9 +67,27 @@ class KernelLogSourceTest : public ::testing::Test {
   }
 
   FakeLog log_;
+  const std::shared_ptr<KernelXids> xids_ = std::make_shared<KernelXids>();
   KernelLogSource source_;
   absl::Status last_;
 };
+
+TEST_F(KernelLogSourceTest, LetsOthersKnowWhichXidsItHasTold) {
+  log_.Say(5, Xid(79));
+  log_.Say(6, Xid(31));
+  Collect();
+  EXPECT_TRUE(xids_->HasTold("0000:3b:00.0", 79, 0, kNanosPerSecond));
+  EXPECT_TRUE(xids_->HasTold("0000:3b:00.0", 31, 0, kNanosPerSecond));
+  EXPECT_FALSE(xids_->HasTold("0000:3b:00.0", 48, 0, kNanosPerSecond));
+  EXPECT_FALSE(xids_->HasTold("0000:3c:00.0", 79, 0, kNanosPerSecond)) << "of another GPU";
+  EXPECT_FALSE(xids_->HasTold("0000:3b:00.0", 79, 60 * kNanosPerSecond, 61 * kNanosPerSecond)) << "a minute later";
+}
+
+TEST_F(KernelLogSourceTest, RemembersOnlySoManyXids) {
+  for (size_t i = 0; i <= KernelXids::kMaxXids; ++i) xids_->Note("0000:3b:00.0", static_cast<int64_t>(i), 0);
+  EXPECT_FALSE(xids_->HasTold("0000:3b:00.0", 0, 0, 0));
+  EXPECT_TRUE(xids_->HasTold("0000:3b:00.0", 1, 0, 0));
+}
 
 TEST_F(KernelLogSourceTest, ReportsWhatItRecognisesWithTheTimeOfTheKernel) {
   log_.Say(5, "usb 1-1: new device");
@@ -156,7 +175,7 @@ TEST_F(KernelLogSourceTest, FailsWithoutPermission) {
 TEST_F(KernelLogSourceTest, HasNoDataWithoutAKernelLog) {
   TemporaryDirectory root;
   root.Write("dev/kmsg", "6,1,1,-;not a device\n");
-  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())), "boot-1", LogPositionFile(""));
+  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())), "boot-1", LogPositionFile(""), xids_);
   wire::AgentReport report;
   EXPECT_TRUE(IsNoData(source.Collect(Tick{}, report)));
 }
@@ -188,7 +207,8 @@ class KernelLogRestartTest : public ::testing::Test {
   KernelLogSource Start(const std::string& boot_id = "boot-1") {
     log_.reads.clear();
     for (const std::string& record : records_) log_.reads.emplace_back(KmsgRead::kRecord, record);
-    return KernelLogSource(std::make_unique<FakeKmsgDevice>(log_), boot_id, LogPositionFile(state_.path().string()));
+    return KernelLogSource(std::make_unique<FakeKmsgDevice>(log_), boot_id, LogPositionFile(state_.path().string()),
+                           std::make_shared<KernelXids>());
   }
 
   static wire::AgentReport Collect(KernelLogSource& source, int64_t now_ns) {
@@ -338,7 +358,8 @@ TEST(LogPositionTest, ReadsWhatItWroteAndNoNonsense) {
 }
 
 TEST(KernelLogSourceLiveTest, ReadsTheLogOfThisMachineIfItMay) {
-  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open("/")), ReadBootId(*RootedFs::Open("/")), LogPositionFile(""));
+  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open("/")), ReadBootId(*RootedFs::Open("/")), LogPositionFile(""),
+                         std::make_shared<KernelXids>());
   wire::AgentReport report;
   const absl::Status status = source.Collect(Tick{}, report);
   EXPECT_TRUE(status.ok() || IsNoData(status) || absl::IsPermissionDenied(status)) << status;

@@ -4,15 +4,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "agent/printable_text.h"
 #include "agent/sources/kernel_log/kernel_line.h"
+#include "agent/sources/nvml/mig_instances.h"
 
 namespace lockstep {
-namespace {
-
-constexpr size_t kUuidBytes = 96;
-
-}  // namespace
 
 absl::StatusOr<std::vector<GpuInfo>> ReadGpuInventory(const NvmlApi& api) {
   uint32_t count = 0;
@@ -29,10 +24,7 @@ absl::StatusOr<std::vector<GpuInfo>> ReadGpuInventory(const NvmlApi& api) {
       gpu.handle = nullptr;
       continue;
     }
-    char uuid[kUuidBytes] = {};
-    if (api.uuid != nullptr && api.uuid(gpu.handle, uuid, sizeof(uuid)) == kNvmlSuccess) {
-      gpu.uuid = PrintableText(absl::string_view(uuid, strnlen(uuid, sizeof(uuid))), kUuidBytes);
-    }
+    gpu.uuid = ReadNvmlUuid(api, gpu.handle);
     NvmlPciInfo pci = {};
     if (api.pci_info != nullptr && api.pci_info(gpu.handle, &pci) == kNvmlSuccess) {
       gpu.pci_address = NormalizePciAddress(absl::string_view(pci.bus_id, strnlen(pci.bus_id, sizeof(pci.bus_id))));

@@ -4,11 +4,11 @@
 
 namespace lockstep {
 
-std::vector<int32_t> ReadGpuProcesses(const NvmlApi& api, NvmlDevice device) {
-  if (api.compute_processes == nullptr) return {};
+absl::optional<std::vector<int32_t>> ReadGpuProcesses(const NvmlApi& api, NvmlDevice device) {
+  if (api.compute_processes == nullptr) return absl::nullopt;
   std::vector<NvmlProcess> processes(kMaxProcessesPerGpu);
   uint32_t count = kMaxProcessesPerGpu;
-  if (api.compute_processes(device, &count, processes.data()) != kNvmlSuccess) return {};
+  if (api.compute_processes(device, &count, processes.data()) != kNvmlSuccess) return absl::nullopt;
   processes.resize(std::min<size_t>(count, processes.size()));
   std::vector<int32_t> pids;
   for (const NvmlProcess& process : processes) pids.push_back(static_cast<int32_t>(process.pid));

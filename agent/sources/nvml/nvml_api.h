@@ -17,11 +17,13 @@ enum NvmlReturn : int {
   kNvmlNoPermission = 4,
   kNvmlNotFound = 6,
   kNvmlDriverNotLoaded = 9,
+  kNvmlTimeout = 10,
   kNvmlFunctionNotFound = 13,
   kNvmlGpuIsLost = 15,
 };
 
-using NvmlDevice = struct NvmlDeviceOpaque*;
+using NvmlDevice = struct NvmlDeviceOpaque*;  // a GPU, or a MIG instance of one
+using NvmlEventSet = struct NvmlEventSetOpaque*;
 
 struct NvmlPciInfo {
   char bus_id_legacy[16];
@@ -64,12 +66,57 @@ struct NvmlFieldValue {
     uint64_t as_uint64;
   } value;
 };
-static_assert(sizeof(NvmlPciInfo) == 68 && sizeof(NvmlProcess) == 24 && sizeof(NvmlFieldValue) == 40,
+
+struct NvmlEventData {
+  NvmlDevice device;
+  unsigned long long type;
+  unsigned long long data;  // the Xid, of kNvmlEventXid
+  uint32_t gpu_instance;
+  uint32_t compute_instance;
+};
+
+// `status` counts only in the state kNvmlFabricCompleted.
+struct NvmlFabricInfoV1 {
+  uint8_t cluster_uuid[16];
+  int32_t status;
+  uint32_t clique;
+  uint8_t state;
+};
+
+struct NvmlFabricInfo {
+  uint32_t version;  // set by the caller: kNvmlFabricInfoVersion
+  uint8_t cluster_uuid[16];
+  int32_t status;
+  uint32_t clique;
+  uint8_t state;
+  uint32_t health;  // kNvmlFabricHealthBits for each thing that may be wrong: 0 = not told, 1 = it is, 2 = it is not
+};
+static_assert(sizeof(NvmlPciInfo) == 68 && sizeof(NvmlProcess) == 24 && sizeof(NvmlFieldValue) == 40 &&
+                  sizeof(NvmlEventData) == 32 && sizeof(NvmlFabricInfoV1) == 28 && sizeof(NvmlFabricInfo) == 36,
               "layouts of the library");
 
 inline constexpr int kNvmlTemperatureGpu = 0;
 inline constexpr uint32_t kNvmlFieldMemoryTemperature = 82;
+inline constexpr uint32_t kNvmlFieldCrcFlitErrors = 38;  // this and the next three: of all links
+inline constexpr uint32_t kNvmlFieldCrcDataErrors = 45;
+inline constexpr uint32_t kNvmlFieldReplayErrors = 52;
+inline constexpr uint32_t kNvmlFieldRecoveryErrors = 59;
+inline constexpr uint32_t kNvmlFieldPowerViolation = 74;  // this and the next four: nanoseconds
+inline constexpr uint32_t kNvmlFieldThermalViolation = 75;
+inline constexpr uint32_t kNvmlFieldSyncBoostViolation = 76;
+inline constexpr uint32_t kNvmlFieldBoardLimitViolation = 77;
+inline constexpr uint32_t kNvmlFieldReliabilityViolation = 79;
+inline constexpr uint32_t kNvmlFieldThroughputTransmit = 138;  // KiB since the driver was loaded
+inline constexpr uint32_t kNvmlFieldThroughputReceive = 139;
+inline constexpr uint32_t kNvmlFieldTransmitBytes = 202;  // this and the next two: NVLink 5 and newer
+inline constexpr uint32_t kNvmlFieldReceiveBytes = 204;
+inline constexpr uint32_t kNvmlFieldRecoveryEvents = 215;
+inline constexpr uint32_t kNvmlScopeAllLinks = 0xffffffff;
+// Types of the values of fields, which are also the positions in its union.
+inline constexpr int32_t kNvmlValueDouble = 0;
 inline constexpr int32_t kNvmlValueUint32 = 1;
+inline constexpr int32_t kNvmlValueUnsignedLong = 2;
+inline constexpr int32_t kNvmlValueUint64 = 3;
 inline constexpr int kNvmlClockSm = 1;
 inline constexpr int kNvmlClockMemory = 2;
 inline constexpr int kNvmlPcieTransmit = 0;
@@ -77,7 +124,13 @@ inline constexpr int kNvmlPcieReceive = 1;
 inline constexpr int kNvmlEccCorrected = 0;
 inline constexpr int kNvmlEccUncorrected = 1;
 inline constexpr int kNvmlEccVolatile = 0;
-inline constexpr uint32_t kNvmlMaxLinks = 18;
+inline constexpr unsigned long long kNvmlEventDoubleBitEcc = 0x2;
+inline constexpr unsigned long long kNvmlEventXid = 0x8;
+inline constexpr uint8_t kNvmlFabricNotSupported = 0;
+inline constexpr uint8_t kNvmlFabricCompleted = 3;
+inline constexpr uint32_t kNvmlFabricInfoVersion = sizeof(NvmlFabricInfo) | 2u << 24;
+inline constexpr int kNvmlFabricHealthBits = 2;
+inline constexpr uint32_t kNvmlMigEnabled = 1;
 inline constexpr int kNvmlLinkReplay = 0;
 inline constexpr int kNvmlLinkRecovery = 1;
 inline constexpr int kNvmlLinkCrcFlit = 2;
@@ -113,6 +166,18 @@ struct NvmlApi {
   int (*energy)(NvmlDevice, unsigned long long*);
   int (*link_state)(NvmlDevice, uint32_t, uint32_t*);
   int (*link_errors)(NvmlDevice, uint32_t, int, unsigned long long*);
+  int (*fabric_info)(NvmlDevice, NvmlFabricInfo*);
+  int (*fabric_info_v1)(NvmlDevice, NvmlFabricInfoV1*);  // before driver 545
+
+  int (*mig_mode)(NvmlDevice, uint32_t* current, uint32_t* pending);
+  int (*max_mig_instances)(NvmlDevice, uint32_t*);
+  int (*mig_instance)(NvmlDevice, uint32_t, NvmlDevice*);
+
+  int (*event_set_create)(NvmlEventSet*);
+  int (*event_set_free)(NvmlEventSet);
+  int (*event_set_wait)(NvmlEventSet, NvmlEventData*, uint32_t timeout_ms);
+  int (*register_events)(NvmlDevice, unsigned long long types, NvmlEventSet);
+  int (*supported_events)(NvmlDevice, unsigned long long* types);
 };
 
 }  // namespace lockstep

@@ -65,6 +65,16 @@ absl::StatusOr<NvmlApi> LoadNvml(const std::string& name) {
   finder.Find("nvmlDeviceGetTotalEnergyConsumption", api.energy);
   finder.Find("nvmlDeviceGetNvLinkState", api.link_state);
   finder.Find("nvmlDeviceGetNvLinkErrorCounter", api.link_errors);
+  finder.Find("nvmlDeviceGetGpuFabricInfoV", api.fabric_info);
+  finder.Find("nvmlDeviceGetGpuFabricInfo", api.fabric_info_v1);
+  finder.Find("nvmlDeviceGetMigMode", api.mig_mode);
+  finder.Find("nvmlDeviceGetMaxMigDeviceCount", api.max_mig_instances);
+  finder.Find("nvmlDeviceGetMigDeviceHandleByIndex", api.mig_instance);
+  finder.Find("nvmlEventSetCreate", api.event_set_create);
+  finder.Find("nvmlEventSetFree", api.event_set_free);
+  finder.Find("nvmlEventSetWait_v2", api.event_set_wait);
+  finder.Find("nvmlDeviceRegisterEvents", api.register_events);
+  finder.Find("nvmlDeviceGetSupportedEventTypes", api.supported_events);
   if (!finder.missing().empty()) {
     return absl::FailedPreconditionError(absl::StrCat(name, " lacks ", finder.missing()));
   }

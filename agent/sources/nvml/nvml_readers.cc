@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "agent/sources/nvml/nvml_fields.h"
 #include "base/metric_catalog.h"
 
 namespace lockstep {
@@ -11,6 +12,8 @@ constexpr double kPercent = 0.01;
 constexpr double kMilli = 0.001;  // milliwatts, millijoules
 constexpr double kHertzPerMegahertz = 1e6;
 constexpr double kBytesPerKilobyte = 1000;
+// More than any GPU has: it is the library that says how many there are.
+constexpr uint32_t kMostLinks = 64;
 
 // A function that answers with one number.
 template <auto kFunction, Metric kMetric>
@@ -39,29 +42,6 @@ int ReadUtilization(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& b
   if (result != kNvmlSuccess) return result;
   block.Add(Metric::kGpuUtilizationRatio, utilization.gpu_percent * kPercent);
   block.Add(Metric::kGpuMemoryUtilizationRatio, utilization.memory_percent * kPercent);
-  return result;
-}
-
-int ReadMemory(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
-  if (api.memory == nullptr) return kNvmlFunctionNotFound;
-  NvmlMemory memory = {};
-  const int result = api.memory(device, &memory);
-  if (result != kNvmlSuccess) return result;
-  block.Add(Metric::kGpuMemoryUsedBytes, static_cast<double>(memory.used_bytes));
-  block.Add(Metric::kGpuMemoryTotalBytes, static_cast<double>(memory.total_bytes));
-  return result;
-}
-
-int ReadMemoryTemperature(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
-  if (api.field_values == nullptr) return kNvmlFunctionNotFound;
-  NvmlFieldValue field = {};
-  field.field_id = kNvmlFieldMemoryTemperature;
-  const int result = api.field_values(device, 1, &field);
-  if (result != kNvmlSuccess) return result;
-  if (field.nvml_return != kNvmlSuccess) return field.nvml_return;
-  // A GPU without the sensor says 0.
-  if (field.value_type != kNvmlValueUint32 || field.value.as_uint32 == 0) return kNvmlNotSupported;
-  block.Add(Metric::kGpuMemoryTemperatureCelsius, field.value.as_uint32);
   return result;
 }
 
@@ -103,24 +83,36 @@ int ReadRemappedRows(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& 
   return result;
 }
 
+// Asks `ask` of one link after the other, until the library knows no such link.
+template <typename Ask>
+int ForEachLink(Ask ask) {
+  for (uint32_t link = 0; link < kMostLinks; ++link) {
+    const int result = ask(link);
+    if (result == kNvmlGpuIsLost || result == kNvmlUninitialized) return result;
+    if (result == kNvmlInvalidArgument) break;
+  }
+  return kNvmlSuccess;
+}
+
 int ReadActiveLinks(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
   if (api.link_state == nullptr) return kNvmlFunctionNotFound;
   uint32_t active = 0;
   bool any = false;
-  for (uint32_t link = 0; link < kNvmlMaxLinks; ++link) {
+  const int result = ForEachLink([&](uint32_t link) {
     uint32_t state = 0;
-    const int result = api.link_state(device, link, &state);
-    if (result == kNvmlGpuIsLost || result == kNvmlUninitialized) return result;
-    if (result != kNvmlSuccess) continue;  // a GPU with fewer links refuses the others
-    any = true;
-    active += state != 0 ? 1 : 0;
-  }
+    const int answer = api.link_state(device, link, &state);
+    any = any || answer == kNvmlSuccess;
+    active += answer == kNvmlSuccess && state != 0 ? 1 : 0;
+    return answer;
+  });
+  if (result != kNvmlSuccess) return result;
   if (!any) return kNvmlNotSupported;
   block.Add(Metric::kGpuNvlinkActiveLinks, active);
   return kNvmlSuccess;
 }
 
-int ReadLinkErrors(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+// Where there are no fields for it.
+int ReadLinkCounters(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
   static constexpr struct {
     int first_counter;
     int last_counter;
@@ -135,15 +127,15 @@ int ReadLinkErrors(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& bl
   for (const auto& sum : kSums) {
     double total = 0;
     bool counted = false;
-    for (uint32_t link = 0; link < kNvmlMaxLinks; ++link) {
-      for (int counter = sum.first_counter; counter <= sum.last_counter; ++counter) {
+    for (int counter = sum.first_counter; counter <= sum.last_counter; ++counter) {
+      const int result = ForEachLink([&](uint32_t link) {
         unsigned long long errors = 0;
-        const int result = api.link_errors(device, link, counter, &errors);
-        if (result == kNvmlGpuIsLost || result == kNvmlUninitialized) return result;
-        if (result != kNvmlSuccess) continue;
-        counted = true;
-        total += static_cast<double>(errors);
-      }
+        const int answer = api.link_errors(device, link, counter, &errors);
+        counted = counted || answer == kNvmlSuccess;
+        total += answer == kNvmlSuccess ? static_cast<double>(errors) : 0;
+        return answer;
+      });
+      if (result != kNvmlSuccess) return result;
     }
     if (counted) block.Add(sum.metric, total);
     any = any || counted;
@@ -151,15 +143,52 @@ int ReadLinkErrors(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& bl
   return any ? kNvmlSuccess : kNvmlNotSupported;
 }
 
+int ReadLinkErrors(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+  const int result = ReadFields(api, device, NvlinkErrorFields(), block);
+  return result == kNvmlNotSupported || result == kNvmlFunctionNotFound ? ReadLinkCounters(api, device, block) : result;
+}
+
+// Of either version; what a driver does not tell of is 0.
+int AskFabric(const NvmlApi& api, NvmlDevice device, NvmlFabricInfo& info) {
+  info.version = kNvmlFabricInfoVersion;
+  if (api.fabric_info != nullptr) return api.fabric_info(device, &info);
+  if (api.fabric_info_v1 == nullptr) return kNvmlFunctionNotFound;
+  NvmlFabricInfoV1 old = {};
+  const int result = api.fabric_info_v1(device, &old);
+  info.status = old.status;
+  info.state = old.state;
+  return result;
+}
+
+int ReadFabric(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+  NvmlFabricInfo info = {};
+  const int result = AskFabric(api, device, info);
+  if (result != kNvmlSuccess) return result;
+  if (info.state == kNvmlFabricNotSupported) return kNvmlNotSupported;
+  const bool failed = info.state == kNvmlFabricCompleted && info.status != kNvmlSuccess;
+  bool degraded = false;
+  constexpr uint32_t kMask = (1u << kNvmlFabricHealthBits) - 1;
+  for (uint32_t rest = info.health; rest != 0; rest >>= kNvmlFabricHealthBits) {
+    degraded = degraded || (rest & kMask) == 1;
+  }
+  block.Add(Metric::kGpuFabricState, info.state);
+  block.Add(Metric::kGpuFabricFailure, failed ? 1 : 0);
+  block.Add(Metric::kGpuFabricDegraded, degraded ? 1 : 0);
+  return kNvmlSuccess;
+}
+
 constexpr NvmlReader kReaders[] = {
     {"utilization", NvmlCadence::kEveryTick, ReadUtilization},
-    {"memory", NvmlCadence::kEveryTick, ReadMemory},
+    {"memory", NvmlCadence::kEveryTick, ReadNvmlMemory},
     {"temperature", NvmlCadence::kEveryTick,
      [](const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
        return ReadSelected<&NvmlApi::temperature, kNvmlTemperatureGpu, Metric::kGpuTemperatureCelsius>(api, device,
                                                                                                        block);
      }},
-    {"memory temperature", NvmlCadence::kEveryTick, ReadMemoryTemperature},
+    {"memory temperature", NvmlCadence::kEveryTick,
+     [](const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+       return ReadFields(api, device, MemoryTemperatureFields(), block);
+     }},
     {"power", NvmlCadence::kEveryTick,
      [](const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
        return ReadNumber<&NvmlApi::power_usage, Metric::kGpuPowerWatts>(api, device, block, kMilli);
@@ -205,6 +234,15 @@ constexpr NvmlReader kReaders[] = {
     {"remapped rows", NvmlCadence::kSlow, ReadRemappedRows},
     {"NVLink states", NvmlCadence::kSlow, ReadActiveLinks},
     {"NVLink errors", NvmlCadence::kSlow, ReadLinkErrors},
+    {"NVLink throughput", NvmlCadence::kSlow,
+     [](const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+       return ReadFields(api, device, NvlinkThroughputFields(), block);
+     }},
+    {"violation times", NvmlCadence::kSlow,
+     [](const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+       return ReadFields(api, device, ViolationFields(), block);
+     }},
+    {"fabric", NvmlCadence::kSlow, ReadFabric},
     {"PCIe receive throughput", NvmlCadence::kTurn,
      [](const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
        return ReadSelected<&NvmlApi::pcie_throughput, kNvmlPcieReceive, Metric::kGpuPcieReceiveBytesPerSecond>(
@@ -220,5 +258,15 @@ constexpr NvmlReader kReaders[] = {
 }  // namespace
 
 absl::Span<const NvmlReader> NvmlReaders() { return kReaders; }
+
+int ReadNvmlMemory(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block) {
+  if (api.memory == nullptr) return kNvmlFunctionNotFound;
+  NvmlMemory memory = {};
+  const int result = api.memory(device, &memory);
+  if (result != kNvmlSuccess) return result;
+  block.Add(Metric::kGpuMemoryUsedBytes, static_cast<double>(memory.used_bytes));
+  block.Add(Metric::kGpuMemoryTotalBytes, static_cast<double>(memory.total_bytes));
+  return result;
+}
 
 }  // namespace lockstep

@@ -27,6 +27,9 @@ struct NvmlReader {
 
 absl::Span<const NvmlReader> NvmlReaders();
 
+// Used and total memory, of a GPU or of a MIG instance.
+int ReadNvmlMemory(const NvmlApi& api, NvmlDevice device, MetricBlockBuilder& block);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_AGENT_SOURCES_NVML_NVML_READERS_H_

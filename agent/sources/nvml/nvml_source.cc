@@ -1,5 +1,6 @@
 #include "agent/sources/nvml/nvml_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 #include "agent/sources/nvml/gpu_processes.h"
 #include "agent/sources/nvml/nvml_library.h"
 #include "agent/sources/nvml/nvml_readers.h"
+#include "base/metric_catalog.h"
 #include "base/status_macros.h"
 
 namespace lockstep {
@@ -39,7 +41,12 @@ absl::Status NvmlSource::Collect(const Tick& tick, wire::AgentReport& report) {
     if (wrong.ok()) continue;
     status = status.ok() ? wrong : absl::UnavailableError(absl::StrCat(status.message(), "; ", wrong.message()));
   }
-  if (slow) TellNames();
+  if (slow) {
+    std::vector<GpuName> names;
+    for (size_t i = 0; i < gpus_.size(); ++i) names.push_back(LookInside(i, tick, report));
+    names_->Set(std::move(names));
+  }
+  events_.Collect(tick, gpus_, report);
   turn_ = (turn_ + 1) % gpus_.size();
   return status;
 }
@@ -57,6 +64,8 @@ absl::Status NvmlSource::Open() {
   lost_ns_.assign(gpus_.size(), absl::nullopt);
   slow_ns_.reset();
   turn_ = 0;
+  instances_.assign(gpus_.size(), 0);
+  events_.Listen(*api_, gpus_);
   ready_ = true;
   return absl::OkStatus();
 }
@@ -104,13 +113,46 @@ absl::Status NvmlSource::Lost(size_t index, const Tick& tick, wire::AgentReport&
   return status;
 }
 
-void NvmlSource::TellNames() const {
-  std::vector<GpuName> names;
-  for (const GpuInfo& gpu : gpus_) {
-    names.push_back({static_cast<int32_t>(gpu.index), gpu.uuid, gpu.pci_address,
-                     gpu.handle == nullptr ? std::vector<int32_t>() : ReadGpuProcesses(*api_, gpu.handle)});
+GpuName NvmlSource::LookInside(size_t index, const Tick& tick, wire::AgentReport& report) {
+  const GpuInfo& gpu = gpus_[index];
+  GpuName name{static_cast<int32_t>(gpu.index), gpu.uuid, gpu.pci_address, {}, {}};
+  // Whoever is lost is not asked once more.
+  if (gpu.handle == nullptr || lost_ns_[index].has_value()) return name;
+  MetricBlockBuilder block(report, gpu.device, tick.monotonic_ns);
+  const absl::optional<std::vector<MigInstance>> instances = ReadMigInstances(*api_, gpu.handle);
+  if (instances.has_value()) {
+    block.Add(Metric::kGpuMigInstances, static_cast<double>(instances->size()));
+    name.instances = CollectInstances(gpu, *instances, tick, report);
+    // One that was divided, or made whole, supports other things.
+    if (instances->size() != instances_[index]) unsupported_[index].assign(NvmlReaders().size(), false);
+    instances_[index] = instances->size();
   }
-  names_->Set(std::move(names));
+  absl::optional<std::vector<int32_t>> pids = ReadGpuProcesses(*api_, gpu.handle);
+  for (const GpuInstanceName& instance : name.instances) {
+    if (instance.pids.empty()) continue;
+    if (!pids.has_value()) pids.emplace();
+    pids->insert(pids->end(), instance.pids.begin(), instance.pids.end());
+  }
+  if (!pids.has_value()) return name;
+  std::sort(pids->begin(), pids->end());
+  pids->erase(std::unique(pids->begin(), pids->end()), pids->end());
+  block.Add(Metric::kGpuProcesses, static_cast<double>(pids->size()));
+  name.pids = *std::move(pids);
+  return name;
+}
+
+std::vector<GpuInstanceName> NvmlSource::CollectInstances(const GpuInfo& gpu, absl::Span<const MigInstance> instances,
+                                                          const Tick& tick, wire::AgentReport& report) const {
+  std::vector<GpuInstanceName> names;
+  for (const MigInstance& instance : instances) {
+    const std::string device = absl::StrCat(gpu.device, "/mig", instance.index);
+    MetricBlockBuilder block(report, device, tick.monotonic_ns);
+    ReadNvmlMemory(*api_, instance.handle, block);
+    const absl::optional<std::vector<int32_t>> pids = ReadGpuProcesses(*api_, instance.handle);
+    if (pids.has_value()) block.Add(Metric::kGpuProcesses, static_cast<double>(pids->size()));
+    names.push_back({instance.uuid, pids.value_or(std::vector<int32_t>())});
+  }
+  return names;
 }
 
 absl::Status NvmlSource::Wrong(const GpuInfo& gpu, absl::string_view what, int result) {

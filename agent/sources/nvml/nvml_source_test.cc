@@ -9,7 +9,14 @@
 #include <string>
 
 #include "agent/gpu_names.h"
+#include "agent/kernel_xids.h"
+#include "agent/metric_block.h"
 #include "agent/source_runner.h"
+#include "agent/sources/nvml/gpu_events.h"
+#include "agent/sources/nvml/gpu_inventory.h"
+#include "agent/sources/nvml/nvml_api.h"
+#include "agent/sources/nvml/nvml_library.h"
+#include "agent/sources/nvml/nvml_readers.h"
 #include "agent/testing/report_view.h"
 #include "base/clock.h"
 #include "base/metric_catalog.h"
@@ -29,7 +36,7 @@ std::string FakeLibrary() { return std::filesystem::absolute("agent/sources/nvml
 
 class NvmlSourceTest : public ::testing::Test {
  protected:
-  NvmlSourceTest() : source_(FakeLibrary(), names_) { Script(""); }
+  NvmlSourceTest() : source_(FakeLibrary(), names_, kernel_xids_) { Script(""); }
 
   void Script(const std::string& text) { setenv("LOCKSTEP_FAKE_NVML", directory_.Write("script", text).c_str(), 1); }
 
@@ -50,6 +57,7 @@ class NvmlSourceTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   const std::shared_ptr<GpuNames> names_ = std::make_shared<GpuNames>();
+  const std::shared_ptr<KernelXids> kernel_xids_ = std::make_shared<KernelXids>();
   NvmlSource source_;
   absl::Status last_;
 };
@@ -99,7 +107,20 @@ TEST_F(NvmlSourceTest, ReadsEveryMetricInOurUnits) {
       {Metric::kGpuNvlinkReplayErrorsTotal, 10},
       {Metric::kGpuNvlinkRecoveryErrorsTotal, 10},
       {Metric::kGpuNvlinkActiveLinks, 3},
+      {Metric::kGpuNvlinkReceiveBytesTotal, 5 * 1024},
+      {Metric::kGpuNvlinkTransmitBytesTotal, 3 * 1024},
+      {Metric::kGpuPowerViolationSecondsTotal, 1.5},
+      {Metric::kGpuThermalViolationSecondsTotal, 2.5},
+      {Metric::kGpuSyncBoostViolationSecondsTotal, 3.5},
+      {Metric::kGpuBoardLimitViolationSecondsTotal, 4.5},
+      {Metric::kGpuReliabilityViolationSecondsTotal, 5.5},
+      {Metric::kGpuFabricState, 3},
+      {Metric::kGpuFabricFailure, 0},
+      {Metric::kGpuFabricDegraded, 0},
+      {Metric::kGpuMigInstances, 0},
+      {Metric::kGpuProcesses, 2},
   };
+  Script("fabric done\n");
   const wire::AgentReport report = Collect();
   ASSERT_OK(last_);
   EXPECT_THAT(DevicesOf(report), ElementsAre("gpu0", "gpu1"));
@@ -107,7 +128,10 @@ TEST_F(NvmlSourceTest, ReadsEveryMetricInOurUnits) {
     EXPECT_THAT(ValueOf(report, "gpu0", expected.metric), Optional(DoubleNear(expected.value, 1e-6)))
         << FindMetric(expected.metric)->name;
   }
-  EXPECT_EQ(report.metrics(0).metrics_size(), static_cast<int>(std::size(kExpected)));
+  int metrics = 0;
+  for (const wire::MetricBlock& block : report.metrics())
+    metrics += block.device() == "gpu0" ? block.metrics_size() : 0;
+  EXPECT_EQ(metrics, static_cast<int>(std::size(kExpected)));
   EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuTemperatureCelsius), 61);
 }
 
@@ -155,6 +179,170 @@ TEST_F(NvmlSourceTest, ALostGpuIsAnEventAtOnceAndAgainEveryMinute) {
   EXPECT_EQ(Collect(63).kernel_events_size(), 1) << "lost once more";
 }
 
+TEST_F(NvmlSourceTest, AnXidIsAnEventOneTickAfterNvmlTellsOfIt) {
+  Collect(0);
+  Script("xid 1:79\nxid 1:79\nxid 0:13\n");
+  EXPECT_EQ(Collect(1).kernel_events_size(), 0) << "the kernel log may tell of it, and more";
+  const wire::AgentReport report = Collect(2);
+  ASSERT_EQ(report.kernel_events_size(), 2);
+  const wire::KernelEvent& event = report.kernel_events(0);
+  EXPECT_EQ(event.kind(), wire::KernelEvent::KIND_XID);
+  EXPECT_EQ(event.code(), 79);
+  EXPECT_EQ(event.device(), "0000:3c:00.0");
+  EXPECT_EQ(event.text(), "NVML: gpu1 (0000:3c:00.0) Xid 79");
+  EXPECT_EQ(event.monotonic_ns(), kNanosPerSecond) << "when NVML told of it";
+  EXPECT_EQ(event.repeated(), 1u);
+  EXPECT_EQ(report.kernel_events(1).code(), 13);
+  EXPECT_EQ(Collect(3).kernel_events_size(), 0);
+}
+
+TEST_F(NvmlSourceTest, WhatTheKernelLogTellsAsWellIsOneEvent) {
+  Collect(0);
+  Script("xid 1:79\nxid 1:31\nxid 0:79\n");
+  Collect(1);
+  kernel_xids_->Note("0000:3c:00.0", 79, kNanosPerSecond + 1);  // read in the next tick, before NVML is asked
+  const wire::AgentReport report = Collect(2);
+  ASSERT_EQ(report.kernel_events_size(), 2);
+  EXPECT_EQ(report.kernel_events(0).code(), 31) << "another Xid";
+  EXPECT_EQ(report.kernel_events(1).device(), "0000:3b:00.0") << "another GPU";
+  Collect(59);
+  Script("xid 1:79\nxid 1:31\nxid 0:79\nxid 1:79\n");
+  Collect(60);
+  EXPECT_EQ(Collect(61).kernel_events_size(), 1) << "a minute later it is another fault";
+}
+
+TEST_F(NvmlSourceTest, AFaultIsOneEventAlsoWhereTheDriverHungMeanwhile) {
+  Collect(0);
+  kernel_xids_->Note("0000:3c:00.0", 79, 5 * kNanosPerSecond);
+  Script("xid 1:79\n");
+  Collect(100);
+  EXPECT_EQ(Collect(101).kernel_events_size(), 0) << "nobody could ask between 0 and 100 s";
+}
+
+TEST_F(NvmlSourceTest, ADoubleBitErrorIsTheXidThatTheDriverLogsForIt) {
+  Collect(0);
+  Script("ecc 0\nxid 0:48\n");
+  Collect(1);
+  const wire::AgentReport report = Collect(2);
+  ASSERT_EQ(report.kernel_events_size(), 1);
+  EXPECT_EQ(report.kernel_events(0).code(), 48);
+  EXPECT_EQ(report.kernel_events(0).text(), "NVML: gpu0 (0000:3b:00.0) Xid 48, a double-bit ECC error");
+  EXPECT_EQ(report.kernel_events(0).repeated(), 0u);
+}
+
+TEST_F(NvmlSourceTest, TakesOnlySoManyEventsAtOnceAndLosesNone) {
+  Collect(0);
+  std::string script;
+  for (int i = 0; i < 100; ++i) script += "xid 0:" + std::to_string(1000 + i) + "\n";
+  Script(script);
+  EXPECT_EQ(Collect(1).kernel_events_size(), 0);
+  EXPECT_EQ(Collect(2).kernel_events_size(), 64);
+  EXPECT_EQ(Collect(3).kernel_events_size(), 36);
+}
+
+TEST_F(NvmlSourceTest, ALibraryWithoutEventsIsReadAsBefore) {
+  for (const char* missing : {"nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents"}) {
+    NvmlSource source(FakeLibrary(), names_, kernel_xids_);
+    Script(std::string("unsupported ") + missing + "\nxid 1:79\n");
+    for (int second = 0; second < 3; ++second) {
+      wire::AgentReport report;
+      EXPECT_OK(source.Collect(Tick{.monotonic_ns = second * kNanosPerSecond}, report)) << missing;
+      EXPECT_EQ(report.kernel_events_size(), 0) << missing;
+      EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuPowerWatts), 650.5) << missing;
+    }
+  }
+  GpuEvents events(kernel_xids_);
+  const GpuInfo gpu = {.device = "gpu0", .handle = reinterpret_cast<NvmlDevice>(1)};
+  events.Listen(NvmlApi{}, {gpu});
+  wire::AgentReport report;
+  for (int second = 0; second < 3; ++second) events.Collect(Tick{.monotonic_ns = second}, {gpu}, report);
+  EXPECT_EQ(report.kernel_events_size(), 0) << "its functions are missing altogether";
+}
+
+TEST_F(NvmlSourceTest, CountsAsManyNvlinksAsThereAre) {
+  Script("links 36\nunsupported nvmlDeviceGetFieldValues\n");
+  const wire::AgentReport report = Collect();
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkActiveLinks), 35);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkReplayErrorsTotal), 36 * 37 / 2) << "link by link";
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkCrcErrorsTotal), 36 * 37);
+  EXPECT_FALSE(ValueOf(report, "gpu0", Metric::kGpuNvlinkReceiveBytesTotal).has_value());
+}
+
+TEST_F(NvmlSourceTest, ReadsTheFieldsOfNvlinkFive) {
+  Script("nvlink 5\nunsupported nvmlDeviceGetNvLinkErrorCounter\n");
+  const wire::AgentReport report = Collect();
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkReceiveBytesTotal), 2000);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkTransmitBytesTotal), 1000);
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuNvlinkRecoveryErrorsTotal), 4);
+  EXPECT_FALSE(ValueOf(report, "gpu0", Metric::kGpuNvlinkCrcErrorsTotal).has_value());
+}
+
+TEST_F(NvmlSourceTest, TellsOfAFabricThatFailedOrIsDegraded) {
+  const struct {
+    const char* script;
+    absl::optional<double> state, failure, degraded;
+  } kCases[] = {
+      {"", absl::nullopt, absl::nullopt, absl::nullopt},
+      {"fabric waiting\n", 2, 0, 0},
+      {"fabric done\n", 3, 0, 0},
+      {"fabric failed\n", 3, 1, 0},
+      {"fabric degraded\n", 3, 0, 1},
+  };
+  for (const auto& expected : kCases) {
+    NvmlSource source(FakeLibrary(), names_, kernel_xids_);
+    Script(expected.script);
+    wire::AgentReport report;
+    EXPECT_OK(source.Collect(Tick{}, report));
+    EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuFabricState), expected.state) << expected.script;
+    EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuFabricFailure), expected.failure) << expected.script;
+    EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuFabricDegraded), expected.degraded) << expected.script;
+  }
+}
+
+TEST_F(NvmlSourceTest, AnOldLibraryTellsOfAFabricThatFailed) {
+  const absl::StatusOr<NvmlApi> loaded = LoadNvml(FakeLibrary());
+  ASSERT_OK(loaded);
+  NvmlApi api = *loaded;
+  api.fabric_info = nullptr;
+  NvmlDevice device = nullptr;
+  ASSERT_EQ(api.device_by_index(0, &device), kNvmlSuccess);
+  Script("fabric failed\n");
+  wire::AgentReport report;
+  MetricBlockBuilder block(report, "gpu0", 0);
+  for (const NvmlReader& reader : NvmlReaders()) {
+    if (reader.what != "fabric") continue;
+    EXPECT_EQ(reader.read(api, device, block), kNvmlSuccess);
+  }
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuFabricFailure), 1);
+}
+
+TEST_F(NvmlSourceTest, AGpuInInstancesIsToldInAllOfThem) {
+  Script("mig 1\n");
+  const wire::AgentReport report = Collect();
+  EXPECT_OK(last_);
+  EXPECT_THAT(DevicesOf(report), ElementsAre("gpu0", "gpu1", "gpu1/mig0", "gpu1/mig2"));
+  EXPECT_EQ(ValueOf(report, "gpu0", Metric::kGpuMigInstances), 0);
+  EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuMigInstances), 2);
+  EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuMemoryUsedBytes), 600);
+  EXPECT_EQ(ValueOf(report, "gpu1/mig2", Metric::kGpuMemoryUsedBytes), 300);
+  EXPECT_EQ(ValueOf(report, "gpu1/mig2", Metric::kGpuMemoryTotalBytes), 500);
+  EXPECT_EQ(ValueOf(report, "gpu1", Metric::kGpuProcesses), 2) << "NVML lists them by instance alone";
+  EXPECT_EQ(ValueOf(report, "gpu1/mig0", Metric::kGpuProcesses), 1);
+  EXPECT_EQ(Named(202).gpu_index(), 1);
+  EXPECT_EQ(Named(202).gpu_uuid(), "MIG-00000000-0000-0000-0001-000000000002") << "as CUDA_VISIBLE_DEVICES has it";
+  Script("");
+  EXPECT_EQ(ValueOf(Collect(10), "gpu1", Metric::kGpuMigInstances), 0);
+  EXPECT_EQ(Named(202).gpu_index(), -1);
+}
+
+TEST_F(NvmlSourceTest, AGpuThatIsDividedIsAskedAgainWhatItSupports) {
+  Script("mig 0\nunsupported nvmlDeviceGetUtilizationRates\n");
+  Collect(0);
+  Script("");
+  Collect(10);
+  EXPECT_EQ(ValueOf(Collect(11), "gpu0", Metric::kGpuUtilizationRatio), 0.97);
+}
+
 TEST_F(NvmlSourceTest, AGpuThatWasLostFromTheStartIsNamedToo) {
   Script("lost 0\n");
   const wire::AgentReport report = Collect();
@@ -191,7 +379,7 @@ TEST_F(NvmlSourceTest, DoesNotBelieveInTooManyGpus) {
 }
 
 TEST_F(NvmlSourceTest, HasNoDataWithoutTheLibrary) {
-  NvmlSource source((directory_.path() / "libnvidia-ml.so.1").string(), names_);
+  NvmlSource source((directory_.path() / "libnvidia-ml.so.1").string(), names_, kernel_xids_);
   wire::AgentReport report;
   const absl::Status status = source.Collect(Tick{}, report);
   EXPECT_TRUE(IsNoData(status)) << status;
@@ -199,7 +387,7 @@ TEST_F(NvmlSourceTest, HasNoDataWithoutTheLibrary) {
 }
 
 TEST_F(NvmlSourceTest, FailsOnALibraryThatIsSomethingElse) {
-  NvmlSource source("libc.so.6", std::make_shared<GpuNames>());
+  NvmlSource source("libc.so.6", names_, kernel_xids_);
   wire::AgentReport report;
   EXPECT_THAT(source.Collect(Tick{}, report),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("nvmlInit_v2")));
@@ -222,7 +410,7 @@ TEST_F(NvmlSourceTest, HasNoDataWithoutDriverOrGpuAndLooksAgain) {
 TEST_F(NvmlSourceTest, ADriverThatHangsTimesOutUntilItReturns) {
   Script("hang nvmlDeviceGetPowerUsage\n");
   SourceRunner runner(RealClock(), 50 * kNanosPerMilli);
-  runner.Add(std::make_unique<NvmlSource>(FakeLibrary(), names_), /*may_hang=*/true);
+  runner.Add(std::make_unique<NvmlSource>(FakeLibrary(), names_, kernel_xids_), /*may_hang=*/true);
   for (int tick = 0; tick < 2; ++tick) {
     wire::AgentReport report;
     runner.Collect(Tick{.monotonic_ns = tick}, report);
