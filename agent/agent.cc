@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   const SourceOptions source_options = {.root = options.root,
                                         .nvml_library = options.nvml_library,
                                         .nccl_ras_address = options.nccl_ras_address,
+                                        .dcgm_exporter_url = options.dcgm_exporter_url,
                                         .state_directory = options.state_directory,
                                         .gpu_names = agent->gpu_names_};
   for (const SourceRow& row : table) {

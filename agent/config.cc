@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "agent/sources/dcgm/loopback_page.h"
 #include "base/log.h"
 
 namespace lockstep {
@@ -112,6 +113,11 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("nvml_library", &options.nvml_library, "name or path of NVIDIA's management library");
   settings.Add("nccl_ras_address", &options.nccl_ras_address,
                "localhost:PORT or IP:PORT of NCCL's RAS service; empty = do not ask");
+  settings.Add(
+      "dcgm_exporter_url", &options.dcgm_exporter_url,
+      "page of a dcgm-exporter on this machine, http://127.0.0.1:9400/metrics; empty = do not ask", [&options] {
+        return options.dcgm_exporter_url.empty() ? absl::OkStatus() : CheckLoopbackUrl(options.dcgm_exporter_url);
+      });
   settings.Add("tick", &options.tick, "time between two reports",
                Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
   settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",

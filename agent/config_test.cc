@@ -45,6 +45,14 @@ TEST_F(AgentConfigTest, DefaultsAreAcceptable) {
   EXPECT_EQ(options_.tick, absl::Seconds(1));
 }
 
+TEST_F(AgentConfigTest, ADcgmExporterOfAnotherMachineIsRefused) {
+  EXPECT_EQ(options_.dcgm_exporter_url, "") << "off, if nobody says otherwise";
+  EXPECT_FALSE(Load({"--dcgm-exporter-url=http://127.0.0.1:9400/metrics"}).exit_code.has_value());
+  const SettingsOutcome outcome = Load({"--dcgm-exporter-url=http://10.0.0.5:9400/metrics"});
+  EXPECT_EQ(outcome.exit_code, kExitBadConfig);
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("--dcgm-exporter-url"), HasSubstr("127.0.0.1, [::1] or localhost")));
+}
+
 TEST_F(AgentConfigTest, FlagsOverrideTheEnvironmentWhichOverridesTheFile) {
   environment_ = {{"LOCKSTEP_AGENT_TICK", "3s"}, {"LOCKSTEP_AGENT_OUTBOX_AGE", "3m"}};
   const SettingsOutcome outcome =

@@ -39,6 +39,11 @@ void GpuNames::Set(std::vector<GpuName> gpus) {
   gpus_ = std::move(gpus);
 }
 
+bool GpuNames::empty() const {
+  MutexLock lock(mutex_);
+  return gpus_.empty();
+}
+
 int32_t GpuNames::IndexOf(absl::string_view uuid) const {
   MutexLock lock(mutex_);
   for (const GpuName& gpu : gpus_) {

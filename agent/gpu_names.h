@@ -35,6 +35,9 @@ class GpuNames {
  public:
   void Set(std::vector<GpuName> gpus);
 
+  // Nobody has told of any.
+  bool empty() const;
+
   // Of the GPU with this UUID; -1 = none is known.
   int32_t IndexOf(absl::string_view uuid) const;
 

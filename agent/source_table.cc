@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/rooted_fs.h"
+#include "agent/sources/dcgm/dcgm_source.h"
 #include "agent/sources/host/host_source.h"
 #include "agent/sources/infiniband/infiniband_source.h"
 #include "agent/sources/kernel_log/kernel_log_source.h"
@@ -46,14 +47,24 @@ absl::StatusOr<std::unique_ptr<Source>> MakeNvml(const SourceOptions& options) {
 // Stands in the table also where it is switched off, so that status tells.
 class SwitchedOffSource final : public Source {
  public:
-  absl::string_view name() const override { return "nccl_ras"; }
+  explicit SwitchedOffSource(absl::string_view name) : name_(name) {}
+
+  absl::string_view name() const override { return name_; }
   absl::Status Collect(const Tick&, wire::AgentReport&) override { return NoData("switched off: no address"); }
+
+ private:
+  const absl::string_view name_;  // a literal
 };
 
 absl::StatusOr<std::unique_ptr<Source>> MakeNcclRas(const SourceOptions& options) {
-  if (options.nccl_ras_address.empty()) return std::make_unique<SwitchedOffSource>();
+  if (options.nccl_ras_address.empty()) return std::make_unique<SwitchedOffSource>("nccl_ras");
   ASSIGN_OR_RETURN(RasAddress address, ParseRasAddress(options.nccl_ras_address));
   return std::make_unique<RasSource>(std::move(address), Random(SeedFromSystem()), InterfaceAddresses);
+}
+
+absl::StatusOr<std::unique_ptr<Source>> MakeDcgmExporter(const SourceOptions& options) {
+  if (options.dcgm_exporter_url.empty()) return std::make_unique<SwitchedOffSource>("dcgm_exporter");
+  return std::make_unique<DcgmSource>(options.dcgm_exporter_url, options.gpu_names);
 }
 
 constexpr SourceRow kRows[] = {
@@ -63,6 +74,7 @@ constexpr SourceRow kRows[] = {
     {"infiniband", /*may_hang=*/true, MakeInfiniband},
     {"nccl_ras", /*may_hang=*/false, MakeNcclRas},
     {"nvml", /*may_hang=*/true, MakeNvml},
+    {"dcgm_exporter", /*may_hang=*/true, MakeDcgmExporter},
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE))
 import constants  # noqa: E402
 import dependency_graph  # noqa: E402
 import direct_includes  # noqa: E402
+import metrics  # noqa: E402
 import tidy  # noqa: E402
 
 
@@ -73,6 +74,17 @@ class Planted(unittest.TestCase):
         })
         self.assertEqual(list(tidy.violations(root)), ["sim/a.h: lockstep::Hang is also defined in detector/b.cc"])
 
+    def test_a_metric_that_no_source_reads_is_seen(self):
+        catalogue = {
+            "base/metric_catalog.h": "enum class Metric {\n  kUnspecified = 0,\n  kA = 1,\n  kB = 2,\n  kC = 3,\n};\n",
+            "base/metric_catalog.cc": "{Metric::kA, \"a\"},\n{Metric::kB, \"b\"},\n",
+            "agent/sources/x/x_test.cc": "Metric::kB\n",
+            "agent/sources/x/x.cc": "Metric::kA  // and not Metric::kB\n",
+        }
+        self.assertEqual(list(metrics.violations(self.plant(catalogue))),
+                         ["base/metric_catalog.cc: kC has no entry",
+                          "base/metric_catalog.cc: no source below agent/sources reads kB"])
+
     def test_forbidden_edges_are_seen(self):
         planted = {
             "detector/a.cc": '#include "proto/telemetry.pb.h"\n',
@@ -120,6 +132,9 @@ class Tree(unittest.TestCase):
 
     def test_constants(self):
         self.assertEqual(list(constants.violations(ROOT)), [])
+
+    def test_every_metric_is_read_by_a_source(self):
+        self.assertEqual(list(metrics.violations(ROOT)), [])
 
     def test_format(self):
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.h", "*.cc"],
