@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 namespace lockstep::ring {
 namespace {
@@ -15,12 +16,13 @@ struct Uuid {
 struct Driver {
   const char* library;
   const char* current_device;  // int (int* device)
-  const char* uuid;            // int (Uuid*, int device); nullptr = says it otherwise than the agent
+  const char* uuid;            // int (Uuid*, int device), of the whole GPU; nullptr = says it otherwise than the agent
+  const char* instance_uuid;   // likewise of a MIG instance, and of a GPU without such the same as `uuid`
   const char* pci_address;     // int (char* text, int size, int device)
 };
 constexpr Driver kDrivers[] = {
-    {"libcuda.so.1", "cuCtxGetDevice", "cuDeviceGetUuid", "cuDeviceGetPCIBusId"},
-    {"libamdhip64.so", "hipGetDevice", nullptr, "hipDeviceGetPCIBusId"},
+    {"libcuda.so.1", "cuCtxGetDevice", "cuDeviceGetUuid", "cuDeviceGetUuid_v2", "cuDeviceGetPCIBusId"},
+    {"libamdhip64.so", "hipGetDevice", nullptr, nullptr, "hipDeviceGetPCIBusId"},
 };
 
 template <typename Function>
@@ -34,8 +36,8 @@ int DeviceFrom(void* library, const Driver& driver) {
   return current != nullptr && current(&device) == 0 ? device : -1;
 }
 
-void WriteUuid(const Uuid& uuid, GpuIdentity* identity) {
-  int at = snprintf(identity->uuid, sizeof(identity->uuid), "GPU");
+void WriteUuid(const char* prefix, const Uuid& uuid, GpuIdentity* identity) {
+  int at = snprintf(identity->uuid, sizeof(identity->uuid), "%s", prefix);
   for (int i = 0; i < 16; ++i) {
     const bool begins_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
     at += snprintf(identity->uuid + at, sizeof(identity->uuid) - at, begins_group ? "-%02x" : "%02x", uuid.bytes[i]);
@@ -45,8 +47,13 @@ void WriteUuid(const Uuid& uuid, GpuIdentity* identity) {
 void Identify(void* library, const Driver& driver, int device, GpuIdentity* identity) {
   auto* const get_uuid = Find<int(Uuid*, int)>(library, driver.uuid);
   auto* const get_address = Find<int(char*, int, int)>(library, driver.pci_address);
-  Uuid uuid;
-  if (get_uuid != nullptr && get_uuid(&uuid, device) == 0) WriteUuid(uuid, identity);
+  auto* const get_instance = Find<int(Uuid*, int)>(library, driver.instance_uuid);
+  Uuid uuid, instance;
+  if (get_uuid != nullptr && get_uuid(&uuid, device) == 0) {
+    const bool is_instance =
+        get_instance != nullptr && get_instance(&instance, device) == 0 && memcmp(&uuid, &instance, sizeof(uuid)) != 0;
+    WriteUuid(is_instance ? "MIG" : "GPU", is_instance ? instance : uuid, identity);
+  }
   constexpr int kSize = sizeof(identity->pci_address);
   if (get_address != nullptr && get_address(identity->pci_address, kSize, device) != 0) identity->pci_address[0] = '\0';
   identity->pci_address[kSize - 1] = '\0';

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace {
 
@@ -24,6 +25,14 @@ __attribute__((visibility("default"))) int cuCtxGetDevice(int* device) {
 __attribute__((visibility("default"))) int cuDeviceGetUuid(unsigned char* uuid, int /*device*/) {
   for (int i = 0; i < 16; ++i) uuid[i] = 0;
   uuid[15] = static_cast<unsigned char>(VisibleGpu());
+  return 0;
+}
+
+// Whoever is shown "MIG-..." has the second instance of the first GPU.
+__attribute__((visibility("default"))) int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  cuDeviceGetUuid(uuid, device);
+  if (visible != nullptr && std::strncmp(visible, "MIG-", 4) == 0) uuid[9] = 2;
   return 0;
 }
 
