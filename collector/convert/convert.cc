@@ -156,6 +156,7 @@ absl::Status CheckProcess(const wire::ProcessReport& from) {
   RETURN_IF_ERROR(CheckName("job", from.job(), kMaxJobBytes));
   RETURN_IF_ERROR(CheckName("gpu_uuid", from.gpu_uuid(), kMaxNameBytes));
   RETURN_IF_ERROR(CheckName("gpu_pci_address", from.gpu_pci_address(), kMaxNameBytes));
+  RETURN_IF_ERROR(CheckName("pod", from.pod(), kMaxPodBytes));
   if (from.rank() < -1 || from.rank() >= kMaxRanks) return Invalid("rank", absl::StrCat(from.rank()));
   const int32_t world_size = from.world_size();
   if (world_size < -1 || world_size > kMaxRanks) return Invalid("world_size", absl::StrCat(world_size));
@@ -185,6 +186,7 @@ absl::StatusOr<RankView> ToRank(const wire::ProcessReport& from, ConvertLosses& 
   to.gpu = from.gpu_index();
   to.gpu_uuid = from.gpu_uuid();
   to.gpu_pci_address = from.gpu_pci_address();
+  to.pod = from.pod();
   to.process_state = FromTable(kProcessStates, from.state(), losses);
   to.finalized = from.recorder_state() == wire::RECORDER_STATE_FINALIZED;
   to.end = ToEnd(from, losses);

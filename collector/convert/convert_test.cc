@@ -115,6 +115,16 @@ TEST(ConvertTest, SourcesThatFailArriveAndOthersDoNot) {
   EXPECT_EQ(losses.unknown_enums, 0u);
 }
 
+TEST(ConvertTest, ThePodOfARankArrivesAndIsShown) {
+  wire::CaptureInput input = ValidInput();
+  const std::string longest = std::string(63, 'n') + "/" + std::string(253, 'p');
+  input.mutable_report()->mutable_processes(0)->set_pod(longest);
+  ConvertLosses losses;
+  const absl::StatusOr<HostReport> report = ToHostReport(input, losses);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->ranks.at(0).pod, longest);
+}
+
 TEST(ConvertTest, TransfersAndWhatIsKnownOfTheOldestInFlightArrive) {
   wire::CaptureInput input = ValidInput();
   wire::CommunicatorReport& from = *input.mutable_report()->mutable_processes(0)->mutable_communicators(0);
@@ -279,6 +289,7 @@ const Malformed kMalformed[] = {
     {"huge world", [](auto& i) { Process(i).set_world_size(kMaxRanks + 1); }, "world_size: 1000001"},
     {"negative pid", [](auto& i) { Process(i).set_pid(-5); }, "pid: -5"},
     {"gpu index", [](auto& i) { Process(i).set_gpu_index(-2); }, "gpu_index: -2"},
+    {"pod", [](auto& i) { Process(i).set_pod(std::string(321, 'p')); }, "pod"},
     {"communicator size", [](auto& i) { Communicator(i).set_size(-1); }, "communicators[0].size: -1"},
     {"communicator rank", [](auto& i) { Communicator(i).set_rank(4); }, "rank: 4 in a communicator of 4"},
     {"progress", [](auto& i) { Communicator(i).set_finished(~0ull); }, "progress: out of range"},

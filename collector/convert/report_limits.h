@@ -13,6 +13,7 @@ inline constexpr int kMaxMessageBytes = 4 << 20;  // of one gRPC message, in bot
 
 inline constexpr int kMaxHostBytes = 253;  // a DNS name
 inline constexpr int kMaxJobBytes = 128;
+inline constexpr int kMaxPodBytes = 320;   // a namespace of 63 and a name of 253
 inline constexpr int kMaxNameBytes = 128;  // devices, communicators, sources, versions, reasons
 inline constexpr int kMaxTextBytes = 4096;
 

@@ -30,6 +30,7 @@ wire::Rank ToProto(const RankSummary& rank) {
   message.set_gpu(rank.gpu);
   message.set_gpu_uuid(rank.gpu_uuid);
   message.set_gpu_pci_address(rank.gpu_pci_address);
+  message.set_pod(rank.pod);
   message.set_process_state(rank.finalized ? "finalized" : kProcessStateWords[static_cast<size_t>(rank.process_state)]);
   message.set_end(ShortEndText(rank.end));
   message.set_enqueued(rank.enqueued);

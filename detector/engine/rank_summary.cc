@@ -16,6 +16,7 @@ std::vector<RankSummary> SummarizeRanks(const Roster& roster, const std::vector<
     rank.gpu = process.gpu;
     rank.gpu_uuid = process.gpu_uuid;
     rank.gpu_pci_address = process.gpu_pci_address;
+    rank.pod = process.pod;
     rank.process_state = process.state;
     rank.finalized = process.finalized;
     rank.end = process.end;

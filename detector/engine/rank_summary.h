@@ -24,6 +24,7 @@ struct RankSummary {
   int32_t gpu = -1;
   std::string gpu_uuid;         // "" = unknown
   std::string gpu_pci_address;  // "" = unknown
+  std::string pod;              // of Kubernetes, "namespace/name"; "" = none, or unknown
   ProcessState process_state = ProcessState::kUnknown;
   bool finalized = false;
   ProcessEnd end;         // of a dead one

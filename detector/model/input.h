@@ -104,6 +104,7 @@ struct RankView {
   int32_t gpu = -1;             // of the host, "gpu<index>" in samples and events; -1 = unknown
   std::string gpu_uuid;         // "" = unknown
   std::string gpu_pci_address;  // "" = unknown
+  std::string pod;              // of Kubernetes, "namespace/name"; "" = none, or unknown
   ProcessState process_state = ProcessState::kUnknown;
   bool finalized = false;            // the program ended recording in order
   std::optional<ProcessEnd> end;     // of a process that has ended; agents of older releases tell of none

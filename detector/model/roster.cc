@@ -139,6 +139,7 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.gpu = view.gpu;
   process.gpu_uuid = view.gpu_uuid;
   process.gpu_pci_address = view.gpu_pci_address;
+  process.pod = view.pod;
   process.state = view.process_state;
   process.finalized = process.finalized || view.finalized;
   process.disabled = view.disabled;

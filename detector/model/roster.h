@@ -99,6 +99,7 @@ struct RankProcess {
   int32_t gpu = -1;
   std::string gpu_uuid;
   std::string gpu_pci_address;
+  std::string pod;
   ProcessState state = ProcessState::kUnknown;
   bool finalized = false;
   bool disabled = false;

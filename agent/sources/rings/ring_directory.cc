@@ -309,6 +309,7 @@ bool RingDirectory::Follow(const std::string& name, int64_t now_ns, FollowedRing
   // The process first: what it wrote before it was found dead is then certainly in the last look.
   const int32_t known_pid = ring->host_pid;
   FindProcess(now_ns, ring);
+  FindPod(now_ns, ring);
   if (known_pid == 0) {
     if (const RingRefusal refusal = CheckOwner(*ring); refusal.reason != RingRefusalReason::kNone) {
       TakeKept(*ring);
@@ -340,12 +341,15 @@ void RingDirectory::Read(const std::string& name, int64_t now_ns, FollowedRing* 
   ring->snapshot.overwritten = kept.overwritten;
   ring->snapshot.skipped = kept.skipped;
   ring->snapshot.malformed = kept.malformed;
-  if (ring->job.empty()) NameJob(name, now_ns, ring);
+  if (ring->job.empty() && ring->is_pod_decided) NameJob(name, now_ns, ring);
 }
 
 void RingDirectory::NameJob(const std::string& name, int64_t now_ns, FollowedRing* ring) const {
   std::string job = JobFingerprint(ring->reader->header(), ring->snapshot.communicators, now_ns);
-  if (job.empty() || !HasRoomForJob(job, ring->owner)) return;
+  if (job.empty()) return;
+  // As the recorder names jobs of pods that know more of themselves.
+  if (!ring->pod.name.empty()) job = absl::StrCat("k8s-", ring->pod.name_space, "/", job);
+  if (!HasRoomForJob(job, ring->owner)) return;
   ring->job = std::move(job);
   Log(LogLevel::kInfo, "a job without a name has that of its communicator", {{"file", name}, {"job", ring->job}});
 }
@@ -380,6 +384,17 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
   if (result.stat.state == 'Z') return NoteEnd(now_ns, ring);
   ring->alive_at_ns = now_ns;
   exits_.Add(ring->host_pid, now_ns);
+}
+
+// Ranks of one job must agree on its name: who cannot know his pod yet waits for as long as jobs need to settle.
+void RingDirectory::FindPod(int64_t now_ns, FollowedRing* ring) {
+  if (ring->is_pod_decided) return;
+  PodTable::Result result;
+  result.answer = PodTable::Answer::kNotYet;
+  if (ring->host_pid != 0) result = pods_.Find(ring->host_pid, now_ns);
+  const bool is_late = ring->gone_at_ns != 0 || now_ns - ring->reader->header().opened_at_ns >= kSettledNanos;
+  ring->is_pod_decided = result.answer != PodTable::Answer::kNotYet || is_late;
+  ring->pod = std::move(result.pod);
 }
 
 // When it was first seen, the moment that is told of the end; what is told of how comes later with some kernels.

@@ -29,6 +29,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "agent/kubelet/pod_table.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/exit_watch.h"
 #include "agent/sources/rings/process_exit.h"
@@ -55,6 +56,8 @@ struct FollowedRing {
   int64_t alive_at_ns = 0;              // when it was last seen alive; 0 = never
   absl::optional<ProcessExit> end;      // of a process that is gone or a zombie
   int32_t host_pid = 0;                 // as the host sees it; 0 = not known
+  Pod pod;                              // without a name = in none, or not known
+  bool is_pod_decided = false;          // false = it may still turn out
   int64_t gone_at_ns = 0;               // when that was seen; 0 = alive
   bool damaged = false;                 // not read until it is tried again
   int64_t try_again_ns = 0;             // when that is
@@ -75,9 +78,14 @@ class RingDirectory {
   static constexpr size_t kMaxKept = 65'536;
   static constexpr int64_t kGoneNanos = 60 * kNanosPerSecond;
 
-  // `path` of the directory, which need not exist yet; `root` is where proc/ is; `since_ns` as for RingReader::Open.
+  // `path` of the directory, which need not exist yet; `root` is where proc/ and var/ are; `since_ns` as for
+  // RingReader::Open.
   RingDirectory(std::string path, RootedFs root, int64_t since_ns)
-      : path_(std::move(path)), since_ns_(since_ns), finder_(std::move(root)), exits_(finder_.root()) {}
+      : path_(std::move(path)),
+        since_ns_(since_ns),
+        finder_(std::move(root)),
+        exits_(finder_.root()),
+        pods_(finder_.root()) {}
   RingDirectory(const RingDirectory&) = delete;
   RingDirectory& operator=(const RingDirectory&) = delete;
 
@@ -144,6 +152,7 @@ class RingDirectory {
   FollowedRing& Fullest();
   RingAllowance AllowanceOf(const FollowedRing& ring) const;
   void FindProcess(int64_t now_ns, FollowedRing* ring);
+  void FindPod(int64_t now_ns, FollowedRing* ring);
   void NoteEnd(int64_t now_ns, FollowedRing* ring);
   bool HasRoomFor(const FollowedRing& candidate) const;
   bool HasRoomForJob(const std::string& job, uint32_t owner) const;
@@ -153,6 +162,7 @@ class RingDirectory {
   std::map<std::string, wire::RingPosition> resumed_;  // by file; at most kMaxRings, of an agent before us
   ProcessFinder finder_;
   ExitWatch exits_;
+  PodTable pods_;
   std::map<std::string, FollowedRing> rings_;
   std::map<uint32_t, Owner> owners_;  // of rings_
   size_t kept_ = 0;                   // operations in all FollowedRing::kept

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "agent/kubelet/pod_table.h"
 #include "agent/recorder/ring_format.h"
 #include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/rings/operation_columns.h"
@@ -212,6 +214,7 @@ class Builder {
     to.set_gpu_index(header.gpu_index);
     to.set_gpu_uuid(RingText(header.gpu_uuid));
     to.set_gpu_pci_address(NormalizePciAddress(RingText(header.gpu_pci_address)));
+    AppendPod(part.ring->pod, to);
     to.set_recorder(FromTable(kRecorderKinds, header.recorder_kind));
     to.set_state(ToProcessState(part.ring->process));
     to.set_recorder_state(FromTable(kRecorderStates, snapshot.state));
@@ -223,6 +226,13 @@ class Builder {
     to.set_operations_lost(snapshot.counters.lost);
     if (to.recorder() == wire::RECORDER_KIND_NCCL_PROFILER) AppendNcclStatus(header, snapshot, *to.mutable_nccl());
     AppendCommunicators(part, to);
+  }
+
+  // A process whose pod has one GPU is on that one, if it does not know better.
+  static void AppendPod(const Pod& pod, wire::ProcessReport& to) {
+    if (!pod.name.empty()) to.set_pod(absl::StrCat(pod.name_space, "/", pod.name));
+    const bool is_told = !to.gpu_uuid().empty() || !to.gpu_pci_address().empty();
+    if (!is_told && pod.gpu_uuids.size() == 1) to.set_gpu_uuid(pod.gpu_uuids.front());
   }
 
   void AppendEnd(const ProcessExit& end, wire::ProcessEnd& to) const {
