@@ -36,57 +36,54 @@
 namespace lockstep {
 namespace {
 
-int Fail(const absl::Status& status, int exit_code) {
+int Fail(const absl::Status& status, int exit_code = kExitBadConfig) {
   std::fprintf(stderr, "lockstep-agent: %s\n", std::string(status.message()).c_str());
-  return exit_code;
+  return absl::IsAlreadyExists(status) ? kExitPortInUse : exit_code;
 }
 
 int Run(AgentOptions& options, const Settings& settings) {
-  if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level, kExitBadConfig);
+  if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok()) return Fail(level);
   UseOwnCapabilities();
   StopSignal stop;
   ShutdownSignals signals(stop);
   Random random(SeedFromSystem());
   AgentMetrics metrics;
-  if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls, kExitBadConfig);
+  if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls);
   GrpcConnector connector(options.collector_address, options.collector_security);
-  const OutboxLimits limits = {size_t(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
+  const OutboxLimits limits = {static_cast<size_t>(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
   const auto spool = OpenSpool(options, hello);
   Uplink uplink(connector, hello, limits, RealClock(), random, spool.get());
   const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
-  if (!agent.ok()) return Fail(agent.status(), kExitBadConfig);
+  if (!agent.ok()) return Fail(agent.status());
   std::unique_ptr<HttpServer> http;
   if (!options.pages.address.empty()) {
     const auto ready = [&agent] { return (*agent)->Ready(); };
     auto started = StartPages(options.pages, HealthRoutes(metrics.registry(), {.ready = ready}), RealClock());
-    if (!started.ok())
-      return Fail(started.status(), absl::IsAlreadyExists(started.status()) ? kExitPortInUse : kExitBadConfig);
+    if (!started.ok()) return Fail(started.status());
     http = *std::move(started);
   }
-  const int port = http == nullptr ? 0 : http->port();
-  const auto written =
-      !options.ports_file.empty() ? WritePortsFile(options.ports_file, {{"http", port}}) : absl::OkStatus();
-  if (!written.ok()) return Fail(written, kExitInternal);
+  const int port = http != nullptr ? http->port() : 0;
+  if (const auto put = WritePortsFile(options.ports_file, {{"http", port}}); !put.ok()) return Fail(put, kExitInternal);
   Log(LogLevel::kInfo, "agent started",
       {{"host", hello.host()},
        {"collector", options.collector_address},
        {"http_port", std::to_string(port)},
        {"incarnation", std::to_string(hello.incarnation())}});
-  const ServiceNotifier service = ServiceNotifier::FromEnvironment();
-  service.Ready();
   AgentOptions renewed;
   Settings again = AgentSettings(renewed);
   SettingsReload reload(settings, again, LiveAgentSettings(renewed, options, **agent));
+  const ServiceNotifier service = ServiceNotifier::FromEnvironment();
+  service.Ready();
   (*agent)->Run(stop, [&] {
     service.Watchdog();
     if (http != nullptr) http->Refresh();
     if (signals.TakeHangup()) metrics.CountReload(reload.Reload().ok());
   });
   service.Stopping();
-  const bool drained = uplink.Drain(absl::ToInt64Nanoseconds(options.drain));
+  const char* const drained = uplink.Drain(absl::ToInt64Nanoseconds(options.drain)) ? "true" : "false";
   uplink.Stop();
-  Log(LogLevel::kInfo, "agent stopped", {{"all_acknowledged", drained ? "true" : "false"}});
+  Log(LogLevel::kInfo, "agent stopped", {{"all_acknowledged", drained}});
   return kExitOk;
 }
 

@@ -57,11 +57,9 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   HistoryBackups backups(ToBackupOptions(options), **store, clock);
   const auto collector = Collector::Start(options, {RealClock(), clock, **store, alerts, metrics, &backups});
   if (!collector.ok()) return RefuseToStart(collector.status());
-  if (!options.ports_file.empty()) {
-    const absl::Status status =
-        WritePortsFile(options.ports_file, {{"grpc", (*collector)->grpc_port()}, {"http", (*collector)->http_port()}});
-    if (!status.ok()) return RefuseToStart(status, kExitInternal);
-  }
+  const absl::Status told =
+      WritePortsFile(options.ports_file, {{"grpc", (*collector)->grpc_port()}, {"http", (*collector)->http_port()}});
+  if (!told.ok()) return RefuseToStart(told, kExitInternal);
   Log(LogLevel::kInfo, "collector is up",
       {{"version", kVersion},
        {"grpc_port", std::to_string((*collector)->grpc_port())},

@@ -10,6 +10,7 @@
 namespace lockstep {
 
 absl::Status WritePortsFile(const std::string& path, const std::vector<std::pair<std::string, int>>& ports) {
+  if (path.empty()) return absl::OkStatus();
   const std::string unfinished = path + ".tmp";
   std::ofstream file(unfinished, std::ios::trunc);
   file << "{";

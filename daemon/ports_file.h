@@ -14,6 +14,7 @@
 namespace lockstep {
 
 // Writes {"<name>":<port>,...,"pid":<pid>}; whoever sees the file sees all of it. UNAVAILABLE if it cannot be written.
+// Without a path nobody wants to know.
 absl::Status WritePortsFile(const std::string& path, const std::vector<std::pair<std::string, int>>& ports);
 
 }  // namespace lockstep

@@ -102,6 +102,8 @@ TEST(PortsFileTest, HasEveryPortAndThePid) {
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
+TEST(PortsFileTest, WithoutAPathNothingIsWritten) { EXPECT_OK(WritePortsFile("", {{"grpc", 7070}})); }
+
 TEST(PortsFileTest, APathThatCannotBeWrittenIsAnErrorThatNamesIt) {
   EXPECT_THAT(WritePortsFile("/nonexistent/ports.json", {}),
               StatusIs(absl::StatusCode::kUnavailable, ::testing::HasSubstr("/nonexistent/ports.json")));

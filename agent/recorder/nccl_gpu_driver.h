@@ -13,7 +13,7 @@ namespace lockstep::ring {
 int CurrentDevice();
 
 struct GpuIdentity {
-  char uuid[48] = {};  // "GPU-..." as NVML says it, "MIG-..." of an instance; "" = unknown
+  char uuid[48] = {};         // "GPU-..." as NVML says it, "MIG-..." of an instance; "" = unknown
   char pci_address[24] = {};  // "0000:3B:00.0"; "" = unknown
 };
 GpuIdentity IdentifyCurrentGpu();
