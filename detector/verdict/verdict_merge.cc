@@ -1,6 +1,7 @@
 #include "detector/verdict/verdict_merge.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -61,6 +62,10 @@ void MergeVerdicts(const std::vector<Verdict>& found, std::vector<Verdict>* verd
 
 void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const Verdict&)> stands,
                    std::vector<Verdict>* verdicts) {
+  const auto of_job = static_cast<std::ptrdiff_t>(verdicts->size());
+  const auto gives_way = [&](const Verdict& finding, std::vector<Verdict>::const_iterator known) {
+    return known - verdicts->cbegin() >= of_job && AccusesNode(*known) && !AccusesNode(finding);
+  };
   for (Verdict& finding : findings) {
     const auto same_host = [&finding](const Verdict& verdict) {
       return !finding.culprits.empty() && !verdict.culprits.empty() &&
@@ -80,7 +85,7 @@ void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const V
       if (AccusesNode(finding)) known->scope = finding.scope;
       known->verdict_class = finding.verdict_class;
       known->advice = finding.advice;
-    } else if (stands(finding) && !stands(*known)) {
+    } else if (stands(finding) && !stands(*known) && !gives_way(finding, known)) {
       finding.cost = known->cost;
       std::move(known->evidence.begin(), known->evidence.end(), std::back_inserter(finding.evidence));
       *known = std::move(finding);

@@ -23,6 +23,7 @@ void MergeVerdicts(const std::vector<Verdict>& found, std::vector<Verdict>* verd
 
 // What hosts say of themselves, put beside the verdicts about the job. A host has one cause: the one that `stands`
 // already stays, else the one that the job shows, and a finding about the same host is then left to AddCounterFindings.
+// But of what a host says of itself, what it only observes gives way to what is broken, although it stood first.
 // A verdict that names a rank is more exact than its host's finding: it stays, and a hang of a broken GPU is called so.
 void MergeFindings(std::vector<Verdict> findings, absl::FunctionRef<bool(const Verdict&)> stands,
                    std::vector<Verdict>* verdicts);

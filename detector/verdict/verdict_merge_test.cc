@@ -86,6 +86,15 @@ TEST(VerdictMergeTest, AHostHasOneCauseAndTheOneThatStandsStays) {
   EXPECT_EQ(verdicts[0].evidence[1].text(), "slow");
 }
 
+TEST(VerdictMergeTest, WhatAHostOnlyObservesHidesNothingThatIsBroken) {
+  const Verdict xid = Of(VerdictScope::kMachine, {"a"}, "xid");
+  const Verdict clock = Of(VerdictScope::kUnknown, {"a"}, "clock");
+  std::vector<Verdict> verdicts;
+  MergeFindings(
+      {xid, clock}, [](const Verdict& verdict) { return verdict.evidence[0].text() == "clock"; }, &verdicts);
+  EXPECT_EQ(verdicts, std::vector<Verdict>{xid});
+}
+
 TEST(VerdictMergeTest, AHangIsOfTheBrokenGpuUnlessTheRankIsOnAnotherOne) {
   Verdict broken = Of(VerdictScope::kMachine, {"a"}, "Xid 79");
   broken.verdict_class = VerdictClass::kGpuFault;
