@@ -26,10 +26,10 @@ TEST(NcclGpuDriver, TellsWhichGpuOfTheMachineAProcessSees) {
   EXPECT_STREQ(gpu.uuid, "GPU-00000000-0000-0000-0000-000000000002");
   EXPECT_STREQ(gpu.pci_address, "0000:3D:00.0");
 
-  setenv("CUDA_VISIBLE_DEVICES", "MIG-00000000-0000-0000-0002-000000000000", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "MIG-00000000-0000-0000-0001-000000000002", 1);
   const GpuIdentity instance = IdentifyCurrentGpu();
-  EXPECT_STREQ(instance.uuid, "MIG-00000000-0000-0000-0002-000000000000") << "as NVML names it";
-  EXPECT_STREQ(instance.pci_address, "0000:3B:00.0") << "of the GPU that it is a part of";
+  EXPECT_STREQ(instance.uuid, "MIG-00000000-0000-0000-0001-000000000002") << "as NVML names it";
+  EXPECT_STREQ(instance.pci_address, "0000:3C:00.0") << "of the GPU that it is a part of";
   dlclose(driver);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Jobs that tell no id, on machines that they share: none merges with another, none is split; and which GPU a rank is on.
+"""Jobs that tell no id, on machines that they share: none merges with another, none is split; and which GPU a rank is on,
+or an Xid is of.
 
 Real collector, two real agents; NCCL is played by driver processes, two ranks of each job on each machine.
 """
@@ -37,10 +38,14 @@ class JobNamesTest(unittest.TestCase):
             self.start(f"agent{host}", [
                 BINARIES / "agent/lockstep-agent", f"--collector-address=127.0.0.1:{self.stack.grpc_port}",
                 f"--ring-directory={self.rings(host)}", "--listen-address=127.0.0.1:0", f"--host-name=node-{host}",
-                f"--nvml-library={BINARIES / 'agent/sources/nvml/testing/libnvidia-ml-fake.so'}"])
+                f"--nvml-library={BINARIES / 'agent/sources/nvml/testing/libnvidia-ml-fake.so'}"],
+                LOCKSTEP_FAKE_NVML=str(self.nvml_script(host)))
 
     def rings(self, host):
         return self.stack.rings / f"host{host}"
+
+    def nvml_script(self, host):
+        return self.stack.rings / f"nvml{host}"
 
     def start(self, name, command, **environment):
         self.stack.start(name, command, **environment)
@@ -77,6 +82,30 @@ class JobNamesTest(unittest.TestCase):
         for name, port in (("a", "29500"), ("b", "29501")):
             self.start_ranks(name, TORCHELASTIC_RUN_ID="none", MASTER_ADDR="10.0.0.5", MASTER_PORT=port)
         self.assertEqual(self.expect_jobs(2), ["torch-10.0.0.5:29500", "torch-10.0.0.5:29501"])
+
+    def test_a_rank_in_an_instance_has_its_uuid_and_the_index_of_its_gpu(self):
+        for host in range(HOSTS):
+            self.nvml_script(host).write_text("mig 1\n")
+        uuid = "MIG-00000000-0000-0000-0001-000000000002"
+        self.start_ranks("a", LD_PRELOAD=str(BINARIES / "agent/recorder/libfake-gpu-driver.so"), CUDA_VISIBLE_DEVICES=uuid)
+        job, = self.expect_jobs(1)
+
+        def named():
+            ranks = self.stack.lockstep("ranks", job)["ranks"]
+            return all(r.get("gpu", 0) >= 0 for r in ranks) and ranks
+
+        for rank in self.stack.wait_until("GPUs", named, PATIENCE_SECONDS):
+            self.assertEqual((rank.get("gpu", 0), rank["gpu_uuid"], rank["gpu_pci_address"]), (1, uuid, "0000:3c:00.0"))
+
+    def test_an_xid_that_nvml_alone_tells_of_is_an_incident_of_its_gpu(self):
+        self.nvml_script(1).write_text("xid 1:79\n")
+
+        def of_the_xid():
+            return [i["verdict"] for i in self.stack.incidents() if "Xid 79" in str(i["verdict"]["evidence"])]
+
+        verdict, = self.stack.wait_until("an incident", of_the_xid, PATIENCE_SECONDS)
+        self.assertEqual([(c["host"], c["gpu"]) for c in verdict["culprits"]], [("node-1", 1)])
+        self.assertEqual((verdict["scope"], verdict["class"]), ("machine", "gpu_fault"))
 
     def test_a_rank_is_on_the_gpu_that_its_driver_and_nvml_mean_alike(self):
         # Each process sees one GPU and calls it 0; the second rank of a machine has the first GPU.
