@@ -230,7 +230,7 @@ TEST_F(IncidentOutboxTest, AnAcknowledgementIsWrittenAndToldToNobody) {
 
 TEST_F(IncidentOutboxTest, WhoWaitsForAStoreThatRefusesOrHangsIsToldSo) {
   options_.retry_ns = 10 * kNanosPerMilli;
-  options_.longest_hold_ns = 0;
+  options_.longest_hold_ns = kNanosPerSecond;  // a refusal comes sooner
   auto outbox = MakeOutbox();
   EXPECT_OK(WaitUntilWritten(*outbox)) << "nothing waits";
   store_.set_refuses(true);

@@ -293,12 +293,14 @@ TEST_F(AgentCollectorTest, AgentsThatAreKilledWhileTheCollectorIsAwayLoseNothing
   ASSERT_TRUE(Eventually([&] { return StoredSequences(), operations_ >= recorded; })) << operations_;
   const std::map<uint64_t, std::vector<uint64_t>> sequences = StoredSequences();
   EXPECT_EQ(sequences.size(), size_t{kAgents});
+  int of_several_ticks = 0;
   for (const auto& [incarnation, stored] : sequences) {
     std::vector<uint64_t> sorted = stored;
     std::sort(sorted.begin(), sorted.end());
-    ASSERT_GE(sorted.size(), 4u);
+    of_several_ticks += sorted.size() >= 4 ? 1 : 0;
     for (size_t i = 0; i < sorted.size(); ++i) ASSERT_EQ(sorted[i], i + 1) << "incarnation " << incarnation;
   }
+  EXPECT_GE(of_several_ticks, kAgents - 1) << "the last one may have begun just now";
   ASSERT_EQ(finished_.size(), static_cast<size_t>(recorded));
   for (size_t i = 0; i < finished_.size(); ++i) ASSERT_EQ(finished_[i], static_cast<int64_t>(i) + 1);
   EXPECT_EQ(dropped_, 0u);
