@@ -1,6 +1,7 @@
 #include "cli/render/incident_text.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -142,9 +143,11 @@ std::string Explanation(const wire::Incident& incident, int64_t now_wall_ns) {
 
   absl::StrAppend(&text, "\nCost\n  ", CostSentence(verdict), "\n\nAdvice\n  ", AdviceText(verdict.advice()),
                   "\n\nTimeline (UTC)\n");
+  size_t widest = 0;
+  for (const auto& transition : incident.transitions()) widest = std::max(widest, transition.what().size());
   for (const wire::Incident::Transition& transition : incident.transitions()) {
-    absl::StrAppendFormat(&text, "  %s  %-8s  %s\n", WallText(transition.wall_ns()).substr(0, 19),
-                          Printable(transition.what()), Printable(transition.why()));
+    absl::StrAppendFormat(&text, "  %s  %-*s  %s\n", WallText(transition.wall_ns()).substr(0, 19),
+                          static_cast<int>(widest), Printable(transition.what()), Printable(transition.why()));
   }
   return text;
 }

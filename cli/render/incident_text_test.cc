@@ -67,7 +67,7 @@ TEST(IncidentTextTest, ExplanationReadsFromTopToBottom) {
       "the machine.\n"
       "\n"
       "Timeline (UTC)\n"
-      "  2026-01-02 03:04:13  opened    first seen\n");
+      "  2026-01-02 03:04:13  opened  first seen\n");
 }
 
 TEST(IncidentTextTest, AHangHasNoCostPerStep) {
