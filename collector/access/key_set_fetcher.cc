@@ -60,8 +60,13 @@ void KeySetFetcher::Run() {
       fetched_ns_ = RealClock().MonotonicNanos();
       asked_ = false;
     }
-    absl::StatusOr<std::string> fetched = Fetch();
+    const absl::StatusOr<std::string> fetched = Fetch();
     if (stopping_) return;
+    {
+      MutexLock lock(mutex_);
+      failure_ = fetched.status();
+      if (fetched.ok()) keys_ = *fetched;
+    }
     metrics_.Count(fetched.ok());
     if (fetched.ok()) {
       metrics_.last_success_seconds.Set(static_cast<double>(clock_.WallNanos()) / kNanosPerSecond);
@@ -72,9 +77,6 @@ void KeySetFetcher::Run() {
           {{"issuer", origin_.issuer}, {"error", std::string(fetched.status().message())}});
     }
     wait_ns = fetched.ok() ? times_.every_ns : backoff.Next();
-    MutexLock lock(mutex_);
-    failure_ = fetched.status();
-    if (fetched.ok()) keys_ = *std::move(fetched);
   } while (WaitForNext(wait_ns));
 }
 
