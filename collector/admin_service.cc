@@ -21,57 +21,46 @@ grpc::Status TooManyWait() {
 
 }  // namespace
 
+grpc::ServerUnaryReactor* AdminService::ForAdmitted(grpc::CallbackServerContext& context, const char* method,
+                                                    absl::FunctionRef<void(const Call&)> work) {
+  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  const absl::StatusOr<std::shared_ptr<const Caller>> caller = parts_.access.Admit(context, method);
+  if (caller.ok()) {
+    work({reactor, *caller, context.peer()});
+  } else {
+    reactor->Finish(ToGrpc(caller.status()));
+  }
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* AdminService::ForgetHost(grpc::CallbackServerContext* context,
                                                    const wire::ForgetHostRequest* request,
                                                    wire::ForgetHostResponse* /*response*/) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const absl::StatusOr<std::shared_ptr<const Caller>> caller =
-      parts_.access.Admit(*context, "lockstep.wire.Admin.ForgetHost");
-  if (!caller.ok()) {
-    reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
-  }
-  const Change change = {reactor, *caller, context->peer(), "forget_host", request->host()};
-  const bool taken = parts_.worker.TryRun([this, change] {
-    const absl::Status status = Forget(change.of);
-    parts_.audit.Note(*change.by, change.peer, change.action, change.of, status);
-    change.reactor->Finish(ToGrpc(status));
+  return ForAdmitted(*context, "lockstep.wire.Admin.ForgetHost", [&](const Call& call) {
+    const Change change = {call, "forget_host", request->host()};
+    const bool taken = parts_.worker.TryRun([this, change] { Finish(change, Forget(change.of)); });
+    if (!taken) call.reactor->Finish(TooManyWait());
   });
-  if (!taken) reactor->Finish(TooManyWait());
-  return reactor;
 }
 
 grpc::ServerUnaryReactor* AdminService::Backup(grpc::CallbackServerContext* context,
                                                const wire::BackupRequest* /*request*/, wire::BackupResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const absl::StatusOr<std::shared_ptr<const Caller>> caller =
-      parts_.access.Admit(*context, "lockstep.wire.Admin.Backup");
-  if (!caller.ok()) {
-    reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
-  }
-  const auto done = [this, reactor, response, by = *caller,
-                     peer = context->peer()](const absl::StatusOr<std::string>& directory) {
-    if (directory.ok()) response->set_directory(*directory);
-    Conclude({reactor, by, peer, "backup", directory.value_or("")}, directory.status());
-  };
-  if (const absl::Status begun = parts_.backups.Run(done); !begun.ok()) done(begun);
-  return reactor;
+  return ForAdmitted(*context, "lockstep.wire.Admin.Backup", [&](const Call& call) {
+    const auto done = [this, response, call](const absl::StatusOr<std::string>& directory) {
+      if (directory.ok()) response->set_directory(*directory);
+      Conclude({call, "backup", directory.value_or("")}, directory.status());
+    };
+    if (const absl::Status begun = parts_.backups.Run(done); !begun.ok()) done(begun);
+  });
 }
 
 grpc::ServerUnaryReactor* AdminService::Acknowledge(grpc::CallbackServerContext* context,
                                                     const wire::AcknowledgeRequest* request, wire::Incident* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const absl::StatusOr<std::shared_ptr<const Caller>> caller =
-      parts_.access.Admit(*context, "lockstep.wire.Admin.Acknowledge");
-  if (!caller.ok()) {
-    reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
-  }
-  const Change change = {reactor, *caller, context->peer(), request->undo() ? "unacknowledge" : "acknowledge",
-                         absl::StrCat("incident ", request->incident())};
-  if (const absl::Status begun = BeginAcknowledging(change, *request, response); !begun.ok()) Conclude(change, begun);
-  return reactor;
+  return ForAdmitted(*context, "lockstep.wire.Admin.Acknowledge", [&](const Call& call) {
+    const Change change = {call, request->undo() ? "unacknowledge" : "acknowledge",
+                           absl::StrCat("incident ", request->incident())};
+    if (const absl::Status begun = BeginAcknowledging(change, *request, response); !begun.ok()) Conclude(change, begun);
+  });
 }
 
 absl::Status AdminService::BeginAcknowledging(const Change& change, const wire::AcknowledgeRequest& request,
@@ -79,11 +68,11 @@ absl::Status AdminService::BeginAcknowledging(const Change& change, const wire::
   RETURN_IF_ERROR(CheckName("note", request.note(), kMaxNoteBytes));
   const std::optional<wire::Incident> incident = parts_.incidents.Find(request.incident());
   // As for an incident that there is not.
-  if (!incident.has_value() || !change.by->Sees(incident->job())) {
+  if (!incident.has_value() || !change.call.by->Sees(incident->job())) {
     return absl::NotFoundError(absl::StrCat("no incident ", request.incident()));
   }
   wire::Incident::Acknowledgement acknowledgement;
-  acknowledgement.set_by(ValidText(change.by->name, AuditLog::kMaxFieldBytes));
+  acknowledgement.set_by(ValidText(change.call.by->name, AuditLog::kMaxFieldBytes));
   acknowledgement.set_note(request.note());
   const auto task = [this, change, job = incident->job(), id = request.incident(), undo = request.undo(),
                      acknowledgement, response](JobTable& table) {
@@ -101,28 +90,23 @@ absl::Status AdminService::BeginAcknowledging(const Change& change, const wire::
 }
 
 void AdminService::Conclude(const Change& change, const absl::Status& outcome) {
-  const auto conclude = [this, change, outcome] {
-    parts_.audit.Note(*change.by, change.peer, change.action, change.of, outcome);
-    change.reactor->Finish(ToGrpc(outcome));
-  };
   // What has happened is kept, whoever has to wait for it.
-  if (!parts_.worker.TryRun(conclude)) conclude();
+  if (!parts_.worker.TryRun([this, change, outcome] { Finish(change, outcome); })) Finish(change, outcome);
+}
+
+void AdminService::Finish(const Change& change, const absl::Status& outcome) {
+  parts_.audit.Note(*change.call.by, change.call.peer, change.action, change.of, outcome);
+  change.call.reactor->Finish(ToGrpc(outcome));
 }
 
 grpc::ServerUnaryReactor* AdminService::ListAudit(grpc::CallbackServerContext* context,
                                                   const wire::ListAuditRequest* request,
                                                   wire::ListAuditResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const absl::StatusOr<std::shared_ptr<const Caller>> caller =
-      parts_.access.Admit(*context, "lockstep.wire.Admin.ListAudit");
-  if (!caller.ok()) {
-    reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
-  }
-  const bool taken =
-      parts_.worker.TryRun([this, reactor, request, response] { reactor->Finish(FillAudit(*request, *response)); });
-  if (!taken) reactor->Finish(TooManyWait());
-  return reactor;
+  return ForAdmitted(*context, "lockstep.wire.Admin.ListAudit", [&](const Call& call) {
+    const bool taken = parts_.worker.TryRun(
+        [this, reactor = call.reactor, request, response] { reactor->Finish(FillAudit(*request, *response)); });
+    if (!taken) call.reactor->Finish(TooManyWait());
+  });
 }
 
 grpc::Status AdminService::FillAudit(const wire::ListAuditRequest& request, wire::ListAuditResponse& response) const {

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "collector/access/access_control.h"
@@ -64,21 +65,30 @@ class AdminService final : public wire::Admin::CallbackService {
                                       wire::ListAuditResponse* response) override;
 
  private:
-  // One call that changes something: who made it, and how to answer.
-  struct Change {
+  // Who called, and how to answer.
+  struct Call {
     grpc::ServerUnaryReactor* reactor;
     std::shared_ptr<const Caller> by;
     std::string peer;
+  };
+  // A call that changes something.
+  struct Change {
+    Call call;
     std::string action;
     std::string of;
   };
 
+  // Has `work` done for who may call `method`, and answers who may not.
+  grpc::ServerUnaryReactor* ForAdmitted(grpc::CallbackServerContext& context, const char* method,
+                                        absl::FunctionRef<void(const Call&)> work);
   absl::Status Forget(const std::string& host);
   // Has the shard of the incident's job change it, and concludes when history has that.
   absl::Status BeginAcknowledging(const Change& change, const wire::AcknowledgeRequest& request,
                                   wire::Incident* response);
   // Keeps what came of it, then answers. From any thread.
   void Conclude(const Change& change, const absl::Status& outcome);
+  // The same on a thread that may wait for the disk.
+  void Finish(const Change& change, const absl::Status& outcome);
   grpc::Status FillAudit(const wire::ListAuditRequest& request, wire::ListAuditResponse& response) const;
 
   const Parts parts_;

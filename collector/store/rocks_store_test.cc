@@ -2,14 +2,22 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include "base/testing/sim_clock.h"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/metric_catalog.h"
 #include "base/testing/status_matchers.h"
-#include "base/testing/temporary_directory.h"
-#include "collector/store/audit_records.h"
-#include "collector/store/rocks_database.h"
-#include "collector/store/values.h"
+#include "collector/store/history_store.h"
+#include "collector/store/rocks_store.h"
+#include "collector/store/rocks_store_fixture.h"
+#include "proto/capture.pb.h"
+#include "proto/incident.pb.h"
 
 namespace lockstep {
 namespace {
@@ -20,96 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
-constexpr Metric kGauge = Metric::kGpuPowerWatts;
-
-wire::CaptureEntry Watermark(const std::string& job, int64_t wall_ns) {
-  wire::CaptureEntry entry;
-  entry.mutable_watermark()->set_job(job);
-  entry.mutable_watermark()->set_wall_ns(wall_ns);
-  return entry;
-}
-
-wire::Incident MakeIncident(uint64_t id, int64_t resolved_wall_ns = 0) {
-  wire::Incident incident;
-  incident.set_id(id);
-  incident.set_job("job");
-  incident.set_resolved_wall_ns(resolved_wall_ns);
-  return incident;
-}
-
-class RocksStoreTest : public ::testing::Test {
- protected:
-  RocksStoreTest() {
-    options_.directory = (directory_.path() / "history").string();
-    options_.write_buffer_bytes = size_t{1} << 20;
-  }
-
-  void Open() {
-    store_.reset();
-    auto store = OpenRocksStore(options_, clock_);
-    ASSERT_OK(store);
-    store_ = *std::move(store);
-  }
-
-  int64_t now() const { return clock_.WallNanos(); }
-
-  void WritePoints(const std::string& host, const std::vector<Point>& points, Metric metric = kGauge) {
-    StoreBatch batch;
-    for (const Point& point : points) batch.points.push_back({host, "gpu0", metric, point.first, point.second});
-    ASSERT_OK(store_->Write(batch));
-  }
-
-  std::vector<int64_t> LogTimes(const std::string& job, int64_t from = 0, int64_t to = kForever) {
-    std::vector<int64_t> times;
-    EXPECT_OK(store_->ScanLog(job, from, to, [&](const wire::CaptureEntry& entry) {
-      EXPECT_EQ(entry.watermark().job(), job);
-      times.push_back(entry.watermark().wall_ns());
-      return true;
-    }));
-    return times;
-  }
-
-  SeriesPage ReadPage(const SeriesSelector& selector, const SeriesLimits& limits) {
-    auto page = store_->ReadSeries(selector, limits);
-    EXPECT_OK(page);
-    return page.ok() ? *std::move(page) : SeriesPage();
-  }
-
-  std::vector<SeriesRange> Read(const SeriesSelector& selector) {
-    SeriesPage page = ReadPage(selector, {.max_series = 100, .max_points = 1'000'000});
-    EXPECT_FALSE(page.next.has_value());
-    return std::move(page.ranges);
-  }
-
-  std::vector<Point> PointsOf(const std::string& host, Metric metric = kGauge) {
-    const auto ranges = Read({metric, host, "*", 0, kForever, {}});
-    return ranges.empty() ? std::vector<Point>() : ranges[0].points;
-  }
-
-  // Replaces the value of every record of `family`, behind the store's back.
-  void Scribble(Family family, const std::string& value) {
-    store_.reset();
-    auto database = RocksDatabase::Open(options_, clock_);
-    ASSERT_OK(database);
-    std::vector<std::string> keys;
-    ASSERT_OK((*database)->Scan(family, "", "", nullptr, [&](absl::string_view key, absl::string_view) {
-      keys.emplace_back(key);
-      return true;
-    }));
-    ASSERT_FALSE(keys.empty());
-    rocksdb::WriteBatch batch;
-    (*database)->Put(batch, family, keys.front(), value);
-    ASSERT_OK((*database)->Write(batch, true));
-    database->reset();
-    Open();
-  }
-
-  TemporaryDirectory directory_;
-  SimClock clock_;
-  RocksStoreOptions options_;
-  std::unique_ptr<RocksStore> store_;
-};
+class RocksStoreTest : public RocksStoreFixture {};
 
 TEST_F(RocksStoreTest, HostsAreKnownUntilTheyAreRemovedAlsoAfterARestart) {
   Open();
@@ -318,213 +237,6 @@ TEST_F(RocksStoreTest, PointsBeyondTheSeriesLimitAreDroppedAndCounted) {
   WritePoints("b", {{now(), 1}, {now() + 1, 2}});
   EXPECT_EQ(store_->stats().dropped_points, 2u);
   EXPECT_THAT(PointsOf("b"), IsEmpty());
-}
-
-wire::AuditRecord Asked(const std::string& action, const std::string& of = "") {
-  wire::AuditRecord record;
-  record.set_action(action);
-  record.set_of(of);
-  return record;
-}
-
-std::vector<std::string> ActionsOf(const absl::StatusOr<std::vector<wire::AuditRecord>>& records) {
-  std::vector<std::string> actions;
-  for (const wire::AuditRecord& record : records.value()) actions.push_back(record.action());
-  return actions;
-}
-
-TEST_F(RocksStoreTest, WhoAskedForWhatIsKeptNewestFirst) {
-  Open();
-  ASSERT_OK(store_->PutAudit(AuditKind::kChange, Asked("first")));
-  ASSERT_OK(store_->PutAudit(AuditKind::kRefusal, Asked("second")));
-  Open();
-  ASSERT_OK(store_->PutAudit(AuditKind::kChange, Asked("third")));
-  EXPECT_THAT(ActionsOf(store_->LoadAudit()), ElementsAre("third", "second", "first"));
-}
-
-TEST_F(RocksStoreTest, AFloodOfRefusalsMakesRoomForItselfAlone) {
-  Open();
-  ASSERT_OK(store_->PutAudit(AuditKind::kChange, Asked("change")));
-  const size_t limit = kAuditLimits[static_cast<size_t>(AuditKind::kRefusal)].max_records;
-  for (size_t i = 0; i < limit; ++i) EXPECT_EQ(store_->PutAudit(AuditKind::kRefusal, Asked("flood")).value(), 0u);
-  EXPECT_EQ(store_->PutAudit(AuditKind::kRefusal, Asked("newer")).value(), 1u);
-  Open();
-  EXPECT_EQ(store_->PutAudit(AuditKind::kRefusal, Asked("newest")).value(), 1u) << "the limit outlives a restart";
-  const std::vector<std::string> kept = ActionsOf(store_->LoadAudit());
-  EXPECT_EQ(kept.size(), limit + 1);
-  EXPECT_EQ(kept.front(), "newest");
-  EXPECT_EQ(kept.back(), "change");
-}
-
-TEST_F(RocksStoreTest, LongRecordsOfTheAuditLeaveEarlier) {
-  Open();
-  const std::string of(10'000, 'x');
-  size_t made_room = 0;
-  for (int i = 0; i < 200; ++i) made_room += store_->PutAudit(AuditKind::kRefusal, Asked("long", of)).value();
-  EXPECT_GT(made_room, 90u);
-  size_t bytes = 0;
-  const std::vector<wire::AuditRecord> kept = store_->LoadAudit().value();
-  for (const wire::AuditRecord& record : kept) bytes += record.ByteSizeLong();
-  EXPECT_LE(bytes, kAuditLimits[static_cast<size_t>(AuditKind::kRefusal)].max_bytes);
-}
-
-class RetentionTest : public RocksStoreTest {};
-
-TEST_F(RetentionTest, ReadersDoNotSeeWhatHasExpiredBeforeAnyCompaction) {
-  Open();
-  ASSERT_OK(store_->Write({.log = {Watermark("a", now())}, .marks = {{"node", 1, 5}}}));
-  clock_.Advance(options_.log_retention_ns + 1);
-  EXPECT_THAT(LogTimes("a"), IsEmpty());
-  EXPECT_EQ(store_->StoredSequence("node", 1).value(), 5u);
-  clock_.Advance(options_.mark_retention_ns);
-  EXPECT_EQ(store_->StoredSequence("node", 1).value(), 0u);
-}
-
-TEST_F(RetentionTest, RollUpsTakeOverWherePointsHaveExpired) {
-  Open();
-  const int64_t start = now();
-  WritePoints("node", {{start, 10}, {start + 1, 20}});
-  WritePoints("node", {{start, 100}, {start + 1, 200}}, Metric::kGpuPcieReplaysTotal);
-  ASSERT_OK(store_->Flush());
-  clock_.Advance(options_.chunk_retention_ns + 2);
-  EXPECT_THAT(PointsOf("node"), ElementsAre(Pair(start, 15))) << "the mean of a gauge";
-  EXPECT_THAT(PointsOf("node", Metric::kGpuPcieReplaysTotal), ElementsAre(Pair(start, 100))) << "a counter as read";
-  clock_.Advance(options_.rollup_retention_ns);
-  EXPECT_THAT(PointsOf("node"), IsEmpty());
-}
-
-TEST_F(RetentionTest, CompactionRemovesWhatHasExpiredAndNothingElse) {
-  Open();
-  WritePoints("old", {{now(), 1}});
-  ASSERT_OK(store_->Write({.marks = {{"old", 1, 5}}}));
-  ASSERT_OK(store_->Flush());
-  clock_.Advance(options_.rollup_retention_ns + kNanosPerDay + kNanosPerHour);
-  WritePoints("new", {{now(), 2}});
-  ASSERT_OK(store_->Write({.marks = {{"new", 1, 6}}}));
-  ASSERT_OK(store_->Flush());
-  ASSERT_OK(store_->Compact());
-  EXPECT_EQ(store_->stats().expired_records, 4u) << "a mark, a series, a chunk and a roll-up";
-  EXPECT_THAT(PointsOf("new"), ElementsAre(Pair(now(), 2)));
-  EXPECT_EQ(store_->StoredSequence("new", 1).value(), 6u);
-}
-
-TEST_F(RetentionTest, OpenIncidentsAndTheNewestIdNeverExpire) {
-  Open();
-  ASSERT_OK(store_->PutIncident(MakeIncident(1)));
-  ASSERT_OK(store_->PutIncident(MakeIncident(2, now())));
-  ASSERT_OK(store_->PutIncident(MakeIncident(3, now())));
-  clock_.Advance(options_.incident_retention_ns + kNanosPerHour);
-  for (int round = 0; round < 2; ++round) {
-    const auto incidents = store_->LoadIncidents();
-    ASSERT_OK(incidents);
-    ASSERT_EQ(incidents->size(), 2u);
-    EXPECT_EQ((*incidents)[0].id(), 1u);
-    EXPECT_EQ((*incidents)[1].id(), 3u);
-    ASSERT_OK(store_->Compact());
-  }
-  EXPECT_EQ(store_->stats().expired_records, 1u);
-}
-
-class CorruptionTest : public RocksStoreTest {};
-
-TEST_F(CorruptionTest, ALogChunkThatDoesNotDecodeIsNamedAndTheRestIsRead) {
-  Open();
-  ASSERT_OK(store_->Write({.log = {Watermark("a", now())}}));
-  ASSERT_OK(store_->Write({.log = {Watermark("a", now() + 1)}}));
-  Scribble(Family::kLog, "\x09junk");
-  std::vector<int64_t> times;
-  const absl::Status status = store_->ScanLog("a", 0, kForever, [&](const wire::CaptureEntry& entry) {
-    times.push_back(entry.watermark().wall_ns());
-    return true;
-  });
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of job a: log chunk of unknown format 9")));
-  EXPECT_THAT(times, ElementsAre(now() + 1));
-  EXPECT_EQ(store_->stats().corrupt_records, 1u);
-}
-
-TEST_F(CorruptionTest, PointsAndIncidentsThatDoNotDecodeAreSkippedAndCounted) {
-  Open();
-  WritePoints("a", {{now(), 1}, {now() + 100 * kNanosPerSecond, 2}});
-  ASSERT_OK(store_->Flush());
-  Scribble(Family::kChunks, "");
-  EXPECT_THAT(PointsOf("a"), ElementsAre(Pair(_, 2)));
-  EXPECT_EQ(store_->stats().corrupt_records, 1u);
-  ASSERT_OK(store_->PutIncident(MakeIncident(1)));
-  ASSERT_OK(store_->PutIncident(MakeIncident(2)));
-  Scribble(Family::kIncidents, "\x01");
-  EXPECT_EQ(store_->LoadIncidents().value().size(), 1u);
-}
-
-TEST_F(CorruptionTest, ACorruptIndexEntryDoesNotStopWriting) {
-  Open();
-  ASSERT_OK(store_->Write({.log = {Watermark("a", now())}}));
-  Scribble(Family::kJobs, "?");
-  ASSERT_OK(store_->Write({.log = {Watermark("a", now() + 1)}}));
-  EXPECT_THAT(LogTimes("a"), ElementsAre(now() + 1));
-}
-
-class OpeningTest : public RocksStoreTest {};
-
-TEST_F(OpeningTest, AHeldDirectoryIsRefused) {
-  Open();
-  EXPECT_THAT(OpenRocksStore(options_, clock_),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is held by another process")));
-}
-
-TEST_F(OpeningTest, ANewerSchemaIsRefusedNamingBothVersionsAndLeftAsItIs) {
-  Open();
-  store_.reset();
-  {
-    auto database = RocksDatabase::Open(options_, clock_);
-    ASSERT_OK(database);
-    rocksdb::WriteBatch batch;
-    (*database)->Put(batch, Family::kMeta, "schema_version", EncodeSchemaVersion(7));
-    ASSERT_OK((*database)->Write(batch, true));
-  }
-  for (int round = 0; round < 2; ++round) {
-    EXPECT_THAT(OpenRocksStore(options_, clock_),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("has schema version 7, this program reads version 1")));
-  }
-}
-
-TEST_F(OpeningTest, AMissingParentOrAFileInThePlaceIsRefused) {
-  options_.directory = (directory_.path() / "missing" / "history").string();
-  EXPECT_THAT(OpenRocksStore(options_, clock_),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("missing is not a directory")));
-  options_.directory = directory_.Write("file", "text").string();
-  EXPECT_THAT(OpenRocksStore(options_, clock_),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("it is not a directory")));
-  options_.directory = "";
-  EXPECT_THAT(OpenRocksStore(options_, clock_), StatusIs(absl::StatusCode::kFailedPrecondition, _));
-}
-
-TEST_F(RocksStoreTest, TheLogIsCappedOldestFirstAndWhatIsDeletedIsCounted) {
-  options_.write_buffer_bytes = size_t{256} << 10;
-  options_.max_log_bytes = uint64_t{1} << 20;
-  Open();
-  constexpr int kEntries = 200;
-  uint64_t state = 1;
-  for (int i = 0; i < kEntries; ++i) {
-    wire::CaptureEntry entry;
-    entry.mutable_reset()->set_job("a");
-    entry.mutable_reset()->set_wall_ns(now() + i);
-    std::string& text = *entry.mutable_reset()->mutable_why();
-    while (text.size() < 40'000) text.push_back(static_cast<char>('0' + (state = state * 48271 % 2147483647) % 64));
-    ASSERT_OK(store_->Write({.log = {entry}}));
-  }
-  ASSERT_OK(store_->Compact());
-  int64_t first = -1;
-  int count = 0;
-  ASSERT_OK(store_->ScanLog("a", 0, kForever, [&](const wire::CaptureEntry& entry) {
-    if (first < 0) first = entry.reset().wall_ns();
-    ++count;
-    return true;
-  }));
-  EXPECT_GT(store_->stats().deleted_log_bytes, uint64_t{1} << 20);
-  EXPECT_GT(count, 0);
-  EXPECT_LT(count, kEntries / 2);
-  EXPECT_EQ(first, now() + kEntries - count) << "the newest are there without a gap";
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+// What history forgets, and what it never does.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/testing/status_matchers.h"
+#include "collector/store/history_store.h"
+#include "collector/store/rocks_store_fixture.h"
+#include "proto/capture.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class RetentionTest : public RocksStoreFixture {};
+
+TEST_F(RetentionTest, ReadersDoNotSeeWhatHasExpiredBeforeAnyCompaction) {
+  Open();
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now())}, .marks = {{"node", 1, 5}}}));
+  clock_.Advance(options_.log_retention_ns + 1);
+  EXPECT_THAT(LogTimes("a"), IsEmpty());
+  EXPECT_EQ(store_->StoredSequence("node", 1).value(), 5u);
+  clock_.Advance(options_.mark_retention_ns);
+  EXPECT_EQ(store_->StoredSequence("node", 1).value(), 0u);
+}
+
+TEST_F(RetentionTest, RollUpsTakeOverWherePointsHaveExpired) {
+  Open();
+  const int64_t start = now();
+  WritePoints("node", {{start, 10}, {start + 1, 20}});
+  WritePoints("node", {{start, 100}, {start + 1, 200}}, Metric::kGpuPcieReplaysTotal);
+  ASSERT_OK(store_->Flush());
+  clock_.Advance(options_.chunk_retention_ns + 2);
+  EXPECT_THAT(PointsOf("node"), ElementsAre(Pair(start, 15))) << "the mean of a gauge";
+  EXPECT_THAT(PointsOf("node", Metric::kGpuPcieReplaysTotal), ElementsAre(Pair(start, 100))) << "a counter as read";
+  clock_.Advance(options_.rollup_retention_ns);
+  EXPECT_THAT(PointsOf("node"), IsEmpty());
+}
+
+TEST_F(RetentionTest, CompactionRemovesWhatHasExpiredAndNothingElse) {
+  Open();
+  WritePoints("old", {{now(), 1}});
+  ASSERT_OK(store_->Write({.marks = {{"old", 1, 5}}}));
+  ASSERT_OK(store_->Flush());
+  clock_.Advance(options_.rollup_retention_ns + kNanosPerDay + kNanosPerHour);
+  WritePoints("new", {{now(), 2}});
+  ASSERT_OK(store_->Write({.marks = {{"new", 1, 6}}}));
+  ASSERT_OK(store_->Flush());
+  ASSERT_OK(store_->Compact());
+  EXPECT_EQ(store_->stats().expired_records, 4u) << "a mark, a series, a chunk and a roll-up";
+  EXPECT_THAT(PointsOf("new"), ElementsAre(Pair(now(), 2)));
+  EXPECT_EQ(store_->StoredSequence("new", 1).value(), 6u);
+}
+
+TEST_F(RetentionTest, OpenIncidentsAndTheNewestIdNeverExpire) {
+  Open();
+  ASSERT_OK(store_->PutIncident(MakeIncident(1)));
+  ASSERT_OK(store_->PutIncident(MakeIncident(2, now())));
+  ASSERT_OK(store_->PutIncident(MakeIncident(3, now())));
+  clock_.Advance(options_.incident_retention_ns + kNanosPerHour);
+  for (int round = 0; round < 2; ++round) {
+    const auto incidents = store_->LoadIncidents();
+    ASSERT_OK(incidents);
+    ASSERT_EQ(incidents->size(), 2u);
+    EXPECT_EQ((*incidents)[0].id(), 1u);
+    EXPECT_EQ((*incidents)[1].id(), 3u);
+    ASSERT_OK(store_->Compact());
+  }
+  EXPECT_EQ(store_->stats().expired_records, 1u);
+}
+
+TEST_F(RetentionTest, TheLogIsCappedOldestFirstAndWhatIsDeletedIsCounted) {
+  options_.write_buffer_bytes = size_t{256} << 10;
+  options_.max_log_bytes = uint64_t{1} << 20;
+  Open();
+  constexpr int kEntries = 200;
+  uint64_t state = 1;
+  for (int i = 0; i < kEntries; ++i) {
+    wire::CaptureEntry entry;
+    entry.mutable_reset()->set_job("a");
+    entry.mutable_reset()->set_wall_ns(now() + i);
+    std::string& text = *entry.mutable_reset()->mutable_why();
+    while (text.size() < 40'000) text.push_back(static_cast<char>('0' + (state = state * 48271 % 2147483647) % 64));
+    ASSERT_OK(store_->Write({.log = {entry}}));
+  }
+  ASSERT_OK(store_->Compact());
+  int64_t first = -1;
+  int count = 0;
+  ASSERT_OK(store_->ScanLog("a", 0, kForever, [&](const wire::CaptureEntry& entry) {
+    if (first < 0) first = entry.reset().wall_ns();
+    ++count;
+    return true;
+  }));
+  EXPECT_GT(store_->stats().deleted_log_bytes, uint64_t{1} << 20);
+  EXPECT_GT(count, 0);
+  EXPECT_LT(count, kEntries / 2);
+  EXPECT_EQ(first, now() + kEntries - count) << "the newest are there without a gap";
+}
+
+}  // namespace
+}  // namespace lockstep
