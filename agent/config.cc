@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "agent/sources/dcgm/loopback_page.h"
 #include "base/log.h"
+#include "daemon/http_client.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "collector/http/http_client.h"
+#include "daemon/http_client.h"
 #include "daemon/nearest_name.h"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "collector/http/http_client.h"
+#include "daemon/http_client.h"
 
 namespace lockstep {
 namespace {

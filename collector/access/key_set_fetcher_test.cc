@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <string>
@@ -31,7 +30,6 @@ using ::testing::HasSubstr;
 class KeySetFetcherTest : public testing::Test {
  protected:
   KeySetFetcherTest() {
-    setenv("no_proxy", "127.0.0.1", 1);
     times_.first_retry_ns = kNanosPerMilli;
     times_.longest_retry_ns = 5 * kNanosPerMilli;
     times_.least_between_asks_ns = 0;

@@ -23,7 +23,7 @@
 #include "collector/alert/alert_backlog.h"
 #include "collector/alert/change_id.h"
 #include "collector/alert/webhook_payload.h"
-#include "collector/http/http_client.h"
+#include "daemon/http_client.h"
 
 namespace lockstep {
 

@@ -31,7 +31,6 @@ IncidentEvent Event(uint64_t id, Kind kind) {
 class WebhookSinkTest : public ::testing::Test {
  protected:
   WebhookSinkTest() {
-    setenv("no_proxy", "127.0.0.1", 1);
     options_.first_retry_ns = 1 * kNanosPerMilli;
     options_.longest_retry_ns = 20 * kNanosPerMilli;
     options_.drain_ns = 10 * kNanosPerSecond;

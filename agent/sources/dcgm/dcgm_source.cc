@@ -1,11 +1,13 @@
 #include "agent/sources/dcgm/dcgm_source.h"
 
 #include <map>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "agent/metric_block.h"
 #include "agent/sources/dcgm/prometheus_text.h"
+#include "base/status_macros.h"
 
 namespace lockstep {
 namespace {
@@ -41,10 +43,19 @@ absl::Status DcgmSource::Collect(const Tick& tick, wire::AgentReport& report) {
   if (names_->empty()) return NoData("NVML tells of no GPU");
   if (scraped_ns_.has_value() && tick.monotonic_ns - *scraped_ns_ < kPeriodNs) return outcome_;
   scraped_ns_ = tick.monotonic_ns;
-  const absl::StatusOr<std::string> page = page_.Get();
+  const absl::StatusOr<std::string> page = Scrape();
   outcome_ = page.ok() ? Take(*page, tick, report)
                        : absl::Status(page.status().code(), absl::StrCat("dcgm-exporter: ", page.status().message()));
   return outcome_;
+}
+
+absl::StatusOr<std::string> DcgmSource::Scrape() {
+  RETURN_IF_ERROR(CheckLoopbackUrl(url_));
+  HttpAnswer answer = client_.Get(kMaxPageBytes);
+  if (answer.is_too_long) return absl::OutOfRangeError(answer.error);
+  if (answer.status == 0) return absl::UnavailableError(answer.error);
+  if (answer.status != 200) return absl::UnavailableError(absl::StrCat("the answer has status ", answer.status));
+  return std::move(answer.body);
 }
 
 absl::Status DcgmSource::Take(absl::string_view page, const Tick& tick, wire::AgentReport& report) const {

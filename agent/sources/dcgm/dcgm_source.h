@@ -4,20 +4,22 @@
 #ifndef LOCKSTEP_AGENT_SOURCES_DCGM_DCGM_SOURCE_H_
 #define LOCKSTEP_AGENT_SOURCES_DCGM_DCGM_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "agent/gpu_names.h"
 #include "agent/source.h"
-#include "agent/sources/dcgm/loopback_page.h"
 #include "base/clock.h"
 #include "base/metric_catalog.h"
+#include "daemon/http_client.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -38,17 +40,24 @@ class DcgmSource final : public Source {
  public:
   // Exporters read their counters every 30 s, if nobody sets it otherwise.
   static constexpr int64_t kPeriodNs = 10 * kNanosPerSecond;
+  static constexpr int64_t kTimeoutNs = 5 * kNanosPerSecond;
+  static constexpr size_t kMaxPageBytes = 4 << 20;  // some 20,000 samples
 
+  // A `url` that CheckLoopbackUrl refuses is never asked: each Collect says why.
   DcgmSource(std::string url, std::shared_ptr<const GpuNames> names)
-      : page_(std::move(url)), names_(std::move(names)) {}
+      : url_(std::move(url)),
+        client_({.url = url_, .timeout_ns = kTimeoutNs}, [] { return false; }),
+        names_(std::move(names)) {}
 
   absl::string_view name() const override { return "dcgm_exporter"; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
  private:
+  absl::StatusOr<std::string> Scrape();
   absl::Status Take(absl::string_view page, const Tick& tick, wire::AgentReport& report) const;
 
-  LoopbackPage page_;
+  const std::string url_;
+  HttpClient client_;
   const std::shared_ptr<const GpuNames> names_;
   absl::optional<int64_t> scraped_ns_;
   absl::Status outcome_;

@@ -18,13 +18,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/gpu_names.h"
-#include "agent/sources/dcgm/loopback_page.h"
 #include "agent/sources/dcgm/prometheus_text.h"
 #include "agent/testing/report_view.h"
 #include "agent/unique_fd.h"
 #include "base/clock.h"
 #include "base/metric_catalog.h"
 #include "base/testing/status_matchers.h"
+#include "daemon/http_client.h"
 
 namespace lockstep {
 namespace {
@@ -183,7 +183,7 @@ TEST_F(DcgmSourceTest, FollowsNobodyElsewhereAndTakesNoPageWithoutEnd) {
   EXPECT_THAT(last_, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("status 302")));
   EXPECT_EQ(there.asked(), 0);
 
-  const OnePageServer huge(OnePageServer::Ok(std::string(LoopbackPage::kMaxBytes + 1, '#')));
+  const OnePageServer huge(OnePageServer::Ok(std::string(DcgmSource::kMaxPageBytes + 1, '#')));
   DcgmSource source(huge.url(), names_);
   EXPECT_EQ(Collect(source).metrics_size(), 0);
   EXPECT_THAT(last_, StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("4194304")));
@@ -195,7 +195,7 @@ TEST_F(DcgmSourceTest, FollowsNobodyElsewhereAndTakesNoPageWithoutEnd) {
   unsetenv("http_proxy");
 }
 
-TEST(LoopbackUrlTest, IsOfThisMachine) {
+TEST_F(DcgmSourceTest, AsksThisMachineAlone) {
   for (const char* url :
        {"http://127.0.0.1:9400/metrics", "http://localhost:9400/metrics", "http://[::1]:9400/", "http://127.0.0.1"}) {
     EXPECT_OK(CheckLoopbackUrl(url)) << url;
@@ -206,8 +206,9 @@ TEST(LoopbackUrlTest, IsOfThisMachine) {
         "http://user@127.0.0.1/", "file:///etc/passwd", "http://0.0.0.0:9400/", "http://example.com/127.0.0.1"}) {
     EXPECT_THAT(CheckLoopbackUrl(url), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(""))) << url;
   }
-  LoopbackPage elsewhere("http://10.0.0.5:9400/metrics");
-  EXPECT_THAT(elsewhere.Get(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not on this machine")));
+  DcgmSource elsewhere("http://10.0.0.5:9400/metrics", names_);
+  Collect(elsewhere);
+  EXPECT_THAT(last_, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not on this machine")));
 }
 
 TEST(PrometheusTextTest, TakesSamplesAsTheyStand) {

@@ -1,9 +1,10 @@
-#include "collector/http/http_client.h"
+#include "daemon/http_client.h"
 
 #include <curl/curl.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,20 +51,41 @@ std::string PartOf(CURLU* url, CURLUPart part) {
   return result;
 }
 
+// As far as it matters to whom a call goes.
+struct Url {
+  std::string scheme;
+  bool is_loopback = false;
+  bool has_user = false;
+};
+
+// By the parser that also makes the call, so that both see the same host.
+std::optional<Url> Parse(const std::string& text) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), curl_url_cleanup);
+  CHECK(url != nullptr);
+  if (curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) return std::nullopt;
+  const std::string address = absl::StrCat(PartOf(url.get(), CURLUPART_HOST), ":", PartOf(url.get(), CURLUPART_PORT));
+  return Url{PartOf(url.get(), CURLUPART_SCHEME), IsLoopbackAddress(address),
+             !PartOf(url.get(), CURLUPART_USER).empty()};
+}
+
 }  // namespace
 
 absl::Status CheckTrustworthyUrl(const std::string& url) {
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), curl_url_cleanup);
-  CHECK(parsed != nullptr);
-  if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
-    return absl::InvalidArgumentError(absl::StrCat("is no URL: ", url));
-  }
-  const std::string scheme = PartOf(parsed.get(), CURLUPART_SCHEME);
-  if (scheme == "https") return absl::OkStatus();
-  const std::string address =
-      absl::StrCat(PartOf(parsed.get(), CURLUPART_HOST), ":", PartOf(parsed.get(), CURLUPART_PORT));
-  if (scheme == "http" && IsLoopbackAddress(address)) return absl::OkStatus();
+  const std::optional<Url> parsed = Parse(url);
+  if (!parsed.has_value()) return absl::InvalidArgumentError(absl::StrCat("is no URL: ", url));
+  if (parsed->scheme == "https" || (parsed->scheme == "http" && parsed->is_loopback)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("must be https, or http to loopback: ", url));
+}
+
+absl::Status CheckLoopbackUrl(const std::string& url) {
+  const std::optional<Url> parsed = Parse(url);
+  const char* const wrong = !parsed.has_value()        ? "is no URL"
+                            : parsed->scheme != "http" ? "is not http://"
+                            : !parsed->is_loopback
+                                ? "is not on this machine: the host must be 127.0.0.1, [::1] or localhost"
+                            : parsed->has_user ? "has a user, which is not supported"
+                                               : nullptr;
+  return wrong == nullptr ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("'", url, "' ", wrong));
 }
 
 class HttpClient::Handle {
@@ -76,8 +98,10 @@ class HttpClient::Handle {
     json_headers_ = curl_slist_append(json_headers_, "Expect:");  // no round trip to ask whether a body is welcome
     curl_easy_setopt(curl_, CURLOPT_URL, options.url.c_str());
     curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
+    const std::optional<Url> url = Parse(options.url);
+    if (url.has_value() && url->is_loopback) curl_easy_setopt(curl_, CURLOPT_PROXY, "");
     curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl_, CURLOPT_USERAGENT, "lockstep-collector");
+    curl_easy_setopt(curl_, CURLOPT_USERAGENT, "lockstep");
     curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ns / kNanosPerMilli));
     curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout_ns / kNanosPerMilli));
     curl_easy_setopt(curl_, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -123,8 +147,8 @@ class HttpClient::Handle {
     HttpAnswer answer;
     if (code != CURLE_OK) {
       answer.error = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
-      if (code == CURLE_WRITE_ERROR)
-        answer.error = absl::StrCat("the answer is longer than ", body_.max_bytes, " bytes");
+      answer.is_too_long = code == CURLE_WRITE_ERROR;
+      if (answer.is_too_long) answer.error = absl::StrCat("the answer is longer than ", body_.max_bytes, " bytes");
       return answer;
     }
     long status = 0;

@@ -1,9 +1,10 @@
-// HTTP calls over libcurl, bounded in time and in what they keep of the answer.
+// HTTP calls over libcurl, bounded in time and in what they keep of the answer. Redirects are not followed, and what is
+// on this machine is not asked by way of a proxy.
 //
 // A client keeps its connection between calls. Not thread-safe: one client belongs to one thread.
 
-#ifndef LOCKSTEP_COLLECTOR_HTTP_HTTP_CLIENT_H_
-#define LOCKSTEP_COLLECTOR_HTTP_HTTP_CLIENT_H_
+#ifndef LOCKSTEP_DAEMON_HTTP_CLIENT_H_
+#define LOCKSTEP_DAEMON_HTTP_CLIENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +19,11 @@ namespace lockstep {
 // OK for https, and for http to loopback: nobody in between can change what is answered. INVALID_ARGUMENT otherwise.
 absl::Status CheckTrustworthyUrl(const std::string& url);
 
+// OK for http to loopback, without a user. INVALID_ARGUMENT otherwise.
+absl::Status CheckLoopbackUrl(const std::string& url);
+
 struct HttpOptions {
-  std::string url;  // http or https; redirects are not followed
+  std::string url;  // http or https
   // PEM file of the authorities that are believed for https; "" = those of the system. Read for each connection.
   std::string authorities;
   int64_t connect_timeout_ns = 3'000'000'000;
@@ -29,6 +33,7 @@ struct HttpOptions {
 struct HttpAnswer {
   int status = 0;              // 0 = there was no answer; `error` says why
   int64_t retry_after_ns = 0;  // what the receiver asked for; 0 = nothing
+  bool is_too_long = false;    // there was one, longer than Get was to take
   std::string body;            // of Get
   std::string error;
 };
@@ -53,4 +58,4 @@ class HttpClient {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_COLLECTOR_HTTP_HTTP_CLIENT_H_
+#endif  // LOCKSTEP_DAEMON_HTTP_CLIENT_H_
