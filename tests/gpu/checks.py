@@ -5,6 +5,7 @@ import statistics
 
 # In these, a start and an end are the time inside the operation on the GPU.
 TIMED = ("gpu timer", "kernel window")
+CLOCK_TIE_NS = 50_000
 LATE_SHARE = 0.8  # of the operations in which the planted rank has to have waited least
 
 
@@ -89,6 +90,30 @@ def check_stuck(rings, truth):
         if not ring.is_accounting_exact():
             complaints.append(f"{who}: accounting is not exact")
     return complaints
+
+
+def _quantiles(name, values_us):
+    ordered = sorted(values_us)
+    return {f"{name}_p50": ordered[len(ordered) // 2], f"{name}_p99": ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]}
+
+
+def clock_errors(rings, results):
+    """How far the times of the rings are from what the job's CUDA events say, in microseconds: of begins, ends and
+    durations; and `tie`, how far off the events' own begins and ends may be. Begins and ends whose tie is not within
+    CLOCK_TIE_NS are passed over, and so is the first operation, with which NCCL makes its communicator."""
+    errors = collections.defaultdict(list)
+    for ring in rings:
+        job = next(result for result in results if result["rank"] == ring.rank)
+        for operation, (begin, end, tie) in list(zip(all_reduces(ring, job["payload"]), job["on_gpu_ns"]))[1:]:
+            if operation.state != "finished" or operation.timing not in TIMED:
+                continue
+            duration = operation.finished_at_ns - operation.started_at_ns
+            errors["tie"].append(tie / 1000)
+            errors["duration"].append(abs(duration - (end - begin)) / 1000)
+            if tie <= CLOCK_TIE_NS:
+                errors["begin"].append(abs(operation.started_at_ns - begin) / 1000)
+                errors["end"].append(abs(operation.finished_at_ns - end) / 1000)
+    return {key: value for name, values in sorted(errors.items()) for key, value in _quantiles(name, values).items()}
 
 
 def overhead(without, recorded):

@@ -18,7 +18,7 @@ WRITE_RINGS = pathlib.Path("tests/gpu/write_rings").resolve()
 RUN = pathlib.Path("tests/gpu/run.sh").resolve()
 
 import drive  # noqa: E402
-from checks import check_healthy, check_slow, check_stuck, least_waiting, overhead  # noqa: E402
+from checks import check_healthy, check_slow, check_stuck, clock_errors, least_waiting, overhead  # noqa: E402
 from ring_reader import COMMUNICATOR, HEADER, OPERATION, NotARing, read_ring  # noqa: E402
 
 TRUTH = {"world": 2, "steps": 60, "payload": 4_000_012}
@@ -106,6 +106,20 @@ class ChecksTest(RingsTest):
         self.assertNotEqual(check_stuck(self.rings("healthy"), STUCK), [])
         self.assertNotEqual(check_stuck(self.rings("stuck", HOST_ENQUEUE), dict(STUCK, stuck_rank=1)), [])
 
+    def test_clocks_are_compared_with_the_events_of_the_job(self):
+        rings = self.rings("healthy")
+        results = [{"rank": ring.rank, "payload": TRUTH["payload"], "on_gpu_ns": [
+            [operation.started_at_ns - 3000, operation.finished_at_ns + 2000, tie]
+            for operation, tie in zip((o for o in ring.operations if o.bytes == TRUTH["payload"]), [10] * 59 + [10**9])]}
+            for ring in rings]
+        errors = clock_errors(rings, results)
+        self.assertEqual((errors["begin_p50"], errors["end_p99"], errors["duration_p50"]), (3, 2, 5))
+        for result in results:
+            result["on_gpu_ns"][-1][1] += 10**6  # not tied: its duration counts all the same
+        self.assertEqual(clock_errors(rings, results)["end_p99"], 2)
+        self.assertGreater(clock_errors(rings, results)["duration_p99"], 900)
+        self.assertEqual(clock_errors(self.rings("healthy", HOST_ENQUEUE), results), {})
+
     def test_overhead_compares_medians(self):
         plain, recorded, share = overhead([[1.0, 9.0, 1.0], [1.0], [5.0]], [[1.1], [1.1, 1.1], [0.1]])
         self.assertEqual((plain, recorded), (1.0, 1.1))
@@ -125,14 +139,14 @@ class DriveTest(RingsTest):
         self.addCleanup(setattr, drive, name, getattr(drive, name))
         setattr(drive, name, value)
 
-    def drive(self, recorder, gpus=2):
+    def drive(self, recorder, gpus=2, preload=None):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            status = drive.run(self.scratch, recorder, gpus)
+            status = drive.run(self.scratch, recorder, gpus, preload)
         return status, printed.getvalue()
 
     def test_passes_and_prints_its_figures(self):
-        status, printed = self.drive(pathlib.Path("/a/recorder.so"))
+        status, printed = self.drive(pathlib.Path("/a/recorder.so"), preload=pathlib.Path("/a/preload.so"))
         self.assertEqual(status, 0, printed)
         self.assertTrue(printed.endswith("PASSED\n"), printed)
         names = [json.loads(line).get("name") for line in printed.splitlines()[:-1]]
@@ -143,6 +157,11 @@ class DriveTest(RingsTest):
         self.assertEqual(status, drive.EXIT_FAILED)
         self.assertIn("healthy: rings of the ranks []", printed)
 
+    def test_fails_where_the_preloaded_recorder_does_nothing(self):
+        status, printed = self.drive(pathlib.Path("/a/recorder.so"), preload=pathlib.Path("/a/preload-idle.so"))
+        self.assertEqual(status, drive.EXIT_FAILED)
+        self.assertIn("preloaded: rings of the ranks []", printed)
+
     def test_skips_where_two_ranks_cannot_share_the_gpu(self):
         self.replace("JOB", HERE / "testing/no_such_job.py")
         with contextlib.redirect_stderr(io.StringIO()):
@@ -150,8 +169,9 @@ class DriveTest(RingsTest):
         self.assertEqual(status, drive.EXIT_SKIPPED)
         self.assertIn("SKIPPED", printed)
 
-    def test_the_real_job_is_python(self):
-        compile((HERE / "job.py").read_text(encoding="utf-8"), "job.py", "exec")
+    def test_what_needs_a_gpu_is_python(self):
+        for name in ("job.py", "train.py", "chain.py"):
+            compile((HERE / name).read_text(encoding="utf-8"), name, "exec")
 
 
 class RunTest(unittest.TestCase):

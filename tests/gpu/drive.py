@@ -9,8 +9,9 @@ import sys
 import tempfile
 import time
 
-from checks import check_healthy, check_slow, check_stuck, overhead
+from checks import check_healthy, check_slow, check_stuck, clock_errors, overhead
 from ring_reader import NotARing, read_ring
+from shared_gpu import shared_gpu
 
 JOB = pathlib.Path(__file__).resolve().parent / "job.py"
 ELEMENTS = 1_000_003  # a payload that neither PyTorch nor NCCL uses by itself
@@ -27,25 +28,30 @@ class JobFailed(Exception):
     """The job itself did not run; its output is the message."""
 
 
-def environment(rank, world, port, recorder, rings):
+# NCCL takes ranks with one of these each for ranks of different machines, so that it lets them share a GPU: they talk
+# through sockets.
+SEPARATE_HOSTS = {"NCCL_HOSTID": "lockstep-{rank}", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}
+
+
+def environment(rank, world, port, recorder, rings, sharing):
     result = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
                   MASTER_PORT=str(port), LOCKSTEP_RING_DIR=str(rings), LOCKSTEP_JOB_ID="gpu-test",
-                  NCCL_MULTI_RANK_GPU_ENABLE="1")
+                  **{name: value.format(rank=rank) for name, value in sharing.items()})
     result.pop("NCCL_PROFILER_PLUGIN", None)
     if recorder is not None:
-        result["NCCL_PROFILER_PLUGIN"] = str(recorder)
+        result["LD_PRELOAD" if "preload" in recorder.name else "NCCL_PROFILER_PLUGIN"] = str(recorder)
     return result
 
 
 @contextlib.contextmanager
-def running(plan, world, port, recorder, rings, logs):
-    """The processes of a job; all are killed at the end."""
+def running(plan, world, logs, environment_of):
+    """The processes of a job; all are killed at the end. `environment_of(rank)`: of one."""
     processes = []
     try:
         for rank in range(world):
             log = open(logs / f"rank{rank}.log", "wb")
             processes.append(subprocess.Popen([sys.executable, JOB, json.dumps(plan)], stdout=log, stderr=log,
-                                              env=environment(rank, world, port, recorder, rings)))
+                                              env=environment_of(rank)))
             log.close()
         yield processes
     finally:
@@ -60,10 +66,11 @@ def last_words(logs):
 
 
 class Bench:
-    """Runs jobs in scratch folders, each with a port and a ring directory of its own."""
+    """Runs jobs in scratch folders, each with a port and a ring directory of its own. `sharing`: what NCCL has to be
+    told, as environment, so that ranks share a GPU."""
 
-    def __init__(self, scratch, world, first_port=29_611):
-        self.scratch, self.world, self.port, self.runs = scratch, world, first_port, 0
+    def __init__(self, scratch, world, sharing, first_port=29_611):
+        self.scratch, self.world, self.sharing, self.port, self.runs = scratch, world, sharing, first_port, 0
 
     def prepare(self):
         self.runs += 1
@@ -74,11 +81,16 @@ class Bench:
         plan = {"steps": STEPS, "elements": ELEMENTS, "result": str(place / "result")}
         return place, plan
 
+    def start(self, plan, place, recorder):
+        port = self.port
+        return running(plan, self.world, place / "logs", lambda rank: environment(
+            rank, self.world, port, recorder, place / "rings", self.sharing))
+
     def complete(self, recorder, **more):
         """Runs a job to its end; its results by rank, and its rings."""
         place, plan = self.prepare()
         plan.update(more)
-        with running(plan, self.world, self.port, recorder, place / "rings", place / "logs") as processes:
+        with self.start(plan, place, recorder) as processes:
             deadline = time.monotonic() + LIMIT_SECONDS
             while any(process.poll() is None for process in processes):
                 if time.monotonic() > deadline or any(process.poll() not in (None, 0) for process in processes):
@@ -93,7 +105,7 @@ class Bench:
         """Plants a rank that never arrives; the rings while the job hangs, and after it was killed."""
         place, plan = self.prepare()
         plan.update(stuck_rank=stuck_rank, stuck_step=STUCK_STEP, entered=str(place / "entered"))
-        with running(plan, self.world, self.port, recorder, place / "rings", place / "logs") as processes:
+        with self.start(plan, place, recorder) as processes:
             deadline = time.monotonic() + LIMIT_SECONDS
             while len(list((place / "entered").iterdir())) < self.world:
                 if time.monotonic() > deadline or any(process.poll() is not None for process in processes):
@@ -108,16 +120,20 @@ def read_rings(directory):
     return [read_ring(path) for path in sorted(directory.glob("*.ring"))]
 
 
-def possible_world(scratch, gpus):
-    """One rank per GPU, at most four; on one GPU two ranks where this NCCL allows it, else None."""
+def possible_bench(scratch, gpus, beside):
+    """One rank per GPU, at most four; on one GPU two ranks in a way that this NCCL allows, else None. `beside`: what lets
+    them compute at the same time."""
     if gpus > 1:
-        return min(gpus, 4)
-    try:
-        Bench(scratch / "probe", 2, first_port=29_511).complete(None, steps=2)
-        return 2
-    except JobFailed as failure:
-        print(f"two ranks on one GPU do not run with this NCCL:\n{failure}", file=sys.stderr)
-        return None
+        return Bench(scratch, min(gpus, 4), {})
+    for number, allowed in enumerate(({"NCCL_MULTI_RANK_GPU_ENABLE": "1"}, SEPARATE_HOSTS)):
+        sharing = dict(allowed, **beside)
+        try:
+            Bench(scratch / f"probe{number}", 2, sharing, first_port=29_511 + 10 * number).complete(None, steps=2)
+            print(json.dumps({"ranks_on_one_gpu": 2, "by": sorted(sharing)}), flush=True)
+            return Bench(scratch, 2, sharing)
+        except JobFailed as failure:
+            print(f"two ranks on one GPU do not run with {sharing}:\n{failure}", file=sys.stderr)
+    return None
 
 
 def figure(name, value, unit):
@@ -136,13 +152,17 @@ def measure_overhead(bench, recorder):
     figure("gpu_step_overhead_ratio", share, "ratio")
 
 
-def run(scratch, recorder, gpus):
-    world = possible_world(scratch, gpus)
-    if world is None:
+def run(scratch, recorder, gpus, preload=None):
+    """`preload`: the recorder that stands in front of NCCL's functions, where it is to be tried as well."""
+    with shared_gpu(scratch, 2) if gpus == 1 else contextlib.nullcontext({}) as beside:
+        return run_on(possible_bench(scratch, gpus, beside), recorder, preload)
+
+
+def run_on(bench, recorder, preload):
+    if bench is None:
         print("SKIPPED: this machine has one GPU, and its NCCL runs one rank per GPU")
         return EXIT_SKIPPED
-    bench = Bench(scratch, world)
-    complaints = []
+    world, complaints = bench.world, []
     results, rings = bench.complete(recorder)
     print(json.dumps({key: results[0][key] for key in ("gpu", "nccl", "torch", "cuda", "world")}), flush=True)
     print(json.dumps({"abi": sorted({ring.abi_version for ring in rings}),
@@ -151,22 +171,28 @@ def run(scratch, recorder, gpus):
                       "gpu_clock_error_ns": [ring.gpu_clock_error_ns for ring in rings]}), flush=True)
     truth = {"world": world, "steps": STEPS, "payload": 4 * ELEMENTS}
     complaints += [f"healthy: {text}" for text in check_healthy(rings, truth)]
+    for name, value in clock_errors(rings, results).items():
+        figure(f"gpu_clock_{name}", value, "us")
+    if preload is not None:
+        _, rings = bench.complete(preload)
+        complaints += [f"preloaded: {text}" for text in check_healthy(rings, truth)]
     slow = world - 1
     _, rings = bench.complete(recorder, slow_rank=slow, slow_seconds=SLOW_SECONDS)
     complaints += [f"slow: {text}" for text in check_slow(rings, dict(truth, slow_rank=slow))]
+    measure_overhead(bench, recorder)
     for moment, rings in zip(("hanging", "killed"), bench.hang(recorder, stuck_rank=0)):
         hang = dict(truth, stuck_rank=0, stuck_step=STUCK_STEP)
         complaints += [f"stuck, {moment}: {text}" for text in check_stuck(rings, hang)]
-    measure_overhead(bench, recorder)
     print("\n".join(complaints) or "PASSED")
     return EXIT_FAILED if complaints else 0
 
 
 def main():
     recorder, gpus = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2])
+    preload = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
     with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as scratch:
         try:
-            return run(pathlib.Path(scratch), recorder, gpus)
+            return run(pathlib.Path(scratch), recorder, gpus, preload)
         except (JobFailed, NotARing) as failure:
             print(f"FAILED: {failure}")
             return EXIT_FAILED

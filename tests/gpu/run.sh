@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # Proof on real hardware: needs an NVIDIA GPU, PyTorch with CUDA and g++, and nothing else of ours.
 #
-#   tests/gpu/run.sh
+#   tests/gpu/run.sh [BINARIES RESULTS]
 #
-# Builds the NCCL recorder with one g++ line, runs a real multi-rank NCCL job (two ranks on one GPU where this NCCL can,
-# else one per GPU) in health, with a slow rank and with a stuck rank, compares the rings with what the job did, and
-# measures step times with and without the recorder in alternation. Prints one JSON object per figure.
+# Builds the NCCL recorder with one g++ line, runs a real multi-rank NCCL job (two ranks on one GPU where there is no
+# other, else one per GPU) in health, with a slow rank and with a stuck rank, compares the rings with what the job did and
+# with CUDA events, and measures step times with and without the recorder in alternation. Prints one JSON object per
+# figure.
+#
+# BINARIES is a folder that tests/gpu/bundle.sh has made on a machine that builds: then collector and agent watch a
+# training job of four ranks as well, of which one is slowed, one stopped, and one broken by a wild write on the GPU. What
+# Lockstep printed goes to the folder RESULTS.
 #
 # Exit status: 0 passed, 1 failed, 77 skipped (no GPU, no PyTorch, no compiler: the message says which).
 set -euo pipefail
@@ -34,4 +39,8 @@ g++ -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -ftls-model=initial-exec -f
   -static-libstdc++ -static-libgcc -Wl,-z,nodelete -Wl,--version-script=agent/recorder/nccl_exports.lds -I. \
   -o "$recorder" "${sources[@]}" -ldl -lpthread
 
-"$python" tests/gpu/drive.py "$recorder" "$gpus"
+status=0
+"$python" tests/gpu/drive.py "$recorder" "$gpus" ${1:+"$1/liblockstep-preload.so"} || status=$?
+(($# == 2)) || exit "$status"
+"$python" tests/gpu/chain.py "$1" "$recorder" "$2" || status=1
+exit "$status"
