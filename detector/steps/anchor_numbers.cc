@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/model/input.h"
+#include "detector/steps/anchor_period.h"
 #include "detector/steps/step_anchor.h"
 
 namespace lockstep {
@@ -26,6 +27,7 @@ struct AnchorCall {
   OperationKind kind = OperationKind::kUnknown;
   uint64_t bytes = 0;
   bool by_bytes = false;
+  uint32_t per_step = 1;
 
   bool operator==(const AnchorCall&) const = default;
 };
@@ -85,7 +87,22 @@ class Numbering {
       history.push_back(it->second);
     }
     const int32_t anchor = FindAnchor(history, kinds);
-    return anchor < 0 ? AnchorCall{} : calls[static_cast<size_t>(anchor)];
+    if (anchor < 0) return AnchorCall{};
+    AnchorCall call = calls[static_cast<size_t>(anchor)];
+    call.per_step = AnchorsPerStep(Stretches(history, anchor));
+    return call;
+  }
+
+  // Calls from behind each of the anchor's through the next one.
+  static std::vector<uint32_t> Stretches(absl::Span<const int32_t> history, int32_t anchor) {
+    std::vector<uint32_t> stretches;
+    auto last = std::find(history.begin(), history.end(), anchor);
+    while (last != history.end()) {
+      const auto next = std::find(last + 1, history.end(), anchor);
+      if (next != history.end()) stretches.push_back(static_cast<uint32_t>(next - last));
+      last = next;
+    }
+    return stretches;
   }
 
   // Numbers the anchor's instances within their communicator.
@@ -110,6 +127,44 @@ class Numbering {
       if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
       numbers_.of_instance[i] = number++;
     }
+    if (anchor.per_step > 1) KeepLastOfSteps(channel, static_cast<int32_t>(anchor.per_step));
+  }
+
+  // Of several anchors per step the one behind which the next step begins, with its long stretch, numbers the step.
+  void KeepLastOfSteps(const OperationChannel& channel, int32_t per_step) {
+    const auto first_rank =
+        static_cast<size_t>(matched_.rank_of[matched_.instances[channel.first_instance].first_member]);
+    const int32_t last = LastOfStep(first_rank, channel, per_step);
+    for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
+      int32_t& number = numbers_.of_instance[i];
+      if (number == AnchorNumbers::kNone) continue;
+      number = number % per_step == last ? number / per_step : AnchorNumbers::kNone;
+    }
+  }
+
+  // Its number modulo `per_step`, as the calls of this member tell.
+  int32_t LastOfStep(size_t rank, const OperationChannel& channel, int32_t per_step) const {
+    std::vector<uint32_t> stretches;
+    std::vector<int32_t> numbers;  // of the anchors that these begin behind
+    int32_t last = AnchorNumbers::kNone;
+    uint32_t calls = 0;
+    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
+      ++calls;
+      const uint32_t instance = matched_.instance_of[i];
+      if (instance < channel.first_instance || instance >= channel.first_instance + channel.instances) continue;
+      const int32_t number = numbers_.of_instance[instance];
+      if (number == AnchorNumbers::kNone) continue;
+      if (last != AnchorNumbers::kNone && number == last + 1) {
+        stretches.push_back(calls);
+        numbers.push_back(last);
+      }
+      last = number;
+      calls = 0;
+    }
+    const std::vector<char> is_long = LongStretches(stretches);
+    std::vector<int> votes(static_cast<size_t>(per_step), 0);
+    for (size_t i = 0; i < numbers.size(); ++i) votes[static_cast<size_t>(numbers[i] % per_step)] += is_long[i];
+    return static_cast<int32_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
   }
 
   // Of the anchors of the members' classes that occur in the channel, that of most members: the first class that has
