@@ -67,11 +67,31 @@ class Vote {
     return hosts;
   }
 
+  // By rank: whether the paths of its GPU that never leave its host are slow, as all must be that pass its NVLink.
+  std::vector<char> SlowInside() const {
+    std::vector<Suspect> inside(host_of_.size());
+    for (size_t p = 0; p < paths_.size(); ++p) {
+      if (Crosses(paths_[p])) continue;
+      for (const int32_t rank : paths_[p].ranks) {
+        Suspect& gpu = inside[static_cast<size_t>(rank)];
+        if (paths_[p].slow) gpu.slow.push_back(static_cast<int32_t>(p));
+        gpu.fine += paths_[p].slow ? 0 : 1;
+      }
+    }
+    std::vector<char> slow;
+    for (const Suspect& gpu : inside) slow.push_back(!gpu.slow.empty() && Holds(gpu) ? 1 : 0);
+    return slow;
+  }
+
   // Slow paths that never leave their host; and those that do, and pass between several GPUs of it on their way.
   void VoteInside() {
+    const std::vector<char> slow_inside = SlowInside();
     std::map<int32_t, std::vector<int32_t>> slow;
     for (size_t p = 0; p < paths_.size(); ++p) {
-      if (paths_[p].slow && !Crosses(paths_[p])) slow[HostOf(paths_[p].ranks[0])].push_back(static_cast<int32_t>(p));
+      const bool explained = std::any_of(paths_[p].ranks.begin(), paths_[p].ranks.end(),
+                                         [&](int32_t rank) { return slow_inside[static_cast<size_t>(rank)] != 0; });
+      if (!paths_[p].slow || Crosses(paths_[p]) || !explained) continue;
+      slow[HostOf(paths_[p].ranks[0])].push_back(static_cast<int32_t>(p));
     }
     for (auto& [host, here] : slow) {
       std::map<int32_t, size_t> in;

@@ -10,6 +10,9 @@
 // (network_part.h). Three causes or more of one kind are one part, too. The rows, columns and points of C4's delay
 // matrix are the special case of a job that sends from each to each.
 //
+// Slow paths that never leave a host are its NVLink if hardly any other path of one of their GPUs is quick there; one
+// slow group beside quick ones of the same GPUs is nobody's fault.
+//
 // Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.
 
 #ifndef LOCKSTEP_DETECTOR_NETWORK_PATH_VOTE_H_

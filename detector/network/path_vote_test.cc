@@ -287,6 +287,18 @@ TEST(PathVote, WhatPassesSlowNvlinkOnItsWayIsNotTheNetworks) {
   EXPECT_EQ(causes[0].hosts, std::vector<int32_t>{2});
 }
 
+TEST(PathVote, OneSlowGroupBesideQuickOnesOfTheSameGpusIsNobodysNvlink) {
+  std::vector<VotePath> paths = {{.ranks = {0, 1}}, {.ranks = {2, 3}}, {.ranks = {0, 2}}, {.ranks = {1, 3}}};
+  const std::vector<int32_t> host_of(4, 0);
+  paths[3].slow = true;
+  EXPECT_TRUE(VoteOnPaths(paths, host_of).empty());
+  paths[1].slow = true;  // now all that GPU 3 takes part in
+  const std::vector<PathCause> causes = VoteOnPaths(paths, host_of);
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kInside);
+  EXPECT_EQ(causes[0].ranks, std::vector<int32_t>{3});
+}
+
 TEST(PathVote, SlowInsideAHostIsTheHostsOwn) {
   Net net = MakeNet({});
   for (VotePath& path : net.paths) path.slow = net.Inside(path) && path.ranks[0] / 4 == 7;
