@@ -177,6 +177,8 @@ std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Ve
   auto found = entries_.find(key);
   if (found == entries_.end()) return Open(key, verdict, wall_ns);
   Entry& entry = found->second;
+  // An engine that was given the log up to a loss concludes what an earlier one had seen go.
+  if (!IsOpen(entry.incident) && verdict.last_seen_ns <= entry.incident.resolved_wall_ns()) return std::nullopt;
   entry.absent_since_ns.reset();
   entry.inherited = false;
   if (IsOpen(entry.incident)) return Update(entry, verdict, wall_ns);

@@ -51,7 +51,8 @@ class IncidentBook {
   void Restore(const std::vector<wire::Incident>& incidents);
 
   // Applies all that the detector concluded about `job` at `wall_ns`. Verdicts given hold. Those missing no longer hold
-  // only if the detector could conclude: missing data neither opens nor resolves. Events in order of cause.
+  // only if the detector could conclude: missing data neither opens nor resolves. Evidence from before an incident was
+  // resolved does not reopen it. Events in order of cause.
   //
   // A change of class or of culprits within one cause is published at once and becomes a transition; newer numbers are
   // published every `update_every_ns`.

@@ -18,12 +18,14 @@ using Kind = IncidentEvent::Kind;
 using ::testing::HasSubstr;
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kStart = 1'000 * kSecond;
+constexpr int64_t kLater = 1'000'000 * kSecond;  // than all that a test resolves
 
 Verdict Hang(int32_t rank, VerdictClass verdict_class = VerdictClass::kHangNotEntered) {
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, verdict_class);
   verdict.culprits = {Culprit{.host = "node-1", .rank = rank, .confidence = 0.9}};
   verdict.evidence = {{EvidenceKind::kProgress, InputNote{"rank has not entered operation 7"}}};
   verdict.advice = Advice::kObserve;
+  verdict.last_seen_ns = kLater;
   return verdict;
 }
 
@@ -207,6 +209,17 @@ TEST_F(ReopenTest, WithinTheTimeItIsTheSameIncident) {
   EXPECT_EQ(events[0].incident.resolved_wall_ns(), 0);
   EXPECT_EQ(events[0].incident.opened_wall_ns(), kStart);
   EXPECT_THAT(WhatsOf(events[0].incident), testing::ElementsAre("opened", "resolved", "reopened"));
+}
+
+TEST_F(ReopenTest, EvidenceFromBeforeTheEndIsNoReturn) {
+  IncidentBook book = ResolvedBook();
+  const int64_t end = kStart + 4 * kSecond;
+  Verdict verdict = Hang(3);
+  verdict.last_seen_ns = end;
+  EXPECT_TRUE(book.Apply("job", Concluded({verdict}), end + 10 * kSecond).empty());
+  verdict.last_seen_ns = end + 1;
+  EXPECT_THAT(KindsOf(book.Apply("job", Concluded({verdict}), end + 11 * kSecond)),
+              testing::ElementsAre(Kind::kReopened));
 }
 
 TEST_F(ReopenTest, LaterItIsANewOne) {

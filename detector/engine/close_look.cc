@@ -140,7 +140,6 @@ WatchNeed CloseLook::NeedOfWatch() const {
 void CloseLook::Tell(const Roster& roster, int64_t watermark_ns) {
   told_ = findings_.Told();
   const double step_seconds = pace_.RecentSeconds();
-  for (Verdict& verdict : told_) verdict.last_seen_ns = watermark_ns;
   if (!sentinel_.slower() && !irregular()) watch_.Forget();
   if (!watch_.result().has_value()) return;
   const StepImpact impact = {.step_seconds = step_seconds, .lost_seconds = sentinel_.lost_seconds()};

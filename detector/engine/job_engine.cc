@@ -264,7 +264,8 @@ void JobEngine::State::AppendFindings(const std::vector<HardwareFinding>& findin
   MergeFindings(WithRanksOfGpus(roster_, FindingVerdicts(findings, watermark_ns)), stands, verdicts);
 }
 
-// Since when each cause holds, without interruption: the onset that its finder saw when it was first found.
+// Since when each cause holds, without interruption: the onset that its finder saw when it was first found. What rests
+// on a look, on samples or on events says itself how old these are; the rest is seen now.
 void JobEngine::State::Stamp(int64_t watermark_ns, std::vector<Verdict>* verdicts) {
   std::map<std::string, int64_t> first_seen_ns;
   std::vector<std::pair<std::string, Verdict>> keyed;
@@ -273,7 +274,7 @@ void JobEngine::State::Stamp(int64_t watermark_ns, std::vector<Verdict>* verdict
     const auto known = first_seen_ns_.find(key);
     const int64_t onset_ns = verdict.first_seen_ns > 0 ? verdict.first_seen_ns : watermark_ns;
     verdict.first_seen_ns = known == first_seen_ns_.end() ? onset_ns : known->second;
-    verdict.last_seen_ns = watermark_ns;
+    if (verdict.last_seen_ns == 0) verdict.last_seen_ns = watermark_ns;
     if (!first_seen_ns.emplace(key, verdict.first_seen_ns).second) continue;  // one verdict per cause: the first
     keyed.emplace_back(std::move(key), std::move(verdict));
   }
