@@ -83,7 +83,8 @@ std::string CulpritText(const wire::Culprit& culprit) {
   std::string text = culprit.host();
   if (culprit.rank() >= 0) absl::StrAppend(&text, " rank ", culprit.rank());
   if (culprit.pid() > 0) absl::StrAppend(&text, " pid ", culprit.pid());
-  if (culprit.gpu() >= 0) absl::StrAppend(&text, " gpu ", culprit.gpu());
+  const bool device_is_gpu = culprit.device() == absl::StrCat("gpu", culprit.gpu());
+  if (culprit.gpu() >= 0 && !device_is_gpu) absl::StrAppend(&text, " gpu ", culprit.gpu());
   if (!culprit.device().empty()) absl::StrAppend(&text, " ", culprit.device());
   if (!culprit.peer_host().empty()) absl::StrAppend(&text, " -> ", culprit.peer_host());
   return Printable(absl::StartsWith(text, " ") ? text.substr(1) : text);

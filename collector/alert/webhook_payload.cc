@@ -40,7 +40,8 @@ std::string Fingerprint(const Json& labels) {
 std::string Who(const wire::Culprit& culprit) {
   std::string who = culprit.host().empty() ? "an unknown host" : culprit.host();
   if (culprit.rank() >= 0) absl::StrAppend(&who, " rank ", culprit.rank());
-  if (culprit.gpu() >= 0) absl::StrAppend(&who, " gpu ", culprit.gpu());
+  const bool device_is_gpu = culprit.device() == absl::StrCat("gpu", culprit.gpu());
+  if (culprit.gpu() >= 0 && !device_is_gpu) absl::StrAppend(&who, " gpu ", culprit.gpu());
   if (culprit.pid() > 0) absl::StrAppend(&who, " pid ", culprit.pid());
   if (!culprit.device().empty()) absl::StrAppend(&who, " ", culprit.device());
   if (!culprit.peer_host().empty()) absl::StrAppend(&who, " towards ", culprit.peer_host());

@@ -82,7 +82,7 @@ TEST(JobEndTest, AJobThatDiesIsTheFirstDeathsAndItsOneCauseHoldsOn) {
   EXPECT_NE(text.find("3 others of 4 ranks ended 10.0 ms to 12.0 ms after that (3 by SIGTERM)"), std::string::npos)
       << text;
   EXPECT_TRUE(text.find("The last that rank 2 recorded is AllReduce") != std::string::npos ||
-              text.find("When it ended, rank 2 was inside of AllReduce") != std::string::npos)
+              text.find("When it ended, rank 2 had called AllReduce") != std::string::npos)
       << text;
   EXPECT_NE(run.summary.note.find("The job died: rank 2 (host node-0) was the first"), std::string::npos);
 }

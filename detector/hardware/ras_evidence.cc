@@ -1,8 +1,10 @@
 #include "detector/hardware/ras_evidence.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "detector/verdict/confidence.h"
@@ -67,11 +69,15 @@ void Quote(const Roster& roster, const std::vector<RasStanding>& standing, int64
   }
   const bool disagrees = about_them.empty();
   const std::vector<const RasStanding*>& quoted = disagrees ? about_others : about_them;
-  for (size_t i = 0; i < std::min(quoted.size(), kMaxRasQuotes); ++i) {
+  std::vector<Evidence> quotes;  // each once: of a rank in two communicators the service says the same twice
+  for (size_t i = 0; i < quoted.size() && quotes.size() < kMaxRasQuotes; ++i) {
     RasSays said = SaidBy(roster, *quoted[i], watermark_ns);
     said.contradicted = disagrees;
-    verdict->evidence.push_back({EvidenceKind::kProgress, std::move(said)});
+    Evidence quote{EvidenceKind::kProgress, std::move(said)};
+    const auto says_it = [&quote](const Evidence& other) { return other.text() == quote.text(); };
+    if (std::none_of(quotes.begin(), quotes.end(), says_it)) quotes.push_back(std::move(quote));
   }
+  std::move(quotes.begin(), quotes.end(), std::back_inserter(verdict->evidence));
 }
 
 }  // namespace

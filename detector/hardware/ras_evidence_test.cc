@@ -86,6 +86,18 @@ TEST_F(RasTest, WhatRasSaysOfTheCulpritIsQuoted) {
             "launched 17 AllReduce and 1 have launched less.");
 }
 
+TEST_F(RasTest, WhatItSaysInTwoCommunicatorsIsQuotedOnce) {
+  Record();
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    CommunicatorView second{.id = kWorld + 1, .name = "second", .size = kRanks, .communicator_rank = rank};
+    roster_.Join(roster_.SlotOfRank(rank), second);
+  }
+  RasClaim again = Claim(RasClaimKind::kUnresponsive, 2);
+  again.communicator = kWorld + 1;
+  Say({Claim(RasClaimKind::kUnresponsive, 2), again}, 2);
+  EXPECT_EQ(WithRas(NotEntered(2)).evidence.size(), 1u);
+}
+
 TEST_F(RasTest, WhoRasNamesInsteadIsQuotedAsADisagreement) {
   Record();
   Say({Claim(RasClaimKind::kDead, 4)}, 3);

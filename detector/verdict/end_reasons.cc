@@ -54,8 +54,8 @@ std::string Sentence(const ProcessEnded& reason) {
 
 std::string Sentence(const LastRecorded& reason) {
   if (reason.inside) {
-    return absl::StrCat("When it ended, rank ", reason.rank, " was inside of ", Text(reason.operation), ", for ",
-                        Duration(reason.seconds), ".");
+    return absl::StrCat("When it ended, rank ", reason.rank, " had called ", Text(reason.operation), " ",
+                        Duration(reason.seconds), " before, and that was not over.");
   }
   return absl::StrCat("The last that rank ", reason.rank, " recorded is ", Text(reason.operation),
                       ", which it had left ", Duration(reason.seconds), " before.");

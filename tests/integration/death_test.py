@@ -82,7 +82,7 @@ class DeathTest(StackCase):
         self.assertEqual([(c["rank"], c["pid"]) for c in verdict["culprits"]], [(rank, pid)])
         text = "\n".join(e["text"] for e in verdict["evidence"])
         self.assertIn(f"rank {rank} (host {os.uname().nodename}), pid {pid} was the first to end: it {how}", text)
-        self.assertRegex(text, rf"rank {rank} (recorded is|was inside of) AllReduce \d+")
+        self.assertRegex(text, rf"rank {rank} (recorded is|had called) AllReduce \d+")
         job = self.job()
         self.assertEqual(job["state"], "failed")
         self.assertIn(f"The job died: rank {rank} ", job["note"])
