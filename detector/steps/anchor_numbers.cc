@@ -132,8 +132,8 @@ class Numbering {
 
   // Of several anchors per step the one behind which the next step begins, with its long stretch, numbers the step.
   void KeepLastOfSteps(const OperationChannel& channel, int32_t per_step) {
-    const auto first_rank =
-        static_cast<size_t>(matched_.rank_of[matched_.instances[channel.first_instance].first_member]);
+    const uint32_t first_member = matched_.members[matched_.instances[channel.first_instance].first_member];
+    const auto first_rank = static_cast<size_t>(matched_.rank_of[first_member]);
     const int32_t last = LastOfStep(first_rank, channel, per_step);
     for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
       int32_t& number = numbers_.of_instance[i];

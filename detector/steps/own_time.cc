@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "detector/stats/even_places.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/peer_sample.h"
 
 namespace lockstep {
 namespace {
@@ -17,7 +17,6 @@ namespace {
 // short operation that begins late is soon over. Chosen on tuning seeds: 11 of 48,384 once passed for overlap, the end
 // of tensor operations counted for nothing, and who waited there seemed to work.
 constexpr double kMinBeside = 0.05;
-constexpr size_t kSampledRanks = 8;  // per class, to learn dependencies from: of few, one that is slow decides
 // A budget of time: 64 steps tell a regularity to an eighth.
 constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
@@ -271,34 +270,8 @@ class DependencyLearner {
   void ChooseSamples() {
     const size_t stride = std::max<size_t>(1, roles_.classes.size() / kMaxSampledClasses);
     for (size_t number = 0; number < roles_.classes.size(); number += stride) {
-      const std::vector<size_t> peers = ByTimeInside(WithBegins(roles_.classes[number]));
-      std::vector<size_t>& ranks = sampled_.emplace_back();
-      for (const size_t place : EvenPlaces(peers.size(), kSampledRanks)) ranks.push_back(peers[place]);
+      sampled_.push_back(SamplePeers(trace_, roles_.classes[number], without_begins_));
     }
-  }
-
-  // All peers where no begins are seen: then no rank's ends are better than another's.
-  std::vector<int32_t> WithBegins(std::vector<int32_t> peers) const {
-    const auto seen = std::partition(peers.begin(), peers.end(),
-                                     [this](int32_t peer) { return without_begins_[static_cast<size_t>(peer)] == 0; });
-    if (seen != peers.begin()) peers.erase(seen, peers.end());
-    return peers;
-  }
-
-  // From those that wait least to those that wait most. Which ranks are looked at must not depend on their numbers.
-  std::vector<size_t> ByTimeInside(const std::vector<int32_t>& peers) const {
-    std::vector<std::pair<int64_t, size_t>> by_time;
-    for (const int32_t peer : peers) {
-      int64_t inside_ns = 0;
-      for (const TraceOperation& operation : trace_.OperationsOf(static_cast<size_t>(peer))) {
-        if (operation.finished()) inside_ns += operation.duration_ns();
-      }
-      by_time.emplace_back(inside_ns, static_cast<size_t>(peer));
-    }
-    std::sort(by_time.begin(), by_time.end());
-    std::vector<size_t> ranks;
-    for (const auto& [inside_ns, rank] : by_time) ranks.push_back(rank);
-    return ranks;
   }
 
   // Whether own times are more regular with the order as it is now than with the best so far.

@@ -36,6 +36,7 @@
 #include "detector/model/roles.h"
 #include "detector/model/trace.h"
 #include "detector/steps/awaited_recvs.h"
+#include "detector/steps/kinds_of_calls.h"
 #include "detector/steps/step_finder.h"
 
 namespace lockstep {
@@ -65,13 +66,6 @@ struct OwnTimes {
   std::vector<OwnInterval> before;  // by operation
   WorkOrder order;
 };
-
-// Number of (group family, operation) below roles.families * kOperationKinds.
-inline constexpr size_t kOperationKinds = 12;
-inline size_t KindOf(const JobRoles& roles, const TraceOperation& operation) {
-  const auto family = static_cast<size_t>(roles.communicators[static_cast<size_t>(operation.communicator)].family);
-  return family * kOperationKinds + static_cast<size_t>(operation.kind);
-}
 
 // `awaited`: as FindAwaitedRecvs. `without_begins`: as RanksWithoutBegins; what depends on what is learnt of the
 // others, where there are any.

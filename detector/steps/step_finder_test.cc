@@ -17,11 +17,12 @@ namespace lockstep {
 namespace {
 
 constexpr int32_t kLayers = 4;
-constexpr int32_t kRanks = 4;
+constexpr int32_t kRanks = 16;
+constexpr int32_t kLanes = 4;
 constexpr int64_t kCallNs = 1'000'000;
 
-// Tensor groups of two and data groups of two, calls of one size: a call in the tensor group per layer and direction,
-// and beside each of the backward pass one in the data group. As a real job on a GPU made them.
+// Tensor groups of neighbours and data groups across them, calls of one size: a call in the tensor group per layer and
+// direction, and beside each of the backward pass one in the data group. As a real job on a GPU made them.
 class LayeredJob {
  public:
   // Of a rank whose recorder begins late, the first `missing` calls are not there.
@@ -52,9 +53,9 @@ class LayeredJob {
     now_ns_ += kCallNs;
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       const bool tensor = kind == "tensor";
-      const int32_t group = tensor ? rank / 2 : rank % 2;
-      const int32_t place = tensor ? rank % 2 : rank / 2;
-      const int32_t communicator = builder_.AddCommunicator(absl::StrCat(kind, group), "", 2);
+      const int32_t group = tensor ? rank / kLanes : rank % kLanes;
+      const int32_t place = tensor ? rank % kLanes : rank / kLanes;
+      const int32_t communicator = builder_.AddCommunicator(absl::StrCat(kind, group), "", kLanes);
       builder_.AddMember(communicator, place, rank);
       const uint64_t sequence = ++sequences_[absl::StrCat(kind, rank)];
       if (--missing_[rank] >= 0) continue;
@@ -85,7 +86,7 @@ TEST(StepFinderTest, LayersAreNoSteps) {
 }
 
 TEST(StepFinderTest, RanksThatAreRecordedLaterAreCutAtTheSamePlaces) {
-  const StepTable table = LayeredJob(20, {{1, 17}, {2, 40}, {3, 5}}).Steps();
+  const StepTable table = LayeredJob(20, {{1, 17}, {2, 40}, {3, 5}, {7, 24}, {13, 3}}).Steps();
   ASSERT_GE(table.steps, 15);
   for (int32_t step = 6; step < 15; ++step) {
     for (int32_t rank = 0; rank < kRanks; ++rank) {

@@ -9,6 +9,7 @@
 
 #include "base/median.h"
 #include "detector/model/place_in_group.h"
+#include "detector/steps/awaited_ends.h"
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/routed_spread.h"
@@ -85,6 +86,7 @@ TraceAnalysis AnalyseTrace(const Trace& trace, bool flip_lateness, Executor* exe
                                                 analysis.whole_steps, analysis.without_begins, executor);
   analysis.times = MeasureOwnTimes(trace, analysis.matched, analysis.roles, analysis.steps, awaited,
                                    analysis.without_begins, executor);
+  CountAwaitedEnds(trace, analysis.roles, analysis.steps, analysis.without_begins, executor, &analysis.times);
   analysis.profile =
       SumOwnTimes(trace, analysis.roles, analysis.steps, analysis.times, analysis.without_begins, executor);
   if (flip_lateness) {

@@ -1,0 +1,32 @@
+// Ends of operations that run beside the work, and that the work waits for all the same at some places of a step.
+//
+// Gradients are reduced beside the backward pass, and waited for once, before the optimizer; most calls go on whatever
+// those do. Kind by kind (own_time.h) their ends then count for nothing, and who waits for a late rank there seems to
+// work. So each place of a step is asked: a call, known by its kind and which of that kind in the step it is. It waits
+// for the latest end of a kind that runs beside the work if such an operation never ran when it began (causality), and
+// if the time before it is more regular over steps and peers when it is counted from that end.
+//
+// Learnt from some ranks of each class, those that wait least to those that wait most, in usual whole steps behind
+// whole ones, and held to for all. Pure. Cost O(operations x kinds that run beside the work), memory of one class: the
+// sampled steps' calls.
+
+#ifndef LOCKSTEP_DETECTOR_STEPS_AWAITED_ENDS_H_
+#define LOCKSTEP_DETECTOR_STEPS_AWAITED_ENDS_H_
+
+#include <vector>
+
+#include "base/executor.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+#include "detector/steps/own_time.h"
+#include "detector/steps/step_finder.h"
+
+namespace lockstep {
+
+// Shortens the own times that were waits. `without_begins`: as RanksWithoutBegins; nothing is learnt from these.
+void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const StepTable& steps,
+                      const std::vector<char>& without_begins, Executor* executor, OwnTimes* times);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_STEPS_AWAITED_ENDS_H_
