@@ -25,22 +25,30 @@ constexpr double kMinGain = 0.05;
 constexpr size_t kMinSamples = 4;
 constexpr size_t kPartsPerLane = 4;
 
-// A kind that runs beside the work, and a call: its kind, and which of that kind in the step.
+// A kind of operations, and a call: its kind, and which of that kind in the step it is.
 using Waiting = std::tuple<size_t, size_t, uint32_t>;
+// Whether the call waits for the latest end of that kind; what is not there nothing tells.
+using Waits = std::map<Waiting, bool>;
 
-// The operations of one rank in order of their starts, each with what of the kinds beside had ended by then.
+// When the work of a rank may have gone on.
+struct Moment {
+  int64_t at_ns = kNoTime;
+  uint32_t operation = kNoOperation;
+  bool is_end = false;
+};
+
+// The operations of one rank in order of their starts, each with what was known of others when it began.
 class Row {
  public:
-  struct Beside {
-    int64_t end_ns = kNoTime;  // the latest of those that began before; where one runs, nothing
-    uint32_t operation = kNoOperation;
-    bool runs = false;
+  struct Latest {
+    Moment end;         // of those of this kind that began before
+    bool runs = false;  // the one that ends last has not ended yet
   };
 
-  Row(const Trace& trace, const JobRoles& roles, const std::vector<size_t>& beside)
-      : trace_(trace), roles_(roles), beside_(beside) {}
+  Row(const Trace& trace, const JobRoles& roles, const std::vector<size_t>& kinds)
+      : trace_(trace), roles_(roles), kinds_(kinds), latest_(kinds.size()) {}
 
-  // Calls visit(operation, by position in `beside`) for each that began.
+  // Calls visit(operation) for each that began.
   template <typename Visit>
   void ForEach(size_t rank, const Visit& visit) {
     order_.clear();
@@ -48,14 +56,30 @@ class Row {
       if (trace_.operations[i].started()) order_.emplace_back(trace_.operations[i].start_ns, static_cast<uint32_t>(i));
     }
     if (!std::is_sorted(order_.begin(), order_.end())) std::sort(order_.begin(), order_.end());
-    latest_.assign(beside_.size(), {});
+    latest_.assign(kinds_.size(), {});
+    start_ = {};
     for (const auto& [start_ns, i] : order_) {
-      for (Beside& latest : latest_) latest.runs = latest.operation != kNoOperation && Runs(latest.operation, start_ns);
-      visit(i, latest_);
-      const size_t kind = KindOf(roles_, trace_.operations[i]);
-      const auto at = std::find(beside_.begin(), beside_.end(), kind);
-      if (at != beside_.end()) Note(i, &latest_[static_cast<size_t>(at - beside_.begin())]);
+      for (Latest& latest : latest_) {
+        latest.runs = latest.end.operation != kNoOperation && Runs(latest.end.operation, start_ns);
+      }
+      visit(i);
+      Note(i);
     }
+  }
+
+  // Of the visited operation.
+  const std::vector<Latest>& latest() const { return latest_; }
+
+  // The latest start, or end of a kind that `counts`, by position in the kinds.
+  template <typename Counts>
+  Moment LatestOf(const Counts& counts) const {
+    Moment moment = start_;
+    for (size_t k = 0; k < latest_.size(); ++k) {
+      const Latest& latest = latest_[k];
+      const bool ended = latest.end.operation != kNoOperation && !latest.runs;
+      if (ended && latest.end.at_ns > moment.at_ns && counts(k)) moment = latest.end;
+    }
+    return moment;
   }
 
  private:
@@ -64,40 +88,59 @@ class Row {
     return !operation.finished() || operation.end_ns - start_ns > operation.duration_ns() / kEndTolerance;
   }
 
-  // Of one communicator they end in the order of their begins; of several the latest end counts.
-  void Note(uint32_t i, Beside* latest) const {
+  void Note(uint32_t i) {
     const TraceOperation& operation = trace_.operations[i];
-    const bool is_latest = latest->operation == kNoOperation || !operation.finished() ||
-                           operation.end_ns >= trace_.operations[latest->operation].end_ns;
-    if (is_latest) *latest = {operation.end_ns, i, false};
+    const auto at = std::find(kinds_.begin(), kinds_.end(), KindOf(roles_, operation));
+    const bool is_told = at != kinds_.end();
+    // What began as the one before it in its communicator ended stood in line: its start is no sign of the work.
+    if (!is_told || !StoodBehind(latest_[static_cast<size_t>(at - kinds_.begin())].end.operation, operation)) {
+      start_ = {operation.start_ns, i, false};
+    }
+    if (!is_told) return;
+    Moment& end = latest_[static_cast<size_t>(at - kinds_.begin())].end;
+    const bool is_latest = end.operation == kNoOperation || !operation.finished() || operation.end_ns >= end.at_ns;
+    if (is_latest) end = {operation.end_ns, i, true};
+  }
+
+  bool StoodBehind(uint32_t earlier, const TraceOperation& operation) const {
+    if (earlier == kNoOperation || !trace_.operations[earlier].finished()) return false;
+    const TraceOperation& ended = trace_.operations[earlier];
+    return ended.communicator == operation.communicator &&
+           operation.start_ns - ended.end_ns <= ended.duration_ns() / kEndTolerance;
   }
 
   const Trace& trace_;
   const JobRoles& roles_;
-  const std::vector<size_t>& beside_;  // kinds
+  const std::vector<size_t>& kinds_;
   std::vector<std::pair<int64_t, uint32_t>> order_;
-  std::vector<Beside> latest_;
+  std::vector<Latest> latest_;  // by position in `kinds_`
+  Moment start_;
 };
+
+double Since(const Moment& moment, const TraceOperation& operation) {
+  return ToSeconds(std::max<int64_t>(0, operation.start_ns - moment.at_ns));
+}
 
 class Learner {
  public:
   Learner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
-          const std::vector<size_t>& beside)
-      : trace_(trace), roles_(roles), steps_(steps), times_(times), beside_(beside), row_(trace, roles, beside) {}
+          const std::vector<size_t>& kinds)
+      : trace_(trace), roles_(roles), steps_(steps), times_(times), kinds_(kinds), row_(trace, roles, kinds) {}
 
-  std::set<Waiting> Learn(const std::vector<size_t>& peers) {
-    places_.clear();
+  Waits Learn(const std::vector<size_t>& peers) {
     for (const size_t rank : peers) Collect(rank);
-    std::set<Waiting> waiting;
+    Waits waits;
     for (const auto& [place, seen] : places_) {
-      if (IsAwaited(seen)) waiting.insert(place);
+      if (seen.with.size() < kMinSamples) continue;
+      const bool runs_on = static_cast<double>(seen.ran) > kAccidents * static_cast<double>(seen.with.size());
+      if (runs_on || IsMoreRegular(seen)) waits.emplace(place, !runs_on);
     }
-    return waiting;
+    return waits;
   }
 
  private:
   struct Seen {
-    std::vector<double> without, with;  // seconds before the call, counted from its own past and from the end
+    std::vector<double> without, with;  // seconds before the call, as measured, and counted from the end
     size_t ran = 0;                     // times that such an operation ran when it began
   };
 
@@ -107,26 +150,25 @@ class Learner {
              steps_.Of(rank, step - 1).complete;
     };
     const std::vector<uint32_t> place_of = PlacesOfCalls(trace_, roles_, steps_, rank, tells);
-    row_.ForEach(rank, [&](uint32_t i, const std::vector<Row::Beside>& latest) {
+    row_.ForEach(rank, [&](uint32_t i) {
       const uint32_t place = place_of[i - trace_.first_operation[rank]];
       const OwnInterval& own = times_.before[i];
       if (place == kNoPlace || own.seconds < 0) return;
       const size_t kind = KindOf(roles_, trace_.operations[i]);
-      for (size_t b = 0; b < beside_.size(); ++b) {
-        if (latest[b].operation == kNoOperation || kind == beside_[b]) continue;
-        Seen& seen = places_[{beside_[b], kind, place}];
-        seen.ran += latest[b].runs ? 1 : 0;
-        seen.without.push_back(static_cast<double>(own.seconds));
-        const double since_end = ToSeconds(std::max<int64_t>(0, trace_.operations[i].start_ns - latest[b].end_ns));
-        seen.with.push_back(std::min(seen.without.back(), latest[b].runs ? seen.without.back() : since_end));
+      for (size_t k = 0; k < kinds_.size(); ++k) {
+        const Row::Latest& latest = row_.latest()[k];
+        if (latest.end.operation == kNoOperation || kind == kinds_[k]) continue;
+        Seen& seen = places_[{kinds_[k], kind, place}];
+        const auto measured = static_cast<double>(own.seconds);
+        seen.ran += latest.runs ? 1 : 0;
+        seen.without.push_back(measured);
+        seen.with.push_back(latest.runs ? measured : std::min(measured, Since(latest.end, trace_.operations[i])));
       }
     });
   }
 
-  static bool IsAwaited(const Seen& seen) {
-    if (seen.with.size() < kMinSamples || seen.with == seen.without) return false;
-    if (static_cast<double>(seen.ran) > kAccidents * static_cast<double>(seen.with.size())) return false;
-    return Deviation(seen.with) < (1 - kMinGain) * Deviation(seen.without);
+  static bool IsMoreRegular(const Seen& seen) {
+    return seen.with != seen.without && Deviation(seen.with) < (1 - kMinGain) * Deviation(seen.without);
   }
 
   static double Deviation(std::vector<double> values) {
@@ -140,56 +182,96 @@ class Learner {
   const JobRoles& roles_;
   const StepTable& steps_;
   const OwnTimes& times_;
-  const std::vector<size_t>& beside_;
+  const std::vector<size_t>& kinds_;
   Row row_;
   std::map<Waiting, Seen> places_;
 };
 
-// Kinds whose ends count for nothing, or for what stood in line only. Recvs have causes of their own
-// (awaited_recvs.h).
-std::vector<size_t> KindsBeside(const Trace& trace, const JobRoles& roles, const WorkOrder& order) {
-  std::vector<char> occurs(order.awaited.size(), 0);
+// Those of groups that occur. Recvs have causes of their own (awaited_recvs.h).
+std::vector<size_t> KindsOfGroups(const Trace& trace, const JobRoles& roles) {
+  std::vector<char> occurs(static_cast<size_t>(roles.families) * kOperationKinds, 0);
   for (const TraceOperation& operation : trace.operations) occurs[KindOf(roles, operation)] = 1;
   std::vector<size_t> kinds;
   for (size_t kind = 0; kind < occurs.size(); ++kind) {
-    const bool beside = order.awaited[kind] == 0 || !order.apart[kind].empty();
-    if (occurs[kind] != 0 && beside && !IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds))) {
-      kinds.push_back(kind);
-    }
+    if (occurs[kind] != 0 && !IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds))) kinds.push_back(kind);
   }
   return kinds;
 }
+
+// Counts the own times of ranks again where places tell more than kinds.
+class Recount {
+ public:
+  Recount(const Trace& trace, const JobRoles& roles, const StepTable& steps, const std::vector<size_t>& kinds,
+          OwnTimes* times)
+      : trace_(trace), roles_(roles), steps_(steps), kinds_(kinds), times_(*times), row_(trace, roles, kinds) {}
+
+  void Run(size_t rank, const Waits& waits) {
+    const std::vector<uint32_t> place_of = PlacesOfCalls(trace_, roles_, steps_, rank, [](int32_t) { return true; });
+    row_.ForEach(rank, [&](uint32_t i) {
+      const uint32_t place = place_of[i - trace_.first_operation[rank]];
+      if (place != kNoPlace && times_.before[i].seconds >= 0) CountAgain(i, place, waits);
+    });
+  }
+
+ private:
+  void CountAgain(uint32_t i, uint32_t place, const Waits& waits) {
+    const TraceOperation& operation = trace_.operations[i];
+    const size_t kind = KindOf(roles_, operation);
+    OwnInterval& own = times_.before[i];
+    const auto told = [&](size_t k) { return waits.find({kinds_[k], kind, place}); };
+    for (size_t k = 0; k < kinds_.size(); ++k) {
+      const auto found = told(k);
+      const bool counted = own.after_end && KindOf(roles_, trace_.operations[own.after]) == kinds_[k];
+      if (found == waits.end() || found->second || kind == kinds_[k] || !counted) continue;
+      Take(row_.LatestOf([&](size_t other) {
+        const auto of_other = told(other);
+        const bool by_kind = times_.order.awaited[kinds_[other]] != 0 && times_.order.apart[kinds_[other]].empty();
+        return of_other == waits.end() ? by_kind : of_other->second;
+      }),
+           operation, &own);
+    }
+    for (size_t k = 0; k < kinds_.size(); ++k) {
+      const auto found = told(k);
+      const Row::Latest& latest = row_.latest()[k];
+      if (found == waits.end() || !found->second || latest.runs || latest.end.operation == kNoOperation) continue;
+      if (Since(latest.end, operation) < static_cast<double>(own.seconds)) Take(latest.end, operation, &own);
+    }
+  }
+
+  void Take(const Moment& moment, const TraceOperation& operation, OwnInterval* own) const {
+    if (moment.operation == kNoOperation) return;
+    const bool behind_exchange = moment.is_end && trace_.operations[moment.operation].kind == OperationKind::kAllToAll;
+    *own = {.seconds = static_cast<float>(Since(moment, operation)),
+            .after = moment.operation,
+            .after_end = moment.is_end,
+            .routed = own->routed && behind_exchange};
+  }
+
+  const Trace& trace_;
+  const JobRoles& roles_;
+  const StepTable& steps_;
+  const std::vector<size_t>& kinds_;
+  OwnTimes& times_;
+  Row row_;
+};
 
 }  // namespace
 
 void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const StepTable& steps,
                       const std::vector<char>& without_begins, Executor* executor, OwnTimes* times) {
-  const std::vector<size_t> beside = KindsBeside(trace, roles, times->order);
-  if (beside.empty() || steps.steps == 0) return;
-  std::vector<std::set<Waiting>> waiting(roles.classes.size());
-  RunPieces(executor, waiting.size(), [&](size_t number) {
+  const std::vector<size_t> kinds = KindsOfGroups(trace, roles);
+  if (kinds.size() < 2 || steps.steps == 0) return;
+  std::vector<Waits> waits(roles.classes.size());
+  RunPieces(executor, waits.size(), [&](size_t number) {
     const std::vector<size_t> peers = SamplePeers(trace, roles.classes[number], without_begins);
-    waiting[number] = Learner(trace, roles, steps, *times, beside).Learn(peers);
+    waits[number] = Learner(trace, roles, steps, *times, kinds).Learn(peers);
   });
   const size_t ranks = trace.ranks.size();
   RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {
-    Row row(trace, roles, beside);
+    Recount recount(trace, roles, steps, kinds, times);
     for (size_t rank = first_rank; rank < last_rank; ++rank) {
-      const std::set<Waiting>& of_class = waiting[static_cast<size_t>(roles.class_of_rank[rank])];
-      if (of_class.empty()) continue;
-      const std::vector<uint32_t> place_of = PlacesOfCalls(trace, roles, steps, rank, [](int32_t) { return true; });
-      row.ForEach(rank, [&](uint32_t i, const std::vector<Row::Beside>& latest) {
-        const uint32_t place = place_of[i - trace.first_operation[rank]];
-        OwnInterval& own = times->before[i];
-        if (place == kNoPlace || own.seconds < 0) return;
-        for (size_t b = 0; b < beside.size(); ++b) {
-          const bool ended = latest[b].operation != kNoOperation && !latest[b].runs;
-          if (!ended || !of_class.contains({beside[b], KindOf(roles, trace.operations[i]), place})) continue;
-          const double since_end = ToSeconds(std::max<int64_t>(0, trace.operations[i].start_ns - latest[b].end_ns));
-          if (since_end >= static_cast<double>(own.seconds)) continue;
-          own = {.seconds = static_cast<float>(since_end), .after = latest[b].operation, .after_end = true};
-        }
-      });
+      const Waits& of_class = waits[static_cast<size_t>(roles.class_of_rank[rank])];
+      if (!of_class.empty()) recount.Run(rank, of_class);
     }
   });
 }

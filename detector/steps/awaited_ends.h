@@ -2,9 +2,11 @@
 //
 // Gradients are reduced beside the backward pass, and waited for once, before the optimizer; most calls go on whatever
 // those do. Kind by kind (own_time.h) their ends then count for nothing, and who waits for a late rank there seems to
-// work. So each place of a step is asked: a call, known by its kind and which of that kind in the step it is. It waits
-// for the latest end of a kind that runs beside the work if such an operation never ran when it began (causality), and
-// if the time before it is more regular over steps and peers when it is counted from that end.
+// work; or they count for all, and a late rank, whose reductions are short and over when it goes on, seems to work
+// less. So each place of a step is asked: a call, known by its kind and which of that kind in the step it is. It goes
+// on whatever another kind does if such an operation ever ran when it began (causality; a few are accidents). If none
+// did, it waits for the latest end of that kind where the time before it is more regular over steps and peers when it
+// is counted from there.
 //
 // Learnt from some ranks of each class, those that wait least to those that wait most, in usual whole steps behind
 // whole ones, and held to for all. Pure. Cost O(operations x kinds that run beside the work), memory of one class: the
@@ -23,7 +25,8 @@
 
 namespace lockstep {
 
-// Shortens the own times that were waits. `without_begins`: as RanksWithoutBegins; nothing is learnt from these.
+// Counts own times again where places tell more than kinds. `without_begins`: as RanksWithoutBegins; nothing is learnt
+// from these.
 void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const StepTable& steps,
                       const std::vector<char>& without_begins, Executor* executor, OwnTimes* times);
 
