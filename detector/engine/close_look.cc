@@ -7,7 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/shares.h"
 #include "detector/engine/process_use.h"
+#include "detector/engine/short_records.h"
 #include "detector/network/transfer_verdict.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/wording.h"
@@ -25,6 +27,13 @@ std::vector<FollowedCalls> CallsOf(const std::vector<StepCount>& counts) {
     if (absl::SimpleAtoi(count.communicator, &call.communicator)) calls.push_back(call);
   }
   return calls;
+}
+
+// Whether the records of every rank hold the main part of the steps.
+bool SawMostOfAll(const LookResult& look) {
+  return std::none_of(look.short_records.begin(), look.short_records.end(), [&look](const ShortRecords& records) {
+    return static_cast<double>(records.last_step + 1) < kMainPart * static_cast<double>(look.steps);
+  });
 }
 
 }  // namespace
@@ -89,6 +98,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   const LookResult result = {.judged = blind_looks_ == 0,
                              .steps_are_sure = window_.is_sure_of(found_seconds),
                              .verdicts = std::move(causes),
+                             .short_records = std::move(judgement.short_records),
                              .steps = judgement.report.steps,
                              .step_seconds = found_seconds,
                              .watermark_ns = watermark_ns,
@@ -97,7 +107,10 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
                              .level_since_step = pace_.steps() - sentinel_.steps_since_change()};
   const bool another_must_follow = findings_.Take(result);
   if (another_must_follow) schedule_.NoteEvent(watermark_ns, step_seconds);
-  has_settled_ = has_settled_ || (result.judged && !another_must_follow && schedule_.look_ns() >= resumed_ns_);
+  const bool saw_all = SawMostOfAll(result) && static_cast<int32_t>(roster.ranks().size()) >= roster.world_size();
+  const bool is_late = watermark_ns - std::max(schedule_.begun_ns(), resumed_ns_) >= kBlindNs;
+  has_settled_ = has_settled_ ||
+                 (result.judged && !another_must_follow && (saw_all || is_late) && schedule_.look_ns() >= resumed_ns_);
 }
 
 void CloseLook::Resume(int64_t watermark_ns) {

@@ -68,7 +68,8 @@ class CloseLook {
   bool judged() const { return judged_once_ && blind_looks_ < kMostBlindLooks; }
   const std::string& why_not_judged() const { return why_not_judged_; }
   // What the looks do not find is not there: one could judge that began since the begin, or since the newest Resume,
-  // and that none has to follow which would make sure of what it found.
+  // and that none has to follow which would make sure of what it found. It had most steps of every rank, or kBlindNs
+  // were over: whoever is not back yet may be the one.
   bool has_settled() const { return has_settled_; }
   // Looks were made and none of them could ever judge: the records of this job do not tell.
   bool blind() const { return !judged_once_ && blind_ns_ >= kBlindNs; }

@@ -32,11 +32,11 @@ constexpr CommunicatorId kWorld = 77;
 // AllReduce later alike, so that operations do not tell.
 class Fleet {
  public:
-  Fleet() {
+  explicit Fleet(int32_t world_size = kRanks) {
     for (int32_t rank = 0; rank < kRanks; ++rank) {
       RankView view;
       view.rank = rank;
-      view.world_size = kRanks;
+      view.world_size = world_size;
       view.process_start_ticks = 5;
       view.can_watch_transfers = true;
       roster_.Update(roster_.TouchHost(absl::StrCat("node-", rank), kSecond), view, kSecond, 0);
@@ -133,6 +133,17 @@ class Fleet {
   size_t watches_ = 0;
   std::string reason_;
 };
+
+TEST(CloseLookTest, NothingIsSettledForAWhileByLooksThatLackARankOfTheJob) {
+  Fleet whole;
+  Fleet lacks_one(kRanks + 1);
+  for (Fleet* fleet : {&whole, &lacks_one}) fleet->Play(60, false);
+  EXPECT_TRUE(lacks_one.look().judged()) << "what is there can be judged";
+  EXPECT_TRUE(whole.look().has_settled());
+  EXPECT_FALSE(lacks_one.look().has_settled()) << "who is not back yet may be the culprit";
+  lacks_one.Play(2.0 * CloseLook::kBlindNs / kSecond, false);
+  EXPECT_TRUE(lacks_one.look().has_settled());
+}
 
 TEST(CloseLookTest, AHealthyJobIsLookedAtEverMoreSeldomAndItsTransfersNever) {
   Fleet fleet;

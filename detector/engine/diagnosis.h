@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/executor.h"
+#include "detector/engine/short_records.h"
 #include "detector/model/job_evidence.h"
 #include "detector/model/place_table.h"
 #include "detector/verdict/job_report.h"
@@ -50,6 +51,7 @@ struct Judgement {
   std::string why_not_judged;  // one sentence; empty = finding nothing means that nothing is wrong
   std::vector<RankWork> work;  // by rank; of ranks with known own times
   std::vector<StepCount> step_counts;
+  std::vector<ShortRecords> short_records;
 };
 
 Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options);

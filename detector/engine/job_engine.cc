@@ -127,7 +127,7 @@ void JobEngine::State::BeginIncarnation() {
 }
 
 void JobEngine::State::ObserveRank(int32_t host_slot, const RankView& view, const HostReport& report) {
-  const Roster::Admission admission = roster_.Admit(report.host, view);
+  const Roster::Admission admission = roster_.Admit(report.host, view, report.host_ns);
   if (admission == Roster::Admission::kIgnored) return;
   if (admission == Roster::Admission::kNewIncarnation) BeginIncarnation();
   const int32_t known = roster_.SlotOfRank(view.rank);

@@ -38,8 +38,22 @@ bool IsOfTheCourse(const Verdict& verdict) {
   return verdict.verdict_class == VerdictClass::kDrift;
 }
 
+// How many steps of the look are known of one of the culprits: the best known one counts.
+int64_t EndOfRecords(const LookResult& look, const Verdict& verdict) {
+  int64_t end = verdict.culprits.empty() ? look.steps : 0;
+  for (const Culprit& culprit : verdict.culprits) {
+    const auto own =
+        std::find_if(look.short_records.begin(), look.short_records.end(), [&](const ShortRecords& records) {
+          return records.rank == culprit.rank && (records.rank >= 0 || records.host == culprit.host);
+        });
+    end = std::max<int64_t>(end, own == look.short_records.end() ? look.steps : own->last_step + 1);
+  }
+  return end;
+}
+
 // Pauses come back: one that is over is no reason to believe that there will be no other.
-bool ReachesTheEnd(const Verdict& verdict, int64_t steps) {
+bool ReachesTheEnd(const LookResult& look, const Verdict& verdict) {
+  const int64_t steps = EndOfRecords(look, verdict);
   if (verdict.last_step < 0 || steps <= 0 || verdict.verdict_class == VerdictClass::kPause) return true;
   const int64_t first = std::max<int64_t>(verdict.first_step, 0);
   const int64_t stretch = verdict.last_step - first + 1;
@@ -95,7 +109,7 @@ std::map<std::string, Verdict> StandingFindings::BelievedOf(const LookResult& lo
   });
   std::map<std::string, Verdict> found;
   for (const Verdict& verdict : look.verdicts) {
-    if (!ReachesTheEnd(verdict, look.steps)) continue;
+    if (!ReachesTheEnd(look, verdict)) continue;
     const bool without_past = AccusesNode(verdict) && verdict.first_step < kPastSteps;
     const std::string key = CauseKey(verdict);
     if (knows_less && without_past && !findings_.contains(key)) continue;
@@ -130,6 +144,12 @@ bool StandingFindings::Agree(const LookResult& look, const Finding& finding) {
          look.watermark_ns - finding.found_at_ns >= (lasts ? kLastingNs : kUnhurriedNs);
 }
 
+bool StandingFindings::IsUnseen(const LookResult& look, const Finding& finding) {
+  const int64_t end = EndOfRecords(look, finding.verdict);
+  const bool nothing_new = end < look.steps && look.first_step() + end < finding.newest_step + kPastSteps;
+  return nothing_new && look.watermark_ns - finding.verdict.last_seen_ns < kUnseenNs;
+}
+
 bool StandingFindings::Miss(const LookResult& look, const std::string& key, Finding* finding) {
   const OtherCauses others = OthersThan(key, look);
   const bool knows = others.saw_this || Knows(look, *finding);
@@ -148,8 +168,9 @@ bool StandingFindings::Take(const LookResult& look) {
     Finding& finding = entry->second;
     const auto again = found.find(entry->first);
     const bool missed = again == found.end();
+    const bool may_miss = look.judged && !IsUnseen(look, finding);
     const int misses = finding.misses;
-    const bool over = missed && look.judged && Miss(look, entry->first, &finding);
+    const bool over = missed && may_miss && Miss(look, entry->first, &finding);
     if (!missed) Confirm(look, std::move(again->second), &finding);
     finding.agreed = finding.agreed || (!missed && Agree(look, finding));
     finding.told = finding.told || (finding.agreed && look.steps_are_sure);

@@ -7,7 +7,9 @@
 // kPastSteps where the job is compared with its own past. That steps are longer for an unknown reason is told if it
 // lasts, for kPatientSteps and kLastingNs. It holds until looks that could judge stop finding it: two of them, the
 // newest kPastSteps after the one that found it last, or, while steps are still slower than usual and the looks find
-// nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is over.
+// nothing else either, kMostMisses. What a look found at its beginning only, and no more at its end, is over. The
+// end is that of the culprit's records: an agent that hangs is no cure. A look that has nothing new of the culprit
+// misses nothing for kUnseenNs.
 //
 // A cause is *settled* by a look that saw the steps before its onset as well: these compare the job with its own past,
 // and tell most. A later look, whose window begins after the onset, knows less than that one. As long as the pace of
@@ -29,6 +31,7 @@
 
 #include "detector/engine/look_schedule.h"
 #include "detector/engine/look_window.h"
+#include "detector/engine/short_records.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
@@ -39,8 +42,9 @@ struct LookResult {
   bool judged = true;             // what it did not find is not there; else a part of the job is not known
   bool steps_are_sure = true;     // else they may be micro-batches, and nothing is told yet
   std::vector<Verdict> verdicts;  // steps numbered from the first of the look
-  int64_t steps = 0;              // that it saw
-  double step_seconds = 0;        // 0 = unknown
+  std::vector<ShortRecords> short_records;
+  int64_t steps = 0;        // that it saw
+  double step_seconds = 0;  // 0 = unknown
   int64_t watermark_ns = 0;
   int64_t newest_step = 0;        // of the job, when it ended
   bool still_slower = false;      // steps take longer than usual
@@ -70,6 +74,9 @@ class StandingFindings {
 
   // As far apart as looks at a calm job: nobody can do anything about it but look for what was changed.
   static constexpr int64_t kLastingNs = LookSchedule::kLeastCalmNs;
+
+  // As long as looks may find nothing to judge before a job is judged without (CloseLook::kBlindNs).
+  static constexpr int64_t kUnseenNs = 2 * LookSchedule::kLeastCalmNs;
 
   // Bound of memory.
   static constexpr size_t kMaxFindings = 64;
@@ -123,6 +130,8 @@ class StandingFindings {
     bool saw_this = false;  // the look saw the finding, and saw it end
   };
   static OtherCauses OthersThan(const std::string& key, const LookResult& look);
+  // Whether the look tells nothing new of those whom the finding blames, and not for too long.
+  static bool IsUnseen(const LookResult& look, const Finding& finding);
   // Of a finding that does not hold at the end of the look; true when it is over.
   static bool Miss(const LookResult& look, const std::string& key, Finding* finding);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "detector/engine/short_records.h"
 #include "detector/verdict/abstention.h"
 #include "detector/verdict/verdict.h"
 
@@ -61,6 +62,48 @@ TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceEightStepsAreNewAndTwe
   EXPECT_TRUE(findings_.Told().empty());
   EXPECT_NE(findings_.state(), JobState::kHealthy);
   Look({structural}, 1);
+  EXPECT_EQ(findings_.Told().size(), 1u);
+}
+
+TEST_F(StandingFindingsTest, ALookWithNothingNewOfTheCulpritMissesNothingForAWhile) {
+  const auto look_without = [this](const ShortRecords& records) {
+    newest_ += 6;
+    findings_.Take({.short_records = {records},
+                    .steps = kSteps,
+                    .step_seconds = 1,
+                    .watermark_ns = newest_ * kSecond,
+                    .newest_step = newest_});
+  };
+  for (int look = 0; look < 2; ++look) Look({SlowRank(3)});
+  const int64_t seen = newest_;
+  for (int look = 0; look < 4; ++look) look_without({.host = "node-1", .rank = 3});
+  EXPECT_EQ(findings_.Told().size(), 1u) << "its agent hangs";
+  newest_ -= 24;
+  for (int look = 0; look < 2; ++look) look_without({.host = "node-1", .rank = 3, .last_step = 6});
+  EXPECT_EQ(findings_.Told().size(), 1u) << "what is there is no newer than what was found";
+  while ((newest_ - seen) * kSecond < StandingFindings::kUnseenNs) look_without({.host = "node-1", .rank = 3});
+  for (int look = 0; look < 3; ++look) look_without({.host = "node-1", .rank = 3});
+  EXPECT_TRUE(findings_.Told().empty()) << "nobody waits for ever";
+
+  for (int look = 0; look < 2; ++look) Look({SlowRank(3)});
+  ASSERT_EQ(findings_.Told().size(), 1u);
+  for (int look = 0; look < 3; ++look) look_without({.host = "node-1", .rank = 4});
+  EXPECT_TRUE(findings_.Told().empty()) << "of the culprit there is all";
+}
+
+TEST_F(StandingFindingsTest, WhatShowsUpToTheEndOfTheCulpritsRecordsIsNotOver) {
+  const auto look_at = [this](int32_t last_record) {
+    newest_ += 2;
+    findings_.Take({.verdicts = {SlowRank(3, 0, 7)},
+                    .short_records = {{.host = "node-1", .rank = 3, .last_step = last_record}},
+                    .steps = kSteps,
+                    .step_seconds = 1,
+                    .watermark_ns = newest_ * kSecond,
+                    .newest_step = newest_});
+  };
+  for (int look = 0; look < 2; ++look) look_at(15);
+  EXPECT_TRUE(findings_.Told().empty()) << "seen to end";
+  for (int look = 0; look < 2; ++look) look_at(8);
   EXPECT_EQ(findings_.Told().size(), 1u);
 }
 
