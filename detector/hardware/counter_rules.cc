@@ -13,6 +13,11 @@ constexpr int64_t kHour = 3600 * kNanosPerSecond;
 // (0x80). The others (idle, applications' clocks, power cap, sync boost) are normal life.
 constexpr double kSlowdownBits = 0x8 + 0x20 + 0x40 + 0x80;
 
+// NVML's state of a GPU that waits for the switches of its fabric to be set up, as it does during a boot.
+constexpr double kFabricInProgress = 2;
+// As long as any finding stays (EventJudge::kStickyNs): what is over sooner is a flap.
+constexpr int64_t kFabricPatience = 10 * kMinute;
+
 using enum Metric;
 using enum CounterTest;
 using enum VerdictClass;
@@ -45,6 +50,8 @@ constexpr CounterRule kRules[] = {
     {kGpuNvlinkRecoveryErrorsTotal, kIncrease, 0, kMinute, false, kNvlinkSlow, "recovered an NVLink"},
     {kGpuFabricFailure, kAbove, 0, 0, true, kGpuFault, "could not join the NVLink fabric"},
     {kGpuFabricDegraded, kAbove, 0, 0, false, kNvlinkSlow, "has a degraded NVLink fabric"},
+    {kGpuFabricState, kStays, kFabricInProgress, kFabricPatience, false, kNvlinkSlow,
+     "has waited for its NVLink fabric for minutes"},
     // A tenth of the time; the clock event reasons show only what lasts until somebody looks. A power limit that is
     // reached is normal life.
     {kGpuThermalViolationSecondsTotal, kIncrease, 6, kMinute, false, kClockThrottled,

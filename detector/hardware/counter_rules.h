@@ -19,13 +19,14 @@ enum class CounterTest : uint8_t {
   kIncrease,  // grew by more than `threshold` within `window_ns`
   kAbove,     // is above `threshold`
   kBits,      // has one of the bits of `threshold` set
+  kStays,     // has been `threshold`, and nothing else, for `window_ns`
 };
 
 struct CounterRule {
   Metric metric;
   CounterTest test;
   double threshold;
-  int64_t window_ns;  // of kIncrease
+  int64_t window_ns;  // of kIncrease and kStays
   // True = the device is broken, whatever the job does. False = an explanation if the job is degraded, else an
   // observation.
   bool hard;

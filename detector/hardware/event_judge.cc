@@ -194,6 +194,7 @@ void EventJudge::Observe(const std::string& host, const MetricSample& sample, in
 void EventJudge::Judge(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
   const CounterRule& rule = CounterRules()[row];
   if (rule.test == CounterTest::kIncrease) return JudgeIncrease(host, sample, row, now_ns);
+  if (rule.test == CounterTest::kStays) return JudgeStay(host, sample, row, now_ns);
   const bool holds =
       rule.test == CounterTest::kAbove
           ? sample.value > rule.threshold
@@ -203,15 +204,35 @@ void EventJudge::Judge(const std::string& host, const MetricSample& sample, size
        {rule.verdict_class, rule.metric, rule.hard, false, true, 1, now_ns, now_ns, now_ns});
 }
 
+EventJudge::Counter* EventJudge::CounterOf(const std::string& host, const MetricSample& sample, size_t row,
+                                           bool* is_new) {
+  const auto [entry, added] = counters_.try_emplace({host, sample.device, row});
+  *is_new = added;
+  if (!added || counters_.size() <= kMaxCounters) return &entry->second;
+  counters_.erase(entry);
+  ++refused_;
+  return nullptr;
+}
+
+void EventJudge::JudgeStay(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
+  const CounterRule& rule = CounterRules()[row];
+  bool is_new = false;
+  Counter* const counter = CounterOf(host, sample, row, &is_new);
+  if (counter == nullptr) return;
+  if (is_new || sample.value != counter->last) counter->since_ns[0] = now_ns;
+  counter->last = sample.value;
+  const int64_t since_ns = counter->since_ns[0];
+  if (sample.value != rule.threshold || now_ns - since_ns < rule.window_ns) return;
+  Hold({host, sample.device, OfCounter(rule.says)},
+       {rule.verdict_class, rule.metric, rule.hard, false, true, 1, since_ns, now_ns, now_ns});
+}
+
 void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
   const CounterRule& rule = CounterRules()[row];
-  const auto [entry, is_new] = counters_.try_emplace({host, sample.device, row});
-  if (is_new && counters_.size() > kMaxCounters) {
-    counters_.erase(entry);
-    ++refused_;
-    return;
-  }
-  Counter& counter = entry->second;
+  bool is_new = false;
+  Counter* const found = CounterOf(host, sample, row, &is_new);
+  if (found == nullptr) return;
+  Counter& counter = *found;
   const bool reset = sample.value < counter.last;
   counter.last = sample.value;
   if (is_new || reset) {

@@ -86,7 +86,8 @@ class EventJudge {
     int64_t last_ns;
     int64_t heard_ns;  // of the last
   };
-  // Two windows, half a window apart, so that a burst over the edge of one lies inside the other.
+  // Two windows, half a window apart, so that a burst over the edge of one lies inside the other. Of a state that is to
+  // change, only since when it has been `last`.
   struct Counter {
     double last = 0;
     double base[2] = {};
@@ -97,6 +98,9 @@ class EventJudge {
   void Hold(Key key, const Held& fresh);
   void Judge(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
   void JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
+  void JudgeStay(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
+  // Of the rule in that row; nullptr = one too many. A new one is all zeros.
+  Counter* CounterOf(const std::string& host, const MetricSample& sample, size_t row, bool* is_new);
   void JudgeCeilings(const std::string& host, const MetricSample& sample, int64_t now_ns);
 
   std::map<Key, Held> held_;

@@ -101,6 +101,32 @@ TEST(EventJudgeTest, AFabricThatAGpuCannotJoinIsItsFaultAndADegradedOneIsSeen) {
   EXPECT_EQ(verdicts[1].verdict_class, VerdictClass::kNvlinkSlow);
 }
 
+TEST(EventJudgeTest, AFabricThatStaysInProgressIsSeenAndOneThatBootsIsNot) {
+  EventJudge judge;
+  constexpr int kInProgress = 2;
+  constexpr int kCompleted = 3;
+  const auto observe = [&judge](const char* host, int state, int second) {
+    const auto value = static_cast<double>(state);
+    judge.Observe(host, MetricSample{.device = "gpu3", .metric = Metric::kGpuFabricState, .value = value},
+                  second * kSecond);
+  };
+  for (int second = 0; second <= 800; second += 10) {
+    observe("stuck", kInProgress, second);
+    observe("boots", second < 590 ? kInProgress : kCompleted, second);
+    observe("boots twice", second < 400 || second > 410 ? kInProgress : kCompleted, second);
+    observe("not begun", 1, second);
+    EXPECT_EQ(judge.Findings(second * kSecond).empty(), second < 600) << second;
+  }
+  const auto verdicts = FindingVerdicts(judge.Findings(800 * kSecond), 800 * kSecond);
+  ASSERT_THAT(verdicts, SizeIs(1));
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kUnknown) << "an observation";
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kNvlinkSlow);
+  EXPECT_EQ(verdicts[0].culprits.at(0).host, "stuck");
+  EXPECT_EQ(verdicts[0].culprits.at(0).gpu, 3);
+  EXPECT_EQ(verdicts[0].first_seen_ns, 0);
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("has waited for its NVLink fabric for minutes"));
+}
+
 TEST(EventJudgeTest, SecondsOfViolationsWithinAMinuteAreSeen) {
   EventJudge judge;
   for (int second = 0; second <= 60; second += 10) {
