@@ -181,6 +181,19 @@ TEST_F(CommandLineTest, Ranks) {
             "   2  node-17  4711    -  running      2400      2399     0    201 ms     1.2 ms       1.0s\n");
 }
 
+TEST(RanksTest, PodsAreShownWhereThereAreAny) {
+  FakeQueryServer::Answers answers = SomeAnswers();
+  *answers.ranks.add_ranks() = answers.ranks.ranks(0);
+  answers.ranks.mutable_ranks(1)->set_rank(3);
+  answers.ranks.mutable_ranks(1)->set_pod("ml/train-3");
+  const FakeQueryServer server(answers);
+  EXPECT_EQ(
+      Lockstep({"ranks", "demo"}, server.address()).out,
+      "RANK  HOST     POD          PID  GPU  STATE    ENQUEUED  FINISHED  LOST  OWN/STEP  WAIT/STEP  LAST SEEN\n"
+      "   2  node-17  -           4711    -  running      2400      2399     0    201 ms     1.2 ms       1.0s\n"
+      "   3  node-17  ml/train-3  4711    -  running      2400      2399     0    201 ms     1.2 ms       1.0s\n");
+}
+
 TEST_F(CommandLineTest, Incidents) {
   EXPECT_EQ(Ask({"incidents"}, /*width=*/124).out,
             "ID  STATE     JOB   CLASS         CULPRIT                  SINCE                        COST  SUMMARY\n"

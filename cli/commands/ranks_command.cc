@@ -1,5 +1,10 @@
 #include "cli/commands/ranks_command.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/left_out_note.h"
@@ -43,22 +48,29 @@ class RanksCommand final : public Command {
   }
 
   static TextTable Table(const wire::ListRanksResponse& response, int64_t now) {
-    TextTable table({{"RANK", kRight},
-                     {"HOST"},
-                     {"PID", kRight},
-                     {"GPU", kRight},
-                     {"STATE"},
-                     {"ENQUEUED", kRight},
-                     {"FINISHED", kRight},
-                     {"LOST", kRight},
-                     {"OWN/STEP", kRight},
-                     {"WAIT/STEP", kRight},
-                     {"LAST SEEN", kRight}});
+    // Outside Kubernetes nobody has a pod.
+    const bool has_pods = std::any_of(response.ranks().begin(), response.ranks().end(),
+                                      [](const wire::Rank& rank) { return !rank.pod().empty(); });
+    std::vector<TextTable::Column> columns = {{"RANK", kRight}, {"HOST"}};
+    if (has_pods) columns.push_back({"POD"});
+    columns.insert(columns.end(), {{"PID", kRight},
+                                   {"GPU", kRight},
+                                   {"STATE"},
+                                   {"ENQUEUED", kRight},
+                                   {"FINISHED", kRight},
+                                   {"LOST", kRight},
+                                   {"OWN/STEP", kRight},
+                                   {"WAIT/STEP", kRight},
+                                   {"LAST SEEN", kRight}});
+    TextTable table(std::move(columns));
     for (const wire::Rank& rank : response.ranks()) {
-      table.AddRow({absl::StrCat(rank.rank()), rank.host(), NumberOrDash(rank.pid(), 1), NumberOrDash(rank.gpu(), 0),
-                    StateText(rank), absl::StrCat(rank.enqueued()), absl::StrCat(rank.finished()),
-                    absl::StrCat(rank.lost_records()), SecondsText(rank.own_seconds_per_step()),
-                    SecondsText(rank.wait_seconds_per_step()), AgeText(rank.last_seen_wall_ns(), now)});
+      std::vector<std::string> row = {absl::StrCat(rank.rank()), rank.host()};
+      if (has_pods) row.push_back(rank.pod().empty() ? "-" : rank.pod());
+      row.insert(row.end(), {NumberOrDash(rank.pid(), 1), NumberOrDash(rank.gpu(), 0), StateText(rank),
+                             absl::StrCat(rank.enqueued()), absl::StrCat(rank.finished()),
+                             absl::StrCat(rank.lost_records()), SecondsText(rank.own_seconds_per_step()),
+                             SecondsText(rank.wait_seconds_per_step()), AgeText(rank.last_seen_wall_ns(), now)});
+      table.AddRow(std::move(row));
     }
     return table;
   }
