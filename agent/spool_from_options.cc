@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/kernel_log/log_position.h"
@@ -31,11 +30,9 @@ std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentH
   if (const auto root = RootedFs::Open(options.root); root.ok()) log.boot_id = ReadBootId(*root);
   auto spool = std::make_unique<Spool>(std::make_unique<SegmentLog>(std::move(log), RealClock(), RealBootClock()),
                                        absl::ToInt64Nanoseconds(options.spool_sync), RealClock());
-  const bool is_open = spool->WaitOpen(kOpenWithinNanos);
-  uint64_t left = 0;
-  for (const FormerAgent& former : spool->formers()) left += former.last_sequence - former.first_sequence + 1;
-  Log(is_open ? LogLevel::kInfo : LogLevel::kWarning, is_open ? "the spool is open" : "the spool is not open yet",
-      {{"directory", options.spool_directory}, {"reports_of_former_agents", absl::StrCat(left)}});
+  if (!spool->WaitOpen(kOpenWithinNanos)) {
+    Log(LogLevel::kWarning, "the spool is not open yet", {{"directory", options.spool_directory}});
+  }
   return spool;
 }
 

@@ -12,7 +12,8 @@
 namespace lockstep {
 
 // nullptr where they ask for none. Waits some seconds for the disk: without what is on it, the agent would not know
-// where the one before it has stopped. One that cannot be used is logged and tried again; the agent runs without.
+// where the one before it has stopped. One that cannot be used is logged and tried again; the agent runs without until
+// then.
 // Thread-compatible.
 std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentHello& hello);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "base/log.h"
 #include "base/mutex.h"
@@ -51,7 +52,7 @@ struct Spool::Core {
   bool syncer_done ABSL_GUARDED_BY(mutex) = false;
   bool behind ABSL_GUARDED_BY(mutex) = false;  // a write was waited for in vain, and the queue was never empty since
   int64_t retry_ns ABSL_GUARDED_BY(mutex) = 0;
-  std::vector<FormerAgent> formers ABSL_GUARDED_BY(mutex);
+  std::vector<FormerAgent> formers ABSL_GUARDED_BY(mutex);  // not yet taken
   std::string resume ABSL_GUARDED_BY(mutex);
   std::deque<SpooledReport> queue ABSL_GUARDED_BY(mutex);
   size_t queued_bytes ABSL_GUARDED_BY(mutex) = 0;
@@ -82,10 +83,13 @@ bool Spool::Core::HasWork() const {
 bool Spool::Core::OpenLog() {
   const absl::Status opened = log->Open();
   MutexLock lock(mutex);
-  // What former agents have left is looked at by the first try, or by the next start.
-  if (opened.ok() && !tried_to_open) {
+  if (opened.ok()) {
     formers = log->formers();
     resume = log->resume();
+    uint64_t left = 0;
+    for (const FormerAgent& former : formers) left += former.last_sequence - former.first_sequence + 1;
+    Log(LogLevel::kInfo, "the spool is open", {{"reports_of_former_agents", absl::StrCat(left)}});
+    told.Clear();
   }
   tried_to_open = true;
   is_open = opened.ok();
@@ -268,13 +272,12 @@ bool Spool::WaitOpen(int64_t nanos) {
     if (left_ns <= 0) break;
     core_->changed.WaitFor(core_->mutex, left_ns);
   }
-  core_->tried_to_open = true;
   return core_->is_open;
 }
 
-std::vector<FormerAgent> Spool::formers() const {
+std::vector<FormerAgent> Spool::TakeFormers() {
   MutexLock lock(core_->mutex);
-  return core_->formers;
+  return std::exchange(core_->formers, {});
 }
 
 std::string Spool::resume() const {

@@ -59,10 +59,11 @@ class Spool {
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // Waits for the log to be open. False = it is not, after that time or after an error; it is tried again later, but
-  // what former agents have left is then for the next start.
+  // Waits for the log to be open. False = it is not, after that time or after an error; it is tried again until it is.
   bool WaitOpen(int64_t nanos);
-  std::vector<FormerAgent> formers() const;
+  // What former agents have left: once, as soon as the log is open. Never blocks.
+  std::vector<FormerAgent> TakeFormers();
+  // Of the newest report of all; "" = none, or the log is not open yet.
   std::string resume() const;
 
   // Queues a report. Never blocks.

@@ -3,7 +3,9 @@
 #ifndef LOCKSTEP_AGENT_TESTING_FAKE_COLLECTOR_H_
 #define LOCKSTEP_AGENT_TESTING_FAKE_COLLECTOR_H_
 
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -38,6 +40,11 @@ class FakeCollector final : public CollectorConnector {
     MutexLock lock(mutex_);
     return reports_;
   }
+  // Whose they are.
+  std::vector<uint64_t> incarnations() const {
+    MutexLock lock(mutex_);
+    return incarnations_;
+  }
 
  private:
   class Stream final : public CollectorStream {
@@ -49,9 +56,10 @@ class FakeCollector final : public CollectorConnector {
       if (over_) return false;
       wire::CollectorMessage answer;
       if (message.has_hello()) {
-        answer.mutable_hello_ack()->set_stored_sequence(collector_.newest());
+        incarnation_ = message.hello().incarnation();
+        answer.mutable_hello_ack()->set_stored_sequence(collector_.newest(incarnation_));
       } else {
-        collector_.Store(message.report());
+        collector_.Store(incarnation_, message.report());
         for (wire::Command& command : collector_.TakeCommands()) {
           *answers_.emplace_back().mutable_command() = std::move(command);
         }
@@ -85,19 +93,23 @@ class FakeCollector final : public CollectorConnector {
     CondVar changed_;
     std::deque<wire::CollectorMessage> answers_ ABSL_GUARDED_BY(mutex_);
     bool over_ ABSL_GUARDED_BY(mutex_);
+    uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
   };
 
   bool reachable() const {
     MutexLock lock(mutex_);
     return reachable_;
   }
-  uint64_t newest() const {
+  uint64_t newest(uint64_t incarnation) const {
     MutexLock lock(mutex_);
-    return reports_.empty() ? 0 : reports_.back().sequence();
+    const auto found = newest_.find(incarnation);
+    return found == newest_.end() ? 0 : found->second;
   }
-  void Store(const wire::AgentReport& report) {
+  void Store(uint64_t incarnation, const wire::AgentReport& report) {
     MutexLock lock(mutex_);
     reports_.push_back(report);
+    incarnations_.push_back(incarnation);
+    newest_[incarnation] = report.sequence();
   }
 
   std::vector<wire::Command> TakeCommands() {
@@ -109,6 +121,8 @@ class FakeCollector final : public CollectorConnector {
   std::vector<wire::Command> commands_ ABSL_GUARDED_BY(mutex_);
   bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
   std::vector<wire::AgentReport> reports_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);  // of these
+  std::map<uint64_t, uint64_t> newest_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "agent/uplink/uplink.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -28,27 +29,33 @@ Uplink::Uplink(CollectorConnector& connector, wire::AgentHello hello, const Outb
                const Random& random, Spool* spool)
     : connector_(connector),
       hello_(std::move(hello)),
+      limits_(limits),
       clock_(clock),
       spool_(spool),
       live_(hello_.incarnation(), Outbox(limits)),
-      formers_(FormersIn(spool, limits)),
+      found_(FoundIn(spool, limits)),
       pauses_(random),
       thread_([this] { Run(); }) {}
 
 Uplink::~Uplink() { Stop(); }
 
-std::deque<std::unique_ptr<Uplink::Life>> Uplink::FormersIn(const Spool* spool, const OutboxLimits& limits) {
+std::deque<std::unique_ptr<Uplink::Life>> Uplink::FoundIn(Spool* spool, const OutboxLimits& limits) {
   std::deque<std::unique_ptr<Life>> lives;
   if (spool == nullptr) return lives;
-  for (const FormerAgent& former : spool->formers()) {
+  for (const FormerAgent& former : spool->TakeFormers()) {
     lives.push_back(
         std::make_unique<Life>(former.incarnation, Outbox(limits, former.first_sequence, former.last_sequence)));
   }
   return lives;
 }
 
+void Uplink::NoteFormers() {
+  for (auto& former : FoundIn(spool_, limits_)) found_.push_back(std::move(former));
+}
+
 void Uplink::Send(wire::AgentReport report, std::string resume) {
   MutexLock lock(mutex_);
+  NoteFormers();
   Outbox& outbox = live_.outbox;
   if (spool_ != nullptr) outbox.TellLosses(spool_->TakeLosses());
   const uint64_t before = outbox.newest_sequence();
@@ -73,7 +80,7 @@ absl::optional<wire::Command> Uplink::TakeCommand() {
 bool Uplink::Drain(int64_t nanos) {
   const int64_t deadline = RealClock().MonotonicNanos() + nanos;
   MutexLock lock(mutex_);
-  while (!formers_.empty() || !live_.session.idle()) {
+  while (!formers_.empty() || !found_.empty() || !live_.session.idle()) {
     const int64_t left = deadline - RealClock().MonotonicNanos();
     // Between two agents' reports there is no stream for a moment.
     const bool is_up = current().session.state() == UplinkSession::State::kStreaming || !was_lost_;
@@ -109,9 +116,11 @@ UplinkStatistics Uplink::statistics() const {
   statistics.reports_acknowledged = former_acknowledged_;
   statistics.reports_dropped = former_dropped_;
   AddTo(statistics, live_);
-  for (const auto& former : formers_) {
-    AddTo(statistics, *former);
-    statistics.former_reports += former->outbox.size();
+  for (const auto* lives : {&formers_, &found_}) {
+    for (const auto& former : *lives) {
+      AddTo(statistics, *former);
+      statistics.former_reports += former->outbox.size();
+    }
   }
   if (spool_ != nullptr) {
     statistics.spool = spool_->statistics();
@@ -130,6 +139,9 @@ void Uplink::Run() {
     const std::unique_ptr<CollectorStream> stream = connector_.Connect();
     {
       MutexLock lock(mutex_);
+      NoteFormers();
+      std::move(found_.begin(), found_.end(), std::back_inserter(formers_));
+      found_.clear();
       if (stopping_) stream->Cancel();
       stream_ = stream.get();
       stream_over_ = false;
@@ -166,7 +178,12 @@ int64_t Uplink::EndStream(const absl::Status& status) {
       ForgetFormer();
       return 0;
     }
+    const bool made_way = MakesWay() && live_.session.all_acknowledged();
     current().session.OnDisconnected(status);
+    if (made_way) {
+      was_lost_ = false;
+      return 0;
+    }
     was_lost_ = true;
     pause_ns = pauses_.OnOver(status, clock_.MonotonicNanos());
     ++disconnections_;
@@ -215,6 +232,11 @@ Uplink::Turn Uplink::WaitForTurn(uint64_t& sequence) {
     if (stream_over_) return Turn::kStreamOver;
     const UplinkSession& session = current().session;
     if (stopping_ || session.IsStalled(clock_.MonotonicNanos()) || IsFormerDone()) return Turn::kEndStream;
+    if (MakesWay()) {
+      if (session.all_acknowledged()) return Turn::kEndStream;
+      changed_.WaitFor(mutex_, kStallCheckNanos);
+      continue;
+    }
     if (const Outbox::Entry* next = session.NextToSend(); next != nullptr) {
       sequence = next->sequence;
       return Turn::kSend;

@@ -4,7 +4,9 @@
 //
 // With a spool (agent/spool) a report is on disk before it is sent, and what former agents have left there is delivered
 // first, agent by agent: each on a stream with the incarnation of that agent, by which the collector knows what it has.
-// A collector needs to know nothing of that: to it, the former agent has come back for a moment.
+// A collector needs to know nothing of that: to it, the former agent has come back for a moment. A spool whose disk
+// comes late tells of them late: the stream ends once all that it carried is acknowledged, and former agents have their
+// turn.
 //
 // Threads: one that connects and writes, one per stream that reads. Both touch the outbox and the session under one
 // mutex and block in the network without it. Thread-safe.
@@ -96,7 +98,9 @@ class Uplink {
   };
   enum class Turn { kSend, kLoad, kStreamOver, kEndStream };
 
-  static std::deque<std::unique_ptr<Life>> FormersIn(const Spool* spool, const OutboxLimits& limits);
+  // Of agents that the spool has found since the last call.
+  static std::deque<std::unique_ptr<Life>> FoundIn(Spool* spool, const OutboxLimits& limits);
+  void NoteFormers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void AddTo(UplinkStatistics& statistics, const Life& life);
 
   void Run();
@@ -115,6 +119,8 @@ class Uplink {
     return formers_.empty() ? live_ : *formers_.front();
   }
   void ForgetFormer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The open stream is of this agent, and others are to have their turn.
+  bool MakesWay() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return formers_.empty() && !found_.empty(); }
   bool IsFormerDone() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void ReadAnswers(CollectorStream& stream);
   bool HandleAnswer(const wire::CollectorMessage& message);
@@ -123,6 +129,7 @@ class Uplink {
 
   CollectorConnector& connector_;
   const wire::AgentHello hello_;
+  const OutboxLimits limits_;
   const Clock& clock_;
   Spool* const spool_;
 
@@ -130,6 +137,7 @@ class Uplink {
   CondVar changed_;  // anything below
   Life live_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::unique_ptr<Life>> formers_ ABSL_GUARDED_BY(mutex_);  // oldest first; delivered before live_
+  std::deque<std::unique_ptr<Life>> found_ ABSL_GUARDED_BY(mutex_);    // become formers_ while no stream is open
   int64_t loading_since_ns_ ABSL_GUARDED_BY(mutex_) = 0;               // the disk owes an answer; 0 = none
   uint64_t former_sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // and so on: of formers that are done
   uint64_t former_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;

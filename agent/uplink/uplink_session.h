@@ -54,6 +54,9 @@ class UplinkSession {
 
   bool IsStalled(int64_t now_ns) const;
 
+  // Everything that this stream has carried is acknowledged, and the greeting is answered.
+  bool all_acknowledged() const { return state_ == State::kStreaming && sent_sequence_ <= acknowledged_sequence_; }
+
   // Everything that was handed over is acknowledged.
   bool idle() const { return outbox_.empty(); }
 

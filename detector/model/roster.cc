@@ -83,7 +83,7 @@ const std::string& Roster::HostName(int32_t rank_slot) const {
   return hosts_[static_cast<size_t>(ranks_[static_cast<size_t>(rank_slot)].host_slot)].name;
 }
 
-Roster::Admission Roster::Admit(const std::string& host, const RankView& view) const {
+Roster::Admission Roster::Admit(const std::string& host, const RankView& view, int64_t host_ns) const {
   if (!retired_.empty() && retired_.contains(ProcessKey(host, view.pid, view.process_start_ticks))) {
     return Admission::kIgnored;
   }
@@ -92,7 +92,8 @@ Roster::Admission Roster::Admit(const std::string& host, const RankView& view) c
   const RankProcess& known = ranks_[static_cast<size_t>(slot)];
   const bool same_host = HostName(slot) == host;
   if (same_host && known.pid == view.pid && known.process_start_ticks == view.process_start_ticks) {
-    return Admission::kAccepted;
+    const bool is_older = !known.cpu.empty() && host_ns < known.cpu.back().host_ns;
+    return is_older ? Admission::kIgnored : Admission::kAccepted;
   }
   if (same_host && view.process_start_ticks < known.process_start_ticks) return Admission::kIgnored;
   if (Over(view) && !known.finalized && !known.dead()) return Admission::kIgnored;

@@ -145,8 +145,10 @@ class Roster {
 
   enum class Admission { kAccepted, kIgnored, kNewIncarnation };
 
-  // Whether this view of a rank belongs to the incarnation that this roster describes. Changes nothing.
-  Admission Admit(const std::string& host, const RankView& view) const;
+  // Whether this view of a rank, taken at `host_ns`, belongs to the incarnation that this roster describes. One that is
+  // older than what is known of the same process came late, from an agent before the present one: it is ignored.
+  // Changes nothing.
+  Admission Admit(const std::string& host, const RankView& view, int64_t host_ns) const;
 
   // Takes in an admitted view; nullptr when a limit forbids it (counted). `waited_ns`: as of HostReport.
   RankProcess* Update(int32_t host_slot, const RankView& view, int64_t received_ns, int64_t host_ns,

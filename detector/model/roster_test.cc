@@ -50,5 +50,14 @@ TEST_F(RosterTest, CallsAreToldByARankOneOfWhoseOperationsBeganLater) {
   EXPECT_TRUE(roster_.ranks()[0].tells_calls);
 }
 
+TEST_F(RosterTest, WhatIsOlderThanWhatIsKnownOfAProcessIsIgnored) {
+  const RankView view{.rank = 0, .pid = 10, .process_start_ticks = 5};
+  roster_.Update(roster_.TouchHost("h", 100), view, 100, /*host_ns=*/50);
+  EXPECT_EQ(roster_.Admit("h", view, 49), Roster::Admission::kIgnored) << "an agent before this one saw it";
+  EXPECT_EQ(roster_.Admit("h", view, 50), Roster::Admission::kAccepted);
+  EXPECT_EQ(roster_.Admit("h", {.rank = 0, .pid = 11, .process_start_ticks = 6}, 10),
+            Roster::Admission::kNewIncarnation);
+}
+
 }  // namespace
 }  // namespace lockstep
