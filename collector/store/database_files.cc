@@ -1,16 +1,13 @@
 #include "collector/store/database_files.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "rocksdb/env.h"
 
 namespace lockstep {
 namespace {
@@ -21,22 +18,21 @@ constexpr char kFirstManifest[] = "MANIFEST-000001";
 constexpr int kLooks = 3;
 
 // Empty = there is none, or it cannot be read.
-std::optional<std::string> ReadCurrent(const std::filesystem::path& directory) {
-  std::ifstream file(directory / "CURRENT", std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+std::optional<std::string> ReadCurrent(rocksdb::Env& env, const std::string& directory) {
+  std::string text;
+  if (!rocksdb::ReadFileToString(&env, absl::StrCat(directory, "/CURRENT"), &text).ok()) return std::nullopt;
+  return text;
 }
 
 // A file that only a database with a CURRENT can have left.
-std::string FindRemains(const std::filesystem::path& directory) {
-  std::vector<std::string> remains;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
+std::string FindRemains(rocksdb::Env& env, const std::string& directory) {
+  std::vector<std::string> names;
+  env.GetChildren(directory, &names).PermitUncheckedError();  // of one that is not there yet, nothing remains
+  std::erase_if(names, [](const std::string& name) {
     const bool is_manifest = absl::StartsWith(name, "MANIFEST-") && name != kFirstManifest;
-    if (is_manifest || absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log")) remains.push_back(name);
-  }
-  return remains.empty() ? "" : *std::min_element(remains.begin(), remains.end());
+    return !is_manifest && !absl::EndsWith(name, ".sst") && !absl::EndsWith(name, ".log");
+  });
+  return names.empty() ? "" : *std::min_element(names.begin(), names.end());
 }
 
 }  // namespace
@@ -47,12 +43,12 @@ absl::Status DamagedStore(const std::string& directory, const std::string& what)
                    "; restore it from a backup, salvage what can be with --repair, or move it away and begin anew"));
 }
 
-absl::Status CheckDatabaseFiles(const std::string& directory) {
+absl::Status CheckDatabaseFiles(rocksdb::Env& env, const std::string& directory) {
   std::string what;
   for (int look = 0; look < kLooks; ++look) {
-    const std::optional<std::string> current = ReadCurrent(directory);
+    const std::optional<std::string> current = ReadCurrent(env, directory);
     if (!current.has_value()) {
-      const std::string remains = FindRemains(directory);
+      const std::string remains = FindRemains(env, directory);
       if (remains.empty()) return absl::OkStatus();
       what = absl::StrCat("CURRENT is missing or unreadable, though ", remains, " is there");
       continue;
@@ -62,8 +58,7 @@ absl::Status CheckDatabaseFiles(const std::string& directory) {
       what = "CURRENT names no MANIFEST";
       continue;
     }
-    std::error_code error;
-    if (std::filesystem::exists(std::filesystem::path(directory) / manifest, error)) return absl::OkStatus();
+    if (env.FileExists(absl::StrCat(directory, "/", manifest)).ok()) return absl::OkStatus();
     what = absl::StrCat("CURRENT names ", manifest, ", which is missing");
   }
   return DamagedStore(directory, what);

@@ -13,11 +13,15 @@
 
 #include "absl/status/status.h"
 
+namespace rocksdb {
+class Env;
+}
+
 namespace lockstep {
 
 // OK for a directory that can be opened, as far as names tell, or in which there is no database yet. DATA_LOSS says
 // which file is missing, and what to do.
-absl::Status CheckDatabaseFiles(const std::string& directory);
+absl::Status CheckDatabaseFiles(rocksdb::Env& env, const std::string& directory);
 
 // DATA_LOSS for damage of `directory`, with what to do about it.
 absl::Status DamagedStore(const std::string& directory, const std::string& what);

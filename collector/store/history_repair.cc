@@ -176,7 +176,7 @@ absl::StatusOr<RepairReport> RepairHistory(const RocksStoreOptions& options, con
   RETURN_IF_ERROR(CheckNotHeld(options.directory));
   RETURN_IF_ERROR(RocksDatabase::CheckSchema(options));
   RepairReport report;
-  const absl::Status named = CheckDatabaseFiles(options.directory);
+  const absl::Status named = CheckDatabaseFiles(*rocksdb::Env::Default(), options.directory);
   const rocksdb::Status read = Verify(options, clock);
   report.was_whole = named.ok() && read.ok();
   if (report.was_whole) return report;

@@ -164,8 +164,8 @@ absl::Status RocksDatabase::CheckSchema(const RocksStoreOptions& options) {
 absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksStoreOptions& options,
                                                                    const Clock& clock) {
   RETURN_IF_ERROR(EnsureDirectory(options.directory));
-  RETURN_IF_ERROR(CheckDatabaseFiles(options.directory));
   std::unique_ptr<RocksDatabase> database(new RocksDatabase(options, std::make_unique<FamilyState>()));
+  RETURN_IF_ERROR(CheckDatabaseFiles(*database->env_, options.directory));
   RETURN_IF_ERROR(CheckSchema(options));
   RETURN_IF_ERROR(database->OpenFamilies(clock));
   RETURN_IF_ERROR(database->EnsureSchemaVersion());
