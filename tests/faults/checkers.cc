@@ -17,11 +17,12 @@ namespace {
 
 // Linux writes back after 30 s, within 5 s.
 constexpr int64_t kLastSecondsNanos = 36 * kNanosPerSecond;
+// What a file held is copied to another one before it is removed. A disk that lied about the copy may forget that, and
+// the removal, for as long again.
+constexpr int64_t kLastSecondsOfLiesNanos = 2 * kLastSecondsNanos;
 // From the answer of a receiver to the crossing-off in history.
 constexpr int64_t kCrossingOffNanos = kNanosPerSecond;
 constexpr size_t kMostNamed = 5;
-constexpr char kFiring[] = "firing";
-constexpr char kResolved[] = "resolved";
 // A fault that nothing kept from being seen for so long has an incident.
 constexpr int64_t kSeenWithinNanos = 15 * kNanosPerSecond;
 // What a host is called that is not heard of: right for one whose agent is dead, cut off or stands still.
@@ -66,11 +67,7 @@ std::map<Agent, std::map<uint64_t, int>> ReadLogs(HistoryStore& history, Violati
 // An acknowledgement that the collector sent before it lost its power, and that came later, is of that life.
 bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
   const auto told = record.told.lower_bound(sequence);
-  if (told == record.told.end()) return false;
-  return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
-    return death.kind == DeathKind::kPowerLoss && told->second.opened_ns <= death.world_ns &&
-           death.world_ns - told->second.at_ns < kLastSecondsNanos;
-  });
+  return told != record.told.end() && LostSince(seen, told->second.at_ns, told->second.opened_ns);
 }
 
 // firing or resolved, in turns.
@@ -81,6 +78,11 @@ std::vector<std::string> StatesOf(const wire::Incident& incident) {
     if (states.empty() || states.back() != state) states.push_back(state);
   }
   return states;
+}
+
+std::string TextOf(const wire::Incident& incident) {
+  return absl::StrCat(incident.id(), " ", incident.key(), " ", incident.verdict().class_(), " ",
+                      absl::StrJoin(StatesOf(incident), ">"));
 }
 
 // Whether the receiver may be told again what it took. A collector that goes on with an incident of an earlier life
@@ -131,7 +133,19 @@ bool Blames(const wire::Incident& incident, const std::string& host) {
   return std::any_of(culprits.begin(), culprits.end(), [&](const auto& culprit) { return culprit.host() == host; });
 }
 
+bool IsUnheard(const wire::Incident& incident) { return incident.verdict().class_() == kUnheard; }
+
 }  // namespace
+
+bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns) {
+  const int64_t reach_ns = seen.disk_lied ? kLastSecondsOfLiesNanos : kLastSecondsNanos;
+  const bool given_up = std::any_of(seen.histories_given_up.begin(), seen.histories_given_up.end(),
+                                    [&](int64_t world_ns) { return alive_ns <= world_ns; });
+  return given_up || std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
+           return death.kind == DeathKind::kPowerLoss && alive_ns <= death.world_ns &&
+                  death.world_ns - at_ns < reach_ns;
+         });
+}
 
 void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong) {
   const auto logged = ReadLogs(history, wrong);
@@ -150,18 +164,24 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
   }
 }
 
+void CheckInnocents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong) {
+  for (const wire::Incident& incident : incidents) {
+    const bool may_be = IsUnheard(incident) ? seen.agents_had_trouble : Blames(incident, seen.fault.host);
+    if (!may_be) wrong.push_back(absl::StrCat("incidents: for no fault: ", TextOf(incident)));
+  }
+}
+
+void CheckOver(const std::vector<wire::Incident>& incidents, Violations& wrong) {
+  for (const wire::Incident& incident : incidents) {
+    if (incident.state() != wire::Incident::STATE_OPEN) continue;
+    wrong.push_back(absl::StrCat("incidents: still open: ", TextOf(incident)));
+  }
+}
+
 void CheckIncidents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong) {
   std::vector<std::string> of_fault;
   for (const wire::Incident& incident : incidents) {
-    const std::string text = absl::StrCat(incident.id(), " ", incident.key(), " ", incident.verdict().class_(), " ",
-                                          absl::StrJoin(StatesOf(incident), ">"));
-    const bool is_unheard = incident.verdict().class_() == kUnheard;
-    if (!is_unheard && Blames(incident, seen.fault.host)) {
-      of_fault.push_back(text);
-    } else if (!is_unheard || !seen.agents_had_trouble) {
-      wrong.push_back(absl::StrCat("incidents: for no fault: ", text));
-    }
-    if (incident.state() == wire::Incident::STATE_OPEN) wrong.push_back(absl::StrCat("incidents: still open: ", text));
+    if (!IsUnheard(incident) && Blames(incident, seen.fault.host)) of_fault.push_back(TextOf(incident));
   }
   if (of_fault.empty() && seen.undisturbed_ns < kSeenWithinNanos) return;
   if (of_fault.size() != 1) {

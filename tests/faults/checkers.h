@@ -14,8 +14,13 @@
 #include "tests/faults/simulated_agent.h"
 #include "tests/faults/simulated_receiver.h"
 #include "tests/faults/thread_world.h"
+#include "tests/faults/write_ledger.h"
 
 namespace lockstep::faults {
+
+// States of an alert, as receivers are told.
+inline constexpr char kFiring[] = "firing";
+inline constexpr char kResolved[] = "resolved";
 
 enum class DeathKind { kKilled, kPowerLoss };
 
@@ -37,21 +42,35 @@ struct TrueFault {
 struct Sightings {
   const WireRecords& wire;
   const std::vector<Delivery>& deliveries;
-  std::vector<Death> deaths;  // by time
+  const WriteLedger& ledger;
+  std::vector<Death> deaths;                // by time
+  std::vector<int64_t> histories_given_up;  // world: a damaged one was moved away
   TrueFault fault;
   int64_t undisturbed_ns = 0;  // the longest time in which the fault held and nothing kept anybody from seeing it
   bool agents_had_trouble = false;
   bool disk_had_trouble = false;
+  bool disk_lied = false;
+  bool disk_corrupted = false;
   bool store_lost_slices = false;  // it refused for so long: what is behind the loss may be in the log twice
 };
 
 // What is wrong, a line each.
 using Violations = std::vector<std::string>;
 
+// Whether what is on the page cache since `at_ns` (world), of a collector that lived at `alive_ns`, may be gone: with a
+// history that was given up, or with a loss of power too soon after it.
+bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns);
+
 // Each report that an agent was told is stored is in history, once; after a loss of power the last seconds may not be.
 void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong);
 
-// The fault is one incident, which holds as long as the fault does, and nobody else is accused.
+// Nobody is accused who has nothing to do with the fault.
+void CheckInnocents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);
+
+// What is over is not open.
+void CheckOver(const std::vector<wire::Incident>& incidents, Violations& wrong);
+
+// The fault is one incident, which holds as long as the fault does.
 void CheckIncidents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);
 
 // The receiver was told of each transition, in order, and of none twice, but where the documents say that it may be.

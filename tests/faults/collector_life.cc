@@ -35,18 +35,19 @@ CollectorLife::CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& 
 
 absl::StatusOr<std::unique_ptr<CollectorLife>> CollectorLife::Start(const std::string& directory,
                                                                     std::shared_ptr<SimulatedDisk> disk,
-                                                                    const Random& random, const Sabotage& sabotage) {
+                                                                    const Random& random, const Sabotage& sabotage,
+                                                                    WriteLedger& ledger) {
   std::unique_ptr<CollectorLife> life(new CollectorLife(std::move(disk), random));
-  RETURN_IF_ERROR(life->Open(directory, sabotage));
+  RETURN_IF_ERROR(life->Open(directory, sabotage, ledger));
   return life;
 }
 
-absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& sabotage) {
+absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& sabotage, WriteLedger& ledger) {
   RocksStoreOptions store = ToStoreOptions(options_);
   store.directory = directory;
   store.env = env_.get();
   ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> opened, OpenRocksStore(store, clock_));
-  store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage);
+  store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage, ledger);
   sinks_ = std::make_unique<AlertSinks>(ToWebhookTargets(options_), clock_, random_,
                                         [this](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                                           store_->RemoveAlerts(receiver, numbers).IgnoreError();

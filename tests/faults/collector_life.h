@@ -35,6 +35,7 @@
 #include "tests/faults/reaction_pool.h"
 #include "tests/faults/sabotaged_store.h"
 #include "tests/faults/simulated_disk.h"
+#include "tests/faults/write_ledger.h"
 
 namespace lockstep::faults {
 
@@ -50,10 +51,11 @@ struct QueueFill {
 
 class CollectorLife {
  public:
-  // The errors of the store. `directory` exists and stays empty: RocksDB's files are on `disk`.
+  // The errors of the store. `directory` exists and stays empty: RocksDB's files are on `disk`. Borrows
+  // `ledger`.
   static absl::StatusOr<std::unique_ptr<CollectorLife>> Start(const std::string& directory,
                                                               std::shared_ptr<SimulatedDisk> disk, const Random& random,
-                                                              const Sabotage& sabotage);
+                                                              const Sabotage& sabotage, WriteLedger& ledger);
   // Ends in order.
   ~CollectorLife();
   CollectorLife(const CollectorLife&) = delete;
@@ -70,7 +72,7 @@ class CollectorLife {
 
  private:
   CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& random);
-  absl::Status Open(const std::string& directory, const Sabotage& sabotage);
+  absl::Status Open(const std::string& directory, const Sabotage& sabotage, WriteLedger& ledger);
   absl::Status StartShards();
   void StartShard(size_t index, const std::vector<wire::Incident>& incidents, const std::vector<LoggedJob>& logged);
 

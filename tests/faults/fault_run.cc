@@ -20,6 +20,8 @@
 #include "sim/episode.h"
 #include "sim/fault_spec.h"
 #include "sim/job_spec.h"
+#include "tests/faults/checkers.h"
+#include "tests/faults/damage_checkers.h"
 #include "tests/faults/fault_world.h"
 #include "tests/faults/simulated_receiver.h"
 #include "tests/faults/thread_world.h"
@@ -76,31 +78,57 @@ void CheckLimits(const FaultWorld::Peaks& peaks, size_t agents, Violations& wron
   }
 }
 
+// What can be said of a history that is as the disk was given it.
+void CheckHonest(const Sightings& seen, HistoryStore& history, const std::vector<wire::Incident>& incidents,
+                 Violations& wrong) {
+  if (!seen.histories_given_up.empty()) wrong.push_back("history: damaged on an honest disk");
+  CheckHistory(seen, history, wrong);
+  CheckInnocents(seen, incidents, wrong);
+  CheckOver(incidents, wrong);
+  CheckIncidents(seen, incidents, wrong);
+  CheckDeliveries(seen, incidents, wrong);
+}
+
+// What a lie takes is the newest; what a damaged byte takes may be anything.
+void CheckDamaged(const Sightings& seen, HistoryStore& history, const std::vector<wire::Incident>& incidents,
+                  Violations& wrong) {
+  CheckAsWritten(seen, history, wrong);
+  CheckInnocents(seen, incidents, wrong);
+  if (seen.disk_corrupted) return;
+  CheckHistory(seen, history, wrong);
+  CheckOver(incidents, wrong);
+  CheckKept(seen, incidents, wrong);
+  CheckTold(seen, wrong);
+}
+
 void CheckLeft(const std::string& directory, std::shared_ptr<SimulatedDisk> disk, const Sightings& seen,
                FaultRunResult& result) {
+  const bool is_honest = !seen.disk_lied && !seen.disk_corrupted;
   const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::move(disk));
   RocksStoreOptions options;
   options.directory = directory;
   options.env = env.get();
   const auto store = OpenRocksStore(options, RealClock());
-  if (!store.ok()) {
-    result.violations.push_back(absl::StrCat("history cannot be opened: ", store.status().ToString()));
-    return;
-  }
-  CheckHistory(seen, **store, result.violations);
+  CheckNamed(seen, "opening", store.status(), result.violations);
+  if (!store.ok()) return;
   const auto incidents = (*store)->LoadIncidents();
-  if (!incidents.ok()) {
-    result.violations.push_back(absl::StrCat("incidents cannot be read: ", incidents.status().ToString()));
-    return;
-  }
-  result.incidents = incidents->size();
-  for (const wire::Incident& incident : *incidents) {
+  CheckNamed(seen, "incidents", incidents.status(), result.violations);
+  const std::vector<wire::Incident> left = incidents.ok() ? *incidents : std::vector<wire::Incident>();
+  result.incidents = left.size();
+  for (const wire::Incident& incident : left) {
     Trace(absl::StrCat("incident ", incident.id(), ": ", incident.key()));
     for (const auto& step : incident.transitions())
       Trace(absl::StrCat("    ", step.what(), " ", step.wall_ns() - kFirstWallNanos));
   }
-  CheckIncidents(seen, *incidents, result.violations);
-  CheckDeliveries(seen, *incidents, result.violations);
+  if (is_honest) {
+    CheckHonest(seen, **store, left, result.violations);
+  } else {
+    CheckDamaged(seen, **store, left, result.violations);
+  }
+}
+
+bool HasKind(const std::vector<Trouble>& troubles, TroubleKind kind) {
+  return std::any_of(troubles.begin(), troubles.end(), [&](const Trouble& trouble) { return trouble.kind == kind; });
 }
 
 }  // namespace
@@ -138,18 +166,18 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
   const Sightings seen{
       .wire = world.wire(),
       .deliveries = Receiver().deliveries(),
+      .ledger = world.ledger(),
       .deaths = world.deaths(),
+      .histories_given_up = world.histories_given_up(),
       .fault = truth,
       .undisturbed_ns = LongestUndisturbed(troubles, truth.from_ns, truth.to_ns),
       .agents_had_trouble = std::any_of(troubles.begin(), troubles.end(),
                                         [](const Trouble& trouble) { return InfoOf(trouble.kind).hits_agent; }),
       .disk_had_trouble = world.disk_had_trouble(),
+      .disk_lied = HasKind(troubles, TroubleKind::kDiskLies),
+      .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts),
       .store_lost_slices = world.disk_had_trouble()};
-  const bool are_promises_broken = std::any_of(
-      troubles.begin(), troubles.end(), [](const Trouble& trouble) { return InfoOf(trouble.kind).breaks_promises; });
-  if (world.has_lost_history() && !are_promises_broken)
-    result.violations.push_back("history: damaged on an honest disk");
-  if (!are_promises_broken) CheckLeft(options.directory, disk, seen, result);
+  CheckLeft(options.directory, disk, seen, result);
   CheckLimits(world.peaks(), reports.hosts(), result.violations);
   for (const auto& [agent, record] : world.wire()) result.reports += record.sent.size();
   result.deliveries = Receiver().deliveries().size();

@@ -110,6 +110,8 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
       arguments.sabotage.loses_writes = what == "writes";
       arguments.sabotage.forgets_marks = what == "marks";
       arguments.sabotage.forgets_incidents = what == "incidents";
+      arguments.sabotage.alters_log = what == "log";
+      arguments.sabotage.loses_changes = what == "changes";
       ++i;
     } else if ((flag == "--runs" && absl::SimpleAtoi(value, &arguments.runs)) ||
                (flag == "--seed" && absl::SimpleAtoi(value, &arguments.seed))) {
@@ -139,7 +141,8 @@ int main(int argc, char** argv) {
   }
   lockstep::faults::Arguments arguments;
   if (!lockstep::faults::Parse(argc, argv, arguments)) {
-    fputs("usage: fault_runs [--runs N] [--seed FIRST] [--trace] [--break writes|marks|incidents]\n", stderr);
+    fputs("usage: fault_runs [--runs N] [--seed FIRST] [--trace] [--break writes|marks|incidents|log|changes]\n",
+          stderr);
     return lockstep::faults::kUsage;
   }
   return lockstep::faults::Run(arguments);

@@ -58,6 +58,12 @@ class FaultRunsTest(unittest.TestCase):
     def test_incidents_that_a_restart_forgets_are_seen(self):
         self.sees("incidents", "receiver", first=19, runs=2)
 
+    def test_entries_that_nobody_wrote_are_seen_on_a_damaged_disk(self):
+        self.sees("log", "damage", first=22, runs=3)
+
+    def test_incidents_that_are_lost_are_seen_on_a_disk_that_lies(self):
+        self.sees("changes", "damage", first=2, runs=1)
+
 
 if __name__ == "__main__":
     unittest.main()

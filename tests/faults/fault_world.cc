@@ -136,14 +136,15 @@ bool FaultWorld::MayServe(Life& life, CollectorLife& collector) {
 }
 
 void FaultWorld::RunLife(Life& life) {
-  auto collector = CollectorLife::Start(directory_, life.disk, Random(static_cast<uint64_t>(life.machine)), sabotage_);
+  auto collector =
+      CollectorLife::Start(directory_, life.disk, Random(static_cast<uint64_t>(life.machine)), sabotage_, ledger_);
   if (!collector.ok()) {
     Trace(absl::StrCat("collector ", life.machine, " does not start: ", collector.status().ToString()));
     MutexLock lock(mutex_);
     if (std::exchange(life.is_dead, true)) return;
     // Its operator moves the history away, as the error says.
     if (absl::IsDataLoss(collector.status())) {
-      has_lost_history_ = true;
+      histories_given_up_.push_back(WorldNanos());
       disk_ = std::make_shared<SimulatedDisk>();
     }
     events_.emplace(WorldNanos() + kRestartNanos, [this] { StartCollector(); });

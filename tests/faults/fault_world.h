@@ -23,6 +23,7 @@
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/simulated_network.h"
 #include "tests/faults/trouble.h"
+#include "tests/faults/write_ledger.h"
 
 namespace lockstep::faults {
 
@@ -53,8 +54,9 @@ class FaultWorld {
   const std::vector<Death>& deaths() const { return deaths_; }
   const Peaks& peaks() const { return peaks_; }
   bool disk_had_trouble() const { return disk_had_trouble_; }
-  // A start was refused because history was damaged.
-  bool has_lost_history() const { return has_lost_history_; }
+  // When starts were refused because history was damaged, and it was moved away (world).
+  const std::vector<int64_t>& histories_given_up() const { return histories_given_up_; }
+  const WriteLedger& ledger() const { return ledger_; }
 
  private:
   // One start of the collector until its end.
@@ -89,6 +91,7 @@ class FaultWorld {
   const Sabotage sabotage_;
   Random random_;
   WireRecords wire_;
+  WriteLedger ledger_;
   SharedReports reports_;
   SimulatedNetwork network_;
   std::vector<std::unique_ptr<SimulatedAgent>> agents_;
@@ -100,7 +103,7 @@ class FaultWorld {
   std::vector<Death> deaths_;
   Peaks peaks_;
   bool disk_had_trouble_ = false;
-  bool has_lost_history_ = false;
+  std::vector<int64_t> histories_given_up_;
   uint64_t messages_before_ = 0;
   int quiet_seconds_ = 0;
 };

@@ -1,4 +1,5 @@
-// A history that breaks its promises, so that checkers are seen to see it. Thread-safe, as the store below.
+// A history that keeps a ledger of what it is given, and breaks its promises where it is told to, so that checkers are
+// seen to see it. Thread-safe, as the store below.
 
 #ifndef LOCKSTEP_TESTS_FAULTS_SABOTAGED_STORE_H_
 #define LOCKSTEP_TESTS_FAULTS_SABOTAGED_STORE_H_
@@ -10,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "collector/store/history_store.h"
+#include "tests/faults/write_ledger.h"
 
 namespace lockstep::faults {
 
@@ -18,17 +21,23 @@ struct Sabotage {
   bool loses_writes = false;       // of the log: says that it took them
   bool forgets_marks = false;      // of agents, and so what to leave out
   bool forgets_incidents = false;  // when it is asked for them
+  bool alters_log = false;         // writes another entry than it was given, now and then
+  bool loses_changes = false;      // of incidents: says that it took them
 };
 
 class SabotagedStore final : public HistoryStore {
  public:
-  SabotagedStore(std::unique_ptr<HistoryStore> store, const Sabotage& sabotage)
-      : store_(std::move(store)), sabotage_(sabotage) {}
+  // Borrows `ledger`.
+  SabotagedStore(std::unique_ptr<HistoryStore> store, const Sabotage& sabotage, WriteLedger& ledger)
+      : store_(std::move(store)), sabotage_(sabotage), ledger_(ledger) {}
 
   absl::Status Write(const StoreBatch& batch) override {
     StoreBatch changed = batch;
-    if (sabotage_.loses_writes && batch.log.size() % 7 == 0) changed.log.clear();
+    ledger_.Note(batch.log);
+    const bool is_seventh = batch.log.size() % 7 == 0;
+    if (sabotage_.loses_writes && is_seventh) changed.log.clear();
     if (sabotage_.forgets_marks) changed.marks.clear();
+    if (sabotage_.alters_log && is_seventh) Alter(changed.log);
     return store_->Write(changed);
   }
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override {
@@ -36,10 +45,19 @@ class SabotagedStore final : public HistoryStore {
     return store_->LoadIncidents();
   }
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return store_->LoadAlerts(); }
-  absl::Status PutIncident(const wire::Incident& incident) override { return store_->PutIncident(incident); }
+  absl::Status PutIncident(const wire::Incident& incident) override {
+    ledger_.Note(incident);
+    const absl::Status status = store_->PutIncident(incident);
+    if (status.ok()) ledger_.NoteKept(incident);
+    return status;
+  }
   absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
                                     const std::vector<std::string>& receivers) override {
-    return store_->PutEvent(event, receivers);
+    ledger_.Note(event.incident());
+    absl::StatusOr<uint64_t> number = uint64_t{0};
+    if (!sabotage_.loses_changes) number = store_->PutEvent(event, receivers);
+    if (number.ok()) ledger_.NoteKept(event.incident());
+    return number;
   }
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override {
     return store_->RemoveAlerts(receiver, numbers);
@@ -66,8 +84,15 @@ class SabotagedStore final : public HistoryStore {
   absl::Status Flush() override { return store_->Flush(); }
 
  private:
+  static void Alter(std::vector<wire::CaptureEntry>& entries) {
+    for (wire::CaptureEntry& entry : entries) {
+      if (entry.has_input()) entry.mutable_input()->set_host(absl::StrCat(entry.input().host(), "?"));
+    }
+  }
+
   const std::unique_ptr<HistoryStore> store_;
   const Sabotage sabotage_;
+  WriteLedger& ledger_;
 };
 
 }  // namespace lockstep::faults

@@ -167,12 +167,19 @@ void SimulatedAgent::Tick(int32_t tick) {
     MutexLock lock(mutex_);
     life = life_;
   }
+  std::vector<wire::Command> commands;
+  while (life != nullptr) {
+    absl::optional<wire::Command> command = life->uplink().TakeCommand();
+    if (!command.has_value()) break;
+    commands.push_back(*std::move(command));
+  }
   wire::AgentReport report;
   {
+    // No lock is taken below this one, which all machines share: who holds it may not be stopped.
     MutexLock lock(reports_.mutex);
     if (!reports_.reports.Make(tick, host_, report) || life == nullptr) return;
-    while (const absl::optional<wire::Command> command = life->uplink().TakeCommand()) {
-      reports_.reports.Answer(host_, *command, tick, *report.add_command_results());
+    for (const wire::Command& command : commands) {
+      reports_.reports.Answer(host_, command, tick, *report.add_command_results());
     }
   }
   life->uplink().Send(std::move(report));

@@ -6,34 +6,37 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "tests/faults/simulated_network.h"
 
 namespace lockstep::faults {
 namespace {
 
+constexpr int64_t kLateSeconds = SimulatedNetwork::kLateNanos / kNanosPerSecond;
+
 constexpr TroubleInfo kTable[] = {
-    {TroubleKind::kKillCollector, "kill_collector", 20, 0, false, 12, false},
-    {TroubleKind::kPowerLoss, "power_loss", 30, 0, false, 12, false},
-    {TroubleKind::kRestartCollector, "restart_collector", 10, 0, false, 12, false},
-    {TroubleKind::kStopCollector, "stop_collector", 25, 0, false, 12, false},
-    {TroubleKind::kKillAgent, "kill_agent", 20, 0, true, 40, false},
-    {TroubleKind::kStopAgent, "stop_agent", 25, 0, true, 40, false},
-    {TroubleKind::kDriverHangs, "driver_hangs", 20, 0, true, 40, false},
-    {TroubleKind::kBreakStream, "break_stream", 0, 3, true, 40, false},
-    {TroubleKind::kPartition, "partition", 90, 0, true, 40, false},
-    {TroubleKind::kDelay, "delay", 60, 3, true, 40, false},
-    {TroubleKind::kDiskFull, "disk_full", 40, 0, false, 12, false},
-    {TroubleKind::kDiskFails, "disk_fails", 40, 0, false, 12, false},
-    {TroubleKind::kSyncFails, "sync_fails", 40, 0, false, 12, false},
-    {TroubleKind::kDiskSlow, "disk_slow", 40, 1, false, 12, false},
-    {TroubleKind::kDiskHangs, "disk_hangs", 30, 0, false, 12, false},
-    {TroubleKind::kDiskLies, "disk_lies", 60, 0, false, 12, true},
-    {TroubleKind::kDiskCorrupts, "disk_corrupts", 0, 0, false, 12, true},
-    {TroubleKind::kClockJump, "clock_jump", 0, 7200, false, -1, false},
-    {TroubleKind::kReceiverSlow, "receiver_slow", 60, 0, false, -1, false},
-    {TroubleKind::kReceiverFails, "receiver_fails", 60, 0, false, -1, false},
-    {TroubleKind::kReceiverRefuses, "receiver_refuses", 60, 0, false, -1, false},
-    {TroubleKind::kReceiverLosesAnswer, "receiver_loses_answer", 30, 0, false, -1, false},
-    {TroubleKind::kReceiverHangs, "receiver_hangs", 60, 0, false, -1, false},
+    {TroubleKind::kKillCollector, "kill_collector", 20, 0, false, 0, 12},
+    {TroubleKind::kPowerLoss, "power_loss", 30, 0, false, kLateSeconds, 12},
+    {TroubleKind::kRestartCollector, "restart_collector", 10, 0, false, 0, 12},
+    {TroubleKind::kStopCollector, "stop_collector", 25, 0, false, 0, 12},
+    {TroubleKind::kKillAgent, "kill_agent", 20, 0, true, 0, 40},
+    {TroubleKind::kStopAgent, "stop_agent", 25, 0, true, 0, 40},
+    {TroubleKind::kDriverHangs, "driver_hangs", 20, 0, true, 0, 40},
+    {TroubleKind::kBreakStream, "break_stream", 0, 3, true, 0, 40},
+    {TroubleKind::kPartition, "partition", 90, 0, true, 0, 40},
+    {TroubleKind::kDelay, "delay", 60, 3, true, 0, 40},
+    {TroubleKind::kDiskFull, "disk_full", 40, 0, false, 0, 12},
+    {TroubleKind::kDiskFails, "disk_fails", 40, 0, false, 0, 12},
+    {TroubleKind::kSyncFails, "sync_fails", 40, 0, false, 0, 12},
+    {TroubleKind::kDiskSlow, "disk_slow", 40, 1, false, 0, 12},
+    {TroubleKind::kDiskHangs, "disk_hangs", 30, 0, false, 0, 12},
+    {TroubleKind::kDiskLies, "disk_lies", 60, 0, false, 0, 12},
+    {TroubleKind::kDiskCorrupts, "disk_corrupts", 0, 0, false, 0, 12},
+    {TroubleKind::kClockJump, "clock_jump", 0, 7200, false, 0, -1},
+    {TroubleKind::kReceiverSlow, "receiver_slow", 60, 0, false, 0, -1},
+    {TroubleKind::kReceiverFails, "receiver_fails", 60, 0, false, 0, -1},
+    {TroubleKind::kReceiverRefuses, "receiver_refuses", 60, 0, false, 0, -1},
+    {TroubleKind::kReceiverLosesAnswer, "receiver_loses_answer", 30, 0, false, 0, -1},
+    {TroubleKind::kReceiverHangs, "receiver_hangs", 60, 0, false, 0, -1},
 };
 
 constexpr uint64_t kMostTroubles = 10;
@@ -69,7 +72,8 @@ int64_t LongestUndisturbed(absl::Span<const Trouble> troubles, int64_t from_ns, 
     const TroubleInfo& info = InfoOf(trouble.kind);
     if (info.blinds_seconds < 0) continue;
     longest_ns = std::max(longest_ns, std::min(trouble.at_ns, to_ns) - since_ns);
-    since_ns = std::max(since_ns, trouble.at_ns + trouble.length_ns + info.blinds_seconds * kNanosPerSecond);
+    const int64_t over_ns = std::max(trouble.length_ns, info.late_seconds * kNanosPerSecond);
+    since_ns = std::max(since_ns, trouble.at_ns + over_ns + info.blinds_seconds * kNanosPerSecond);
   }
   return std::max(longest_ns, to_ns - since_ns);
 }

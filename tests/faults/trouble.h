@@ -45,9 +45,10 @@ struct TroubleInfo {
   int64_t longest_seconds;  // 0 = it is over at once
   double most_size;         // 0 = it has none
   bool hits_agent;
-  int64_t
-      blinds_seconds;  // after its end nothing is seen for so long: starts and pauses of agents; -1 = it blinds nobody
-  bool breaks_promises;  // of history: nothing is promised of a disk that lies
+  // So long after its begin somebody may still wait for an end that is gone.
+  int64_t late_seconds;
+  // After both, nothing is seen for so long: starts and pauses of agents; -1 = it blinds nobody.
+  int64_t blinds_seconds;
 };
 
 absl::Span<const TroubleInfo> TroubleTable();
