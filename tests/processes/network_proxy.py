@@ -5,6 +5,8 @@ import socket
 import threading
 import time
 
+import packet_drops
+
 _CHUNK_BYTES = 1 << 16
 _SLOW_SECONDS = 0.2  # that a chunk waits
 _LOOK_SECONDS = 0.05
@@ -15,7 +17,8 @@ class NetworkProxy:
 
     "open"    as it comes
     "cut"     connections break, and new ones are refused
-    "silent"  nothing passes, nothing breaks: what a firewall that forgot the connection does
+    "silent"  nothing passes, nothing breaks: what a firewall that forgot the connection does. The kernel drops the
+              packets where it lets us have that (packet_drops.py), else we stand still
     "slow"    each piece waits for 200 ms
     """
 
@@ -23,10 +26,20 @@ class NetworkProxy:
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
-        self.state = "open"
+        self._state = "open"
         self._is_over = False
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
+
+    @property
+    def state(self):
+        return self._state
+
+    @state.setter
+    def state(self, state):
+        if packet_drops.is_possible() and "silent" in (self._state, state):
+            (packet_drops.drop if state == "silent" else packet_drops.let_pass)(self.port)
+        self._state = state
 
     def close(self):
         self._is_over = True
@@ -61,7 +74,7 @@ class NetworkProxy:
         selector.register(near, selectors.EVENT_READ, far)
         selector.register(far, selectors.EVENT_READ, near)
         while not self._is_over and self.state != "cut":
-            if self.state == "silent":
+            if self.state == "silent" and not packet_drops.is_possible():
                 time.sleep(_LOOK_SECONDS)
                 continue
             for key, _ in selector.select(_LOOK_SECONDS):

@@ -17,6 +17,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import packet_drops  # noqa: E402
 from process_run import RANKS, TROUBLES, ProcessRun  # noqa: E402
 
 
@@ -53,9 +54,12 @@ def main(arguments):
                 print("\n".join(made.trace))
             if made.violations:
                 print(f"seed {seed} FAILED; again: ./dev chaos --processes --runs 1 --seed {seed} --trace", flush=True)
+    print("silent networks: " + ("packets dropped by the kernel" if packet_drops.is_possible() else
+                                 "by a proxy that stands still, as packets cannot be dropped here"))
     print(f"{well} of {options.runs} runs are well; {troubles} troubles, {transitions} alert transitions")
     return 0 if well == options.runs else 1
 
 
 if __name__ == "__main__":
+    packet_drops.enter_own_network()
     sys.exit(main(sys.argv[1:]))
