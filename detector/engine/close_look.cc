@@ -116,6 +116,7 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
 void CloseLook::Resume(int64_t watermark_ns) {
   has_settled_ = false;
   resumed_ns_ = watermark_ns;
+  investigation_.Abandon();
   if (schedule_.begun()) schedule_.NoteEvent(watermark_ns, pace_.RecentSeconds());
 }
 

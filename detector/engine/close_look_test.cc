@@ -75,6 +75,12 @@ class Fleet {
     for (int tick = 0; tick < static_cast<int>(2 * seconds); ++tick) Tick(slow, standing_still);
   }
 
+  // As if nobody had listened since the last report: what was asked for does not come.
+  void Resume() {
+    wishes_ = {};
+    look_.Resume(now_ns_);
+  }
+
   const CloseLook& look() const { return look_; }
   size_t pulls() const { return pulls_; }
   size_t watches() const { return watches_; }
@@ -143,6 +149,19 @@ TEST(CloseLookTest, NothingIsSettledForAWhileByLooksThatLackARankOfTheJob) {
   EXPECT_FALSE(lacks_one.look().has_settled()) << "who is not back yet may be the culprit";
   lacks_one.Play(2.0 * CloseLook::kBlindNs / kSecond, false);
   EXPECT_TRUE(lacks_one.look().has_settled());
+}
+
+TEST(CloseLookTest, ALookThatWasOpenWhenNobodyListenedIsMadeAgainAndNotJudged) {
+  Fleet fleet;
+  fleet.Play(30, false);
+  for (const size_t before = fleet.pulls(); fleet.pulls() == before;) fleet.Play(0.5, false);
+  const uint64_t looks = fleet.look().looks();
+  const size_t asked = fleet.pulls();
+  fleet.Resume();
+  int ticks = 0;
+  for (; fleet.pulls() == asked && ticks < 20; ++ticks) fleet.Play(0.5, false);
+  EXPECT_LE(ticks, 3) << "without waiting for answers that are lost";
+  EXPECT_EQ(fleet.look().looks(), looks) << "what came before is not judged";
 }
 
 TEST(CloseLookTest, AHealthyJobIsLookedAtEverMoreSeldomAndItsTransfersNever) {

@@ -69,6 +69,9 @@ class Investigation {
   uint64_t rounds() const { return rounds_; }
   uint64_t discarded() const { return discarded_; }  // operations beyond max_operations
 
+  // The round that is open is not judged: answers that are missing will not come, and those that came are old.
+  void Abandon() { EndRound(); }
+
   // A new incarnation of the job: what was held means nothing any more.
   void Clear();
 
