@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
                                                      Uplink& uplink, AgentMetrics& metrics, const Clock& clock) {
   std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock));
   ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
-  auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos());
+  auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos(), clock);
   agent->rings_ = rings.get();
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
   const SourceOptions source_options = {.root = options.root,

@@ -222,7 +222,7 @@ uint64_t PlayFast(Player& player) {
 class LiveAgent {
  public:
   LiveAgent(const std::string& ring_directory, RootedFs root)
-      : source_(ring_directory, std::move(root), Now()), thread_([this] { Run(); }) {}
+      : source_(ring_directory, std::move(root), Now(), RealClock()), thread_([this] { Run(); }) {}
 
   // Ends with a last look at the rings.
   const RingTally& Stop() {

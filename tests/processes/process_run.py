@@ -29,6 +29,7 @@ from network_proxy import NetworkProxy  # noqa: E402
 
 HOSTS = ("node-1", "node-2")
 RANKS = 8
+WRITTEN_SECONDS = 0.2  # after a tick its report is in the spool: a thread writes it, which wants a processor
 HEARD_SECONDS = 90  # by then a transition has been told, whatever the troubles
 MOST_MEGABYTES = {"collector": 400, "agent": 100}
 
@@ -159,6 +160,7 @@ class ProcessRun:
         self._look_at_memory(name)
         if name in HOSTS:
             self._lives[name][-1].count_ticks()
+            time.sleep(WRITTEN_SECONDS)
         return self._stack.stop(name, how)
 
     def _look_at_memory(self, name):

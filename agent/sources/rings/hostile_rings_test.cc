@@ -116,7 +116,7 @@ class HostileRingsTest : public ::testing::Test {
   RingsSource MakeSource() {
     auto root = RootedFs::Open((directory_.path() / "root").string());
     EXPECT_OK(root);
-    return RingsSource((directory_.path() / "rings").string(), *std::move(root), 0);
+    return RingsSource((directory_.path() / "rings").string(), *std::move(root), 0, RealClock());
   }
 
   wire::AgentReport Collect(RingsSource& source, int64_t after_ns) {

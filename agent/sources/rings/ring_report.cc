@@ -107,7 +107,8 @@ bool IsWorthReporting(const CommunicatorPart& part, int64_t now_ns) {
 
 class Builder {
  public:
-  Builder(int64_t now_ns, OperationArchive& archive) : now_ns_(now_ns), archive_(archive) {}
+  Builder(const ReadingTime& time, OperationArchive& archive)
+      : now_ns_(time.tick_ns), over_ns_(time.over_ns), archive_(archive) {}
 
   void Append(const std::map<std::string, FollowedRing>& rings, wire::AgentReport& report) {
     std::vector<ProcessPart> parts;
@@ -162,7 +163,7 @@ class Builder {
       const auto at = position.find(operation.communicator);
       if (at == position.end()) {
         ++tally_.unknown_communicator;
-      } else if (!IsPlausibleOperation(operation, now_ns_)) {
+      } else if (!IsPlausibleOperation(operation, over_ns_)) {
         ++tally_.malformed;
       } else {
         part.communicators[at->second].finished.push_back(&operation);
@@ -360,6 +361,7 @@ class Builder {
   }
 
   const int64_t now_ns_;
+  const int64_t over_ns_;
   OperationArchive& archive_;
   std::map<uint32_t, OwnerPart> owners_;  // by uid
   RingTally tally_;
@@ -380,9 +382,9 @@ void RingTally::Add(const RingTally& other) {
   in_flight_left_out += other.in_flight_left_out;
 }
 
-RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, OperationArchive& archive,
-                      wire::AgentReport& report) {
-  Builder builder(now_ns, archive);
+RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, const ReadingTime& time,
+                      OperationArchive& archive, wire::AgentReport& report) {
+  Builder builder(time, archive);
   builder.Append(rings, report);
   return builder.tally();
 }

@@ -55,10 +55,16 @@ struct RingTally {
   void Add(const RingTally& other);
 };
 
+// When rings were read, CLOCK_MONOTONIC.
+struct ReadingTime {
+  int64_t tick_ns = 0;  // what the report goes by
+  int64_t over_ns = 0;  // not before: nothing in them is newer
+};
+
 // Appends one ProcessReport for each ring whose job has a name; all plausible operations go to `archive`, thinned out
-// or not. `now_ns` is CLOCK_MONOTONIC.
-RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, int64_t now_ns, OperationArchive& archive,
-                      wire::AgentReport& report);
+// or not.
+RingTally AppendRings(const std::map<std::string, FollowedRing>& rings, const ReadingTime& time,
+                      OperationArchive& archive, wire::AgentReport& report);
 
 }  // namespace lockstep
 

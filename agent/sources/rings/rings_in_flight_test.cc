@@ -86,7 +86,7 @@ TEST(RingReportTest, WhatDoesNotFitOfTheOperationsInFlightIsCounted) {
   for (int i = 0; i < 20; ++i) writer.Begin({.kind = ring::OperationKind::kAllReduce, .communicator = world}, now_ns);
   auto root = RootedFs::Open(directory.path().string());
   ASSERT_OK(root);
-  RingsSource source(rings, *std::move(root), 0);
+  RingsSource source(rings, *std::move(root), 0, RealClock());
   Tick tick;
   tick.monotonic_ns = now_ns + 2 * kStandsNanos;
   wire::AgentReport report;

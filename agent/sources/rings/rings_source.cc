@@ -42,7 +42,9 @@ void RingsSource::Resume(absl::string_view position) {
 absl::Status RingsSource::Collect(const Tick& tick, wire::AgentReport& report) {
   last_tick_ns_ = tick.monotonic_ns;
   const absl::Status status = directory_.Poll(tick.monotonic_ns);
-  const RingTally tally = AppendRings(directory_.rings(), tick.monotonic_ns, archive_, report);
+  // Ranks go on while an agent that is stopped, or has no CPU, stands still between its clock and their rings.
+  const int64_t read_ns = std::max(tick.monotonic_ns, clock_.MonotonicNanos());
+  const RingTally tally = AppendRings(directory_.rings(), {tick.monotonic_ns, read_ns}, archive_, report);
   total_.Add(tally);
   AppendDropped(tally, report);
   return status;

@@ -25,9 +25,9 @@ namespace lockstep {
 class RingsSource final : public Source {
  public:
   // `directory` of the rings; `root` is where proc/ is; `since_ns` (CLOCK_MONOTONIC) is the start of the agent: what
-  // rings did before it is not reported again, see RingReader::Open.
-  RingsSource(std::string directory, RootedFs root, int64_t since_ns)
-      : directory_(std::move(directory), std::move(root), since_ns) {}
+  // rings did before it is not reported again, see RingReader::Open. Borrows `clock`.
+  RingsSource(std::string directory, RootedFs root, int64_t since_ns, const Clock& clock)
+      : directory_(std::move(directory), std::move(root), since_ns), clock_(clock) {}
 
   absl::string_view name() const override { return "rings"; }
   bool comes_and_goes() const override { return true; }
@@ -62,6 +62,7 @@ class RingsSource final : public Source {
   absl::Status WatchTransfers(const wire::Command& command, const Tick& tick) const;
 
   RingDirectory directory_;
+  const Clock& clock_;
   OperationArchive archive_;
   RingTally total_;
   int64_t last_tick_ns_ = 0;

@@ -17,6 +17,7 @@
 #include "agent/rooted_fs.h"
 #include "agent/source.h"
 #include "agent/sources/rings/rings_source.h"
+#include "base/clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 #include "proto/telemetry.pb.h"
@@ -62,7 +63,7 @@ class RingsSourceFixture : public ::testing::Test {
   RingsSource MakeSource() {
     auto root = RootedFs::Open((directory_.path() / "root").string());
     EXPECT_OK(root);
-    return RingsSource(rings_, *std::move(root), 0);
+    return RingsSource(rings_, *std::move(root), 0, RealClock());
   }
 
   wire::AgentReport Collect(RingsSource& source, int64_t after_ns) {

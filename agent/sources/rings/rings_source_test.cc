@@ -47,6 +47,17 @@ TEST_F(RingsSourceTest, ReportsIdentityProgressOperationsAndWhatIsInFlight) {
   EXPECT_THAT(world.operations().duration_ns(), ElementsAre(50));
 }
 
+TEST_F(RingsSourceTest, WhatRanksDoWhileTheAgentStandsStillInATickIsNotLost) {
+  RingsSource source = MakeSource();
+  writer_->Finish(
+      writer_->Begin({.kind = ring::OperationKind::kAllReduce, .started = true, .communicator = world_}, now_ns_ - 50),
+      {}, now_ns_);
+  const wire::AgentReport report = Collect(source, -3 * kNanosPerSecond);  // it was stopped for so long
+  ASSERT_EQ(report.processes_size(), 1);
+  EXPECT_THAT(report.processes(0).communicators(0).operations().duration_ns(), ElementsAre(50));
+  EXPECT_EQ(report.dropped_size(), 0);
+}
+
 TEST_F(RingsSourceTest, StoppedThenGoneThenForgottenWithItsFile) {
   RingsSource source = MakeSource();
   SetState('T');
@@ -143,7 +154,7 @@ TEST(RingsSourceWithoutDirectoryTest, IsNoData) {
   TemporaryDirectory directory;
   auto root = RootedFs::Open(directory.path().string());
   ASSERT_OK(root);
-  RingsSource source((directory.path() / "absent").string(), *std::move(root), 0);
+  RingsSource source((directory.path() / "absent").string(), *std::move(root), 0, RealClock());
   wire::AgentReport report;
   EXPECT_TRUE(IsNoData(source.Collect({}, report)));
 }
