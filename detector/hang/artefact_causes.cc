@@ -1,7 +1,10 @@
 #include "detector/hang/artefact_causes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "base/shares.h"
@@ -11,7 +14,8 @@
 namespace lockstep {
 namespace {
 
-// Artefacts that are expected in the whole trace: with fewer than this, nine traces of ten have none.
+// Artefacts that are expected in the whole trace, or among the members of one operation: with fewer than this, nine of
+// ten have none.
 constexpr double kLikely = kFew;
 
 enum Sureness : int32_t { kLossMayShowIt, kMuchLossMayShowIt, kNoLossShowsIt };
@@ -19,7 +23,10 @@ enum Sureness : int32_t { kLossMayShowIt, kMuchLossMayShowIt, kNoLossShowsIt };
 class Sieve {
  public:
   Sieve(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for)
-      : frontier_(frontier), trace_(frontier.trace()), waited_for_(waited_for) {
+      : frontier_(frontier),
+        trace_(frontier.trace()),
+        waited_for_(waited_for),
+        artefacts_likely_(ArtefactsAreLikely(frontier)) {
     ranks_on_host_.assign(trace_.hosts.size(), 0);
     unseen_on_host_.assign(trace_.hosts.size(), 0);
     for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
@@ -30,14 +37,26 @@ class Sieve {
     }
   }
 
-  void Run(std::vector<Hang>* hangs) const {
+  void Run(absl::FunctionRef<std::vector<char>(const Hang&)> victims_of, std::vector<Hang>* hangs) const {
     Sureness surest = kLossMayShowIt;
-    for (const Hang& hang : *hangs) surest = std::max(surest, SurenessOf(hang));
-    std::erase_if(*hangs, [&](const Hang& hang) { return SurenessOf(hang) < surest; });
-    if (surest == kLossMayShowIt) KeepTheMostAwaited(hangs);
     for (Hang& hang : *hangs) {
-      if (hang.kind == HangKind::kNotEntered) LeaveArtefacts(&hang.ranks);
+      LeaveLessSure(&hang);
+      surest = std::max(surest, SurenessOf(hang));
     }
+    std::vector<char> explained(waited_for_.size(), 0);
+    for (const Hang& hang : *hangs) {
+      if (SurenessOf(hang) < surest) continue;
+      const std::vector<char> victims = victims_of(hang);
+      std::transform(victims.begin(), victims.end(), explained.begin(), explained.begin(), std::bit_or<char>());
+      for (const int32_t rank : hang.ranks) explained[static_cast<size_t>(rank)] = 1;
+    }
+    std::erase_if(*hangs, [&](const Hang& hang) {
+      return SurenessOf(hang) < surest && (artefacts_likely_ || Explains(explained, victims_of(hang)));
+    });
+    if (surest > kLossMayShowIt || !artefacts_likely_) return;
+    KeepTheMostAwaited(hangs);
+    for (Hang& hang : *hangs) LeaveArtefacts(&hang.ranks);
+    MarkDoubts(hangs);
   }
 
  private:
@@ -49,14 +68,44 @@ class Sieve {
     return 2 * unseen_on_host_[static_cast<size_t>(who.host)] >= ranks_on_host_[static_cast<size_t>(who.host)];
   }
 
+  // The host has called what the others wait for, as its record says, and is still there.
+  bool HasCalled(const Hang& hang, int32_t rank) const {
+    if (IsGone(trace_.ranks[static_cast<size_t>(rank)]) || frontier_.Unseen(static_cast<size_t>(rank))) return false;
+    const int32_t member = frontier_.MemberOf(static_cast<size_t>(rank), hang.communicator);
+    if (IsPointToPoint(hang.operation) || member < 0) return hang.called;
+    return frontier_.Of(hang.communicator, member).entered >= static_cast<int64_t>(hang.sequence);
+  }
+
+  Sureness SurenessOf(const Hang& hang, int32_t rank) const {
+    if (IsSure(rank)) return kNoLossShowsIt;
+    const bool absent = hang.kind == HangKind::kNotEntered && !HasCalled(hang, rank);
+    return (absent || hang.kind == HangKind::kStopped) && frontier_.lost_share() > 0 ? kLossMayShowIt
+                                                                                     : kMuchLossMayShowIt;
+  }
+
   Sureness SurenessOf(const Hang& hang) const {
     if (hang.kind == HangKind::kMismatch) return kNoLossShowsIt;
-    if (std::any_of(hang.ranks.begin(), hang.ranks.end(), [this](int32_t rank) { return IsSure(rank); })) {
-      return kNoLossShowsIt;
-    }
     const bool partly_seen = hang.kind == HangKind::kTransfer && hang.waiting < static_cast<int32_t>(hang.ranks.size());
-    const bool not_called = hang.kind == HangKind::kNotEntered && !hang.called;
-    return not_called || partly_seen ? kLossMayShowIt : kMuchLossMayShowIt;
+    Sureness surest = kLossMayShowIt;
+    for (const int32_t rank : hang.ranks) {
+      const Sureness of_rank = SurenessOf(hang, rank);
+      if (of_rank == kNoLossShowsIt || !partly_seen) surest = std::max(surest, of_rank);
+    }
+    return surest;
+  }
+
+  // Of several ranks that are missing from one operation.
+  void LeaveLessSure(Hang* hang) const {
+    if (hang->kind != HangKind::kNotEntered || hang->ranks.empty()) return;
+    const Sureness surest = SurenessOf(*hang);
+    std::erase_if(hang->ranks, [&](int32_t rank) { return SurenessOf(*hang, rank) < surest; });
+    hang->called =
+        std::all_of(hang->ranks.begin(), hang->ranks.end(), [&](int32_t rank) { return HasCalled(*hang, rank); });
+  }
+
+  static bool Explains(const std::vector<char>& explained, const std::vector<char>& victims) {
+    return std::equal(victims.begin(), victims.end(), explained.begin(), explained.end(),
+                      [](char victim, char is_explained) { return victim == 0 || is_explained != 0; });
   }
 
   static void KeepTheMostAwaited(std::vector<Hang>* hangs) {
@@ -71,12 +120,8 @@ class Sieve {
     return std::count(reached.begin(), reached.begin() + static_cast<std::ptrdiff_t>(trace_.ranks.size()), 1);
   }
 
-  // Several ranks are missing from one operation: the sure ones, or those that most wait for.
+  // Of several ranks that are missing from one operation, those that most wait for.
   void LeaveArtefacts(std::vector<int32_t>* ranks) const {
-    if (std::any_of(ranks->begin(), ranks->end(), [this](int32_t rank) { return IsSure(rank); })) {
-      std::erase_if(*ranks, [this](int32_t rank) { return !IsSure(rank); });
-      return;
-    }
     std::vector<std::pair<int64_t, int32_t>> waiting;  // how many, for whom
     int64_t most = 0;
     for (const int32_t rank : *ranks) {
@@ -89,11 +134,23 @@ class Sieve {
     }
   }
 
+  // Losses strike one rank here and one there; what several ranks of one host have in common is no artefact.
+  void MarkDoubts(std::vector<Hang>* hangs) const {
+    std::set<int32_t> hosts;
+    bool lost = frontier_.watch() == nullptr;
+    for (const Hang& hang : *hangs) {
+      for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
+      lost = lost && LossExplains(frontier_, hang);
+    }
+    for (Hang& hang : *hangs) hang.doubt = lost && hosts.size() > 1 ? Doubt::kLost : Doubt::kNone;
+  }
+
   const Frontier& frontier_;
   const Trace& trace_;
   const std::vector<std::vector<int32_t>>& waited_for_;
   std::vector<int32_t> ranks_on_host_;
   std::vector<int32_t> unseen_on_host_;
+  const bool artefacts_likely_;
 };
 
 }  // namespace
@@ -102,9 +159,20 @@ bool ArtefactsAreLikely(const Frontier& frontier) {
   return static_cast<double>(frontier.trace().ranks.size()) * frontier.lost_share() > kLikely;
 }
 
+bool LossExplains(const Frontier& frontier, const Hang& hang) {
+  const bool absent = hang.kind == HangKind::kNotEntered && !hang.called;
+  if ((!absent && hang.kind != HangKind::kStopped) || hang.ranks.empty()) return false;
+  const bool unseen = std::any_of(hang.ranks.begin(), hang.ranks.end(),
+                                  [&](int32_t rank) { return frontier.Unseen(static_cast<size_t>(rank)); });
+  const Trace& trace = frontier.trace();
+  const auto members = static_cast<double>(trace.communicators[static_cast<size_t>(hang.communicator)].members.size());
+  const double chance = std::pow(members * frontier.lost_share(), static_cast<double>(hang.ranks.size()));
+  return !unseen && chance > kLikely;
+}
+
 void DropArtefacts(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,
-                   std::vector<Hang>* hangs) {
-  Sieve(frontier, waited_for).Run(hangs);
+                   absl::FunctionRef<std::vector<char>(const Hang&)> victims_of, std::vector<Hang>* hangs) {
+  Sieve(frontier, waited_for).Run(victims_of, hangs);
 }
 
 }  // namespace lockstep

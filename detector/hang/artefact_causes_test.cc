@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "detector/hang/hang.h"
 #include "detector/hang/trace_frontier.h"
+#include "detector/hang/wait_graph.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
 #include "detector/testing/scripted_job.h"
@@ -37,7 +38,8 @@ class ArtefactCausesTest : public ::testing::Test {
 
   std::vector<std::vector<int32_t>> Left(std::vector<Hang> hangs) const {
     const std::vector<std::vector<int32_t>> waited_for = {{4}, {}, {}, {4, 5}, {1}, {2}};
-    DropArtefacts(FrontierOf(trace_), waited_for, &hangs);
+    const auto victims_of = [&](const Hang& hang) { return ReachedFrom(hang.ranks, waited_for); };
+    DropArtefacts(FrontierOf(trace_), waited_for, victims_of, &hangs);
     std::vector<std::vector<int32_t>> left;
     for (const Hang& hang : hangs) left.push_back(hang.ranks);
     return left;

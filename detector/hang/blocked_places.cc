@@ -1,6 +1,7 @@
 #include "detector/hang/blocked_places.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/types/span.h"
@@ -26,6 +27,7 @@ BlockedPlaces::BlockedPlaces(const Frontier& frontier) : frontier_(frontier), tr
     if (of_rank_[rank].empty() && frontier_.IsMoving(rank)) place_lost_[rank] = 1;
     held_by_itself_[rank] = IsHeldByItself(rank) ? 1 : 0;
   }
+  FindHeldBesideOthers();
   for (size_t rank = 0; rank < ranks; ++rank) {
     if (not_begun_[rank] == 0) continue;
     FillGaps(rank, &of_rank_[rank]);
@@ -82,6 +84,44 @@ bool BlockedPlaces::IsHeldByItself(size_t rank) const {
   return std::none_of(open.begin(), open.end(), [&](size_t index) {
     return Operation(index).started() && frontier_.CalledNs(index) <= frontier_.CalledNs(open.front());
   });
+}
+
+std::vector<BlockedPlaces::Alike> BlockedPlaces::StandsIn(size_t rank, int32_t communicator) const {
+  std::vector<Alike> alike;
+  for (const size_t index : frontier_.OpenOf(rank)) {
+    const TraceOperation& operation = Operation(index);
+    if (!operation.started() || operation.communicator == communicator) continue;
+    const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
+    alike.push_back({static_cast<int>(operation.kind), members, operation.peer, operation.sequence});
+  }
+  std::sort(alike.begin(), alike.end());
+  return alike;
+}
+
+// Ranks of one group have the same duties. What one of them stands in as it begins a collective holds up none of them.
+void BlockedPlaces::FindHeldBesideOthers() {
+  for (const BlockedOperation& blocked : operations_) {
+    if (!blocked.collective() || blocked.passing) continue;
+    std::set<std::vector<Alike>> begun;  // by those that have begun it, in what else they stand
+    for (size_t i = 0; i < blocked.at.size(); ++i) {
+      if (!Operation(blocked.operations[i]).started()) continue;
+      begun.insert(StandsIn(static_cast<size_t>(blocked.at[i]), blocked.communicator));
+    }
+    const StreamKey stream{blocked.communicator, -1, -1};
+    for (const int32_t member : trace_.communicators[static_cast<size_t>(blocked.communicator)].members) {
+      const auto rank = static_cast<size_t>(member);
+      if (begun.empty() || member < 0 || std::binary_search(blocked.at.begin(), blocked.at.end(), member)) continue;
+      const bool called = HoldsSequence(rank, stream, static_cast<int64_t>(blocked.sequence));
+      const bool waits_before = HoldsSequence(rank, stream, static_cast<int64_t>(blocked.sequence) - 1);
+      if (!called || waits_before || !frontier_.TellsBegun(rank) || not_begun_[rank] != 0) continue;
+      if (!frontier_.ProvesAbsence(rank, blocked.since_ns)) continue;
+      const std::vector<Alike> mine = StandsIn(rank, blocked.communicator);
+      const bool excused = std::none_of(begun.begin(), begun.end(), [&](const std::vector<Alike>& theirs) {
+        return std::includes(theirs.begin(), theirs.end(), mine.begin(), mine.end());
+      });
+      if (!excused) held_by_itself_[rank] = 1;
+    }
+  }
 }
 
 // A rank that has begun nothing of what it called may stand in an operation whose record was lost: one that is

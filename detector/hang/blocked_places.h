@@ -39,13 +39,19 @@ class BlockedPlaces {
 
  private:
   using StreamKey = std::tuple<int32_t, int32_t, int32_t>;             // communicator, source, destination
+  using Alike = std::tuple<int, size_t, int32_t, uint64_t>;            // kind, members, peer, sequence
   using BlockedKey = std::tuple<int32_t, int32_t, int32_t, uint64_t>;  // and sequence
 
   const TraceOperation& Operation(size_t index) const { return trace_.operations[index]; }
   StreamKey StreamOf(size_t rank, const TraceOperation& operation) const;
   // The first open operation of each stream, begun where that can be told.
   std::vector<int32_t> Stand(size_t rank);
+  // Whether nothing in which the rank stands can hold up what it called and has not begun, by the order of its calls.
   bool IsHeldByItself(size_t rank) const;
+  // The same by the example of others: who stands in the like of all that the rank stands in has begun the collective.
+  void FindHeldBesideOthers();
+  // What the rank has begun and not ended, outside of a communicator, as it is comparable between ranks.
+  std::vector<Alike> StandsIn(size_t rank, int32_t communicator) const;
   // What is missing between the last finished and the first open operation of a stream, and others have not left.
   void FillGaps(size_t rank, std::vector<int32_t>* blocked_operations);
   // The last operation of the stream that the rank has left, as its own or others' records prove.

@@ -26,6 +26,13 @@ enum class HangKind : uint8_t {
   kDeadlock,
 };
 
+// Why nobody is accused of a hang.
+enum class Doubt : uint8_t {
+  kNone,
+  kLost,  // one of the ranks of all hangs is the cause, and lost records show the others
+  kMany,  // there are more causes than come at once: they wait for something that is not recorded
+};
+
 struct Hang {
   HangKind kind = HangKind::kNotEntered;
   std::vector<int32_t> ranks;       // rank indices, rising: exactly the cause, or those that cannot be told apart
@@ -40,6 +47,7 @@ struct Hang {
   int32_t victims = 0;                 // ranks that wait, directly or over others
   std::vector<int32_t> first_victims;  // at most kMaxVictims rank indices, rising
   int64_t waited_ns = 0;               // the longest time inside that one host's clock shows; 0 = not known
+  Doubt doubt = Doubt::kNone;
   bool longest_ever = false;  // unlike anything before (Precedents); not looked at where other things tell a hang
 };
 // As many as a sentence lists (verdict/wording.cc).

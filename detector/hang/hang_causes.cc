@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "detector/hang/artefact_causes.h"
 #include "detector/hang/strong_components.h"
 #include "detector/hang/stuck_operation.h"
 
@@ -180,7 +181,7 @@ class Collector {
   // the cycle may be it. What a watched job has in flight in another order than it was called makes cycles as well.
   void AddLeakyCycles() {
     if (frontier_.watch() != nullptr) return;
-    const auto shown_by_losses = [](const Hang& hang) { return hang.kind == HangKind::kNotEntered; };
+    const auto shown_by_losses = [this](const Hang& hang) { return LossExplains(frontier_, hang); };
     if (!std::all_of(hangs_.begin(), hangs_.end(), shown_by_losses)) return;
     std::move(leaky_cycles_.begin(), leaky_cycles_.end(), std::back_inserter(hangs_));
   }

@@ -10,6 +10,8 @@ namespace lockstep {
 namespace {
 
 HeldUp HowOf(const Hang& hang) {
+  if (hang.doubt == Doubt::kLost) return HeldUp::kOneNotEntered;
+  if (hang.doubt == Doubt::kMany) return HeldUp::kEachByItself;
   if (hang.kind == HangKind::kNotFinished) return HeldUp::kNotFinished;
   if (hang.kind == HangKind::kHalted) return HeldUp::kNotLeft;
   if (hang.kind == HangKind::kStopped) return HeldUp::kStoppedCalling;

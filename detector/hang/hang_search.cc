@@ -30,7 +30,6 @@ constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
 // Less than half of what the main cause holds up.
 constexpr int32_t kMinorShare = 2;
-constexpr double kLossChance = kFew;  // that records of a call were lost: more, and their absence proves nothing
 // Each cause costs a walk through the graph; a job with more of them at once has one that is none of these.
 constexpr size_t kMaxHangs = 256;
 // Of the operations that wait for ranks at work this share must last longer than ever: who is late for good keeps up
@@ -66,9 +65,14 @@ class Search {
       LeaveTheDead(&hang);
       Complete(&hang);
     }
-    if (frontier_.lost_share() > 0) DropMinorCauses();
-    if (artefacts_likely_) DropArtefacts(frontier_, waited_for_, &found_.hangs);
+    if (frontier_.lost_share() > 0 || CausesAreMany()) DropMinorCauses();
+    // What is missing from a watched job's counters has not happened, unless calls are lost.
+    if (artefacts_likely_ || frontier_.watch() == nullptr) {
+      DropArtefacts(
+          frontier_, waited_for_, [this](const Hang& hang) { return VictimsOf(hang); }, &found_.hangs);
+    }
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const Hang& h) { return !IsLong(h) && !HasDead(h); });
+    if (CausesAreMany()) DoubtMany();
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const Hang& a, const Hang& b) { return a.victims > b.victims; });
@@ -130,25 +134,41 @@ class Search {
   }
 
   // With records lost, a rank whose last call is one of them looks as if it had not come; the true cause is the one for
-  // which most ranks wait.
+  // which most ranks wait. So it is where there are more causes than come at once: many ranks that wait for something
+  // of which there is no record seem to be causes, each of a few waits.
   void DropMinorCauses() {
     int32_t most = 0;
     for (const Hang& hang : found_.hangs) most = std::max(most, hang.victims);
+    const bool many = CausesAreMany();
     std::erase_if(found_.hangs, [&](const Hang& hang) {
-      const bool minor = kMinorShare * hang.victims < most || LossExplains(hang);
-      return minor && hang.kind != HangKind::kMismatch && !HasDead(hang) && !IsLong(hang);
+      const bool minor = kMinorShare * hang.victims < most || (!many && LossExplains(frontier_, hang));
+      return minor && hang.kind != HangKind::kMismatch && !HasDead(hang) && !(many ? IsUnseen(hang) : IsLong(hang));
     });
   }
 
-  // Whether that many records of the call may well be lost by chance.
-  bool LossExplains(const Hang& hang) const {
-    if (hang.kind != HangKind::kNotEntered || hang.called || hang.ranks.empty()) return false;
-    const bool unseen = std::any_of(hang.ranks.begin(), hang.ranks.end(),
-                                    [&](int32_t rank) { return frontier_.Unseen(static_cast<size_t>(rank)); });
-    const auto members =
-        static_cast<double>(trace_.communicators[static_cast<size_t>(hang.communicator)].members.size());
-    const double chance = std::pow(members * frontier_.lost_share(), static_cast<double>(hang.ranks.size()));
-    return !unseen && chance > kLossChance;
+  // Of records, since ranks of a watched job show where they are. A host that all causes have in common is one.
+  bool CausesAreMany() const {
+    std::map<int32_t, size_t> causes;  // by host
+    for (const Hang& hang : found_.hangs) {
+      std::set<int32_t> hosts;
+      for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
+      for (const int32_t host : hosts) ++causes[host];
+    }
+    const size_t all = found_.hangs.size();
+    const bool shared = std::any_of(causes.begin(), causes.end(), [all](const auto& c) { return c.second == all; });
+    return frontier_.watch() == nullptr && all > 1 && !shared && !CausesAreFew();
+  }
+
+  // Of many that hold up as many ranks as each other nobody is accused.
+  void DoubtMany() {
+    for (Hang& hang : found_.hangs) {
+      if (hang.kind != HangKind::kMismatch && !HasDead(hang) && !IsUnseen(hang)) hang.doubt = Doubt::kMany;
+    }
+  }
+
+  bool IsUnseen(const Hang& hang) const {
+    return std::any_of(hang.ranks.begin(), hang.ranks.end(),
+                       [&](int32_t rank) { return frontier_.Unseen(static_cast<size_t>(rank)); });
   }
 
   void NoteBlocked() {
@@ -233,9 +253,9 @@ class Search {
   bool CausesAreFew() const {
     std::map<int32_t, size_t> causes, ranks;  // by host
     for (const TraceRank& rank : trace_.ranks) ++ranks[rank.host];
-    int32_t transfers = 0;
+    int32_t operations = 0;  // that are causes
     for (const Hang& hang : found_.hangs) {
-      if (hang.kind == HangKind::kTransfer) ++transfers;
+      if (hang.kind == HangKind::kTransfer || hang.kind == HangKind::kDeadlock) ++operations;
       if (hang.kind != HangKind::kNotEntered && hang.kind != HangKind::kNotFinished) continue;
       for (const int32_t rank : hang.ranks) ++causes[trace_.ranks[static_cast<size_t>(rank)].host];
     }
@@ -247,7 +267,7 @@ class Search {
     }
     const size_t hosts = trace_.hosts.size();
     const size_t few = std::max<size_t>(hosts >= kSomeHosts ? 2 : 1, hosts / kCauseShare);
-    return places <= few && whole_hosts <= std::max<size_t>(1, hosts / kCauseShare) && transfers <= 1;
+    return places <= few && whole_hosts <= std::max<size_t>(1, hosts / kCauseShare) && operations <= 1;
   }
 
   const Frontier& frontier_;

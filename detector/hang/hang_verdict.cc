@@ -35,6 +35,10 @@ class Writer {
 
   std::vector<Verdict> Run() {
     for (const Hang& hang : search_.hangs) {
+      if (hang.doubt == Doubt::kMany) {
+        candidates_.insert(hang.ranks.begin(), hang.ranks.end());
+        continue;
+      }
       switch (hang.kind) {
         case HangKind::kNotEntered:
         case HangKind::kNotFinished:
@@ -53,6 +57,7 @@ class Writer {
     }
     AddDead();
     AddSilent();
+    AddUndecided();
     return std::move(verdicts_);
   }
 
@@ -103,8 +108,23 @@ class Writer {
     if (!unnamed.empty()) AddSilentHosts(&hang, unnamed);
     AddRanks(hang, dead, VerdictClass::kProcessDead);
     AddRanks(hang, broken, VerdictClass::kGpuFault);
-    AddRanks(hang, others, ClassOf(hang));
+    if (hang.doubt == Doubt::kLost) {
+      candidates_.insert(others.begin(), others.end());
+    } else {
+      AddRanks(hang, others, ClassOf(hang));
+    }
     AddUnrecorded(hang);
+  }
+
+  // One of several ranks is the cause. Where something else tells which, that has been said.
+  void AddUndecided() {
+    if (candidates_.empty() || !verdicts_.empty()) return;
+    const Hang& hang = search_.hangs.front();
+    Verdict verdict = Verdict::Observation(ClassOf(hang));
+    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+    SayOfHang(WhatTheyDo(trace_, hang, {candidates_.begin(), candidates_.end()}), &verdict);
+    SayVictims(frontier_, hang, &verdict);
+    verdicts_.push_back(std::move(verdict));
   }
 
   // Ranks that are missing in many places are one cause.
@@ -202,6 +222,7 @@ class Writer {
   std::vector<int32_t> ranks_on_host_;
   std::set<int32_t> silent_named_;      // hosts
   std::set<int32_t> rank_named_;        // in a watched job
+  std::set<int32_t> candidates_;        // ranks, one of which is the cause
   std::set<int32_t> unrecorded_named_;  // numbers of ranks
   std::vector<Verdict> verdicts_;
 };

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// What most members of a communicator have called.
+// What most members of a communicator have called, in all that they share.
 struct UsualCalls {
   int64_t called = -1;
   size_t least_in_flight = 0;  // of those that have called that much, in all communicators
@@ -19,15 +19,37 @@ struct UsualCalls {
   bool few_are_behind = false;
 };
 
-UsualCalls UsualCallsOf(const Frontier& frontier, int32_t communicator) {
+// Communicators of which all members of this one are members, itself among them.
+std::vector<int32_t> SharedByAll(const Frontier& frontier, const std::vector<int32_t>& members) {
+  std::vector<int32_t> shared;
+  for (size_t c = 0; c < frontier.trace().communicators.size(); ++c) {
+    const auto communicator = static_cast<int32_t>(c);
+    const bool all = std::all_of(members.begin(), members.end(), [&](int32_t rank) {
+      return rank < 0 || frontier.MemberOf(static_cast<size_t>(rank), communicator) >= 0;
+    });
+    if (all) shared.push_back(communicator);
+  }
+  return shared;
+}
+
+// How many collectives of these communicators the rank has called.
+int64_t CallsOf(const Frontier& frontier, const std::vector<int32_t>& communicators, int32_t rank) {
+  int64_t called = 0;
+  for (const int32_t communicator : communicators) {
+    called += frontier.Of(communicator, frontier.MemberOf(static_cast<size_t>(rank), communicator)).entered;
+  }
+  return called;
+}
+
+UsualCalls UsualCallsOf(const Frontier& frontier, const std::vector<int32_t>& members,
+                        const std::vector<int32_t>& shared) {
   UsualCalls usual;
   std::vector<int64_t> called;  // by member that is known
   std::vector<size_t> in_flight;
-  const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
-  for (size_t m = 0; m < members.size(); ++m) {
-    if (members[m] < 0 || frontier.CutShort(static_cast<size_t>(members[m]))) continue;
-    called.push_back(frontier.Of(communicator, static_cast<int32_t>(m)).entered);
-    in_flight.push_back(frontier.OpenOf(static_cast<size_t>(members[m])).size());
+  for (const int32_t rank : members) {
+    if (rank < 0 || frontier.CutShort(static_cast<size_t>(rank))) continue;
+    called.push_back(CallsOf(frontier, shared, rank));
+    in_flight.push_back(frontier.OpenOf(static_cast<size_t>(rank)).size());
   }
   usual.members = called.size();
   if (called.empty()) return usual;
@@ -58,11 +80,12 @@ bool IsKnownToRun(const Frontier& frontier, int32_t rank) {
 
 std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
   std::vector<int32_t> stopped;
-  const UsualCalls usual = UsualCallsOf(frontier, communicator);
   const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
+  const std::vector<int32_t> shared = SharedByAll(frontier, members);
+  const UsualCalls usual = UsualCallsOf(frontier, members, shared);
   for (size_t m = 0; m < members.size() && usual.few_are_behind; ++m) {
     if (members[m] < 0 || frontier.CutShort(static_cast<size_t>(members[m]))) continue;
-    const int64_t missing = usual.called - frontier.Of(communicator, static_cast<int32_t>(m)).entered;
+    const int64_t missing = usual.called - CallsOf(frontier, shared, members[m]);
     if (missing <= 0 || LossExplains(frontier, usual.members, missing)) continue;
     if (IsKnownToRun(frontier, members[m]) || frontier.HidesCalls(static_cast<size_t>(members[m]))) continue;
     if (frontier.OpenOf(static_cast<size_t>(members[m])).size() < usual.least_in_flight) stopped.push_back(members[m]);

@@ -55,7 +55,16 @@ class StuckCausesTest : public ::testing::Test {
     }
   }
 
-  std::vector<Verdict> Find() { return VerdictsOf(builder_.Build(), {}, false); }
+  std::vector<Verdict> Find(uint64_t lost_records = 0) {
+    Trace trace = builder_.Build();
+    trace.lost_records = lost_records;
+    return VerdictsOf(trace, {}, false);
+  }
+  int32_t Group(const std::string& name, const std::vector<int32_t>& ranks) {
+    const int32_t group = builder_.AddCommunicator(name, "", static_cast<int32_t>(ranks.size()));
+    for (size_t m = 0; m < ranks.size(); ++m) builder_.AddMember(group, static_cast<int32_t>(m), Handle(ranks[m]));
+    return group;
+  }
 
   static constexpr int32_t kRanks = 8;
   static constexpr uint64_t kEnded = 10;
@@ -116,6 +125,96 @@ TEST_F(StuckCausesTest, WhatWasCalledBeforeAllThatARankStandsInIsHeldByItsOwnGpu
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
 }
 
+TEST_F(StuckCausesTest, WhatOthersStoodInAsTheyBeganHoldsNobodyUp) {
+  // Ranks 0 and 2 posted a Recv before the collective, each from its neighbour. Rank 0 has begun the collective beside
+  // it; rank 2 has not, and its neighbour does not get to its Send before the collective ends.
+  const int32_t other = Group("other", {2, 3});
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, rank == 2 ? kNone : 205, kNone);
+  }
+  Transfer(0, OperationKind::kRecv, 0, 190, 191, kNone);
+  Transfer(1, OperationKind::kSend, 0, 210, kNone, kNone);
+  Add(2, {.sequence = 0, .communicator = other, .peer = 1, .kind = OperationKind::kRecv}, 190, 191, kNone);
+  Add(3, {.sequence = 0, .communicator = other, .peer = 0, .kind = OperationKind::kSend}, 210, kNone, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{2});
+}
+
+TEST_F(StuckCausesTest, WhoStoppedCallingShowsInOtherGroupsToo) {
+  // All of four stand in a collective of theirs; what three of them have called behind it is one of everybody.
+  const int32_t half = Group("half", {0, 1, 2, 3});
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    Add(rank, {.sequence = 0, .communicator = half, .kind = OperationKind::kAllReduce}, 200, 205, kNone);
+    if (rank != 3) Collective(rank, kEnded, 210, kNone, kNone);
+  }
+  for (int32_t rank = 4; rank < kRanks; ++rank) Collective(rank, kEnded, 210, 211, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  EXPECT_EQ(verdicts.front().verdict_class, VerdictClass::kProcessDead) << Told(verdicts);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{3});
+}
+
+TEST_F(StuckCausesTest, OfSeveralWhoseRecordsMayBeLostNobodyIsAccused) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank != 3 && rank != 6) Collective(rank, kEnded, 200, 205, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find(/*lost_records=*/4);
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(verdicts[0].type(), FindingType::kObservation);
+  EXPECT_TRUE(verdicts[0].culprits.empty());
+}
+
+TEST_F(StuckCausesTest, WhereNoRecordIsLostAllThatAreMissingAreAccused) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank != 3 && rank != 6) Collective(rank, kEnded, 200, 205, kNone);
+  }
+  EXPECT_EQ(Accused(Find()), (std::set<int32_t>{3, 6}));
+}
+
+TEST_F(StuckCausesTest, ACallThatIsRecordedTellsMoreThanRecordsThatMayBeLost) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank != 3) Collective(rank, kEnded, 200, rank == 6 ? kNone : 205, kNone);
+  }
+  EXPECT_EQ(Accused(Find(/*lost_records=*/4)), std::set<int32_t>{6});
+}
+
+TEST_F(StuckCausesTest, AMismatchExplainsThoseThatWaitForAMissingRecord) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    if (rank == 3) continue;
+    const OperationKind kind = rank == 6 ? OperationKind::kAllGather : OperationKind::kAllReduce;
+    Add(rank, {.sequence = kEnded, .communicator = world_, .kind = kind}, 200, 205, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kCollectiveMismatch);
+}
+
+TEST_F(StuckCausesTest, ManyCausesAtOnceAccuseNobody) {
+  for (int32_t first = 0; first < kRanks; first += 2) {
+    const int32_t group = Group(absl::StrCat("pair", first), {first, first + 1});
+    for (const int32_t rank : {first, first + 1}) {
+      Add(rank, {.sequence = 0, .communicator = group, .kind = OperationKind::kAllReduce}, 200, 205, kNone);
+    }
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].type(), FindingType::kObservation);
+  EXPECT_TRUE(Accused(verdicts).empty());
+}
+
+TEST_F(StuckCausesTest, ManyCausesThatShareAHostAreItsOwn) {
+  // The transfers of ranks 0 and 1, both of host h0, to hosts h1 and h2.
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    const int32_t group = Group(absl::StrCat("across", rank), {rank, 2 + 2 * rank});
+    for (const int32_t member : {rank, 2 + 2 * rank}) {
+      Add(member, {.sequence = 0, .communicator = group, .kind = OperationKind::kAllReduce}, 200, 205, kNone);
+    }
+  }
+  EXPECT_EQ(Accused(Find()), (std::set<int32_t>{0, 1, 2, 4}));
+}
+
 TEST_F(StuckCausesTest, ACircleWithAWayOutIsNoDeadlock) {
   // Ranks 0 and 1 each wait for the other's Send, and for rank 7, without which neither gets to it.
   for (int32_t rank = 0; rank < kRanks - 1; ++rank) Collective(rank, kEnded, 200, 205, kNone);
@@ -166,10 +265,7 @@ TEST_F(StuckCausesTest, RecordsThatEndEarlyWhereSomebodyLookedWereLost) {
 // Its group waits in a collective, and a rank elsewhere for what it sends. Others left three collectives of which it
 // has no record.
 TEST_F(StuckCausesTest, OneRankInTwoStuckTransfersWhoseRecordsHaveEndedIsDead) {
-  const int32_t half = builder_.AddCommunicator("half", "", 4), across = builder_.AddCommunicator("across", "", 2);
-  for (int32_t rank = 0; rank < 4; ++rank) builder_.AddMember(half, rank, Handle(rank));
-  builder_.AddMember(across, 0, Handle(0));
-  builder_.AddMember(across, 1, Handle(7));
+  const int32_t half = Group("half", {0, 1, 2, 3}), across = Group("across", {0, 7});
   const auto call = [this](int32_t rank, int32_t group, uint64_t sequence, int64_t ended) {
     Add(rank, {.sequence = sequence, .communicator = group, .kind = OperationKind::kAllReduce}, 150, 155, ended);
   };

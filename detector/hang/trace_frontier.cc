@@ -49,10 +49,7 @@ class Reader {
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
     TellByAbsence();
-    double holes = 0.0;  // numbers of calls may be far apart: their sum fits no integer
-    for (const Progress& progress : found_.collectives)
-      holes += static_cast<double>(std::max<int64_t>(0, progress.Holes()));
-    const double lost = std::max(holes, static_cast<double>(trace_.lost_records));
+    const double lost = std::max(CountHoles(), static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
     active_only_.assign(ranks_, 0);
     for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
@@ -80,6 +77,20 @@ class Reader {
 
   Progress& Of(int32_t communicator, int32_t member) {
     return found_.collectives[members_.IndexOf(communicator, member)];
+  }
+
+  // Numbers of calls may be far apart: their sum fits no integer.
+  double CountHoles() const {
+    double holes = 0;
+    const auto count = [&](const Progress& progress) {
+      holes += static_cast<double>(std::max<int64_t>(0, progress.Holes()));
+    };
+    std::for_each(found_.collectives.begin(), found_.collectives.end(), count);
+    for (const auto& [pair, progress] : found_.pairs) {
+      count(progress.send);
+      count(progress.receive);
+    }
+    return holes;
   }
 
   void FindDead() {
@@ -198,7 +209,8 @@ class Reader {
     });
   }
 
-  // Where most ranks were looked at, the records of a host of which none was are of an earlier time.
+  // Where most ranks were looked at, or all but those of one host, the records of a host of which none was are of an
+  // earlier time.
   void ForgetHostsNotLookedAt() {
     const std::vector<TraceRank>& ranks = trace_.ranks;
     std::vector<char> looked_at(trace_.hosts.size(), 0);
@@ -208,7 +220,8 @@ class Reader {
       ++count;
       if (rank.host >= 0) looked_at[static_cast<size_t>(rank.host)] = 1;
     }
-    if (2 * count <= ranks.size()) return;
+    const bool all_but_one = std::count(looked_at.begin(), looked_at.end(), 0) <= 1;
+    if (count == 0 || (2 * count <= ranks.size() && !all_but_one)) return;
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       const bool silent = ranks[rank].host >= 0 && looked_at[static_cast<size_t>(ranks[rank].host)] == 0;
       if (silent && !trace_.OperationsOf(rank).empty()) found_.unseen[rank] = 1;

@@ -188,6 +188,17 @@ TEST_F(FourRanks, AHostOfWhichNothingStandsAnywhereIsUnreachable) {
   EXPECT_EQ(verdicts[0].culprits[0].rank, -1);
 }
 
+TEST_F(FourRanks, OfTwoHostsTheOneThatNobodyCouldLookAtIsUnreachable) {
+  for (auto& program : job_.programs) program.back().never_ends = true;
+  Play();
+  LookAfter(60'000'000'000, &trace_);
+  for (size_t rank = 2; rank < 4; ++rank) trace_.ranks[rank].last_seen_ns = kNoTime;
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kMachineUnreachable);
+  EXPECT_EQ(verdicts[0].culprits[0].host, "h1");
+}
+
 TEST_F(FourRanks, SomeRanksOfAHostAtWorkAreTheEndOfTheRecords) {
   job_.gpus_per_host = 4;
   job_.host_stops_at[1] = 2;

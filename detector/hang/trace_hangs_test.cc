@@ -221,7 +221,7 @@ Trace WithLosses(Trace trace, double share, Random& random) {
 }
 
 TEST(Hang, LostRecordsSeldomAccuseInnocents) {
-  int wrong = 0, right = 0;
+  int wrong = 0, right = 0, undecided = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
     ScriptedJob job = RandomJob(4, 4, 4, 3, random);
@@ -230,13 +230,16 @@ TEST(Hang, LostRecordsSeldomAccuseInnocents) {
     job.host_stops_at[rank] = SomeCall(job, rank, random);
     Trace trace = RunScript(job, ScriptedRecords::kFull, random).trace;
     LookAfter(kLongAfterNs, &trace);
-    const std::set<int32_t> accused = Accused(VerdictsOf(WithLosses(trace, 0.01, random), {}, false));
+    const std::vector<Verdict> verdicts = VerdictsOf(WithLosses(trace, 0.01, random), {}, false);
+    const std::set<int32_t> accused = Accused(verdicts);
+    undecided += !verdicts.empty() && verdicts.front().type() == FindingType::kObservation ? 1 : 0;
     const bool named = accused.contains(static_cast<int32_t>(rank));
     right += named ? 1 : 0;
     wrong += accused.size() > (named ? 1u : 0u) ? 1 : 0;
   }
-  EXPECT_GE(right, 190);
-  EXPECT_LE(wrong, 40) << "109 when all causes are believed, 23 here: of two that all wait for, both are named";
+  EXPECT_GE(right, 175);
+  EXPECT_GE(right + undecided, 195) << "of two that all wait for, and whose calls may both be lost, none is accused";
+  EXPECT_LE(wrong, 8) << "109 when all causes are believed";
 }
 
 // Rank 0 does not come: rank 1 waits for it in a group of two, three others in one of four. `pair`, `four`: the names

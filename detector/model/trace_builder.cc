@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "detector/model/member_places.h"
+
 namespace lockstep {
 namespace {
 
@@ -123,6 +125,36 @@ void TraceBuilder::BuildRanks(Trace* trace, std::vector<int32_t>* new_rank) {
   }
 }
 
+void TraceBuilder::PlaceMembers() {
+  std::vector<std::vector<UnplacedMember>> unplaced(communicators_.size());
+  const auto is_unplaced = [this](int32_t communicator) {
+    const auto& places = communicators_[static_cast<size_t>(communicator)].place_of_rank;
+    return std::all_of(places.begin(), places.end(), [](const auto& place) { return place.second < 0; });
+  };
+  std::vector<char> wanted(communicators_.size());
+  for (size_t c = 0; c < wanted.size(); ++c) wanted[c] = is_unplaced(static_cast<int32_t>(c)) ? 1 : 0;
+  for (const int32_t handle : rank_order_) {
+    for (const TraceOperation& operation : operations_[static_cast<size_t>(handle)]) {
+      const auto communicator = static_cast<size_t>(operation.communicator);
+      if (wanted[communicator] == 0) continue;
+      std::vector<UnplacedMember>& members = unplaced[communicator];
+      if (members.empty() || members.back().rank != handle) members.push_back({.rank = handle, .peers = {}});
+      const bool known = operation.peer >= 0 && static_cast<size_t>(operation.peer) < limits_.max_ranks;
+      if (known) members.back().peers.insert(operation.peer);
+    }
+  }
+  for (size_t c = 0; c < communicators_.size(); ++c) {
+    Communicator& communicator = communicators_[c];
+    int32_t size = communicator.size;
+    for (const UnplacedMember& member : unplaced[c]) {
+      if (!member.peers.empty()) size = std::max(size, *member.peers.rbegin() + 1);
+    }
+    const std::vector<int32_t> places = PlacesByPeers(unplaced[c], size);
+    for (size_t m = 0; m < places.size(); ++m) communicator.place_of_rank[unplaced[c][m].rank] = places[m];
+    if (!places.empty()) communicator.size = size;
+  }
+}
+
 void TraceBuilder::BuildCommunicators(const std::vector<int32_t>& new_rank, Trace* trace,
                                       std::vector<int32_t>* new_communicator) {
   std::vector<size_t> order(communicators_.size());
@@ -218,6 +250,7 @@ Trace TraceBuilder::Build() {
   trace.job = job_;
   std::vector<int32_t> new_rank, new_communicator;
   BuildRanks(&trace, &new_rank);
+  PlaceMembers();
   BuildCommunicators(new_rank, &trace, &new_communicator);
   BuildOperations(new_communicator, &trace);
   FindMissingRanks(&trace);

@@ -69,6 +69,8 @@ class TraceBuilder {
   };
 
   void BuildRanks(Trace* trace, std::vector<int32_t>* new_rank);
+  // Finds out where members sit in communicators of which no communicator rank was recorded.
+  void PlaceMembers();
   void BuildCommunicators(const std::vector<int32_t>& new_rank, Trace* trace, std::vector<int32_t>* new_communicator);
   void BuildOperations(const std::vector<int32_t>& new_communicator, Trace* trace);
   void FindMissingRanks(Trace* trace) const;

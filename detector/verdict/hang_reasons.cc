@@ -38,6 +38,14 @@ std::string Sentence(const HeldUpRanks& reason) {
           who, one ? " stands" : " stand", " at ", WithTuning(reason.operation, reason.tuning),
           " and stopped calling, while the hosts of all other members went on until their queues were full: ",
           one ? "its process is" : "their processes are", " dead or halted.");
+    case HeldUp::kOneNotEntered:
+      return absl::StrCat("None of ", Text(reason.ranks.ranks), " left a record of ", Text(reason.operation),
+                          ". Records are lost here and there, so that only one of them need be missing from it; "
+                          "nothing tells which.");
+    case HeldUp::kEachByItself:
+      return absl::StrCat(who, " hold up others in many places, such as ", Text(reason.operation),
+                          ", each by itself. So many causes do not come at once: they wait for something that the "
+                          "records do not show.");
     case HeldUp::kNotEntered:
       break;
   }

@@ -22,6 +22,8 @@ struct RankSet {
 
 enum class HeldUp : uint8_t {
   kNotEntered,      // they have not called it
+  kOneNotEntered,   // one of them has not called it, of the others the record of the call is lost
+  kEachByItself,    // they seem to hold up others in many places, which is more than happens at once
   kNotBegun,        // their hosts have called it, the GPUs have not begun it
   kNotFinished,     // other members have finished it
   kNotLeft,         // they have entered it and cannot go on
