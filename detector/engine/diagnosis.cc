@@ -95,7 +95,7 @@ void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const
     AddSharedBatch(batch, causes, gains, min_cost, report);
   }
   for (size_t i = 0; i < causes.size(); ++i) {
-    if (shared[i] != 0) continue;
+    if (shared[i] != 0 || gains[i].IsOfMany(trace.hosts.size())) continue;
     Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
     const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
     if (worth >= min_cost) report->verdicts.push_back(std::move(verdict));

@@ -160,7 +160,7 @@ class Vote {
   }
 
   // Of those that explain nearly as much as any, the one with fewest predictions that fail, then the one that explains
-  // most, then the one that predicts least; and all that explain the same as well as it does.
+  // most, then the one that most slow paths bear out, whatever explains these; and all that explain the same as well.
   std::vector<SuspectKey> Best() const {
     std::vector<size_t> explains;
     size_t most = 0;
@@ -171,12 +171,12 @@ class Vote {
       most = std::max(most, explains.back());
     }
     std::vector<SuspectKey> best;
-    std::tuple<int32_t, int64_t, size_t> least;
+    std::tuple<int32_t, int64_t, int64_t> least;
     for (size_t i = 0; i < keys_.size(); ++i) {
       const Suspect& suspect = suspects_.at(keys_[i]);
       if (explains[i] == 0 || static_cast<double>(explains[i]) < kExplainsAsMuch * static_cast<double>(most)) continue;
-      const std::tuple<int32_t, int64_t, size_t> rank(suspect.fine, -static_cast<int64_t>(explains[i]),
-                                                      suspect.slow.size());
+      const std::tuple<int32_t, int64_t, int64_t> rank(suspect.fine, -static_cast<int64_t>(explains[i]),
+                                                       -static_cast<int64_t>(suspect.slow.size()));
       if (best.empty() || rank < least) best.clear();
       if (best.empty()) least = rank;
       if (rank == least) best.push_back(keys_[i]);
@@ -352,11 +352,23 @@ class Vote {
     causes_ = std::move(joined);
   }
 
+  // What is behind a switch suffers alike. Where some of many causes explain less than half as much as the main one,
+  // they are what its transfers make late elsewhere.
+  void LeaveEchoes(PathCauseKind kind) {
+    size_t most = 0;
+    for (const PathCause& cause : causes_) {
+      if (cause.kind == kind) most = std::max(most, cause.paths.size());
+    }
+    std::erase_if(causes_, [&](const PathCause& cause) { return cause.kind == kind && 2 * cause.paths.size() < most; });
+  }
+
   // Of one kind, on more hosts than fail side by side: what they have in common, a switch, is at fault.
   void JoinManyOfOneKind() {
     for (const PathCauseKind kind : {PathCauseKind::kSend, PathCauseKind::kReceive, PathCauseKind::kNic,
                                      PathCauseKind::kHost, PathCauseKind::kGroup, PathCauseKind::kHosts}) {
       const auto is_one = [kind](const PathCause& cause) { return cause.kind == kind; };
+      if (static_cast<size_t>(std::count_if(causes_.begin(), causes_.end(), is_one)) <= kFewCauses) continue;
+      LeaveEchoes(kind);
       if (static_cast<size_t>(std::count_if(causes_.begin(), causes_.end(), is_one)) <= kFewCauses) continue;
       const auto first = std::find_if(causes_.begin(), causes_.end(), is_one);
       for (auto next = std::next(first); next != causes_.end(); ++next) {

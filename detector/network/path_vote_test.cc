@@ -254,6 +254,28 @@ TEST(PathVote, ManyHostsThatSendSlowlyAreOnePartOfTheNetwork) {
   EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{8, 9, 10}));
 }
 
+TEST(PathVote, WhatFarFewerPathsShowBesideTheMainCauseIsItsEcho) {
+  // A pipeline. Host 5 sends slowly, on three GPUs; so do two other hosts, on the first GPU each.
+  Net net = MakeNet({.gpus = 3, .replicas = 1, .stages = 12});
+  net.Slow([](const VotePath& p) { return p.ranks[0] / 3 == 5 || p.ranks[0] == 3 * 1 || p.ranks[0] == 3 * 9; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kSend);
+  EXPECT_EQ(causes[0].hosts, std::vector<int32_t>{5});
+}
+
+// Two stages; what four of the eight hosts of the first one send is slow, and with them its rings. Of the rings of the
+// second nothing is known.
+TEST(PathVote, OfTwoEndsTheOneWhoseOtherPathsAreSlowIsNamedWhateverExplainsThose) {
+  Net net = MakeNet({.gpus = 2, .replicas = 8, .stages = 2});
+  std::erase_if(net.paths, [](const VotePath& p) { return !p.point_to_point && p.ranks[0] / 2 >= 8; });
+  net.Slow([](const VotePath& p) { return p.point_to_point ? p.ranks[0] / 2 < 4 : p.ranks[0] / 2 < 8; });
+  const std::vector<PathCause> causes = net.Causes();
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kFabric);
+  EXPECT_EQ(causes[0].hosts, (std::vector<int32_t>{0, 1, 2, 3})) << "not those to which they send";
+}
+
 // All rings of a job, and nothing else: each by itself would list its members.
 TEST(PathVote, ManyGroupsThatNobodyCanTakeApartAreOneCause) {
   Net net = MakeNet({.gpus = 2, .replicas = 4, .stages = 4});

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/types/span.h"
@@ -124,6 +125,10 @@ class Gains {
     return std::max(0.0, left);
   }
 
+  int32_t HostOf(const SlowCause& cause) const {
+    return analysis_.trace->ranks[static_cast<size_t>(cause.suspects.front().rank)].host;
+  }
+
   // Causes that are of one event with one another, rising.
   std::vector<std::vector<size_t>> Events() const {
     std::vector<std::vector<size_t>> events;
@@ -146,6 +151,9 @@ class Gains {
   // else is removed: not on the credit of one among them that is dear.
   void TellEvent(const std::vector<size_t>& event, ReplayAccounts* accounts,
                  std::vector<CounterfactualGain>* gains) const {
+    std::set<int32_t> hosts;
+    for (const size_t i : event) hosts.insert(HostOf(causes_[i]));
+    for (const size_t i : event) (*gains)[i].event_hosts = hosts.size();
     std::vector<size_t> cheap;
     std::copy_if(event.begin(), event.end(), std::back_inserter(cheap),
                  [&](size_t i) { return (*gains)[i].slowdown() < min_cost_; });

@@ -50,11 +50,19 @@ struct CounterfactualGain {
                               // 0 where no cause is dear, since what hides behind trifles is noise
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: the excess, at most what steps got longer by or removing all gives back
-  size_t event_causes = 0;    // of the event that it is part of; 0 = none
+  size_t event_hosts = 0;     // of the event that it is part of; 0 = none
+  size_t event_causes = 0;    // where it is too cheap by itself: of the event that it is part of; 0 = none
   double event_share = 0;     // of the step time, that removing all of the event that are as cheap gives back
 
   // Of the step time, over all steps since the onset.
   double slowdown() const { return step_seconds > 0 ? steps_affected * seconds_per_step / step_seconds : 0; }
+
+  // It became slow together with more hosts than do so at once: what they have in common is the cause, and none of
+  // them.
+  bool IsOfMany(size_t machines) const {
+    return event_hosts >= kMinEventCauses &&
+           static_cast<double>(event_hosts) > kMostAtOnce * static_cast<double>(machines);
+  }
 
   // What an accusation is measured by: what removing the cause gives back, or its whole event, if that is of few enough
   // of the job's `machines`.

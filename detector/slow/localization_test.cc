@@ -442,6 +442,8 @@ TEST(CounterfactualGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTh
     EXPECT_NEAR(gain.event_share, 0.001 / 0.041, 0.002);
     EXPECT_DOUBLE_EQ(gain.Worth(100), gain.event_share) << "12 of 100 machines";
     EXPECT_DOUBLE_EQ(gain.Worth(60), gain.slowdown()) << "12 of 60 have a common cause";
+    EXPECT_TRUE(gain.IsOfMany(healthy.hosts.size())) << "all of them at once";
+    EXPECT_FALSE(gain.IsOfMany(100));
   }
 }
 
