@@ -152,7 +152,9 @@ class Gains {
   void TellEvent(const std::vector<size_t>& event, ReplayAccounts* accounts,
                  std::vector<CounterfactualGain>* gains) const {
     std::set<int32_t> hosts;
-    for (const size_t i : event) hosts.insert(HostOf(causes_[i]));
+    for (const size_t i : event) {
+      if ((*gains)[i].slowdown() >= min_cost_) hosts.insert(HostOf(causes_[i]));
+    }
     for (const size_t i : event) (*gains)[i].event_hosts = hosts.size();
     std::vector<size_t> cheap;
     std::copy_if(event.begin(), event.end(), std::back_inserter(cheap),

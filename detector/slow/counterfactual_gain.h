@@ -50,7 +50,7 @@ struct CounterfactualGain {
                               // 0 where no cause is dear, since what hides behind trifles is noise
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: the excess, at most what steps got longer by or removing all gives back
-  size_t event_hosts = 0;     // of the event that it is part of; 0 = none
+  size_t event_hosts = 0;     // of the event that it is part of, those that are dear by themselves
   size_t event_causes = 0;    // where it is too cheap by itself: of the event that it is part of; 0 = none
   double event_share = 0;     // of the step time, that removing all of the event that are as cheap gives back
 

@@ -423,6 +423,13 @@ std::vector<SlowCause> OneOnset(const std::vector<int32_t>& ranks, double second
   return causes;
 }
 
+TEST(CounterfactualGainTest, MoreHostsThanFailAtOnceHaveACommonCause) {
+  EXPECT_TRUE(CounterfactualGain{.event_hosts = 3}.IsOfMany(16));
+  EXPECT_FALSE(CounterfactualGain{.event_hosts = 3}.IsOfMany(32)) << "a tenth";
+  EXPECT_FALSE(CounterfactualGain{.event_hosts = 2}.IsOfMany(4)) << "two may be chance";
+  EXPECT_FALSE(CounterfactualGain{}.IsOfMany(4));
+}
+
 TEST(CounterfactualGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTheDear) {
   const std::vector<int32_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   const Trace trace = Player({.slow_rank = 5, .slow_factor = 1.5, .onset = 3, .noise = 0.001}).Play();
@@ -442,8 +449,7 @@ TEST(CounterfactualGainTest, WhatIsCheapAloneCountsTogetherAndNotOnTheCreditOfTh
     EXPECT_NEAR(gain.event_share, 0.001 / 0.041, 0.002);
     EXPECT_DOUBLE_EQ(gain.Worth(100), gain.event_share) << "12 of 100 machines";
     EXPECT_DOUBLE_EQ(gain.Worth(60), gain.slowdown()) << "12 of 60 have a common cause";
-    EXPECT_TRUE(gain.IsOfMany(healthy.hosts.size())) << "all of them at once";
-    EXPECT_FALSE(gain.IsOfMany(100));
+    EXPECT_FALSE(gain.IsOfMany(10)) << "none of them is dear";
   }
 }
 
