@@ -1,14 +1,13 @@
 #include "detector/steps/awaited_ends.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <set>
-#include <tuple>
 #include <utility>
 
+#include "base/shares.h"
 #include "detector/model/input.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/kinds_of_calls.h"
@@ -17,18 +16,68 @@
 namespace lockstep {
 namespace {
 
-// As own_time.cc: what recorders err by, accidents, a budget of time, what is more regular, and few samples.
+// As own_time.cc: what recorders err by, accidents, a budget of time, and few samples.
 constexpr int64_t kEndTolerance = 20;
 constexpr double kAccidents = 0.05;
 constexpr int32_t kSampledSteps = 64;
-constexpr double kMinGain = 0.05;
 constexpr size_t kMinSamples = 4;
 constexpr size_t kPartsPerLane = 4;
+// Budget of time and width of a mask; jobs have some ten.
+constexpr size_t kMaxKinds = 32;
+using KindMask = uint32_t;
 
-// A kind of operations, and a call: its kind, and which of that kind in the step it is.
-using Waiting = std::tuple<size_t, size_t, uint32_t>;
-// Whether the call waits for the latest end of that kind; what is not there nothing tells.
-using Waits = std::map<Waiting, bool>;
+// The kinds of operations that occur, numbered from 0. Recvs have causes of their own (awaited_recvs.h), and nobody
+// waits for a Send.
+class Kinds {
+ public:
+  static constexpr uint32_t kNone = kMaxKinds;
+
+  Kinds(const Trace& trace, const JobRoles& roles)
+      : roles_(roles), number_(static_cast<size_t>(roles.families) * kOperationKinds, kNone) {
+    std::vector<char> occurs(number_.size(), 0);
+    for (const TraceOperation& operation : trace.operations) occurs[KindOf(roles, operation)] = 1;
+    for (size_t kind = 0; kind < occurs.size() && count_ < kMaxKinds; ++kind) {
+      if (occurs[kind] == 0) continue;
+      const bool one_sided = IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds));
+      if (!one_sided) of_groups_ |= KindMask{1} << count_;
+      number_[kind] = count_++;
+    }
+  }
+
+  uint32_t count() const { return count_; }
+  // kNone = of none.
+  uint32_t Of(const TraceOperation& operation) const { return number_[KindOf(roles_, operation)]; }
+
+  bool HasOneSided() const { return std::popcount(of_groups_) < static_cast<int>(count_); }
+  bool IsOfGroup(uint32_t kind) const { return (of_groups_ >> kind & 1) != 0; }
+
+  // Those of groups whose ends count for whatever comes next.
+  KindMask Awaited(const WorkOrder& order) const {
+    KindMask mask = 0;
+    for (size_t kind = 0; kind < number_.size(); ++kind) {
+      const bool counts = number_[kind] != kNone && order.awaited[kind] != 0 && order.apart[kind].empty();
+      if (counts) mask |= KindMask{1} << number_[kind];
+    }
+    return mask & of_groups_;
+  }
+
+ private:
+  const JobRoles& roles_;
+  std::vector<uint32_t> number_;
+  KindMask of_groups_ = 0;
+  uint32_t count_ = 0;
+};
+
+// Of a call: for the latest end of which kinds it waits, and which it goes on beside. In neither: nothing tells.
+struct Waits {
+  KindMask for_end = 0;
+  KindMask goes_on = 0;
+
+  bool tells() const { return (for_end | goes_on) != 0; }
+};
+
+// What calls of a class have in common: by number of their kind, then which of that kind in the step.
+using Calls = std::vector<std::vector<Waits>>;
 
 // When the work of a rank may have gone on.
 struct Moment {
@@ -37,67 +86,63 @@ struct Moment {
   bool is_end = false;
 };
 
+double Since(const Moment& moment, const TraceOperation& operation) {
+  return ToSeconds(std::max<int64_t>(0, operation.start_ns - moment.at_ns));
+}
+
 // The operations of one rank in order of their starts, each with what was known of others when it began.
 class Row {
  public:
-  struct Latest {
-    Moment end;         // of those of this kind that began before
-    bool runs = false;  // the one that ends last has not ended yet
-  };
-
-  Row(const Trace& trace, const JobRoles& roles, const std::vector<size_t>& kinds)
-      : trace_(trace), roles_(roles), kinds_(kinds), latest_(kinds.size()) {}
+  Row(const Trace& trace, const Kinds& kinds) : trace_(trace), kinds_(kinds) {}
 
   // Calls visit(operation) for each that began.
   template <typename Visit>
   void ForEach(size_t rank, const Visit& visit) {
     order_.clear();
+    bool sorted = true;
     for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
-      if (trace_.operations[i].started()) order_.emplace_back(trace_.operations[i].start_ns, static_cast<uint32_t>(i));
+      const TraceOperation& operation = trace_.operations[i];
+      if (!operation.started()) continue;
+      sorted &= order_.empty() || order_.back().first <= operation.start_ns;
+      order_.emplace_back(operation.start_ns, static_cast<uint32_t>(i));
     }
-    if (!std::is_sorted(order_.begin(), order_.end())) std::sort(order_.begin(), order_.end());
-    latest_.assign(kinds_.size(), {});
+    if (!sorted) std::sort(order_.begin(), order_.end());
+    end_.assign(kinds_.count(), {});
     start_ = {};
     for (const auto& [start_ns, i] : order_) {
-      for (Latest& latest : latest_) {
-        latest.runs = latest.end.operation != kNoOperation && Runs(latest.end.operation, start_ns);
-      }
       visit(i);
       Note(i);
     }
   }
 
-  // Of the visited operation.
-  const std::vector<Latest>& latest() const { return latest_; }
-
-  // The latest start, or end of a kind that `counts`, by position in the kinds.
-  template <typename Counts>
-  Moment LatestOf(const Counts& counts) const {
+  // Of what began before the visited operation: the latest end, of a kind; operation kNoOperation = there was none.
+  const Moment& EndOf(uint32_t kind) const { return end_[kind]; }
+  // The one that ends last has not ended yet.
+  bool Runs(uint32_t kind, const TraceOperation& at) const {
+    const TraceOperation& operation = trace_.operations[end_[kind].operation];
+    return !operation.finished() || operation.end_ns - at.start_ns > operation.duration_ns() / kEndTolerance;
+  }
+  bool HasEnded(uint32_t kind, const TraceOperation& at) const {
+    return end_[kind].operation != kNoOperation && !Runs(kind, at);
+  }
+  // The latest start, or end of one of these kinds.
+  Moment LatestOf(KindMask kinds, const TraceOperation& at) const {
     Moment moment = start_;
-    for (size_t k = 0; k < latest_.size(); ++k) {
-      const Latest& latest = latest_[k];
-      const bool ended = latest.end.operation != kNoOperation && !latest.runs;
-      if (ended && latest.end.at_ns > moment.at_ns && counts(k)) moment = latest.end;
+    for (uint32_t kind = 0; kind < end_.size(); ++kind) {
+      const bool counts = (kinds >> kind & 1) != 0 && end_[kind].at_ns > moment.at_ns;
+      if (counts && HasEnded(kind, at)) moment = end_[kind];
     }
     return moment;
   }
 
  private:
-  bool Runs(uint32_t i, int64_t start_ns) const {
-    const TraceOperation& operation = trace_.operations[i];
-    return !operation.finished() || operation.end_ns - start_ns > operation.duration_ns() / kEndTolerance;
-  }
-
   void Note(uint32_t i) {
     const TraceOperation& operation = trace_.operations[i];
-    const auto at = std::find(kinds_.begin(), kinds_.end(), KindOf(roles_, operation));
-    const bool is_told = at != kinds_.end();
+    const uint32_t kind = kinds_.Of(operation);
     // What began as the one before it in its communicator ended stood in line: its start is no sign of the work.
-    if (!is_told || !StoodBehind(latest_[static_cast<size_t>(at - kinds_.begin())].end.operation, operation)) {
-      start_ = {operation.start_ns, i, false};
-    }
-    if (!is_told) return;
-    Moment& end = latest_[static_cast<size_t>(at - kinds_.begin())].end;
+    if (kind == Kinds::kNone || !StoodBehind(end_[kind].operation, operation)) start_ = {operation.start_ns, i, false};
+    if (kind == Kinds::kNone) return;
+    Moment& end = end_[kind];
     const bool is_latest = end.operation == kNoOperation || !operation.finished() || operation.end_ns >= end.at_ns;
     if (is_latest) end = {operation.end_ns, i, true};
   }
@@ -110,38 +155,46 @@ class Row {
   }
 
   const Trace& trace_;
-  const JobRoles& roles_;
-  const std::vector<size_t>& kinds_;
+  const Kinds& kinds_;
   std::vector<std::pair<int64_t, uint32_t>> order_;
-  std::vector<Latest> latest_;  // by position in `kinds_`
+  std::vector<Moment> end_;  // by kind
   Moment start_;
 };
 
-double Since(const Moment& moment, const TraceOperation& operation) {
-  return ToSeconds(std::max<int64_t>(0, operation.start_ns - moment.at_ns));
-}
-
 class Learner {
  public:
-  Learner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times,
-          const std::vector<size_t>& kinds)
-      : trace_(trace), roles_(roles), steps_(steps), times_(times), kinds_(kinds), row_(trace, roles, kinds) {}
+  Learner(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times, const Kinds& kinds)
+      : trace_(trace), roles_(roles), steps_(steps), times_(times), kinds_(kinds), row_(trace, kinds) {}
 
-  Waits Learn(const std::vector<size_t>& peers) {
+  Calls Learn(const std::vector<size_t>& peers) {
+    seen_.resize(kinds_.count());
     for (const size_t rank : peers) Collect(rank);
-    Waits waits;
-    for (const auto& [place, seen] : places_) {
-      if (seen.with.size() < kMinSamples) continue;
-      const bool runs_on = static_cast<double>(seen.ran) > kAccidents * static_cast<double>(seen.with.size());
-      if (runs_on || IsMoreRegular(seen)) waits.emplace(place, !runs_on);
+    Calls calls(kinds_.count());
+    for (uint32_t kind = 0; kind < kinds_.count(); ++kind) {
+      const size_t places = seen_[kind].size() / kinds_.count();
+      calls[kind].resize(places);
+      for (size_t at = 0; at < seen_[kind].size(); ++at) {
+        const Seen& seen = seen_[kind][at];
+        Waits& waits = calls[kind][at / kinds_.count()];
+        const KindMask other = KindMask{1} << at % kinds_.count();
+        if (seen.samples < kMinSamples) continue;
+        if (static_cast<double>(seen.ran) > kAccidents * static_cast<double>(seen.samples)) {
+          waits.goes_on |= other;
+        } else if (IsWait(seen)) {
+          waits.for_end |= other;
+        }
+      }
     }
-    return waits;
+    return calls;
   }
 
  private:
+  // Of a call and a kind.
   struct Seen {
-    std::vector<double> without, with;  // seconds before the call, as measured, and counted from the end
-    size_t ran = 0;                     // times that such an operation ran when it began
+    size_t samples = 0;
+    size_t ran = 0;                        // times that such an operation ran when the call began
+    double taken = 0;                      // seconds that are less if the call waits for the end
+    std::vector<double> from_end, others;  // seconds before it: counted from an end that is later, and the rest
   };
 
   void Collect(size_t rank) {
@@ -152,89 +205,90 @@ class Learner {
     const std::vector<uint32_t> place_of = PlacesOfCalls(trace_, roles_, steps_, rank, tells);
     row_.ForEach(rank, [&](uint32_t i) {
       const uint32_t place = place_of[i - trace_.first_operation[rank]];
-      const OwnInterval& own = times_.before[i];
-      if (place == kNoPlace || own.seconds < 0) return;
-      const size_t kind = KindOf(roles_, trace_.operations[i]);
-      for (size_t k = 0; k < kinds_.size(); ++k) {
-        const Row::Latest& latest = row_.latest()[k];
-        if (latest.end.operation == kNoOperation || kind == kinds_[k]) continue;
-        Seen& seen = places_[{kinds_[k], kind, place}];
-        const auto measured = static_cast<double>(own.seconds);
-        seen.ran += latest.runs ? 1 : 0;
-        seen.without.push_back(measured);
-        seen.with.push_back(latest.runs ? measured : std::min(measured, Since(latest.end, trace_.operations[i])));
+      const uint32_t kind = kinds_.Of(trace_.operations[i]);
+      if (place == kNoPlace || kind == Kinds::kNone || times_.before[i].seconds < 0) return;
+      std::vector<Seen>& of_kind = seen_[kind];
+      const size_t first = size_t{place} * kinds_.count();
+      if (of_kind.size() < first + kinds_.count()) of_kind.resize(first + kinds_.count());
+      for (uint32_t other = 0; other < kinds_.count(); ++other) {
+        const bool asks = other != kind && kinds_.IsOfGroup(other) && row_.EndOf(other).operation != kNoOperation;
+        if (asks) See(i, other, &of_kind[first + other]);
       }
     });
   }
 
-  static bool IsMoreRegular(const Seen& seen) {
-    return seen.with != seen.without && Deviation(seen.with) < (1 - kMinGain) * Deviation(seen.without);
+  void See(uint32_t i, uint32_t kind, Seen* seen) const {
+    const TraceOperation& operation = trace_.operations[i];
+    const auto measured = static_cast<double>(times_.before[i].seconds);
+    ++seen->samples;
+    if (row_.Runs(kind, operation)) {
+      ++seen->ran;
+      return;
+    }
+    const double since_end = Since(row_.EndOf(kind), operation);
+    seen->taken += std::max(0.0, measured - since_end);
+    if (since_end < measured) {
+      seen->from_end.push_back(since_end);
+    } else {
+      seen->others.push_back(measured);
+    }
   }
 
-  static double Deviation(std::vector<double> values) {
-    const double center = MedianInPlace(&values);
-    double deviation = 0;
-    for (const double value : values) deviation += std::abs(value - center);
-    return deviation;
+  // What is left varies by a minor part of what is taken off: the same work, behind ends that come at any time.
+  static bool IsWait(const Seen& seen) {
+    if (seen.from_end.empty()) return false;
+    std::vector<double> all = seen.from_end;
+    all.insert(all.end(), seen.others.begin(), seen.others.end());
+    const double center = MedianInPlace(&all);
+    double left = 0;
+    for (const double seconds : seen.from_end) left += std::abs(seconds - center);
+    return left < kMinorPart * seen.taken;
   }
 
   const Trace& trace_;
   const JobRoles& roles_;
   const StepTable& steps_;
   const OwnTimes& times_;
-  const std::vector<size_t>& kinds_;
+  const Kinds& kinds_;
   Row row_;
-  std::map<Waiting, Seen> places_;
+  std::vector<std::vector<Seen>> seen_;  // by kind of the call, then its place and the other kind
 };
-
-// Those of groups that occur. Recvs have causes of their own (awaited_recvs.h).
-std::vector<size_t> KindsOfGroups(const Trace& trace, const JobRoles& roles) {
-  std::vector<char> occurs(static_cast<size_t>(roles.families) * kOperationKinds, 0);
-  for (const TraceOperation& operation : trace.operations) occurs[KindOf(roles, operation)] = 1;
-  std::vector<size_t> kinds;
-  for (size_t kind = 0; kind < occurs.size(); ++kind) {
-    if (occurs[kind] != 0 && !IsSendOrRecv(static_cast<OperationKind>(kind % kOperationKinds))) kinds.push_back(kind);
-  }
-  return kinds;
-}
 
 // Counts the own times of ranks again where places tell more than kinds.
 class Recount {
  public:
-  Recount(const Trace& trace, const JobRoles& roles, const StepTable& steps, const std::vector<size_t>& kinds,
-          OwnTimes* times)
-      : trace_(trace), roles_(roles), steps_(steps), kinds_(kinds), times_(*times), row_(trace, roles, kinds) {}
+  Recount(const Trace& trace, const JobRoles& roles, const StepTable& steps, const Kinds& kinds, OwnTimes* times)
+      : trace_(trace),
+        roles_(roles),
+        steps_(steps),
+        kinds_(kinds),
+        receives_(kinds.HasOneSided()),
+        awaited_(kinds.Awaited(times->order)),
+        times_(*times),
+        row_(trace, kinds) {}
 
-  void Run(size_t rank, const Waits& waits) {
+  void Run(size_t rank, const Calls& calls) {
     const std::vector<uint32_t> place_of = PlacesOfCalls(trace_, roles_, steps_, rank, [](int32_t) { return true; });
     row_.ForEach(rank, [&](uint32_t i) {
       const uint32_t place = place_of[i - trace_.first_operation[rank]];
-      if (place != kNoPlace && times_.before[i].seconds >= 0) CountAgain(i, place, waits);
+      const uint32_t kind = kinds_.Of(trace_.operations[i]);
+      if (place == kNoPlace || kind == Kinds::kNone || place >= calls[kind].size()) return;
+      if (calls[kind][place].tells() && times_.before[i].seconds >= 0) CountAgain(i, calls[kind][place]);
     });
   }
 
  private:
-  void CountAgain(uint32_t i, uint32_t place, const Waits& waits) {
+  void CountAgain(uint32_t i, const Waits& waits) {
     const TraceOperation& operation = trace_.operations[i];
-    const size_t kind = KindOf(roles_, operation);
     OwnInterval& own = times_.before[i];
-    const auto told = [&](size_t k) { return waits.find({kinds_[k], kind, place}); };
-    for (size_t k = 0; k < kinds_.size(); ++k) {
-      const auto found = told(k);
-      const bool counted = own.after_end && KindOf(roles_, trace_.operations[own.after]) == kinds_[k];
-      if (found == waits.end() || found->second || kind == kinds_[k] || !counted) continue;
-      Take(row_.LatestOf([&](size_t other) {
-        const auto of_other = told(other);
-        const bool by_kind = times_.order.awaited[kinds_[other]] != 0 && times_.order.apart[kinds_[other]].empty();
-        return of_other == waits.end() ? by_kind : of_other->second;
-      }),
-           operation, &own);
-    }
-    for (size_t k = 0; k < kinds_.size(); ++k) {
-      const auto found = told(k);
-      const Row::Latest& latest = row_.latest()[k];
-      if (found == waits.end() || !found->second || latest.runs || latest.end.operation == kNoOperation) continue;
-      if (Since(latest.end, operation) < static_cast<double>(own.seconds)) Take(latest.end, operation, &own);
+    const uint32_t after = own.after_end ? kinds_.Of(trace_.operations[own.after]) : Kinds::kNone;
+    const bool wrong_end = after != Kinds::kNone && (waits.goes_on >> after & 1) != 0;
+    if (wrong_end && !receives_)
+      Take(row_.LatestOf((awaited_ & ~waits.goes_on) | waits.for_end, operation), operation, &own);
+    for (uint32_t kind = 0; kind < kinds_.count(); ++kind) {
+      if ((waits.for_end >> kind & 1) == 0 || !row_.HasEnded(kind, operation)) continue;
+      const Moment& end = row_.EndOf(kind);
+      if (Since(end, operation) < static_cast<double>(own.seconds)) Take(end, operation, &own);
     }
   }
 
@@ -250,27 +304,37 @@ class Recount {
   const Trace& trace_;
   const JobRoles& roles_;
   const StepTable& steps_;
-  const std::vector<size_t>& kinds_;
+  const Kinds& kinds_;
+  // Then what else the work waited for is not known well enough to take an end away.
+  const bool receives_;
+  const KindMask awaited_;
   OwnTimes& times_;
   Row row_;
 };
+
+bool Tells(const Calls& calls) {
+  return std::any_of(calls.begin(), calls.end(), [](const std::vector<Waits>& places) {
+    return std::any_of(places.begin(), places.end(), [](const Waits& waits) { return waits.tells(); });
+  });
+}
 
 }  // namespace
 
 void CountAwaitedEnds(const Trace& trace, const JobRoles& roles, const StepTable& steps,
                       const std::vector<char>& without_begins, Executor* executor, OwnTimes* times) {
-  const std::vector<size_t> kinds = KindsOfGroups(trace, roles);
-  if (kinds.size() < 2 || steps.steps == 0) return;
-  std::vector<Waits> waits(roles.classes.size());
-  RunPieces(executor, waits.size(), [&](size_t number) {
+  const Kinds kinds(trace, roles);
+  if (kinds.count() < 2 || steps.steps == 0) return;
+  std::vector<Calls> calls(roles.classes.size());
+  RunPieces(executor, calls.size(), [&](size_t number) {
     const std::vector<size_t> peers = SamplePeers(trace, roles.classes[number], without_begins);
-    waits[number] = Learner(trace, roles, steps, *times, kinds).Learn(peers);
+    calls[number] = Learner(trace, roles, steps, *times, kinds).Learn(peers);
+    if (!Tells(calls[number])) calls[number].clear();
   });
   const size_t ranks = trace.ranks.size();
   RunParts(executor, ranks, PartsOf(executor, ranks, kPartsPerLane), [&](size_t, size_t first_rank, size_t last_rank) {
     Recount recount(trace, roles, steps, kinds, times);
     for (size_t rank = first_rank; rank < last_rank; ++rank) {
-      const Waits& of_class = waits[static_cast<size_t>(roles.class_of_rank[rank])];
+      const Calls& of_class = calls[static_cast<size_t>(roles.class_of_rank[rank])];
       if (!of_class.empty()) recount.Run(rank, of_class);
     }
   });

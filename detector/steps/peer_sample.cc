@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "detector/stats/even_places.h"
 #include "detector/steps/kinds_of_calls.h"
 
@@ -32,11 +31,11 @@ std::vector<uint32_t> PlacesOfCalls(const Trace& trace, const JobRoles& roles, c
                                     absl::FunctionRef<bool(int32_t)> wanted) {
   const size_t first = trace.first_operation[rank];
   std::vector<uint32_t> places(trace.first_operation[rank + 1] - first, kNoPlace);
-  absl::flat_hash_map<size_t, uint32_t> made;  // by kind
+  std::vector<uint32_t> made;  // by kind
   for (int32_t step = 0; step < steps.steps; ++step) {
     const StepRange& range = steps.Of(rank, step);
     if (!range.complete || !wanted(step)) continue;
-    made.clear();
+    made.assign(static_cast<size_t>(roles.families) * kOperationKinds, 0);
     for (uint32_t i = range.begin; i < range.end; ++i) places[i - first] = made[KindOf(roles, trace.operations[i])]++;
   }
   return places;
