@@ -165,8 +165,12 @@ bool LossExplains(const Frontier& frontier, const Hang& hang) {
   const bool unseen = std::any_of(hang.ranks.begin(), hang.ranks.end(),
                                   [&](int32_t rank) { return frontier.Unseen(static_cast<size_t>(rank)); });
   const Trace& trace = frontier.trace();
-  const auto members = static_cast<double>(trace.communicators[static_cast<size_t>(hang.communicator)].members.size());
-  const double chance = std::pow(members * frontier.lost_share(), static_cast<double>(hang.ranks.size()));
+  // Of a job that stands still nowhere in particular: of all of its ranks.
+  const size_t members = hang.communicator < 0
+                             ? trace.ranks.size()
+                             : trace.communicators[static_cast<size_t>(hang.communicator)].members.size();
+  const double chance =
+      std::pow(static_cast<double>(members) * frontier.lost_share(), static_cast<double>(hang.ranks.size()));
   return !unseen && chance > kLikely;
 }
 

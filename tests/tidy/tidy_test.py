@@ -177,7 +177,7 @@ class Documents(unittest.TestCase):
                 continue
             match = re.fullmatch(r"\./dev bench (\w+) --json", command)
             chaos = re.fullmatch(r"\./dev chaos (?:--processes )?--runs \d+ --seed \d+", command)
-            script = re.fullmatch(r"(tests/\S+\.sh)(?: \w+)*", command)
+            script = re.fullmatch(r"(tests/\S+\.(?:sh|py))(?: \S+)*", command)
             self.assertTrue(match or chaos or (script and (ROOT / script.group(1)).exists())
                             or command in ("./dev up --once", "./dev test"), command)
             if match:
