@@ -1,5 +1,7 @@
 #include "cli/commands/doctor_command.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -158,7 +160,10 @@ class DoctorCommand final : public Command {
       context.out << JsonText({{"processes", std::move(json)}, {"not_permitted", hidden_}}, /*indented=*/true) << "\n";
     } else {
       context.out << (table.empty() ? "no process communicates through NCCL or MPI\n" : table.Render(context.width));
-      if (hidden_ > 0) context.out << hidden_ << " processes of other users could not be looked at (try as root)\n";
+      if (hidden_ > 0) {
+        context.out << hidden_ << (hidden_ == 1 ? " process" : " processes") << " could not be looked at"
+                    << (geteuid() == 0 ? "\n" : " (try as root)\n");
+      }
     }
     return all_recorded ? ExitCode::kOk : ExitCode::kFindings;
   }
