@@ -136,9 +136,10 @@ TEST(IncidentTextTest, CulpritIsAsPreciseAsTheEvidence) {
   culprit.set_device("mlx5_0/1");
   culprit.set_peer_host("b");
   EXPECT_EQ(CulpritText(culprit), "a gpu 3 mlx5_0/1 -> b");
-  culprit.clear_peer_host();
-  culprit.set_device("gpu3");
-  EXPECT_EQ(CulpritText(culprit), "a gpu3") << "once";
+  wire::Culprit gpu = culprit;
+  gpu.clear_peer_host();
+  gpu.set_device("gpu3");
+  EXPECT_EQ(CulpritText(gpu), "a gpu3") << "once";
   wire::Verdict verdict;
   EXPECT_EQ(CulpritsText(verdict), "nobody");
   *verdict.add_culprits() = culprit;
