@@ -36,8 +36,8 @@ class CloseLook {
  public:
   // By judgement, not measured.
   static constexpr int kMostBlindLooks = 2;
-  // A job of which no look could tell anything for so long is judged without: as long as between three calm looks.
-  static constexpr int64_t kBlindNs = 2 * LookSchedule::kLeastCalmNs;
+  // A job of which no look could tell anything for so long is judged without.
+  static constexpr int64_t kBlindNs = StandingFindings::kUnseenNs;
 
   explicit CloseLook(double min_cost) : min_cost_(min_cost), investigation_({.min_cost = min_cost}), watch_({}) {}
 

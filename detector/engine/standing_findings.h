@@ -75,7 +75,7 @@ class StandingFindings {
   // As far apart as looks at a calm job: nobody can do anything about it but look for what was changed.
   static constexpr int64_t kLastingNs = LookSchedule::kLeastCalmNs;
 
-  // As long as looks may find nothing to judge before a job is judged without (CloseLook::kBlindNs).
+  // As long as between three calm looks: who tells nothing for longer tells nothing any more.
   static constexpr int64_t kUnseenNs = 2 * LookSchedule::kLeastCalmNs;
 
   // Bound of memory.

@@ -5,8 +5,8 @@
 // stopped by itself: its process is dead or was halted, and with it the thread that carries its data. A healthy process
 // that merely waits elsewhere would let the operation end. Only members of the stuck communicator are compared, by what
 // they call there and in communicators that all of them share: an operation elsewhere keeps hosts at different places.
-// A process that is known to run is left out: it may wait for
-// a result that it prints. Cost O(communicators x members). Pure.
+// A process that is known to run is left out: it may wait for a result that it prints. Cost O(communicators x members).
+// Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_
 #define LOCKSTEP_DETECTOR_HANG_STOPPED_CALLING_H_

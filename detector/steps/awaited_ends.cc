@@ -12,12 +12,12 @@
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/kinds_of_calls.h"
 #include "detector/steps/peer_sample.h"
+#include "detector/steps/work_moment.h"
 
 namespace lockstep {
 namespace {
 
-// As own_time.cc: what recorders err by, accidents, a budget of time, and few samples.
-constexpr int64_t kEndTolerance = 20;
+// As own_time.cc: accidents, a budget of time, and few samples.
 constexpr double kAccidents = 0.05;
 constexpr int32_t kSampledSteps = 64;
 constexpr size_t kMinSamples = 4;
@@ -79,14 +79,7 @@ struct Waits {
 // What calls of a class have in common: by number of their kind, then which of that kind in the step.
 using Calls = std::vector<std::vector<Waits>>;
 
-// When the work of a rank may have gone on.
-struct Moment {
-  int64_t at_ns = kNoTime;
-  uint32_t operation = kNoOperation;
-  bool is_end = false;
-};
-
-double Since(const Moment& moment, const TraceOperation& operation) {
+double Since(const WorkMoment& moment, const TraceOperation& operation) {
   return ToSeconds(std::max<int64_t>(0, operation.start_ns - moment.at_ns));
 }
 
@@ -98,15 +91,7 @@ class Row {
   // Calls visit(operation) for each that began.
   template <typename Visit>
   void ForEach(size_t rank, const Visit& visit) {
-    order_.clear();
-    bool sorted = true;
-    for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      if (!operation.started()) continue;
-      sorted &= order_.empty() || order_.back().first <= operation.start_ns;
-      order_.emplace_back(operation.start_ns, static_cast<uint32_t>(i));
-    }
-    if (!sorted) std::sort(order_.begin(), order_.end());
+    OrderByStart(trace_, trace_.first_operation[rank], trace_.first_operation[rank + 1], &order_);
     end_.assign(kinds_.count(), {});
     start_ = {};
     for (const auto& [start_ns, i] : order_) {
@@ -116,18 +101,17 @@ class Row {
   }
 
   // Of what began before the visited operation: the latest end, of a kind; operation kNoOperation = there was none.
-  const Moment& EndOf(uint32_t kind) const { return end_[kind]; }
+  const WorkMoment& EndOf(uint32_t kind) const { return end_[kind]; }
   // The one that ends last has not ended yet.
   bool Runs(uint32_t kind, const TraceOperation& at) const {
-    const TraceOperation& operation = trace_.operations[end_[kind].operation];
-    return !operation.finished() || operation.end_ns - at.start_ns > operation.duration_ns() / kEndTolerance;
+    return !HasEndedBy(trace_.operations[end_[kind].operation], at.start_ns);
   }
   bool HasEnded(uint32_t kind, const TraceOperation& at) const {
     return end_[kind].operation != kNoOperation && !Runs(kind, at);
   }
   // The latest start, or end of one of these kinds.
-  Moment LatestOf(KindMask kinds, const TraceOperation& at) const {
-    Moment moment = start_;
+  WorkMoment LatestOf(KindMask kinds, const TraceOperation& at) const {
+    WorkMoment moment = start_;
     for (uint32_t kind = 0; kind < end_.size(); ++kind) {
       const bool counts = (kinds >> kind & 1) != 0 && end_[kind].at_ns > moment.at_ns;
       if (counts && HasEnded(kind, at)) moment = end_[kind];
@@ -140,25 +124,23 @@ class Row {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t kind = kinds_.Of(operation);
     // What began as the one before it in its communicator ended stood in line: its start is no sign of the work.
-    if (kind == Kinds::kNone || !StoodBehind(end_[kind].operation, operation)) start_ = {operation.start_ns, i, false};
+    if (kind == Kinds::kNone || !StoodInLine(end_[kind].operation, operation)) start_ = {operation.start_ns, i, false};
     if (kind == Kinds::kNone) return;
-    Moment& end = end_[kind];
+    WorkMoment& end = end_[kind];
     const bool is_latest = end.operation == kNoOperation || !operation.finished() || operation.end_ns >= end.at_ns;
     if (is_latest) end = {operation.end_ns, i, true};
   }
 
-  bool StoodBehind(uint32_t earlier, const TraceOperation& operation) const {
+  bool StoodInLine(uint32_t earlier, const TraceOperation& operation) const {
     if (earlier == kNoOperation || !trace_.operations[earlier].finished()) return false;
-    const TraceOperation& ended = trace_.operations[earlier];
-    return ended.communicator == operation.communicator &&
-           operation.start_ns - ended.end_ns <= ended.duration_ns() / kEndTolerance;
+    return StoodBehind(trace_.operations[earlier], operation);
   }
 
   const Trace& trace_;
   const Kinds& kinds_;
   std::vector<std::pair<int64_t, uint32_t>> order_;
-  std::vector<Moment> end_;  // by kind
-  Moment start_;
+  std::vector<WorkMoment> end_;  // by kind
+  WorkMoment start_;
 };
 
 class Learner {
@@ -283,16 +265,17 @@ class Recount {
     OwnInterval& own = times_.before[i];
     const uint32_t after = own.after_end ? kinds_.Of(trace_.operations[own.after]) : Kinds::kNone;
     const bool wrong_end = after != Kinds::kNone && (waits.goes_on >> after & 1) != 0;
-    if (wrong_end && !receives_)
+    if (wrong_end && !receives_) {
       Take(row_.LatestOf((awaited_ & ~waits.goes_on) | waits.for_end, operation), operation, &own);
+    }
     for (uint32_t kind = 0; kind < kinds_.count(); ++kind) {
       if ((waits.for_end >> kind & 1) == 0 || !row_.HasEnded(kind, operation)) continue;
-      const Moment& end = row_.EndOf(kind);
+      const WorkMoment& end = row_.EndOf(kind);
       if (Since(end, operation) < static_cast<double>(own.seconds)) Take(end, operation, &own);
     }
   }
 
-  void Take(const Moment& moment, const TraceOperation& operation, OwnInterval* own) const {
+  void Take(const WorkMoment& moment, const TraceOperation& operation, OwnInterval* own) const {
     if (moment.operation == kNoOperation) return;
     const bool behind_exchange = moment.is_end && trace_.operations[moment.operation].kind == OperationKind::kAllToAll;
     *own = {.seconds = static_cast<float>(Since(moment, operation)),

@@ -20,8 +20,6 @@ constexpr double kMinBeside = 0.05;
 // A budget of time: 64 steps tell a regularity to an eighth.
 constexpr size_t kMaxSampledClasses = 32;
 constexpr int32_t kSampledSteps = 64;
-constexpr int64_t kEndTolerance = 20;  // an operation that ends within 1/20 of its length after another's start has
-// ended before it: recorders read the two times one after the other. By judgement, not measured.
 constexpr double kMinGain = 0.05;  // of regularity, that makes a dependency
 // Gaps in the sequence numbers over records: as coverage.h, beyond which no job is judged.
 constexpr double kMaxLost = 0.2;
@@ -62,15 +60,7 @@ class Sweep {
     latest_ = {};
     ends_apart_.clear();
     in_flight_.clear();
-    order_.clear();
-    bool sorted = true;
-    for (size_t i = begin; i < end; ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      if (!operation.started()) continue;
-      sorted &= order_.empty() || order_.back().first <= operation.start_ns;
-      order_.emplace_back(operation.start_ns, static_cast<uint32_t>(i));
-    }
-    if (!sorted) std::sort(order_.begin(), order_.end());
+    OrderByStart(trace_, begin, end, &order_);
     for (const auto& [start_ns, i] : order_) Start(i);
   }
 
@@ -80,24 +70,15 @@ class Sweep {
     uint32_t kind;
     bool beside;  // others began while it ran
   };
-  // At which the work may have gone on.
-  struct Moment {
-    int64_t at_ns = kNoTime;
-    uint32_t operation = kNoOperation;
-    bool is_end = false;
-
-    bool Before(const Moment& other) const { return operation == kNoOperation || at_ns <= other.at_ns; }
-  };
-
-  static void GoOn(const Moment& moment, Moment* latest) {
-    if (latest->Before(moment)) *latest = moment;
+  static void GoOn(const WorkMoment& moment, WorkMoment* latest) {
+    if (latest->operation == kNoOperation || latest->at_ns <= moment.at_ns) *latest = moment;
   }
 
   void Start(uint32_t i) {
     const TraceOperation& operation = trace_.operations[i];
     EndUntil(operation);
     const size_t kind = KindOf(roles_, operation);
-    const Moment from = WentOnBefore(i, kind);
+    const WorkMoment from = WentOnBefore(i, kind);
     OwnInterval& interval = before_[i - begin_];
     if (from.operation != kNoOperation) {
       interval.after = from.operation;
@@ -130,10 +111,10 @@ class Sweep {
 
   bool IsAllToAll(uint32_t i) const { return trace_.operations[i].kind == OperationKind::kAllToAll; }
 
-  Moment WentOnBefore(uint32_t i, size_t kind) const {
+  WorkMoment WentOnBefore(uint32_t i, size_t kind) const {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t recv = awaited_.empty() ? kUntold : awaited_[i];
-    Moment from = latest_;
+    WorkMoment from = latest_;
     for (const auto& [earlier, end] : ends_apart_) {
       const bool is_told = recv != kUntold && IsRecv(earlier);
       if (is_told && !IsRecv(kind)) continue;
@@ -147,15 +128,9 @@ class Sweep {
   static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
 
   bool StoodInLine(const TraceOperation& operation) const {
-    return std::any_of(ends_apart_.begin(), ends_apart_.end(), [&](const std::pair<size_t, Moment>& entry) {
+    return std::any_of(ends_apart_.begin(), ends_apart_.end(), [&](const std::pair<size_t, WorkMoment>& entry) {
       return StoodBehind(trace_.operations[entry.second.operation], operation);
     });
-  }
-
-  // It began as soon as the one before it in its communicator had ended.
-  static bool StoodBehind(const TraceOperation& ended, const TraceOperation& operation) {
-    return ended.communicator == operation.communicator &&
-           operation.start_ns - ended.end_ns <= ended.duration_ns() / kEndTolerance;
   }
 
   // Send/Recv that are issued as one group, and what two streams begin when one piece of work is done: nothing was done
@@ -167,9 +142,7 @@ class Sweep {
   void EndUntil(const TraceOperation& next) {
     for (size_t k = 0; k < in_flight_.size();) {
       const TraceOperation& operation = trace_.operations[in_flight_[k].operation];
-      const bool ended =
-          operation.finished() && operation.end_ns - next.start_ns <= operation.duration_ns() / kEndTolerance;
-      if (!ended) {
+      if (!HasEndedBy(operation, next.start_ns)) {
         ++k;
         continue;
       }
@@ -184,11 +157,11 @@ class Sweep {
     ++counts_[kind].ended;
     counts_[kind].beside += ended.beside;
     if (ended.beside && work_order_.awaited[kind] == 0) return;
-    const Moment end{at_ns, ended.operation, true};
+    const WorkMoment end{at_ns, ended.operation, true};
     const bool is_told = !awaited_.empty() && IsRecv(kind);
     if (work_order_.apart[kind].empty() && !is_told) return GoOn(end, &latest_);
     const auto known = std::find_if(ends_apart_.begin(), ends_apart_.end(),
-                                    [kind](const std::pair<size_t, Moment>& entry) { return entry.first == kind; });
+                                    [kind](const std::pair<size_t, WorkMoment>& entry) { return entry.first == kind; });
     if (known == ends_apart_.end()) {
       ends_apart_.emplace_back(kind, end);
     } else {
@@ -203,9 +176,9 @@ class Sweep {
   KindPairs* const began_during_;
   size_t begin_ = 0;
   OwnInterval* before_ = nullptr;
-  Moment latest_;  // that counts for whatever comes next
+  WorkMoment latest_;  // that counts for whatever comes next
   // By kind, its latest end: of kinds whose ends count for some only, and of Recvs where these are told.
-  std::vector<std::pair<size_t, Moment>> ends_apart_;
+  std::vector<std::pair<size_t, WorkMoment>> ends_apart_;
   std::vector<InFlight> in_flight_;
   std::vector<std::pair<int64_t, uint32_t>> order_;  // start, operation
   std::vector<Counts> counts_;

@@ -28,7 +28,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "base/executor.h"
@@ -38,11 +37,9 @@
 #include "detector/steps/awaited_recvs.h"
 #include "detector/steps/kinds_of_calls.h"
 #include "detector/steps/step_finder.h"
+#include "detector/steps/work_moment.h"
 
 namespace lockstep {
-
-// No predecessor, or the operation never began.
-inline constexpr uint32_t kNoOperation = std::numeric_limits<uint32_t>::max();
 
 // How an operation follows from an earlier one of the same rank.
 struct OwnInterval {
