@@ -251,7 +251,9 @@ absl::Status Collector::Ready() {
   return wrong.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrJoin(wrong, "; "));
 }
 
-void Collector::Reconfigure(const JobTableOptions& options) {
+void Collector::Reconfigure(const JobTableOptions& options, int64_t host_silent_ns) {
+  agents_.SetSilentAfter(host_silent_ns);
+  hosts_.SetSilentAfter(host_silent_ns);
   for (const auto& shard : shards_) shard->Reconfigure(options);
 }
 

@@ -70,8 +70,9 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Has all jobs judged, and incidents kept, by other options within a second. Thread-safe.
-  void Reconfigure(const JobTableOptions& options);
+  // Has all jobs judged, and incidents kept, by other options within a second, and hosts missed after `host_silent_ns`.
+  // Thread-safe.
+  void Reconfigure(const JobTableOptions& options, int64_t host_silent_ns);
 
   // Expects the hosts that the file of that name lists; "" = none. INVALID_ARGUMENT leaves those from before.
   // Thread-safe.

@@ -9,6 +9,7 @@
 #ifndef LOCKSTEP_COLLECTOR_EXPECTED_HOSTS_H_
 #define LOCKSTEP_COLLECTOR_EXPECTED_HOSTS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -38,6 +39,9 @@ class ExpectedHosts {
   ExpectedHosts(int64_t silent_after_ns, int64_t started_wall_ns)
       : silent_after_ns_(silent_after_ns), started_wall_ns_(started_wall_ns) {}
 
+  // From now on hosts are missing after this long.
+  void SetSilentAfter(int64_t nanos) { silent_after_ns_ = nanos; }
+
   // What history knows. Before the first Note.
   void Restore(const std::vector<SeenHost>& hosts);
 
@@ -65,7 +69,7 @@ class ExpectedHosts {
     int64_t stored_wall_ns = 0;  // as history has it; 0 = it does not
   };
 
-  const int64_t silent_after_ns_;
+  std::atomic<int64_t> silent_after_ns_;
   const int64_t started_wall_ns_;
   mutable Mutex mutex_;
   std::map<std::string, Seen> seen_ ABSL_GUARDED_BY(mutex_);

@@ -53,6 +53,14 @@ TEST(ExpectedHostsTest, WhoReportedOnceIsMissedAlsoByTheNextCollector) {
   EXPECT_FALSE(missing[0].in_inventory);
 }
 
+TEST(ExpectedHostsTest, HowLongOneMayBeSilentCanChange) {
+  ExpectedHosts hosts(kSilent, kStart);
+  hosts.SetInventory({"a"});
+  EXPECT_THAT(hosts.Missing({}, kStart + kSilent), IsEmpty());
+  hosts.SetSilentAfter(kSilent - 1);
+  EXPECT_THAT(NamesOf(hosts.Missing({}, kStart + kSilent)), ElementsAre("a"));
+}
+
 TEST(ExpectedHostsTest, IsStoredAtOnceAndRenewedEveryMinute) {
   ExpectedHosts hosts(kSilent, kStart);
   EXPECT_EQ(hosts.Note({Agent("a", kStart)}).size(), 1u);

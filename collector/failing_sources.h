@@ -33,8 +33,8 @@ class FailingSources {
   static constexpr int64_t kKeepNanos = 60'000'000'000;
 
   // The names that agents of this release use, and one for all others: the values of a metric's label.
-  static constexpr std::array kNames = {"rings",      "kernel_log", "host", "net",
-                                        "infiniband", "nccl_ras",   "nvml", "other"};
+  static constexpr std::array kNames = {"rings",    "kernel_log", "host",          "net",  "infiniband",
+                                        "nccl_ras", "nvml",       "dcgm_exporter", "other"};
 
   // Takes in what `report` of `host`, received at `now_wall_ns`, says of its sources.
   void Observe(const std::string& host, const wire::AgentReport& report, int64_t now_wall_ns);

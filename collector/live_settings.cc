@@ -12,7 +12,7 @@ std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOption
     return absl::OkStatus();
   };
   const auto judge_otherwise = [&renewed, &collector] {
-    collector.Reconfigure(ToJobTableOptions(renewed));
+    collector.Reconfigure(ToJobTableOptions(renewed), ToRegistryOptions(renewed).silent_after_ns);
     return absl::OkStatus();
   };
   const auto read_inventory = [&renewed, &collector] { return collector.ReadInventory(renewed.inventory); };

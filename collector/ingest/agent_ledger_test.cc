@@ -259,6 +259,35 @@ TEST(AgentRegistryTest, ANewIncarnationBeginsANewLedger) {
   EXPECT_EQ(registry.Find("node-1", 8), *after);
 }
 
+TEST(AgentRegistryTest, WhoConnectsHasTimeToReportOnce) {
+  SimClock clock;
+  AgentRegistry registry({.silent_after_ns = 8 * kNanosPerSecond}, clock);
+  const auto is_silent = [&] { return registry.agents().front().silent; };
+  std::shared_ptr<FakeStream> stream;
+  uint64_t incarnation = 0;
+  const auto start_again = [&] {
+    stream = std::make_shared<FakeStream>();
+    return *registry.Connect("node-1", ++incarnation, "1.0", 0, stream);
+  };
+  for (int i = 0; i < 4; ++i) {
+    start_again();
+    EXPECT_EQ(is_silent(), i == 3) << i;
+    clock.Advance(3 * kNanosPerSecond);
+  }
+  start_again()->NoteArrival(1, clock.WallNanos());
+  const int64_t reported_wall_ns = clock.WallNanos();
+  EXPECT_FALSE(is_silent());
+  clock.Advance(60 * kNanosPerSecond);
+  EXPECT_TRUE(is_silent());
+  start_again();
+  EXPECT_FALSE(is_silent()) << "it has reported since it was waited for";
+  EXPECT_EQ(registry.agents().front().last_report_wall_ns, reported_wall_ns) << "another incarnation's";
+
+  clock.Advance(2 * kNanosPerSecond);
+  registry.SetSilentAfter(kNanosPerSecond);
+  EXPECT_TRUE(is_silent()) << "settings have changed";
+}
+
 TEST(AgentRegistryTest, AgentsThatAreStartedAgainAreNoConflict) {
   SimClock clock;
   AgentRegistry registry(AgentRegistryOptions(), clock);

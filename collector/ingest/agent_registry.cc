@@ -9,7 +9,11 @@
 namespace lockstep {
 
 AgentRegistry::AgentRegistry(const AgentRegistryOptions& options, const Clock& clock)
-    : options_(options), clock_(clock) {}
+    : options_(options), clock_(clock), silent_after_ns_(options.silent_after_ns) {}
+
+int64_t AgentRegistry::LastReport(const Agent& agent) {
+  return std::max(agent.former_report_wall_ns, agent.ledger->last_report_wall_ns());
+}
 
 std::shared_ptr<AgentLedger> AgentRegistry::Find(const std::string& host, uint64_t incarnation) const {
   MutexLock lock(mutex_);
@@ -32,12 +36,16 @@ absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const std::s
     }
     Agent& agent = agents_[host];
     before = agent.ledger;
+    const int64_t now = clock_.WallNanos();
+    if (before != nullptr) agent.former_report_wall_ns = LastReport(agent);
+    if (before == nullptr || agent.former_report_wall_ns > agent.awaited_since_wall_ns) {
+      agent.awaited_since_wall_ns = now;
+    }
     if (before == nullptr || before->incarnation() != incarnation) {
       agent.ledger = std::make_shared<AgentLedger>(host, incarnation, stored_sequence, places);
     }
     agent.version = version;
-    agent.connected_wall_ns = clock_.WallNanos();
-    agent.seen_wall_ns = agent.connected_wall_ns;
+    agent.seen_wall_ns = now;
     ledger = agent.ledger;
   }
   std::shared_ptr<AgentStream> displaced = ledger->Attach(stream);
@@ -132,9 +140,9 @@ std::vector<AgentView> AgentRegistry::agents() const {
     view.host = host;
     view.version = agent.version;
     view.connected = agent.ledger->connected();
-    view.last_report_wall_ns = agent.ledger->last_report_wall_ns();
+    view.last_report_wall_ns = LastReport(agent);
     view.last_sequence = agent.ledger->accepted_sequence();
-    view.silent = now - std::max(view.last_report_wall_ns, agent.connected_wall_ns) > options_.silent_after_ns;
+    view.silent = now - std::max(view.last_report_wall_ns, agent.awaited_since_wall_ns) > silent_after_ns_;
     views.push_back(std::move(view));
   }
   return views;

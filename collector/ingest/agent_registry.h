@@ -2,11 +2,13 @@
 //
 // A host has one agent. A new incarnation, or a second connection of the same one, takes the place of the connection
 // before, which is closed: a half-open connection must not lock its agent out. Two living agents of one host take
-// turns: that is counted and warned of, once a minute and host. Thread-safe.
+// turns: that is counted and warned of, once a minute and host. Who connects has time to report, once: one that ends
+// and starts again without a report is as silent as one that is dead. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_
 #define LOCKSTEP_COLLECTOR_INGEST_AGENT_REGISTRY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -43,6 +45,9 @@ class AgentRegistry {
  public:
   AgentRegistry(const AgentRegistryOptions& options, const Clock& clock);
 
+  // From now on agents are silent after this long.
+  void SetSilentAfter(int64_t nanos) { silent_after_ns_ = nanos; }
+
   // The ledger of this incarnation, or nullptr if the store has to be asked how far it got.
   std::shared_ptr<AgentLedger> Find(const std::string& host, uint64_t incarnation) const;
 
@@ -72,8 +77,9 @@ class AgentRegistry {
   struct Agent {
     std::shared_ptr<AgentLedger> ledger;
     std::string version;
-    int64_t connected_wall_ns = 0;
-    int64_t seen_wall_ns = 0;  // connected, or found connected by ForgetGone
+    int64_t former_report_wall_ns = 0;  // the last one of incarnations before; 0 = none
+    int64_t awaited_since_wall_ns = 0;  // the first hello after the last report before it
+    int64_t seen_wall_ns = 0;           // connected, or found connected by ForgetGone
     HostTakeovers takeovers;
   };
 
@@ -81,10 +87,14 @@ class AgentRegistry {
   void NoteTakeover(const AgentLedger& winner, const AgentStream& winners, const AgentLedger& loser,
                     const AgentStream& losers);
 
+  // Its last report, of whichever incarnation; 0 = none.
+  static int64_t LastReport(const Agent& agent);
+
   bool MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AgentRegistryOptions options_;
   const Clock& clock_;
+  std::atomic<int64_t> silent_after_ns_;
   mutable Mutex mutex_;
   std::map<std::string, Agent> agents_ ABSL_GUARDED_BY(mutex_);
   uint64_t conflicts_ ABSL_GUARDED_BY(mutex_) = 0;  // not yet taken

@@ -100,8 +100,11 @@ class ReloadTest(unittest.TestCase):
     def test_collector_reads_its_inventory_again(self):
         inventory = self.place / "fleet"
         inventory.write_text("node-1\n")
-        self.start_collector(f"inventory: {inventory}\ndetector: {{host_silent: 1ms}}\n")
+        self.start_collector(f"inventory: {inventory}\ndetector: {{host_silent: 1h}}\n")
         missing = lambda: self.metric("lockstep_collector_hosts_missing")
+        self.assertEqual(missing(), 0)
+        self.configure("collector", f"inventory: {inventory}\ndetector: {{host_silent: 1ms}}\n")
+        self.reload("collector", "ok")
         self.stack.wait_until("a missing host", lambda: missing() == 1, PATIENCE_SECONDS)
         inventory.write_text("node-1\nnode-2  # new\n")
         self.reload("collector", "ok")
