@@ -1,8 +1,11 @@
 #include "collector/job_table.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/convert/agent_commands.h"
@@ -16,6 +19,25 @@ namespace {
 
 // Entries without samples are small; what matters for the limits of the log is that they are not free.
 constexpr size_t kSmallEntryBytes = 64;
+
+// What is said of incidents that are open when a job is not heard of any more, or begins again.
+struct LastSeen {
+  JobState state;
+  bool holds_on;  // what was open when nobody was left stays so
+  wire::Incident::Resolution resolution;
+  absl::string_view what;
+};
+constexpr LastSeen kLastSeen[] = {
+    {JobState::kFailed, true, wire::Incident::RESOLUTION_JOB_DIED, "the job had died with this open"},
+    {JobState::kGone, true, wire::Incident::RESOLUTION_JOB_LOST, "the job had gone with this open, nobody knows how"},
+    {JobState::kUnknown, false, wire::Incident::RESOLUTION_JOB_LOST, "no report of this job for a long time"},
+};
+
+const LastSeen& LastSeenOf(JobState state) {
+  const auto last = std::find_if(std::begin(kLastSeen), std::prev(std::end(kLastSeen)),
+                                 [&](const LastSeen& row) { return row.state == state; });
+  return *last;
+}
 
 }  // namespace
 
@@ -205,7 +227,8 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
   ForgetHosts(job, watermark_ns);
 }
 
-// A job that died keeps its incidents: nobody has seen their causes go. They end with what is known of the job.
+// A job that died, or may have died, keeps its incidents: nobody has seen their causes go. They end with what is known
+// of the job.
 void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion,
                         int64_t watermark_ns) {
   const JobSummary summary = job.pipeline.summary();
@@ -216,9 +239,9 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   if (summary.state == JobState::kStopped) {
     return Publish(book_.EndJob(name, watermark_ns, wire::Incident::RESOLUTION_JOB_STOPPED, summary.note));
   }
-  if (before == JobState::kFailed && summary.state != JobState::kFailed) {
-    Publish(book_.EndJob(name, watermark_ns, wire::Incident::RESOLUTION_JOB_DIED,
-                         "the job had died with this open, and was started again"));
+  const LastSeen& last = LastSeenOf(before);
+  if (last.holds_on && !LastSeenOf(summary.state).holds_on) {
+    Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
   Publish(book_.Apply(name, conclusion, watermark_ns));
 }
@@ -255,10 +278,10 @@ wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
 
 bool JobTable::ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns) {
   if (now_ns - job.last_seen_ns <= options_.forget_after_ns) return false;
-  const bool died = job.state == JobState::kFailed;
-  Publish(book_.EndJob(
-      name, now_ns, died ? wire::Incident::RESOLUTION_JOB_DIED : wire::Incident::RESOLUTION_JOB_LOST,
-      died ? "the job had died with this open, and was not started again" : "no report of this job for a long time"));
+  const LastSeen& last = LastSeenOf(job.state);
+  Publish(
+      book_.EndJob(name, now_ns, last.resolution,
+                   last.holds_on ? absl::StrCat(last.what, ", and was not started again") : std::string(last.what)));
   outlets_.metrics.RemoveJob(name);
   return true;
 }

@@ -13,7 +13,8 @@ using prometheus::Histogram;
 using prometheus::Registry;
 
 // The words of detector/verdict/verdict.h for JobState.
-constexpr const char* kJobStates[] = {"unknown", "healthy", "slow", "irregular", "hung", "ended", "stopped", "failed"};
+constexpr const char* kJobStates[] = {"unknown", "healthy", "slow",   "irregular", "hung",
+                                      "ended",   "stopped", "failed", "gone"};
 
 Family<Counter>& CounterFamily(Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);

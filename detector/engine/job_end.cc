@@ -17,6 +17,11 @@ int64_t FirstDeathNs(const Roster& roster, const Deaths& deaths) {
   return roster.ranks()[static_cast<size_t>(deaths.first.front().rank_slot)].ended_ns;
 }
 
+JobState StateOf(const Roster& roster, const Deaths& deaths) {
+  if (deaths.any()) return deaths.stopped ? JobState::kStopped : JobState::kFailed;
+  return std::any_of(roster.ranks().begin(), roster.ranks().end(), EndIsUnknown) ? JobState::kGone : JobState::kEnded;
+}
+
 uint64_t HeardOf(const Roster& roster, const EvidenceLog& log) {
   return log.added() + static_cast<uint64_t>(std::count_if(roster.ranks().begin(), roster.ranks().end(),
                                                            [](const RankProcess& rank) { return rank.end.known(); }));
@@ -49,15 +54,14 @@ JobEnd::Over& JobEnd::Of(const Roster& roster, const EvidenceLog& log, int64_t w
   over_.is_new = true;
   const Deaths deaths = OrderDeaths(roster, log);
   over_.note = EndNote(roster, deaths);
-  if (!deaths.any()) return over_;
-  over_.state = deaths.stopped ? JobState::kStopped : JobState::kFailed;
-  if (deaths.stopped) return over_;
-  if (held_since_ns_ >= FirstDeathNs(roster, deaths)) held_.clear();
+  over_.state = StateOf(roster, deaths);
+  if (over_.state != JobState::kFailed && over_.state != JobState::kGone) return over_;
+  if (deaths.any() && held_since_ns_ >= FirstDeathNs(roster, deaths)) held_.clear();
   for (Verdict hang : held_) {
-    AddDeath(roster, deaths, &hang);
+    if (deaths.any()) AddDeath(roster, deaths, &hang);
     over_.verdicts.push_back(std::move(hang));
   }
-  if (held_.empty()) over_.verdicts.push_back(OfDeath(roster, deaths, log, watermark_ns));
+  if (deaths.any() && held_.empty()) over_.verdicts.push_back(OfDeath(roster, deaths, log, watermark_ns));
   for (const Verdict& verdict : kept_) {
     if (verdict.type() != FindingType::kAbstention && !IsHang(verdict.verdict_class)) over_.verdicts.push_back(verdict);
   }

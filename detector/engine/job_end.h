@@ -1,8 +1,9 @@
 // How a job ends: what its deaths make of the hangs that are found, and what holds once nobody is left.
 //
-// A job ends in order, is stopped from outside, or dies. When it dies, what held of it until then holds on, since
-// nobody has seen it go: a hang that was found before the first death is the cause, and the deaths are what it came to;
-// else the first death is. Deterministic; not thread-safe. Memory: the verdicts of one evaluation.
+// A job ends in order, is stopped from outside, or dies; or nobody knows. When it dies, or may have died, what held of
+// it until then holds on, since nobody has seen it go: a hang that was found before the first death is the cause, and
+// the deaths are what it came to; else the first death is, where one is known. Deterministic; not thread-safe. Memory:
+// the verdicts of one evaluation.
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_JOB_END_H_
 #define LOCKSTEP_DETECTOR_ENGINE_JOB_END_H_
@@ -22,9 +23,9 @@ class JobEnd {
  public:
   // What holds of a job that is over.
   struct Over {
-    JobState state = JobState::kEnded;  // kEnded, kStopped or kFailed
+    JobState state = JobState::kEnded;  // kEnded, kStopped, kFailed or kGone
     std::string note;
-    std::vector<Verdict> verdicts;  // of one that failed, the death or the hang first
+    std::vector<Verdict> verdicts;  // of one that failed, the death or the hang first; of one that is gone, the hang
     bool is_new = false;            // made by this call
   };
 

@@ -173,8 +173,20 @@ TEST(JobEndTest, AnEndOfWhichNothingIsKnownIsNeitherADeathNorOrder) {
   }
   const PlayedJob run = PlayEnds({}, ends);
   EXPECT_TRUE(run.causes.empty()) << run.log;
-  EXPECT_EQ(run.summary.state, JobState::kEnded);
+  EXPECT_EQ(run.summary.state, JobState::kGone);
   EXPECT_NE(run.summary.note.find("How 4 of them did is not known"), std::string::npos) << run.summary.note;
+}
+
+TEST(JobEndTest, WhatHeldOfAJobOfWhichNobodyKnowsHowItEndedHoldsOn) {
+  std::vector<PlayedEnd> ends;
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    ends.push_back({.rank = rank, .at = 40.3, .signal = 0, .is_told = rank == 0, .is_idle = true});
+  }
+  const PlayedJob run =
+      PlayEnds({.ranks_per_host = 2, .noise = {.own_cv = 0.02}, .slow = {{3, 10, kForever, 1.5}}}, ends, 60);
+  ASSERT_EQ(run.causes.size(), 1u) << run.log;
+  EXPECT_GE(run.causes.at("slow:node-1/rank3").last, 58);
+  EXPECT_EQ(run.summary.state, JobState::kGone);
 }
 
 TEST(JobEndTest, WhereManyMayHaveBeenTheFirstNobodyIsNamed) {

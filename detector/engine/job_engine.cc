@@ -198,20 +198,20 @@ std::vector<Verdict> JobEngine::State::FindHangs(int64_t watermark_ns) {
   return end_.Settle(roster_, log_, std::move(verdicts), watermark_ns);
 }
 
-// Nobody is left. Of a job that died what held of it holds on, and is not judged again.
+// Nobody is left. Of a job that died, or may have died, what held of it holds on, and is not judged again.
 JobEngine::Conclusion JobEngine::State::ConcludeEnd(int64_t watermark_ns) {
   JobEnd::Over& over = end_.Of(roster_, log_, watermark_ns);
   state_ = over.state;
   note_ = over.note;
-  const bool failed = over.state == JobState::kFailed;
-  if (!failed) first_seen_ns_.clear();
-  if (failed && std::exchange(over.is_new, false)) {
+  const bool holds_on = over.state == JobState::kFailed || over.state == JobState::kGone;
+  if (!holds_on) first_seen_ns_.clear();
+  if (holds_on && std::exchange(over.is_new, false)) {
     const std::vector<HardwareFinding> findings = Findings(watermark_ns);
     for (Verdict& verdict : over.verdicts) AddCounterFindings(findings, watermark_ns, verdict);
     AppendFindings(findings, watermark_ns, &over.verdicts);
     Stamp(watermark_ns, &over.verdicts);
   }
-  return {.verdicts = over.verdicts, .can_conclude = true, .has_judged = has_judged_ || !failed};
+  return {.verdicts = over.verdicts, .can_conclude = true, .has_judged = has_judged_ || !holds_on};
 }
 
 // No rank is known: idle hosts, and jobs that nobody records. What a host says of itself holds. What it does has nobody

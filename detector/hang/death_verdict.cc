@@ -159,7 +159,7 @@ std::string EndsInOrder(const Roster& roster) {
       first_late = absl::StrCat(Text(NameOf(roster, static_cast<int32_t>(slot))), " ", HowText(rank.end));
     }
     if (rank.finalized) continue;
-    ++(rank.end.known() ? unfinalized : unknown);
+    ++(EndIsUnknown(rank) ? unknown : unfinalized);
   }
   std::vector<std::string> sentences = {"All ranks have ended."};
   if (unknown > 0) {

@@ -62,6 +62,9 @@ struct Deaths {
 // For how long a dead rank had been inside of what it was in at its end. Reports that come later count on.
 int64_t InsideAtEndNs(const RankProcess& rank, const Member& member);
 
+// Of one that is over: nobody saw it finalize, and nobody knows how it ended.
+inline bool EndIsUnknown(const RankProcess& rank) { return !rank.finalized && !rank.end.known(); }
+
 // How the process of a dead rank ended.
 Death DeathOf(const Roster& roster, int32_t rank_slot, const EvidenceLog& log);
 

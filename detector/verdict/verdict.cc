@@ -60,8 +60,9 @@ static_assert(std::size(kAdvice) == static_cast<size_t>(Advice::kRebalance) + 1)
 constexpr const char* kEvidence[] = {"lateness", "delay_matrix", "progress", "counter", "log", "whatif", "abstained"};
 static_assert(std::size(kEvidence) == static_cast<size_t>(EvidenceKind::kAbstained) + 1);
 
-constexpr const char* kStates[] = {"unknown", "healthy", "slow", "irregular", "hung", "ended", "stopped", "failed"};
-static_assert(std::size(kStates) == static_cast<size_t>(JobState::kFailed) + 1);
+constexpr const char* kStates[] = {"unknown", "healthy", "slow",   "irregular", "hung",
+                                   "ended",   "stopped", "failed", "gone"};
+static_assert(std::size(kStates) == static_cast<size_t>(JobState::kGone) + 1);
 
 template <size_t kSize, typename Enum>
 const char* Lookup(const char* const (&names)[kSize], Enum value) {

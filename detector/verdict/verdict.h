@@ -78,6 +78,7 @@ enum class JobState : uint8_t {
   kEnded,    // in order, as far as is known
   kStopped,  // by signals from outside, all of it
   kFailed,   // somebody died
+  kGone,     // nobody is left, and how some of them ended is not known
 };
 
 // The snake_case names of the JSON interface.
