@@ -5,8 +5,11 @@
 
 namespace lockstep {
 
-absl::StatusOr<QueryAdmission::Slot> QueryAdmission::Admit(const std::string& peer) {
-  const std::string client = peer.substr(0, peer.rfind(':'));
+std::string ClientOf(const Caller& caller, const std::string& peer) {
+  return caller.is_everybody ? peer.substr(0, peer.rfind(':')) : caller.name;
+}
+
+absl::StatusOr<QueryAdmission::Slot> QueryAdmission::Admit(const std::string& client) {
   {
     MutexLock lock(mutex_);
     if (total_ >= options_.max_at_once) {

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "collector/access/caller.h"
 #include "collector/metrics.h"
 
 namespace lockstep {
@@ -26,6 +27,10 @@ struct QueryAdmissionOptions {
   size_t max_at_once = 1;  // of all clients
 };
 
+// Who counts as one: whoever has said who it is, from wherever it calls; of those who are not asked, an address. `peer`
+// is as the transport says it ("ipv4:10.0.0.7:40312").
+std::string ClientOf(const Caller& caller, const std::string& peer);
+
 class QueryAdmission {
  public:
   // A place, which is free again when the last copy is gone.
@@ -35,9 +40,9 @@ class QueryAdmission {
   QueryAdmission(QueryAdmissionOptions options, QueryMetrics& metrics)
       : options_(std::move(options)), metrics_(metrics) {}
 
-  // A place for a query of `peer`, as the transport says it ("ipv4:10.0.0.7:40312"): connections from one address are
-  // one client. RESOURCE_EXHAUSTED names the limit. The slot must not outlive this object.
-  absl::StatusOr<Slot> Admit(const std::string& peer);
+  // A place for a query of `client` (ClientOf). RESOURCE_EXHAUSTED names the limit. The slot must not outlive this
+  // object.
+  absl::StatusOr<Slot> Admit(const std::string& client);
 
  private:
   void Release(const std::string& client);

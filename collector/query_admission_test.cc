@@ -18,8 +18,8 @@ class QueryAdmissionTest : public testing::Test {
   QueryAdmission admission_{{.what = "queries", .max_of_client = 2, .max_at_once = 3}, metrics_.queries};
   std::vector<QueryAdmission::Slot> held_;
 
-  absl::Status Admit(const std::string& peer) {
-    absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(peer);
+  absl::Status Admit(const std::string& peer, const Caller& caller = {.is_everybody = true}) {
+    absl::StatusOr<QueryAdmission::Slot> slot = admission_.Admit(ClientOf(caller, peer));
     if (slot.ok()) held_.push_back(*std::move(slot));
     return slot.status();
   }
@@ -32,6 +32,16 @@ TEST_F(QueryAdmissionTest, AClientHasItsShareHoweverManyConnectionsItOpens) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("client ipv4:10.0.0.7: 2 queries")));
   EXPECT_OK(Admit("ipv4:10.0.0.8:1"));
   EXPECT_EQ(metrics_.queries.refused_client.Value(), 1);
+}
+
+TEST_F(QueryAdmissionTest, WhoSaysWhoItIsHasItsShareFromWhereverItCalls) {
+  const Caller grafana = {.name = "token grafana"};
+  const Caller alice = {.name = "alice of issuer"};
+  EXPECT_OK(Admit("ipv4:10.0.0.7:1", grafana));
+  EXPECT_OK(Admit("ipv4:10.0.0.8:1", grafana));
+  EXPECT_THAT(Admit("ipv4:10.0.0.9:1", grafana),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("client token grafana: 2 queries")));
+  EXPECT_OK(Admit("ipv4:10.0.0.7:2", alice)) << "from the same address";
 }
 
 TEST_F(QueryAdmissionTest, AllTogetherAreBoundedAndAPlaceThatIsGivenBackIsFree) {

@@ -74,7 +74,7 @@ class RefusedCapture final : public grpc::ServerWriteReactor<wire::CaptureEntry>
 absl::StatusOr<QueryService::Guest> QueryService::Enter(grpc::CallbackServerContext* context, absl::string_view method,
                                                         QueryAdmission& places) {
   ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, view_.access.Admit(*context, method));
-  ASSIGN_OR_RETURN(QueryAdmission::Slot slot, places.Admit(context->peer()));
+  ASSIGN_OR_RETURN(QueryAdmission::Slot slot, places.Admit(ClientOf(*caller, context->peer())));
   return Guest{std::move(caller), std::move(slot)};
 }
 
