@@ -22,6 +22,8 @@ constexpr int64_t kLastSecondsNanos = 36 * kNanosPerSecond;
 constexpr int64_t kLastSecondsOfLiesNanos = 2 * kLastSecondsNanos;
 // From the answer of a receiver to the crossing-off in history.
 constexpr int64_t kCrossingOffNanos = kNanosPerSecond;
+// What waits for a disk is given up, or written, so long after the disk is well again; so old may be what waits.
+constexpr int64_t kAfterDiskNanos = 60 * kNanosPerSecond;
 constexpr size_t kMostNamed = 5;
 // A fault that nothing kept from being seen for so long has an incident.
 constexpr int64_t kSeenWithinNanos = 15 * kNanosPerSecond;
@@ -64,6 +66,19 @@ std::map<Agent, std::map<uint64_t, int>> ReadLogs(HistoryStore& history, Violati
   return most;
 }
 
+// Whether the disk was ill at some time between these two, or so shortly before that somebody still waited for it.
+bool DiskIllIn(const Sightings& seen, int64_t from_ns, int64_t to_ns, int64_t waits_ns) {
+  return std::any_of(seen.disk_troubles.begin(), seen.disk_troubles.end(), [&](const TimeSpan& trouble) {
+    return trouble.from_ns <= to_ns && from_ns <= trouble.to_ns + waits_ns;
+  });
+}
+
+// A store that refused for so long that it lost slices: what is behind the loss may be in the log twice.
+bool MayBeTwice(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
+  const auto told = record.told.lower_bound(sequence);
+  return told == record.told.end() || DiskIllIn(seen, told->second.opened_ns, told->second.at_ns, kAfterDiskNanos);
+}
+
 // An acknowledgement that the collector sent before it lost its power, and that came later, is of that life.
 bool MayBeLost(const Sightings& seen, const WireRecord& record, uint64_t sequence) {
   const auto told = record.told.lower_bound(sequence);
@@ -85,11 +100,13 @@ std::string TextOf(const wire::Incident& incident) {
                       absl::StrJoin(StatesOf(incident), ">"));
 }
 
-// Whether the receiver may be told again what it took. A collector that goes on with an incident of an earlier life
-// says so: with the same words, where it has found nothing newer.
+// Whether the receiver may be told again what it took: by the life that did not hear its answer, or by a later one that
+// could not know of it. A collector that goes on with an incident of an earlier life says so: with the same words,
+// where it has found nothing newer.
 bool MayComeAgain(const Sightings& seen, const Delivery& first, const Delivery& again) {
-  if (!first.is_answered || seen.disk_had_trouble) return true;
-  if (first.status == kFiring && first.from != again.from) return true;
+  if (!first.is_answered) return true;
+  if (first.from == again.from) return false;
+  if (first.status == kFiring || DiskIllIn(seen, first.world_ns, again.world_ns, kCrossingOffNanos)) return true;
   return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
     const int64_t lived_ns = death.world_ns - first.world_ns;
     const bool lies_between = lived_ns >= 0 && death.world_ns <= again.world_ns;
@@ -97,13 +114,27 @@ bool MayComeAgain(const Sightings& seen, const Delivery& first, const Delivery& 
   });
 }
 
-// A number that means another incident than it did.
+// A number that means another incident than it did. An alert that was told while the disk refused is not in history: a
+// life that comes after knows nothing of its number.
 void CheckNumber(const Sightings& seen, const std::vector<const Delivery*>& own, Violations& wrong) {
-  const bool is_one = std::all_of(
-      own.begin(), own.end(), [&](const Delivery* delivery) { return delivery->starts_at == own.front()->starts_at; });
-  if (!is_one && !seen.disk_had_trouble) {
-    wrong.push_back(absl::StrCat("receiver: incident ", own.front()->incident, " is two: number used again"));
+  for (size_t i = 1; i < own.size(); ++i) {
+    const Delivery& before = *own[i - 1];
+    if (before.starts_at == own[i]->starts_at) continue;
+    if (before.from != own[i]->from && DiskIllIn(seen, before.world_ns, before.world_ns, kAfterDiskNanos)) continue;
+    wrong.push_back(absl::StrCat("receiver: incident ", before.incident, " is two: number used again"));
+    return;
   }
+}
+
+// A store that refuses holds no alert back. Whether all that was told of an incident is of a time in which it refused,
+// by a collector that died before it could write it.
+bool MayBeUnwritten(const Sightings& seen, const std::vector<const Delivery*>& own) {
+  return std::all_of(own.begin(), own.end(), [&](const Delivery* delivery) {
+    return DiskIllIn(seen, delivery->world_ns, delivery->world_ns, kAfterDiskNanos) &&
+           std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
+             return death.machine == delivery->from && death.world_ns >= delivery->world_ns;
+           });
+  });
 }
 
 void CheckRepeats(const Sightings& seen, const std::vector<const Delivery*>& own, Violations& wrong) {
@@ -155,7 +186,7 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
     std::vector<uint64_t> doubled;
     for (const uint64_t sequence : record.sent) {
       const int count = found == logged.end() || found->second.count(sequence) == 0 ? 0 : found->second.at(sequence);
-      if (count > 1 && !seen.store_lost_slices) doubled.push_back(sequence);
+      if (count > 1 && !MayBeTwice(seen, record, sequence)) doubled.push_back(sequence);
       if (count > 0 || sequence > record.acknowledged) continue;
       if (!MayBeLost(seen, record, sequence)) lost.push_back(sequence);
     }
@@ -207,8 +238,7 @@ void CheckDeliveries(const Sightings& seen, const std::vector<wire::Incident>& i
     by_incident.erase(id);
   }
   for (const auto& [id, own] : by_incident) {
-    // A store that refuses holds no alert back, and may never have heard of it.
-    if (seen.disk_had_trouble && !seen.deaths.empty()) continue;
+    if (own.empty() || MayBeUnwritten(seen, own)) continue;
     wrong.push_back(absl::StrCat("receiver: incident ", id, " is not in history"));
   }
 }

@@ -38,6 +38,12 @@ struct TrueFault {
   int64_t to_ns = 0;
 };
 
+// From when until when (world).
+struct TimeSpan {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+};
+
 // What was seen of a run.
 struct Sightings {
   const WireRecords& wire;
@@ -48,10 +54,9 @@ struct Sightings {
   TrueFault fault;
   int64_t undisturbed_ns = 0;  // the longest time in which the fault held and nothing kept anybody from seeing it
   bool agents_had_trouble = false;
-  bool disk_had_trouble = false;
+  std::vector<TimeSpan> disk_troubles;
   bool disk_lied = false;
   bool disk_corrupted = false;
-  bool store_lost_slices = false;  // it refused for so long: what is behind the loss may be in the log twice
 };
 
 // What is wrong, a line each.

@@ -173,10 +173,9 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
       .undisturbed_ns = LongestUndisturbed(troubles, truth.from_ns, truth.to_ns),
       .agents_had_trouble = std::any_of(troubles.begin(), troubles.end(),
                                         [](const Trouble& trouble) { return InfoOf(trouble.kind).hits_agent; }),
-      .disk_had_trouble = world.disk_had_trouble(),
+      .disk_troubles = world.disk_troubles(),
       .disk_lied = HasKind(troubles, TroubleKind::kDiskLies),
-      .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts),
-      .store_lost_slices = world.disk_had_trouble()};
+      .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts)};
   CheckLeft(options.directory, disk, seen, result);
   CheckLimits(world.peaks(), reports.hosts(), result.violations);
   for (const auto& [agent, record] : world.wire()) result.reports += record.sent.size();

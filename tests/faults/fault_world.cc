@@ -237,7 +237,7 @@ void FaultWorld::Cause(const Trouble& trouble) {
       return At(WorldNanos() + trouble.length_ns, [machine] { SetStopped(machine, false); });
     }
     case TroubleKind::kDiskCorrupts:
-      disk_had_trouble_ = true;
+      disk_troubles_.push_back({WorldNanos(), WorldNanos()});
       disk_->Corrupt(random_);
       return;
     case TroubleKind::kClockJump:
@@ -256,7 +256,7 @@ void FaultWorld::Cause(const Trouble& trouble) {
 }
 
 void FaultWorld::SetDisk(const Trouble& trouble) {
-  disk_had_trouble_ = true;
+  disk_troubles_.push_back({WorldNanos(), WorldNanos() + trouble.length_ns});
   disk_->SetTrouble(DiskTroubleOf(trouble));
   At(WorldNanos() + trouble.length_ns, [this] {
     Trace("the disk is well again");

@@ -53,7 +53,8 @@ class FaultWorld {
   const WireRecords& wire() const { return wire_; }
   const std::vector<Death>& deaths() const { return deaths_; }
   const Peaks& peaks() const { return peaks_; }
-  bool disk_had_trouble() const { return disk_had_trouble_; }
+  // When the disk refused, was slow or lied, and when a byte of it changed.
+  const std::vector<TimeSpan>& disk_troubles() const { return disk_troubles_; }
   // When starts were refused because history was damaged, and it was moved away (world).
   const std::vector<int64_t>& histories_given_up() const { return histories_given_up_; }
   const WriteLedger& ledger() const { return ledger_; }
@@ -102,7 +103,7 @@ class FaultWorld {
   int64_t wall_ahead_ns_ = 0;
   std::vector<Death> deaths_;
   Peaks peaks_;
-  bool disk_had_trouble_ = false;
+  std::vector<TimeSpan> disk_troubles_;
   std::vector<int64_t> histories_given_up_;
   uint64_t messages_before_ = 0;
   int quiet_seconds_ = 0;

@@ -31,6 +31,7 @@ HOSTS = ("node-1", "node-2")
 RANKS = 8
 WRITTEN_SECONDS = 0.2  # after a tick its report is in the spool: a thread writes it, which wants a processor
 HEARD_SECONDS = 90  # by then a transition has been told, whatever the troubles
+CROSSED_OFF_SECONDS = 1  # after a receiver has taken an alert, history has forgotten that it had to be told
 MOST_MEGABYTES = {"collector": 400, "agent": 100}
 
 # Kind, whether it is about one of the hosts, and the longest it lasts: a host that is silent for 8 s is a finding.
@@ -83,6 +84,7 @@ class ProcessRun:
         self._began = time.monotonic()
         self._peak_megabytes = {"collector": 0, "agent": 0}
         self._lives = {host: [] for host in HOSTS}
+        self._collector_ends = []  # when, and by which signal
         self._proxies = {}
         self._is_over = threading.Event()
         self.violations, self.trace = [], []
@@ -196,6 +198,7 @@ class ProcessRun:
 
     def _end_collector(self, how, seconds):
         code = self._stop("collector", how)
+        self._collector_ends.append((time.monotonic(), how))
         if how == signal.SIGTERM and code != 0:
             self._wrong("collector", f"an orderly end has code {code}")
         if self._sabotage == "history":
@@ -362,9 +365,22 @@ class ProcessRun:
             self._wrong("alerts", f"are not one begin and one end of each: {told}")
         if len(told) != 2 * self._faults:
             self._wrong("alerts", f"{self._faults} faults, {told}")
+        self._check_repeats()
         known = {str(i["id"]): i["state"] for i in self._stack.lockstep("incidents", "list")["incidents"]}
         if known != {number: "resolved" for number, _ in told}:
             self._wrong("incidents", f"known are {known}, told was {told}")
+
+    def _check_repeats(self):
+        """What was taken is told again word for word only by a later life: one that could not know, or, of an incident
+        that is open, one that has found nothing newer."""
+        received = list(self._stack.alerts.received)
+        for later, (again_at, payload) in enumerate(received):
+            for first_at, _ in (r for r in received[:later] if r[1] == payload):
+                ends = [(at, how) for at, how in self._collector_ends if first_at <= at <= again_at]
+                could_not_know = any(how == signal.SIGKILL and at - first_at < CROSSED_OFF_SECONDS for at, how in ends)
+                if not could_not_know and not (ends and payload["status"] == "firing"):
+                    self._wrong("alerts", f"the same {payload['status']} of {payload['groupLabels']['incident_id']} "
+                                          f"came {again_at - first_at:.1f} s after it was taken")
 
     def _check_memory(self):
         self._look_at_memory("collector")
