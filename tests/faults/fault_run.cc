@@ -1,6 +1,7 @@
 #include "tests/faults/fault_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -49,6 +50,27 @@ JobSpec MakeJob() {
   job.workload.forward_seconds = 0.030;
   job.schedule.steps = kSteps;
   return job;
+}
+
+// What may be wrong with a rank or a host of the job, so much that whoever sees all of it names the host.
+struct DrawnFault {
+  FaultKind kind;
+  int32_t targets;  // from 0; of which one is hit
+  double severity;
+};
+constexpr DrawnFault kFaults[] = {
+    {FaultKind::kComputeSlow, kGpus, 0.6},
+    {FaultKind::kClockThrottled, kGpus, 0.6},
+    {FaultKind::kHostSlow, kGpus / kGpusPerHost, 3},
+};
+
+FaultSpec DrawFault(Random& random) {
+  const DrawnFault& drawn = kFaults[random.Below(std::size(kFaults))];
+  return {.kind = drawn.kind,
+          .targets = {static_cast<int32_t>(random.Below(static_cast<uint64_t>(drawn.targets)))},
+          .onset_step = kOnsetStep,
+          .duration_steps = kFaultSteps,
+          .severity = drawn.severity};
 }
 
 TrueFault FaultOf(const Episode& episode) {
@@ -136,12 +158,7 @@ bool HasKind(const std::vector<Trouble>& troubles, TroubleKind kind) {
 FaultRunResult RunFaults(const FaultRunOptions& options) {
   FaultRunResult result;
   Random random(options.seed);
-  const FaultSpec fault{.kind = FaultKind::kComputeSlow,
-                        .targets = {static_cast<int32_t>(random.Below(kGpus))},
-                        .onset_step = kOnsetStep,
-                        .duration_steps = kFaultSteps,
-                        .severity = 0.6};
-  const Episode episode = Simulate(MakeJob(), {fault}, options.seed);
+  const Episode episode = Simulate(MakeJob(), {DrawFault(random)}, options.seed);
   Playback playback = PlaybackOf(episode);
   playback.ends_in_order = true;
   AgentReports reports(std::move(playback));
