@@ -22,8 +22,11 @@
 #include "collector/access/access_control.h"
 #include "collector/failing_sources.h"
 #include "collector/ingest/ingest_service.h"
+#include "collector/query_worker.h"
 #include "collector/router.h"
+#include "collector/shard.h"
 #include "collector/store/testing/memory_store.h"
+#include "collector/store_writer.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
 
@@ -41,11 +44,18 @@ class GatedLog final : public InputLog {
   bool Append(LogItem item) override {
     {
       MutexLock lock(mutex_);
+      ++held_;
       while (shut_) changed_.WaitFor(mutex_, kPatience);
+      --held_;
     }
     return log_.Append(std::move(item));
   }
   bool healthy() const override { return log_.healthy(); }
+
+  bool holds() const {
+    MutexLock lock(mutex_);
+    return held_ > 0;
+  }
 
   void SetShut(bool shut) {
     MutexLock lock(mutex_);
@@ -55,9 +65,10 @@ class GatedLog final : public InputLog {
 
  private:
   InputLog& log_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   bool shut_ ABSL_GUARDED_BY(mutex_) = true;
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class NoAlerts final : public AlertSink {
@@ -105,7 +116,7 @@ class BackpressureTest : public testing::Test {
     for (uint64_t sequence = 1; sequence <= kReports; ++sequence) {
       ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, TestRanks()))));
     }
-    ASSERT_TRUE(Eventually([&] { return metrics_.reads_withheld.Value() > 0; }));
+    ASSERT_TRUE(Eventually([&] { return metrics_.reads_withheld.Value() > 0 && gate_.holds(); }));
   }
 
   bool IsConnected(const std::string& host, uint64_t incarnation) {
@@ -146,7 +157,8 @@ class BackpressureTest : public testing::Test {
   StoreWriter writer_{StoreWriterOptions(), store_, metrics_, [this] { agents_.RewindLost(); }};
   GatedLog gate_{writer_};
   FailingSources sources_;
-  Router router_{agents_, sources_, writer_, metrics_, clock_};
+  QueryWorker lookups_;
+  Router router_{agents_, sources_, store_, lookups_, metrics_, clock_};
   std::unique_ptr<AccessControl> access_ = *AccessControl::Open("", clock_, metrics_.access);
   IngestService ingest_{IngestServiceOptions(), *access_, router_, clock_};
   std::unique_ptr<Shard> gated_;

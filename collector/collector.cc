@@ -56,7 +56,8 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
-      router_(agents_, sources_, writer_, dependencies.metrics, dependencies.clock),
+      lookups_(kMaxWaitingLookups),
+      router_(agents_, sources_, dependencies.store, lookups_, dependencies.metrics, dependencies.clock),
       backups_(dependencies.backups, dependencies.clock, dependencies.metrics.backups),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
@@ -159,6 +160,8 @@ void Collector::WatchProgress() {
     watch_.Watch(absl::StrCat("shard ", i), kThreadStuckNanos, [&shard = *shards_[i]] { return shard.progress(); });
   }
   watch_.Watch("the store writer", kStoreStuckNanos, [this] { return writer_.progress(); });
+  watch_.Watch("the reader of history for queries", kStoreStuckNanos, [this] { return worker_.progress(); });
+  watch_.Watch("the reader of history for agents", kStoreStuckNanos, [this] { return lookups_.progress(); });
   watch_.Watch("the streams of agents", kThreadStuckNanos,
                [this] { return serving_.load() ? probe_->progress() : Progress(); });
 }
@@ -325,6 +328,7 @@ void Collector::Drain() {
     server_->Wait();
   }
   worker_.Close();
+  lookups_.Close();
   backups_.Close();
   for (const auto& shard : shards_) shard->Close();
   outbox_.Close();

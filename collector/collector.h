@@ -85,8 +85,8 @@ class Collector {
   // agents, sends alerts that a hanging store holds up, renews gauges, asks the streams whether they move.
   void Housekeep();
 
-  // What /healthz says: OK, or which of the main loop, shards, store writer and streams is stuck; only a restart helps.
-  // A store that refuses is none of that. Thread-safe.
+  // What /healthz says: OK, or which of the main loop, shards, readers and writer of history, and streams is stuck;
+  // only a restart helps. A store that refuses is none of that. Thread-safe.
   absl::Status Moving();
 
   // What /readyz says: OK, or everything that is wrong, in words. Agents are served meanwhile. Thread-safe.
@@ -135,8 +135,9 @@ class Collector {
   ExpectedHosts hosts_;
   StoreWriter writer_;
   IncidentOutbox outbox_;
+  QueryWorker worker_;   // of queries
+  QueryWorker lookups_;  // of agents that come
   Router router_;
-  QueryWorker worker_;
   BackupRunner backups_;
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;

@@ -6,17 +6,25 @@
 
 namespace lockstep {
 
-QueryWorker::QueryWorker() : queue_(kMaxWaitingQueries) {
+QueryWorker::QueryWorker(size_t max_waiting) : queue_(max_waiting) {
   thread_ = std::thread([this] {
     while (!queue_.drained()) {
-      for (const Task& task : queue_.PopAll(60 * kNanosPerSecond)) task();
+      for (const Task& task : queue_.PopAll(60 * kNanosPerSecond)) {
+        task();
+        ++done_;
+      }
     }
   });
 }
 
 QueryWorker::~QueryWorker() { Close(); }
 
-bool QueryWorker::TryRun(Task task) { return queue_.TryPush(std::move(task)); }
+bool QueryWorker::TryRun(Task task) {
+  ++taken_;
+  if (queue_.TryPush(std::move(task))) return true;
+  --taken_;
+  return false;
+}
 
 void QueryWorker::Close() {
   queue_.Close();

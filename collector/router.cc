@@ -13,9 +13,9 @@ namespace lockstep {
 
 size_t ShardOfJob(const std::string& job, size_t shards) { return Fnv1a(job) % shards; }
 
-Router::Router(AgentRegistry& agents, FailingSources& sources, StoreWriter& writer, CollectorMetrics& metrics,
-               const Clock& clock)
-    : agents_(agents), sources_(sources), writer_(writer), metrics_(metrics), clock_(clock) {}
+Router::Router(AgentRegistry& agents, FailingSources& sources, HistoryStore& history, QueryWorker& lookups,
+               CollectorMetrics& metrics, const Clock& clock)
+    : agents_(agents), sources_(sources), history_(history), lookups_(lookups), metrics_(metrics), clock_(clock) {}
 
 void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
   ConvertLosses losses;
@@ -30,10 +30,12 @@ void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStr
   };
   metrics_.CountDropped("odd_place", static_cast<double>(losses.odd_places));
   if (const std::shared_ptr<AgentLedger> known = agents_.Find(hello.host(), hello.incarnation())) {
-    connect(known->stored_sequence());
-  } else {
-    writer_.LookUpStored(hello.host(), hello.incarnation(), connect);
+    return connect(known->stored_sequence());
   }
+  const bool asked = lookups_.TryRun([this, connect, host = hello.host(), incarnation = hello.incarnation()] {
+    connect(history_.StoredSequence(host, incarnation));
+  });
+  if (!asked) connect(absl::UnavailableError("too many agents come at once, or the collector ends"));
 }
 
 absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report) {

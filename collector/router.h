@@ -18,8 +18,9 @@
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/report_sink.h"
 #include "collector/metrics.h"
+#include "collector/query_worker.h"
 #include "collector/shard.h"
-#include "collector/store_writer.h"
+#include "collector/store/history_store.h"
 
 namespace lockstep {
 
@@ -28,9 +29,10 @@ size_t ShardOfJob(const std::string& job, size_t shards);
 
 class Router final : public ReportSink {
  public:
-  // References are borrowed. SetShards must be called before the first stream is served.
-  Router(AgentRegistry& agents, FailingSources& sources, StoreWriter& writer, CollectorMetrics& metrics,
-         const Clock& clock);
+  // References are borrowed. `lookups` asks `history` how far agents got. SetShards must be called before the first
+  // stream is served.
+  Router(AgentRegistry& agents, FailingSources& sources, HistoryStore& history, QueryWorker& lookups,
+         CollectorMetrics& metrics, const Clock& clock);
 
   void SetShards(std::vector<Shard*> shards) { shards_ = std::move(shards); }
 
@@ -52,7 +54,8 @@ class Router final : public ReportSink {
 
   AgentRegistry& agents_;
   FailingSources& sources_;
-  StoreWriter& writer_;
+  HistoryStore& history_;
+  QueryWorker& lookups_;
   CollectorMetrics& metrics_;
   const Clock& clock_;
   std::vector<Shard*> shards_;

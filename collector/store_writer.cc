@@ -47,18 +47,6 @@ bool StoreWriter::Append(LogItem item) {
   return false;
 }
 
-void StoreWriter::LookUpStored(std::string host, uint64_t incarnation, Answer answer) {
-  {
-    MutexLock lock(mutex_);
-    if (!closed_) {
-      questions_.push_back({std::move(host), incarnation, std::move(answer)});
-      work_.NotifyOne();
-      return;
-    }
-  }
-  answer(absl::UnavailableError("shutting down"));
-}
-
 absl::Status StoreWriter::Close() {
   {
     MutexLock lock(mutex_);
@@ -87,7 +75,7 @@ absl::Status StoreWriter::Health() const {
 
 Progress StoreWriter::progress() const {
   MutexLock lock(mutex_);
-  return {.turns = turns_.load(), .has_work = at_work_.load() || !items_.empty() || !questions_.empty()};
+  return {.turns = turns_.load(), .has_work = at_work_.load() || !items_.empty()};
 }
 
 size_t StoreWriter::waiting() const {
@@ -102,13 +90,12 @@ void StoreWriter::Run() {
     Work work = TakeWork(!has_batch);
     at_work_ = true;
     ++turns_;
-    AnswerQuestions(std::move(work.questions));
     if (!has_batch) PrepareBatch(std::move(work.items));
     const bool stored = TryWriteBatch();
     if (stored) RewindIfLost();
     if (!work.closed) continue;
     MutexLock lock(mutex_);
-    if (!stored || (items_.empty() && questions_.empty())) break;
+    if (!stored || items_.empty()) break;
   }
   if (const size_t lost = batch_.log.size() + waiting(); lost > 0) {
     metrics_.CountDropped("store_refuses", static_cast<double>(lost));
@@ -123,13 +110,12 @@ StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
   Work work;
   MutexLock lock(mutex_);
   if (!may_take_items || !healthy_.load()) {
-    // The store refuses: wait before the next attempt, unless somebody asks.
-    if (!closed_ && questions_.empty()) work_.WaitFor(mutex_, options_.retry_ns);
+    // The store refuses: wait before the next attempt.
+    if (!closed_) work_.WaitFor(mutex_, options_.retry_ns);
   } else {
-    while (!closed_ && !lost_ && items_.empty() && questions_.empty()) work_.Wait(mutex_);
-    if (!closed_ && !lost_ && questions_.empty()) work_.WaitFor(mutex_, options_.linger_ns);
+    while (!closed_ && !lost_ && items_.empty()) work_.Wait(mutex_);
+    if (!closed_ && !lost_) work_.WaitFor(mutex_, options_.linger_ns);
   }
-  work.questions.swap(questions_);
   work.closed = closed_;
   size_t bytes = 0;
   while (may_take_items && !items_.empty() && bytes < options_.batch_bytes) {
@@ -140,13 +126,6 @@ StoreWriter::Work StoreWriter::TakeWork(bool may_take_items) {
   bytes_ -= bytes;
   room_.NotifyAll();
   return work;
-}
-
-void StoreWriter::AnswerQuestions(std::vector<Question> questions) {
-  for (Question& question : questions) {
-    question.answer(store_.StoredSequence(question.host, question.incarnation));
-    ++turns_;
-  }
 }
 
 void StoreWriter::PrepareBatch(std::vector<LogItem> items) {

@@ -14,12 +14,10 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/progress_watch.h"
 #include "collector/ingest/agent_ledger.h"
@@ -41,8 +39,6 @@ struct StoreWriterOptions {
 
 class StoreWriter final : public InputLog {
  public:
-  using Answer = std::function<void(absl::StatusOr<uint64_t>)>;
-
   // Starts the thread. `rewind` is called on it.
   StoreWriter(const StoreWriterOptions& options, HistoryStore& store, CollectorMetrics& metrics,
               std::function<void()> rewind);
@@ -52,9 +48,6 @@ class StoreWriter final : public InputLog {
   bool Append(LogItem item) override;
   bool healthy() const override { return healthy_.load(); }
 
-  // Asks the store how far an agent got, on the writer's thread; `answer` is called there. UNAVAILABLE once closed.
-  void LookUpStored(std::string host, uint64_t incarnation, Answer answer);
-
   // Writes what waits (with one attempt if the store refuses), flushes the store and ends the thread. Appends are
   // refused from now on. Returns the error of the flush. Idempotent.
   absl::Status Close();
@@ -62,7 +55,7 @@ class StoreWriter final : public InputLog {
   // What readers of /readyz are told: OK, or why history takes no writes.
   absl::Status Health() const;
 
-  // A turn is one attempt to write, or one question. It has work while anything waits or is being written.
+  // A turn is one attempt to write. It has work while anything waits or is being written.
   Progress progress() const;
 
   size_t waiting() const;
@@ -70,21 +63,14 @@ class StoreWriter final : public InputLog {
   size_t capacity() const { return options_.max_items; }
 
  private:
-  struct Question {
-    std::string host;
-    uint64_t incarnation;
-    Answer answer;
-  };
   // What one round of the thread has to do.
   struct Work {
     std::vector<LogItem> items;
-    std::vector<Question> questions;
     bool closed = false;
   };
 
   void Run();
   Work TakeWork(bool may_take_items);
-  void AnswerQuestions(std::vector<Question> questions);
   // Turns the items into `batch_`.
   void PrepareBatch(std::vector<LogItem> items);
   // True when `batch_` is stored and acknowledged.
@@ -113,7 +99,6 @@ class StoreWriter final : public InputLog {
   CondVar room_;
   std::deque<LogItem> items_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<Question> questions_ ABSL_GUARDED_BY(mutex_);
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // an entry, since the last call of rewind_
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_write_ ABSL_GUARDED_BY(mutex_);

@@ -175,21 +175,5 @@ TEST_F(StoreWriterTest, AWriteThatHangsIsWorkWithoutTurnsAndOneThatIsRefusedIsNo
   EXPECT_OK(writer->Health());
 }
 
-TEST_F(StoreWriterTest, QuestionsAreAnsweredEvenWhileTheStoreRefusesWrites) {
-  options_.retry_ns = 60 * kNanosPerSecond;
-  auto writer = MakeWriter();
-  ASSERT_TRUE(writer->Append(Item(1)));
-  ASSERT_TRUE(store_.WaitForMark("node-1", 7, 1, kPatience));
-  store_.set_refuses(true);
-  ASSERT_TRUE(writer->Append(Item(2)));
-  std::promise<uint64_t> answer;
-  writer->LookUpStored("node-1", 7, [&](absl::StatusOr<uint64_t> stored) { answer.set_value(stored.value_or(99)); });
-  EXPECT_EQ(answer.get_future().get(), 1u);
-  EXPECT_OK(writer->Close());
-  absl::Status refused;
-  writer->LookUpStored("node-1", 7, [&](absl::StatusOr<uint64_t> stored) { refused = stored.status(); });
-  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -55,7 +55,8 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   ASSIGN_OR_RETURN(access_, AccessControl::Open("", clock_, metrics_.access));
   writer_ = std::make_unique<StoreWriter>(StoreWriterOptions(), *store_, metrics_, [this] { agents_.RewindLost(); });
   outbox_ = std::make_unique<IncidentOutbox>(IncidentOutboxOptions(), *store_, *sinks_, metrics_);
-  router_ = std::make_unique<Router>(agents_, sources_, *writer_, metrics_, clock_);
+  lookups_ = std::make_unique<QueryWorker>(kMaxWaitingLookups);
+  router_ = std::make_unique<Router>(agents_, sources_, *store_, *lookups_, metrics_, clock_);
   ingest_ = std::make_unique<IngestService>(IngestServiceOptions(), *access_, *router_, clock_);
   return StartShards();
 }
@@ -97,6 +98,7 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
 
 CollectorLife::~CollectorLife() {
   if (ingest_ != nullptr) CHECK(ingest_->Drain(kDrainNanos));
+  if (lookups_ != nullptr) lookups_->Close();
   for (const auto& shard : shards_) shard->Close();
   if (outbox_ != nullptr) outbox_->Close();
   if (writer_ != nullptr) writer_->Close().IgnoreError();

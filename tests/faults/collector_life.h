@@ -26,6 +26,7 @@
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/metrics.h"
+#include "collector/query_worker.h"
 #include "collector/router.h"
 #include "collector/shard.h"
 #include "collector/store/rocks_store.h"
@@ -91,6 +92,7 @@ class CollectorLife {
   FailingSources sources_;
   std::unique_ptr<StoreWriter> writer_;
   std::unique_ptr<IncidentOutbox> outbox_;
+  std::unique_ptr<QueryWorker> lookups_;
   std::unique_ptr<Router> router_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<IngestService> ingest_;
