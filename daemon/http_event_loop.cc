@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "daemon/client_names.h"
 
 namespace lockstep {
 namespace {
@@ -20,15 +21,13 @@ constexpr int kDeadlinePeriodMillis = 100;
 // Places beyond the limit for clients that were hung up on: the library lets go of them a moment later.
 constexpr size_t kLeavingConnections = 16;
 
-// From TLS 1.2 on, as gRPC has it.
-constexpr char kTlsPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
-
 int64_t Now() { return RealClock().MonotonicNanos(); }
 
 HttpResponse Plain(int status, const char* line) { return {status, "text/plain; charset=utf-8", line}; }
 
-void AddHeaders(MHD_Response* response, const std::string& content_type) {
-  MHD_add_response_header(response, "Content-Type", content_type.c_str());
+void AddHeaders(MHD_Response* response, const HttpResponse& page) {
+  MHD_add_response_header(response, "Content-Type", page.content_type.c_str());
+  for (const auto& [name, value] : page.headers) MHD_add_response_header(response, name.c_str(), value.c_str());
   MHD_add_response_header(response, "Cache-Control", "no-store");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Connection", "close");
@@ -61,10 +60,15 @@ bool HttpEventLoop::Open(int socket) {
     const auto add = [&keys](MHD_OPTION option, const char* text) {
       keys.push_back({option, 0, const_cast<char*>(text)});  // the library only reads
     };
-    add(MHD_OPTION_HTTPS_PRIORITIES, kTlsPriorities);
+    add(MHD_OPTION_HTTPS_PRIORITIES, tls_->priorities.c_str());
     add(MHD_OPTION_HTTPS_MEM_CERT, tls_->material.certificate.c_str());
     add(MHD_OPTION_HTTPS_MEM_KEY, tls_->material.key.c_str());
-    if (tls_->asks_client) add(MHD_OPTION_HTTPS_MEM_TRUST, tls_->material.authorities.c_str());
+    if (tls_->asks_client) {
+      // The library asks only where it is given somebody to trust. Nobody is trusted for being like the server.
+      const std::string& trusted =
+          tls_->material.authorities.empty() ? tls_->material.certificate : tls_->material.authorities;
+      add(MHD_OPTION_HTTPS_MEM_TRUST, trusted.c_str());
+    }
   }
   keys.push_back({MHD_OPTION_END, 0, nullptr});
   const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
@@ -192,7 +196,8 @@ MHD_Result HttpEventLoop::Ask(Client& client, const std::string& path) {
   if (page == pages_.end()) return Answer(client, Plain(404, "no such page\n"));
   const char* authorization =
       MHD_lookup_connection_value(client.connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-  HttpRequest request{path, client.query, authorization == nullptr ? "" : authorization, CertificateOf(client)};
+  HttpRequest request{path, client.query, authorization == nullptr ? "" : authorization};
+  FillCertificate(client, request);
   const bool asked = page->second->TryAsk(std::move(request), [this, &client](HttpResponse response) {
     {
       MutexLock lock(mutex_);
@@ -207,15 +212,17 @@ MHD_Result HttpEventLoop::Ask(Client& client, const std::string& path) {
 }
 
 // Only what the file of the guard asks for is looked at.
-HttpClientCertificate HttpEventLoop::CertificateOf(const Client& client) const {
-  if (tls_ == nullptr || !tls_->asks_client) return HttpClientCertificate::kNone;
+void HttpEventLoop::FillCertificate(const Client& client, HttpRequest& request) const {
+  if (tls_ == nullptr || !tls_->asks_client) return;
   auto* session = static_cast<gnutls_session_t>(
       MHD_get_connection_info(client.connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
   unsigned count = 0;
-  if (gnutls_certificate_get_peers(session, &count) == nullptr || count == 0) return HttpClientCertificate::kNone;
+  if (gnutls_certificate_get_peers(session, &count) == nullptr || count == 0) return;
   unsigned problems = 0;
-  const bool is_verified = gnutls_certificate_verify_peers2(session, &problems) == GNUTLS_E_SUCCESS && problems == 0;
-  return is_verified ? HttpClientCertificate::kVerified : HttpClientCertificate::kNotVerified;
+  const bool is_verified = !tls_->material.authorities.empty() &&
+                           gnutls_certificate_verify_peers2(session, &problems) == GNUTLS_E_SUCCESS && problems == 0;
+  request.client = is_verified ? HttpClientCertificate::kVerified : HttpClientCertificate::kNotVerified;
+  if (is_verified) request.client_names = AlternativeNamesOf(session);
 }
 
 void HttpEventLoop::ResumeAnswered() {
@@ -237,7 +244,7 @@ MHD_Result HttpEventLoop::Answer(Client& client, HttpResponse response) {
   std::string& body = client.response.body;
   MHD_Response* answer = MHD_create_response_from_buffer(body.size(), body.data(), MHD_RESPMEM_PERSISTENT);
   if (answer == nullptr) return MHD_NO;
-  AddHeaders(answer, client.response.content_type);
+  AddHeaders(answer, client.response);
   if (!client.response.challenge.empty()) {
     MHD_add_response_header(answer, MHD_HTTP_HEADER_WWW_AUTHENTICATE, client.response.challenge.c_str());
   }

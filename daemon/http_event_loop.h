@@ -61,7 +61,7 @@ class HttpEventLoop {
                               const char* version, const char* upload, size_t* upload_size, void** client);
 
   bool Open(int socket);
-  HttpClientCertificate CertificateOf(const Client& client) const;
+  void FillCertificate(const Client& client, HttpRequest& request) const;
   void Run();
   int PollMillis() const;
   void Accept(MHD_Connection* connection, void** client);

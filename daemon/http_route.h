@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lockstep {
 
@@ -17,13 +19,15 @@ struct HttpRequest {
   std::string query;          // behind the '?', not decoded; empty = none
   std::string authorization;  // the header of that name; empty = none
   HttpClientCertificate client = HttpClientCertificate::kNone;
+  std::vector<std::string> client_names;  // of a certificate that is verified (client_names.h)
 };
 
 struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  std::string challenge;  // with status 401: WWW-Authenticate
+  std::string challenge;                                     // with status 401: WWW-Authenticate
+  std::vector<std::pair<std::string, std::string>> headers;  // further ones: name and value
 };
 
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;

@@ -22,10 +22,11 @@ constexpr int kBacklog = 128;
 std::vector<HttpRoute> Guarded(std::vector<HttpRoute> routes, WebGuard* guard) {
   if (guard == nullptr) return routes;
   for (HttpRoute& route : routes) {
-    if (route.is_open) continue;
-    route.handler = [guard, handler = std::move(route.handler)](const HttpRequest& request) {
-      std::optional<HttpResponse> refusal = guard->Refusal(request);
-      return refusal.has_value() ? *std::move(refusal) : handler(request);
+    route.handler = [guard, is_open = route.is_open, handler = std::move(route.handler)](const HttpRequest& request) {
+      std::optional<HttpResponse> refusal = is_open ? std::nullopt : guard->Refusal(request);
+      HttpResponse response = refusal.has_value() ? *std::move(refusal) : handler(request);
+      response.headers = guard->headers();
+      return response;
     };
   }
   return routes;

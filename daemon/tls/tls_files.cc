@@ -7,6 +7,7 @@
 #include <openssl/x509.h>
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -25,6 +26,8 @@ struct Freer {
 using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+
+constexpr char kGiven[] = "what was given";
 
 Bio Reader(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
@@ -62,17 +65,25 @@ absl::Status CheckNamedTogether(const TlsFiles& files) {
 
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files) {
   RETURN_IF_ERROR(CheckNamedTogether(files));
-  TlsMaterial material;
-  if (!files.certificate.empty()) {
-    ASSIGN_OR_RETURN(material.certificate, ReadBoundedFile(files.certificate));
-    ASSIGN_OR_RETURN(material.key, ReadBoundedFile(files.key));
-    RETURN_IF_ERROR(CheckPair(files, material));
+  return ReadTlsFiles(files, {});
+}
+
+absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files, TlsMaterial given) {
+  TlsFiles names = files;
+  const std::pair<std::string*, std::string*> parts[] = {
+      {&names.certificate, &given.certificate}, {&names.key, &given.key}, {&names.authorities, &given.authorities}};
+  for (const auto& [name, text] : parts) {
+    if (name->empty()) {
+      *name = kGiven;
+    } else {
+      ASSIGN_OR_RETURN(*text, ReadBoundedFile(*name));
+    }
   }
-  if (!files.authorities.empty()) {
-    ASSIGN_OR_RETURN(material.authorities, ReadBoundedFile(files.authorities));
-    RETURN_IF_ERROR(FirstCertificate(files.authorities, material.authorities).status());
+  if (!files.certificate.empty() || !given.certificate.empty()) RETURN_IF_ERROR(CheckPair(names, given));
+  if (!files.authorities.empty() || !given.authorities.empty()) {
+    RETURN_IF_ERROR(FirstCertificate(names.authorities, given.authorities).status());
   }
-  return material;
+  return given;
 }
 
 }  // namespace lockstep

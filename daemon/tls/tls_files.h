@@ -38,6 +38,10 @@ absl::Status CheckNamedTogether(const TlsFiles& files);
 // does not belong to the certificate, or what CheckNamedTogether says. Files that are not named stay empty.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files);
 
+// The same where some of it is no file but was `given`. Errors name that "what was given". REQUIRES: of certificate,
+// key and authorities each is named or given, not both.
+absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFiles& files, TlsMaterial given);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DAEMON_TLS_TLS_FILES_H_

@@ -1,5 +1,6 @@
 #include "daemon/web/web_guard.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -43,14 +44,17 @@ absl::StatusOr<std::shared_ptr<const WebGuard::State>> WebGuard::Read() const {
   absl::StatusOr<WebConfig> config = ParseWebConfig(state->text, FolderOf(file_));
   if (!config.ok()) return absl::InvalidArgumentError(absl::StrCat(file_, ": ", config.status().message()));
   state->config = *std::move(config);
-  if (state->config.tls.empty()) {
+  if (!state->config.has_tls()) {
     if (!needs_tls_) return state;
     return absl::InvalidArgumentError(
         absl::StrCat(file_, ": has no tls_server_config, and other machines reach the pages in plain text"));
   }
-  ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFiles(state->config.tls));
-  state->tls =
-      std::make_shared<const Tls>(Tls{std::move(material), state->config.client != WebClientCertificate::kNone});
+  absl::StatusOr<TlsMaterial> material = ReadTlsFiles(state->config.tls, state->config.given);
+  if (!material.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(file_, ": ", material.status().message()));
+  }
+  state->tls = std::make_shared<const Tls>(Tls{*std::move(material), state->config.tls_policy.Priorities(),
+                                               state->config.client != WebClientCertificate::kNone});
   return state;
 }
 
@@ -94,16 +98,33 @@ bool WebGuard::KnowsPassword(const State& state, absl::string_view authorization
   return known && matches;
 }
 
+std::vector<std::pair<std::string, std::string>> WebGuard::headers() const {
+  const MutexLock lock(mutex_);
+  return state_->config.headers;
+}
+
+bool WebGuard::HasCertificate(const WebConfig& config, const HttpRequest& request) {
+  const bool is_allowed = config.client_names.empty() ||
+                          std::any_of(request.client_names.begin(), request.client_names.end(),
+                                      [&](const std::string& name) { return config.client_names.contains(name); });
+  switch (request.client) {
+    case HttpClientCertificate::kNone:
+      return config.client == WebClientCertificate::kNone || config.client == WebClientCertificate::kVerifiedIfGiven;
+    case HttpClientCertificate::kNotVerified:
+      return config.client == WebClientCertificate::kNone || config.client == WebClientCertificate::kAny;
+    case HttpClientCertificate::kVerified:
+      return is_allowed;
+  }
+  return false;
+}
+
 std::optional<HttpResponse> WebGuard::Refusal(const HttpRequest& request) {
   std::shared_ptr<const State> state;
   {
     const MutexLock lock(mutex_);
     state = state_;
   }
-  const WebClientCertificate wanted = state->config.client;
-  const bool is_forged = request.client == HttpClientCertificate::kNotVerified;
-  if (wanted != WebClientCertificate::kNone &&
-      (is_forged || (wanted == WebClientCertificate::kVerified && request.client == HttpClientCertificate::kNone))) {
+  if (!HasCertificate(state->config, request)) {
     return HttpResponse{403, kTextType, "a certificate of an authority that is believed here is needed\n"};
   }
   if (state->config.users.empty() || KnowsPassword(*state, request.authorization)) return std::nullopt;

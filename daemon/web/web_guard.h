@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,11 +39,15 @@ class WebGuard {
   // How connections are served.
   struct Tls {
     TlsMaterial material;
+    std::string priorities;    // of GnuTLS: versions and ciphers
     bool asks_client = false;  // for a certificate
     bool operator==(const Tls&) const = default;
   };
   // nullptr = in plain text.
   std::shared_ptr<const Tls> tls() const;
+
+  // That every answer of a page has beside its own: name and value.
+  std::vector<std::pair<std::string, std::string>> headers() const;
 
   // Nothing if the request may be answered, else the answer that refuses it: 401 or 403. As slow as a hash: on the
   // thread of a page.
@@ -57,6 +63,7 @@ class WebGuard {
 
   WebGuard(std::string file, bool needs_tls, const Clock& clock);
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
+  static bool HasCertificate(const WebConfig& config, const HttpRequest& request);
   bool KnowsPassword(const State& state, absl::string_view authorization);
 
   const std::string file_;

@@ -11,9 +11,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "daemon/bounded_file.h"
 #include "daemon/http_route.h"
 #include "daemon/tls/testing/test_keys.h"
 #include "daemon/verified_tokens.h"
@@ -22,7 +24,10 @@
 namespace lockstep {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 // Of "password", by bcrypt.
 constexpr char kHash[] = "$2a$05$bvIG6Nmid91Mu9RcmmWZfO5HJIMCT8riNW0hEp8f6/FuA2/mHZFpe";
@@ -58,8 +63,35 @@ TEST(WebConfigTest, ReadsTheFormatOfTheExporters) {
   EXPECT_EQ(config->tls.key, "/etc/a.key");
   EXPECT_EQ(config->client, WebClientCertificate::kVerified);
   EXPECT_EQ(config->users.at("prometheus"), "$2y$10$x");
+  EXPECT_TRUE(config->has_tls());
   ASSERT_OK(ParseWebConfig("", "/"));
-  EXPECT_TRUE(ParseWebConfig("", "/")->tls.empty());
+  EXPECT_FALSE(ParseWebConfig("", "/")->has_tls());
+}
+
+// What people have in such files who follow a guide.
+TEST(WebConfigTest, ReadsEveryKeyOfTheFormat) {
+  const auto config = ParseWebConfig(
+      "tls_server_config:\n  cert: |\n    the certificate\n  key: the key\n  client_ca: the authority\n"
+      "  client_auth_type: RequireAndVerifyClientCert\n  client_allowed_sans: [prometheus.example.org, 10.0.0.9]\n"
+      "  min_version: TLS12\n  max_version: TLS13\n  prefer_server_cipher_suites: true\n"
+      "  cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]\n"
+      "  curve_preferences: [X25519, CurveP256]\n"
+      "http_server_config:\n  http2: false\n  headers:\n    X-Frame-Options: deny\n"
+      "    X-Content-Type-Options: nosniff\n    Strict-Transport-Security: max-age=31536000; includeSubDomains\n",
+      "/folder");
+  ASSERT_OK(config);
+  EXPECT_TRUE(config->has_tls());
+  EXPECT_TRUE(config->tls.empty());
+  EXPECT_EQ(config->given.certificate, "the certificate\n");
+  EXPECT_EQ(config->given.authorities, "the authority");
+  EXPECT_THAT(config->client_names, UnorderedElementsAre("prometheus.example.org", "10.0.0.9"));
+  EXPECT_THAT(config->tls_policy.Priorities(), HasSubstr("+AES-128-GCM:+AES-256-GCM"));
+  EXPECT_THAT(config->headers, ElementsAre(Pair("X-Frame-Options", "deny"),
+                                           Pair("Strict-Transport-Security", "max-age=31536000; includeSubDomains")));
+  const auto any = ParseWebConfig("tls_server_config: {cert: a, key: b, client_auth_type: RequireAnyClientCert}", "/");
+  ASSERT_OK(any);
+  EXPECT_EQ(any->client, WebClientCertificate::kAny);
+  EXPECT_OK(ParseWebConfig("http_server_config: {headers: {}}", "/"));
 }
 
 TEST(WebConfigTest, WhatIsWrongOrUnknownIsNamedWithItsLine) {
@@ -67,9 +99,22 @@ TEST(WebConfigTest, WhatIsWrongOrUnknownIsNamedWithItsLine) {
       {"[]", "expected a map"},
       {"\nrate_limit: {}", "line 2: 'rate_limit' is not known here"},
       {"tls_server_config: {cert_file: a}", "needs cert_file and key_file"},
-      {"tls_server_config: {cert_file: a, key_file: b, min_version: TLS13}", "'min_version' is not known here"},
-      {"tls_server_config: {cert_file: a, key_file: b, client_auth_type: RequireAnyClientCert}",
-       "expected NoClientCert"},
+      {"tls_server_config: {cert_file: a, key_file: b, min_version: SSL3}", "min_version: 'SSL3': expected TLS10"},
+      {"tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}", "max_version: leaves no version"},
+      {"tls_server_config: {cert_file: a, key_file: b, cipher_suites: [RC4]}", "cipher_suites: 'RC4' is not known"},
+      {"tls_server_config: {cert_file: a, key_file: b, cipher_suites: TLS_AES_128_GCM_SHA256}", "must be a list"},
+      {"tls_server_config: {cert_file: a, key_file: b, curve_preferences: [[]]}", "must list texts"},
+      {"tls_server_config: {cert_file: a, key_file: b, prefer_server_cipher_suites: 3}", "must be true or false"},
+      {"tls_server_config: {cert_file: a, cert: b, key_file: c}", "either cert or cert_file"},
+      {"tls_server_config: {cert: a, client_ca: c}", "needs cert_file and key_file"},
+      {"tls_server_config: {cert_file: a, key_file: b, client_allowed_sans: [c]}", "needs a client_auth_type"},
+      {"tls_server_config: {cert_file: a, key_file: b, client_auth_type: Maybe}", "expected one of NoClientCert"},
+      {"tls_server_config: {cert_file: a, key_file: b, client_ca_file: c, client_auth_type: NoClientCert}",
+       "belong together"},
+      {"http_server_config: {headers: {X-Powered-By: a}}", "'X-Powered-By' is not known here"},
+      {"http_server_config: {headers: {X-Frame-Options: \"a\\nb\"}}", "must be one line"},
+      {"http_server_config: {headers: {X-Content-Type-Options: sniff}}", "expected nosniff"},
+      {"http_server_config: {http2: perhaps}", "must be true or false"},
       {"tls_server_config: {cert_file: a, key_file: b, client_ca_file: c}", "belong together"},
       {"tls_server_config: {cert_file: a, key_file: b, client_auth_type: RequireAndVerifyClientCert}",
        "belong together"},
@@ -129,6 +174,36 @@ TEST_F(WebGuardTest, CertificatesAreAskedForAsTheFileSays) {
   Open(tls("VerifyClientCertIfGiven"));
   EXPECT_EQ(Ask(Asking("", HttpClientCertificate::kNone)), 200);
   EXPECT_EQ(Ask(Asking("", HttpClientCertificate::kNotVerified)), 403);
+  Open(tls("RequireAnyClientCert"));
+  EXPECT_EQ(Ask(Asking("", HttpClientCertificate::kNone)), 403);
+  EXPECT_EQ(Ask(Asking("", HttpClientCertificate::kNotVerified)), 200);
+  Open(tls("VerifyClientCertIfGiven, client_allowed_sans: [prometheus, 'spiffe://example.org/prometheus']"));
+  HttpRequest request = Asking("", HttpClientCertificate::kVerified);
+  EXPECT_EQ(Ask(request), 403) << "of no name";
+  request.client_names = {"grafana", "prometheus.example.org"};
+  EXPECT_EQ(Ask(request), 403);
+  request.client_names.push_back("spiffe://example.org/prometheus");
+  EXPECT_EQ(Ask(request), 200);
+  EXPECT_EQ(Ask(Asking("", HttpClientCertificate::kNone)), 200);
+}
+
+TEST_F(WebGuardTest, KeysMayStandInTheFileAndVersionsChange) {
+  const TlsFiles files = authority_.Issue("web", "web", "");
+  const auto indented = [](const std::string& file) {
+    return absl::StrReplaceAll(absl::StrCat("\n", *ReadBoundedFile(file)), {{"\n", "\n    "}});
+  };
+  const std::string text = absl::StrCat("tls_server_config:\n  cert: |", indented(files.certificate), "\n  key: |",
+                                        indented(files.key), "\n");
+  Open(text);
+  ASSERT_NE(guard_->tls(), nullptr);
+  EXPECT_EQ(guard_->tls()->material.key, *ReadBoundedFile(files.key));
+  Write(absl::StrCat(text, "  min_version: TLS13\n"));
+  EXPECT_TRUE(guard_->Refresh()) << "connections are served otherwise";
+  Write(absl::StrCat(text, "  min_version: TLS13\nhttp_server_config: {headers: {X-Frame-Options: deny}}\n"));
+  EXPECT_FALSE(guard_->Refresh());
+  EXPECT_THAT(guard_->headers(), ElementsAre(Pair("X-Frame-Options", "deny")));
+  EXPECT_THAT(WebGuard::Open(Write("tls_server_config: {cert: a, key: b}\n"), false, clock_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("holds no certificate in PEM")));
 }
 
 TEST_F(WebGuardTest, ChangesAreTakenOnWholeOrNotAtAll) {

@@ -16,8 +16,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           absl::StrContains(config.status().message(), "longer"));
     return 0;
   }
-  CHECK(config->tls.certificate.empty() == config->tls.key.empty());
-  CHECK(config->client == lockstep::WebClientCertificate::kNone || !config->tls.authorities.empty());
+  CHECK(config->tls.certificate.empty() || config->given.certificate.empty());
+  CHECK(config->has_tls() == (!config->tls.key.empty() || !config->given.key.empty()));
+  const bool verifies = config->client == lockstep::WebClientCertificate::kVerified ||
+                        config->client == lockstep::WebClientCertificate::kVerifiedIfGiven;
+  CHECK(!verifies || !config->tls.authorities.empty() || !config->given.authorities.empty());
+  CHECK(verifies || config->client_names.empty());
+  for (const auto& [name, value] : config->headers) CHECK(!absl::StrContains(value, "\n"));
   for (const auto& [name, hash] : config->users) CHECK(!name.empty() && hash[0] == '$');
   return 0;
 }

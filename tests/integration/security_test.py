@@ -487,6 +487,33 @@ class SecurityTest(unittest.TestCase):
                               PATIENCE_SECONDS)
         self.assertGreater(self.log("collector").count("the guard of the pages was read again"), before)
 
+    def test_pages_take_a_usual_file_of_the_exporters_at_its_word(self):
+        self.web = self.place / "web.yaml"
+        certificate, key = (pathlib.Path(path).read_text().replace("\n", "\n    ")
+                            for path in self.keys.issue("web", "web", "IP:127.0.0.1"))
+        self.web.write_text(f"tls_server_config:\n  cert: |\n    {certificate}\n  key: |\n    {key}\n"
+                            f"  client_ca_file: {self.keys.ca}\n"
+                            "  client_auth_type: VerifyClientCertIfGiven\n"
+                            "  client_allowed_sans: [prometheus.example.org, 'spiffe://example.org/prometheus']\n"
+                            "  min_version: TLS13\n"
+                            "  cipher_suites: [TLS_AES_256_GCM_SHA384]\n  curve_preferences: [CurveP256]\n"
+                            "http_server_config:\n  headers: {X-Frame-Options: deny}\n")
+        self.start("collector", ["--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
+                                 f"--web-config={self.web}", f"--data-directory={self.place / 'history'}"])
+        context = ssl.create_default_context(cafile=self.keys.ca)
+        with urllib.request.urlopen(f"https://127.0.0.1:{self.ports['http']}/metrics", context=context) as answer:
+            self.assertEqual(answer.headers["X-Frame-Options"], "deny")
+        with socket.create_connection(("127.0.0.1", self.ports["http"])) as plain, \
+                context.wrap_socket(plain, server_hostname="127.0.0.1") as tls:
+            self.assertEqual(tls.cipher()[:2], ("TLS_AES_256_GCM_SHA384", "TLSv1.3"))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with self.assertRaises(urllib.error.URLError):
+            urllib.request.urlopen(f"https://127.0.0.1:{self.ports['http']}/healthz", context=context)
+        for name, status in (("DNS:prometheus.example.org", 200), ("URI:spiffe://example.org/prometheus", 200),
+                             ("DNS:grafana.example.org", 403), ("", 403)):
+            self.assertEqual(self.get("/metrics", self.keys.ca, keys=self.keys.issue("scraper", "scraper", name)), status,
+                             name)
+
     def other_place(self):
         place = self.place / "other"
         place.mkdir()
