@@ -248,6 +248,92 @@ TEST_F(SegmentLogTest, ThinningKeepsEveryReportAndTellsHowManyCountersWent) {
   EXPECT_GT(told, 0u);
 }
 
+// What an agent says each second of a node with 8 ranks, each of which finishes 300 operations of 3 communicators, with
+// 8 GPUs and 8 adapters, everything in full.
+wire::AgentReport BusyReport() {
+  wire::AgentReport report;
+  report.set_wall_ns(1'700'000'000'000'000'000);
+  report.set_monotonic_ns(1'000'000'000'000'000);
+  for (int rank = 0; rank < 8; ++rank) {
+    wire::ProcessReport& process = *report.add_processes();
+    process.set_job("training/llama-70b");
+    process.set_rank(rank);
+    process.set_pid(100'000 + rank);
+    process.set_gpu_uuid("GPU-00000000-0000-0000-0000-000000000000");
+    for (int c = 0; c < 3; ++c) {
+      wire::CommunicatorReport& communicator = *process.add_communicators();
+      communicator.set_id(0xc0ffee00c0ffee00 + static_cast<uint64_t>(c));
+      communicator.set_name("data parallel group");
+      wire::OperationBatch& batch = *communicator.mutable_operations();
+      for (int i = 0; i < 100; ++i) {
+        batch.add_kinds(wire::OPERATION_KIND_ALL_REDUCE);
+        batch.add_sequence_deltas(1);
+        batch.add_enqueued_deltas_ns(3'333'333 + i);
+        batch.add_start_offsets_ns(250'000 + i);
+        batch.add_duration_ns(2'000'000 + i);
+        batch.add_bytes(64 << 20);
+        batch.add_peers(-1);
+        batch.add_timing_qualities(1);
+        batch.add_algorithms(1);
+        batch.add_protocols(2);
+        batch.add_channels(16);
+      }
+    }
+  }
+  for (int device = 0; device < 16; ++device) {
+    wire::MetricBlock& block = *report.add_metrics();
+    block.set_device(absl::StrCat("gpu", device));
+    for (uint32_t metric = 0; metric < 40; ++metric) {
+      block.add_metrics(160 + metric);
+      block.add_values(41.5 + metric);
+    }
+  }
+  return report;
+}
+
+TEST_F(SegmentLogTest, AnHourOfABusyNodeIsKeptWholeThoughTheAgentIsKilledMeanwhile) {
+  constexpr uint64_t kHalfAnHour = 1'800;
+  size_t bytes = 0;
+  wire::AgentReport busy = BusyReport();
+  const auto report_of = [&busy](uint64_t sequence) {
+    busy.set_sequence(sequence);
+    return busy.SerializeAsString();
+  };
+  std::unique_ptr<SegmentLog> log;
+  for (const uint64_t incarnation : {uint64_t{1}, uint64_t{2}}) {
+    log = nullptr;
+    log = Open(incarnation);
+    for (uint64_t n = 1; n <= kHalfAnHour; ++n) {
+      const std::string report = report_of(n);
+      bytes += report.size();
+      ASSERT_OK(Append(*log, n, report));
+      ASSERT_OK(log->KeepLimits());
+      clock_.Advance(kNanosPerSecond);
+      boot_clock_.now_ns += kNanosPerSecond;
+    }
+  }
+  const ReportLogState state = log->state();
+  EXPECT_EQ(state.reports, 2 * kHalfAnHour);
+  EXPECT_TRUE(state.dropped.empty());
+  EXPECT_LE(state.bytes, options_.max_bytes);
+  EXPECT_GT(bytes, options_.max_bytes / 4 * 3) << "there is not much more room than for that";
+  RecordProperty("bytes_per_report", std::to_string(bytes / state.reports));
+  int64_t age_ns = static_cast<int64_t>(state.reports) * kNanosPerSecond;
+  for (const uint64_t incarnation : {uint64_t{1}, uint64_t{2}}) {
+    for (uint64_t after = 0; after < kHalfAnHour;) {
+      const auto some = log->Read(incarnation, after, options_.segment_bytes);
+      ASSERT_OK(some);
+      ASSERT_FALSE(some->empty());
+      for (const AgedReport& report : *some) {
+        ASSERT_EQ(report.sequence, ++after);
+        ASSERT_EQ(report.age_ns, age_ns);
+        ASSERT_TRUE(report.bytes == report_of(after)) << after;
+        age_ns -= kNanosPerSecond;
+      }
+    }
+  }
+}
+
 TEST_F(SegmentLogTest, OldReportsAreGivenUpAndCounted) {
   options_.max_age_ns = 100 * kNanosPerSecond;
   auto log = Open(1);
