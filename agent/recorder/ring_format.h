@@ -136,7 +136,10 @@ struct RingHeader {
   uint32_t communicator_count;  // atomic; entries [0, count) have been claimed
   uint32_t transfer_capacity;   // constant like the fields above; 0 = no such table
   char gpu_pci_address[24];     // constant, NUL-terminated; empty = unknown
-  uint8_t reserved1[88];
+  // Constant; the oldest layout version whose readers may read this file by what they know: the records have their
+  // sizes, what is new stands in reserved bytes or behind the tables. 0 = `layout_version` itself.
+  uint32_t readable_since;
+  uint8_t reserved1[84];
 
   RingCounters counters;
   RingControl control;

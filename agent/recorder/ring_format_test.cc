@@ -63,6 +63,7 @@ TEST(RingFormat, HeaderOffsets) {
       FIELD(RingHeader, communicator_count, 392),
       FIELD(RingHeader, transfer_capacity, 396),
       FIELD(RingHeader, gpu_pci_address, 400),
+      FIELD(RingHeader, readable_since, 424),
       FIELD(RingHeader, counters, 512),
       FIELD(RingHeader, counters.enqueued, 512),
       FIELD(RingHeader, counters.finished, 520),

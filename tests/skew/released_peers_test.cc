@@ -249,19 +249,28 @@ TEST(ReleasedRingTest, TheRingOfItsRecorderIsRead) {
   EXPECT_EQ(snapshot.malformed, 0u);
 }
 
-TEST(ReleasedRingTest, ARingOfALaterLayoutIsRefusedByName) {
+void Put(uint32_t value, size_t offset, const std::string& path) {
+  std::fstream ring(path, std::ios::binary | std::ios::in | std::ios::out);
+  ring.seekp(static_cast<std::streamoff>(offset));
+  ring.write(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+TEST(ReleasedRingTest, ARingOfALaterLayoutIsReadIfItSaysSoAndElseRefusedByName) {
   const Recordings recordings;
   const std::string path = recordings.PathOf("rank2.ring");
-  {
-    std::fstream ring(path, std::ios::binary | std::ios::in | std::ios::out);
-    const uint32_t later = ring::kLayoutVersion + 1;
-    ring.seekp(offsetof(ring::RingHeader, layout_version));
-    ring.write(reinterpret_cast<const char*>(&later), sizeof(later));
-  }
-  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto open_ring = [&](RingRefusal* refusal) {
+    return RingReader::Open(UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), 0, refusal);
+  };
+  Put(ring::kLayoutVersion + 1, offsetof(ring::RingHeader, layout_version), path);
   RingRefusal refusal;
-  EXPECT_EQ(RingReader::Open(std::move(file), 0, &refusal), nullptr);
+  EXPECT_EQ(open_ring(&refusal), nullptr);
   EXPECT_EQ(refusal.reason, RingRefusalReason::kNewerLayout) << refusal.detail;
+  Put(1, offsetof(ring::RingHeader, readable_since), path);
+  const std::unique_ptr<RingReader> reader = open_ring(&refusal);
+  ASSERT_NE(reader, nullptr) << refusal.detail;
+  RingSnapshot snapshot;
+  ASSERT_OK(reader->Poll(&snapshot));
+  EXPECT_THAT(snapshot.finished, SizeIs(Gt(500)));
 }
 
 }  // namespace

@@ -74,8 +74,12 @@ std::string CheckGeometry(const ring::RingHeader& header, uint64_t file_bytes) {
     return absl::StrCat("transfer_capacity is ", header.transfer_capacity);
   }
   const uint64_t expected = ring::FileBytes(header.communicator_capacity, operations, header.transfer_capacity);
-  if (header.total_bytes != expected) return differs("total_bytes", header.total_bytes, expected);
-  if (file_bytes < expected) return differs("size of the file", file_bytes, expected);
+  // Behind the tables that are known here a later layout may have others.
+  const bool may_be_longer = header.layout_version > ring::kLayoutVersion;
+  if (header.total_bytes < expected || (header.total_bytes > expected && !may_be_longer)) {
+    return differs("total_bytes", header.total_bytes, expected);
+  }
+  if (file_bytes < header.total_bytes) return differs("size of the file", file_bytes, header.total_bytes);
   return "";
 }
 
@@ -92,9 +96,10 @@ std::string CheckIdentity(const ring::RingHeader& header) {
 
 RingRefusal CheckHeader(const ring::RingHeader& header, uint64_t file_bytes) {
   if (header.magic != ring::kMagic) return {RingRefusalReason::kNotARing, "no magic number"};
-  if (header.layout_version > ring::kLayoutVersion) {
-    return {RingRefusalReason::kNewerLayout,
-            absl::StrCat("layout version ", header.layout_version, ", this agent reads ", ring::kLayoutVersion)};
+  const uint32_t since = header.readable_since == 0 ? header.layout_version : header.readable_since;
+  if (header.layout_version > ring::kLayoutVersion && since > ring::kLayoutVersion) {
+    return {RingRefusalReason::kNewerLayout, absl::StrCat("layout version ", header.layout_version, ", for readers of ",
+                                                          since, " on; this agent reads ", ring::kLayoutVersion)};
   }
   if (header.layout_version == 0) return {RingRefusalReason::kBadGeometry, "layout version 0"};
   if (std::string wrong = CheckGeometry(header, file_bytes); !wrong.empty()) {

@@ -242,6 +242,31 @@ TEST_F(RingReaderTest, RefusesWithAReason) {
   }
 }
 
+TEST_F(RingReaderTest, ALaterLayoutThatSaysSoIsReadByWhatIsKnown) {
+  using Header = ring::RingHeader;
+  Complete(100);
+  Scribble(offsetof(Header, layout_version), uint32_t{3});
+  Scribble(offsetof(Header, readable_since), uint32_t{2});
+  EXPECT_EQ(Open(), nullptr);
+  EXPECT_EQ(refusal_.reason, RingRefusalReason::kNewerLayout) << refusal_.detail;
+  Scribble(offsetof(Header, readable_since), uint32_t{1});
+  ASSERT_NE(Open(), nullptr) << refusal_.detail;
+
+  // With a table that nobody here has heard of.
+  const uint64_t longer = ring::FileBytes(4, kCapacity) + 4'096;
+  Scribble(offsetof(Header, total_bytes), longer);
+  EXPECT_EQ(Open(), nullptr);
+  EXPECT_EQ(refusal_.reason, RingRefusalReason::kBadGeometry) << "it is not there";
+  ASSERT_EQ(truncate(path_.c_str(), static_cast<off_t>(longer)), 0);
+  const auto reader = Open();
+  ASSERT_NE(reader, nullptr) << refusal_.detail;
+  ASSERT_OK(reader->Poll(&snapshot_));
+  EXPECT_EQ(snapshot_.finished.size(), 1u);
+  Scribble(offsetof(Header, layout_version), uint32_t{1});
+  EXPECT_EQ(Open(), nullptr) << "this layout has no such table";
+  EXPECT_EQ(refusal_.reason, RingRefusalReason::kBadGeometry);
+}
+
 TEST_F(RingReaderTest, TruncationAndScribblingOverTheHeaderEndTheReading) {
   auto reader = Open();
   ASSERT_NE(reader, nullptr);
