@@ -18,6 +18,7 @@ import constants  # noqa: E402
 import dependency_graph  # noqa: E402
 import direct_includes  # noqa: E402
 import metrics  # noqa: E402
+import threats  # noqa: E402
 import tidy  # noqa: E402
 
 
@@ -85,6 +86,25 @@ class Planted(unittest.TestCase):
                          ["base/metric_catalog.cc: kC has no entry",
                           "base/metric_catalog.cc: no source below agent/sources reads kB"])
 
+    def test_a_threat_without_a_test_is_seen(self):
+        table = ("## What could go wrong\n\n| threat | answer | shown by |\n|---|---|---|\n"
+                 "| a | b | `x:a_test` (Known..., Whole) |\n| below | b | `x/...`, `x:a_fuzzer` |\n")
+        tree = {"x/BUILD.bazel": 'cc_test(\n    name = "a_test",\n    srcs = ["a.cc"],\n)\n\n'
+                                 'lockstep_fuzzer(\n    name = "a_fuzzer",\n    src = "a.cc",\n)\n\n'
+                                 'sh_test(\n    name = "by_hand_test",\n    srcs = ["a.cc"],\n    tags = ["manual"],\n)\n',
+                "x/a.cc": "TEST(ATest, KnownToAll) {}\nTEST_F(ATest, Whole) {}\n"}
+        self.assertEqual(list(threats.violations(self.plant({**tree, "docs/security.md": table}))), [])
+        for row, complaint in (("| a | b | by thought |", "is shown by nothing"),
+                               ("| a | | `x:a_test` |", "expected a threat, an answer"),
+                               ("| a | b | `x:b_test` |", "x:b_test is no test"),
+                               ("| a | b | `x:by_hand_test` |", "x:by_hand_test is no test"),
+                               ("| a | b | `y/...` |", "y/... has no tests"),
+                               ("| a | b | `x:a_test` (Known) |", "x:a_test has no test Known"),
+                               ("| a | b | `x:a_test` (Whole, Other...) |", "has no test Other...")):
+            found = list(threats.violations(self.plant({**tree, "docs/security.md": f"{table}{row}\n"})))
+            self.assertEqual(len(found), 1, row)
+            self.assertIn(complaint, found[0])
+
     def test_forbidden_edges_are_seen(self):
         planted = {
             "detector/a.cc": '#include "proto/telemetry.pb.h"\n',
@@ -135,6 +155,9 @@ class Tree(unittest.TestCase):
 
     def test_every_metric_is_read_by_a_source(self):
         self.assertEqual(list(metrics.violations(ROOT)), [])
+
+    def test_every_threat_has_its_test(self):
+        self.assertEqual(list(threats.violations(ROOT)), [])
 
     def test_format(self):
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.h", "*.cc"],
