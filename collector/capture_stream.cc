@@ -3,13 +3,15 @@
 #include <utility>
 
 #include "collector/store/log_chunk.h"
+#include "collector/tenant_share.h"
 #include "daemon/grpc_status.h"
 
 namespace lockstep {
 
-CaptureStream::CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker,
+CaptureStream::CaptureStream(wire::CaptureRequest request, bool for_tenant, HistoryStore& history, QueryWorker& worker,
                              QueryAdmission::Slot slot)
     : request_(std::move(request)),
+      for_tenant_(for_tenant),
       history_(history),
       worker_(worker),
       slot_(std::move(slot)),
@@ -50,6 +52,7 @@ bool CaptureStream::Take(const wire::CaptureEntry& entry, std::deque<wire::Captu
   resume_wall_ns_ = wall_ns;
   bytes += entry.ByteSizeLong();
   chunk.push_back(entry);
+  if (for_tenant_ && entry.has_input()) KeepOwnShare(*chunk.back().mutable_input());
   return true;
 }
 

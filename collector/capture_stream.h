@@ -1,8 +1,9 @@
 // Sends the input log of one job to one reader, a bounded chunk at a time.
 //
 // Each chunk is read on the query thread when the one before has been written: a slow reader costs one chunk of memory
-// and its place among the captures (query_admission.h). However long the log is, no more of it is in memory. Lives
-// until OnDone; a chunk that is being read holds a reference. Thread-safe.
+// and its place among the captures (query_admission.h). However long the log is, no more of it is in memory. A tenant
+// gets its share of each host (tenant_share.h). Lives until OnDone; a chunk that is being read holds a reference.
+// Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_CAPTURE_STREAM_H_
 #define LOCKSTEP_COLLECTOR_CAPTURE_STREAM_H_
@@ -32,7 +33,8 @@ class CaptureStream final : public grpc::ServerWriteReactor<wire::CaptureEntry>,
   static constexpr size_t kChunkBytes = 4 << 20;  // about; one entry more than this at most
 
   // `to_wall_ns` of the request must be set. References are borrowed.
-  CaptureStream(wire::CaptureRequest request, HistoryStore& history, QueryWorker& worker, QueryAdmission::Slot slot);
+  CaptureStream(wire::CaptureRequest request, bool for_tenant, HistoryStore& history, QueryWorker& worker,
+                QueryAdmission::Slot slot);
 
   // Begins to read. `self` keeps the stream alive until OnDone.
   void Start(std::shared_ptr<CaptureStream> self);
@@ -48,6 +50,7 @@ class CaptureStream final : public grpc::ServerWriteReactor<wire::CaptureEntry>,
   void FinishLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const wire::CaptureRequest request_;
+  const bool for_tenant_;
   HistoryStore& history_;
   QueryWorker& worker_;
   const QueryAdmission::Slot slot_;

@@ -18,8 +18,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric_catalog.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
@@ -45,14 +47,20 @@ namespace lockstep {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ContainsRegex;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSubsetOf;
 using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr char kRules[] = R"yaml(
 certificates:
   - {match: "spiffe://example.org/agent/{host}", role: agent}
+  - {match: "spiffe://example.org/vision/{host}", role: agent, jobs: [vision-*, resnet]}
   - {match: "cn:viewer", role: viewer}
   - {match: "cn:operator", role: operator}
   - {match: "cn:speaker", role: operator, tenant: speech}
@@ -125,6 +133,23 @@ class CollectorAccessTest : public testing::Test {
     const grpc::Status status = wire::Admin::NewStub(ConnectAs(who))->ListAudit(&context, request, &response);
     EXPECT_EQ(status.ok(), who == "admin") << status.error_message();
     return response;
+  }
+
+  // Of all devices, "DEVICE/VALUE" each.
+  static std::pair<grpc::Status, std::vector<std::string>> History(wire::Query::Stub& query, const std::string& metric,
+                                                                   const std::string& host) {
+    grpc::ClientContext context;
+    wire::GetHistoryRequest request;
+    request.set_metric(metric);
+    request.set_host(host);
+    request.set_device("*");
+    wire::GetHistoryResponse response;
+    const grpc::Status status = query.GetHistory(&context, request, &response);
+    std::vector<std::string> points;
+    for (const wire::Series& series : response.series()) {
+      for (const double value : series.values()) points.push_back(absl::StrCat(series.device(), "/", value));
+    }
+    return {status, points};
   }
 
   static bool IsRefusal(const grpc::Status& status) {
@@ -200,6 +225,30 @@ TEST_F(CollectorAccessTest, AnAgentReportsForItsOwnHostOnly) {
   EXPECT_TRUE(own.AwaitAck(2));
 }
 
+TEST_F(CollectorAccessTest, AnAgentIsBelievedOfTheJobsThatItsRuleNames) {
+  TestAgent agent(Connect(authority_.Issue("vision-1", "agent", "URI:spiffe://example.org/vision/node-1")));
+  ASSERT_EQ(agent.Hello("node-1", 1), 0);
+  wire::AgentReport report = MakeTestReport(1, {.job = "speech-1"});
+  for (const char* job : {"vision-1", "resnet", "resnet-2", ""}) {
+    *report.add_processes() = report.processes(0);
+    report.mutable_processes()->rbegin()->set_job(job);
+  }
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  std::vector<std::string> stored;
+  for (const wire::CaptureEntry& entry : store_.log()) {
+    for (const wire::ProcessReport& process : entry.input().report().processes()) stored.push_back(process.job());
+  }
+  EXPECT_THAT(stored, UnorderedElementsAre("vision-1", "resnet", ""));
+  EXPECT_EQ(Metric("lockstep_collector_dropped_total", "foreign_job"), 2);
+
+  ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(2, {.job = "speech-1"}))));
+  EXPECT_TRUE(agent.AwaitAck(2)) << "what it says of its host is taken";
+  directory_.Write("access.yaml", "certificates: [{match: 'spiffe://example.org/vision/{host}', role: agent}]\n");
+  collector_->Housekeep();
+  EXPECT_EQ(agent.AwaitEnd().error_code(), grpc::StatusCode::PERMISSION_DENIED) << "it is asked anew";
+}
+
 TEST_F(CollectorAccessTest, ATenantSeesItsJobsAndTheirHostsAlone) {
   TestAgent vision(ConnectAgent("node-1"));
   TestAgent speech(ConnectAgent("node-2"));
@@ -237,16 +286,10 @@ TEST_F(CollectorAccessTest, ATenantSeesItsJobsAndTheirHostsAlone) {
   ASSERT_EQ(status.agents_size(), 1);
   EXPECT_EQ(status.agents(0).host(), "node-1");
 
-  const auto history = [&](const std::string& host) {
-    grpc::ClientContext context;
-    wire::GetHistoryRequest request;
-    request.set_metric("host_load1");
-    request.set_host(host);
-    wire::GetHistoryResponse response;
-    return tenant->GetHistory(&context, request, &response).error_code();
-  };
-  EXPECT_NE(history("node-1"), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(history("node-2"), grpc::StatusCode::PERMISSION_DENIED);
+  const auto history = [&](const std::string& host) { return History(*tenant, "host_load1", host).first.error_code(); };
+  EXPECT_EQ(history("node-1"), grpc::StatusCode::OK);
+  EXPECT_EQ(history("node-2"), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(history("no-such-node"), grpc::StatusCode::NOT_FOUND) << "what others have looks like what nobody has";
   EXPECT_EQ(history(""), grpc::StatusCode::PERMISSION_DENIED);
 
   const auto capture = [&](const std::string& job) {
@@ -261,6 +304,108 @@ TEST_F(CollectorAccessTest, ATenantSeesItsJobsAndTheirHostsAlone) {
   };
   EXPECT_EQ(capture("vision-1"), grpc::StatusCode::OK);
   EXPECT_EQ(capture("speech-1"), grpc::StatusCode::NOT_FOUND);
+}
+
+// One machine, first used by one tenant, then by two.
+TEST_F(CollectorAccessTest, ATenantSeesOfAHostItsTimeItsGpusAndItsProcesses) {
+  TestAgent agent(ConnectAgent("node-1"));
+  ASSERT_EQ(agent.Hello("node-1", 1), 0);
+  const auto add_gpu = [](int gpu, int64_t monotonic_ns, wire::AgentReport& report) {
+    wire::MetricBlock& block = *report.add_metrics();
+    block.set_device(absl::StrCat("gpu", gpu));
+    block.set_monotonic_ns(monotonic_ns);
+    block.add_metrics(static_cast<uint32_t>(Metric::kGpuTemperatureCelsius));
+    block.add_values(40 + gpu);
+  };
+  const auto send = [&](uint64_t sequence, const std::vector<std::string>& jobs) {
+    wire::AgentReport report = MakeHostReport(sequence, static_cast<double>(sequence));
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      *report.add_processes() = MakeTestReport(1, {.job = jobs[i], .first_rank = static_cast<int>(i)}).processes(0);
+      report.mutable_processes(static_cast<int>(i))->set_gpu_index(static_cast<int>(i));
+      add_gpu(static_cast<int>(i), report.monotonic_ns(), report);
+    }
+    wire::KernelEvent& event = *report.add_kernel_events();
+    event.set_kind(wire::KernelEvent::KIND_OUT_OF_MEMORY);
+    event.set_pid(1'000);  // of the first job
+    event.set_text("Killed process 1000 (secret)");
+    ASSERT_TRUE(agent.Send(ToMessage(report)));
+    ASSERT_TRUE(agent.AwaitAck(sequence));
+  };
+  const auto everybody = wire::Query::NewStub(ConnectAs("viewer"));
+  const auto tenant = wire::Query::NewStub(ConnectAs("vision"));
+  send(1, {"speech-1"});
+  send(2, {"speech-1"});
+  for (uint64_t sequence = 3; sequence <= 5; ++sequence) send(sequence, {"speech-1", "vision-1"});
+  // The first report of a job may be a moment older than its being seen.
+  const std::vector<std::string> loads = {"/1", "/2", "/3", "/4", "/5"};
+  EXPECT_EQ(History(*everybody, "host_load1", "node-1").second, loads);
+  std::vector<std::string> own;
+  while (own.empty() || own.back() != "/5") {
+    StopSignal().WaitFor(50 * kNanosPerMilli);
+    own = History(*tenant, "host_load1", "node-1").second;
+  }
+  EXPECT_THAT(own, AllOf(IsSubsetOf(loads), Contains("/4"), Not(Contains("/1")), Not(Contains("/2"))))
+      << "from when its job came on";
+  const std::string temperature(FindMetric(Metric::kGpuTemperatureCelsius)->name);
+  EXPECT_THAT(History(*everybody, temperature, "node-1").second, AllOf(Contains("gpu0/40"), Contains("gpu1/41")));
+  EXPECT_THAT(History(*tenant, temperature, "node-1").second, AllOf(SizeIs(own.size()), Each("gpu1/41")));
+
+  const auto capture = [](wire::Query::Stub& query) {
+    grpc::ClientContext context;
+    wire::CaptureRequest request;
+    request.set_job("vision-1");
+    const auto reader = query.Capture(&context, request);
+    wire::CaptureInput input;
+    for (wire::CaptureEntry entry; reader->Read(&entry);) {
+      if (entry.has_input()) input = entry.input();
+    }
+    EXPECT_TRUE(reader->Finish().ok());
+    return std::pair(input.report().metrics_size(), input.report().kernel_events_size());
+  };
+  EXPECT_EQ(capture(*everybody), std::pair(3, 1)) << "load and two GPUs; the kernel";
+  EXPECT_EQ(capture(*tenant), std::pair(2, 0));
+}
+
+TEST_F(CollectorAccessTest, AStatusTellsATenantOfItsHostsAndIncidentsAlone) {
+  wire::Incident incident;
+  incident.set_state(wire::Incident::STATE_OPEN);
+  for (const char* job : {"vision-1", "speech-1", "speech-2"}) {
+    incident.set_id(incident.id() + 1);
+    incident.set_job(job);
+    incident.set_key(job);
+    ASSERT_OK(store_.PutIncident(incident));
+  }
+  Start();
+  TestAgent vision(ConnectAgent("node-1"));
+  TestAgent speech(ConnectAgent("node-2"));
+  ASSERT_EQ(vision.Hello("node-1", 1), 0);
+  ASSERT_EQ(speech.Hello("node-2", 2), 0);
+  for (const auto& [agent, job] : {std::pair(&vision, "vision-1"), std::pair(&speech, "speech-1")}) {
+    wire::AgentReport report = MakeTestReport(1, {.job = job});
+    report.add_sources()->set_name("nvml");
+    report.mutable_sources(0)->set_failing_ns(kNanosPerSecond);
+    ASSERT_TRUE(agent->Send(ToMessage(report)));
+    ASSERT_TRUE(agent->AwaitAck(1));
+  }
+  collector_->Housekeep();
+  clock_.Forward(2 * absl::ToInt64Nanoseconds(options_.detector.host_silent));
+  const auto status = [&](const std::string& who) {
+    grpc::ClientContext context;
+    wire::GetStatusResponse response;
+    EXPECT_TRUE(wire::Query::NewStub(ConnectAs(who))->GetStatus(&context, {}, &response).ok());
+    return response;
+  };
+  while (status("vision").agents_size() == 0) StopSignal().WaitFor(50 * kNanosPerMilli);
+  const wire::GetStatusResponse all = status("viewer");
+  const wire::GetStatusResponse own = status("vision");
+  EXPECT_EQ(all.open_incidents(), 3u);
+  EXPECT_EQ(own.open_incidents(), 1u);
+  ASSERT_EQ(all.failing_sources_size(), 2);
+  ASSERT_EQ(own.failing_sources_size(), 1);
+  EXPECT_EQ(own.failing_sources(0).host(), "node-1");
+  ASSERT_EQ(all.missing_hosts_size(), 2);
+  ASSERT_EQ(own.missing_hosts_size(), 1);
+  EXPECT_EQ(own.missing_hosts(0).host(), "node-1");
 }
 
 TEST_F(CollectorAccessTest, ATenantSeesNoIncidentOfOthers) {

@@ -151,9 +151,7 @@ void JobTable::Observe(JobSlice slice) {
   slice.report.received_ns = stamp_ns;
   if (job != nullptr) {
     job->last_seen_ns = stamp_ns;
-    if (job->hosts.size() < options_.max_hosts_per_job || job->hosts.contains(slice.report.host)) {
-      job->hosts[slice.report.host] = stamp_ns;
-    }
+    NoteHost(*job, slice.report.host, stamp_ns);
     job->pipeline.ObservePlaces(slice.report.host, slice.places);
     job->pipeline.Observe(slice.report);
   } else {
@@ -183,7 +181,10 @@ void JobTable::Evaluate() {
       continue;
     }
     if (!waits && !name.empty()) next->jobs.push_back(Describe(name, job));
-    if (!waits) next->ranks[name] = job.ranks;
+    if (!waits) {
+      next->ranks[name] = job.ranks;
+      next->hosts[name] = job.published_hosts;
+    }
     ++entry;
   }
   EndOrphans(watermark_ns);
@@ -225,6 +226,7 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
   for (const RankSummary& rank : job.pipeline.ranks()) ranks->push_back(ToProto(rank));
   job.ranks = std::move(ranks);
   ForgetHosts(job, watermark_ns);
+  job.published_hosts = std::make_shared<const std::map<std::string, SeenSpan>>(job.hosts);
 }
 
 // A job that died, or may have died, keeps its incidents: nobody has seen their causes go. They end with what is known
@@ -258,8 +260,18 @@ void JobTable::SendRequests(const std::string& name, const JobEngine::Conclusion
   }
 }
 
+void JobTable::NoteHost(Job& job, const std::string& host, int64_t stamp_ns) const {
+  const auto known = job.hosts.find(host);
+  if (known != job.hosts.end()) {
+    known->second.last_wall_ns = stamp_ns;
+  } else if (job.hosts.size() < options_.max_hosts_per_job) {
+    job.hosts.emplace(host, SeenSpan{stamp_ns, stamp_ns});
+  }
+}
+
 void JobTable::ForgetHosts(Job& job, int64_t now_ns) const {
-  std::erase_if(job.hosts, [&](const auto& host) { return now_ns - host.second > options_.forget_after_ns; });
+  std::erase_if(job.hosts,
+                [&](const auto& host) { return now_ns - host.second.last_wall_ns > options_.forget_after_ns; });
 }
 
 wire::Job JobTable::Describe(const std::string& name, const Job& job) const {

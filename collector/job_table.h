@@ -28,6 +28,7 @@
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
 #include "collector/metrics.h"
+#include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
 #include "detector/verdict/verdict.h"
 #include "proto/capture.pb.h"
@@ -51,8 +52,11 @@ struct JobsSnapshot {
   // Shared between snapshots, because ranks are renewed more seldom than jobs.
   using Ranks = std::shared_ptr<const std::vector<wire::Rank>>;
 
+  using Hosts = std::shared_ptr<const std::map<std::string, SeenSpan>>;
+
   std::vector<wire::Job> jobs;         // by name
   std::map<std::string, Ranks> ranks;  // by job
+  std::map<std::string, Hosts> hosts;  // by job: on which its ranks were seen lately, and since when without a long gap
 };
 
 class JobTable {
@@ -106,11 +110,12 @@ class JobTable {
     JobPipeline pipeline;
     int64_t first_seen_ns;
     int64_t last_seen_ns;
-    std::map<std::string, int64_t> hosts;  // last seen
-    bool log_has_hole = false;             // begin anew as soon as the store is healthy
-    JobState state = JobState::kUnknown;   // as of the last evaluation
-    int64_t warmed_from_ns = 0;            // of an earlier life, and no report yet: its log was given from here on
+    std::map<std::string, SeenSpan> hosts;
+    bool log_has_hole = false;            // begin anew as soon as the store is healthy
+    JobState state = JobState::kUnknown;  // as of the last evaluation
+    int64_t warmed_from_ns = 0;           // of an earlier life, and no report yet: its log was given from here on
     JobsSnapshot::Ranks ranks;
+    JobsSnapshot::Hosts published_hosts;
   };
 
   // Stamps rise strictly.
@@ -128,6 +133,7 @@ class JobTable {
   void EndOrphans(int64_t now_ns);
   bool ForgetIfIdle(const std::string& name, const Job& job, int64_t now_ns);
   wire::Job Describe(const std::string& name, const Job& job) const;
+  void NoteHost(Job& job, const std::string& host, int64_t stamp_ns) const;
   void ForgetHosts(Job& job, int64_t now_ns) const;
 
   JobTableOptions options_;

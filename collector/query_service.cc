@@ -192,22 +192,23 @@ grpc::ServerUnaryReactor* QueryService::GetHistory(grpc::CallbackServerContext* 
                                                    const wire::GetHistoryRequest* request,
                                                    wire::GetHistoryResponse* response) {
   absl::StatusOr<Guest> guest = Enter(context, "lockstep.wire.Query.GetHistory", queries_);
-  const absl::Status seen =
-      guest.ok() ? TenantView(*guest->caller, view_.snapshots).CheckHost(request->host()) : guest.status();
+  absl::StatusOr<HostShare> share =
+      guest.ok() ? TenantView(*guest->caller, view_.snapshots).ShareOf(request->host()) : guest.status();
   auto* query = new UnaryQuery(guest.ok() ? std::move(guest->slot) : nullptr);
-  if (!seen.ok()) {
-    query->Finish(ToGrpc(seen));
+  if (!share.ok()) {
+    query->Finish(ToGrpc(share.status()));
     return query;
   }
-  const bool taken =
-      view_.worker.TryRun([this, query, request, response] { query->Finish(ReadHistory(*request, *response)); });
+  const bool taken = view_.worker.TryRun([this, query, request, response, share = *std::move(share)] {
+    query->Finish(ReadHistory(*request, share, *response));
+  });
   if (!taken) {
     query->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history"));
   }
   return query;
 }
 
-grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
+grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request, const HostShare& share,
                                        wire::GetHistoryResponse& response) const {
   const MetricInfo* metric = FindMetric(absl::string_view(request.metric()));
   if (metric == nullptr) {
@@ -219,12 +220,17 @@ grpc::Status QueryService::ReadHistory(const wire::GetHistoryRequest& request,
   selector.device = request.device();
   selector.from_wall_ns = request.from_wall_ns();
   selector.to_wall_ns = request.to_wall_ns() != 0 ? request.to_wall_ns() : view_.clock.WallNanos();
+  if (!share.whole) {
+    selector.from_wall_ns = std::max(selector.from_wall_ns, share.span.first_wall_ns);
+    selector.to_wall_ns = std::min(selector.to_wall_ns, share.span.last_wall_ns + 1);
+  }
   if (request.has_resume()) {
     selector.resume = SeriesCursor{request.resume().host(), request.resume().device(), request.resume().wall_ns()};
   }
   const absl::StatusOr<SeriesPage> page = view_.history.ReadSeries(selector, kHistoryPage);
   if (!page.ok()) return ToGrpc(page.status());
   for (const SeriesRange& range : page->ranges) {
+    if (!share.Has(range.device)) continue;
     wire::Series& series = *response.add_series();
     series.set_metric(request.metric());
     series.set_host(range.host);
@@ -255,8 +261,8 @@ grpc::ServerWriteReactor<wire::CaptureEntry>* QueryService::Capture(grpc::Callba
   }
   wire::CaptureRequest bounded = *request;
   if (bounded.to_wall_ns() == 0) bounded.set_to_wall_ns(view_.clock.WallNanos());
-  auto stream =
-      std::make_shared<CaptureStream>(std::move(bounded), view_.history, view_.worker, std::move(guest->slot));
+  auto stream = std::make_shared<CaptureStream>(std::move(bounded), !guest->caller->sees_all(), view_.history,
+                                                view_.worker, std::move(guest->slot));
   CaptureStream* reactor = stream.get();
   reactor->Start(std::move(stream));
   return reactor;

@@ -21,6 +21,7 @@
 #include "collector/fleet_view.h"
 #include "collector/query_admission.h"
 #include "collector/store/history_store.h"
+#include "collector/tenant_share.h"
 #include "collector/tenant_view.h"
 #include "proto/query.grpc.pb.h"
 
@@ -72,7 +73,8 @@ class QueryService final : public wire::Query::CallbackService {
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view method,
                                    const std::function<grpc::Status(const TenantView&)>& fill);
   uint32_t OpenIncidents(const TenantView& tenant) const;
-  grpc::Status ReadHistory(const wire::GetHistoryRequest& request, wire::GetHistoryResponse& response) const;
+  grpc::Status ReadHistory(const wire::GetHistoryRequest& request, const HostShare& share,
+                           wire::GetHistoryResponse& response) const;
   void CountCut(bool cut) const;
 
   const FleetView view_;

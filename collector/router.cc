@@ -114,6 +114,8 @@ void Router::OnReport(size_t bytes, bool duplicate, uint64_t missing_before) {
   if (duplicate) metrics_.reports_duplicate.Increment();
 }
 
+void Router::OnForeignJob(size_t processes) { metrics_.CountDropped("foreign_job", static_cast<double>(processes)); }
+
 void Router::OnAckSent() { metrics_.acks_sent.Increment(); }
 
 }  // namespace lockstep

@@ -46,6 +46,7 @@ class Router final : public ReportSink {
   void Park(const std::shared_ptr<AgentStream>& stream) override;
   void OnRejected(const char* reason) override;
   void OnReport(size_t bytes, bool duplicate, uint64_t missing_before) override;
+  void OnForeignJob(size_t processes) override;
   void OnAckSent() override;
   int64_t WallNanos() const override { return clock_.WallNanos(); }
 

@@ -32,7 +32,8 @@ absl::Status WarmUp::FeedInput(const wire::CaptureInput& input) {
   ASSIGN_OR_RETURN(const HostReport report, ToHostReport(input, losses_));
   pipeline_.ObservePlaces(report.host, ToPlaces(input.places(), losses_));
   pipeline_.Observe(report);
-  hosts_[report.host] = report.received_ns;
+  const SeenSpan now{report.received_ns, report.received_ns};
+  hosts_.try_emplace(report.host, now).first->second.Include(now);
   ++inputs_;
   return absl::OkStatus();
 }

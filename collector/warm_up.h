@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "collector/convert/convert_losses.h"
 #include "collector/job_pipeline.h"
+#include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
 #include "proto/capture.pb.h"
 
@@ -28,8 +29,8 @@ class WarmUp {
   absl::Status Feed(const wire::CaptureEntry& entry);
 
   uint64_t inputs() const { return inputs_; }
-  int64_t from_wall_ns() const { return from_wall_ns_; }                  // of the first entry that counts; 0 = none
-  const std::map<std::string, int64_t>& hosts() const { return hosts_; }  // when each was heard last
+  int64_t from_wall_ns() const { return from_wall_ns_; }                   // of the first entry that counts; 0 = none
+  const std::map<std::string, SeenSpan>& hosts() const { return hosts_; }  // when each was heard
 
  private:
   absl::Status FeedInput(const wire::CaptureInput& input);
@@ -40,7 +41,7 @@ class WarmUp {
   ConvertLosses losses_;
   uint64_t inputs_ = 0;
   int64_t from_wall_ns_ = 0;
-  std::map<std::string, int64_t> hosts_;
+  std::map<std::string, SeenSpan> hosts_;
 };
 
 }  // namespace lockstep

@@ -87,16 +87,21 @@ class RulesReader {
       if (!entry.first.IsScalar() || entry.first.Scalar().empty()) return Refuse(entry.first, "a tenant needs a name");
       const std::string& name = entry.first.Scalar();
       if (rules_.tenants.contains(name)) return Refuse(entry.first, absl::StrCat("tenant '", name, "' appears twice"));
-      ASSIGN_OR_RETURN(const std::vector<YAML::Node> jobs, List(tenants, name.c_str()));
-      std::vector<Wildcard>& patterns = rules_.tenants[name];
-      for (const YAML::Node& job : jobs) {
-        if (!job.IsScalar()) return Refuse(job, "expected the name of a job, or its beginning and *");
-        absl::StatusOr<Wildcard> pattern = Wildcard::Parse(job.Scalar(), kAnyGap);
-        if (!pattern.ok()) return At(job, pattern.status());
-        patterns.push_back(*std::move(pattern));
-      }
+      ASSIGN_OR_RETURN(rules_.tenants[name], ReadJobs(tenants, name.c_str()));
     }
     return absl::OkStatus();
+  }
+
+  static absl::StatusOr<std::vector<Wildcard>> ReadJobs(const YAML::Node& map, const char* key) {
+    ASSIGN_OR_RETURN(const std::vector<YAML::Node> jobs, List(map, key));
+    std::vector<Wildcard> patterns;
+    for (const YAML::Node& job : jobs) {
+      if (!job.IsScalar()) return Refuse(job, "expected the name of a job, or its beginning and *");
+      absl::StatusOr<Wildcard> pattern = Wildcard::Parse(job.Scalar(), kAnyGap);
+      if (!pattern.ok()) return At(job, pattern.status());
+      patterns.push_back(*std::move(pattern));
+    }
+    return patterns;
   }
 
   absl::StatusOr<Grant> ReadGrant(const YAML::Node& rule) {
@@ -119,7 +124,7 @@ class RulesReader {
   }
 
   absl::Status ReadCertificate(const YAML::Node& node) {
-    RETURN_IF_ERROR(CheckMap(node, {"match", "role", "tenant", "hosts"}));
+    RETURN_IF_ERROR(CheckMap(node, {"match", "role", "tenant", "hosts", "jobs"}));
     CertificateRule rule;
     ASSIGN_OR_RETURN(rule.grant, ReadGrant(node));
     ASSIGN_OR_RETURN(const std::string match, Text(node, "match", /*required=*/true));
@@ -142,6 +147,10 @@ class RulesReader {
     rule.reports_any_host = !hosts.empty();
     if (is_agent && rule.pattern.has_gap() == rule.reports_any_host) {
       return Refuse(node, "an agent needs the name of its host as {host} in 'match', or else hosts: \"*\"");
+    }
+    ASSIGN_OR_RETURN(rule.reports, ReadJobs(node, "jobs"));
+    if (node["jobs"].IsDefined() && (!is_agent || rule.reports.empty())) {
+      return Refuse(node["jobs"], "'jobs' lists those of which an agent is believed");
     }
     rules_.certificates.push_back(std::move(rule));
     return absl::OkStatus();

@@ -2,6 +2,7 @@
 //
 //   certificates:                       # of agents, programs and people; the first rule that fits counts
 //     - {match: "spiffe://example.org/lockstep/agent/{host}", role: agent}
+//     - {match: "spiffe://example.org/vision/agent/{host}", role: agent, jobs: [vision-*]}  # believed of these alone
 //     - {match: "dns:dashboard.example.org", role: viewer}
 //     - {match: "cn:alice", role: viewer, tenant: vision}
 //   tokens:                             # of people and scripts, sent as NAME.SECRET
@@ -47,6 +48,7 @@ struct CertificateRule {
   Kind kind = Kind::kUri;
   Wildcard pattern;  // its gap is the host of an agent; else any text without '/'
   bool reports_any_host = false;
+  std::vector<Wildcard> reports;  // the jobs of which such an agent is believed; empty = all
   Grant grant;
 };
 

@@ -75,6 +75,32 @@ TEST(AccessRulesTest, AnAgentIsTheHostThatItsCertificateNames) {
   EXPECT_THAT(CallerOf(names, rules)->hosts, ElementsAre("node-1", "node-2"));
 }
 
+TEST(AccessRulesTest, AnAgentMayBeBelievedOfSomeJobsAlone) {
+  const auto rules = ParseAccessRules("certificates: [{match: 'cn:{host}', role: agent, jobs: ['vision/*', resnet]}]");
+  ASSERT_OK(rules);
+  PeerNames names;
+  names.common_names = {"node-1"};
+  const std::optional<Caller> caller = CallerOf(names, *rules);
+  ASSERT_TRUE(caller.has_value());
+  for (const char* own : {"vision/a", "vision/a/b", "resnet", ""}) EXPECT_TRUE(caller->MayReportOf(own)) << own;
+  for (const char* foreign : {"speech", "resnet2", "visio"}) EXPECT_FALSE(caller->MayReportOf(foreign)) << foreign;
+  EXPECT_TRUE(Caller().MayReportOf("any"));
+  for (const char* wrong : {"{match: 'cn:a', role: viewer, jobs: [a]}", "{match: 'cn:{host}', role: agent, jobs: []}",
+                            "{match: 'cn:{host}', role: agent, jobs: a}"}) {
+    EXPECT_FALSE(ParseAccessRules(std::string("certificates: [") + wrong + "]").ok()) << wrong;
+  }
+}
+
+TEST(AccessRulesTest, ATenantsStarStandsForAnyText) {
+  const auto rules = ParseAccessRules("tenants: {vision: ['vision/*']}");
+  ASSERT_OK(rules);
+  Caller caller;
+  caller.tenant = "vision";
+  caller.jobs = rules->tenants.at("vision");
+  EXPECT_TRUE(caller.Sees("vision/training/7")) << "with / too, unlike in the names of certificates";
+  EXPECT_FALSE(caller.Sees("speech/vision/7"));
+}
+
 TEST(AccessRulesTest, NamesThatOnlyLookAlikeDoNotFit) {
   const AccessRules rules = Rules();
   for (const char* uri :

@@ -22,6 +22,7 @@ struct Caller {
   bool is_everybody = false;      // keys are not asked for: the caller may do everything
   bool reports_any_host = false;  // an agent that speaks for others
   std::set<std::string> hosts;    // for which an agent may report
+  std::vector<Wildcard> reports;  // the jobs of which an agent is believed; empty = all
   std::string tenant;             // "" = sees all jobs
   std::vector<Wildcard> jobs;     // of the tenant
 
@@ -31,13 +32,17 @@ struct Caller {
     return is_everybody || (role == Role::kAgent && (reports_any_host || hosts.contains(host)));
   }
 
+  // What belongs to no job is the host's, and may be reported with it.
+  bool MayReportOf(absl::string_view job) const { return reports.empty() || job.empty() || FitsAny(reports, job); }
+
   bool sees_all() const { return tenant.empty(); }
 
   // What belongs to no job, "", is seen by those who see all.
-  bool Sees(absl::string_view job) const {
-    if (sees_all()) return true;
-    return !job.empty() &&
-           std::any_of(jobs.begin(), jobs.end(), [job](const Wildcard& one) { return one.Match(job).has_value(); });
+  bool Sees(absl::string_view job) const { return sees_all() || (!job.empty() && FitsAny(jobs, job)); }
+
+  static bool FitsAny(const std::vector<Wildcard>& patterns, absl::string_view job) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [job](const Wildcard& one) { return one.Match(job).has_value(); });
   }
 };
 

@@ -73,6 +73,7 @@ std::optional<Caller> CallerOf(const PeerNames& names, const AccessRules& rules)
       if (!gap.has_value() || (rule.pattern.has_gap() && !MayFill(*gap, names_host))) continue;
       if (!caller.has_value()) caller = CallerWith(absl::StrCat("certificate ", name), rule.grant, rules);
       caller->reports_any_host = rule.reports_any_host;
+      caller->reports = rule.reports;
       if (names_host) caller->hosts.emplace(*gap);
     }
     if (caller.has_value()) return caller;

@@ -23,6 +23,7 @@ class Wildcard {
   std::optional<absl::string_view> Match(absl::string_view text) const;
 
   bool has_gap() const { return has_gap_; }
+  bool operator==(const Wildcard&) const = default;
 
  private:
   std::string before_;

@@ -85,7 +85,8 @@ void IngestService::CloseRevoked() {
     for (const auto& [key, live] : live_) {
       const absl::StatusOr<std::shared_ptr<const Caller>> now = access_.Identify(live.names, "");
       const bool is_same = now.ok() && (*now)->role == live.caller->role && (*now)->hosts == live.caller->hosts &&
-                           (*now)->reports_any_host == live.caller->reports_any_host;
+                           (*now)->reports_any_host == live.caller->reports_any_host &&
+                           (*now)->reports == live.caller->reports;
       if (!is_same && !live.names.empty()) revoked.push_back(live.stream);
     }
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/log.h"
 #include "collector/convert/check_name.h"
 #include "collector/convert/report_limits.h"
 #include "daemon/grpc_status.h"
@@ -114,6 +115,7 @@ void IngestStream::HandleReport(wire::AgentReport report, size_t bytes) {
   const bool duplicate = ledger->NoteArrival(sequence, sink_.WallNanos());
   sink_.OnReport(bytes, duplicate, missing);
   if (!duplicate) {
+    LeaveOutForeignJobs(report);
     absl::StatusOr<std::vector<JobSlice>> slices = sink_.Prepare(*ledger, std::move(report));
     if (!slices.ok()) {
       return Reject("malformed", absl::Status(slices.status().code(),
@@ -123,6 +125,20 @@ void IngestStream::HandleReport(wire::AgentReport report, size_t bytes) {
   }
   last_sequence_ = sequence;
   HandOverAndReadOn(*ledger);
+}
+
+void IngestStream::LeaveOutForeignJobs(wire::AgentReport& report) {
+  auto& processes = *report.mutable_processes();
+  const auto foreign =
+      std::stable_partition(processes.begin(), processes.end(),
+                            [this](const wire::ProcessReport& one) { return caller_->MayReportOf(one.job()); });
+  if (foreign == processes.end()) return;
+  if (!std::exchange(told_of_foreign_job_, true)) {
+    Log(LogLevel::kWarning, "an agent is not believed of this job",
+        {{"agent", caller_->name}, {"peer", peer_}, {"job", foreign->job()}});
+  }
+  sink_.OnForeignJob(static_cast<size_t>(processes.end() - foreign));
+  processes.erase(foreign, processes.end());
 }
 
 void IngestStream::HandOverAndReadOn(AgentLedger& ledger) {

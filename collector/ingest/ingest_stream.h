@@ -65,6 +65,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   void HandleHello(const wire::AgentHello& hello);
   void OnAdmitted(absl::StatusOr<std::shared_ptr<AgentLedger>> ledger);
   void HandleReport(wire::AgentReport report, size_t bytes);
+  void LeaveOutForeignJobs(wire::AgentReport& report);
   void HandOverAndReadOn(AgentLedger& ledger);
   void Reject(const char* reason, const absl::Status& status);
 
@@ -85,6 +86,7 @@ class IngestStream final : public grpc::ServerBidiReactor<wire::AgentMessage, wi
   wire::AgentMessage in_;
   std::vector<JobSlice> slices_;  // of the report at hand; the ledger knows which of them were taken
   uint64_t last_sequence_ = 0;
+  bool told_of_foreign_job_ = false;
 
   mutable Mutex mutex_;
   wire::CollectorMessage out_ ABSL_GUARDED_BY(mutex_);

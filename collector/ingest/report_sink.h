@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_COLLECTOR_INGEST_REPORT_SINK_H_
 #define LOCKSTEP_COLLECTOR_INGEST_REPORT_SINK_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -39,6 +40,9 @@ class ReportSink {
 
   // A report was read; `duplicate` ones are skipped.
   virtual void OnReport(size_t bytes, bool duplicate, uint64_t missing_before) = 0;
+
+  // Processes of a report are left out: the agent is not believed of their jobs.
+  virtual void OnForeignJob(size_t processes) = 0;
 
   virtual void OnAckSent() = 0;
 
