@@ -58,6 +58,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
       lookups_(kMaxWaitingLookups),
       router_(agents_, sources_, dependencies.store, lookups_, dependencies.metrics, dependencies.clock),
+      door_audit_(audit_, dependencies.store, worker_),
       backups_(dependencies.backups, dependencies.clock, dependencies.metrics.backups),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
@@ -264,6 +265,7 @@ void Collector::Housekeep() {
   ++housekeepings_;
   if (door_.tls != nullptr) door_.tls->Refresh();
   door_.access->Refresh();
+  door_audit_.Look(DoorFiles());
   http_->Refresh();
   probe_->Ask();
   ingest_.CloseMute();
@@ -301,6 +303,29 @@ void Collector::RenewGauges() {
 absl::Status Collector::ReloadAccess() {
   if (door_.tls != nullptr) door_.tls->Refresh();
   return door_.access->Reload();
+}
+
+std::vector<DoorFile> Collector::DoorFiles() const {
+  std::vector<DoorFile> files = door_.access->files();
+  if (door_.tls != nullptr && !options_.tls.authorities.empty()) {
+    files.push_back({"change_authorities", options_.tls.authorities, door_.tls->current().material->authorities});
+  }
+  return files;
+}
+
+void Collector::NoteReload(const ReloadOutcome& outcome, int64_t uid) {
+  dependencies_.metrics.reloads.Count(outcome.ok());
+  if (outcome.ok() && outcome.applied.empty() && outcome.need_restart.empty()) return;
+  std::vector<std::string> of = {absl::StrCat("applied: ", absl::StrJoin(outcome.applied, " "))};
+  if (!outcome.need_restart.empty()) {
+    of.push_back(absl::StrCat("need a restart: ", absl::StrJoin(outcome.need_restart, " ")));
+  }
+  const absl::Status status =
+      outcome.ok() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(outcome.problems, "; "));
+  const bool taken = worker_.TryRun([this, of = absl::StrJoin(of, "; "), by = absl::StrCat("uid ", uid), status] {
+    audit_.Note(by, "SIGHUP", "reload_settings", of, status);
+  });
+  if (!taken) dependencies_.metrics.CountDropped("audit_write");
 }
 
 absl::Status Collector::ReadInventory(const std::string& path) {

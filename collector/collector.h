@@ -26,6 +26,7 @@
 #include "collector/alert/alert_receivers.h"
 #include "collector/backup_runner.h"
 #include "collector/collector_options.h"
+#include "collector/door_audit.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
 #include "collector/incident_index.h"
@@ -44,6 +45,7 @@
 #include "collector/store_writer.h"
 #include "collector/time_line.h"
 #include "daemon/http_server.h"
+#include "daemon/settings_reload.h"
 #include "daemon/tls/tls_watch.h"
 
 namespace lockstep {
@@ -81,6 +83,9 @@ class Collector {
   // Reads keys and rules of access again, as Housekeep does, and says what is wrong with the rules. Thread-safe.
   absl::Status ReloadAccess();
 
+  // Counts what came of a SIGHUP that user `uid` has sent, and has the audit keep it. Thread-safe.
+  void NoteReload(const ReloadOutcome& outcome, int64_t uid);
+
   // What has to be done once per second: takes on changed keys and rules of access, closes mute streams, forgets old
   // agents, sends alerts that a hanging store holds up, renews gauges, asks the streams whether they move.
   void Housekeep();
@@ -114,6 +119,8 @@ class Collector {
   absl::Status StartHttp();
   void WatchProgress();
   void RenewGauges();
+  // What says who gets in.
+  std::vector<DoorFile> DoorFiles() const;
   // Has history remember who reports.
   void RememberHosts();
   FleetView MakeView();
@@ -138,6 +145,7 @@ class Collector {
   QueryWorker worker_;   // of queries
   QueryWorker lookups_;  // of agents that come
   Router router_;
+  DoorAudit door_audit_;
   BackupRunner backups_;
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;

@@ -37,6 +37,7 @@
 #include "collector/testing/report_builder.h"
 #include "collector/testing/test_agent.h"
 #include "collector/time_line.h"
+#include "daemon/settings_reload.h"
 #include "daemon/tls/channel_security.h"
 #include "daemon/tls/testing/empty_call.h"
 #include "daemon/tls/testing/test_keys.h"
@@ -481,6 +482,61 @@ TEST_F(CollectorAccessTest, WhoChangesWhatIsKept) {
   options_.audit_file = directory_.path();
   EXPECT_THAT(Collector::Start(options_, {clock_, time_line_, store_, receivers_, metrics_}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be appended to")));
+}
+
+TEST_F(CollectorAccessTest, FilesThatSayWhoGetsInAreInTheAuditWheneverTheyChange) {
+  const auto kept = [&] {
+    std::vector<std::string> lines;
+    const std::vector<wire::AuditRecord> records = *store_.LoadAudit();
+    for (const wire::AuditRecord& record : records) {
+      if (record.action() != "refused_call") lines.push_back(absl::StrCat(record.action(), " ", record.from()));
+    }
+    return lines;
+  };
+  const auto await = [&](size_t count) {
+    while (kept().size() < count) StopSignal().WaitFor(kNanosPerMilli);
+  };
+  collector_->Housekeep();
+  await(2);
+  EXPECT_THAT(kept(), UnorderedElementsAre("change_access_rules file, found at the start",
+                                           "change_authorities file, found at the start"));
+  const std::string before = store_.LoadAudit()->at(0).of();
+  directory_.Write("access.yaml", absl::StrCat(kRules, "# another\n"));
+  collector_->Housekeep();
+  collector_->Housekeep();
+  await(3);
+  const wire::AuditRecord newest = store_.LoadAudit()->at(0);
+  EXPECT_THAT(newest.of(), ContainsRegex("access.yaml sha256:[0-9a-f]{64}$"));
+  EXPECT_NE(newest.of(), before);
+  EXPECT_EQ(newest.by(), "") << "who writes files is not known";
+
+  directory_.Write("access.yaml", "tokens: nonsense\n");
+  collector_->Housekeep();
+  directory_.Write("access.yaml", absl::StrCat(kRules, "# another\n"));
+  Start();
+  collector_->Housekeep();
+  collector_.reset();  // waits for what is to be kept
+  EXPECT_EQ(kept().size(), 3u) << "neither what was not taken on nor a start with the same files";
+  directory_.Write("access.yaml", kRules);
+  Start();
+  collector_->Housekeep();
+  collector_.reset();
+  EXPECT_EQ(kept().size(), 4u) << "a change while nobody looked";
+  EXPECT_EQ(kept().at(0), "change_access_rules file, found at the start");
+}
+
+TEST_F(CollectorAccessTest, WhatAReloadCameToIsInTheAudit) {
+  collector_->NoteReload({}, 7);
+  collector_->NoteReload({.applied = {"log_level", "webhook_url"}, .need_restart = {"shards"}}, 7);
+  collector_->NoteReload({.problems = {"collector.yaml:2: shards: must be from 1 to 64"}}, 8);
+  collector_.reset();
+  const std::vector<wire::AuditRecord> records = *store_.LoadAudit();
+  ASSERT_EQ(records.size(), 2u) << "what changes nothing is no change";
+  EXPECT_EQ(records[1].action(), "reload_settings");
+  EXPECT_EQ(records[1].of(), "applied: log_level webhook_url; need a restart: shards");
+  EXPECT_EQ(records[1].by(), "uid 7");
+  EXPECT_EQ(records[1].outcome(), "ok");
+  EXPECT_THAT(records[0].outcome(), HasSubstr("must be from 1 to 64"));
 }
 
 TEST_F(CollectorAccessTest, BackupsAreForAdminsAreCountedAndKeptLikeOtherChanges) {

@@ -39,7 +39,7 @@ namespace {
 int Run(const CollectorOptions& options, const Settings& settings) {
   if (const absl::Status level = SetLogThreshold(options.log_level); !level.ok())
     return RefuseToStart(level, kExitBadConfig);
-  if (options.repair) return RunRepair(ToStoreOptions(options));
+  if (options.repair) return RunRepair(ToStoreOptions(options), options.audit_file);
   StopSignal stop;
   ShutdownSignals signals(stop);
   const ServiceNotifier notifier = ServiceNotifier::FromEnvironment();
@@ -74,7 +74,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
     (*collector)->Housekeep();
     alerts.ExportTo(metrics);
     metrics.SetStoreLosses((*store)->stats().dropped_points, (*store)->stats().corrupt_records);
-    if (signals.TakeHangup()) metrics.reloads.Count(reload.Reload().ok());
+    if (signals.TakeHangup()) (*collector)->NoteReload(reload.Reload(), signals.hangup_uid());
     watchdog.Feed((*collector)->Moving());
   }
   notifier.Stopping();

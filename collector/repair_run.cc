@@ -1,5 +1,7 @@
 #include "collector/repair_run.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -7,16 +9,39 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "collector/access/audit_log.h"
+#include "collector/metrics.h"
 #include "collector/start_refusal.h"
 #include "collector/store/history_repair.h"
 #include "daemon/exit_codes.h"
+#include "daemon/version.h"
 
 namespace lockstep {
 
-int RunRepair(const RocksStoreOptions& options) {
+namespace {
+
+// Whoever starts a repair may have changed what he likes: the audit says at least that it was done, by whom, and what
+// was lost of it, perhaps records of the audit among it.
+void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file, const RepairReport& report) {
+  const RealClock clock;
+  const auto store = OpenRocksStore(options, clock);
+  if (!store.ok()) {
+    Log(LogLevel::kError, "the repair is not in the audit", {{"error", std::string(store.status().message())}});
+    return;
+  }
+  CollectorMetrics metrics(kVersion);
+  AuditLog(audit_file, clock, **store, metrics)
+      .Note(absl::StrCat("uid ", getuid()), "--repair", "repair",
+            absl::StrCat(options.directory, ", lost tables: ", report.lost_tables.size()), absl::OkStatus());
+}
+
+}  // namespace
+
+int RunRepair(const RocksStoreOptions& options, const std::string& audit_file) {
   const absl::StatusOr<RepairReport> report = RepairHistory(options, RealClock());
   if (!report.ok()) {
     const std::string error(report.status().message());
@@ -34,6 +59,7 @@ int RunRepair(const RocksStoreOptions& options) {
   for (const auto& [family, records] : report->kept) {
     Log(LogLevel::kInfo, "records that were kept", {{"family", family}, {"records", std::to_string(records)}});
   }
+  KeepInAudit(options, audit_file, *report);
   return kExitOk;
 }
 

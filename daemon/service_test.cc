@@ -121,6 +121,7 @@ TEST(ShutdownSignalsTest, SighupIsToldOnceAndStopsNothing) {
   StopSignal stop;
   ShutdownSignals signals(stop);
   EXPECT_FALSE(signals.TakeHangup());
+  EXPECT_EQ(signals.hangup_uid(), -1);
   ASSERT_EQ(kill(getpid(), SIGHUP), 0);
   const int64_t deadline = RealClock().MonotonicNanos() + kTestDeadlineNs;
   bool told = false;
@@ -129,6 +130,7 @@ TEST(ShutdownSignalsTest, SighupIsToldOnceAndStopsNothing) {
     stop.WaitFor(kNanosPerMilli);
   }
   EXPECT_TRUE(told);
+  EXPECT_EQ(signals.hangup_uid(), static_cast<int64_t>(getuid()));
   EXPECT_FALSE(signals.TakeHangup());
   EXPECT_FALSE(stop.stopped());
   ASSERT_EQ(kill(getpid(), SIGTERM), 0);

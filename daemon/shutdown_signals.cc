@@ -55,6 +55,7 @@ void ShutdownSignals::Follow() {
     signalfd_siginfo info;
     CHECK(read(signals_, &info, sizeof(info)) == sizeof(info));
     if (info.ssi_signo == SIGHUP) {
+      hangup_uid_ = info.ssi_uid;
       hangup_ = true;
       continue;
     }

@@ -4,6 +4,7 @@
 #define LOCKSTEP_DAEMON_SHUTDOWN_SIGNALS_H_
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 #include "base/stop_signal.h"
@@ -25,6 +26,9 @@ class ShutdownSignals {
   // Whether SIGHUP came since the last call; several count as one.
   bool TakeHangup() { return hangup_.exchange(false); }
 
+  // The user whose process sent the last one; -1 = none has come. Thread-safe.
+  int64_t hangup_uid() const { return hangup_uid_; }
+
  private:
   void Follow();
 
@@ -32,6 +36,7 @@ class ShutdownSignals {
   int signals_ = -1;  // signalfd
   int wake_ = -1;     // eventfd: ends the thread
   std::atomic<bool> hangup_{false};
+  std::atomic<int64_t> hangup_uid_{-1};
   std::thread thread_;
 };
 

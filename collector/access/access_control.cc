@@ -139,6 +139,15 @@ uint64_t AccessControl::generation() const {
   return generation_;
 }
 
+std::vector<DoorFile> AccessControl::files() const {
+  const std::shared_ptr<const State> now = state();
+  if (now == nullptr) return {};
+  std::vector<DoorFile> files = {{"change_access_rules", file_, now->rules_text}};
+  const std::string& keys = now->rules.oidc.keys;
+  if (!keys.empty()) files.push_back({"change_key_set", keys, now->keys_text});
+  return files;
+}
+
 bool AccessControl::takes_tokens() const {
   const std::shared_ptr<const State> now = state();
   return now != nullptr && now->rules.takes_tokens();

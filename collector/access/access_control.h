@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,13 @@
 #include "daemon/verified_tokens.h"
 
 namespace lockstep {
+
+// A file that says who gets in, as it is in force.
+struct DoorFile {
+  std::string action;  // of the audit: what a change of it is
+  std::string name;
+  std::string text;
+};
 
 class AccessControl {
  public:
@@ -63,6 +71,9 @@ class AccessControl {
 
   // The same for a connection whose names are known, with what its `authorization` says ("" = nothing).
   absl::StatusOr<std::shared_ptr<const Caller>> Identify(const PeerNames& names, absl::string_view authorization);
+
+  // The rules, and a key set that is a file: what a provider gives out changes by itself, and is not among them.
+  std::vector<DoorFile> files() const;
 
   // By which the collector lets itself in, to see whether its streams are served (ingest_probe.h): an agent without a
   // host. Random, of this process alone.

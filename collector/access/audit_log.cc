@@ -41,11 +41,16 @@ absl::Status AuditLog::Append(const std::string& line) const {
 
 void AuditLog::Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
                     const absl::Status& outcome) {
+  Note(by.name, peer, action, of, outcome);
+}
+
+void AuditLog::Note(absl::string_view by, absl::string_view from, absl::string_view action, absl::string_view of,
+                    const absl::Status& outcome) {
   wire::AuditRecord record;
   record.set_action(std::string(action));
   record.set_of(Cut(of));
-  record.set_by(Cut(by.name));
-  record.set_from(Cut(peer));
+  record.set_by(Cut(by));
+  record.set_from(Cut(from));
   record.set_outcome(outcome.ok() ? "ok" : Cut(outcome.message()));
   Keep(AuditKind::kChange, record);
 }

@@ -1,5 +1,5 @@
-// Who asked for what: one line and one record of history for every change that somebody has asked for, whether or not
-// it came about, and for calls that were refused (a few per second).
+// Who asked for what: one line and one record of history for every change that somebody has asked for or made, whether
+// or not it came about, and for calls that were refused (a few per second).
 //
 //   level=info at=... msg="audit" action=forget_host of=node-17 by="certificate alice" from=ipv4:10.0.0.9:40312
 //   outcome=ok
@@ -39,6 +39,10 @@ class AuditLog {
   // `action` in the words of the code, `of` what, `peer` as the transport says it. Waits for the disk. A file or a
   // history that refuses is logged, and counted as dropped: what was asked for has happened already.
   void Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
+            const absl::Status& outcome);
+
+  // The same of what nobody has asked for by a call: `by` as far as it is known, `from` where it was seen.
+  void Note(absl::string_view by, absl::string_view from, absl::string_view action, absl::string_view of,
             const absl::Status& outcome);
 
   // A call of `method` that was not let in: likewise.

@@ -121,6 +121,9 @@ class BackupTest(unittest.TestCase):
         self.assertEqual((refused.returncode, refused.stderr.count("\n")), (DAMAGED, 1), refused.stderr)
         self.assertIn("history was repaired", self.run_documented("Repair"))
         self.stack.start_collector()
+        repair = self.stack.lockstep("audit")["records"][0]
+        self.assertEqual([repair["action"], repair["by"], repair["outcome"]], ["repair", f"uid {os.getuid()}", "ok"])
+        self.assertTrue(repair["of"].startswith(f"{self.history}, lost tables: "), repair)
         known = self.samples()
         self.assertEqual([s for s in before if not any(abs(s - k) < 0.2 for k in known)], [])
 

@@ -64,6 +64,12 @@ class ReloadTest(unittest.TestCase):
         os.kill(self.stack.pid(daemon), signal.SIGHUP)
         self.stack.wait_until(f"{series} to rise", lambda: self.metric(series) == before + 1, PATIENCE_SECONDS)
 
+    def await_audit(self):
+        """The line of the audit about a reload, which is kept by another thread than the one that reloads."""
+        lines = lambda: [line for line in self.log("collector").splitlines() if "action=reload_settings" in line]
+        self.stack.wait_until("a line of the audit", lines, PATIENCE_SECONDS)
+        return lines()[0]
+
     def start_collector(self, configuration):
         self.start("collector", configuration, "--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
                    f"--data-directory={self.place / 'history'}")
@@ -72,9 +78,12 @@ class ReloadTest(unittest.TestCase):
         self.start_collector("log_level: info\nshards: 1\n")
         self.configure("collector", "log_level: error\nshards: 2\n")
         self.reload("collector", "ok")
+        audited = self.await_audit()
         log = self.log("collector")
         self.assertIn('msg="applying a changed setting" setting=log_level', log)
         self.assertIn('msg="a changed setting needs a restart" setting=shards', log)
+        self.assertIn('action=reload_settings of="applied: log_level; need a restart: shards" '
+                      f'by="uid {os.getuid()}" from=SIGHUP outcome=ok', audited)
         self.assertEqual(self.stack.stop("collector"), 0)
         self.assertEqual(self.log("collector"), log, "an orderly end is no error, and only errors are logged now")
 
