@@ -1,7 +1,6 @@
 #include "collector/access/key_set_fetcher.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "collector/access/discovery_document.h"
 #include "daemon/http_client.h"
 
 namespace lockstep {
@@ -106,16 +106,8 @@ absl::StatusOr<std::string> KeySetFetcher::Fetch() {
 absl::StatusOr<std::string> KeySetFetcher::Discover() {
   const std::string url = absl::StrCat(absl::StripSuffix(origin_.issuer, "/"), kDiscoveryPath);
   ASSIGN_OR_RETURN(const std::string text, Get(url));
-  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto field = [&document](const char* name) {
-    const bool is_there = document.is_object() && document.contains(name) && document[name].is_string();
-    return is_there ? document[name].get<std::string>() : std::string();
-  };
-  if (field("issuer") != origin_.issuer) {
-    return absl::InvalidArgumentError(absl::StrCat(url, ": is not of the issuer ", origin_.issuer));
-  }
-  const std::string keys = field("jwks_uri");
-  if (keys.empty()) return absl::InvalidArgumentError(absl::StrCat(url, ": names no jwks_uri"));
+  absl::StatusOr<std::string> keys = KeySetUrlOf(text, origin_.issuer);
+  if (!keys.ok()) return absl::InvalidArgumentError(absl::StrCat(url, ": ", keys.status().message()));
   return keys;
 }
 

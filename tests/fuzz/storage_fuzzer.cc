@@ -21,12 +21,18 @@ void DecodeKeys(absl::string_view bytes) {
   if (const auto labels = DecodeSeriesLabels(bytes); labels.ok()) CHECK(EncodeSeriesLabels(*labels) == bytes);
   if (const auto id = DecodeIncidentKey(bytes); id.ok()) CHECK(EncodeIncidentKey(*id) == bytes);
   if (const auto key = DecodeAuditKey(bytes); key.ok()) CHECK(EncodeAuditKey(*key) == bytes);
+  if (const auto key = DecodeAlertKey(bytes); key.ok()) CHECK(EncodeAlertKey(*key) == bytes);
 }
 
 void DecodeSmallValues(absl::string_view bytes) {
   if (const auto mark = DecodeMark(bytes); mark.ok()) CHECK(EncodeMark(*mark) == bytes);
   if (const auto index = DecodeIndex(bytes); index.ok()) CHECK(EncodeIndex(*index) == bytes);
   if (const auto version = DecodeSchemaVersion(bytes); version.ok()) CHECK(EncodeSchemaVersion(*version) == bytes);
+  if (const auto seen = DecodeSeen(bytes); seen.ok()) CHECK(EncodeSeen(*seen) == bytes);
+  if (const auto offset = DecodeNumberOffset(bytes); offset.ok()) CHECK(EncodeNumberOffset(*offset) == bytes);
+  if (const auto event = DecodeIncidentEvent(bytes); event.ok()) {
+    CHECK(DecodeIncidentEvent(EncodeIncidentEvent(*event)).ok());
+  }
   if (const auto rollup = DecodeRollup(bytes); rollup.ok()) CHECK(EncodeRollup(*rollup) == bytes);
   if (const auto incident = DecodeIncident(bytes); incident.ok()) CHECK(DecodeIncident(EncodeIncident(*incident)).ok());
   if (const auto record = DecodeAuditRecord(bytes); record.ok()) {

@@ -1,12 +1,20 @@
 // Writes the binary seeds of tests/fuzz/corpus: valid inputs of which the fuzzers start. To be run again when a format
 // changes: bazel run //tests/fuzz:write_seeds -- DIRECTORY
 
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/recorder/ring_writer.h"
+#include "agent/sources/kernel_log/log_position.h"
+#include "agent/spool/segment_format.h"
 #include "base/check.h"
 #include "collector/store/chunk.h"
 #include "collector/store/keys.h"
@@ -16,7 +24,10 @@
 #include "collector/testing/report_builder.h"
 #include "eval/minder/lstm_vae.h"
 #include "eval/minder/minder_model.h"
+#include "proto/admin.pb.h"
 #include "proto/capture.pb.h"
+#include "proto/incident.pb.h"
+#include "proto/resume.pb.h"
 
 namespace lockstep {
 namespace {
@@ -60,6 +71,67 @@ void WriteStorageSeeds(const std::filesystem::path& directory) {
   Write(directory / "timed_key", EncodeTimedKey({1, kNow, 2}));
   Write(directory / "series_labels", EncodeSeriesLabels({Metric::kHostLoad1, "node-1", "eth0"}));
   Write(directory / "mark", EncodeMark({3, kNow}));
+  Write(directory / "seen", EncodeSeen(kNow));
+  Write(directory / "number_offset", EncodeNumberOffset(17));
+  Write(directory / "alert_key", EncodeAlertKey({5, "webhook https://receiver.example.org/"}));
+  Write(directory / "audit_key", EncodeAuditKey({AuditKind::kRefusal, 6}));
+  wire::AuditRecord record;
+  record.set_wall_ns(kNow);
+  record.set_action("forget_host");
+  record.set_of("node-1");
+  Write(directory / "audit_record", EncodeAuditRecord(record));
+  wire::IncidentEvent event;
+  event.mutable_incident()->set_id(7);
+  event.mutable_incident()->set_job("train");
+  event.mutable_incident()->set_opened_wall_ns(kNow);
+  Write(directory / "incident", EncodeIncident(event.incident()));
+  Write(directory / "incident_event", EncodeIncidentEvent(event));
+}
+
+void WriteSpoolSeed(const std::filesystem::path& file) {
+  Write(file, EncodeSegmentHeader({"node-1", "2c9c1f4e-2f0f-4a2b-8f6a-0d2c4b6a8e10", 7, 1, 0}) +
+                  EncodeReport({1, 2, 3, "resume", SmallReport().SerializeAsString()}));
+}
+
+void WriteResumeSeeds(const std::filesystem::path& directory) {
+  wire::RingPositions positions;
+  positions.set_monotonic_ns(1'000);
+  wire::RingPosition& ring = *positions.add_rings();
+  ring.set_file("12-34-0.ring");
+  ring.set_opened_at_ns(500);
+  ring.set_pid(12);
+  ring.set_process_start_ticks(34);
+  ring.set_next_ticket(3);
+  ring.add_pending_deltas(2);
+  const std::string log = FormatLogPosition({"2c9c1f4e-2f0f-4a2b-8f6a-0d2c4b6a8e10", 4'711});
+  Write(directory / "rings", positions.SerializeAsString());
+  Write(directory / "kernel_log", log);
+  wire::ResumePoint point;
+  for (const auto& [source, position] : {std::pair("rings", positions.SerializeAsString()), {"kernel_log", log}}) {
+    point.add_sources()->set_source(source);
+    point.mutable_sources()->rbegin()->set_position(position);
+  }
+  Write(directory / "point", point.SerializeAsString());
+}
+
+// The end of process 4711 by SIGKILL, as the kernel's process connector tells it.
+void WriteConnectorSeed(const std::filesystem::path& file) {
+  nlmsghdr header = {};
+  cn_msg connector = {};
+  proc_event event = {};
+  header.nlmsg_type = NLMSG_DONE;
+  header.nlmsg_len = NLMSG_LENGTH(sizeof(connector) + sizeof(event));
+  connector.id = {CN_IDX_PROC, CN_VAL_PROC};
+  connector.len = sizeof(event);
+  event.what = proc_event::PROC_EVENT_EXIT;
+  event.timestamp_ns = 1'000'000'000;
+  event.event_data.exit.process_pid = event.event_data.exit.process_tgid = 4'711;
+  event.event_data.exit.exit_code = 9;
+  std::string message(NLMSG_HDRLEN, '\0');
+  std::memcpy(message.data(), &header, sizeof(header));
+  message.append(reinterpret_cast<const char*>(&connector), sizeof(connector));
+  message.append(reinterpret_cast<const char*>(&event), sizeof(event));
+  Write(file, message);
 }
 
 void WriteCaptureSeed(const std::filesystem::path& file) {
@@ -117,6 +189,9 @@ int main(int argc, char** argv) {
   lockstep::WriteStorageSeeds(corpus / "storage_fuzzer");
   lockstep::WriteCaptureSeed(corpus / "capture_fuzzer/content");
   lockstep::WriteRingSeed(corpus / "ring_reader_fuzzer");
+  lockstep::WriteSpoolSeed(corpus / "spool_segment_fuzzer/segment");
+  lockstep::WriteResumeSeeds(corpus / "resume_point_fuzzer");
+  lockstep::WriteConnectorSeed(corpus / "exit_connector_fuzzer/killed");
   lockstep::WriteMinderSeed(corpus / "minder_model_fuzzer/one_metric");
   return 0;
 }

@@ -156,6 +156,12 @@ class Tree(unittest.TestCase):
     def test_every_metric_is_read_by_a_source(self):
         self.assertEqual(list(metrics.violations(ROOT)), [])
 
+    def test_every_fuzzer_has_seeds(self):
+        fuzz = ROOT / "tests/fuzz"
+        names = re.findall(r'name = "(\w+_fuzzer)"', (fuzz / "BUILD.bazel").read_text(encoding="utf-8"))
+        self.assertIn("storage_fuzzer", names)
+        self.assertEqual([n for n in names if n != "canary_fuzzer" and not list((fuzz / "corpus" / n).glob("*"))], [])
+
     def test_every_threat_has_its_test(self):
         self.assertEqual(list(threats.violations(ROOT)), [])
 
