@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
@@ -30,11 +32,90 @@ constexpr std::array<Byte, 256> kClasses = MakeClasses();
 
 Byte ClassOf(char c) { return kClasses[static_cast<unsigned char>(c)]; }
 
+constexpr size_t kBlockBytes = 64;
+static_assert(std::endian::native == std::endian::little, "the first byte of a word is its lowest");
+
+constexpr uint64_t InEachByte(uint8_t byte) { return 0x0101010101010101ULL * byte; }
+
+// A bit for each byte of `word` that is `byte`.
+uint64_t BytesEqualTo(uint64_t word, uint8_t byte) {
+  constexpr uint64_t kLowBits = InEachByte(0x7f);
+  const uint64_t differing = word ^ InEachByte(byte);
+  const uint64_t zeros = ~(((differing & kLowBits) + kLowBits) | differing | kLowBits);
+  return ((zeros >> 7) * 0x0102040810204080ULL) >> 56;
+}
+
+// Where the bytes that matter to the scanner are in a block; a bit for each byte, the first one lowest.
+struct BlockMasks {
+  uint64_t quotes = 0;
+  uint64_t escapes = 0;
+  uint64_t opens = 0;
+  uint64_t closes = 0;
+};
+
+BlockMasks MasksOf(const char* block) {
+  BlockMasks masks;
+  for (size_t i = 0; i < kBlockBytes; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, block + i, sizeof(word));
+    masks.quotes |= BytesEqualTo(word, '"') << i;
+    masks.escapes |= BytesEqualTo(word, '\\') << i;
+    word |= InEachByte('{' ^ '[');  // the bit that tells braces from brackets
+    masks.opens |= BytesEqualTo(word, '{') << i;
+    masks.closes |= BytesEqualTo(word, '}') << i;
+  }
+  return masks;
+}
+
+// Each bit becomes the parity of itself and those below it.
+uint64_t PrefixParity(uint64_t bits) {
+  for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+  return bits;
+}
+
 // Looks for the end of a value, over as many calls as the value takes buffers.
 class ValueScanner {
  public:
   // Scans on from `at`; true when the value ends before the byte where `at` is then.
   bool Scan(const char* text, size_t end, size_t& at) {
+    while (at < end) {
+      if (depth_ > 0 && !escaped_ && end - at >= kBlockBytes) {
+        const BlockMasks masks = MasksOf(text + at);
+        if (masks.escapes == 0) {
+          if (TakeBlock(masks, at)) return true;
+          continue;
+        }
+      }
+      // Escapes are rare, and so are values without brackets: those go byte by byte.
+      if (ScanBytes(text, depth_ > 0 ? std::min(end, at + kBlockBytes) : at + 1, at)) return true;
+    }
+    return false;
+  }
+
+  // Whether the end of the text may end the value: numbers and words have no other end.
+  bool scalar() const { return in_scalar_ && depth_ == 0; }
+
+ private:
+  bool TakeBlock(const BlockMasks& masks, size_t& at) {
+    const uint64_t within = PrefixParity(masks.quotes) ^ (in_string_ ? ~uint64_t{0} : 0);
+    const uint64_t opens = masks.opens & ~within;
+    const uint64_t closes = masks.closes & ~within;
+    if (static_cast<uint64_t>(std::popcount(closes)) >= depth_) {
+      uint64_t depth = depth_;
+      for (uint64_t left = opens | closes; left != 0; left &= left - 1) {
+        depth += (opens & left & -left) != 0 ? 1 : -1;
+        if (depth > 0) continue;
+        at += static_cast<size_t>(std::countr_zero(left)) + 1;
+        return true;
+      }
+    }
+    depth_ += static_cast<uint64_t>(std::popcount(opens)) - static_cast<uint64_t>(std::popcount(closes));
+    in_string_ = (within >> (kBlockBytes - 1)) != 0;
+    at += kBlockBytes;
+    return false;
+  }
+
+  bool ScanBytes(const char* text, size_t end, size_t& at) {
     while (at < end) {
       if (in_string_) {
         ScanString(text, end, at);
@@ -62,10 +143,6 @@ class ValueScanner {
     return false;
   }
 
-  // Whether the end of the text may end the value: numbers and words have no other end.
-  bool scalar() const { return in_scalar_ && depth_ == 0; }
-
- private:
   void ScanString(const char* text, size_t end, size_t& at) {
     while (at < end) {
       const char c = text[at++];
@@ -88,7 +165,8 @@ class ValueScanner {
 
 }  // namespace
 
-JsonStream::JsonStream(ByteSource& source) : source_(source), buffer_(kFirstBufferBytes + kJsonPadding) {}
+JsonStream::JsonStream(ByteSource& source, size_t most_value_bytes)
+    : source_(source), most_value_bytes_(most_value_bytes), buffer_(kFirstBufferBytes + kJsonPadding) {}
 
 absl::Status JsonStream::Error(absl::string_view expected, absl::string_view found) const {
   return absl::DataLossError(absl::StrCat("byte ", offset(), ": expected ", expected, ", found ", found));
@@ -104,8 +182,8 @@ absl::StatusOr<bool> JsonStream::Fill() {
   }
   const size_t room = buffer_.size() - kJsonPadding - end_;
   if (room == 0) {
-    if (end_ >= kMaxJsonValueBytes) {
-      return Error(absl::StrCat("a value of at most ", kMaxJsonValueBytes, " bytes"), "a longer one");
+    if (end_ >= most_value_bytes_) {
+      return Error(absl::StrCat("a value of at most ", most_value_bytes_, " bytes"), "a longer one");
     }
     buffer_.resize(2 * end_ + kJsonPadding);
     return Fill();

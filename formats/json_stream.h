@@ -25,8 +25,8 @@ inline constexpr size_t kJsonPadding = 64;
 
 class JsonStream {
  public:
-  // `source` is borrowed.
-  explicit JsonStream(ByteSource& source);
+  // `source` is borrowed. A value beyond `most_value_bytes` (rounded up to a power of two times 4 MiB) is an error.
+  explicit JsonStream(ByteSource& source, size_t most_value_bytes = kMaxJsonValueBytes);
 
   // The next byte that is not white space, which stays where it is; '\0' at the end (and for a zero byte: AtEnd()).
   absl::StatusOr<char> Peek();
@@ -51,6 +51,7 @@ class JsonStream {
   absl::Status Error(absl::string_view expected, absl::string_view found) const;
 
   ByteSource& source_;
+  const size_t most_value_bytes_;
   std::vector<char> buffer_;
   size_t at_ = 0;
   size_t end_ = 0;

@@ -77,6 +77,36 @@ TEST(JsonStreamTest, CutsArraysWhereTheirElementsEnd) {
   }
 }
 
+// Long values are scanned by blocks: whatever lies where in them, they end where their brackets say.
+TEST(JsonStreamTest, LongElementsEndWhereTheirBracketsSay) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    std::vector<std::string> expected;
+    std::string text = "[";
+    for (uint64_t n = 1 + random.Below(4); n > 0; --n) {
+      std::string element = "{\"a\": [";
+      for (uint64_t pieces = 1 + random.Below(30); pieces > 0; --pieces) {
+        const std::string rare = random.Below(10) == 0 ? R"(\\\" ]})" : "";
+        element += absl::StrCat("\"", std::string(random.Below(70), "x{]}["[random.Below(5)]), rare, "\", ",
+                                RandomJson(random, 2), ", ");
+      }
+      expected.push_back(element + "0]}");
+      text += std::string(expected.size() > 1 ? "," : "") + expected.back();
+    }
+    const auto elements = ElementsOf(text + "]");
+    ASSERT_OK(elements);
+    EXPECT_EQ(*elements, expected) << text;
+  }
+}
+
+TEST(JsonStreamTest, AStreamMayTakeSmallerValuesOnly) {
+  const auto source = SourceOf("[\"" + std::string(size_t{20} << 20, 'x') + "\"]");
+  JsonStream stream(*source, size_t{8} << 20);
+  ASSERT_OK(stream.Expect('['));
+  EXPECT_THAT(stream.Value().status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("expected a value of at most 8388608 bytes")));
+}
+
 TEST(JsonStreamTest, ElementsMayLieAcrossBuffers) {
   std::vector<std::string> expected;
   std::string text = "[";
