@@ -21,6 +21,7 @@
 #include "detector/verdict/host_reasons.h"
 #include "detector/verdict/job_reasons.h"
 #include "detector/verdict/network_reasons.h"
+#include "detector/verdict/pattern_reasons.h"
 #include "detector/verdict/slow_reasons.h"
 
 namespace lockstep {
@@ -49,6 +50,8 @@ using ReasonKinds = ReasonKindList<
     ProcessEnded, LastRecorded, DeathsThatFollowed, DeathsTooNear, DiedInHang,
     // Hosts, their processes, and NCCL's RAS service.
     KernelLine, HardwareReport, ProgramStorm, RasSays, RasCountsLaunches, WaitsForDevice, CpuTime,
+    // Profiles.
+    WorkTakesLonger, FunctionTakesLonger, ProfilesAlike,
     // Counters.
     NoCounters, CounterExcursion, NotLookedAt, SamplesLeftOut, JobDidLess, NoDegradationSeen, PlaceStandsOut,
     OnlyMemberStandsOut>;

@@ -10,6 +10,37 @@
 namespace lockstep {
 namespace {
 
+TEST(ReasonTest, ProfilesSayTheirNumbers) {
+  const std::pair<Reason, const char*> cases[] = {
+      {WorkTakesLonger{.work = "data loading",
+                       .ranks = {3},
+                       .compared = 8,
+                       .share = 0.25,
+                       .usual_share = 0.01,
+                       .distance = 20,
+                       .threshold = 2.5},
+       "Rank 3 waits for data loading in 25.0% of the time, the 7 others of equal duty in 1.0% (median): a distance of "
+       "20.0 in units of the scatter, where 2.5 is the most that counts as usual."},
+      {WorkTakesLonger{.work = "recompilation", .compared = 8, .share = 0.25, .usual_share = 0.01},
+       "All 8 ranks that were profiled wait for recompilation in 25.0% of the time (median); at most 1% is expected."},
+      {FunctionTakesLonger{.function = "gc.collect",
+                           .kind = "Python",
+                           .share = 0.2,
+                           .usual_share = 0.1,
+                           .mean_seconds = 0.04,
+                           .usual_mean_seconds = 0.02,
+                           .calls_per_second = 5,
+                           .usual_calls_per_second = 5,
+                           .has_peers = true},
+       "gc.collect (Python) takes 20.0%: 40 ms a call, 5 calls per second; on the others 10.0%: 20 ms a call, 5 calls "
+       "per second."},
+      {ProfilesAlike{.ranks = 8, .duties = 2, .largest_duty = 4, .idle = 0.05},
+       "The profiles of 8 ranks show no function that takes more time than is expected, or than on ranks of equal duty "
+       "(2 kinds of ranks). In 5.0% of the time nothing ran that the profiler sees."},
+  };
+  for (const auto& [reason, text] : cases) EXPECT_EQ(Sentence(reason), text);
+}
+
 TEST(ReasonTest, EveryReasonSaysItsNumbers) {
   const CommunicatorName world{.name = "0x1f", .hint = "dp", .members = 8};
   const OperationName operation{.kind = OperationKind::kAllReduce, .sequence = 7, .communicator = world};

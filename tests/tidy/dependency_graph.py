@@ -46,6 +46,7 @@ ROOMS = {
     "network": ["stats", "model", "verdict", "steps", "structure"],
     "hang": ["model", "verdict", "hardware"],
     "counters": ["stats", "model", "verdict", "hardware"],
+    "patterns": ["stats", "model", "verdict"],
     "engine": ["stats", "model", "verdict", "hardware", "steps", "sentinel", "structure", "slow", "network", "hang",
                "counters"],
 }

@@ -1,0 +1,113 @@
+#include "detector/patterns/duty_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace lockstep {
+namespace {
+
+// Groups of GPU compute only: how often the host is called depends on its own troubles.
+constexpr size_t kComputeGroups = static_cast<size_t>(FunctionGroup::kOtherKernel) + 1;
+constexpr double kTolerance = 0.06;    // of a number of calls: windows cut steps in different places
+constexpr float kVisibleBeta = 0.01F;  // of a group that one worker has and another has not
+constexpr float kHardlyBeta = 0.002F;
+constexpr size_t kMostSlips = 2;       // differences of a worker that is no kind of its own
+constexpr size_t kWorkersPerSlip = 8;  // fewer than one of so many workers are such ones
+constexpr size_t kLeastPeers = 3;
+
+struct Work {
+  std::array<float, kComputeGroups> calls = {};  // per step, or per second where steps are not marked
+  std::array<float, kComputeGroups> beta = {};
+};
+
+// In how many groups of functions the two differ.
+size_t Differences(const Work& a, const Work& b) {
+  size_t differences = 0;
+  for (size_t group = 0; group < kComputeGroups; ++group) {
+    const float most_beta = std::max(a.beta[group], b.beta[group]);
+    if (most_beta < kVisibleBeta) continue;
+    const bool in_one = std::min(a.beta[group], b.beta[group]) < kHardlyBeta;
+    const double most = std::max(a.calls[group], b.calls[group]);
+    const bool other_number = std::fabs(a.calls[group] - b.calls[group]) > kTolerance * most;
+    differences += in_one || other_number ? 1 : 0;
+  }
+  return differences;
+}
+
+std::vector<Work> WorkOf(const PatternFleet& fleet) {
+  std::vector<Work> work(fleet.workers().size());
+  for (const FleetFunction& function : fleet.functions()) {
+    const auto group = static_cast<size_t>(function.group);
+    if (function.kind != FunctionKind::kGpuCompute || group >= kComputeGroups) continue;
+    for (const PatternCell& cell : function.cells) {
+      const FleetWorker& worker = fleet.workers()[cell.worker];
+      const float steps_per_second =
+          worker.steps > 0 && worker.window_seconds > 0 ? static_cast<float>(worker.steps) / worker.window_seconds : 1;
+      work[cell.worker].calls[group] += cell.calls_per_second / steps_per_second;
+      work[cell.worker].beta[group] += cell.beta;
+    }
+  }
+  return work;
+}
+
+std::optional<std::vector<std::vector<uint32_t>>> StatedDuties(const PatternFleet& fleet) {
+  std::vector<std::vector<uint32_t>> groups;
+  absl::flat_hash_map<int32_t, size_t> group_of_duty;
+  for (uint32_t worker = 0; worker < fleet.workers().size(); ++worker) {
+    const int32_t duty = fleet.workers()[worker].duty;
+    if (duty < 0) return std::nullopt;
+    const size_t group = group_of_duty.emplace(duty, groups.size()).first->second;
+    if (group == groups.size()) groups.emplace_back();
+    groups[group].push_back(worker);
+  }
+  return groups;
+}
+
+// A summary that lacks a function makes nobody another kind of worker: few that are nearly alike many are of those.
+void JoinSlips(const std::vector<Work>& work, std::vector<std::vector<uint32_t>>& groups) {
+  if (work.empty()) return;
+  const size_t few = std::max<size_t>(1, (work.size() - 1) / kWorkersPerSlip);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].size() > few) continue;
+    size_t nearest = groups.size();
+    size_t least = kMostSlips + 1;
+    for (size_t other = 0; other < groups.size(); ++other) {
+      if (groups[other].size() < std::max(kLeastPeers, 3 * groups[i].size())) continue;
+      const size_t differences = Differences(work[groups[i].front()], work[groups[other].front()]);
+      if (differences < least) {
+        nearest = other;
+        least = differences;
+      }
+    }
+    if (nearest == groups.size()) continue;
+    groups[nearest].insert(groups[nearest].end(), groups[i].begin(), groups[i].end());
+    groups[i].clear();
+  }
+  std::erase_if(groups, [](const std::vector<uint32_t>& members) { return members.empty(); });
+}
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> DutyGroups(const PatternFleet& fleet) {
+  std::optional<std::vector<std::vector<uint32_t>>> stated = StatedDuties(fleet);
+  if (stated.has_value()) return *std::move(stated);
+  const std::vector<Work> work = WorkOf(fleet);
+  std::vector<std::vector<uint32_t>> groups;
+  for (uint32_t worker = 0; worker < work.size(); ++worker) {
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<uint32_t>& members) {
+      return Differences(work[members.front()], work[worker]) == 0;
+    });
+    if (group == groups.end() && groups.size() == kMostDuties) group = groups.end() - 1;
+    if (group == groups.end()) group = groups.emplace(groups.end());
+    group->push_back(worker);
+  }
+  JoinSlips(work, groups);
+  return groups;
+}
+
+}  // namespace lockstep
