@@ -95,6 +95,7 @@ struct EvidenceBuilder::JobParts {
   SampleCollection samples;
   std::vector<HostEvent> events;
   PlaceTable places;
+  PatternFleet patterns;
   std::vector<std::string> notes;
 };
 
@@ -144,6 +145,10 @@ void EvidenceBuilder::AddSample(JobIndex job, const SampleRow& row) {
   }
 }
 
+void EvidenceBuilder::AddPatterns(JobIndex job, const RankPatterns& patterns) {
+  if (patterns.rank >= 0) jobs_[static_cast<size_t>(job)]->patterns.Add(patterns);
+}
+
 void EvidenceBuilder::AddEvent(JobIndex job, const HostEvent& event) {
   JobParts& parts = *jobs_[static_cast<size_t>(job)];
   if (parts.events.size() < kMaxEvents) {
@@ -184,6 +189,7 @@ std::vector<JobInput> EvidenceBuilder::Finish() {
     input.evidence.metrics.job = parts->name;
     input.evidence.events = std::move(parts->events);
     input.evidence.places = std::move(parts->places);
+    input.patterns = std::move(parts->patterns);
     input.notes = std::move(parts->notes);
     parts.reset();
   }

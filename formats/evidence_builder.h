@@ -19,6 +19,8 @@
 #include "absl/types/span.h"
 #include "detector/model/job_evidence.h"
 #include "detector/model/place_table.h"
+#include "detector/patterns/pattern_fleet.h"
+#include "detector/patterns/rank_patterns.h"
 #include "formats/trace_collection.h"
 
 namespace lockstep {
@@ -42,6 +44,7 @@ struct SampleRow {
 // A job, and what its readers want a person to know ("no process groups in the traces: ...").
 struct JobInput {
   JobEvidence evidence;
+  PatternFleet patterns;  // of those ranks that left a profile
   std::vector<std::string> notes;
 };
 
@@ -68,6 +71,9 @@ class EvidenceBuilder {
 
   void AddSample(JobIndex job, const SampleRow& row);
   void AddEvent(JobIndex job, const HostEvent& event);
+
+  // What a rank spent its time on; without a rank it is left out. The first profile of a rank counts.
+  void AddPatterns(JobIndex job, const RankPatterns& patterns);
 
   // Where a host stands; the newest counts. Hosts beyond kMaxPlacedHosts are left out.
   void PlaceHost(JobIndex job, absl::string_view host, const Places& places);

@@ -4,24 +4,19 @@
 #include <string.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "formats/kineto_value.h"
 #include "formats/operation_names.h"
 #include "formats/process_group.h"
-#include "formats/time_range.h"
 
 namespace lockstep {
 namespace {
 
 using simdjson::dom::element;
 using simdjson::dom::object;
-
-constexpr double kNanosPerMicro = 1000;
-constexpr auto kMaxMicros = static_cast<double>(kMostMicros);
 
 bool Contains(absl::string_view text, absl::string_view word) {
   return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
@@ -32,35 +27,14 @@ std::string_view Text(const object& from, std::string_view key) {
   return from[key].get(text) == simdjson::SUCCESS ? text : std::string_view();
 }
 
-// Numbers, also those that were written as text.
 int64_t Integer(const object& from, std::string_view key, int64_t otherwise) {
   element value;
-  if (from[key].get(value) != simdjson::SUCCESS) return otherwise;
-  int64_t integer = 0;
-  if (value.get(integer) == simdjson::SUCCESS) return integer;
-  double real = 0;
-  if (value.get(real) == simdjson::SUCCESS && std::fabs(real) < kMaxMicros) return std::llround(real);
-  std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS) return otherwise;
-  return std::from_chars(text.data(), text.data() + text.size(), integer).ec == std::errc() ? integer : otherwise;
+  return from[key].get(value) == simdjson::SUCCESS ? KinetoInteger(value, otherwise) : otherwise;
 }
 
-// Microseconds with or without a fraction, to nanoseconds.
 bool Micros(const object& from, std::string_view key, int64_t& nanos) {
   element value;
-  if (from[key].get(value) != simdjson::SUCCESS) return false;
-  int64_t whole = 0;
-  if (value.get(whole) == simdjson::SUCCESS) {
-    if (std::fabs(static_cast<double>(whole)) > kMaxMicros) return false;
-    nanos = whole * 1000;
-    return true;
-  }
-  double real = 0;
-  if (value.get(real) != simdjson::SUCCESS || !(std::fabs(real) < kMaxMicros)) return false;
-  // The fraction apart: microseconds since 1970 leave a double no digits for it.
-  const double floor = std::floor(real);
-  nanos = static_cast<int64_t>(floor) * 1000 + std::llround((real - floor) * kNanosPerMicro);
-  return true;
+  return from[key].get(value) == simdjson::SUCCESS && KinetoMicros(value, nanos);
 }
 
 struct KernelWord {

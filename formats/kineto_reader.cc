@@ -11,12 +11,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
+#include "detector/patterns/rank_patterns.h"
 #include "formats/file_name.h"
-#include "formats/json_stream.h"
 #include "formats/kineto_event.h"
+#include "formats/kineto_profile.h"
+#include "formats/kineto_walk.h"
 #include "formats/plain_document.h"
 #include "formats/plain_json.h"
 #include "formats/process_group.h"
@@ -48,56 +49,26 @@ struct Launch {
   int64_t start_ns;
 };
 
-class KinetoFile {
+class KinetoFile final : public KinetoHandler {
  public:
-  KinetoFile(absl::string_view path, ByteSource& source) : path_(path), stream_(source) {}
+  explicit KinetoFile(absl::string_view path) : path_(path) {}
 
-  // Everything up to the first damage.
-  absl::Status Scan() {
-    ASSIGN_OR_RETURN(const char first, stream_.Peek());
-    if (first == '[') return ScanEvents();
-    RETURN_IF_ERROR(stream_.Expect('{'));
-    ASSIGN_OR_RETURN(char next, stream_.Peek());
-    while (next != '}') {
-      RETURN_IF_ERROR(ScanMember());
-      ASSIGN_OR_RETURN(next, stream_.Peek());
-      if (next == '}') break;
-      RETURN_IF_ERROR(stream_.Expect(','));
-    }
-    return absl::OkStatus();
+  void TakeEvent(absl::string_view text) override {
+    ++events_;
+    Take(parser_.Parse(text));
+    profile_.TakeEvent(text);
+  }
+
+  void TakeMember(absl::string_view key, absl::string_view value) override {
+    profile_.TakeMember(key, value);
+    if (key == "distributedInfo") TakeInformation(std::string(value));
+    if (key == "baseTimeNanoseconds" && !absl::SimpleAtoi(value, &base_ns_)) base_ns_ = 0;
   }
 
   // Hands over what was found.
   absl::Status Emit(JobIndex job, EvidenceBuilder& builder, ReadResult& result);
 
  private:
-  absl::Status ScanMember() {
-    ASSIGN_OR_RETURN(const absl::string_view key, stream_.Value());
-    const bool events = key == "\"traceEvents\"";
-    const bool information = key == "\"distributedInfo\"";
-    const bool base = key == "\"baseTimeNanoseconds\"";
-    RETURN_IF_ERROR(stream_.Expect(':'));
-    if (events) return ScanEvents();
-    ASSIGN_OR_RETURN(const absl::string_view value, stream_.Value());
-    if (information) TakeInformation(std::string(value));
-    if (base && !absl::SimpleAtoi(value, &base_ns_)) base_ns_ = 0;
-    return absl::OkStatus();
-  }
-
-  absl::Status ScanEvents() {
-    RETURN_IF_ERROR(stream_.Expect('['));
-    ASSIGN_OR_RETURN(char next, stream_.Peek());
-    while (next != ']') {
-      ASSIGN_OR_RETURN(const absl::string_view text, stream_.Value());
-      TakeEvent(parser_.Parse(text));
-      ASSIGN_OR_RETURN(next, stream_.Peek());
-      if (next == ']') break;
-      RETURN_IF_ERROR(stream_.Expect(','));
-      ASSIGN_OR_RETURN(next, stream_.Peek());
-    }
-    return stream_.Expect(']');
-  }
-
   // {"rank": 0, "world_size": 2, "pg_config": [{"pg_name": "0", "pg_desc": ..., "ranks": [0, 1]}]}
   void TakeInformation(const std::string& text) {
     const absl::StatusOr<PlainDocument> parsed = ParsePlainJson(text);
@@ -119,8 +90,7 @@ class KinetoFile {
     }
   }
 
-  void TakeEvent(KinetoEvent event) {
-    ++events_;
+  void Take(KinetoEvent event) {
     switch (event.type) {
       case KinetoEvent::Type::kOther:
         return;
@@ -195,8 +165,8 @@ class KinetoFile {
   void EmitKernels(JobIndex job, const std::string& host, int32_t rank, EvidenceBuilder& builder);
 
   const absl::string_view path_;
-  JsonStream stream_;
   KinetoEventParser parser_;
+  KinetoProfile profile_;
   int64_t rank_ = -1;
   int64_t world_size_ = -1;
   int64_t base_ns_ = 0;
@@ -287,6 +257,9 @@ absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult
   Number();
   EmitKernels(job, host, rank, builder);
   builder.AddLost(job, broken_);
+  RankPatterns patterns = profile_.Finish(path_);
+  patterns.rank = rank;
+  if (patterns.window_seconds > 0) builder.AddPatterns(job, patterns);
   result.records = kernels_.size();
   if (kernels_.empty()) {
     builder.AddNote(job, absl::StrCat("The trace of rank ", rank, " has no NCCL kernels among its ", events_,
@@ -307,8 +280,8 @@ absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult
 
 ReadResult ReadKineto(absl::string_view path, ByteSource& source, JobIndex job, EvidenceBuilder& builder) {
   ReadResult result;
-  KinetoFile file(path, source);
-  const absl::Status scanned = file.Scan();
+  KinetoFile file(path);
+  const absl::Status scanned = WalkKineto(source, file);
   const absl::Status emitted = file.Emit(job, builder, result);
   result.status = scanned.ok() ? emitted : absl::DataLossError(scanned.message());
   return result;

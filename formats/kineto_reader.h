@@ -1,13 +1,13 @@
-// Reads a PyTorch/Kineto Chrome trace of one rank: its NCCL kernels become operations. docs/formats.md lists the
-// fields.
+// Reads a PyTorch/Kineto Chrome trace of one rank: its NCCL kernels become operations, and all of its functions the
+// patterns of the rank (kineto_profile.h). docs/formats.md lists the fields.
 //
-// The event array is streamed and only events of interest are parsed. The rank is distributedInfo.rank, or the number
-// after "rank" in the file's name. Kernels that do not say to which process group they belong are kept in a
+// The event array is streamed and only events with a duration are parsed. The rank is distributedInfo.rank, or the
+// number after "rank" in the file's name. Kernels that do not say to which process group they belong are kept in a
 // communicator of their rank and stream alone: nobody can be compared with them, and a note says so.
 //
 // Sequence numbers are those of the trace, or counted per communicator from the start of the trace.
 //
-// Memory: 16 bytes per kernel launch, up to kMaxLaunches, and the NCCL kernels.
+// Memory: 16 bytes per kernel launch, up to kMaxLaunches, the NCCL kernels, and what a profile takes.
 
 #ifndef LOCKSTEP_FORMATS_KINETO_READER_H_
 #define LOCKSTEP_FORMATS_KINETO_READER_H_
