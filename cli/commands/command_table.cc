@@ -14,6 +14,7 @@
 #include "cli/commands/hosts_command.h"
 #include "cli/commands/incidents_command.h"
 #include "cli/commands/jobs_command.h"
+#include "cli/commands/patterns_command.h"
 #include "cli/commands/ranks_command.h"
 #include "cli/commands/replay_command.h"
 #include "cli/commands/sim_command.h"
@@ -47,6 +48,9 @@ constexpr Verb kVerbs[] = {
     {"diagnose", "Find who makes a job slow or stuck, from files of many kinds",
      "lockstep diagnose traces/\n  lockstep diagnose -o json --fail-on-fault ops.csv.zst metrics.csv",
      MakeDiagnoseCommand},
+    {"patterns", "On what a rank spent its time, or what differs between two, from profiles of PyTorch",
+     "lockstep patterns rank0.pt.trace.json.gz\n  lockstep patterns rank0.pt.trace.json.gz rank7.pt.trace.json.gz",
+     MakePatternsCommand},
     {"feed", "Play recordings to a running collector, as one agent per host",
      "lockstep feed traces/ --to 127.0.0.1:7070\n  lockstep feed ops.csv.zst metrics.csv --to 127.0.0.1:7070 --speed "
      "10",

@@ -28,12 +28,16 @@
 #include "detector/engine/job_engine.h"
 #include "detector/model/job_evidence.h"
 #include "detector/model/place_table.h"
+#include "detector/patterns/pattern_comparison.h"
+#include "detector/patterns/pattern_verdict.h"
+#include "detector/patterns/trace_duties.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 #include "detector/verdict/verdict_merge.h"
 #include "eval/live/conclusion_timeline.h"
 #include "eval/live/live_judge.h"
 #include "formats/byte_source.h"
+#include "formats/evidence_builder.h"
 #include "formats/places_reader.h"
 #include "formats/read_result.h"
 #include "formats/trace_collection.h"
@@ -156,11 +160,22 @@ class DiagnoseCommand final : public Command {
       ASSIGN_OR_RETURN(report, JudgePlayed(context, job.evidence, options));
     } else {
       report = Diagnose(job.evidence, options);
+      AddPatterns(job, options, report);
     }
     ForgetStandIns(report, job.evidence.trace);
     ExplainAbstaining(report, job.notes);
     job.evidence = {};
     return report;
+  }
+
+  // What the functions of ranks say, where the files are profiles.
+  static void AddPatterns(JobInput& job, const DiagnosisOptions& of_files, JobReport& report) {
+    if (job.patterns.workers().empty()) return;
+    StateDuties(job.evidence.trace, job.patterns);
+    ComparisonOptions options;
+    options.least_excess = of_files.min_cost;
+    AddPatternFindings(job.patterns, ComparePatterns(job.patterns, options), job.evidence.trace, report);
+    job.patterns = {};
   }
 
   // What a collector would have said last, and all that it said before.

@@ -20,6 +20,7 @@
 #include "cli/commands/eval_fleets.h"
 #include "cli/commands/eval_live.h"
 #include "cli/commands/eval_metamorphic.h"
+#include "cli/commands/eval_patterns.h"
 
 namespace lockstep {
 namespace {
@@ -36,11 +37,9 @@ struct Evaluator {
   absl::StatusOr<ExitCode> (*evaluate)(const EvalArguments& arguments, CommandContext& context);
 };
 
-constexpr Evaluator kEvaluators[] = {{"collectives", EvaluateCollectives},
-                                     {"counters", EvaluateCounters},
-                                     {"fleets", EvaluateFleets},
-                                     {"live", EvaluateLive},
-                                     {"metamorphic", EvaluateMetamorphic}};
+constexpr Evaluator kEvaluators[] = {{"collectives", EvaluateCollectives}, {"counters", EvaluateCounters},
+                                     {"fleets", EvaluateFleets},           {"live", EvaluateLive},
+                                     {"metamorphic", EvaluateMetamorphic}, {"patterns", EvaluatePatterns}};
 
 class EvalCommand final : public Command {
  public:
@@ -48,7 +47,8 @@ class EvalCommand final : public Command {
     return {
         {"WHAT",
          "collectives: localization from operation records; counters: faulty machines from counters alone; live: "
-         "the collector's engine on what agents report; fleets: worlds of the second simulator; "
+         "the collector's engine on what agents report; fleets: worlds of the second simulator; patterns: causes from "
+         "profiles; "
          "metamorphic: whether verdicts follow when recordings are changed",
          &what_, /*required=*/true},
         {"PATH", "metamorphic: recordings, each a file, directory or glob; none = simulated ones", &arguments_.paths},

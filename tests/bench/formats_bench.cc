@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "formats/byte_source.h"
 #include "formats/evidence_builder.h"
+#include "formats/kineto_profile.h"
 #include "formats/kineto_reader.h"
 #include "formats/metrics_csv_reader.h"
 #include "formats/ops_csv_reader.h"
@@ -95,6 +96,15 @@ void BM_ReadKineto(benchmark::State& state) {
   });
 }
 BENCHMARK(BM_ReadKineto)->Unit(benchmark::kMillisecond);
+
+// The patterns of the rank alone, as `lockstep patterns` makes them.
+void BM_ReadKinetoProfile(benchmark::State& state) {
+  ReadRepeatedly(state, Kineto(), [](ByteSource& source, EvidenceBuilder&) {
+    const ProfileResult result = ReadKinetoProfile("rank0.json", source);
+    return ReadResult{result.status, result.events};
+  });
+}
+BENCHMARK(BM_ReadKinetoProfile)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace lockstep
