@@ -9,6 +9,7 @@ wire::Command ToCommand(const std::string& job, const PullRequest& request) {
   wire::PullOperations& pull = *command.mutable_pull_operations();
   pull.set_newest_ns(request.newest_ns);
   pull.set_max_bytes(request.max_bytes);
+  pull.set_may_pack(true);
   pull.mutable_ranks()->Add(request.ranks.begin(), request.ranks.end());
   pull.mutable_communicators()->Add(request.communicators.begin(), request.communicators.end());
   return command;

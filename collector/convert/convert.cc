@@ -16,6 +16,7 @@
 #include "collector/convert/ras_answer.h"
 #include "collector/convert/report_limits.h"
 #include "detector/model/process_end.h"
+#include "proto/packed_pull.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -318,29 +319,42 @@ absl::Status FillSamples(const wire::AgentReport& report, HostReport& to, Conver
   return absl::OkStatus();
 }
 
-absl::StatusOr<PullAnswer> ToPullAnswer(const wire::CommandResult& from, ConvertLosses& losses) {
+absl::Status AppendPulled(const google::protobuf::RepeatedPtrField<wire::PulledOperations>& from, PullAnswer& to,
+                          ConvertLosses& losses) {
+  to.pulled.reserve(to.pulled.size() + static_cast<size_t>(from.size()));
+  for (int i = 0; i < from.size(); ++i) {
+    const wire::PulledOperations& pulled = from.Get(i);
+    if (pulled.rank() < 0 || pulled.rank() >= kMaxRanks) return At("pulled", i, Invalid("rank", "out of range"));
+    absl::StatusOr<std::vector<Operation>> operations = ToOperations(pulled.operations(), losses);
+    if (!operations.ok()) return At("pulled", i, operations.status());
+    to.pulled.push_back({pulled.rank(), pulled.process_start_ticks(), pulled.communicator(), *std::move(operations)});
+  }
+  return absl::OkStatus();
+}
+
+// `unpacked_bytes`: what packed answers may still hold.
+absl::StatusOr<PullAnswer> ToPullAnswer(const wire::CommandResult& from, size_t& unpacked_bytes,
+                                        ConvertLosses& losses) {
   RETURN_IF_ERROR(CheckName("job", from.job(), kMaxJobBytes));
   if (from.error().size() > kMaxTextBytes) return Invalid("error", absl::StrCat(from.error().size(), " bytes"));
   PullAnswer to;
   to.request = from.id();
   to.done = from.outcome() == wire::CommandResult::OUTCOME_DONE;
   to.left_out = from.left_out();
-  to.pulled.reserve(from.pulled_size());
-  for (int i = 0; i < from.pulled_size(); ++i) {
-    const wire::PulledOperations& pulled = from.pulled(i);
-    if (pulled.rank() < 0 || pulled.rank() >= kMaxRanks) return At("pulled", i, Invalid("rank", "out of range"));
-    absl::StatusOr<std::vector<Operation>> operations = ToOperations(pulled.operations(), losses);
-    if (!operations.ok()) return At("pulled", i, operations.status());
-    to.pulled.push_back({pulled.rank(), pulled.process_start_ticks(), pulled.communicator(), *std::move(operations)});
-  }
+  RETURN_IF_ERROR(AppendPulled(from.pulled(), to, losses));
+  if (from.packed_pulled().empty()) return to;
+  ASSIGN_OR_RETURN(const wire::PulledBatches unpacked, UnpackPulled(from.packed_pulled(), unpacked_bytes));
+  RETURN_IF_ERROR(CheckCount("packed_pulled", unpacked.pulled_size(), kMaxPulledBatchesPerReport));
+  RETURN_IF_ERROR(AppendPulled(unpacked.pulled(), to, losses));
   return to;
 }
 
 // Answers to other jobs' requests travel in the same report and are not this job's business.
 absl::Status FillAnswers(const wire::CaptureInput& input, HostReport& to, ConvertLosses& losses) {
+  size_t unpacked_bytes = kMaxUnpackedBytesPerReport;
   for (int i = 0; i < input.report().command_results_size(); ++i) {
     if (input.report().command_results(i).job() != input.job()) continue;
-    absl::StatusOr<PullAnswer> answer = ToPullAnswer(input.report().command_results(i), losses);
+    absl::StatusOr<PullAnswer> answer = ToPullAnswer(input.report().command_results(i), unpacked_bytes, losses);
     if (!answer.ok()) return At("command_results", i, answer.status());
     to.answers.push_back(*std::move(answer));
   }

@@ -12,6 +12,7 @@
 #include "collector/convert/report_limits.h"
 #include "collector/testing/report_builder.h"
 #include "detector/model/tuning.h"
+#include "proto/packed_pull.h"
 
 namespace lockstep {
 namespace {
@@ -37,6 +38,65 @@ wire::CaptureInput ValidInput() {
   dropped.set_reason("outbox_full");
   dropped.set_count(4);
   return input;
+}
+
+// An answer with the operations that a valid report holds of each rank, `times` times.
+wire::CommandResult Answer(int times) {
+  wire::CommandResult result;
+  result.set_id(9);
+  result.set_job("train");
+  result.set_outcome(wire::CommandResult::OUTCOME_DONE);
+  const wire::CaptureInput input = ValidInput();
+  for (int i = 0; i < times; ++i) {
+    for (const wire::ProcessReport& process : input.report().processes()) {
+      wire::PulledOperations& pulled = *result.add_pulled();
+      pulled.set_rank(process.rank());
+      pulled.set_communicator(process.communicators(0).id());
+      *pulled.mutable_operations() = process.communicators(0).operations();
+    }
+  }
+  return result;
+}
+
+TEST(ConvertTest, APackedAnswerIsReadAsAPlainOneIs) {
+  wire::CaptureInput plain = ValidInput();
+  *plain.mutable_report()->add_command_results() = Answer(3);
+  wire::CaptureInput packed = ValidInput();
+  wire::CommandResult& answer = *packed.mutable_report()->add_command_results();
+  answer = Answer(3);
+  PackPulled(answer);
+  ASSERT_FALSE(answer.packed_pulled().empty());
+  ConvertLosses losses;
+  const auto of_plain = ToHostReport(plain, losses);
+  const auto of_packed = ToHostReport(packed, losses);
+  ASSERT_OK(of_plain);
+  ASSERT_OK(of_packed);
+  ASSERT_EQ(of_packed->answers.size(), 1u);
+  const PullAnswer& wanted = of_plain->answers[0];
+  const PullAnswer& got = of_packed->answers[0];
+  ASSERT_EQ(got.pulled.size(), 6u);
+  for (size_t i = 0; i < got.pulled.size(); ++i) {
+    EXPECT_EQ(got.pulled[i].rank, wanted.pulled[i].rank);
+    EXPECT_EQ(got.pulled[i].communicator, wanted.pulled[i].communicator);
+    ASSERT_EQ(got.pulled[i].operations.size(), wanted.pulled[i].operations.size());
+    EXPECT_EQ(got.pulled[i].operations.back().end_ns, wanted.pulled[i].operations.back().end_ns);
+  }
+}
+
+TEST(ConvertTest, WhatAReportUnpacksToIsBounded) {
+  wire::CommandResult large;
+  large.set_job("train");
+  large.add_pulled()->mutable_operations()->mutable_kinds()->Resize(kMaxUnpackedBytesPerReport / 2, 1);
+  PackPulled(large);
+  ASSERT_LT(large.packed_pulled().size(), 10'000u);
+  wire::CaptureInput input = ValidInput();
+  for (int i = 0; i < 3; ++i) *input.mutable_report()->add_command_results() = large;
+  ConvertLosses losses;
+  EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("packed_pulled")));
+  input = ValidInput();
+  input.mutable_report()->add_command_results()->set_job("train");
+  input.mutable_report()->mutable_command_results(0)->set_packed_pulled("garbage");
+  EXPECT_THAT(ToHostReport(input, losses), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("packed_pulled")));
 }
 
 TEST(ConvertTest, AValidReportArrivesWhole) {

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/metric_catalog.h"
 #include "detector/model/place_table.h"
+#include "proto/packed_pull.h"
 #include "proto/place.pb.h"
 #include "sim/capture/lost_calls.h"
 #include "sim/capture/operation_batch.h"
@@ -287,6 +288,7 @@ void AgentReports::Answer(size_t host, const wire::Command& command, int32_t tic
     pulled.set_communicator(plan_.communicator_ids[static_cast<size_t>(key.second)]);
     AppendToBatch(operations, *pulled.mutable_operations(), NumbersOf(played));
   }
+  if (pull.may_pack()) PackPulled(result);
 }
 
 void AgentReports::FindPulled(size_t rank_index, const wire::PullOperations& pull, int64_t now_ns,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "proto/ingest.pb.h"
+#include "proto/packed_pull.h"
 #include "proto/telemetry.pb.h"
 #include "sim/capture/operation_batch.h"
 
@@ -139,6 +140,7 @@ PullAnswer TraceAgents::Answer(const PullRequest& request, double share, uint64_
   result.set_job(trace_.job);
   result.set_outcome(wire::CommandResult::OUTCOME_DONE);
   result.set_left_out(answer.left_out);
+  PackPulled(result);
   *bytes += result.ByteSizeLong();
   return answer;
 }

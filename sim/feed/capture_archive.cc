@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "proto/packed_pull.h"
 
 namespace lockstep {
 namespace {
@@ -39,9 +40,16 @@ void CaptureArchive::Take(const wire::AgentReport& report) {
     }
   }
   for (const wire::CommandResult& result : report.command_results()) {
-    for (const wire::PulledOperations& pulled : result.pulled()) {
-      Add(pulled.rank(), pulled.process_start_ticks(), pulled.communicator(), pulled.operations());
-    }
+    AddAll(result.pulled());
+    if (result.packed_pulled().empty()) continue;
+    size_t left = kMaxArchiveBytes;
+    if (const auto unpacked = UnpackPulled(result.packed_pulled(), left); unpacked.ok()) AddAll(unpacked->pulled());
+  }
+}
+
+void CaptureArchive::AddAll(const google::protobuf::RepeatedPtrField<wire::PulledOperations>& batches) {
+  for (const wire::PulledOperations& pulled : batches) {
+    Add(pulled.rank(), pulled.process_start_ticks(), pulled.communicator(), pulled.operations());
   }
 }
 
@@ -88,6 +96,7 @@ void CaptureArchive::Answer(const std::string& job, const wire::Command& command
       CHECK(result.add_pulled()->ParseFromString(held->encoded));
     }
   }
+  if (pull.may_pack()) PackPulled(result);
 }
 
 }  // namespace lockstep

@@ -38,6 +38,7 @@ class CaptureArchive {
     std::string encoded;  // wire::PulledOperations
   };
 
+  void AddAll(const google::protobuf::RepeatedPtrField<wire::PulledOperations>& batches);
   void Add(int32_t rank, uint64_t process_start_ticks, uint64_t communicator, const wire::OperationBatch& batch);
 
   std::deque<Held> held_;  // in the order of the reports

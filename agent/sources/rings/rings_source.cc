@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "proto/packed_pull.h"
+
 namespace lockstep {
 namespace {
 
@@ -57,6 +59,7 @@ void RingsSource::Execute(const wire::Command& command, const Tick& tick, wire::
   result.set_outcome(wire::CommandResult::OUTCOME_DONE);
   if (command.has_pull_operations()) {
     archive_.Pull(command.job(), command.pull_operations(), tick.monotonic_ns, result);
+    if (command.pull_operations().may_pack()) PackPulled(result);
   } else if (command.has_watch_transfers()) {
     const absl::Status status = WatchTransfers(command, tick);
     if (!status.ok()) Refuse(std::string(status.message()), result);
