@@ -27,7 +27,7 @@ namespace {
 // Whoever starts a repair may have changed what he likes: the audit says at least that it was done, by whom, and what
 // was lost of it, perhaps records of the audit among it.
 void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file, const RepairReport& report) {
-  const RealClock clock;
+  const Clock& clock = RealClock();
   const auto store = OpenRocksStore(options, clock);
   if (!store.ok()) {
     Log(LogLevel::kError, "the repair is not in the audit", {{"error", std::string(store.status().message())}});
