@@ -106,8 +106,8 @@ class HistoryStore {
  public:
   virtual ~HistoryStore() = default;
 
-  // On return the log and the marks survive kill -9 of this process. Points may wait in memory until their chunk is
-  // full; after a crash they are read from the log again and given to RecoverPoints.
+  // On return the log and the marks survive loss of power. Points may wait in memory until their chunk is full; after a
+  // crash they are read from the log again and given to RecoverPoints.
   virtual absl::Status Write(const StoreBatch& batch) = 0;
 
   // Inserts or replaces by id. On return it survives loss of power.
@@ -117,7 +117,7 @@ class HistoryStore {
   virtual absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
                                             const std::vector<std::string>& receivers) = 0;
 
-  // The receiver was told, or will never be. Survives kill -9; after a loss of power it may be told once more.
+  // The receiver was told, or will never be. On return that survives loss of power.
   virtual absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) = 0;
 
   // What receivers have not taken, by rising number.

@@ -1,5 +1,5 @@
-// Write() makes one RocksDB batch of the log and the marks. Points go to OpenChunks and reach the disk later, in
-// batches of their own, when their chunk is full: losing some of them is allowed, writing the log twice is not.
+// Write() makes one RocksDB batch of the log and the marks, and syncs it. Points go to OpenChunks and reach the disk
+// later, in batches of their own, when their chunk is full. Those are not synced: a later life has them from the log.
 
 #include "collector/store/rocks_store.h"
 
@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -23,6 +22,7 @@
 #include "collector/store/host_records.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
+#include "collector/store/log_reader.h"
 #include "collector/store/rocks_database.h"
 #include "collector/store/rollup.h"
 #include "collector/store/series_names.h"
@@ -44,6 +44,7 @@ class RocksStoreImpl final : public RocksStore {
       : options_(options),
         clock_(clock),
         database_(std::move(database)),
+        log_reader_(*database_, corrupt_),
         series_reader_(options.open_chunks.span_ns, *database_, corrupt_),
         open_chunks_(options.open_chunks) {}
 
@@ -65,7 +66,7 @@ class RocksStoreImpl final : public RocksStore {
   }
   absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override { return audit_.Load(); }
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
-  absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
+  absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override { return log_reader_.Jobs(); }
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                        const std::function<bool(const wire::CaptureEntry&)>& visit) override;
   absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
@@ -93,7 +94,7 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status AddLog(Draft& draft, const std::vector<wire::CaptureEntry>& log);
   void AddMarks(Draft& draft, const std::vector<ReportMark>& marks);
   absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
-  absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, chunks_mutex_);
   absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status ListNames(const SeriesSelector& selector, SeriesNames& names);
@@ -108,11 +109,15 @@ class RocksStoreImpl final : public RocksStore {
   const std::unique_ptr<RocksDatabase> database_;
   CorruptRecords corrupt_;
   AuditRecords audit_{*database_, corrupt_};
+  LogReader log_reader_;
   SeriesReader series_reader_;
 
-  mutable Mutex mutex_;
-  OpenChunks open_chunks_ ABSL_GUARDED_BY(mutex_);
+  // Writers hold it while they sync.
+  Mutex mutex_;
   int64_t swept_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Nobody syncs under this one, so that readers need not wait for the disk. Taken after mutex_.
+  mutable Mutex chunks_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  OpenChunks open_chunks_ ABSL_GUARDED_BY(chunks_mutex_);
   // Not guarded: whoever asks how the store is must not wait for a write that hangs.
   std::atomic<uint64_t> failed_writes_{0};
   std::atomic<uint64_t> dropped_points_{0};
@@ -127,8 +132,10 @@ absl::Status RocksStoreImpl::Write(const StoreBatch& batch) {
   Draft draft = NewDraft();
   RETURN_IF_ERROR(AddLog(draft, batch.log));
   AddMarks(draft, batch.marks);
-  if (draft.batch.Count() > 0) RETURN_IF_ERROR(Commit(draft.batch, /*sync=*/false));
+  // What has been stored is not kept by anybody else. One sync for all that the caller has gathered.
+  if (draft.batch.Count() > 0) RETURN_IF_ERROR(Commit(draft.batch, /*sync=*/true));
 
+  MutexLock chunks(chunks_mutex_);
   for (const SeriesPoint& point : batch.points) open_chunks_.Append(point);
   if (now - swept_wall_ns_ >= kSweepEveryNanos || now < swept_wall_ns_) {
     open_chunks_.SealOlder(now);
@@ -254,7 +261,7 @@ absl::Status RocksStoreImpl::RemoveAlerts(const std::string& receiver, const std
   rocksdb::WriteBatch batch;
   AddAlertRemoval(*database_, receiver, numbers, batch);
   MutexLock lock(mutex_);
-  return Commit(batch, /*sync=*/false);
+  return Commit(batch, /*sync=*/true);
 }
 
 absl::Status RocksStoreImpl::PutHosts(const std::vector<SeenHost>& hosts) {
@@ -273,8 +280,11 @@ absl::Status RocksStoreImpl::RemoveHost(const std::string& name) {
 
 absl::Status RocksStoreImpl::Flush() {
   MutexLock lock(mutex_);
-  open_chunks_.SealAll();
-  RETURN_IF_ERROR(WriteSealed());
+  {
+    MutexLock chunks(chunks_mutex_);
+    open_chunks_.SealAll();
+    RETURN_IF_ERROR(WriteSealed());
+  }
   return database_->SyncLog();
 }
 
@@ -311,51 +321,10 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
   return incidents;
 }
 
-absl::StatusOr<std::vector<LoggedJob>> RocksStoreImpl::LoggedJobs() {
-  std::vector<std::pair<std::string, uint64_t>> indexed;
-  RETURN_IF_ERROR(database_->Scan(Family::kJobs, "", "", nullptr, [&](absl::string_view name, absl::string_view value) {
-    const absl::StatusOr<IndexValue> index = DecodeIndex(value);
-    if (index.ok()) {
-      indexed.emplace_back(name, index->id);
-    } else {
-      corrupt_.Count(Family::kJobs, name, index.status());
-    }
-    return true;
-  }));
-  std::vector<LoggedJob> jobs;
-  for (auto& [name, id] : indexed) {
-    ASSIGN_OR_RETURN(const std::optional<std::string> newest, database_->NewestOfId(Family::kLog, id));
-    if (!newest.has_value()) continue;
-    const absl::StatusOr<int64_t> wall_ns = LogChunkLastWallNanos(*newest);
-    if (wall_ns.ok()) jobs.push_back({std::move(name), *wall_ns});
-  }
-  return jobs;
-}
-
 absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                                      const std::function<bool(const wire::CaptureEntry&)>& visit) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, database_->Get(Family::kJobs, job));
-  if (!bytes.has_value()) return absl::NotFoundError(absl::StrCat("no job called ", job, " in the log"));
-  ASSIGN_OR_RETURN(const IndexValue index, DecodeIndex(*bytes));
   const int64_t from = std::max(from_wall_ns, Cutoff(options_.log_retention_ns));
-  absl::Status first_loss;
-  const auto visit_chunk = [&](absl::string_view key, absl::string_view value) {
-    const absl::StatusOr<std::vector<wire::CaptureEntry>> entries = DecodeLogChunk(value);
-    if (!entries.ok()) {
-      corrupt_.CountTold();
-      first_loss.Update(absl::DataLossError(
-          absl::StrCat("log chunk ", absl::BytesToHexString(key), " of job ", job, ": ", entries.status().message())));
-      return true;
-    }
-    for (const wire::CaptureEntry& entry : *entries) {
-      const int64_t wall_ns = WallNanosOf(entry);
-      if (wall_ns >= from && wall_ns < to_wall_ns && !visit(entry)) return false;
-    }
-    return true;
-  };
-  RETURN_IF_ERROR(database_->Scan(Family::kLog, TimedKeyLowerBound(index.id, EarlierBy(from, kMaxLogChunkSpanNanos)),
-                                  TimedKeyLowerBound(index.id, to_wall_ns), nullptr, visit_chunk));
-  return first_loss;
+  return log_reader_.Scan(job, from, to_wall_ns, visit);
 }
 
 absl::StatusOr<SeriesPage> RocksStoreImpl::ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) {
@@ -373,7 +342,7 @@ absl::StatusOr<SeriesPage> RocksStoreImpl::ReadSeries(const SeriesSelector& sele
 absl::Status RocksStoreImpl::ListNames(const SeriesSelector& selector, SeriesNames& names) {
   // Memory first: a chunk that is written in between is then found on disk.
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(chunks_mutex_);
     open_chunks_.ForEachLabels([&](const SeriesLabels& labels) {
       if (labels.metric != selector.metric) return;
       if (!selector.host.empty() && labels.host != selector.host) return;
@@ -392,7 +361,7 @@ absl::StatusOr<std::vector<Point>> RocksStoreImpl::ReadPoints(const SeriesLabels
   RocksDatabase::Snapshot snapshot;
   {
     // Memory and disk of one moment: a chunk that is being sealed is in exactly one of them.
-    MutexLock lock(mutex_);
+    MutexLock lock(chunks_mutex_);
     snapshot = database_->TakeSnapshot();
     open_chunks_.ForEachChunk(labels, [&](const std::vector<Point>& chunk) {
       if (in_memory.size() > max_points) return;  // only a store that refuses for long keeps so many
@@ -418,12 +387,13 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
     const SeriesPoint& first = *own.front();
     ASSIGN_OR_RETURN(const std::set<int64_t> known, series_reader_.Times({first.metric, first.host, first.device},
                                                                          first.wall_ns, own.back()->wall_ns + 1));
-    MutexLock lock(mutex_);
+    MutexLock lock(chunks_mutex_);
     for (const SeriesPoint* point : own) {
       if (!known.contains(point->wall_ns)) open_chunks_.Append(*point);
     }
   }
   MutexLock lock(mutex_);
+  MutexLock chunks(chunks_mutex_);
   return WriteSealed();
 }
 

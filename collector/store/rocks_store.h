@@ -1,7 +1,7 @@
 // HistoryStore in an embedded RocksDB. Format on disk, what survives what, and what it costs: docs/storage-format.md.
 //
-// One process at a time may hold a directory. Thread-safe; Write and PutIncident serialize on one mutex, reads do not
-// wait for the disk of writers.
+// One process at a time may hold a directory. Thread-safe; Write and PutIncident serialize on one mutex, under which
+// they sync. Reads do not wait for that.
 
 #ifndef LOCKSTEP_COLLECTOR_STORE_ROCKS_STORE_H_
 #define LOCKSTEP_COLLECTOR_STORE_ROCKS_STORE_H_

@@ -1,6 +1,6 @@
 // How fast history goes to disk: input log (entries and bytes before compression) and points of series.
 //
-// Writes into a temporary directory with the options of a collector; syncs nothing, as in operation.
+// Writes into a temporary directory with the options of a collector, and syncs what a collector syncs.
 
 #include <cstdint>
 #include <filesystem>

@@ -15,11 +15,10 @@
 namespace lockstep::faults {
 namespace {
 
-// Linux writes back after 30 s, within 5 s.
-constexpr int64_t kLastSecondsNanos = 36 * kNanosPerSecond;
-// What a file held is copied to another one before it is removed. A disk that lied about the copy may forget that, and
-// the removal, for as long again.
-constexpr int64_t kLastSecondsOfLiesNanos = 2 * kLastSecondsNanos;
+// What a disk said that it synced, and did not, Linux writes back after 30 s, within 5 s. What a file held is copied to
+// another one before it is removed: a disk that lied about the copy may forget that, and the removal, for as long
+// again.
+constexpr int64_t kLastSecondsOfLiesNanos = 72 * kNanosPerSecond;
 // From the answer of a receiver to the crossing-off in history.
 constexpr int64_t kCrossingOffNanos = kNanosPerSecond;
 // What waits for a disk is given up, or written, so long after the disk is well again; so old may be what waits.
@@ -110,7 +109,7 @@ bool MayComeAgain(const Sightings& seen, const Delivery& first, const Delivery& 
   return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
     const int64_t lived_ns = death.world_ns - first.world_ns;
     const bool lies_between = lived_ns >= 0 && death.world_ns <= again.world_ns;
-    return lies_between && lived_ns < (death.kind == DeathKind::kPowerLoss ? kLastSecondsNanos : kCrossingOffNanos);
+    return lies_between && lived_ns < kCrossingOffNanos;
   });
 }
 
@@ -169,13 +168,13 @@ bool IsUnheard(const wire::Incident& incident) { return incident.verdict().class
 }  // namespace
 
 bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns) {
-  const int64_t reach_ns = seen.disk_lied ? kLastSecondsOfLiesNanos : kLastSecondsNanos;
   const bool given_up = std::any_of(seen.histories_given_up.begin(), seen.histories_given_up.end(),
                                     [&](int64_t world_ns) { return alive_ns <= world_ns; });
-  return given_up || std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
-           return death.kind == DeathKind::kPowerLoss && alive_ns <= death.world_ns &&
-                  death.world_ns - at_ns < reach_ns;
-         });
+  if (given_up || !seen.disk_lied) return given_up;
+  return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
+    return death.kind == DeathKind::kPowerLoss && alive_ns <= death.world_ns &&
+           death.world_ns - at_ns < kLastSecondsOfLiesNanos;
+  });
 }
 
 void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong) {

@@ -62,11 +62,11 @@ struct Sightings {
 // What is wrong, a line each.
 using Violations = std::vector<std::string>;
 
-// Whether what is on the page cache since `at_ns` (world), of a collector that lived at `alive_ns`, may be gone: with a
-// history that was given up, or with a loss of power too soon after it.
+// Whether what was stored at `at_ns` (world), by a collector that lived at `alive_ns`, may be gone: with a history that
+// was given up, or with a loss of power too soon after it if the disk lied about its syncs.
 bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns);
 
-// Each report that an agent was told is stored is in history, once; after a loss of power the last seconds may not be.
+// Each report that an agent was told is stored is in history, once.
 void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong);
 
 // Nobody is accused who has nothing to do with the fault.
