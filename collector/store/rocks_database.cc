@@ -115,9 +115,11 @@ absl::Status OpenError(const rocksdb::Status& status, const std::string& directo
 
 absl::Status CheckVersion(const std::string& bytes, const std::string& directory) {
   ASSIGN_OR_RETURN(const uint32_t version, DecodeSchemaVersion(bytes));
-  if (version == RocksDatabase::kSchemaVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the history store ", directory, " has schema version ", version,
-                                                    ", this program reads version ", RocksDatabase::kSchemaVersion));
+  if (version >= RocksDatabase::kOldestSchemaVersion && version <= RocksDatabase::kSchemaVersion)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the history store ", directory, " has schema version ", version, ", this program reads versions ",
+                   RocksDatabase::kOldestSchemaVersion, " to ", RocksDatabase::kSchemaVersion));
 }
 
 // Looks at the schema version without writing anything or taking the lock. What cannot be looked at is left to the
@@ -188,10 +190,21 @@ absl::Status RocksDatabase::OpenFamilies(const Clock& clock) {
 
 absl::Status RocksDatabase::EnsureSchemaVersion() {
   ASSIGN_OR_RETURN(const std::optional<std::string> bytes, Get(Family::kMeta, kSchemaVersionKey));
-  if (bytes.has_value()) return CheckVersion(*bytes, options_.directory);
+  uint32_t found = 0;  // in a directory that is new
+  if (bytes.has_value()) {
+    RETURN_IF_ERROR(CheckVersion(*bytes, options_.directory));
+    ASSIGN_OR_RETURN(found, DecodeSchemaVersion(*bytes));
+  }
+  if (found == kSchemaVersion) return absl::OkStatus();
+  // All records of version 1 mean the same in version 2, so that this one is the whole upgrade.
   rocksdb::WriteBatch batch;
   Put(batch, Family::kMeta, kSchemaVersionKey, EncodeSchemaVersion(kSchemaVersion));
-  return Write(batch, /*sync=*/true);
+  RETURN_IF_ERROR(Write(batch, /*sync=*/true));
+  if (found != 0) {
+    Log(LogLevel::kInfo, "history was upgraded: older releases will refuse it",
+        {{"from_schema", std::to_string(found)}, {"to_schema", std::to_string(kSchemaVersion)}});
+  }
+  return absl::OkStatus();
 }
 
 RocksDatabase::Snapshot RocksDatabase::TakeSnapshot() {

@@ -30,14 +30,16 @@ rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::En
 
 class RocksDatabase {
  public:
-  // The only schema that this version reads and writes.
-  static constexpr uint32_t kSchemaVersion = 1;
+  // The schema that this version writes, and the oldest that it upgrades to it: docs/storage-format.md.
+  static constexpr uint32_t kSchemaVersion = 2;
+  static constexpr uint32_t kOldestSchemaVersion = 1;
 
   // FAILED_PRECONDITION for a directory of a newer schema, looked at without writing or locking. OK also where that
   // cannot be told.
   static absl::Status CheckSchema(const RocksStoreOptions& options);
 
-  // FAILED_PRECONDITION as OpenRocksStore. A directory of a newer schema is left as it is.
+  // FAILED_PRECONDITION as OpenRocksStore. A directory of a newer schema is left as it is, one of an older is upgraded
+  // in one synced write.
   static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const RocksStoreOptions& options, const Clock& clock);
 
   ~RocksDatabase();

@@ -1,4 +1,5 @@
-// History that version 0.1.0 wrote is read whole and written on; history of a newer schema is left byte for byte.
+// History that version 0.1.0 wrote (schema 1) is read whole, upgraded once and written on; history of a newer schema is
+// left byte for byte.
 //
 // testdata/history-0.1.0.tar was written by the store of 0.1.0: two lives of three batches each, of which the second
 // ended without being closed, so that there are tables and a write-ahead log.
@@ -14,9 +15,11 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "base/metric_catalog.h"
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
@@ -25,18 +28,38 @@
 #include "collector/store/rocks_database.h"
 #include "collector/store/rocks_store.h"
 #include "collector/store/values.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
 #include "rocksdb/write_batch.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kStart = SimClock::kStartWallNanos;
+
+// Takes no log: what is written to one is what fails first on a full disk.
+class RefusingFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit RefusingFileSystem(rocksdb::IOStatus refusal)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), refusal_(std::move(refusal)) {}
+  const char* Name() const override { return "RefusingFileSystem"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    return absl::EndsWith(name, ".log") ? refusal_ : FileSystemWrapper::NewWritableFile(name, options, file, debug);
+  }
+
+ private:
+  const rocksdb::IOStatus refusal_;
+};
 
 class UpgradeTest : public testing::Test {
  protected:
@@ -47,6 +70,25 @@ class UpgradeTest : public testing::Test {
       return true;
     }));
     return seconds;
+  }
+
+  void PutOldHistory() {
+    ASSERT_TRUE(fs::create_directory(options_.directory));
+    const std::string untar = "tar -xf collector/store/testdata/history-0.1.0.tar -C " + options_.directory;
+    ASSERT_EQ(std::system(untar.c_str()), 0);
+  }
+
+  // Looked at as release 0.1.0 does, without writing: it refuses all but version 1. Empty = it is not there.
+  std::string SchemaVersionBytes() const {
+    std::vector<rocksdb::ColumnFamilyDescriptor> families = {{"default", {}}, {"meta", {}}};
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    EXPECT_TRUE(rocksdb::DB::OpenForReadOnly({}, options_.directory, families, &handles, &opened).ok());
+    const std::unique_ptr<rocksdb::DB> db(opened);
+    std::string bytes;
+    db->Get({}, handles[1], "schema_version", &bytes).PermitUncheckedError();
+    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    return bytes;
   }
 
   std::map<std::string, std::string> Bytes() const {
@@ -67,9 +109,7 @@ class UpgradeTest : public testing::Test {
 };
 
 TEST_F(UpgradeTest, HistoryOfTheFirstReleaseIsReadWholeAndWrittenOn) {
-  ASSERT_TRUE(fs::create_directory(options_.directory));
-  const std::string untar = "tar -xf collector/store/testdata/history-0.1.0.tar -C " + options_.directory;
-  ASSERT_EQ(std::system(untar.c_str()), 0);
+  PutOldHistory();
   for (int life = 0; life < 2; ++life) {
     const auto store = OpenRocksStore(options_, clock_);
     ASSERT_OK(store);
@@ -102,6 +142,32 @@ TEST_F(UpgradeTest, HistoryOfTheFirstReleaseIsReadWholeAndWrittenOn) {
   }
 }
 
+TEST_F(UpgradeTest, HistoryOfTheFirstReleaseIsUpgradedOnceSoThatThatReleaseRefusesIt) {
+  PutOldHistory();
+  EXPECT_EQ(SchemaVersionBytes(), EncodeSchemaVersion(1));
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_OK(OpenRocksStore(options_, clock_));
+    EXPECT_EQ(SchemaVersionBytes(), EncodeSchemaVersion(2));
+  }
+}
+
+TEST_F(UpgradeTest, AnUpgradeThatTheDiskRefusesLeavesTheOldSchema) {
+  PutOldHistory();
+  const rocksdb::IOStatus refusal = rocksdb::IOStatus::NoSpace("injected");
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<RefusingFileSystem>(refusal));
+  options_.env = env.get();
+  EXPECT_THAT(OpenRocksStore(options_, clock_), StatusIs(absl::StatusCode::kResourceExhausted, _));
+  options_.env = nullptr;
+  EXPECT_EQ(SchemaVersionBytes(), EncodeSchemaVersion(1));
+  ASSERT_OK(OpenRocksStore(options_, clock_));
+  EXPECT_EQ(SchemaVersionBytes(), EncodeSchemaVersion(2));
+}
+
+TEST_F(UpgradeTest, NewHistoryIsOfTheNewSchema) {
+  ASSERT_OK(OpenRocksStore(options_, clock_));
+  EXPECT_EQ(SchemaVersionBytes(), EncodeSchemaVersion(2));
+}
+
 TEST_F(UpgradeTest, HistoryOfANewerSchemaIsRefusedInOneLineAndNotTouched) {
   {
     const auto database = RocksDatabase::Open(options_, clock_);
@@ -114,7 +180,7 @@ TEST_F(UpgradeTest, HistoryOfANewerSchemaIsRefusedInOneLineAndNotTouched) {
   for (int start = 0; start < 2; ++start) {
     EXPECT_THAT(OpenRocksStore(options_, clock_),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("has schema version 2, this program reads version 1")));
+                         HasSubstr("has schema version 3, this program reads versions 1 to 2")));
   }
   EXPECT_EQ(Bytes(), before);
 }

@@ -55,11 +55,11 @@ absl::StatusOr<wire::AuditRecord> DecodeAuditRecord(absl::string_view bytes);
 // When the incident was resolved, without parsing it; 0 = open.
 absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes);
 
-// format (1) = 1 · version (4). This one layout never changes, so that every version can tell which one it meets.
 // What is added to RocksDB's sequence number: format (1) = 1 · offset (8).
 std::string EncodeNumberOffset(uint64_t offset);
 absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes);
 
+// format (1) = 1 · version (4). This one layout never changes, so that every version can tell which one it meets.
 std::string EncodeSchemaVersion(uint32_t version);
 absl::StatusOr<uint32_t> DecodeSchemaVersion(absl::string_view bytes);
 
