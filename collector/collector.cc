@@ -251,6 +251,11 @@ absl::Status Collector::Ready() {
   if (const absl::Status history = writer_.Health(); !history.ok()) {
     wrong.push_back(absl::StrCat("history: ", history.message(), "; detection and alerts go on, agents keep reports"));
   }
+  if (dependencies_.keeper != nullptr) {
+    if (const absl::Status disk = dependencies_.keeper->Health(); !disk.ok()) {
+      wrong.push_back(absl::StrCat("history: ", disk.message()));
+    }
+  }
   if (const absl::Status moving = Moving(); !moving.ok()) wrong.push_back(std::string(moving.message()));
   return wrong.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrJoin(wrong, "; "));
 }

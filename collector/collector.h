@@ -29,6 +29,7 @@
 #include "collector/door_audit.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
+#include "collector/history_keeper.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
@@ -59,7 +60,8 @@ class Collector {
     HistoryStore& store;
     AlertReceivers& receivers;
     CollectorMetrics& metrics;
-    HistoryBackups* backups = nullptr;  // nullptr = none are taken
+    HistoryBackups* backups = nullptr;      // nullptr = none are taken
+    const HistoryKeeper* keeper = nullptr;  // nullptr = nobody looks at the disk
   };
 
   // Loads incidents and alerts that were not sent, starts all threads and listens. Jobs of an earlier life are given

@@ -17,6 +17,12 @@
 namespace lockstep {
 namespace {
 
+// Of a limit on bytes of disk.
+constexpr int64_t kLeastBytes = int64_t{1} << 20;
+constexpr int64_t kMostBytes = int64_t{1} << 50;
+// A bit more than the write-ahead log, which has to be written to tables when history is opened.
+constexpr uint64_t kReserveBytes = uint64_t{96} << 20;
+
 Settings::Validator Between(const int64_t* value, int64_t least, int64_t most) {
   return [=] {
     if (*value >= least && *value <= most) return absl::OkStatus();
@@ -136,6 +142,32 @@ void AddHistorySettings(Settings& settings, CollectorOptions& options) {
                [&options] { return CheckBackupDirectory(options); });
   settings.Add("backup.keep", &options.backup_keep, "backups that are kept; older ones are removed",
                Between(&options.backup_keep, 1, 1'000));
+  settings.Add("backup.max_bytes", &options.backup_max_bytes,
+               "bytes of all backups together; beyond, older ones are removed, but never the newest",
+               Between(&options.backup_max_bytes, kLeastBytes, kMostBytes));
+}
+
+void AddRetentionSettings(Settings& settings, CollectorOptions& options) {
+  const auto bytes = [](const int64_t* value) { return Between(value, kLeastBytes, kMostBytes); };
+  settings.Add("retention.log", &options.retention_log, "how long the input log is kept",
+               Positive(&options.retention_log));
+  settings.Add("retention.log_bytes", &options.retention_log_bytes, "bytes on disk of the input log, at most",
+               bytes(&options.retention_log_bytes));
+  settings.Add("retention.samples", &options.retention_samples, "how long samples are kept in full resolution",
+               Positive(&options.retention_samples));
+  settings.Add("retention.samples_bytes", &options.retention_samples_bytes, "bytes on disk of these, at most",
+               bytes(&options.retention_samples_bytes));
+  settings.Add("retention.rollups", &options.retention_rollups, "how long roll-ups of samples are kept",
+               Positive(&options.retention_rollups));
+  settings.Add("retention.rollups_bytes", &options.retention_rollups_bytes, "bytes on disk of these, at most",
+               bytes(&options.retention_rollups_bytes));
+  settings.Add("retention.incidents", &options.retention_incidents, "how long incidents are kept",
+               Positive(&options.retention_incidents));
+  settings.Add("retention.incidents_bytes", &options.retention_incidents_bytes, "bytes on disk of these, at most",
+               bytes(&options.retention_incidents_bytes));
+  settings.Add("retention.min_free_bytes", &options.retention_min_free_bytes,
+               "free space of the disk below which the oldest history is removed; 0 = only when it is full",
+               Between(&options.retention_min_free_bytes, 0, kMostBytes));
 }
 
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
@@ -182,16 +214,7 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("max_jobs", &options.max_jobs, "jobs watched at the same time", Between(&options.max_jobs, 1, 100'000));
   settings.Add("forget_job_after", &options.forget_job_after, "time without a report after which a job is forgotten",
                Positive(&options.forget_job_after));
-  settings.Add("retention.log", &options.retention_log, "how long the input log is kept",
-               Positive(&options.retention_log));
-  settings.Add("retention.log_bytes", &options.retention_log_bytes, "bytes on disk of the input log, at most",
-               Between(&options.retention_log_bytes, 1 << 20, int64_t{1} << 50));
-  settings.Add("retention.samples", &options.retention_samples, "how long samples are kept in full resolution",
-               Positive(&options.retention_samples));
-  settings.Add("retention.rollups", &options.retention_rollups, "how long roll-ups of samples are kept",
-               Positive(&options.retention_rollups));
-  settings.Add("retention.incidents", &options.retention_incidents, "how long incidents are kept",
-               Positive(&options.retention_incidents));
+  AddRetentionSettings(settings, options);
   settings.Add("incident.resolve_after", &options.resolve_after, "time without its cause that resolves an incident",
                Positive(&options.resolve_after));
   settings.Add("incident.reopen_within", &options.reopen_within, "time within which the same cause reopens an incident",
@@ -242,7 +265,9 @@ WebhookTargets ToWebhookTargets(const CollectorOptions& options) {
 }
 
 HistoryBackupOptions ToBackupOptions(const CollectorOptions& options) {
-  return {.directory = options.backup_directory, .keep = static_cast<size_t>(options.backup_keep)};
+  return {.directory = options.backup_directory,
+          .keep = static_cast<size_t>(options.backup_keep),
+          .max_bytes = static_cast<uint64_t>(options.backup_max_bytes)};
 }
 
 RocksStoreOptions ToStoreOptions(const CollectorOptions& options) {
@@ -250,6 +275,11 @@ RocksStoreOptions ToStoreOptions(const CollectorOptions& options) {
   store.directory = options.data_directory;
   store.log_retention_ns = absl::ToInt64Nanoseconds(options.retention_log);
   store.max_log_bytes = static_cast<uint64_t>(options.retention_log_bytes);
+  store.max_chunk_bytes = static_cast<uint64_t>(options.retention_samples_bytes);
+  store.max_rollup_bytes = static_cast<uint64_t>(options.retention_rollups_bytes);
+  store.max_incident_bytes = static_cast<uint64_t>(options.retention_incidents_bytes);
+  store.min_free_bytes = static_cast<uint64_t>(options.retention_min_free_bytes);
+  store.reserve_bytes = kReserveBytes;
   store.chunk_retention_ns = absl::ToInt64Nanoseconds(options.retention_samples);
   store.rollup_retention_ns = absl::ToInt64Nanoseconds(options.retention_rollups);
   store.incident_retention_ns = absl::ToInt64Nanoseconds(options.retention_incidents);

@@ -42,6 +42,7 @@ struct CollectorOptions {
   std::string data_directory = "/var/lib/lockstep";
   std::string backup_directory;  // "" = no backups
   int64_t backup_keep = 7;
+  int64_t backup_max_bytes = int64_t{100} << 30;
   bool repair = false;  // salvage a damaged history, and end
   std::string log_level = "info";
   std::string ports_file;  // "" = none
@@ -52,8 +53,12 @@ struct CollectorOptions {
   absl::Duration retention_log = absl::Hours(24);
   int64_t retention_log_bytes = int64_t{4} << 30;
   absl::Duration retention_samples = absl::Hours(48);
+  int64_t retention_samples_bytes = int64_t{16} << 30;
   absl::Duration retention_rollups = absl::Hours(24 * 30);
+  int64_t retention_rollups_bytes = int64_t{8} << 30;
   absl::Duration retention_incidents = absl::Hours(24 * 365);
+  int64_t retention_incidents_bytes = int64_t{1} << 30;
+  int64_t retention_min_free_bytes = int64_t{256} << 20;
   absl::Duration resolve_after = absl::Seconds(3);
   absl::Duration reopen_within = absl::Minutes(10);
   std::vector<std::string> webhook_urls;

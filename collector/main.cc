@@ -15,6 +15,7 @@
 #include "collector/alert_sinks.h"
 #include "collector/collector.h"
 #include "collector/collector_options.h"
+#include "collector/history_keeper.h"
 #include "collector/listen_check.h"
 #include "collector/live_settings.h"
 #include "collector/metrics.h"
@@ -55,7 +56,8 @@ int Run(const CollectorOptions& options, const Settings& settings) {
                       (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
                     });
   HistoryBackups backups(ToBackupOptions(options), **store, clock);
-  const auto collector = Collector::Start(options, {RealClock(), clock, **store, alerts, metrics, &backups});
+  const HistoryKeeper keeper(HistoryKeeperOptions(), **store);
+  const auto collector = Collector::Start(options, {RealClock(), clock, **store, alerts, metrics, &backups, &keeper});
   if (!collector.ok()) return RefuseToStart(collector.status());
   const absl::Status told =
       WritePortsFile(options.ports_file, {{"grpc", (*collector)->grpc_port()}, {"http", (*collector)->http_port()}});
@@ -73,7 +75,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   while (!stop.WaitFor(kNanosPerSecond)) {
     (*collector)->Housekeep();
     alerts.ExportTo(metrics);
-    metrics.SetStoreLosses((*store)->stats().dropped_points, (*store)->stats().corrupt_records);
+    keeper.ExportTo(metrics);
     if (signals.TakeHangup()) (*collector)->NoteReload(reload.Reload(), signals.hangup_uid());
     watchdog.Feed((*collector)->Moving());
   }

@@ -150,6 +150,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
           AddCounter(*registry_, "lockstep_collector_store_points_written_total", "Samples handed to history.")),
       store_healthy(
           AddGauge(*registry_, "lockstep_collector_store_healthy", "1 = history accepts writes, 0 = it does not.")),
+      history(*registry_),
       alerts_waiting(AddGauge(*registry_, "lockstep_collector_alerts_waiting", "Alerts that are not delivered yet.")),
       start_time_seconds(
           AddGauge(*registry_, "lockstep_collector_start_time_seconds", "Start of this process, Unix time.")),
@@ -162,8 +163,6 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                              "What was left out without ending the stream, by reason.")),
       alerts_(CounterFamily(*registry_, "lockstep_collector_alerts_total",
                             "Alerts to webhooks, by what became of them; retried counts attempts.")),
-      store_losses_(CounterFamily(*registry_, "lockstep_collector_store_losses_total",
-                                  "Samples that history dropped and records that it could not decode.")),
       queue_depth_(GaugeFamily(*registry_, "lockstep_collector_queue_depth", "Items waiting in a queue.")),
       queue_capacity_(GaugeFamily(*registry_, "lockstep_collector_queue_capacity", "Items a queue can hold.")),
       jobs_(GaugeFamily(*registry_, "lockstep_jobs", "Jobs by state.")),
@@ -189,11 +188,6 @@ void CollectorMetrics::CountDropped(const std::string& reason, double count) {
 
 void CollectorMetrics::SetAlertTotals(const std::map<std::string, uint64_t>& totals) {
   for (const auto& [outcome, total] : totals) RaiseTo(alerts_.Add({{"outcome", outcome}}), total);
-}
-
-void CollectorMetrics::SetStoreLosses(uint64_t dropped_points, uint64_t corrupt_records) {
-  RaiseTo(store_losses_.Add({{"what", "dropped_point"}}), dropped_points);
-  RaiseTo(store_losses_.Add({{"what", "corrupt_record"}}), corrupt_records);
 }
 
 void CollectorMetrics::SetQueue(const std::string& queue, size_t depth, size_t capacity) {

@@ -1,4 +1,4 @@
-// Every metric that the collector exports about itself and about the jobs that it watches. Registered here and nowhere
+// Every metric that the collector exports about itself and about the jobs that it watches. Registered by it and nobody
 // else. Label sets are bounded: jobs by the limit on jobs, everything else by tables in the code.
 //
 // Thread-safe; updating one costs an atomic addition, updating one with labels a lock and a hash.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "collector/history_metrics.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
@@ -148,6 +149,7 @@ class CollectorMetrics {
   prometheus::Counter& store_entries_written;
   prometheus::Counter& store_points_written;
   prometheus::Gauge& store_healthy;
+  HistoryMetrics history;
 
   // Alerts.
   prometheus::Gauge& alerts_waiting;
@@ -163,9 +165,6 @@ class CollectorMetrics {
 
   // Raises the counters of alerts, by outcome, to `totals`.
   void SetAlertTotals(const std::map<std::string, uint64_t>& totals);
-
-  // Points that the store dropped and records that it could not decode, since it was opened.
-  void SetStoreLosses(uint64_t dropped_points, uint64_t corrupt_records);
 
   void SetQueue(const std::string& queue, size_t depth, size_t capacity);
 
@@ -200,7 +199,6 @@ class CollectorMetrics {
   prometheus::Family<prometheus::Counter>& rejected_;
   prometheus::Family<prometheus::Counter>& dropped_;
   prometheus::Family<prometheus::Counter>& alerts_;
-  prometheus::Family<prometheus::Counter>& store_losses_;
   prometheus::Family<prometheus::Gauge>& queue_depth_;
   prometheus::Family<prometheus::Gauge>& queue_capacity_;
   prometheus::Family<prometheus::Gauge>& jobs_;

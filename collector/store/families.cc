@@ -8,6 +8,7 @@
 
 #include "collector/store/keys.h"
 #include "collector/store/retention.h"
+#include "collector/store/table_ages.h"
 #include "collector/store/values.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/filter_policy.h"
@@ -19,6 +20,7 @@ namespace {
 
 using absl::string_view;
 using Retention = int64_t RocksStoreOptions::*;
+using MaxBytes = uint64_t RocksStoreOptions::*;
 using LastUseOf = std::optional<int64_t> (*)(string_view key, string_view value, const FamilyState& state);
 
 // Of what a compaction cannot decode, nothing is known.
@@ -52,22 +54,28 @@ struct Row {
   bool first_in_first_out;  // whole files leave by age and size, without being rewritten
   rocksdb::CompressionType compression;
   Retention retention;  // nullptr = forever
-  LastUseOf last_use;   // nullptr = not by a filter
+  MaxBytes max_bytes;   // nullptr = without end
+  LastUseOf last_use;   // nullptr = nothing of it ever goes
 };
 
 constexpr auto kPlain = rocksdb::kNoCompression;  // tiny, or compressed by us
 constexpr auto kZstd = rocksdb::kZSTD;
 
+using Options = RocksStoreOptions;
 constexpr Row kRows[] = {
-    {Family::kDefault, "default", false, false, kPlain, nullptr, nullptr},
-    {Family::kMeta, "meta", false, false, kPlain, nullptr, nullptr},
-    {Family::kJobs, "jobs", false, false, kPlain, &RocksStoreOptions::log_retention_ns, IndexLastUse},
-    {Family::kLog, "log", true, true, kPlain, &RocksStoreOptions::log_retention_ns, nullptr},
-    {Family::kMarks, "marks", false, false, kPlain, &RocksStoreOptions::mark_retention_ns, MarkLastUse},
-    {Family::kSeries, "series", false, false, kZstd, &RocksStoreOptions::rollup_retention_ns, IndexLastUse},
-    {Family::kChunks, "chunks", true, false, kZstd, &RocksStoreOptions::chunk_retention_ns, TimedLastUse},
-    {Family::kRollups, "rollups", true, false, kZstd, &RocksStoreOptions::rollup_retention_ns, TimedLastUse},
-    {Family::kIncidents, "incidents", false, false, kZstd, &RocksStoreOptions::incident_retention_ns, IncidentLastUse},
+    {Family::kDefault, "default", false, false, kPlain, nullptr, nullptr, nullptr},
+    {Family::kMeta, "meta", false, false, kPlain, nullptr, nullptr, nullptr},
+    {Family::kJobs, "jobs", false, false, kPlain, &Options::log_retention_ns, &Options::max_job_bytes, IndexLastUse},
+    {Family::kLog, "log", true, true, kPlain, &Options::log_retention_ns, &Options::max_log_bytes, TimedLastUse},
+    {Family::kMarks, "marks", false, false, kPlain, &Options::mark_retention_ns, &Options::max_mark_bytes, MarkLastUse},
+    {Family::kSeries, "series", false, false, kZstd, &Options::rollup_retention_ns, &Options::max_series_bytes,
+     IndexLastUse},
+    {Family::kChunks, "chunks", true, false, kZstd, &Options::chunk_retention_ns, &Options::max_chunk_bytes,
+     TimedLastUse},
+    {Family::kRollups, "rollups", true, false, kZstd, &Options::rollup_retention_ns, &Options::max_rollup_bytes,
+     TimedLastUse},
+    {Family::kIncidents, "incidents", false, false, kZstd, &Options::incident_retention_ns,
+     &Options::max_incident_bytes, IncidentLastUse},
 };
 static_assert(std::size(kRows) == kFamilies);
 
@@ -107,14 +115,15 @@ rocksdb::ColumnFamilyOptions OptionsOf(const Row& row, const RocksStoreOptions& 
     family.compaction_options_fifo.max_table_files_size = options.max_log_bytes;
     family.ttl = static_cast<uint64_t>((options.*row.retention + kRetentionGraceNanos) / kNanosPerSecond);
   }
-  if (row.last_use != nullptr) {
-    const auto last_use = [of = row.last_use, &state](string_view key, string_view value) {
-      return of(key, value, state);
-    };
-    family.compaction_filter_factory = std::make_shared<RetentionFilterFactory>(row.name, options.*row.retention,
-                                                                                last_use, clock, state.expired_records);
-    family.periodic_compaction_seconds = PeriodicCompactionSeconds(options.*row.retention);
-  }
+  if (row.last_use == nullptr) return family;
+  const auto last_use = [of = row.last_use, &state](string_view key, string_view value) {
+    return of(key, value, state);
+  };
+  family.table_properties_collector_factories.push_back(NewTableAgeFactory(last_use));
+  if (row.first_in_first_out) return family;
+  family.compaction_filter_factory = std::make_shared<RetentionFilterFactory>(
+      row.name, options.*row.retention, last_use, clock, state.early_of(row.family), state.removed_of(row.family));
+  family.periodic_compaction_seconds = PeriodicCompactionSeconds(options.*row.retention);
   return family;
 }
 
@@ -132,6 +141,18 @@ std::vector<rocksdb::ColumnFamilyDescriptor> FamilyDescriptors(const RocksStoreO
 }
 
 const char* FamilyName(Family family) { return RowOf(family).name; }
+
+int64_t RetentionOf(Family family, const RocksStoreOptions& options) {
+  const Retention retention = RowOf(family).retention;
+  return retention == nullptr ? 0 : options.*retention;
+}
+
+uint64_t MaxBytesOf(Family family, const RocksStoreOptions& options) {
+  const MaxBytes max_bytes = RowOf(family).max_bytes;
+  return max_bytes == nullptr ? 0 : options.*max_bytes;
+}
+
+bool IsFirstInFirstOut(Family family) { return RowOf(family).first_in_first_out; }
 bool HasIdPrefix(Family family) { return RowOf(family).id_prefix; }
 
 }  // namespace lockstep

@@ -5,12 +5,14 @@
 #ifndef LOCKSTEP_COLLECTOR_STORE_FAMILIES_H_
 #define LOCKSTEP_COLLECTOR_STORE_FAMILIES_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "base/clock.h"
+#include "collector/store/retention.h"
 #include "collector/store/rocks_store.h"
 #include "rocksdb/db.h"
 
@@ -21,9 +23,13 @@ inline constexpr size_t kFamilies = 9;
 
 // What compactions count and need to know. Outlives the database.
 struct FamilyState {
-  std::atomic<uint64_t> expired_records{0};
-  std::atomic<uint64_t> deleted_log_bytes{0};
   std::atomic<uint64_t> newest_incident_id{0};  // never expires, so that its id is never given out again
+  std::atomic<bool> background_error{false};    // something has failed since it was last looked at
+  std::array<RemovedCounts, kFamilies> removed;
+  std::array<EarlyCutoff, kFamilies> early;
+
+  RemovedCounts& removed_of(Family family) { return removed[static_cast<size_t>(family)]; }
+  EarlyCutoff& early_of(Family family) { return early[static_cast<size_t>(family)]; }
 };
 
 // By Family. `options`, `clock` and `state` must outlive the database.
@@ -31,6 +37,13 @@ std::vector<rocksdb::ColumnFamilyDescriptor> FamilyDescriptors(const RocksStoreO
                                                                FamilyState& state);
 
 const char* FamilyName(Family family);
+
+// How long its records are kept after they were last of use, and how many bytes of disk it may take; 0 = without end.
+int64_t RetentionOf(Family family, const RocksStoreOptions& options);
+uint64_t MaxBytesOf(Family family, const RocksStoreOptions& options);
+
+// Whether RocksDB itself keeps the family within its bytes: whole tables leave in the order in which they came.
+bool IsFirstInFirstOut(Family family);
 
 // Whether the keys are TimedKeys and bloom filters are on their id.
 bool HasIdPrefix(Family family);

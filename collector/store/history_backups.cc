@@ -1,8 +1,13 @@
 #include "collector/store/history_backups.h"
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -22,6 +27,7 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kPrefix = "history-";
 constexpr char kTimeFormat[] = "%Y%m%dT%H%M%SZ";
 constexpr absl::string_view kTimeShape = "00000000T000000Z";  // a digit stands for any digit
+constexpr uint64_t kBlockBytes = 512;                         // of st_blocks
 constexpr absl::string_view kUnfinished = ".tmp";             // RocksDB's, until a copy is whole
 
 std::string NameAt(int64_t wall_ns) {
@@ -94,7 +100,27 @@ void HistoryBackups::RemoveOldest(const std::string& newest) const {
   std::vector<std::string> others = BackupsIn(options_.directory, "");
   // Not by its name: the wall clock may have been set back.
   others.erase(std::remove(others.begin(), others.end(), newest), others.end());
-  for (size_t i = 0; i + options_.keep <= others.size(); ++i) Remove(fs::path(options_.directory) / others[i]);
+  const auto remove_first = [&] {
+    Remove(fs::path(options_.directory) / others.front());
+    others.erase(others.begin());
+  };
+  while (others.size() >= options_.keep) remove_first();
+  while (!others.empty() && BytesOfAll() > options_.max_bytes) remove_first();
+}
+
+uint64_t HistoryBackups::BytesOfAll() const {
+  std::map<std::pair<dev_t, ino_t>, uint64_t> files;
+  std::error_code error;
+  for (const std::string& backup : BackupsIn(options_.directory, "")) {
+    for (const auto& entry : fs::directory_iterator(fs::path(options_.directory) / backup, error)) {
+      struct stat found = {};
+      if (lstat(entry.path().c_str(), &found) != 0) continue;
+      files[{found.st_dev, found.st_ino}] = static_cast<uint64_t>(found.st_blocks) * kBlockBytes;
+    }
+  }
+  uint64_t bytes = 0;
+  for (const auto& [file, size] : files) bytes += size;
+  return bytes;
 }
 
 }  // namespace lockstep

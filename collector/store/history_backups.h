@@ -3,13 +3,15 @@
 //
 //   /var/lib/lockstep-backups/history-20260102T030405Z
 //
-// The newest `keep` are kept. What has another name is never touched, but for what a backup that was killed left
-// behind. Not thread-safe: one backup at a time; history is written and read meanwhile.
+// The newest `keep` are kept, as far as they take no more than `max_bytes` together; the newest one always. What has
+// another name is never touched, but for what a backup that was killed left behind. Not thread-safe: one backup at a
+// time; history is written and read meanwhile.
 
 #ifndef LOCKSTEP_COLLECTOR_STORE_HISTORY_BACKUPS_H_
 #define LOCKSTEP_COLLECTOR_STORE_HISTORY_BACKUPS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -23,6 +25,7 @@ namespace lockstep {
 struct HistoryBackupOptions {
   std::string directory;  // where they are; made if it is missing, but not its parent; "" = none are taken
   size_t keep = 7;        // at least 1
+  uint64_t max_bytes = uint64_t{100} << 30;  // on disk; what backups share counts once
 };
 
 class HistoryBackups {
@@ -39,6 +42,7 @@ class HistoryBackups {
  private:
   absl::Status PreparePlace() const;
   void RemoveOldest(const std::string& newest) const;
+  uint64_t BytesOfAll() const;
 
   const HistoryBackupOptions options_;
   RocksStore& store_;

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "base/metric_catalog.h"
+#include "base/random.h"
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
@@ -77,8 +78,8 @@ class HistoryBackupsTest : public testing::Test {
     return store.ok() ? *std::move(store) : nullptr;
   }
 
-  HistoryBackups Backups(size_t keep = 7) {
-    return HistoryBackups({.directory = place_.string(), .keep = keep}, *store_, clock_);
+  HistoryBackups Backups(size_t keep = 7, uint64_t max_bytes = uint64_t{1} << 40) {
+    return HistoryBackups({.directory = place_.string(), .keep = keep, .max_bytes = max_bytes}, *store_, clock_);
   }
 
   // Entry n of the log of job "a", mark n, sample n and incident n.
@@ -184,6 +185,28 @@ TEST_F(HistoryBackupsTest, AreNamedByTheirSecondAndTheOldestLeave) {
   ASSERT_OK(earlier);
   EXPECT_THAT(Names(), ElementsAre(fs::path(*earlier).filename().string(), taken[2], "history-of-mine", "other.tmp"))
       << "a clock that was set back does not make the newest the oldest";
+}
+
+TEST_F(HistoryBackupsTest, TheOldestLeaveWhenAllTogetherTakeTooMuchAndWhatTheyShareCountsOnce) {
+  StoreBatch batch;
+  wire::CaptureReset& reset = *batch.log.emplace_back().mutable_reset();
+  reset.set_job("large");
+  reset.set_wall_ns(TimeOf(1));
+  Random random(1);
+  while (reset.why().size() < (size_t{4} << 20)) {
+    reset.mutable_why()->push_back(static_cast<char>('0' + random.Below(64)));
+  }
+  ASSERT_OK(store_->Write(batch));
+  HistoryBackups large = Backups(/*keep=*/7, /*max_bytes=*/uint64_t{5} << 20);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(large.Take());
+    clock_.Advance(kNanosPerSecond);
+  }
+  EXPECT_THAT(Names(), SizeIs(3)) << "each is 3 MiB, all have the same table";
+  HistoryBackups small = Backups(/*keep=*/7, /*max_bytes=*/1);
+  const absl::StatusOr<std::string> newest = small.Take();
+  ASSERT_OK(newest);
+  EXPECT_THAT(Names(), ElementsAre(fs::path(*newest).filename().string())) << "the newest stays in any case";
 }
 
 TEST_F(HistoryBackupsTest, WhatCannotBeIsOneErrorAndLeavesAllAsItIs) {

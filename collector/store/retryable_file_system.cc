@@ -26,13 +26,16 @@ IOStatus Retryable(IOStatus status) {
 
 class RetryableFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+  RetryableFile(std::unique_ptr<rocksdb::FSWritableFile> file, const BeforeWrite& before_write)
+      : FSWritableFileOwnerWrapper(std::move(file)), before_write_(before_write) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    before_write_(data.size());
     return Retryable(FSWritableFileOwnerWrapper::Append(data, options, debug));
   }
   IOStatus Append(const Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo& info,
                   IODebugContext* debug) override {
+    before_write_(data.size());
     return Retryable(FSWritableFileOwnerWrapper::Append(data, options, info, debug));
   }
   IOStatus Flush(const IOOptions& options, IODebugContext* debug) override {
@@ -53,6 +56,9 @@ class RetryableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     return Retryable(FSWritableFileOwnerWrapper::Close(options, debug));
   }
+
+ private:
+  const BeforeWrite& before_write_;
 };
 
 // A write-ahead log that could not be made, and is made when it is written to. RocksDB takes the failure to make one,
@@ -96,16 +102,17 @@ class LateLog final : public rocksdb::FSWritableFile {
 
 class RetryableFileSystem final : public rocksdb::FileSystemWrapper {
  public:
-  explicit RetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below)
-      : FileSystemWrapper(below), below_(below) {}
+  RetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below, BeforeWrite before_write)
+      : FileSystemWrapper(below), below_(below), before_write_(std::move(before_write)) {}
 
   const char* Name() const override { return "RetryableFileSystem"; }
 
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file, IODebugContext* debug) override {
+    before_write_(0);
     IOStatus status = Retryable(FileSystemWrapper::NewWritableFile(name, options, file, debug));
     if (status.ok()) {
-      *file = std::make_unique<RetryableFile>(std::move(*file));
+      *file = std::make_unique<RetryableFile>(std::move(*file), before_write_);
     } else if (status.IsIOError() && absl::EndsWith(name, ".log")) {
       *file = std::make_unique<LateLog>(below_, name, options);
       status = IOStatus::OK();
@@ -115,12 +122,14 @@ class RetryableFileSystem final : public rocksdb::FileSystemWrapper {
 
  private:
   const std::shared_ptr<rocksdb::FileSystem> below_;
+  const BeforeWrite before_write_;  // outlives the files
 };
 
 }  // namespace
 
-std::shared_ptr<rocksdb::FileSystem> NewRetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below) {
-  return std::make_shared<RetryableFileSystem>(below);
+std::shared_ptr<rocksdb::FileSystem> NewRetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below,
+                                                            BeforeWrite before_write) {
+  return std::make_shared<RetryableFileSystem>(below, std::move(before_write));
 }
 
 }  // namespace lockstep

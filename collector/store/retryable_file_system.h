@@ -12,13 +12,20 @@
 #ifndef LOCKSTEP_COLLECTOR_STORE_RETRYABLE_FILE_SYSTEM_H_
 #define LOCKSTEP_COLLECTOR_STORE_RETRYABLE_FILE_SYSTEM_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "rocksdb/file_system.h"
 
 namespace lockstep {
 
-std::shared_ptr<rocksdb::FileSystem> NewRetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below);
+// Called before so many bytes are appended to a file, or one is made: the last moment to make room. After an append
+// that found none nobody knows how much of it is there.
+using BeforeWrite = std::function<void(uint64_t bytes)>;
+
+std::shared_ptr<rocksdb::FileSystem> NewRetryableFileSystem(const std::shared_ptr<rocksdb::FileSystem>& below,
+                                                            BeforeWrite before_write);
 
 }  // namespace lockstep
 

@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -44,17 +45,22 @@ class ErrorLogger final : public rocksdb::Logger {
   }
 };
 
-// Counts the files of the log that RocksDB deletes by age or size.
-class LogDeletionListener final : public rocksdb::EventListener {
+// Counts the files of the log that RocksDB deletes by age or size, and notes what fails in the background.
+class StateListener final : public rocksdb::EventListener {
  public:
-  explicit LogDeletionListener(FamilyState& state) : state_(state) {}
+  explicit StateListener(FamilyState& state) : state_(state) {}
   void OnCompactionCompleted(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& info) override {
     const bool deletion = info.compaction_reason == rocksdb::CompactionReason::kFIFOMaxSize ||
                           info.compaction_reason == rocksdb::CompactionReason::kFIFOTtl;
     if (!deletion || !info.status.ok()) return;
+    const RemovalCause cause =
+        info.compaction_reason == rocksdb::CompactionReason::kFIFOTtl ? RemovalCause::kAge : RemovalCause::kBytes;
     for (const auto& [file, properties] : info.table_properties) {
-      state_.deleted_log_bytes += properties->data_size;
+      state_.removed_of(Family::kLog).Add(cause, properties->num_entries, properties->data_size);
     }
+  }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status* /*error*/) override {
+    state_.background_error = true;
   }
 
  private:
@@ -77,9 +83,10 @@ rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::En
   database.max_open_files = -1;
   database.max_background_jobs = kBackgroundJobs;
   database.db_write_buffer_size = options.write_buffers_bytes;
-  database.max_total_wal_size = options.max_wal_bytes;
+  // KeepLogShort does that. RocksDB would empty its memory in the middle of a write: see FillMemory.
+  database.max_total_wal_size = std::numeric_limits<uint64_t>::max();
   database.info_log = std::make_shared<ErrorLogger>();
-  database.listeners.push_back(std::make_shared<LogDeletionListener>(state));
+  database.listeners.push_back(std::make_shared<StateListener>(state));
   return database;
 }
 
@@ -149,8 +156,10 @@ absl::Status CheckSchemaReadOnly(const RocksStoreOptions& options, const rocksdb
 
 RocksDatabase::RocksDatabase(const RocksStoreOptions& options, std::unique_ptr<FamilyState> state)
     : options_(options),
+      reserve_(options.directory, options.reserve_bytes),
       env_(rocksdb::NewCompositeEnv(
-          NewRetryableFileSystem((options.env != nullptr ? options.env : rocksdb::Env::Default())->GetFileSystem()))),
+          NewRetryableFileSystem((options.env != nullptr ? options.env : rocksdb::Env::Default())->GetFileSystem(),
+                                 [this](uint64_t bytes) { GiveUpReserveFor(bytes); }))),
       state_(std::move(state)) {}
 
 RocksDatabase::~RocksDatabase() {
@@ -172,7 +181,6 @@ absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksSt
   RETURN_IF_ERROR(database->OpenFamilies(clock));
   RETURN_IF_ERROR(database->EnsureSchemaVersion());
   RETURN_IF_ERROR(database->LoadNumberOffset());
-  database->FillMemory();
   return database;
 }
 
@@ -222,12 +230,14 @@ void RocksDatabase::Delete(rocksdb::WriteBatch& batch, Family family, absl::stri
 }
 
 absl::Status RocksDatabase::Write(rocksdb::WriteBatch& batch, bool sync) {
-  RecoverIfDue().PermitUncheckedError();  // the write below tells how it went
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(RecoverIfDue());
+  FillMemory();
   rocksdb::WriteOptions options;
   options.sync = sync;
   const rocksdb::Status status = db_->Write(options, &batch);
-  if (!status.ok()) needs_recovery_ = true;
-  return ToStatus(status, "cannot write history");
+  if (status.ok()) KeepLogShort(batch.GetDataSize());
+  return NoteWritten(ToStatus(status, "cannot write history"));
 }
 
 absl::StatusOr<std::optional<std::string>> RocksDatabase::Get(Family family, absl::string_view key) {
@@ -285,18 +295,37 @@ absl::Status RocksDatabase::RaiseNumbersAbove(uint64_t number) {
   return absl::OkStatus();
 }
 
-rocksdb::Status RocksDatabase::RecoverIfDue() {
-  if (!needs_recovery_.exchange(false)) return rocksdb::Status::OK();
-  rocksdb::Status status = db_->Resume();
-  if (status.ok()) {
-    FillMemory();
-  } else {
-    needs_recovery_ = true;
-  }
+absl::Status RocksDatabase::RecoverIfDue() {
+  // A log that is written while memory cannot be flushed may fail as well: from both at once RocksDB 7.8 does not
+  // recover.
+  if (state_->background_error.exchange(false)) needs_recovery_ = true;
+  if (!needs_recovery_) return absl::OkStatus();
+  const rocksdb::Status status = db_->Resume();
+  needs_recovery_ = !status.ok();
+  return NoteWritten(ToStatus(status, "cannot write history"));
+}
+
+absl::Status RocksDatabase::NoteWritten(absl::Status status) {
+  if (!status.ok()) needs_recovery_ = true;
+  if (absl::IsResourceExhausted(status)) found_no_space_ = true;
   return status;
 }
 
+void RocksDatabase::KeepLogShort(uint64_t written_bytes) {
+  log_bytes_ += written_bytes;
+  if (log_bytes_ < options_.max_wal_bytes) return;
+  log_bytes_ = 0;
+  rocksdb::FlushOptions options;
+  options.wait = false;
+  options.allow_write_stall = true;
+  const std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
+  db_->Flush(options, all).PermitUncheckedError();  // what fails there fails the next write
+}
+
 void RocksDatabase::FillMemory() {
+  uint64_t records = 0;
+  db_->GetIntProperty(handle(Family::kDefault), rocksdb::DB::Properties::kNumEntriesActiveMemTable, &records);
+  if (records > 0) return;
   rocksdb::WriteOptions options;
   options.disableWAL = true;
   const rocksdb::Status status = db_->Put(options, handle(Family::kDefault), ToSlice(kNothingKey), rocksdb::Slice());
@@ -305,10 +334,9 @@ void RocksDatabase::FillMemory() {
 
 // A log that could not be written must not be asked to sync: RocksDB as Debian builds it ends the process then.
 absl::Status RocksDatabase::SyncLog() {
-  rocksdb::Status status = RecoverIfDue();
-  if (status.ok()) status = db_->FlushWAL(/*sync=*/true);
-  if (!status.ok()) needs_recovery_ = true;
-  return ToStatus(status, "cannot sync history");
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(RecoverIfDue());
+  return NoteWritten(ToStatus(db_->FlushWAL(/*sync=*/true), "cannot sync history"));
 }
 
 absl::Status RocksDatabase::WriteCheckpoint(const std::string& directory) {

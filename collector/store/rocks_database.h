@@ -12,13 +12,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "collector/store/families.h"
 #include "collector/store/rocks_store.h"
+#include "collector/store/space_reserve.h"
+#include "collector/store/table_ages.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
@@ -86,28 +90,59 @@ class RocksDatabase {
 
   absl::Status CompactAll();
 
+  // The tables of a family, with the time that their records are from.
+  absl::StatusOr<std::vector<TableAge>> Tables(Family family);
+  uint64_t TableBytes(Family family);
+
+  // Writes one table anew, with those that overlap it, without what has to go. Takes as much space until it is done.
+  absl::Status Rewrite(Family family, const TableAge& table);
+
+  // Deletes the oldest table of a family in which tables leave in the order in which they came, unless RocksDB is about
+  // to. A few bytes have to be written for it. NOT_FOUND when there is none that ends before `latest_wall_ns`.
+  absl::StatusOr<TableAge> DeleteOldestTable(Family family, int64_t latest_wall_ns);
+
+  // Empty if the disk does not say.
+  std::optional<uint64_t> FreeBytes();
+
+  // Space that is given up when a write would find none.
+  SpaceReserve& reserve() { return reserve_; }
+
+  // Whether a write has found no space since the last call, or only that of the reserve.
+  bool TakeNoSpace() { return found_no_space_.exchange(false); }
+
   FamilyState& state() { return *state_; }
 
  private:
   RocksDatabase(const RocksStoreOptions& options, std::unique_ptr<FamilyState> state);
 
   absl::Status OpenFamilies(const Clock& clock);
+  // Called before so many bytes are written.
+  void GiveUpReserveFor(uint64_t bytes);
   absl::Status EnsureSchemaVersion();
   absl::Status LoadNumberOffset();
-  // The error of the recovery that was due, if it was.
-  rocksdb::Status RecoverIfDue();
-  // Puts a record without meaning into memory, not into the write-ahead log. RocksDB 7.8 recovers by flushing its
-  // memory; where that holds nothing, it goes on with the log that failed, and ends the process at the next write.
-  void FillMemory();
+  // The error of the recovery that was due, if it was. Nothing may be written after an error.
+  absl::Status RecoverIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NoteWritten(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Puts a record without meaning into memory, not into the write-ahead log, if there is none. RocksDB 7.8 recovers by
+  // flushing its memory; where that holds nothing, it goes on with the log that failed, and ends the process at the
+  // next write.
+  void FillMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has memory written to tables when the write-ahead log has grown by its limit, so that it begins anew.
+  void KeepLogShort(uint64_t written_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   rocksdb::ColumnFamilyHandle* handle(Family family) { return handles_[static_cast<size_t>(family)]; }
 
   const RocksStoreOptions options_;
+  SpaceReserve reserve_;
   const std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<FamilyState> state_;
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilies> handles_{};  // owned; destroyed before db_
-  std::atomic<bool> needs_recovery_{false};
-  std::atomic<uint64_t> number_offset_{0};  // of numbers over RocksDB's sequence number
+  std::atomic<bool> found_no_space_{false};
+
+  Mutex mutex_;  // of whoever writes
+  bool needs_recovery_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t log_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the write-ahead log, since it was begun
+  std::atomic<uint64_t> number_offset_{0};          // of numbers over RocksDB's sequence number
 };
 
 }  // namespace lockstep

@@ -24,8 +24,8 @@ constexpr Row kCodes[] = {
 };
 
 absl::StatusCode CodeOf(const rocksdb::Status& status) {
-  const bool no_space =
-      status.IsNoSpace() || (status.IsIOError() && absl::StrContains(status.ToString(), kNoSpaceText));
+  // Of writes that wait for memory RocksDB says that they are incomplete, and why only in words.
+  const bool no_space = status.IsNoSpace() || absl::StrContains(status.ToString(), kNoSpaceText);
   if (no_space || status.IsMemoryLimit()) return absl::StatusCode::kResourceExhausted;
   for (const Row& row : kCodes) {
     if (row.from == status.code()) return row.to;

@@ -19,10 +19,13 @@
 #include "collector/store/audit_records.h"
 #include "collector/store/chunk.h"
 #include "collector/store/corrupt_records.h"
+#include "collector/store/families.h"
+#include "collector/store/history_trimmer.h"
 #include "collector/store/host_records.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/log_reader.h"
+#include "collector/store/retention.h"
 #include "collector/store/rocks_database.h"
 #include "collector/store/rollup.h"
 #include "collector/store/series_names.h"
@@ -44,6 +47,7 @@ class RocksStoreImpl final : public RocksStore {
       : options_(options),
         clock_(clock),
         database_(std::move(database)),
+        trimmer_(options, *database_, clock),
         log_reader_(*database_, corrupt_),
         series_reader_(options.open_chunks.span_ns, *database_, corrupt_),
         open_chunks_(options.open_chunks) {}
@@ -73,6 +77,7 @@ class RocksStoreImpl final : public RocksStore {
   absl::StatusOr<SeriesPage> ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) override;
   absl::Status Flush() override;
   RocksStoreStats stats() const override;
+  RoomReport MakeRoom() override { return trimmer_.MakeRoom(); }
   absl::Status Compact() override { return database_->CompactAll(); }
   absl::Status WriteCopy(const std::string& directory) override {
     const absl::Status flushed = Flush();
@@ -102,13 +107,18 @@ class RocksStoreImpl final : public RocksStore {
   absl::StatusOr<std::vector<Point>> ReadPoints(const SeriesLabels& labels, MetricKind kind, int64_t from, int64_t to,
                                                 size_t max_points);
 
-  int64_t Cutoff(int64_t retention_ns) const { return clock_.WallNanos() - retention_ns; }
+  // What was last of use before that has gone.
+  int64_t Cutoff(Family family) const {
+    return std::max(clock_.WallNanos() - RetentionOf(family, options_),
+                    database_->state().early_of(family).ForReaders());
+  }
 
   const RocksStoreOptions options_;
   const Clock& clock_;
   const std::unique_ptr<RocksDatabase> database_;
   CorruptRecords corrupt_;
   AuditRecords audit_{*database_, corrupt_};
+  HistoryTrimmer trimmer_;
   LogReader log_reader_;
   SeriesReader series_reader_;
 
@@ -295,11 +305,11 @@ absl::StatusOr<uint64_t> RocksStoreImpl::StoredSequence(const std::string& host,
                    database_->Get(Family::kMarks, EncodeMarkKey(host, incarnation)));
   if (!bytes.has_value()) return uint64_t{0};
   ASSIGN_OR_RETURN(const MarkValue mark, DecodeMark(*bytes));
-  return mark.written_wall_ns < Cutoff(options_.mark_retention_ns) ? 0 : mark.sequence;
+  return mark.written_wall_ns < Cutoff(Family::kMarks) ? 0 : mark.sequence;
 }
 
 absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
-  const int64_t cutoff = Cutoff(options_.incident_retention_ns);
+  const int64_t cutoff = Cutoff(Family::kIncidents);
   std::vector<wire::Incident> incidents;
   RETURN_IF_ERROR(
       database_->Scan(Family::kIncidents, "", "", nullptr, [&](absl::string_view key, absl::string_view value) {
@@ -323,7 +333,7 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
 
 absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                                      const std::function<bool(const wire::CaptureEntry&)>& visit) {
-  const int64_t from = std::max(from_wall_ns, Cutoff(options_.log_retention_ns));
+  const int64_t from = std::max(from_wall_ns, Cutoff(Family::kLog));
   return log_reader_.Scan(job, from, to_wall_ns, visit);
 }
 
@@ -355,8 +365,8 @@ absl::Status RocksStoreImpl::ListNames(const SeriesSelector& selector, SeriesNam
 
 absl::StatusOr<std::vector<Point>> RocksStoreImpl::ReadPoints(const SeriesLabels& labels, MetricKind kind, int64_t from,
                                                               int64_t to, size_t max_points) {
-  const int64_t full_from = std::max(from, Cutoff(options_.chunk_retention_ns));
-  const int64_t rollup_from = std::max(from, Cutoff(options_.rollup_retention_ns));
+  const int64_t full_from = std::max(from, Cutoff(Family::kChunks));
+  const int64_t rollup_from = std::max(from, Cutoff(Family::kRollups));
   std::vector<Point> in_memory;
   RocksDatabase::Snapshot snapshot;
   {
@@ -400,11 +410,20 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
 RocksStoreStats RocksStoreImpl::stats() const {
   RocksStoreStats stats;
   stats.corrupt_records = corrupt_.count();
-  stats.expired_records = database_->state().expired_records;
-  stats.deleted_log_bytes = database_->state().deleted_log_bytes;
   stats.dropped_points = dropped_points_.load();
   stats.open_series = open_series_.load();
   stats.failed_writes = failed_writes_.load();
+  for (size_t i = 0; i < kFamilies; ++i) {
+    const Family family = static_cast<Family>(i);
+    if (MaxBytesOf(family, options_) == 0) continue;
+    stats.table_bytes.emplace_back(FamilyName(family), database_->TableBytes(family));
+    const RemovedCounts& removed = database_->state().removed_of(family);
+    for (size_t cause = 0; cause < kRemovalCauseNames.size(); ++cause) {
+      const auto why = static_cast<RemovalCause>(cause);
+      stats.removed.push_back(
+          {FamilyName(family), kRemovalCauseNames[cause], removed.records(why), removed.bytes(why)});
+    }
+  }
   return stats;
 }
 

@@ -9,7 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,8 +39,20 @@ struct RocksStoreOptions {
   int64_t rollup_retention_ns = 30 * kNanosPerDay;
   int64_t incident_retention_ns = 365 * kNanosPerDay;
 
-  // Disk: files of the log beyond this are deleted, oldest first, and counted.
+  // Disk: what the tables of a kind may take. Beyond, what was last of use longest ago goes first, and is counted.
   uint64_t max_log_bytes = uint64_t{4} << 30;
+  uint64_t max_chunk_bytes = uint64_t{16} << 30;
+  uint64_t max_rollup_bytes = uint64_t{8} << 30;
+  uint64_t max_incident_bytes = uint64_t{1} << 30;
+  uint64_t max_series_bytes = uint64_t{256} << 20;  // names of series and jobs
+  uint64_t max_job_bytes = uint64_t{64} << 20;
+  uint64_t max_mark_bytes = uint64_t{64} << 20;
+
+  // Below so much free space on the disk the oldest history goes, until there is more. 0 = only when it is full.
+  uint64_t min_free_bytes = 0;
+  // Size of a file that is given up when the disk is full, so that what has to be written to let history go can be:
+  // at least that of the write-ahead log. 0 = none.
+  uint64_t reserve_bytes = 0;
 
   // Memory.
   size_t block_cache_bytes = size_t{32} << 20;    // of all reads, with indexes and filters of all open files
@@ -49,14 +64,29 @@ struct RocksStoreOptions {
   rocksdb::Env* env = nullptr;  // nullptr = the operating system; outlives the store
 };
 
+// What has gone of one kind, for one reason. Kinds are named as in docs/storage-format.md.
+struct RemovedHistory {
+  std::string kind;
+  std::string cause;  // "age", "bytes" or "disk"
+  uint64_t records = 0;
+  uint64_t bytes = 0;  // of tables for the log, of records before compression for all else
+};
+
 // Counted since the store was opened.
 struct RocksStoreStats {
-  uint64_t dropped_points = 0;     // by the limits of OpenChunks
-  uint64_t open_series = 0;        // now
-  uint64_t failed_writes = 0;      // of batches, incidents and sealed chunks
-  uint64_t corrupt_records = 0;    // that a read skipped
-  uint64_t expired_records = 0;    // that compaction removed
-  uint64_t deleted_log_bytes = 0;  // by max_log_bytes and age
+  uint64_t dropped_points = 0;                                // by the limits of OpenChunks
+  uint64_t open_series = 0;                                   // now
+  uint64_t failed_writes = 0;                                 // of batches, incidents and sealed chunks
+  uint64_t corrupt_records = 0;                               // that a read skipped
+  std::vector<RemovedHistory> removed;                        // a row per kind and cause
+  std::vector<std::pair<std::string, uint64_t>> table_bytes;  // of each kind on disk, now
+};
+
+// What a pass of MakeRoom found and did.
+struct RoomReport {
+  std::optional<uint64_t> free_bytes;  // of the disk, afterwards; empty = it does not say
+  bool disk_is_short = false;          // there was too little free space, or a write found none
+  absl::Status status;                 // why not all could be removed that had to go
 };
 
 class RocksStore : public HistoryStore {
@@ -65,6 +95,12 @@ class RocksStore : public HistoryStore {
 
   // Removes what has expired from the disk at once, instead of whenever RocksDB compacts. Rewrites everything.
   virtual absl::Status Compact() = 0;
+
+  // Has what goes before its time go: what is beyond the bytes of its kind, and if the disk is too full the oldest of
+  // the log, of points, of roll-ups and of resolved incidents, in this order. The newest ten minutes, open incidents
+  // and alerts that receivers have not taken stay. To be called about once a second, by one thread at a time; does a
+  // bounded part of the work.
+  virtual RoomReport MakeRoom() = 0;
 
   // Makes `directory`, which must not exist, a history of its own: everything for which a call had returned before this
   // one began, points that wait in memory among it. Others write meanwhile. Shares the files that never change with

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Real collector on a disk that counts as full: /readyz and the metrics say so, and all else goes on.
+
+Usage: disk_full_test.py; under Bazel, or by hand with the binaries in bazel-bin
+"""
+
+import os
+import pathlib
+import re
+import sys
+import unittest
+import urllib.error
+import urllib.request
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+from stack_case import StackCase  # noqa: E402
+
+PATIENCE_SECONDS = 30
+
+
+class DiskFullTest(StackCase):
+    @classmethod
+    def setUpClass(cls):
+        # More than any disk has free.
+        os.environ["LOCKSTEP_COLLECTOR_RETENTION_MIN_FREE_BYTES"] = str(1 << 50)
+        super().setUpClass()
+
+    def page(self, name):
+        """Status and text."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.stack.http_port}/{name}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def test_a_full_disk_is_told_and_the_collector_goes_on(self):
+        self.stack.wait_until("/readyz to tell of the disk", lambda: "the disk is full" in self.page("readyz")[1],
+                              PATIENCE_SECONDS)
+        code, text = self.page("readyz")
+        self.assertEqual(code, 503)
+        self.assertRegex(text, r"the disk is full, \d+ MiB are free: the oldest history is removed")
+        self.assertEqual(self.page("healthz")[0], 200)
+        metrics = self.page("metrics")[1]
+        self.assertGreater(float(re.search(r"^lockstep_collector_disk_free_bytes (\S+)", metrics, re.M).group(1)), 0)
+        self.assertRegex(metrics, r'lockstep_collector_history_removed_bytes_total{[^}]*cause="disk"[^}]*} 0')
+        self.assertIn("version", self.stack.lockstep("status"))
+
+
+if __name__ == "__main__":
+    unittest.main()
