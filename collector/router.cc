@@ -19,13 +19,14 @@ Router::Router(AgentRegistry& agents, FailingSources& sources, HistoryStore& his
 
 void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
   ConvertLosses losses;
-  const auto connect = [this, host = hello.host(), incarnation = hello.incarnation(), version = hello.version(),
-                        places = ToPlaces(hello.places(), losses), weak = std::weak_ptr<AgentStream>(stream),
+  AgentRegistry::Hello said = {hello.host(), hello.incarnation(), hello.version(), ToPlaces(hello.places(), losses),
+                               hello.sender()};
+  const auto connect = [this, said = std::move(said), weak = std::weak_ptr<AgentStream>(stream),
                         admitted = std::move(admitted)](absl::StatusOr<uint64_t> stored) {
     const std::shared_ptr<AgentStream> connecting = weak.lock();
     if (connecting == nullptr) return;
     if (!stored.ok()) return admitted(absl::UnavailableError(stored.status().message()));
-    admitted(agents_.Connect(host, incarnation, version, *stored, connecting, places));
+    admitted(agents_.Connect(said, *stored, connecting));
     metrics_.agents.conflicts.Increment(static_cast<double>(agents_.TakeConflicts()));
   };
   metrics_.CountDropped("odd_place", static_cast<double>(losses.odd_places));

@@ -159,6 +159,7 @@ int64_t Uplink::RunStream(CollectorStream& stream) {
   {
     MutexLock lock(mutex_);
     hello.mutable_hello()->set_incarnation(current().incarnation);
+    if (!formers_.empty()) hello.mutable_hello()->set_sender(hello_.incarnation());
   }
   // A stream that the collector has ended must not be cancelled: that would hide its status.
   if (stream.Write(hello) && !WriteReports(stream)) stream.Cancel();

@@ -159,7 +159,7 @@ TEST(AgentRegistryTest, CommandsGoToTheConnectedAgentAlone) {
   command.set_id(9);
   EXPECT_FALSE(registry.Send("node-1", command));
   auto stream = std::make_shared<FakeStream>();
-  ASSERT_OK(registry.Connect("node-1", 7, "v", 0, stream));
+  ASSERT_OK(registry.Connect({"node-1", 7, "v"}, 0, stream));
   EXPECT_TRUE(registry.Send("node-1", command));
   EXPECT_FALSE(registry.Send("node-2", command));
   EXPECT_EQ(stream->commands, std::vector<uint64_t>{9});
@@ -235,9 +235,9 @@ TEST(AgentRegistryTest, AReconnectKeepsTheLedgerAndClosesTheStreamBefore) {
   AgentRegistry registry(AgentRegistryOptions(), clock);
   auto first = std::make_shared<FakeStream>();
   auto second = std::make_shared<FakeStream>();
-  const auto ledger = registry.Connect("node-1", 7, "1.0", 0, first);
+  const auto ledger = registry.Connect({"node-1", 7, "1.0"}, 0, first);
   ASSERT_OK(ledger);
-  const auto again = registry.Connect("node-1", 7, "1.0", 0, second);
+  const auto again = registry.Connect({"node-1", 7, "1.0"}, 0, second);
   ASSERT_OK(again);
   EXPECT_EQ(*ledger, *again);
   EXPECT_EQ(first->closed.code(), absl::StatusCode::kAborted);
@@ -249,10 +249,10 @@ TEST(AgentRegistryTest, ANewIncarnationBeginsANewLedger) {
   AgentRegistry registry(AgentRegistryOptions(), clock);
   auto first = std::make_shared<FakeStream>();
   auto second = std::make_shared<FakeStream>();
-  const auto before = registry.Connect("node-1", 7, "1.0", 0, first);
+  const auto before = registry.Connect({"node-1", 7, "1.0"}, 0, first);
   (*before)->HandOver(first.get(), 5, 1, [](size_t, const AgentLedger::Ticket&) { return true; });
   EXPECT_EQ((*before)->accepted_sequence(), 5u);
-  const auto after = registry.Connect("node-1", 8, "1.0", 0, second);
+  const auto after = registry.Connect({"node-1", 8, "1.0"}, 0, second);
   EXPECT_EQ((*after)->accepted_sequence(), 0u);
   EXPECT_EQ(first->closed.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(registry.Find("node-1", 7), nullptr);
@@ -267,7 +267,7 @@ TEST(AgentRegistryTest, WhoConnectsHasTimeToReportOnce) {
   uint64_t incarnation = 0;
   const auto start_again = [&] {
     stream = std::make_shared<FakeStream>();
-    return *registry.Connect("node-1", ++incarnation, "1.0", 0, stream);
+    return *registry.Connect({"node-1", ++incarnation, "1.0"}, 0, stream);
   };
   for (int i = 0; i < 4; ++i) {
     start_again();
@@ -294,11 +294,11 @@ TEST(AgentRegistryTest, AgentsThatAreStartedAgainAreNoConflict) {
   std::vector<std::shared_ptr<FakeStream>> half_dead;
   for (uint64_t incarnation = 1; incarnation < 20; ++incarnation) {
     half_dead.push_back(std::make_shared<FakeStream>());
-    ASSERT_OK(registry.Connect("node-1", incarnation, "1.0", 0, half_dead.back()));
+    ASSERT_OK(registry.Connect({"node-1", incarnation, "1.0"}, 0, half_dead.back()));
     EXPECT_OK(half_dead.back()->closed);
     // The network blinks: the same agent once more.
     half_dead.push_back(std::make_shared<FakeStream>());
-    ASSERT_OK(registry.Connect("node-1", incarnation, "1.0", 0, half_dead.back()));
+    ASSERT_OK(registry.Connect({"node-1", incarnation, "1.0"}, 0, half_dead.back()));
   }
   EXPECT_EQ(registry.TakeConflicts(), 0u);
 }
@@ -311,7 +311,7 @@ TEST(AgentRegistryTest, AnAgentThatTakesItsHostBackFromALivingOneIsAConflict) {
   for (int turn = 0; turn < 3; ++turn) {
     for (const uint64_t incarnation : {7, 8}) {
       const auto before = std::exchange(stream, std::make_shared<FakeStream>());
-      ASSERT_OK(registry.Connect("node-1", incarnation, "1.0", 0, stream));
+      ASSERT_OK(registry.Connect({"node-1", incarnation, "1.0"}, 0, stream));
       if (before == nullptr) continue;
       EXPECT_THAT(before->closed, StatusIs(absl::StatusCode::kAborted, HasSubstr("10.0.0.7:40312")));
     }
@@ -323,6 +323,24 @@ TEST(AgentRegistryTest, AnAgentThatTakesItsHostBackFromALivingOneIsAConflict) {
                          HasSubstr(" peer=ipv4:10.0.0.7:40312"), HasSubstr(" other_incarnation=8"),
                          HasSubstr(" other_peer=ipv4:10.0.0.7:40312")));
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+}
+
+// Its spool is found late: it says in between what the agent before it has left.
+TEST(AgentRegistryTest, AnAgentThatSpeaksForTheOneBeforeItIsOne) {
+  SimClock clock;
+  AgentRegistry registry(AgentRegistryOptions(), clock);
+  std::vector<std::shared_ptr<FakeStream>> streams;  // half-dead: the collector hears of their ends late
+  const auto connect = [&](uint64_t incarnation, uint64_t sender) {
+    streams.push_back(std::make_shared<FakeStream>());
+    ASSERT_OK(registry.Connect({"node-1", incarnation, "1.0", {}, sender}, 0, streams.back()));
+  };
+  connect(8, 0);
+  for (const uint64_t former : {5, 6}) connect(former, 8);
+  connect(8, 0);
+  EXPECT_EQ(registry.TakeConflicts(), 0u);
+  connect(9, 0);
+  connect(5, 8);
+  EXPECT_EQ(registry.TakeConflicts(), 1u) << "the other one of two that live, whatever it delivers";
 }
 
 TEST(HostTakeoversTest, ACrowdOfOneNameIsSeenWhenOneOfTheLastLosersComesBack) {
@@ -344,7 +362,7 @@ TEST(AgentRegistryTest, SilenceIsSeenAfterAsLongAsTheDetectorWaits) {
   SimClock clock;
   AgentRegistry registry(AgentRegistryOptions(), clock);
   auto stream = std::make_shared<FakeStream>();
-  const auto ledger = registry.Connect("node-1", 7, "1.0", 0, stream);
+  const auto ledger = registry.Connect({"node-1", 7, "1.0"}, 0, stream);
   clock.Advance(4 * kNanosPerSecond);
   (*ledger)->NoteArrival(1, clock.WallNanos());
   clock.Advance(AgentRegistryOptions().silent_after_ns);
@@ -363,12 +381,12 @@ TEST(AgentRegistryTest, TheLimitEvictsTheLongestGoneAndNeverTheConnected) {
   AgentRegistry registry(options, clock);
   auto kept = std::make_shared<FakeStream>();
   auto gone = std::make_shared<FakeStream>();
-  ASSERT_OK(registry.Connect("a", 1, "", 0, kept));
-  ASSERT_OK(registry.Connect("b", 1, "", 0, gone));
+  ASSERT_OK(registry.Connect({"a", 1, ""}, 0, kept));
+  ASSERT_OK(registry.Connect({"b", 1, ""}, 0, gone));
   auto third = std::make_shared<FakeStream>();
-  EXPECT_EQ(registry.Connect("c", 1, "", 0, third).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(registry.Connect({"c", 1, ""}, 0, third).status().code(), absl::StatusCode::kResourceExhausted);
   gone.reset();
-  ASSERT_OK(registry.Connect("c", 1, "", 0, third));
+  ASSERT_OK(registry.Connect({"c", 1, ""}, 0, third));
   EXPECT_NE(registry.Find("a", 1), nullptr);
   EXPECT_EQ(registry.Find("b", 1), nullptr);
 }
@@ -377,7 +395,7 @@ TEST(AgentRegistryTest, AgentsThatAreLongGoneAreForgotten) {
   SimClock clock;
   AgentRegistry registry(AgentRegistryOptions(), clock);
   auto stream = std::make_shared<FakeStream>();
-  ASSERT_OK(registry.Connect("a", 1, "", 0, stream));
+  ASSERT_OK(registry.Connect({"a", 1, ""}, 0, stream));
   clock.Advance(2 * 3'600 * kNanosPerSecond);
   registry.ForgetGone();
   EXPECT_EQ(registry.agents().size(), 1u);  // still connected

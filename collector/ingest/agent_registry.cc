@@ -22,61 +22,62 @@ std::shared_ptr<AgentLedger> AgentRegistry::Find(const std::string& host, uint64
   return found->second.ledger;
 }
 
-absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const std::string& host, uint64_t incarnation,
-                                                                    const std::string& version,
-                                                                    uint64_t stored_sequence,
-                                                                    const std::shared_ptr<AgentStream>& stream,
-                                                                    const Places& places) {
+absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const Hello& hello, uint64_t stored_sequence,
+                                                                    const std::shared_ptr<AgentStream>& stream) {
   std::shared_ptr<AgentLedger> before;
   std::shared_ptr<AgentLedger> ledger;
+  const uint64_t sender = hello.sender != 0 ? hello.sender : hello.incarnation;
+  uint64_t sender_before = 0;
   {
     MutexLock lock(mutex_);
-    if (!agents_.contains(host) && !MakeRoomLocked()) {
+    if (!agents_.contains(hello.host) && !MakeRoomLocked()) {
       return absl::ResourceExhaustedError(absl::StrCat(options_.max_agents, " agents are connected already"));
     }
-    Agent& agent = agents_[host];
+    Agent& agent = agents_[hello.host];
     before = agent.ledger;
     const int64_t now = clock_.WallNanos();
     if (before != nullptr) agent.former_report_wall_ns = LastReport(agent);
     if (before == nullptr || agent.former_report_wall_ns > agent.awaited_since_wall_ns) {
       agent.awaited_since_wall_ns = now;
     }
-    if (before == nullptr || before->incarnation() != incarnation) {
-      agent.ledger = std::make_shared<AgentLedger>(host, incarnation, stored_sequence, places);
+    if (before == nullptr || before->incarnation() != hello.incarnation) {
+      agent.ledger = std::make_shared<AgentLedger>(hello.host, hello.incarnation, stored_sequence, hello.places);
     }
-    agent.version = version;
+    agent.version = hello.version;
+    sender_before = std::exchange(agent.sender, sender);
     agent.seen_wall_ns = now;
     ledger = agent.ledger;
   }
   std::shared_ptr<AgentStream> displaced = ledger->Attach(stream);
   if (displaced == nullptr && before != nullptr && before != ledger) {
     displaced = before->Attach(nullptr);
-    if (displaced != nullptr) NoteTakeover(*ledger, *stream, *before, *displaced);
+    if (displaced != nullptr && sender != sender_before) {
+      NoteTakeover(hello.host, {sender, stream->peer()}, {sender_before, displaced->peer()});
+    }
   }
   if (displaced != nullptr && displaced != stream) {
-    displaced->Close(absl::AbortedError(
-        absl::StrCat("host ", host, " has connected again: incarnation ", incarnation, " from ", stream->peer())));
+    displaced->Close(absl::AbortedError(absl::StrCat("host ", hello.host, " has connected again: incarnation ",
+                                                     hello.incarnation, " from ", stream->peer())));
   }
   return ledger;
 }
 
-void AgentRegistry::NoteTakeover(const AgentLedger& winner, const AgentStream& winners, const AgentLedger& loser,
-                                 const AgentStream& losers) {
+void AgentRegistry::NoteTakeover(const std::string& host, const Sender& winner, const Sender& loser) {
   {
     MutexLock lock(mutex_);
-    const auto agent = agents_.find(winner.host());
+    const auto agent = agents_.find(host);
     if (agent == agents_.end()) return;
     HostTakeovers& takeovers = agent->second.takeovers;
-    if (!takeovers.OnTakeover(winner.incarnation(), loser.incarnation())) return;
+    if (!takeovers.OnTakeover(winner.incarnation, loser.incarnation)) return;
     ++conflicts_;
     if (!takeovers.MayWarn(clock_.MonotonicNanos())) return;
   }
   Log(LogLevel::kWarning, "two agents say that they are the same host; they take turns",
-      {{"host", winner.host()},
-       {"incarnation", absl::StrCat(winner.incarnation())},
-       {"peer", winners.peer()},
-       {"other_incarnation", absl::StrCat(loser.incarnation())},
-       {"other_peer", losers.peer()}});
+      {{"host", host},
+       {"incarnation", absl::StrCat(winner.incarnation)},
+       {"peer", winner.peer},
+       {"other_incarnation", absl::StrCat(loser.incarnation)},
+       {"other_peer", loser.peer}});
 }
 
 uint64_t AgentRegistry::TakeConflicts() {

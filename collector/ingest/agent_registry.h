@@ -51,13 +51,18 @@ class AgentRegistry {
   // The ledger of this incarnation, or nullptr if the store has to be asked how far it got.
   std::shared_ptr<AgentLedger> Find(const std::string& host, uint64_t incarnation) const;
 
-  // Connects `stream` to the ledger of this incarnation, which begins at `stored_sequence` if it is new. `places` are
-  // those of its hello.
+  // What an agent said of itself.
+  struct Hello {
+    std::string host;
+    uint64_t incarnation = 0;
+    std::string version;
+    Places places = {};
+    uint64_t sender = 0;  // incarnation of the process, if it delivers what another has left; else 0
+  };
+  // Connects `stream` to the ledger of this incarnation, which begins at `stored_sequence` if it is new.
   // RESOURCE_EXHAUSTED when too many agents are connected.
-  absl::StatusOr<std::shared_ptr<AgentLedger>> Connect(const std::string& host, uint64_t incarnation,
-                                                       const std::string& version, uint64_t stored_sequence,
-                                                       const std::shared_ptr<AgentStream>& stream,
-                                                       const Places& places = {});
+  absl::StatusOr<std::shared_ptr<AgentLedger>> Connect(const Hello& hello, uint64_t stored_sequence,
+                                                       const std::shared_ptr<AgentStream>& stream);
 
   // How often since the last call an agent took its host back from another living one.
   uint64_t TakeConflicts();
@@ -77,15 +82,20 @@ class AgentRegistry {
   struct Agent {
     std::shared_ptr<AgentLedger> ledger;
     std::string version;
+    uint64_t sender = 0;                // incarnation of the process at the other end of the last stream
     int64_t former_report_wall_ns = 0;  // the last one of incarnations before; 0 = none
     int64_t awaited_since_wall_ns = 0;  // the first hello after the last report before it
     int64_t seen_wall_ns = 0;           // connected, or found connected by ForgetGone
     HostTakeovers takeovers;
   };
 
+  // The process at the other end of a stream.
+  struct Sender {
+    uint64_t incarnation;
+    std::string peer;
+  };
   // Counts and warns if `winner`, which has just taken the place of `loser`, had lost it to another agent before.
-  void NoteTakeover(const AgentLedger& winner, const AgentStream& winners, const AgentLedger& loser,
-                    const AgentStream& losers);
+  void NoteTakeover(const std::string& host, const Sender& winner, const Sender& loser);
 
   // Its last report, of whichever incarnation; 0 = none.
   static int64_t LastReport(const Agent& agent);
