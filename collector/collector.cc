@@ -49,6 +49,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
     : options_(options),
       dependencies_(dependencies),
       started_wall_ns_(dependencies.clock.WallNanos()),
+      forget_jobs_after_ns_(ToJobTableOptions(options).forget_after_ns),
       door_(std::move(door)),
       audit_(options.audit_file, dependencies.os_clock, dependencies.store, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
@@ -114,6 +115,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
+  RestoreNames(logged, dependencies_.clock.MonotonicNanos(), dependencies_.store, router_.names());
   for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
   std::vector<Shard*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
@@ -131,7 +133,7 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
       writer_, outbox_, incidents_, dependencies_.metrics,
-      [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
+      [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
@@ -261,6 +263,7 @@ absl::Status Collector::Ready() {
 }
 
 void Collector::Reconfigure(const JobTableOptions& options, int64_t host_silent_ns) {
+  forget_jobs_after_ns_ = options.forget_after_ns;
   agents_.SetSilentAfter(host_silent_ns);
   hosts_.SetSilentAfter(host_silent_ns);
   for (const auto& shard : shards_) shard->Reconfigure(options);
@@ -277,6 +280,7 @@ void Collector::Housekeep() {
   ingest_.CloseRevoked();
   agents_.ForgetGone();
   sources_.ForgetSilent(dependencies_.clock.WallNanos());
+  router_.names().ForgetSilent(dependencies_.clock.MonotonicNanos(), forget_jobs_after_ns_.load());
   RememberHosts();
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));

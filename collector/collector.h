@@ -131,6 +131,7 @@ class Collector {
   const CollectorOptions options_;
   const Dependencies dependencies_;
   const int64_t started_wall_ns_;
+  std::atomic<int64_t> forget_jobs_after_ns_;
   std::atomic<bool> serving_{false};
   std::atomic<uint64_t> housekeepings_{0};
   bool drained_ = false;

@@ -84,6 +84,49 @@ TEST_F(CollectorTest, PlacesOfAHostAreInAllItsInputsAndOddOnesAreCounted) {
   EXPECT_EQ(Dropped("odd_place"), 2);
 }
 
+// A rank whose agent has named its job by the communicator that it knew first.
+wire::AgentReport ReportOfPart(uint64_t sequence, const std::string& job, const std::vector<uint64_t>& communicators) {
+  TestRanks ranks;
+  ranks.job = job;
+  wire::AgentReport report = MakeTestReport(sequence, ranks);
+  wire::ProcessReport& process = *report.mutable_processes(0);
+  process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
+  process.set_uid(1000);
+  process.clear_communicators();
+  for (const uint64_t id : communicators) process.add_communicators()->set_id(id);
+  return report;
+}
+
+TEST_F(CollectorTest, PartsOfOneJobAreOneAlsoInTheNextLife) {
+  const std::string first = "nccl-000000000000000a", second = "nccl-000000000000000b";
+  const auto log_of = [this](const std::string& job) {
+    int inputs = 0;
+    for (const wire::CaptureEntry& entry : store_.log()) {
+      if (!entry.has_input() || entry.input().job() != job) continue;
+      EXPECT_EQ(entry.input().report().processes(0).job(), job);
+      ++inputs;
+    }
+    return inputs;
+  };
+  {
+    TestAgent one(channel_), other(channel_);
+    ASSERT_EQ(one.Hello("node-1", 7), 0);
+    ASSERT_EQ(other.Hello("node-2", 8), 0);
+    ASSERT_TRUE(one.Send(ToMessage(ReportOfPart(1, first, {10, 12}))));
+    ASSERT_TRUE(one.AwaitAck(1));
+    ASSERT_TRUE(other.Send(ToMessage(ReportOfPart(1, second, {11, 12}))));
+    ASSERT_TRUE(other.AwaitAck(1));
+  }
+  EXPECT_EQ(log_of(first), 2);
+  StartCollector();
+  TestAgent other(channel_);
+  ASSERT_EQ(other.Hello("node-2", 9), 0);
+  ASSERT_TRUE(other.Send(ToMessage(ReportOfPart(1, second, {11}))));
+  ASSERT_TRUE(other.AwaitAck(1));
+  EXPECT_EQ(log_of(first), 3);
+  EXPECT_EQ(log_of(second), 0);
+}
+
 TEST_F(CollectorTest, AHalfClosedStreamEndsWellAfterItsLastAcknowledgement) {
   TestAgent agent(channel_);
   ASSERT_EQ(agent.Hello("node-1", 7), 0);

@@ -116,6 +116,14 @@ absl::StatusOr<wire::Incident> JobTable::Acknowledge(const std::string& job, uin
   return event.incident;
 }
 
+void JobTable::EndPart(const std::string& part, const std::string& whole) {
+  const bool is_known = jobs_.erase(part) + orphans_.erase(part) > 0;
+  if (!is_known) return;
+  Publish(book_.EndJob(part, NextStamp(), wire::Incident::RESOLUTION_JOB_LOST,
+                       absl::StrCat("its ranks are of the job ", whole)));
+  outlets_.metrics.RemoveJob(part);
+}
+
 void JobTable::Reconfigure(const JobTableOptions& options) {
   const bool judge_otherwise =
       ToWire(options.engine).SerializeAsString() != ToWire(options_.engine).SerializeAsString();

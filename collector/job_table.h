@@ -92,6 +92,9 @@ class JobTable {
   absl::StatusOr<wire::Incident> Acknowledge(const std::string& job, uint64_t id,
                                              const wire::Incident::Acknowledgement* by);
 
+  // All ranks of job `part` are of job `whole`: nobody tells of `part` any more (job_names.h).
+  void EndPart(const std::string& part, const std::string& whole);
+
   // Other options from here on. If engines have to judge otherwise, all begin anew.
   void Reconfigure(const JobTableOptions& options);
 

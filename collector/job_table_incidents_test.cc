@@ -33,6 +33,21 @@ TEST_F(JobTableTest, ASlowRankBecomesOneIncidentThatIsAnnouncedKeptAndCounted) {
   EXPECT_EQ(index_.open_count(), 0u);
 }
 
+TEST_F(JobTableTest, AJobThatWasAPartOfAnotherIsOver) {
+  JobTable table = MakeTable();
+  RunUntilSlow(table);
+  ASSERT_EQ(index_.open_count(), 1u);
+  table.EndPart("nobody's", "whole");
+  EXPECT_EQ(index_.open_count(), 1u);
+  table.EndPart("train", "whole");
+  EXPECT_EQ(index_.open_count(), 0u);
+  const wire::Incident& incident = alerts_.events.back().incident;
+  EXPECT_EQ(incident.resolution(), wire::Incident::RESOLUTION_JOB_LOST);
+  EXPECT_EQ(incident.transitions().rbegin()->why(), "its ranks are of the job whole");
+  table.Evaluate();
+  EXPECT_TRUE(table.snapshot()->jobs.empty());
+}
+
 // Idle hosts, and those of jobs that nobody records: what the hardware says of itself is an incident of the host.
 TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
   JobTable table = MakeTable();

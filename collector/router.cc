@@ -8,6 +8,7 @@
 #include "collector/convert/convert.h"
 #include "collector/convert/places.h"
 #include "collector/convert/report_split.h"
+#include "collector/job_table.h"
 
 namespace lockstep {
 
@@ -39,7 +40,27 @@ void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStr
   if (!asked) connect(absl::UnavailableError("too many agents come at once, or the collector ends"));
 }
 
+void Router::SettleNames(const std::string& host, wire::AgentReport& report) {
+  const std::vector<std::string> sent = SentJobNames::JobsOf(report);
+  for (const JobNames::United& united : names_.Settle(host, clock_.MonotonicNanos(), report)) {
+    // If the shard takes no task, the job is forgotten like any other of which nobody tells any more.
+    if (!shards_.empty()) {
+      shards_[ShardOfJob(united.part, shards_.size())]->TryRun(
+          [united](JobTable& jobs) { jobs.EndPart(united.part, united.whole); });
+    }
+  }
+  sent_names_.Note(host, sent, report);
+  sent_names_.TakeBack(host, report);
+  metrics_.CountDropped("job_name", static_cast<double>(names_.TakeRefused()));
+}
+
+bool Router::Send(const std::string& host, wire::Command command) {
+  sent_names_.Address(host, command);
+  return agents_.Send(host, command);
+}
+
 absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report) {
+  SettleNames(agent.host(), report);
   ASSIGN_OR_RETURN(std::vector<wire::CaptureInput> inputs,
                    SplitReport(agent.host(), agent.incarnation(), std::move(report)));
   std::vector<JobSlice> slices(inputs.size());

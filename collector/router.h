@@ -1,4 +1,5 @@
 // Between streams and shards: admits agents, turns reports into slices, and gives each slice to the shard of its job.
+// What an agent calls a job ends here (job_names.h): on the way back, commands get that name again.
 //
 // Thread-safe. Never blocks.
 
@@ -17,10 +18,13 @@
 #include "collector/failing_sources.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/report_sink.h"
+#include "collector/job_names.h"
 #include "collector/metrics.h"
 #include "collector/query_worker.h"
+#include "collector/sent_job_names.h"
 #include "collector/shard.h"
 #include "collector/store/history_store.h"
+#include "proto/ingest.pb.h"
 
 namespace lockstep {
 
@@ -39,6 +43,12 @@ class Router final : public ReportSink {
   // Resumes all parked streams; called by shards that have made room.
   void ResumeParked();
 
+  // Sends a command for a job to the agent of a host. False = it is not connected, or takes no more.
+  bool Send(const std::string& host, wire::Command command);
+
+  // Which processes belong together, for what an earlier life knew.
+  JobNames& names() { return names_; }
+
   // ReportSink
   void Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) override;
   absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report) override;
@@ -51,6 +61,7 @@ class Router final : public ReportSink {
   int64_t WallNanos() const override { return clock_.WallNanos(); }
 
  private:
+  void SettleNames(const std::string& host, wire::AgentReport& report);
   void Count(const HostReport& report, const ConvertLosses& losses);
 
   AgentRegistry& agents_;
@@ -60,6 +71,8 @@ class Router final : public ReportSink {
   CollectorMetrics& metrics_;
   const Clock& clock_;
   std::vector<Shard*> shards_;
+  JobNames names_;
+  SentJobNames sent_names_;
 
   Mutex mutex_;
   std::vector<std::weak_ptr<AgentStream>> parked_ ABSL_GUARDED_BY(mutex_);  // at most one entry per stream

@@ -15,7 +15,9 @@ namespace {
 
 constexpr int64_t kRateSpanNanos = 10 * kNanosPerSecond;  // over which inputs are counted
 constexpr int64_t kRecoverNanos = 120 * kNanosPerSecond;
-constexpr size_t kPointsAtOnce = size_t{1} << 20;  // bound of memory
+constexpr int64_t kNamesSpanNanos = 600 * kNanosPerSecond;  // jobs without a report for longer are over
+constexpr int64_t kNamesTailNanos = 3 * kNanosPerSecond;    // in which every host of a job reports
+constexpr size_t kPointsAtOnce = size_t{1} << 20;           // bound of memory
 constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 
 int64_t CountInputs(const std::string& job, int64_t from_ns, HistoryStore& store) {
@@ -75,6 +77,26 @@ void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& j
       {{"jobs", std::to_string(jobs.size())},
        {"log_seconds", std::to_string(span_ns / kNanosPerSecond)},
        {"took_ms", std::to_string((RealClock().MonotonicNanos() - begun_ns) / kNanosPerMilli)}});
+}
+
+void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names) {
+  // The newest last: a job that turned out to be a part of another is older than that one.
+  std::vector<LoggedJob> by_age = jobs;
+  std::sort(by_age.begin(), by_age.end(),
+            [](const LoggedJob& a, const LoggedJob& b) { return a.newest_wall_ns < b.newest_wall_ns; });
+  const int64_t newest_ns = NewestOf(jobs);
+  for (const LoggedJob& job : by_age) {
+    if (job.newest_wall_ns < newest_ns - kNamesSpanNanos) continue;
+    const absl::Status scanned =
+        store.ScanLog(job.name, job.newest_wall_ns - kNamesTailNanos, kForEver, [&](const wire::CaptureEntry& entry) {
+          if (entry.has_input()) names.Restore(entry.input().host(), job.name, now_ns, entry.input().report());
+          return true;
+        });
+    if (!scanned.ok()) {
+      Log(LogLevel::kWarning, "it is not known whose processes were those of a job",
+          {{"job", job.name}, {"error", std::string(scanned.message())}});
+    }
+  }
 }
 
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store) {

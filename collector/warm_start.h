@@ -1,4 +1,5 @@
-// What the recent past is that engines are given again when the collector starts, and the samples that history lacks.
+// What the recent past is that engines are given again when the collector starts, whose processes it tells of, and the
+// samples that history lacks.
 
 #ifndef LOCKSTEP_COLLECTOR_WARM_START_H_
 #define LOCKSTEP_COLLECTOR_WARM_START_H_
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/job_names.h"
 #include "collector/job_table.h"
 #include "collector/store/history_store.h"
 #include "proto/incident.pb.h"
@@ -46,6 +48,10 @@ void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& j
 // Puts back into history the samples that a crash took from its memory: they are in the log. Reads the last two minutes
 // before its newest entry; chunks of series are closed within 70 s.
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store);
+
+// Tells `names` whose processes the logs are of, by the last seconds of each: before the first report comes, or parts
+// of one job would be told apart again. What cannot be read is left out.
+void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistoryStore& store, JobNames& names);
 
 }  // namespace lockstep
 

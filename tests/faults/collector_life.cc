@@ -70,6 +70,7 @@ absl::Status CollectorLife::StartShards() {
   if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }
+  RestoreNames(logged, clock_.MonotonicNanos(), *store_, router_->names());
   for (size_t i = 0; i < static_cast<size_t>(options_.shards); ++i) StartShard(i, incidents, logged);
   std::vector<Shard*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
@@ -87,7 +88,7 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
   const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
       *writer_, *outbox_, incidents_, metrics_,
-      [this](const std::string& host, const wire::Command& command) { return agents_.Send(host, command); }};
+      [this](const std::string& host, const wire::Command& command) { return router_->Send(host, command); }};
   auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(

@@ -19,10 +19,12 @@ std::string JobFingerprint(const ring::RingHeader& header, const std::vector<Rin
   if (header.recorder_kind == static_cast<uint32_t>(ring::RecorderKind::kMpi)) return "";
   const ring::CommunicatorEntry* largest = nullptr;
   for (const RingCommunicator& communicator : communicators) {
+    // It has members of another job.
+    if (header.world_size > 0 && communicator.entry.size > header.world_size) continue;
     if (IsBetter(communicator.entry, largest)) largest = &communicator.entry;
   }
   if (largest == nullptr) return "";
-  const bool is_world = header.world_size > 0 && largest->size >= header.world_size;
+  const bool is_world = header.world_size > 0 && largest->size == header.world_size;
   if (!is_world && now_ns - header.opened_at_ns < kSettledNanos) return "";
   return absl::StrCat("nccl-", absl::Hex(largest->id, absl::kZeroPad16));
 }

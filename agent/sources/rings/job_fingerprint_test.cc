@@ -37,6 +37,11 @@ TEST(JobFingerprint, IsTheFirstCommunicatorOfAllRanksAtOnce) {
   EXPECT_EQ(JobFingerprint(Header(8), {}, kOpenedNs), "");
 }
 
+TEST(JobFingerprint, OneOfMoreRanksThanTheJobHasIsSharedWithAnother) {
+  const std::vector<RingCommunicator> communicators = {Communicator(7, 9, 1), Communicator(8, 8, 2)};
+  EXPECT_EQ(JobFingerprint(Header(8), communicators, kOpenedNs), "nccl-0000000000000008");
+}
+
 TEST(JobFingerprint, AGroupOfSomeRanksDoesNotNameAJobBeforeTheOthersCame) {
   const std::vector<RingCommunicator> groups = {Communicator(7, 2, 1), Communicator(8, 4, 2)};
   for (const int32_t world_size : {8, -1}) {

@@ -37,7 +37,7 @@ void OperationArchive::ThrowOneAway() {
   if (shelf.chunks.empty()) shelves_.erase(fullest);
 }
 
-void OperationArchive::Pull(const std::string& job, const wire::PullOperations& request, int64_t now_ns,
+void OperationArchive::Pull(const std::set<std::string>& jobs, const wire::PullOperations& request, int64_t now_ns,
                             wire::CommandResult& result) const {
   const size_t limit = request.max_bytes() == 0 ? kMaxAnswerBytes : std::min(request.max_bytes(), kMaxAnswerBytes);
   const int64_t since_ns = now_ns - std::clamp<int64_t>(request.newest_ns(), 0, now_ns);
@@ -46,7 +46,7 @@ void OperationArchive::Pull(const std::string& job, const wire::PullOperations& 
   uint64_t left_out = 0;
   for (const auto& [user, shelf] : shelves_) {
     for (auto chunk = shelf.chunks.rbegin(); chunk != shelf.chunks.rend(); ++chunk) {
-      if (chunk->owner.job != job || chunk->newest_ns < since_ns) continue;
+      if (jobs.count(chunk->owner.job) == 0 || chunk->newest_ns < since_ns) continue;
       if (!IsAmong(request.ranks(), chunk->owner.rank)) continue;
       if (!IsAmong(request.communicators(), chunk->owner.communicator)) continue;
       bytes += kBatchBytes + chunk->encoded.size();

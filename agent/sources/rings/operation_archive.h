@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 
 #include "proto/ingest.pb.h"
@@ -42,9 +43,9 @@ class OperationArchive {
   // `newest_ns` = when the last of them finished (CLOCK_MONOTONIC). An empty batch is not kept.
   void Add(const Owner& owner, const wire::OperationBatch& batch, int64_t newest_ns);
 
-  // What is held of `job` and was asked for, newest batches first into the limit, oldest first in the answer; user by
+  // What is held of `jobs` and was asked for, newest batches first into the limit, oldest first in the answer; user by
   // user, should several have a job of that name.
-  void Pull(const std::string& job, const wire::PullOperations& request, int64_t now_ns,
+  void Pull(const std::set<std::string>& jobs, const wire::PullOperations& request, int64_t now_ns,
             wire::CommandResult& result) const;
 
   size_t bytes() const { return bytes_; }

@@ -20,7 +20,7 @@ OperationArchive::Owner Owner(int32_t rank, uint64_t communicator) { return {"jo
 std::vector<int> PulledRanks(const OperationArchive& archive, const wire::PullOperations& request,
                              const std::string& job = "job") {
   wire::CommandResult result;
-  archive.Pull(job, request, 1000, result);
+  archive.Pull({job}, request, 1000, result);
   std::vector<int> ranks;
   for (const wire::PulledOperations& pulled : result.pulled()) ranks.push_back(pulled.rank());
   return ranks;
@@ -55,7 +55,7 @@ TEST(OperationArchiveTest, TheNewestFitIntoAnAnswerAndTheRestIsCounted) {
   request.set_newest_ns(1000);
   request.set_max_bytes(2 * (Batch(100).ByteSizeLong() + OperationArchive::kBatchBytes));
   wire::CommandResult result;
-  archive.Pull("job", request, 1000, result);
+  archive.Pull({"job"}, request, 1000, result);
   EXPECT_LE(result.ByteSizeLong(), request.max_bytes());
   ASSERT_EQ(result.pulled_size(), 2);
   EXPECT_EQ(result.pulled(0).rank(), 2);

@@ -209,8 +209,8 @@ FollowedRing& RingDirectory::Fullest() {
       ->second;
 }
 
-absl::StatusOr<int> RingDirectory::RequestEvents(const std::string& job, absl::Span<const int32_t> ranks, uint64_t mask,
-                                                 int64_t now_ns, int64_t duration_ns) const {
+absl::StatusOr<int> RingDirectory::RequestEvents(const std::set<std::string>& jobs, absl::Span<const int32_t> ranks,
+                                                 uint64_t mask, int64_t now_ns, int64_t duration_ns) const {
   ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory());
   int asked = 0;
   absl::Status failure = absl::UnavailableError("no recorder of NCCL's profiler interface among the ranks");
@@ -219,7 +219,7 @@ absl::StatusOr<int> RingDirectory::RequestEvents(const std::string& job, absl::S
     const bool is_meant = ranks.empty() || std::find(ranks.begin(), ranks.end(), header.rank) != ranks.end();
     const bool can = header.recorder_kind == static_cast<uint32_t>(ring::RecorderKind::kNcclProfiler) &&
                      ring.gone_at_ns == 0 && !ring.damaged;
-    if (ring.job != job || !is_meant || !can) continue;
+    if (jobs.count(ring.job) == 0 || !is_meant || !can) continue;
     const UniqueFd file(openat(directory.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file.valid() || IdOf(file.get()) != IdOf(ring.reader->file().get())) {
       failure = absl::UnavailableError("a ring cannot be opened for writing");
@@ -341,14 +341,12 @@ void RingDirectory::Read(const std::string& name, int64_t now_ns, FollowedRing* 
   ring->snapshot.overwritten = kept.overwritten;
   ring->snapshot.skipped = kept.skipped;
   ring->snapshot.malformed = kept.malformed;
-  if (ring->job.empty() && ring->is_pod_decided) NameJob(name, now_ns, ring);
+  if (ring->job.empty() && !WaitsForPod(*ring, now_ns)) NameJob(name, now_ns, ring);
 }
 
 void RingDirectory::NameJob(const std::string& name, int64_t now_ns, FollowedRing* ring) const {
   std::string job = JobFingerprint(ring->reader->header(), ring->snapshot.communicators, now_ns);
   if (job.empty()) return;
-  // As the recorder names jobs of pods that know more of themselves.
-  if (!ring->pod.name.empty()) job = absl::StrCat("k8s-", ring->pod.name_space, "/", job);
   if (!HasRoomForJob(job, ring->owner)) return;
   ring->job = std::move(job);
   Log(LogLevel::kInfo, "a job without a name has that of its communicator", {{"file", name}, {"job", ring->job}});
@@ -386,15 +384,18 @@ void RingDirectory::FindProcess(int64_t now_ns, FollowedRing* ring) {
   exits_.Add(ring->host_pid, now_ns);
 }
 
-// Ranks of one job must agree on its name: who cannot know his pod yet waits for as long as jobs need to settle.
 void RingDirectory::FindPod(int64_t now_ns, FollowedRing* ring) {
-  if (ring->is_pod_decided) return;
-  PodTable::Result result;
-  result.answer = PodTable::Answer::kNotYet;
-  if (ring->host_pid != 0) result = pods_.Find(ring->host_pid, now_ns);
-  const bool is_late = ring->gone_at_ns != 0 || now_ns - ring->reader->header().opened_at_ns >= kSettledNanos;
-  ring->is_pod_decided = result.answer != PodTable::Answer::kNotYet || is_late;
+  if (ring->is_pod_known || ring->host_pid == 0 || now_ns < ring->find_pod_ns) return;
+  PodTable::Result result = pods_.Find(ring->host_pid, now_ns);
+  ring->is_pod_known = result.answer != PodTable::Answer::kNotYet;
   ring->pod = std::move(result.pod);
+  if (!WaitsForPod(*ring, now_ns)) ring->find_pod_ns = now_ns + kFindPodNanos;
+}
+
+// The collector puts the namespace before such a name, which it makes of the first report.
+bool RingDirectory::WaitsForPod(const FollowedRing& ring, int64_t now_ns) {
+  const bool is_late = ring.gone_at_ns != 0 || now_ns - ring.reader->header().opened_at_ns >= kSettledNanos;
+  return !ring.is_pod_known && !is_late;
 }
 
 // When it was first seen, the moment that is told of the end; what is told of how comes later with some kernels.

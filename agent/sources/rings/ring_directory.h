@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -57,7 +58,8 @@ struct FollowedRing {
   absl::optional<ProcessExit> end;      // of a process that is gone or a zombie
   int32_t host_pid = 0;                 // as the host sees it; 0 = not known
   Pod pod;                              // without a name = in none, or not known
-  bool is_pod_decided = false;          // false = it may still turn out
+  bool is_pod_known = false;            // false = it may still turn out
+  int64_t find_pod_ns = 0;              // not before; while it is not known
   int64_t gone_at_ns = 0;               // when that was seen; 0 = alive
   bool damaged = false;                 // not read until it is tried again
   int64_t try_again_ns = 0;             // when that is
@@ -77,6 +79,8 @@ class RingDirectory {
   // 8 MiB. A report of twice as many takes so long that the busiest rings turn meanwhile.
   static constexpr size_t kMaxKept = 65'536;
   static constexpr int64_t kGoneNanos = 60 * kNanosPerSecond;
+  // Between two looks for the pod of a process that is reported without one.
+  static constexpr int64_t kFindPodNanos = 60 * kNanosPerSecond;
 
   // `path` of the directory, which need not exist yet; `root` is where proc/ and var/ are; `since_ns` as for
   // RingReader::Open.
@@ -105,9 +109,9 @@ class RingDirectory {
   // Between two Polls as well, as often as KeepUp: whose process has ended, and how.
   void WatchExits(int64_t now_ns) { exits_.Poll(now_ns); }
 
-  // Asks the NCCL profiler recorders of `ranks` (empty = all) of `job` for the events of `mask`, for `duration_ns`.
+  // Asks the NCCL profiler recorders of `ranks` (empty = all) of `jobs` for the events of `mask`, for `duration_ns`.
   // Returns how many were asked; UNAVAILABLE = none could be.
-  absl::StatusOr<int> RequestEvents(const std::string& job, absl::Span<const int32_t> ranks, uint64_t mask,
+  absl::StatusOr<int> RequestEvents(const std::set<std::string>& jobs, absl::Span<const int32_t> ranks, uint64_t mask,
                                     int64_t now_ns, int64_t duration_ns) const;
 
   const std::map<std::string, FollowedRing>& rings() const { return rings_; }  // by file name
@@ -153,6 +157,8 @@ class RingDirectory {
   RingAllowance AllowanceOf(const FollowedRing& ring) const;
   void FindProcess(int64_t now_ns, FollowedRing* ring);
   void FindPod(int64_t now_ns, FollowedRing* ring);
+  // Whether its first report should wait until its pod is known.
+  static bool WaitsForPod(const FollowedRing& ring, int64_t now_ns);
   void NoteEnd(int64_t now_ns, FollowedRing* ring);
   bool HasRoomFor(const FollowedRing& candidate) const;
   bool HasRoomForJob(const std::string& job, uint32_t owner) const;

@@ -55,7 +55,7 @@ TEST_F(PodRingTest, HasNamespacePodAndGpuFromTheKubelet) {
   RingsSource source = MakeSource();
   const wire::AgentReport report = Collect(source, 0);
   ASSERT_EQ(report.processes_size(), 1);
-  EXPECT_EQ(report.processes(0).job(), "k8s-team-a/nccl-0000000000000007");
+  EXPECT_EQ(report.processes(0).job(), "nccl-0000000000000007") << "the same in every report, whatever is known";
   EXPECT_EQ(report.processes(0).pod(), "team-a/p-0");
   EXPECT_EQ(report.processes(0).gpu_uuid(), "GPU-a");
 }
@@ -67,18 +67,24 @@ TEST_F(PodRingTest, IsOnNoCertainGpuOfSeveral) {
   EXPECT_EQ(Collect(source, 0).processes(0).gpu_uuid(), "");
 }
 
-TEST_F(PodRingTest, WaitsForTheKubeletBeforeItTakesAnotherName) {
+TEST_F(PodRingTest, IsFirstReportedWithItsPod) {
   RingsSource source = MakeSource();
   EXPECT_EQ(Collect(source, 0).processes_size(), 0);
   ListPod();
   EXPECT_EQ(Collect(source, kNanosPerSecond).processes_size(), 0) << "looked for again every ten seconds";
-  EXPECT_EQ(Collect(source, 10 * kNanosPerSecond).processes(0).job(), "k8s-team-a/nccl-0000000000000007");
+  EXPECT_EQ(Collect(source, 10 * kNanosPerSecond).processes(0).pod(), "team-a/p-0");
 }
 
-TEST_F(PodRingTest, ButNotForever) {
+TEST_F(PodRingTest, DoesNotWaitForeverAndLearnsItLater) {
   RingsSource source = MakeSource();
   EXPECT_EQ(Collect(source, 59 * kNanosPerSecond).processes_size(), 0);
-  EXPECT_EQ(Collect(source, 61 * kNanosPerSecond).processes(0).job(), "nccl-0000000000000007");
+  const wire::AgentReport without = Collect(source, 61 * kNanosPerSecond);
+  EXPECT_EQ(without.processes(0).job(), "nccl-0000000000000007");
+  EXPECT_EQ(without.processes(0).pod(), "");
+  ListPod();
+  const wire::AgentReport with = Collect(source, 122 * kNanosPerSecond);
+  EXPECT_EQ(with.processes(0).job(), "nccl-0000000000000007");
+  EXPECT_EQ(with.processes(0).pod(), "team-a/p-0");
 }
 
 TEST_F(PodRingTest, DoesNotWaitWhereThereIsNoKubelet) {

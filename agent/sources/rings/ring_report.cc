@@ -216,6 +216,7 @@ class Builder {
     to.set_gpu_uuid(RingText(header.gpu_uuid));
     to.set_gpu_pci_address(NormalizePciAddress(RingText(header.gpu_pci_address)));
     AppendPod(part.ring->pod, to);
+    to.set_uid(part.ring->owner);
     to.set_recorder(FromTable(kRecorderKinds, header.recorder_kind));
     to.set_state(ToProcessState(part.ring->process));
     to.set_recorder_state(FromTable(kRecorderStates, snapshot.state));

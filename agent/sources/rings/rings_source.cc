@@ -1,6 +1,7 @@
 #include "agent/sources/rings/rings_source.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,13 @@ void AppendDropped(const RingTally& tally, wire::AgentReport& report) {
     dropped->set_reason(reason);
     dropped->set_count(count);
   }
+}
+
+// All names that the collector knows ranks of the job by.
+std::set<std::string> JobsOf(const wire::Command& command) {
+  std::set<std::string> jobs = {command.job()};
+  jobs.insert(command.further_jobs().begin(), command.further_jobs().end());
+  return jobs;
 }
 
 void Refuse(const std::string& error, wire::CommandResult& result) {
@@ -58,7 +66,7 @@ void RingsSource::Execute(const wire::Command& command, const Tick& tick, wire::
   result.set_job(command.job());
   result.set_outcome(wire::CommandResult::OUTCOME_DONE);
   if (command.has_pull_operations()) {
-    archive_.Pull(command.job(), command.pull_operations(), tick.monotonic_ns, result);
+    archive_.Pull(JobsOf(command), command.pull_operations(), tick.monotonic_ns, result);
     if (command.pull_operations().may_pack()) PackPulled(result);
   } else if (command.has_watch_transfers()) {
     const absl::Status status = WatchTransfers(command, tick);
@@ -72,7 +80,7 @@ absl::Status RingsSource::WatchTransfers(const wire::Command& command, const Tic
   const wire::WatchTransfers& request = command.watch_transfers();
   if (request.duration_ns() <= 0) return absl::InvalidArgumentError("no duration");
   return directory_
-      .RequestEvents(command.job(), request.ranks(), kTransferEvents, tick.monotonic_ns,
+      .RequestEvents(JobsOf(command), request.ranks(), kTransferEvents, tick.monotonic_ns,
                      std::min(request.duration_ns(), kMaxWatchNanos))
       .status();
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "proto/ingest.pb.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -45,6 +47,29 @@ TEST_F(RingsSourceTest, ReportsIdentityProgressOperationsAndWhatIsInFlight) {
   EXPECT_EQ(world.oldest_in_flight().sequence(), 2u);
   EXPECT_EQ(world.oldest_in_flight().age_ns(), 900);
   EXPECT_THAT(world.operations().duration_ns(), ElementsAre(50));
+}
+
+TEST_F(RingsSourceTest, AnswersUnderEachNameThatTheCollectorKnowsTheJobBy) {
+  RingsSource source = MakeSource();
+  writer_->Finish(
+      writer_->Begin({.kind = ring::OperationKind::kAllReduce, .started = true, .communicator = world_}, now_ns_), {},
+      now_ns_ + 50);
+  EXPECT_EQ(Collect(source, 1000).processes(0).uid(), geteuid());
+  wire::Command command;
+  command.set_id(5);
+  command.set_job("another part");
+  command.mutable_pull_operations()->set_newest_ns(kNanosPerSecond);
+  Tick tick;
+  tick.monotonic_ns = now_ns_ + 2000;
+  const auto answer = [&] {
+    wire::AgentReport report;
+    source.Execute(command, tick, report);
+    return report.command_results(0);
+  };
+  EXPECT_EQ(answer().pulled_size(), 0);
+  command.add_further_jobs("job?");
+  EXPECT_EQ(answer().pulled_size(), 1);
+  EXPECT_EQ(answer().job(), "another part");
 }
 
 TEST_F(RingsSourceTest, WhatRanksDoWhileTheAgentStandsStillInATickIsNotLost) {

@@ -1,0 +1,61 @@
+#include "collector/convert/job_name.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::string_view kFingerprintPrefix = "nccl-";
+constexpr absl::string_view kPodPrefix = "k8s-";
+// Steps of an allocation that run torchrun on one node each are named by the place, too.
+constexpr absl::string_view kPlacePrefixes[] = {"torch-", "slurm-"};
+constexpr absl::string_view kTorchWithoutName = "torch-none";
+constexpr size_t kHexDigits = 16;
+constexpr size_t kMaxPortDigits = 5;
+
+bool IsPlace(absl::string_view job) {
+  if (std::none_of(std::begin(kPlacePrefixes), std::end(kPlacePrefixes),
+                   [job](absl::string_view prefix) { return absl::StartsWith(job, prefix); })) {
+    return false;
+  }
+  const size_t colon = job.rfind(':');
+  if (colon == absl::string_view::npos) return false;
+  const absl::string_view port = job.substr(colon + 1);
+  return !port.empty() && port.size() <= kMaxPortDigits &&
+         port.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+}  // namespace
+
+absl::optional<uint64_t> CommunicatorOfJobName(absl::string_view job) {
+  if (absl::ConsumePrefix(&job, kPodPrefix)) {
+    const size_t slash = job.find('/');
+    if (slash == absl::string_view::npos) return absl::nullopt;
+    job.remove_prefix(slash + 1);
+  }
+  const bool is_one = absl::ConsumePrefix(&job, kFingerprintPrefix) && job.size() == kHexDigits &&
+                      job.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+  uint64_t communicator = 0;
+  if (!is_one || !absl::SimpleHexAtoi(job, &communicator)) return absl::nullopt;
+  return communicator;
+}
+
+JobNameKind KindOfJobName(absl::string_view job) {
+  if (job.empty() || job == kTorchWithoutName) return JobNameKind::kNone;
+  if (CommunicatorOfJobName(job).has_value()) return JobNameKind::kFingerprint;
+  return IsPlace(job) ? JobNameKind::kPlace : JobNameKind::kChosen;
+}
+
+std::string FingerprintJobName(absl::string_view name_space, uint64_t communicator) {
+  const std::string name = absl::StrCat(kFingerprintPrefix, absl::Hex(communicator, absl::kZeroPad16));
+  return name_space.empty() ? name : absl::StrCat(kPodPrefix, name_space, "/", name);
+}
+
+}  // namespace lockstep
