@@ -32,7 +32,7 @@ constexpr JobVariable kJobVariables[] = {
     {"LOCKSTEP_PYTORCHJOB", "k8s-", Scope::kNamespace},
     {"LOCKSTEP_JOBSET", "k8s-", Scope::kNamespace},
     {"LOCKSTEP_KUBERNETES_JOB", "k8s-", Scope::kNamespace},
-    {"TORCHELASTIC_RUN_ID", "torch-", Scope::kFleet},
+    {"TORCHELASTIC_RUN_ID", "torch-", Scope::kNamespace},
     {"OMPI_MCA_ess_base_jobid", "mpi-", Scope::kFleet},
     {"PMIX_NAMESPACE", "mpi-", Scope::kFleet},
 };
@@ -104,12 +104,38 @@ struct Namespace {
   }
 };
 
+// Where the processes of the job meet, as "address:port"; "" = not told.
+struct MeetingPlace {
+  char text[80] = {};
+
+  explicit MeetingPlace(const Surroundings& surroundings) {
+    const char* address = Text(surroundings.get, "MASTER_ADDR");
+    const char* port = Text(surroundings.get, "MASTER_PORT");
+    if (address == nullptr || port == nullptr) return;
+    char host[64] = {};
+    if (IsOfThisMachine(address)) {
+      surroundings.host_name(host, sizeof(host));
+      if (host[0] == '\0') return;
+      address = host;
+    }
+    snprintf(text, sizeof(text), "%s:%s", address, port);
+  }
+};
+
+// One torchrun per node, each in a step of its own: steps tell nodes apart, not runs.
+bool IsStepOfOneNodeOfSeveral(GetEnvironment get) {
+  const int32_t local = Number(get, "LOCAL_WORLD_SIZE");
+  return Number(get, "SLURM_STEP_NUM_NODES") == 1 && local > 0 && Number(get, "WORLD_SIZE") > local;
+}
+
 bool ReadJobOfLauncher(const Surroundings& surroundings, JobIdentity* identity) {
+  const MeetingPlace place(surroundings);
   for (const JobVariable& variable : kJobVariables) {
     const char* id = Text(surroundings.get, variable.name);
     if (id == nullptr || strcmp(id, kNoRunId) == 0) continue;
     const bool is_allocation = variable.scope == Scope::kAllocation;
     const char* suffix = is_allocation ? FirstText(surroundings.get, kRunVariables) : nullptr;
+    if (is_allocation && place.text[0] != '\0' && IsStepOfOneNodeOfSeveral(surroundings.get)) suffix = place.text;
     snprintf(identity->job, sizeof(identity->job), "%s%s%s%s%s", variable.prefix,
              variable.scope == Scope::kNamespace ? Namespace(surroundings).text : "", id, suffix == nullptr ? "" : ".",
              suffix == nullptr ? "" : suffix);
@@ -119,16 +145,9 @@ bool ReadJobOfLauncher(const Surroundings& surroundings, JobIdentity* identity) 
 }
 
 void ReadMeetingPlace(const Surroundings& surroundings, JobIdentity* identity) {
-  const char* address = Text(surroundings.get, "MASTER_ADDR");
-  const char* port = Text(surroundings.get, "MASTER_PORT");
-  if (address == nullptr || port == nullptr) return;
-  char host[64] = {};
-  if (IsOfThisMachine(address)) {
-    surroundings.host_name(host, sizeof(host));
-    if (host[0] == '\0') return;
-    address = host;
-  }
-  snprintf(identity->job, sizeof(identity->job), "torch-%s%s:%s", Namespace(surroundings).text, address, port);
+  const MeetingPlace place(surroundings);
+  if (place.text[0] == '\0') return;
+  snprintf(identity->job, sizeof(identity->job), "torch-%s%s", Namespace(surroundings).text, place.text);
 }
 
 const char* ProcessEnvironment(const char* name) { return getenv(name); }
@@ -138,15 +157,41 @@ void OwnHostName(char* name, size_t size) {
   name[size - 1] = '\0';
 }
 
-void OwnPodNamespace(char* name, size_t size) {
-  const int file = open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", O_RDONLY | O_CLOEXEC);
-  const ssize_t length = file < 0 ? -1 : read(file, name, size - 1);
+// Reads a text of at most `size` - 1 bytes; "" if it cannot be read.
+void ReadText(const char* path, char* text, size_t size) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
   if (file >= 0) close(file);
-  name[length > 0 ? length : 0] = '\0';
+  text[length > 0 ? length : 0] = '\0';
+}
+
+// A pod may have been given no service account; it still finds the services of its namespace.
+void OwnPodNamespace(char* name, size_t size) {
+  ReadText("/var/run/secrets/kubernetes.io/serviceaccount/namespace", name, size);
   name[strcspn(name, "\r\n")] = '\0';
+  if (name[0] != '\0') return;
+  char resolver[4096];
+  ReadText("/etc/resolv.conf", resolver, sizeof(resolver));
+  NamespaceOfResolver(resolver, name, size);
 }
 
 }  // namespace
+
+void NamespaceOfResolver(const char* text, char* name, size_t size) {
+  constexpr const char* kSearch = "search ";
+  name[0] = '\0';
+  for (const char* line = text; line != nullptr; line = strchr(line, '\n')) {
+    line += *line == '\n' ? 1 : 0;
+    if (strncmp(line, kSearch, strlen(kSearch)) != 0) continue;
+    const char* domain = line + strlen(kSearch);
+    domain += strspn(domain, " \t");
+    const size_t length = strcspn(domain, ". \t\r\n");
+    if (length == 0 || length >= size || strncmp(domain + length, ".svc.", 5) != 0) continue;
+    memcpy(name, domain, length);
+    name[length] = '\0';
+    return;
+  }
+}
 
 JobIdentity ReadJobIdentity(const Surroundings& surroundings) {
   const int saved_errno = errno;

@@ -7,7 +7,8 @@
 //
 // Where no launcher tells a job, the address where its processes meet does (MASTER_ADDR and MASTER_PORT): two jobs
 // cannot listen at one at the same time. What only one machine or namespace calls by that name is told apart by the
-// name of the machine or the pod's namespace. A process without any of these has no job here; the agent names it by
+// name of the machine or the pod's namespace; the collector knows several names of one place by the communicators of
+// those who met there (collector/job_names.h). A process without any of these has no job here; the agent names it by
 // its communicators (agent/sources/rings/job_fingerprint.h).
 //
 // Pure: the surroundings are an argument. Allocates nothing.
@@ -34,8 +35,12 @@ using GetEnvironment = const char* (*)(const char* name);
 struct Surroundings {
   GetEnvironment get;
   void (*host_name)(char* name, size_t size);
-  void (*pod_namespace)(char* name, size_t size);  // as its service account says
+  void (*pod_namespace)(char* name, size_t size);
 };
+
+// The namespace of the pod whose resolver has the configuration `text`: that of the first domain which it searches,
+// "team-a.svc.cluster.local"; "" if that is none of Kubernetes. Writes at most `size` bytes with the NUL.
+void NamespaceOfResolver(const char* text, char* name, size_t size);
 
 // Unset, empty, negative and unparsable values count as absent.
 JobIdentity ReadJobIdentity(const Surroundings& surroundings);

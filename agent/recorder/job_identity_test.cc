@@ -150,6 +150,41 @@ TEST(JobIdentity, WithoutALauncherTheMeetingPlaceNamesTheJob) {
       << "each namespace may have a service of that name";
 }
 
+// srun -w NODE torchrun ... & for each node of the allocation.
+TEST(JobIdentity, StepsOfOneNodeEachAreOneRun) {
+  const auto job = [](const Environment& environment) { return std::string(Read(environment).job); };
+  Environment step = {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "3"},    {"SLURM_STEP_NUM_NODES", "1"},
+                      {"WORLD_SIZE", "16"},  {"LOCAL_WORLD_SIZE", "8"}, {"RANK", "9"},
+                      {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(job(step), "slurm-7.n1:29500");
+  step["LOCAL_WORLD_SIZE"] = "16";
+  EXPECT_EQ(job(step), "slurm-7.3") << "a run of one node, maybe not the first one at that place";
+  step["LOCAL_WORLD_SIZE"] = "8";
+  step["SLURM_STEP_NUM_NODES"] = "2";
+  EXPECT_EQ(job(step), "slurm-7.3");
+  step["SLURM_STEP_NUM_NODES"] = "1";
+  step.erase("MASTER_PORT");
+  EXPECT_EQ(job(step), "slurm-7.3");
+}
+
+TEST(JobIdentity, ARunIdIsThatOfANamespace) {
+  EXPECT_STREQ(Read({{"TORCHELASTIC_RUN_ID", "100"}, {"LOCKSTEP_POD_NAMESPACE", "b"}}).job, "torch-b/100");
+}
+
+TEST(JobIdentity, APodWithoutAServiceAccountKnowsItsNamespaceByItsResolver) {
+  const auto name_of = [](const char* text) {
+    char name[16];
+    NamespaceOfResolver(text, name, sizeof(name));
+    return std::string(name);
+  };
+  EXPECT_EQ(name_of("search team-a.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\n"), "team-a");
+  EXPECT_EQ(name_of("nameserver 10.96.0.10\noptions ndots:5\nsearch  b.svc.c"), "b");
+  for (const char* other : {"", "\n", "search ", "search example.com svc.cluster.local\n", "search svc.cluster.local\n",
+                            "search a-namespace-of-more-than-fits.svc.cluster.local\n", "# search a.svc.b\n"}) {
+    EXPECT_EQ(name_of(other), "") << other;
+  }
+}
+
 TEST(JobIdentity, PodsAreToldByTheDownwardApi) {
   const auto job = [](const Environment& environment) { return std::string(Read(environment).job); };
   const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.96.0.1"}, {"LOCKSTEP_KUBERNETES_JOB", "train-workers-0"}};

@@ -37,14 +37,20 @@ constexpr Launcher kLaunchers[] = {
      "volumeMounts:\n"
      "- {name: lockstep-recorder, mountPath: $2, readOnly: true}\n"
      "- {name: lockstep-rings, mountPath: $3}\n"
-     "# Pod: the same folders of the node.\n"
+     "# Pod: the same folders of the node. Where no agent has made the second one, jobs that are not root leave no "
+     "rings.\n"
      "volumes:\n"
      "- {name: lockstep-recorder, hostPath: {path: $2, type: Directory}}\n"
      "- {name: lockstep-rings, hostPath: {path: $3, type: DirectoryOrCreate}}\n"},
-    {"slurm", "# Job and step name the job.\nexport $0=$1\nsrun --export=ALL ./train\n"},
+    {"slurm",
+     "# Job and step name the job.\n"
+     "export $0=$1\n"
+     "srun --export=ALL ./train\n"
+     "# In a container of pyxis, which needs the folders of the node:\n"
+     "srun --export=ALL --container-mounts=$2:$2:ro,$3:$3 --container-image=IMAGE ./train\n"},
     {"torchrun",
-     "# The run id names the job; without one, the address and port where it meets.\n"
-     "$0=$1 torchrun --rdzv-id=my-job --nproc-per-node=8 train.py\n"},
+     "# Address and port where it meets name the job; a --rdzv-id would, and has to be one that no other job has.\n"
+     "$0=$1 torchrun --nproc-per-node=8 train.py\n"},
 };
 
 class EnableNcclCommand final : public Command {
