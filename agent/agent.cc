@@ -11,13 +11,22 @@
 #include "base/status_macros.h"
 
 namespace lockstep {
+namespace {
+
+// More than the longest tick that may be set, with the longest deadline of its sources.
+constexpr int64_t kTickStuckNanos = 120 * kNanosPerSecond;
+
+}  // namespace
 
 Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock)
     : tick_ns_(absl::ToInt64Nanoseconds(options.tick)),
       uplink_(uplink),
       metrics_(metrics),
       clock_(clock),
-      runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)) {}
+      runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)) {
+  watch_.Watch("the thread that asks the sources", kTickStuckNanos,
+               [this] { return Progress{.turns = ticks_.load(), .has_work = true}; });
+}
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options, absl::Span<const SourceRow> table,
                                                      Uplink& uplink, AgentMetrics& metrics, const Clock& clock) {
@@ -30,7 +39,6 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
                                         .nvml_library = options.nvml_library,
                                         .nccl_ras_address = options.nccl_ras_address,
                                         .dcgm_exporter_url = options.dcgm_exporter_url,
-                                        .state_directory = options.state_directory,
                                         .gpu_names = agent->gpu_names_};
   for (const SourceRow& row : table) {
     absl::StatusOr<std::unique_ptr<Source>> source = row.create(source_options);
@@ -45,14 +53,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
   return agent;
 }
 
-Agent::~Agent() { TellDelivered(); }
-
-void Agent::TellDelivered() {
-  if (uplink_.statistics().outbox_reports == 0) runner_.Delivered();
-}
-
 void Agent::Tick() {
-  TellDelivered();
   const int64_t begin_ns = clock_.MonotonicNanos();
   wire::AgentReport report;
   report.set_wall_ns(clock_.WallNanos());
@@ -65,12 +66,12 @@ void Agent::Tick() {
   if (const auto command = uplink_.TakeCommand()) rings_->Execute(*command, tick, report);
   metrics_.UpdateSources(report);
   metrics_.UpdateRings(*rings_);
-  uplink_.Send(std::move(report), uplink_.has_spool() ? runner_.resume_point() : "");
+  uplink_.Send(std::move(report), runner_.resume_point());
   metrics_.UpdateUplink(uplink_.statistics());
   const int64_t end_ns = clock_.MonotonicNanos();
   WatchOwnUsage(end_ns);
   metrics_.CountTick(end_ns - begin_ns);
-  ticked_ = true;
+  ++ticks_;
 }
 
 void Agent::Run(StopSignal& stop, const std::function<void()>& alive) {
@@ -94,10 +95,17 @@ bool Agent::WaitUntil(int64_t next_ns, StopSignal& stop) {
 }
 
 absl::Status Agent::Ready() const {
-  if (!ticked_) return absl::UnavailableError("no tick yet");
+  if (ticks_ == 0) return absl::UnavailableError("no tick yet");
   const UplinkStatistics statistics = uplink_.statistics();
   if (statistics.connected) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("not connected to the collector: ", statistics.last_error));
+}
+
+HealthProbes Agent::Probes() {
+  HealthProbes probes;
+  probes.alive = [this] { return Moving(); };
+  probes.ready = [this] { return Ready(); };
+  return probes;
 }
 
 void Agent::WatchOwnUsage(int64_t now_ns) {

@@ -20,19 +20,18 @@
 #include "agent/uplink/uplink.h"
 #include "agent/watchdog.h"
 #include "base/clock.h"
+#include "base/progress_watch.h"
 #include "base/stop_signal.h"
+#include "daemon/health_routes.h"
 
 namespace lockstep {
 
 // One thread ticks; Ready may be called by any. Thread-compatible otherwise.
 class Agent {
  public:
-  // Tells its sources a last time what is stored.
-  ~Agent();
-
   // Makes the rings source and those of `table`. A source that cannot be made is logged and left out; only a root that
   // cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever (see SourceRunner). Sources
-  // go on where the agent before this one stopped, if the uplink's spool knows.
+  // go on where the agent before this one stopped, if the uplink knows.
   static absl::StatusOr<std::unique_ptr<Agent>> Create(const AgentOptions& options, absl::Span<const SourceRow> table,
                                                        Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
 
@@ -50,14 +49,19 @@ class Agent {
   // OK once a tick has been made and a collector has answered. Thread-safe.
   absl::Status Ready() const;
 
+  // OK, or for how long the thread that ticks has not moved: only a restart helps. A source that hangs on a thread of
+  // its own is none of that, nor is a collector that does not answer. Thread-safe.
+  absl::Status Moving() { return watch_.Check(clock_.MonotonicNanos()); }
+
+  // What the health pages ask; to be used no longer than the agent.
+  HealthProbes Probes();
+
  private:
   Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
 
   // Sleeps until `next_ns`, and keeps up with busy rings meanwhile. True = told to stop.
   bool WaitUntil(int64_t next_ns, StopSignal& stop);
   void WatchOwnUsage(int64_t now_ns);
-  // Nothing waits in the outbox: what was reported is stored, or given up.
-  void TellDelivered();
 
   int64_t tick_ns_;
   Uplink& uplink_;
@@ -68,7 +72,8 @@ class Agent {
   RingsSource* rings_ = nullptr;  // owned by runner_
   Watchdog watchdog_;
   double core_fraction_ = 0;
-  std::atomic<bool> ticked_{false};
+  std::atomic<uint64_t> ticks_{0};
+  ProgressWatch watch_;
 };
 
 }  // namespace lockstep

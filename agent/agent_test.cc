@@ -16,9 +16,13 @@
 #include "agent/testing/fake_collector.h"
 #include "agent/testing/report_view.h"
 #include "agent/uplink/hello.h"
+#include "agent/uplink/resume_keeper.h"
+#include "base/progress_watch.h"
 #include "base/random.h"
+#include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "daemon/health_routes.h"
 
 namespace lockstep {
 namespace {
@@ -240,37 +244,92 @@ TEST_F(AgentTest, ASourceThatCannotBeMadeIsLeftOut) {
   EXPECT_EQ(Delivered()[0].sources_size(), 1);  // the rings
 }
 
-// Hears what it is told; one at a time.
-class HearingSource final : public Source {
+// Counts its ticks, and goes on counting where the agent before stopped; one at a time.
+class CountingSource final : public Source {
  public:
-  static int delivered;
+  static std::string resumed;
+  static bool has_data;
 
-  absl::string_view name() const override { return "hearing"; }
-  absl::Status Collect(const lockstep::Tick&, wire::AgentReport&) override { return absl::OkStatus(); }
-  void Delivered() override { ++delivered; }
+  absl::string_view name() const override { return "counting"; }
+  absl::Status Collect(const lockstep::Tick&, wire::AgentReport&) override {
+    ++ticks_;
+    return has_data ? absl::OkStatus() : NoData("no driver");
+  }
+  std::string position() const override { return absl::StrCat(ticks_); }
+  void Resume(absl::string_view position) override { resumed = std::string(position); }
+
+ private:
+  int ticks_ = 0;
 };
-int HearingSource::delivered = 0;
+std::string CountingSource::resumed;
+bool CountingSource::has_data = true;
 
-TEST_F(AgentTest, SourcesHearOnceAllThatTheySaidIsStored) {
-  const SourceRow rows[] = {
-      {"hearing", /*may_hang=*/false, [](const SourceOptions&) -> absl::StatusOr<std::unique_ptr<Source>> {
-         return std::make_unique<HearingSource>();
-       }}};
-  uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_);
-  auto agent = Agent::Create(options_, rows, *uplink_, metrics_, RealClock());
-  ASSERT_OK(agent);
+class AgentRestartTest : public AgentTest {
+ protected:
+  // The next agent of this host, without a spool.
+  void StartNext() {
+    static constexpr SourceRow kRows[] = {
+        {"counting", /*may_hang=*/false, [](const SourceOptions&) -> absl::StatusOr<std::unique_ptr<Source>> {
+           return std::make_unique<CountingSource>();
+         }}};
+    agent_ = nullptr;
+    uplink_ = nullptr;
+    CountingSource::resumed = "";
+    keeper_ = std::make_unique<ResumeKeeper>(directory_.path().string(), "boot-1");
+    uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_,
+                                       nullptr, keeper_.get());
+    auto agent = Agent::Create(options_, kRows, *uplink_, metrics_, RealClock());
+    ASSERT_OK(agent);
+    agent_ = *std::move(agent);
+  }
+
+  std::unique_ptr<ResumeKeeper> keeper_;
+};
+
+TEST_F(AgentRestartTest, GoesOnBehindTheNewestReportThatIsStored) {
+  StartNext();
+  EXPECT_EQ(CountingSource::resumed, "");
+  for (int tick = 0; tick < 2; ++tick) agent_->Tick();
+  Delivered();
   collector_.set_reachable(false);
-  (*agent)->Tick();
-  HearingSource::delivered = 0;
-  (*agent)->Tick();
-  const int while_it_waits = HearingSource::delivered;
-  collector_.set_reachable(true);
+  agent_->Tick();
+  StartNext();
+  EXPECT_EQ(CountingSource::resumed, "2") << "what the collector has not stored is read again";
+}
+
+TEST_F(AgentRestartTest, ASourceThatWorkedForTheAgentBeforeHasFailedIfItHasNoData) {
+  StartNext();
+  agent_->Tick();
   Delivered();
-  (*agent)->Tick();
-  EXPECT_EQ(HearingSource::delivered, while_it_waits + 1);
-  Delivered();
-  agent->reset();
-  EXPECT_EQ(HearingSource::delivered, while_it_waits + 2) << "a last time, at the end";
+  CountingSource::has_data = false;
+  StartNext();
+  agent_->Tick();
+  const wire::AgentReport report = Delivered().back();
+  CountingSource::has_data = true;
+  ASSERT_EQ(report.sources_size(), 2);
+  EXPECT_EQ(report.sources(1).outcome(), wire::SourceStatus::OUTCOME_FAILED);
+  EXPECT_EQ(report.sources(1).error(), "is gone: no driver");
+  EXPECT_TRUE(report.sources(1).worked());
+  EXPECT_EQ(report.sources(0).outcome(), wire::SourceStatus::OUTCOME_NO_DATA) << "rings come and go";
+}
+
+TEST_F(AgentTest, WhoeverTicksIsMovingAndWhoeverStopsIsNot) {
+  SimClock clock;
+  uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_);
+  auto agent = Agent::Create(options_, {}, *uplink_, metrics_, clock);
+  ASSERT_OK(agent);
+  const HealthProbes probes = (*agent)->Probes();
+  EXPECT_OK(probes.alive());
+  for (int i = 0; i < 30; ++i) {
+    clock.Advance(ProgressWatch::kLongestGapNanos);
+    (*agent)->Tick();
+    EXPECT_OK(probes.alive());
+  }
+  for (int i = 0; i < 13; ++i) {
+    clock.Advance(ProgressWatch::kLongestGapNanos);
+    (void)probes.alive();
+  }
+  EXPECT_THAT(probes.alive(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("asks the sources")));
 }
 
 }  // namespace

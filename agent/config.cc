@@ -109,7 +109,7 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("root", &options.root, "where /proc and /sys of the watched machine are mounted",
                NotEmpty(options.root));
   settings.Add("state_directory", &options.state_directory,
-               "where to keep, in memory, how far the kernel log was read; empty = nowhere");
+               "where to keep, in memory, how far rings and kernel log were read; empty = nowhere");
   settings.Add("nvml_library", &options.nvml_library, "name or path of NVIDIA's management library");
   settings.Add("nccl_ras_address", &options.nccl_ras_address,
                "localhost:PORT or IP:PORT of NCCL's RAS service; empty = do not ask");

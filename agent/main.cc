@@ -52,14 +52,13 @@ int Run(AgentOptions& options, const Settings& settings) {
   GrpcConnector connector(options.collector_address, options.collector_security);
   const OutboxLimits limits = {static_cast<size_t>(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
-  const auto spool = OpenSpool(options, hello);
-  Uplink uplink(connector, hello, limits, RealClock(), random, spool.get());
+  const SurvivingState state = OpenSurvivingState(options, hello);
+  Uplink uplink(connector, hello, limits, RealClock(), random, state.spool.get(), state.keeper.get());
   const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
   if (!agent.ok()) return Fail(agent.status());
   std::unique_ptr<HttpServer> http;
   if (!options.pages.address.empty()) {
-    const auto ready = [&agent] { return (*agent)->Ready(); };
-    auto started = StartPages(options.pages, HealthRoutes(metrics.registry(), {.ready = ready}), RealClock());
+    auto started = StartPages(options.pages, HealthRoutes(metrics.registry(), (*agent)->Probes()), RealClock());
     if (!started.ok()) return Fail(started.status());
     http = *std::move(started);
   }

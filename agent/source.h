@@ -38,16 +38,15 @@ class Source {
   // stays: the parts that did work are still true.
   virtual absl::Status Collect(const Tick& tick, wire::AgentReport& report) = 0;
 
-  // Whatever was appended so far is stored by the collector: whoever is asked after a restart need not say it again.
-  // Not called for a source that may hang.
-  virtual void Delivered() {}
-
-  // How far it has read, as of the last Collect: kept on disk with the report, for Resume of an agent after this one.
-  // Empty = it has nothing to go on with. Not called for a source that may hang.
+  // How far it has read, as of the last Collect: kept with the report, for Resume of an agent after this one. Empty =
+  // it has nothing to go on with. Not called for a source that may hang.
   virtual std::string position() const { return ""; }
 
   // Goes on where another agent of this boot stopped, whose reports are on their way. Before the first Collect.
   virtual void Resume(absl::string_view) {}
+
+  // Instead: an agent has run before the present boot, and none since. Whatever is of this boot is unread.
+  virtual void ResumeAfterBoot() {}
 };
 
 // The answer of a source that has nothing to look at here, and why.

@@ -196,7 +196,9 @@ void SourceRunner::Add(std::unique_ptr<Source> source, bool may_hang) {
 
 std::string SourceRunner::resume_point() const {
   wire::ResumePoint point;
+  point.set_monotonic_ns(last_tick_ns_);
   for (const Entry& entry : entries_) {
+    if (entry.worked && !entry.comes_and_goes) point.add_worked(entry.name);
     std::string position = entry.source == nullptr ? "" : entry.source->position();
     if (position.empty()) continue;
     wire::SourcePosition& to = *point.add_sources();
@@ -209,6 +211,11 @@ std::string SourceRunner::resume_point() const {
 void SourceRunner::Resume(const std::string& resume_point) {
   wire::ResumePoint point;
   if (!point.ParseFromString(resume_point)) return;
+  for (Entry& entry : entries_) {
+    if (entry.source != nullptr && point.of_another_boot()) entry.source->ResumeAfterBoot();
+    const auto& worked = point.worked();
+    entry.worked = entry.worked || std::find(worked.begin(), worked.end(), entry.name) != worked.end();
+  }
   for (const wire::SourcePosition& position : point.sources()) {
     for (const Entry& entry : entries_) {
       if (entry.source != nullptr && entry.name == position.source()) entry.source->Resume(position.position());
@@ -216,13 +223,8 @@ void SourceRunner::Resume(const std::string& resume_point) {
   }
 }
 
-void SourceRunner::Delivered() {
-  for (const Entry& entry : entries_) {
-    if (entry.source != nullptr) entry.source->Delivered();
-  }
-}
-
 void SourceRunner::Collect(const Tick& tick, wire::AgentReport& report) {
+  last_tick_ns_ = tick.monotonic_ns;
   // The threads work while we do the rest.
   const int64_t deadline_ns = RealClock().MonotonicNanos() + deadline_ns_;
   for (const Entry& entry : entries_) {

@@ -46,10 +46,8 @@ class SourceRunner {
   // What a source says after its deadline is appended in the next tick: its samples carry the time they belong to.
   void Collect(const Tick& tick, wire::AgentReport& report);
 
-  // Passes on to the sources that everything collected so far is stored.
-  void Delivered();
-
-  // How far all sources have read, a wire::ResumePoint; and its way back.
+  // How far all sources have read and which have ever worked, a wire::ResumePoint; and its way back: a source that has
+  // worked for an agent before us and has no data has failed, too.
   std::string resume_point() const;
   void Resume(const std::string& resume_point);
 
@@ -72,6 +70,7 @@ class SourceRunner {
   const Clock& clock_;
   int64_t deadline_ns_;
   std::vector<Entry> entries_;
+  int64_t last_tick_ns_ = 0;
 };
 
 }  // namespace lockstep

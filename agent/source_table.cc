@@ -26,8 +26,7 @@ absl::StatusOr<std::unique_ptr<Source>> MakeHost(const SourceOptions& options) {
 absl::StatusOr<std::unique_ptr<Source>> MakeKernelLog(const SourceOptions& options) {
   ASSIGN_OR_RETURN(RootedFs fs, RootedFs::Open(options.root));
   std::string boot_id = ReadBootId(fs);
-  return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)), std::move(boot_id),
-                                           LogPositionFile(options.state_directory), options.kernel_xids);
+  return std::make_unique<KernelLogSource>(MakeKmsgDevice(std::move(fs)), std::move(boot_id), options.kernel_xids);
 }
 
 absl::StatusOr<std::unique_ptr<Source>> MakeNet(const SourceOptions& options) {
@@ -50,6 +49,8 @@ class SwitchedOffSource final : public Source {
   explicit SwitchedOffSource(absl::string_view name) : name_(name) {}
 
   absl::string_view name() const override { return name_; }
+  // Switched off after it worked, it has not failed.
+  bool comes_and_goes() const override { return true; }
   absl::Status Collect(const Tick&, wire::AgentReport&) override { return NoData("switched off: no address"); }
 
  private:
@@ -69,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Source>> MakeDcgmExporter(const SourceOptions& op
 
 constexpr SourceRow kRows[] = {
     {"kernel_log", /*may_hang=*/false, MakeKernelLog},
-    {"host", /*may_hang=*/false, MakeHost},
+    {"host", /*may_hang=*/true, MakeHost},
     {"net", /*may_hang=*/true, MakeNet},
     {"infiniband", /*may_hang=*/true, MakeInfiniband},
     {"nccl_ras", /*may_hang=*/false, MakeNcclRas},

@@ -21,7 +21,6 @@ struct SourceOptions {
   std::string nvml_library = "libnvidia-ml.so.1";    // name or path for dlopen
   std::string nccl_ras_address = "localhost:28028";  // of NCCL's RAS service; empty = do not ask
   std::string dcgm_exporter_url;                     // page of a dcgm-exporter on this machine; empty = do not ask
-  std::string state_directory;                       // for what has to survive a restart; empty = nothing does
   std::shared_ptr<GpuNames> gpu_names = std::make_shared<GpuNames>();  // hears of the machine's GPUs
   // Of the sources among themselves.
   std::shared_ptr<KernelXids> kernel_xids = std::make_shared<KernelXids>();

@@ -17,9 +17,8 @@ namespace {
 
 constexpr int64_t kOpenWithinNanos = 5 * kNanosPerSecond;
 
-}  // namespace
-
-std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentHello& hello) {
+std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentHello& hello,
+                                 const std::string& boot_id) {
   if (options.spool_directory.empty()) return nullptr;
   SegmentLogOptions log;
   log.directory = options.spool_directory;
@@ -27,13 +26,21 @@ std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentH
   log.incarnation = hello.incarnation();
   log.max_bytes = static_cast<size_t>(options.spool_max_bytes);
   log.max_age_ns = absl::ToInt64Nanoseconds(options.spool_max_age);
-  if (const auto root = RootedFs::Open(options.root); root.ok()) log.boot_id = ReadBootId(*root);
+  log.boot_id = boot_id;
   auto spool = std::make_unique<Spool>(std::make_unique<SegmentLog>(std::move(log), RealClock(), RealBootClock()),
                                        absl::ToInt64Nanoseconds(options.spool_sync), RealClock());
   if (!spool->WaitOpen(kOpenWithinNanos)) {
     Log(LogLevel::kWarning, "the spool is not open yet", {{"directory", options.spool_directory}});
   }
   return spool;
+}
+
+}  // namespace
+
+SurvivingState OpenSurvivingState(const AgentOptions& options, const wire::AgentHello& hello) {
+  std::string boot_id;
+  if (const auto root = RootedFs::Open(options.root); root.ok()) boot_id = ReadBootId(*root);
+  return {OpenSpool(options, hello, boot_id), std::make_unique<ResumeKeeper>(options.state_directory, boot_id)};
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "agent/resume_point.h"
 #include "agent/spool/segment_reader.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -80,12 +81,14 @@ absl::Status SegmentLog::Load(uint64_t number) {
     return absl::OkStatus();
   }
   Segment segment{.number = number, .header = reader->header(), .bytes = bytes.size()};
-  const bool is_same_boot = !options_.boot_id.empty() && segment.header.boot_id == options_.boot_id;
+  const bool are_boots_known = !options_.boot_id.empty() && !segment.header.boot_id.empty();
+  const bool is_same_boot = are_boots_known && segment.header.boot_id == options_.boot_id;
   SegmentRecord record;
   while (reader->Next(record)) {
     if (record.report.has_value()) {
       Note(*record.report, segment);
-      resume_ = is_same_boot ? std::move(record.report->resume) : "";
+      resume_ = are_boots_known ? std::move(record.report->resume) : "";
+      if (!is_same_boot) resume_ = ResumePointOfAnotherBoot(resume_);
     }
     if (record.ack.has_value()) {
       uint64_t& known = acknowledged_[record.ack->incarnation];
@@ -228,7 +231,8 @@ absl::Status SegmentLog::Acknowledge(uint64_t incarnation, uint64_t sequence) {
 }
 
 int64_t SegmentLog::AgeOf(const SpooledReport& report, const Segment& segment) const {
-  const bool is_same_boot = !options_.boot_id.empty() && segment.header.boot_id == options_.boot_id;
+  const bool are_boots_known = !options_.boot_id.empty() && !segment.header.boot_id.empty();
+  const bool is_same_boot = are_boots_known && segment.header.boot_id == options_.boot_id;
   return AgeNanos(report, is_same_boot, clock_.WallNanos(), boot_clock_.BootNanos());
 }
 

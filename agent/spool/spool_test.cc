@@ -28,6 +28,7 @@
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "proto/resume.pb.h"
 #include "proto/telemetry.pb.h"
 
 namespace lockstep {
@@ -201,6 +202,20 @@ TEST_F(SegmentLogTest, TheNextAgentFindsWhatIsNotAcknowledgedAndWhereToGoOn) {
   log = Open(4, "another boot");
   EXPECT_EQ(log->resume(), "") << "what was read of the sources of another boot says nothing";
   EXPECT_EQ(log->formers().size(), 1u);
+}
+
+TEST_F(SegmentLogTest, AfterABootItIsKnownThatThereWasAnAgent) {
+  wire::ResumePoint point;
+  point.set_monotonic_ns(9);
+  point.add_worked("nvml");
+  auto log = Open(1);
+  ASSERT_OK(log->Append({1, clock_.WallNanos(), boot_clock_.now_ns, point.SerializeAsString(), ReportBytes(1)}));
+  log = nullptr;
+  wire::ResumePoint left;
+  ASSERT_TRUE(left.ParseFromString(Open(2, "another boot")->resume()));
+  EXPECT_TRUE(left.of_another_boot());
+  EXPECT_THAT(left.worked(), ElementsAre("nvml"));
+  EXPECT_EQ(left.monotonic_ns(), 0);
 }
 
 TEST_F(SegmentLogTest, CountersThinOutBeforeReportsGoAndAllIsCounted) {

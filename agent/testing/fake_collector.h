@@ -40,7 +40,12 @@ class FakeCollector final : public CollectorConnector {
     MutexLock lock(mutex_);
     return reports_;
   }
-  // Whose they are.
+  // All that were said, in that order.
+  std::vector<wire::AgentHello> hellos() const {
+    MutexLock lock(mutex_);
+    return hellos_;
+  }
+  // Whose reports() are.
   std::vector<uint64_t> incarnations() const {
     MutexLock lock(mutex_);
     return incarnations_;
@@ -57,6 +62,7 @@ class FakeCollector final : public CollectorConnector {
       wire::CollectorMessage answer;
       if (message.has_hello()) {
         incarnation_ = message.hello().incarnation();
+        collector_.Note(message.hello());
         answer.mutable_hello_ack()->set_stored_sequence(collector_.newest(incarnation_));
       } else {
         collector_.Store(incarnation_, message.report());
@@ -105,6 +111,10 @@ class FakeCollector final : public CollectorConnector {
     const auto found = newest_.find(incarnation);
     return found == newest_.end() ? 0 : found->second;
   }
+  void Note(const wire::AgentHello& hello) {
+    MutexLock lock(mutex_);
+    hellos_.push_back(hello);
+  }
   void Store(uint64_t incarnation, const wire::AgentReport& report) {
     MutexLock lock(mutex_);
     reports_.push_back(report);
@@ -120,6 +130,7 @@ class FakeCollector final : public CollectorConnector {
   mutable Mutex mutex_;
   std::vector<wire::Command> commands_ ABSL_GUARDED_BY(mutex_);
   bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
+  std::vector<wire::AgentHello> hellos_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::AgentReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);  // of these
   std::map<uint64_t, uint64_t> newest_ ABSL_GUARDED_BY(mutex_);

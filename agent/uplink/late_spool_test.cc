@@ -17,6 +17,7 @@
 #include "agent/spool/segment_log.h"
 #include "agent/spool/spool.h"
 #include "agent/testing/fake_collector.h"
+#include "agent/uplink/resume_keeper.h"
 #include "agent/uplink/uplink.h"
 #include "base/boot_clock.h"
 #include "base/clock.h"
@@ -25,10 +26,14 @@
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "proto/ingest.pb.h"
+#include "proto/resume.pb.h"
+#include "proto/telemetry.pb.h"
 
 namespace lockstep {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 
 constexpr int64_t kTestDeadlineNs = 30 * kNanosPerSecond;
@@ -131,6 +136,47 @@ TEST_F(LateSpoolTest, FormerAgentsHaveTheirTurnWhenTheDiskComes) {
   EXPECT_THAT(of_live, ElementsAre(1, 2, 3)) << "each once";
   EXPECT_EQ(uplink.statistics().former_reports, 0u);
   EXPECT_EQ(uplink.statistics().disconnections, 0u) << "nobody was cut off";
+}
+
+TEST_F(LateSpoolTest, WhereToGoOnIsKnownBeforeTheDiskComes) {
+  const auto point = [](int64_t monotonic_ns) {
+    wire::ResumePoint at;
+    at.set_monotonic_ns(monotonic_ns);
+    return at.SerializeAsString();
+  };
+  collector_.set_reachable(false);
+  {
+    ResumeKeeper keeper(directory_.path().string(), "boot");
+    Spool spool(LogOf(kFormer), kNanosPerMilli, clock_);
+    ASSERT_TRUE(spool.WaitOpen(kTestDeadlineNs));
+    wire::AgentHello hello = Hello();
+    hello.set_incarnation(kFormer);
+    Uplink uplink(collector_, hello, {}, RealClock(), Random(1), &spool, &keeper);
+    uplink.Send(wire::AgentReport(), point(10));
+    ASSERT_TRUE(spool.WaitWritten(1, kTestDeadlineNs));
+    uplink.Send(wire::AgentReport(), point(20));
+  }
+  ResumeKeeper keeper(directory_.path().string(), "boot");
+  Spool spool(std::make_unique<LateLog>(LogOf(kLive), is_there_), kNanosPerMilli, clock_);
+  EXPECT_FALSE(spool.WaitOpen(kTestDeadlineNs));
+  Uplink uplink(collector_, Hello(), {}, RealClock(), Random(1), &spool, &keeper);
+  EXPECT_THAT(uplink.resume(), AnyOf(point(10), point(20))) << "of a report that the disk has, and no collector";
+}
+
+TEST_F(LateSpoolTest, FormersAreSentByTheProcessThatFoundThem) {
+  LeaveReports(1);
+  is_there_ = true;
+  Spool spool(std::make_unique<LateLog>(LogOf(kLive), is_there_), kNanosPerMilli, clock_);
+  ASSERT_TRUE(spool.WaitOpen(kTestDeadlineNs));
+  Uplink uplink(collector_, Hello(), {}, RealClock(), Random(1), &spool);
+  uplink.Send(wire::AgentReport());
+  ASSERT_TRUE(WaitFor([&] { return uplink.Drain(kNanosPerSecond); }));
+  const std::vector<wire::AgentHello> hellos = collector_.hellos();
+  ASSERT_EQ(hellos.size(), 2u);
+  EXPECT_EQ(hellos[0].incarnation(), kFormer);
+  EXPECT_EQ(hellos[0].sender(), kLive);
+  EXPECT_EQ(hellos[1].incarnation(), kLive);
+  EXPECT_EQ(hellos[1].sender(), 0u);
 }
 
 TEST_F(LateSpoolTest, AnAgentThatWasNotConnectedBeginsWithTheFormer) {

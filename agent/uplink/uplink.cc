@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/resume_point.h"
 #include "base/boot_clock.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -26,12 +27,13 @@ bool IsRefusal(const absl::Status& status) {
 }  // namespace
 
 Uplink::Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
-               const Random& random, Spool* spool)
+               const Random& random, Spool* spool, ResumeKeeper* keeper)
     : connector_(connector),
       hello_(std::move(hello)),
       limits_(limits),
       clock_(clock),
       spool_(spool),
+      keeper_(keeper),
       live_(hello_.incarnation(), Outbox(limits)),
       found_(FoundIn(spool, limits)),
       pauses_(random),
@@ -53,6 +55,19 @@ void Uplink::NoteFormers() {
   for (auto& former : FoundIn(spool_, limits_)) found_.push_back(std::move(former));
 }
 
+void Uplink::NoteWritten() {
+  if (spool_ == nullptr) return;
+  for (const uint64_t written : spool_->TakeWritten()) {
+    live_.outbox.MarkOnDisk(written);
+    if (keeper_ != nullptr) keeper_->Survives(written);
+  }
+}
+
+std::string Uplink::resume() const {
+  MutexLock lock(mutex_);
+  return NewerResumePoint(spool_ == nullptr ? "" : spool_->resume(), keeper_ == nullptr ? "" : keeper_->left());
+}
+
 void Uplink::Send(wire::AgentReport report, std::string resume) {
   MutexLock lock(mutex_);
   NoteFormers();
@@ -60,11 +75,13 @@ void Uplink::Send(wire::AgentReport report, std::string resume) {
   if (spool_ != nullptr) outbox.TellLosses(spool_->TakeLosses());
   const uint64_t before = outbox.newest_sequence();
   outbox.Add(std::move(report), clock_.MonotonicNanos());
-  if (spool_ != nullptr && outbox.newest_sequence() != before) {
+  const bool is_taken = outbox.newest_sequence() != before;
+  if (keeper_ != nullptr && is_taken) keeper_->Add(outbox.newest_sequence(), resume);
+  if (spool_ != nullptr && is_taken) {
     // Ages across restarts are reckoned by these two, in the process that reads them.
     spool_->Add({outbox.newest_sequence(), clock_.WallNanos(), RealBootClock().BootNanos(), std::move(resume),
                  outbox.newest()->bytes});
-    for (const uint64_t written : spool_->TakeWritten()) outbox.MarkOnDisk(written);
+    NoteWritten();
   }
   changed_.NotifyAll();
 }
@@ -253,9 +270,7 @@ Uplink::Turn Uplink::WaitForTurn(uint64_t& sequence) {
 bool Uplink::TakeMessage(wire::AgentMessage& message) {
   MutexLock lock(mutex_);
   Life& life = current();
-  if (spool_ != nullptr) {
-    for (const uint64_t written : spool_->TakeWritten()) live_.outbox.MarkOnDisk(written);
-  }
+  NoteWritten();
   const Outbox::Entry* const next = life.session.NextToSend();
   if (next == nullptr || stopping_ || stream_over_) return false;
   const int64_t now_ns = clock_.MonotonicNanos();
@@ -354,6 +369,7 @@ bool Uplink::HandleAnswer(const wire::CollectorMessage& message) {
     if (spool_ != nullptr && has_acks && in_turn && life.outbox.acknowledged_sequence() > 0) {
       spool_->Acknowledge(life.incarnation, life.outbox.acknowledged_sequence());
     }
+    if (keeper_ != nullptr && in_turn && &life == &live_) keeper_->Survives(live_.outbox.acknowledged_sequence());
     if (welcome) {
       was_lost_ = false;
       told_refusal_.Clear();

@@ -29,6 +29,7 @@
 #include "agent/uplink/collector_stream.h"
 #include "agent/uplink/outbox.h"
 #include "agent/uplink/reconnect_pauses.h"
+#include "agent/uplink/resume_keeper.h"
 #include "agent/uplink/uplink_session.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -60,20 +61,19 @@ class Uplink {
   // Without an answer of the disk for so long, what is only there is given up.
   static constexpr int64_t kDiskPatienceNanos = 10 * kNanosPerSecond;
 
-  // `hello` is sent first on every stream. Borrows `connector`, `clock` and `spool`; nullptr = no spool, everything is
-  // in memory. Starts its thread.
+  // `hello` is sent first on every stream. Borrows `connector`, `clock`, `spool` and `keeper`; without a spool
+  // everything is in memory, without a keeper resume points are in the spool only. Starts its thread.
   Uplink(CollectorConnector& connector, wire::AgentHello hello, const OutboxLimits& limits, const Clock& clock,
-         const Random& random, Spool* spool = nullptr);
+         const Random& random, Spool* spool = nullptr, ResumeKeeper* keeper = nullptr);
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 
-  // Hands a report over; its sequence and losses are filled in. Never blocks on the network or a disk. `resume` is kept
-  // with it in the spool: wire::ResumePoint.
+  // Hands a report over; its sequence and losses are filled in. Never blocks on the network or a disk. `resume`, a
+  // wire::ResumePoint, is kept with it in the spool, and by the keeper once the report survives.
   void Send(wire::AgentReport report, std::string resume = "");
-  bool has_spool() const { return spool_ != nullptr; }
-  // Where sources go on: Spool::resume; "" = nowhere.
-  std::string resume() const { return spool_ == nullptr ? "" : spool_->resume(); }
+  // Where sources go on that an agent before this one had read: what spool and keeper know; "" = nowhere.
+  std::string resume() const;
 
   // The oldest command of the collector that was not taken yet. Beyond kMaxCommands the newest are dropped and counted:
   // the collector hears no answer and may ask again.
@@ -101,6 +101,7 @@ class Uplink {
   // Of agents that the spool has found since the last call.
   static std::deque<std::unique_ptr<Life>> FoundIn(Spool* spool, const OutboxLimits& limits);
   void NoteFormers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteWritten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void AddTo(UplinkStatistics& statistics, const Life& life);
 
   void Run();
@@ -134,6 +135,7 @@ class Uplink {
   Spool* const spool_;
 
   mutable Mutex mutex_;
+  ResumeKeeper* const keeper_ ABSL_PT_GUARDED_BY(mutex_);
   CondVar changed_;  // anything below
   Life live_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::unique_ptr<Life>> formers_ ABSL_GUARDED_BY(mutex_);  // oldest first; delivered before live_

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "agent/sources/kernel_log/kernel_line.h"
 #include "agent/sources/kernel_log/kmsg_record.h"
-#include "base/log.h"
 
 namespace lockstep {
 namespace {
@@ -40,10 +40,15 @@ absl::Status KernelLogSource::Collect(const Tick& tick, wire::AgentReport& repor
   }
   Losses losses;
   std::string record;
+  absl::Status failure;
   for (int i = 0; i < kMaxRecordsPerTick; ++i) {
     // What waits in the kernel waits well while there is much of it; once it comes as it is written, it does not.
     if (catching_up_ && report.kernel_events_size() >= kMaxEventsPerTick) break;
-    const KmsgRead result = device_->Read(record);
+    const absl::StatusOr<KmsgRead> read = device_->Read(record);
+    if (!read.ok()) failure = read.status();
+    // It is looked for again in the next tick, from what was read on.
+    if (!read.ok()) break;
+    const KmsgRead result = *read;
     if (result == KmsgRead::kNothingNew) catching_up_ = false;
     if (result == KmsgRead::kNothingNew) break;
     if (result == KmsgRead::kRecord) TakeRecord(record, tick, report, losses);
@@ -55,16 +60,8 @@ absl::Status KernelLogSource::Collect(const Tick& tick, wire::AgentReport& repor
   AddDropped("kernel_log_unreadable", losses.unreadable, report);
   AddDropped("kernel_events", losses.events, report);
   AddDropped("kernel_events_too_old", losses.too_old, report);
-  return absl::OkStatus();
-}
-
-void KernelLogSource::Delivered() {
-  if (!next_sequence_.has_value() || boot_id_.empty()) return;
-  const absl::Status stored = file_.Store({boot_id_, *next_sequence_});
-  if (stored.ok() || told_) return;
-  told_ = true;
-  Log(LogLevel::kWarning, "how far the kernel log was read cannot be kept: lines may be missed or told twice",
-      {{"status", stored.ToString()}});
+  if (!failure.ok()) Lose();
+  return failure;
 }
 
 std::string KernelLogSource::position() const {
@@ -72,18 +69,17 @@ std::string KernelLogSource::position() const {
   return FormatLogPosition({boot_id_, *next_sequence_});
 }
 
-void KernelLogSource::Resume(absl::string_view position) { spooled_ = ParseLogPosition(position); }
-
 void KernelLogSource::Begin() {
-  absl::optional<LogPosition> position = file_.Load();
-  const bool is_spooled = spooled_.has_value() && spooled_->boot_id == boot_id_;
-  const bool is_stored = position.has_value() && position->boot_id == boot_id_;
-  if (is_spooled && (!is_stored || position->next_sequence < spooled_->next_sequence)) position = spooled_;
-  resumes_ = position.has_value() && !boot_id_.empty() && position->boot_id == boot_id_;
-  if (resumes_) next_sequence_ = position->next_sequence;
-  counts_old_ = resumes_;
-  look_back_ns_ = resumes_ ? kMaxLookBackNanos : kFirstLookBackNanos;
+  resumes_ = resumed_.has_value() && !boot_id_.empty() && resumed_->boot_id == boot_id_;
+  if (resumes_) next_sequence_ = resumed_->next_sequence;
+  counts_old_ = resumes_ || after_boot_;
+  look_back_ns_ = counts_old_ ? kMaxLookBackNanos : kFirstLookBackNanos;
   catching_up_ = true;
+}
+
+void KernelLogSource::Lose() {
+  open_ = false;
+  if (next_sequence_.has_value()) resumed_ = LogPosition{boot_id_, *next_sequence_};
 }
 
 int64_t KernelLogSource::LoggedNs(int64_t stamp_ns, const Tick& tick) const {

@@ -21,14 +21,14 @@
 
 namespace lockstep {
 
-// Goes on where the agent before it stopped, if that was in this boot and is known: with the first record whose report
-// the collector may not have stored. What the kernel still has and is younger than kMaxLookBackNanos is reported, with
-// the time at which it was logged; older lines are counted. Without such a position, after a boot or where nothing is
-// kept, the lines of the last kFirstLookBackNanos are read, and older ones are no news. Lines of user programs that
-// write to /dev/kmsg count as well: only root can, and it is how operators rehearse an incident.
+// Goes on where the agent before it stopped, if that was in this boot and is known. What the kernel still has and is
+// younger than kMaxLookBackNanos is reported, with the time at which it was logged; older lines are counted. After a
+// boot of a host that had an agent before, that is all of the log. Where nothing is known of an agent before, the lines
+// of the last kFirstLookBackNanos are read, and older ones are no news. Lines of user programs that write to /dev/kmsg
+// count as well: only root can, and it is how operators rehearse an incident.
 //
 // NoData where there is no kernel log; PERMISSION_DENIED where there is one that may not be read, for then nobody hears
-// what it says. Looked for again in every tick.
+// what it says, and the error of one that was read and cannot be any more. Looked for again in every tick.
 // Not thread-safe.
 class KernelLogSource final : public Source {
  public:
@@ -44,9 +44,8 @@ class KernelLogSource final : public Source {
   static constexpr int64_t kFoldNanos = 60 * kNanosPerSecond;
 
   // `boot_id` of the running kernel; empty = not known, so that no position can be trusted. `xids` hears of Xids.
-  KernelLogSource(std::unique_ptr<KmsgDevice> device, std::string boot_id, LogPositionFile file,
-                  std::shared_ptr<KernelXids> xids)
-      : device_(std::move(device)), boot_id_(std::move(boot_id)), file_(std::move(file)), xids_(std::move(xids)) {}
+  KernelLogSource(std::unique_ptr<KmsgDevice> device, std::string boot_id, std::shared_ptr<KernelXids> xids)
+      : device_(std::move(device)), boot_id_(std::move(boot_id)), xids_(std::move(xids)) {}
 
   absl::string_view name() const override { return "kernel_log"; }
 
@@ -55,10 +54,9 @@ class KernelLogSource final : public Source {
   // "kernel_events_too_old".
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
-  void Delivered() override;
-
   std::string position() const override;
-  void Resume(absl::string_view position) override;
+  void Resume(absl::string_view position) override { resumed_ = ParseLogPosition(position); }
+  void ResumeAfterBoot() override { after_boot_ = true; }
 
  private:
   struct Losses {
@@ -70,6 +68,8 @@ class KernelLogSource final : public Source {
 
   // Where to begin, once the log is open.
   void Begin();
+  // It cannot be read any more: to be opened again, and to go on where it was.
+  void Lose();
   void TakeRecord(absl::string_view text, const Tick& tick, wire::AgentReport& report, Losses& losses);
   // When a line was logged, by CLOCK_MONOTONIC. The clock of its time stamp runs a little faster or slower, some
   // seconds per day; a line that is read as it comes was logged since the tick before.
@@ -77,15 +77,14 @@ class KernelLogSource final : public Source {
 
   const std::unique_ptr<KmsgDevice> device_;
   const std::string boot_id_;
-  LogPositionFile file_;
   const std::shared_ptr<KernelXids> xids_;
   bool open_ = false;
-  absl::optional<LogPosition> spooled_;  // of an agent before us; it may be ahead of what the collector has stored
+  absl::optional<LogPosition> resumed_;  // of an agent before us
+  bool after_boot_ = false;              // an agent before us has seen nothing of this boot
   bool resumes_ = false;                 // from a position, and no record has been seen since
   bool catching_up_ = false;             // reads what was logged before it was opened
   int64_t look_back_ns_ = 0;
   bool counts_old_ = false;  // what is too old was this host's to report
-  bool told_ = false;        // that the position cannot be kept
   int64_t last_tick_ns_ = 0;
   bool overwritten_ = false;                // since the last record
   absl::optional<uint64_t> next_sequence_;  // of the record after the last one

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "agent/kernel_xids.h"
 #include "agent/sources/kernel_log/kmsg_device.h"
@@ -26,6 +28,7 @@ using wire::KernelEvent;
 // What the fake kernel has in store. Shared with the test.
 struct FakeLog {
   absl::Status open_status;
+  absl::Status read_status;  // once nothing is left
   int opened = 0;
   std::deque<std::pair<KmsgRead, std::string>> reads;
 
@@ -42,7 +45,8 @@ class FakeKmsgDevice final : public KmsgDevice {
     ++log_.opened;
     return log_.open_status;
   }
-  KmsgRead Read(std::string& record) override {
+  absl::StatusOr<KmsgRead> Read(std::string& record) override {
+    if (log_.reads.empty() && !log_.read_status.ok()) return log_.read_status;
     if (log_.reads.empty()) return KmsgRead::kNothingNew;
     const auto [result, text] = std::move(log_.reads.front());
     log_.reads.pop_front();
@@ -58,7 +62,7 @@ std::string Xid(int code) { return absl::StrCat("NVRM: Xid (PCI:0000:3b:00): ", 
 
 class KernelLogSourceTest : public ::testing::Test {
  protected:
-  KernelLogSourceTest() : source_(std::make_unique<FakeKmsgDevice>(log_), "boot-1", LogPositionFile(""), xids_) {}
+  KernelLogSourceTest() : source_(std::make_unique<FakeKmsgDevice>(log_), "boot-1", xids_) {}
 
   wire::AgentReport Collect(int64_t now_ns = kNanosPerSecond) {
     wire::AgentReport report;
@@ -172,10 +176,28 @@ TEST_F(KernelLogSourceTest, FailsWithoutPermission) {
   EXPECT_OK(last_) << "looked for again in every tick";
 }
 
+TEST_F(KernelLogSourceTest, ALogThatCannotBeReadAnyMoreFailsAndGoesOnWhereItWas) {
+  log_.Say(5, Xid(79));
+  EXPECT_EQ(Collect().kernel_events_size(), 1);
+  log_.Say(6, Xid(31));
+  log_.read_status = absl::UnavailableError("read: Input/output error");
+  const wire::AgentReport report = Collect();
+  EXPECT_TRUE(absl::IsUnavailable(last_)) << last_;
+  EXPECT_EQ(report.kernel_events_size(), 1) << "what came before counts";
+  EXPECT_EQ(DroppedOf(report, "kernel_log_unreadable"), 0u);
+  Collect();
+  EXPECT_FALSE(last_.ok());
+  log_.read_status = absl::OkStatus();
+  for (const uint64_t sequence : {5, 6, 7}) log_.Say(sequence, Xid(79));
+  EXPECT_EQ(Collect().kernel_events_size(), 1) << "the kernel gives all that it has, from the beginning";
+  EXPECT_OK(last_);
+  EXPECT_EQ(log_.opened, 3);
+}
+
 TEST_F(KernelLogSourceTest, HasNoDataWithoutAKernelLog) {
   TemporaryDirectory root;
   root.Write("dev/kmsg", "6,1,1,-;not a device\n");
-  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())), "boot-1", LogPositionFile(""), xids_);
+  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open(root.path().string())), "boot-1", xids_);
   wire::AgentReport report;
   EXPECT_TRUE(IsNoData(source.Collect(Tick{}, report)));
 }
@@ -204,11 +226,13 @@ class KernelLogRestartTest : public ::testing::Test {
     records_.push_back(absl::StrCat("4,", sequence, ",", at_ns / 1000, ",-;", text, "\n"));
   }
 
-  KernelLogSource Start(const std::string& boot_id = "boot-1") {
+  KernelLogSource& Start(const std::string& boot_id = "boot-1") {
     log_.reads.clear();
     for (const std::string& record : records_) log_.reads.emplace_back(KmsgRead::kRecord, record);
-    return KernelLogSource(std::make_unique<FakeKmsgDevice>(log_), boot_id, LogPositionFile(state_.path().string()),
-                           std::make_shared<KernelXids>());
+    lives_.push_back(std::make_unique<KernelLogSource>(std::make_unique<FakeKmsgDevice>(log_), boot_id,
+                                                       std::make_shared<KernelXids>()));
+    lives_.back()->Resume(position_);
+    return *lives_.back();
   }
 
   static wire::AgentReport Collect(KernelLogSource& source, int64_t now_ns) {
@@ -217,21 +241,22 @@ class KernelLogRestartTest : public ::testing::Test {
     return report;
   }
 
-  TemporaryDirectory state_;
   FakeLog log_;
   std::vector<std::string> records_;
+  std::string position_;  // that is kept for the next one
+  std::vector<std::unique_ptr<KernelLogSource>> lives_;
 };
 
 TEST_F(KernelLogRestartTest, ReadsWhatWasLoggedMeanwhileOnceAndWithItsTime) {
   Say(1, 1 * kHour, Xid(31));
   {
-    KernelLogSource source = Start();
+    KernelLogSource& source = Start();
     EXPECT_EQ(Collect(source, 1 * kHour + 5).kernel_events_size(), 1);
-    source.Delivered();
+    position_ = source.position();
   }
   Say(2, 2 * kHour, Xid(79));
   Say(3, 3 * kHour, Xid(79));
-  KernelLogSource source = Start();
+  KernelLogSource& source = Start();
   const wire::AgentReport report = Collect(source, 4 * kHour);
   ASSERT_EQ(report.kernel_events_size(), 2) << "an hour apart";
   EXPECT_EQ(report.kernel_events(0).code(), 79);
@@ -244,79 +269,79 @@ TEST_F(KernelLogRestartTest, ReadsWhatWasLoggedMeanwhileOnceAndWithItsTime) {
 TEST_F(KernelLogRestartTest, WhatTheCollectorNeverStoredIsReadAgain) {
   Say(1, 1 * kHour, "noise");
   {
-    KernelLogSource source = Start();
+    KernelLogSource& source = Start();
     Collect(source, 1 * kHour + 5);
-    source.Delivered();
+    position_ = source.position();
   }
   Say(2, 2 * kHour, Xid(79));
   for (int life = 0; life < 2; ++life) {
-    KernelLogSource source = Start();
+    KernelLogSource& source = Start();
     EXPECT_EQ(Collect(source, 4 * kHour).kernel_events_size(), 1) << life;
   }
 }
 
-TEST_F(KernelLogRestartTest, WhatIsOnItsWayFromTheSpoolIsNotReadAgainThoughTheCollectorHasNotStoredIt) {
-  Say(1, 1 * kHour, Xid(31));
-  std::string position;
+TEST_F(KernelLogRestartTest, APositionOfAnotherBootSaysNothing) {
+  Say(7, 1 * kHour, "noise");
   {
-    KernelLogSource source = Start();
-    EXPECT_EQ(Collect(source, 1 * kHour + 5).kernel_events_size(), 1);
-    position = source.position();
+    KernelLogSource& source = Start();
+    Collect(source, 1 * kHour + 5);
+    position_ = source.position();
   }
+  records_.clear();
   Say(2, 2 * kHour, Xid(79));
-  KernelLogSource source = Start();
-  source.Resume(position);
-  const wire::AgentReport report = Collect(source, 3 * kHour);
-  ASSERT_EQ(report.kernel_events_size(), 1);
-  EXPECT_EQ(report.kernel_events(0).code(), 79);
-  KernelLogSource rebooted = Start("boot-2");
-  rebooted.Resume(position);
-  EXPECT_EQ(Collect(rebooted, 2 * kHour + 1).kernel_events_size(), 1) << "a position of another boot says nothing";
+  KernelLogSource& rebooted = Start("boot-2");
+  EXPECT_EQ(Collect(rebooted, 2 * kHour + 1).kernel_events_size(), 1);
 }
 
 TEST_F(KernelLogRestartTest, LinesOfDaysAgoAreCountedAndNotToldAsNews) {
   Say(1, 1 * kHour, "noise");
   {
-    KernelLogSource source = Start();
+    KernelLogSource& source = Start();
     Collect(source, 1 * kHour + 5);
-    source.Delivered();
+    position_ = source.position();
   }
   Say(2, 2 * kHour, Xid(79));
   Say(3, 40 * kHour, Xid(95));
-  KernelLogSource source = Start();
+  KernelLogSource& source = Start();
   const wire::AgentReport report = Collect(source, 50 * kHour);
   ASSERT_EQ(report.kernel_events_size(), 1);
   EXPECT_EQ(report.kernel_events(0).code(), 95);
   EXPECT_EQ(DroppedOf(report, "kernel_events_too_old"), 1u);
 }
 
-TEST_F(KernelLogRestartTest, AfterABootAndAtTheFirstStartTheLastMinutesAreRead) {
-  Say(9, 1 * kHour, "noise");
-  {
-    KernelLogSource source = Start("boot-0");
-    Collect(source, 1 * kHour + 5);
-    source.Delivered();
-  }
-  records_.clear();
+TEST_F(KernelLogRestartTest, AtTheFirstStartTheLastMinutesAreRead) {
   Say(1, 10 * kNanosPerSecond, Xid(31));
   Say(2, kHour, Xid(79));
-  KernelLogSource source = Start("boot-1");
+  KernelLogSource& source = Start();
   const wire::AgentReport report = Collect(source, kHour + kNanosPerSecond);
   ASSERT_EQ(report.kernel_events_size(), 1);
   EXPECT_EQ(report.kernel_events(0).code(), 79);
   EXPECT_EQ(report.dropped_size(), 0) << "what was before is no loss of ours";
 }
 
+TEST_F(KernelLogRestartTest, AfterABootOfAHostThatHadAnAgentAllOfItIsRead) {
+  Say(1, 10 * kNanosPerSecond, Xid(31));
+  Say(2, 19 * kHour, Xid(79));
+  KernelLogSource& source = Start();
+  source.ResumeAfterBoot();
+  const wire::AgentReport report = Collect(source, 20 * kHour);
+  ASSERT_EQ(report.kernel_events_size(), 2);
+  EXPECT_EQ(report.kernel_events(0).monotonic_ns(), 10 * kNanosPerSecond);
+  KernelLogSource& late = Start();
+  late.ResumeAfterBoot();
+  EXPECT_EQ(DroppedOf(Collect(late, 40 * kHour), "kernel_events_too_old"), 1u) << "it was for this host to tell";
+}
+
 TEST_F(KernelLogRestartTest, WhatTheKernelOverwroteMeanwhileIsCounted) {
   Say(1, 1 * kHour, "noise");
   {
-    KernelLogSource source = Start();
+    KernelLogSource& source = Start();
     Collect(source, 1 * kHour + 5);
-    source.Delivered();
+    position_ = source.position();
   }
   records_.clear();
   Say(102, 2 * kHour, Xid(79));
-  KernelLogSource source = Start();
+  KernelLogSource& source = Start();
   const wire::AgentReport report = Collect(source, 2 * kHour + 1);
   EXPECT_EQ(DroppedOf(report, "kernel_log_overwritten"), 100u);
   EXPECT_EQ(report.kernel_events_size(), 1);
@@ -324,7 +349,7 @@ TEST_F(KernelLogRestartTest, WhatTheKernelOverwroteMeanwhileIsCounted) {
 
 TEST_F(KernelLogRestartTest, ManyEventsTakeSeveralTicksAndNoneIsDropped) {
   for (int i = 0; i < 3 * KernelLogSource::kMaxEventsPerTick; ++i) Say(i, kHour, Xid(i + 1));
-  KernelLogSource source = Start();
+  KernelLogSource& source = Start();
   int events = 0;
   for (int tick = 0; tick < 4; ++tick) {
     const wire::AgentReport report = Collect(source, kHour + tick);
@@ -335,7 +360,7 @@ TEST_F(KernelLogRestartTest, ManyEventsTakeSeveralTicksAndNoneIsDropped) {
 }
 
 TEST_F(KernelLogRestartTest, TheTimeOfALineThatIsReadAsItComesIsThatOfItsTick) {
-  KernelLogSource source = Start();
+  KernelLogSource& source = Start();
   Collect(source, kHour);
   // The kernel's clock is a minute behind, as after weeks of running a little slow.
   log_.reads.emplace_back(KmsgRead::kRecord,
@@ -344,21 +369,14 @@ TEST_F(KernelLogRestartTest, TheTimeOfALineThatIsReadAsItComesIsThatOfItsTick) {
 }
 
 TEST(LogPositionTest, ReadsWhatItWroteAndNoNonsense) {
-  TemporaryDirectory state;
-  LogPositionFile file(state.path().string());
-  EXPECT_FALSE(file.Load().has_value());
-  ASSERT_OK(file.Store({"0a-1b", 12345}));
-  EXPECT_EQ(file.Load(), (LogPosition{"0a-1b", 12345}));
+  EXPECT_EQ(ParseLogPosition(FormatLogPosition({"0a-1b", 12345})), (LogPosition{"0a-1b", 12345}));
   for (const char* text : {"", "\n", "a 1", " 1\n", "a\n", "a b\n", "a -1\n", "a 1 2\n"}) {
     EXPECT_FALSE(ParseLogPosition(text).has_value()) << text;
   }
-  LogPositionFile nowhere((state.path() / "absent").string());
-  EXPECT_FALSE(nowhere.Store({"a", 1}).ok());
-  EXPECT_OK(LogPositionFile("").Store({"a", 1}));
 }
 
 TEST(KernelLogSourceLiveTest, ReadsTheLogOfThisMachineIfItMay) {
-  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open("/")), ReadBootId(*RootedFs::Open("/")), LogPositionFile(""),
+  KernelLogSource source(MakeKmsgDevice(*RootedFs::Open("/")), ReadBootId(*RootedFs::Open("/")),
                          std::make_shared<KernelXids>());
   wire::AgentReport report;
   const absl::Status status = source.Collect(Tick{}, report);

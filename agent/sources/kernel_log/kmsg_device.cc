@@ -44,7 +44,7 @@ class RealKmsgDevice final : public KmsgDevice {
     return absl::OkStatus();
   }
 
-  KmsgRead Read(std::string& record) override {
+  absl::StatusOr<KmsgRead> Read(std::string& record) override {
     while (true) {
       const ssize_t got = read(fd_.get(), buffer_, sizeof(buffer_));
       if (got > 0) {
@@ -54,8 +54,9 @@ class RealKmsgDevice final : public KmsgDevice {
       if (got == 0 || errno == EAGAIN) return KmsgRead::kNothingNew;
       if (errno == EINTR) continue;
       if (errno == EPIPE) return KmsgRead::kOverwritten;
-      // EINVAL: longer than the buffer; the kernel steps over it.
-      return KmsgRead::kUnreadable;
+      // Longer than the buffer; the kernel steps over it.
+      if (errno == EINVAL) return KmsgRead::kUnreadable;
+      return absl::ErrnoToStatus(errno, "read /dev/kmsg");
     }
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "agent/rooted_fs.h"
 
 namespace lockstep {
@@ -27,8 +28,9 @@ class KmsgDevice {
   // Opens the log before the oldest record that the kernel still has. NOT_FOUND and PERMISSION_DENIED as they are.
   virtual absl::Status Open() = 0;
 
-  // Reads the next record without waiting. To be called after Open only.
-  virtual KmsgRead Read(std::string& record) = 0;
+  // Reads the next record without waiting. To be called after Open only. An error = the log itself is of no use any
+  // more; Open may heal it.
+  virtual absl::StatusOr<KmsgRead> Read(std::string& record) = 0;
 };
 
 // The standard input, if that is the kernel log: a service manager has opened it, and no capability is needed. Else

@@ -38,7 +38,9 @@ TEST_F(KmsgDeviceTest, TheStandardInputMayBeTheLog) {
   const std::unique_ptr<KmsgDevice> device = MakeDevice();
   EXPECT_OK(device->Open());
   std::string record;
-  EXPECT_NE(device->Read(record), KmsgRead::kUnreadable);
+  const auto read = device->Read(record);
+  ASSERT_OK(read);
+  EXPECT_NE(*read, KmsgRead::kUnreadable);
 }
 
 TEST_F(KmsgDeviceTest, AnyOtherStandardInputIsNotRead) {
