@@ -275,7 +275,7 @@ class AgentRestartTest : public AgentTest {
     agent_ = nullptr;
     uplink_ = nullptr;
     CountingSource::resumed = "";
-    keeper_ = std::make_unique<ResumeKeeper>(directory_.path().string(), "boot-1");
+    keeper_ = std::make_unique<ResumeKeeper>(directory_.path().string(), "boot-1", "node-1");
     uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), OutboxLimits{}, RealClock(), random_,
                                        nullptr, keeper_.get());
     auto agent = Agent::Create(options_, kRows, *uplink_, metrics_, RealClock());

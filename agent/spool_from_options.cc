@@ -40,7 +40,8 @@ std::unique_ptr<Spool> OpenSpool(const AgentOptions& options, const wire::AgentH
 SurvivingState OpenSurvivingState(const AgentOptions& options, const wire::AgentHello& hello) {
   std::string boot_id;
   if (const auto root = RootedFs::Open(options.root); root.ok()) boot_id = ReadBootId(*root);
-  return {OpenSpool(options, hello, boot_id), std::make_unique<ResumeKeeper>(options.state_directory, boot_id)};
+  return {OpenSpool(options, hello, boot_id),
+          std::make_unique<ResumeKeeper>(options.state_directory, boot_id, hello.host())};
 }
 
 }  // namespace lockstep

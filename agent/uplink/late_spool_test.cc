@@ -146,7 +146,7 @@ TEST_F(LateSpoolTest, WhereToGoOnIsKnownBeforeTheDiskComes) {
   };
   collector_.set_reachable(false);
   {
-    ResumeKeeper keeper(directory_.path().string(), "boot");
+    ResumeKeeper keeper(directory_.path().string(), "boot", "host");
     Spool spool(LogOf(kFormer), kNanosPerMilli, clock_);
     ASSERT_TRUE(spool.WaitOpen(kTestDeadlineNs));
     wire::AgentHello hello = Hello();
@@ -156,7 +156,7 @@ TEST_F(LateSpoolTest, WhereToGoOnIsKnownBeforeTheDiskComes) {
     ASSERT_TRUE(spool.WaitWritten(1, kTestDeadlineNs));
     uplink.Send(wire::AgentReport(), point(20));
   }
-  ResumeKeeper keeper(directory_.path().string(), "boot");
+  ResumeKeeper keeper(directory_.path().string(), "boot", "host");
   Spool spool(std::make_unique<LateLog>(LogOf(kLive), is_there_), kNanosPerMilli, clock_);
   EXPECT_FALSE(spool.WaitOpen(kTestDeadlineNs));
   Uplink uplink(collector_, Hello(), {}, RealClock(), Random(1), &spool, &keeper);

@@ -47,12 +47,14 @@ absl::Status Replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-ResumeKeeper::ResumeKeeper(const std::string& directory, std::string boot_id)
-    : path_(directory.empty() || boot_id.empty() ? "" : directory + kFileName), boot_id_(std::move(boot_id)) {
+ResumeKeeper::ResumeKeeper(const std::string& directory, std::string boot_id, std::string host)
+    : path_(directory.empty() || boot_id.empty() ? "" : directory + kFileName),
+      boot_id_(std::move(boot_id)),
+      host_(std::move(host)) {
   if (path_.empty()) return;
   wire::KeptResumePoint kept;
   const std::string text = ReadWhole(path_, kMaxFileBytes);
-  if (text.empty() || !kept.ParseFromString(text) || kept.boot_id().empty()) return;
+  if (text.empty() || !kept.ParseFromString(text) || kept.boot_id().empty() || kept.host() != host_) return;
   left_ = kept.point().SerializeAsString();
   if (kept.boot_id() != boot_id_) left_ = ResumePointOfAnotherBoot(left_);
 }
@@ -75,11 +77,14 @@ void ResumeKeeper::Survives(uint64_t sequence) {
 void ResumeKeeper::Store(const std::string& point) {
   wire::KeptResumePoint kept;
   kept.set_boot_id(boot_id_);
+  kept.set_host(host_);
   if (!kept.mutable_point()->ParseFromString(point)) return;
   const absl::Status stored = Replace(path_, kept.SerializeAsString());
   if (stored.ok() || told_) return;
   told_ = true;
-  Log(LogLevel::kWarning, "how far sources were read cannot be kept: what they say may be missed or told twice",
+  // An agent that somebody tries out has no such folder.
+  Log(absl::IsNotFound(stored) ? LogLevel::kInfo : LogLevel::kWarning,
+      "how far sources were read cannot be kept: what they say may be missed or told twice",
       {{"status", stored.ToString()}});
 }
 

@@ -23,8 +23,8 @@ class ResumeKeeper {
   static constexpr size_t kMaxFileBytes = 4 << 20;
 
   // In `directory`, which must exist; "" = nothing is kept. `boot_id` of the running kernel; "" = not known, nothing is
-  // kept either. Reads what the agent before this one has left.
-  ResumeKeeper(const std::string& directory, std::string boot_id);
+  // kept either. Reads what the agent before this one has left, if that called itself `host` as well.
+  ResumeKeeper(const std::string& directory, std::string boot_id, std::string host);
 
   // A wire::ResumePoint; "" = there is none.
   const std::string& left() const { return left_; }
@@ -40,6 +40,7 @@ class ResumeKeeper {
 
   const std::string path_;  // "" = nothing is kept
   const std::string boot_id_;
+  const std::string host_;
   std::string left_;
   std::deque<std::pair<uint64_t, std::string>> waiting_;
   bool told_ = false;  // that it cannot be kept

@@ -21,12 +21,12 @@ std::string Point(int64_t monotonic_ns) {
 class ResumeKeeperTest : public testing::Test {
  protected:
   // What the next agent is told.
-  std::string Left(const std::string& boot_id = "boot-1") {
-    return ResumeKeeper(directory_.path().string(), boot_id).left();
+  std::string Left(const std::string& boot_id = "boot-1", const std::string& host = "node-1") {
+    return ResumeKeeper(directory_.path().string(), boot_id, host).left();
   }
 
   TemporaryDirectory directory_;
-  ResumeKeeper keeper_{directory_.path().string(), "boot-1"};
+  ResumeKeeper keeper_{directory_.path().string(), "boot-1", "node-1"};
 };
 
 TEST_F(ResumeKeeperTest, ThePointOfTheNewestReportThatSurvivesIsLeft) {
@@ -38,6 +38,7 @@ TEST_F(ResumeKeeperTest, ThePointOfTheNewestReportThatSurvivesIsLeft) {
   keeper_.Survives(2);
   keeper_.Survives(1);
   EXPECT_EQ(Left(), Point(20));
+  EXPECT_EQ(Left("boot-1", "node-2"), "") << "of another agent of this machine";
   keeper_.Survives(9);
   EXPECT_EQ(Left(), Point(30));
 }
@@ -65,11 +66,11 @@ TEST_F(ResumeKeeperTest, TheOldestOfTooManyGo) {
 TEST_F(ResumeKeeperTest, NonsenseAndAMissingFolderAreNoPoint) {
   directory_.Write("resume_point", "\xff\xff nonsense");
   EXPECT_EQ(Left(), "");
-  ResumeKeeper nowhere((directory_.path() / "absent").string(), "boot-1");
+  ResumeKeeper nowhere((directory_.path() / "absent").string(), "boot-1", "node-1");
   nowhere.Add(1, Point(1));
   nowhere.Survives(1);
   EXPECT_FALSE(std::filesystem::exists(directory_.path() / "absent"));
-  ResumeKeeper off("", "boot-1");
+  ResumeKeeper off("", "boot-1", "node-1");
   off.Add(1, Point(1));
   off.Survives(1);
   EXPECT_EQ(off.left(), "");
