@@ -250,6 +250,30 @@ TEST_F(CollectorAccessTest, AnAgentIsBelievedOfTheJobsThatItsRuleNames) {
   EXPECT_EQ(agent.AwaitEnd().error_code(), grpc::StatusCode::PERMISSION_DENIED) << "it is asked anew";
 }
 
+TEST_F(CollectorAccessTest, AnAgentThatIsBelievedOfSomeJobsDrawsNobodyIntoThem) {
+  const auto member_of = [](const std::string& job) {
+    wire::AgentReport report = MakeTestReport(1, {.job = job});
+    wire::ProcessReport& process = *report.mutable_processes(0);
+    process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
+    process.set_uid(1000);  // whatever it says
+    return report;
+  };
+  TestAgent vision(Connect(authority_.Issue("vision-1", "agent", "URI:spiffe://example.org/vision/node-1")));
+  TestAgent other(ConnectAgent("node-2"));
+  ASSERT_EQ(vision.Hello("node-1", 1), 0);
+  ASSERT_EQ(other.Hello("node-2", 2), 0);
+  ASSERT_TRUE(vision.Send(ToMessage(member_of("vision-1"))));
+  ASSERT_TRUE(vision.AwaitAck(1));
+  const std::string own = "nccl-0000000000c0ffee";  // the communicator of these reports
+  ASSERT_TRUE(other.Send(ToMessage(member_of(own))));
+  ASSERT_TRUE(other.AwaitAck(1));
+  std::vector<std::string> stored;
+  for (const wire::CaptureEntry& entry : store_.log()) {
+    for (const wire::ProcessReport& process : entry.input().report().processes()) stored.push_back(process.job());
+  }
+  EXPECT_THAT(stored, UnorderedElementsAre("vision-1", own));
+}
+
 TEST_F(CollectorAccessTest, ATenantSeesItsJobsAndTheirHostsAlone) {
   TestAgent vision(ConnectAgent("node-1"));
   TestAgent speech(ConnectAgent("node-2"));

@@ -198,7 +198,9 @@ void JobNames::AddMemberLocked(const std::string& host, uint64_t communicator, c
 
 void JobNames::Restore(const std::string& host, const std::string& job_name, int64_t now_ns,
                        const wire::AgentReport& report) {
-  if (KindOfJobName(job_name) == JobNameKind::kNone) return;
+  const JobNameKind kind = KindOfJobName(job_name);
+  // The log does not say whether the agents of a chosen job are believed of every job: their next reports do.
+  if (kind == JobNameKind::kNone || kind == JobNameKind::kChosen) return;
   MutexLock lock(mutex_);
   for (const wire::ProcessReport& process : report.processes()) {
     if (!HasIdentities(process)) continue;

@@ -9,8 +9,9 @@
 //
 // What a process says is not believed across users: parts of one job agree in the namespace of their pods, or where
 // that is not known in the user whose ring it is. Agents of 0.1.0 tell no user; such a process becomes a part of jobs
-// without a name only. Parts of one job agree in the number of its ranks, too, and no communicator has more members: a
-// process that talks to another job (a trainer and its inference servers) does not make the two one.
+// without a name only. An agent that is believed of some jobs alone has no say here (ReportSink::Prepare). Parts of one
+// job agree in the number of its ranks, too, and no communicator has more members: a process that talks to another job
+// (a trainer and its inference servers) does not make the two one.
 //
 // Bounded: kMaxJobs, kMaxCommunicators of them, kMaxPerHost by reports of one host and kMaxPerProcess of one process.
 // What does not fit keeps its own name, and is counted. Thread-safe; never blocks.
@@ -53,7 +54,8 @@ class JobNames {
   // Gives the processes of `report`, which `host` has sent, the names of their jobs.
   std::vector<United> Settle(const std::string& host, int64_t now_ns, wire::AgentReport& report);
 
-  // Takes in what an earlier life made of the processes of `report`: they are of `job`. Later calls know better.
+  // Takes in what an earlier life made of the processes of `report`: they are of `job`, if that was not chosen. Later
+  // calls know better.
   void Restore(const std::string& host, const std::string& job, int64_t now_ns, const wire::AgentReport& report);
 
   // Forgets jobs without a report for longer than `after_ns`. To be called every now and then; looks once a minute.

@@ -171,6 +171,7 @@ TEST_F(JobNamesTest, TheNextLifeKnowsWhatTheOneBeforeFoundOut) {
   *of_whole.add_processes() = Rank(kA, {11, 13});
   names_.Restore("node-0", kB, now_ns_, of_part);
   names_.Restore("node-0", kA, now_ns_, of_whole);
+  names_.Restore("node-0", "train", now_ns_, of_whole);
   EXPECT_EQ(Settle("node-3", Rank(kB, {11, 13})), kA);
 }
 

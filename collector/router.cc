@@ -59,8 +59,9 @@ bool Router::Send(const std::string& host, wire::Command command) {
   return agents_.Send(host, command);
 }
 
-absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report) {
-  SettleNames(agent.host(), report);
+absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report,
+                                                      bool is_believed_of_all) {
+  if (is_believed_of_all) SettleNames(agent.host(), report);
   ASSIGN_OR_RETURN(std::vector<wire::CaptureInput> inputs,
                    SplitReport(agent.host(), agent.incarnation(), std::move(report)));
   std::vector<JobSlice> slices(inputs.size());

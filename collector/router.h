@@ -51,7 +51,8 @@ class Router final : public ReportSink {
 
   // ReportSink
   void Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) override;
-  absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report) override;
+  absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report,
+                                                bool is_believed_of_all) override;
   bool Deliver(JobSlice& slice) override;
   void Park(const std::shared_ptr<AgentStream>& stream) override;
   void OnRejected(const char* reason) override;

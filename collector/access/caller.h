@@ -35,6 +35,8 @@ struct Caller {
   // What belongs to no job is the host's, and may be reported with it.
   bool MayReportOf(absl::string_view job) const { return reports.empty() || job.empty() || FitsAny(reports, job); }
 
+  bool MayReportOfAll() const { return reports.empty(); }
+
   bool sees_all() const { return tenant.empty(); }
 
   // What belongs to no job, "", is seen by those who see all.

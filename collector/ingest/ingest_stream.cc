@@ -116,7 +116,7 @@ void IngestStream::HandleReport(wire::AgentReport report, size_t bytes) {
   sink_.OnReport(bytes, duplicate, missing);
   if (!duplicate) {
     LeaveOutForeignJobs(report);
-    absl::StatusOr<std::vector<JobSlice>> slices = sink_.Prepare(*ledger, std::move(report));
+    absl::StatusOr<std::vector<JobSlice>> slices = sink_.Prepare(*ledger, std::move(report), caller_->MayReportOfAll());
     if (!slices.ok()) {
       return Reject("malformed", absl::Status(slices.status().code(),
                                               absl::StrCat("report ", sequence, ": ", slices.status().message())));

@@ -26,7 +26,10 @@ class ReportSink {
   virtual void Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) = 0;
 
   // Checks, splits and converts. INVALID_ARGUMENT says what is wrong and where.
-  virtual absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report) = 0;
+  // `is_believed_of_all`: of every job; only then what the agent says of processes without a chosen job counts for
+  // others.
+  virtual absl::StatusOr<std::vector<JobSlice>> Prepare(const AgentLedger& agent, wire::AgentReport report,
+                                                        bool is_believed_of_all) = 0;
 
   // Moves the slice into the queue of its shard. False when that is full: the slice remains as it is, and the caller
   // must Park before it tries again.
