@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "agent/recorder/glibc_floor.h"
+
 namespace lockstep::ring {
 
 void* FindChainedTable(const char* symbol) {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/recorder/glibc_floor.h"
+
 namespace lockstep::ring {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/recorder/glibc_floor.h"
 #include "agent/recorder/job_identity.h"
 #include "agent/recorder/nccl_gpu_driver.h"
 #include "agent/recorder/nccl_releases.h"

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <link.h>
 
+#include "agent/recorder/glibc_floor.h"
+
 namespace lockstep::ring {
 namespace {
 
