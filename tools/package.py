@@ -16,7 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = ("agent/lockstep-agent", "collector/lockstep-collector", "cli/lockstep")
 RECORDERS = ("libnccl-profiler-lockstep.so", "liblockstep-mpi.so", "liblockstep-preload.so")
-FOLDERS = ("access", "config", "grafana", "prometheus")
+FOLDERS = ("access", "config", "grafana", "node", "prometheus", "slurm")
 DAEMONS = ("lockstep-agent", "lockstep-collector")
 
 
@@ -35,6 +35,7 @@ def lay_out(stage, binaries):
         shutil.copy(binaries / "agent/recorder" / recorder, built / "recorder")
     for folder in FOLDERS:
         shutil.copytree(ROOT / "deploy" / folder, built / folder)
+    shutil.copy(ROOT / "deploy/recorder/install-recorder", built)
     shutil.copytree(ROOT / "docs", stage / "docs")
     shutil.copytree(ROOT / "deploy/debian", debian)
     systemd = ROOT / "deploy/systemd"
@@ -42,11 +43,11 @@ def lay_out(stage, binaries):
         shutil.copy(systemd / f"{daemon}.service", debian)
         shutil.copy(systemd / "sysusers.d/lockstep.conf", debian / f"{daemon}.sysusers")
     shutil.copy(systemd / "tmpfiles.d/lockstep.conf", debian / "lockstep-agent.tmpfiles")
+    shutil.copy(ROOT / "deploy/node/lockstep.default", debian)
     # Files that Bazel made are read-only and executable.
-    for path in stage.rglob("*"):
-        if path.is_file():
-            program = path.name in ("rules", *(pathlib.Path(p).name for p in PROGRAMS))
-            path.chmod(0o755 if program else 0o644)
+    programs = {"rules", "node-check", "install-recorder", *(pathlib.Path(p).name for p in PROGRAMS)}
+    for path in filter(pathlib.Path.is_file, stage.rglob("*")):
+        path.chmod(0o755 if path.name in programs or path.parent.name == "slurm" else 0o644)
 
 
 def pack_recorders(stage, out):

@@ -37,10 +37,9 @@ constexpr Launcher kLaunchers[] = {
      "volumeMounts:\n"
      "- {name: lockstep-recorder, mountPath: $2, readOnly: true}\n"
      "- {name: lockstep-rings, mountPath: $3}\n"
-     "# Pod: the same folders of the node. Where no agent has made the second one, jobs that are not root leave no "
-     "rings.\n"
+     "# Pod: folders of the node. The agent puts the recorder there; the job begins without it all the same.\n"
      "volumes:\n"
-     "- {name: lockstep-recorder, hostPath: {path: $2, type: Directory}}\n"
+     "- {name: lockstep-recorder, hostPath: {path: /var/lib/lockstep-recorder, type: DirectoryOrCreate}}\n"
      "- {name: lockstep-rings, hostPath: {path: $3, type: DirectoryOrCreate}}\n"},
     {"slurm",
      "# Job and step name the job.\n"

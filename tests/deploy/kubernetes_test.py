@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""The Kubernetes manifests fit together: what kustomize would resolve, resolved and checked here."""
+"""The Kubernetes manifests, as the real kubectl renders them, fit together."""
 
+import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,61 +17,54 @@ from places import ROOT
 
 KUBERNETES = ROOT / "deploy/kubernetes"
 WORKLOADS = ("DaemonSet", "StatefulSet")
+# Jobs of somebody: one that is to be recorded, with settings of its own, and one that is not.
+JOBS = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: gpt, labels: {lockstep.io/record: ""}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+        - name: train
+          image: registry.example.org/gpt:1
+          env: [{name: NCCL_DEBUG, value: WARN}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: other}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: train, image: busybox}]
+"""
 
 
-def merge(base, patch):
-    """Strategic merge as far as our patches use it: maps by key, lists of named or mounted things by that key."""
-    if isinstance(base, dict) and isinstance(patch, dict):
-        merged = dict(base)
-        for key, value in patch.items():
-            if value is None:
-                del merged[key]
-            else:
-                merged[key] = merge(base[key], value) if key in base else value
-        return merged
-    if isinstance(base, list) and isinstance(patch, list) and patch and isinstance(patch[0], dict):
-        key = "mountPath" if "mountPath" in patch[0] else "name"
-        result = list(base)
-        for item in patch:
-            at = next((i for i, b in enumerate(result) if b.get(key) == item[key]), None)
-            if item.get("$patch") == "delete":
-                if at is None:
-                    raise AssertionError(f"patch deletes {item[key]}, which is not there")
-                del result[at]
-            elif at is None:
-                result.append(item)
-            else:
-                result[at] = merge(result[at], item)
-        return result
-    return patch
+def kubectl():
+    """./dev names it; by hand it is looked for."""
+    named = os.environ.get("LOCKSTEP_KUBECTL")
+    return named or subprocess.run([sys.executable, ROOT / "tools/kubectl.py"], capture_output=True, text=True,
+                                   check=True).stdout.strip()
 
 
+@functools.lru_cache(maxsize=None)
 def build(directory):
-    """All objects of a kustomization, patches applied, and its generated config maps by name."""
-    kustomization = yaml.safe_load((directory / "kustomization.yaml").read_text())
-    objects, maps = [], {}
-    for resource in kustomization.get("resources", []):
-        path = (directory / resource).resolve()
-        if path.is_dir():
-            inner_objects, inner_maps = build(path)
-            objects += inner_objects
-            maps.update(inner_maps)
-        else:
-            objects += list(yaml.safe_load_all(path.read_text()))
-    for generator in kustomization.get("configMapGenerator", []):
-        maps[generator["name"]] = {name: (directory / name).read_text() for name in generator["files"]}
-    for patch in kustomization.get("patches", []):
-        target = patch["target"]
-        matches = [i for i, o in enumerate(objects)
-                   if o["kind"] == target["kind"] and o["metadata"]["name"] == target["name"]]
-        if len(matches) != 1:
-            raise AssertionError(f"patch {patch['path']} matches {len(matches)} objects")
-        change = yaml.safe_load((directory / patch["path"]).read_text())
-        if change.get("$patch") == "delete":
-            del objects[matches[0]]
-        else:
-            objects[matches[0]] = merge(objects[matches[0]], change)
-    return objects, maps
+    """All objects of a kustomization as kubectl renders it, and its config maps by the name that they have in our files."""
+    done = subprocess.run([kubectl(), "kustomize", str(directory)], capture_output=True, text=True, check=False)
+    if done.returncode or done.stderr:
+        raise AssertionError(f"{directory}: {done.stderr}")
+    objects = list(yaml.safe_load_all(done.stdout))
+    return objects, {without_hash(o["metadata"]["name"]): o["data"] for o in objects if o["kind"] == "ConfigMap"}
+
+
+def without_hash(name):
+    return re.sub(r"-[a-z0-9]{10}$", "", name)
+
+
+def settings_in(maps, daemon):
+    return maps[daemon][daemon.removeprefix("lockstep-") + ".yaml"]
 
 
 def own_key(spec):
@@ -143,7 +138,7 @@ class KubernetesTest(unittest.TestCase):
                 self.assertEqual(mounted, set(volumes) | claims)
                 for volume in volumes.values():
                     if "configMap" in volume:
-                        self.assertIn(volume["configMap"]["name"], maps)
+                        self.find(objects, "ConfigMap", volume["configMap"]["name"])
 
     def test_configuration_files_are_where_the_arguments_say(self):
         for objects, maps in self.each():
@@ -158,7 +153,7 @@ class KubernetesTest(unittest.TestCase):
                                and {"name": mount["name"], "mountPath": directory} in c["volumeMounts"]]
                     self.assertEqual(len(writers), 1)
                 else:
-                    self.assertIn(name, maps[volume["configMap"]["name"]])
+                    self.assertIn(name, maps[without_hash(volume["configMap"]["name"])])
 
     def test_places_are_added_to_the_configuration_if_the_node_knows_them(self):
         objects, maps = build(KUBERNETES / "overlays/places")
@@ -189,7 +184,7 @@ class KubernetesTest(unittest.TestCase):
 
     def test_ports_agree_with_the_configuration(self):
         for objects, maps in self.each():
-            text = {name: next(iter(files.values())) for name, files in maps.items()}
+            text = {name: settings_in(maps, name) for name in maps}
             for workload in self.workloads(objects):
                 name = workload["metadata"]["name"]
                 container = workload["spec"]["template"]["spec"]["containers"][0]
@@ -230,7 +225,7 @@ class KubernetesTest(unittest.TestCase):
 
     def test_everything_is_limited_and_has_a_pinned_image(self):
         base = yaml.safe_load((KUBERNETES / "base/kustomization.yaml").read_text())
-        pinned = {i["name"]: i["newTag"] for i in base["images"]}
+        pinned = {f"{i['name']}:{i['newTag']}" for i in base["images"]}
         for objects, _ in self.each():
             for workload in self.workloads(objects):
                 for container in containers(workload):
@@ -295,6 +290,9 @@ class KubernetesTest(unittest.TestCase):
             left = pathlib.Path(root) / "var/lib/lockstep-agent/spool"
             left.mkdir(mode=0o700)
             (left / "segment").write_text("of an agent that was root")
+            # A job pod may have come first, and the kubelet made the directory for it.
+            os.chown(root + "/dev/shm/lockstep", 0, 0)
+            os.chmod(root + "/dev/shm/lockstep", 0o755)
             for _ in range(2):  # also where an agent has been before
                 subprocess.run(["setpriv", f"--bounding-set=-all,{capabilities}", *init["command"][:2], script], check=True)
                 modes = {mount: os.stat(root + mount) for mount in mounts}
@@ -320,7 +318,7 @@ class KubernetesTest(unittest.TestCase):
                     secret = next(v["secret"]["secretName"] for v in spec["volumes"] if "secret" in v)
                     self.assertIn(secret, issued)
                 mount = next(m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "tls")
-                settings = yaml.safe_load(next(iter(maps[name].values())))
+                settings = yaml.safe_load(settings_in(maps, name))
                 for path in settings["tls"].values():
                     self.assertEqual(pathlib.Path(path).parent.as_posix(), mount["mountPath"])
                     self.assertIn(pathlib.Path(path).name, ("tls.crt", "tls.key", "ca.crt"))
@@ -358,6 +356,92 @@ class KubernetesTest(unittest.TestCase):
         self.assertNotIn("/dev/kmsg", [m["mountPath"] for m in agent["containers"][0]["volumeMounts"]])
         self.assertTrue(self.find(base, "StatefulSet", "lockstep-collector")["spec"]["template"]["spec"]
                         ["securityContext"]["runAsNonRoot"])
+
+    def test_nobody_may_ask_the_api_server_for_anything(self):
+        for objects, _ in self.each():
+            self.assertEqual([o["kind"] for o in objects if "Role" in o["kind"]], [])
+            for workload in self.workloads(objects):
+                self.assertIs(workload["spec"]["template"]["spec"]["automountServiceAccountToken"], False)
+
+    def test_nobody_else_reaches_a_pod(self):
+        for objects, _ in self.each():
+            policy = self.find(objects, "NetworkPolicy", "lockstep-nobody-else")["spec"]
+            self.assertEqual(policy, {"podSelector": {}, "policyTypes": ["Ingress"]})
+
+    def test_the_collector_can_be_moved(self):
+        for objects, _ in self.each():
+            budget = self.find(objects, "PodDisruptionBudget", "lockstep-collector")["spec"]
+            pod = self.find(objects, "StatefulSet", "lockstep-collector")["spec"]["template"]
+            self.assertLessEqual(budget["selector"]["matchLabels"].items(), pod["metadata"]["labels"].items())
+            self.assertEqual((budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]), (1, "AlwaysAllow"))
+
+    def test_who_is_late_is_not_taken_for_dead(self):
+        for objects, _ in self.each():
+            for workload in self.workloads(objects):
+                probe = workload["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]
+                self.assertGreaterEqual(probe["timeoutSeconds"], 10)
+                self.assertGreaterEqual(probe["periodSeconds"] * probe["failureThreshold"], 30)
+
+    def test_recorders_lie_where_jobs_look_for_them(self):
+        agent = self.find(build(KUBERNETES / "base")[0], "DaemonSet", "lockstep-agent")["spec"]["template"]["spec"]
+        init = next(c for c in agent["initContainers"] if c["name"] == "recorder")
+        program, target = init["command"]
+        self.assertTrue((ROOT / "deploy/recorder" / pathlib.Path(program).name).exists())
+        self.assertIn(f"COPY deploy/recorder/install-recorder {pathlib.Path(program).parent}/",
+                      (ROOT / "deploy/docker/Dockerfile.agent").read_text())
+        self.assertIn({"name": "recorder", "mountPath": target}, init["volumeMounts"])
+        folders = {v["name"]: v["hostPath"]["path"] for v in agent["volumes"] if "hostPath" in v}
+        self.assertEqual(folders["recorder"], target)
+        _, job = self.recorded()
+        paths = {v["name"]: v.get("hostPath") for v in job["volumes"]}
+        # Neither folder has to be there for the job to begin.
+        self.assertEqual(paths["lockstep-recorder"], {"path": target, "type": "DirectoryOrCreate"})
+        self.assertEqual(paths["lockstep-rings"], {"path": folders["rings"], "type": "DirectoryOrCreate"})
+        printed = (ROOT / "cli/commands/enable_nccl_command.cc").read_text()
+        self.assertIn(f"lockstep-recorder, hostPath: {{path: {target}, type: DirectoryOrCreate}}", printed)
+
+    def test_a_job_with_the_label_is_recorded_and_no_other(self):
+        objects, job = self.recorded()
+        container, = job["containers"]
+        self.assertEqual(container["image"], "registry.example.org/gpt:1")
+        self.assertEqual([e["name"] for e in container["env"]],
+                         ["LOCKSTEP_POD_NAMESPACE", "LOCKSTEP_KUBERNETES_JOB", "NCCL_DEBUG"])
+        mounts = {m["name"]: m for m in container["volumeMounts"]}
+        self.assertEqual(mounts["lockstep-nccl"]["mountPath"], "/etc/nccl.conf")
+        name = next(v["configMap"]["name"] for v in job["volumes"] if v["name"] == "lockstep-nccl")
+        conf = self.find(objects, "ConfigMap", name)["data"]["nccl.conf"]
+        plugin = re.search(r"^NCCL_PROFILER_PLUGIN=(.*)$", conf, re.M).group(1)
+        self.assertEqual(str(pathlib.Path(plugin).parent), mounts["lockstep-recorder"]["mountPath"])
+        other = self.find(objects, "Job", "other")["spec"]["template"]["spec"]
+        self.assertEqual(other, {"restartPolicy": "Never", "containers": [{"name": "train", "image": "busybox"}]})
+
+    def recorded(self):
+        """What the component makes of somebody's kustomization, and the pod of the job in it that is recorded."""
+        with tempfile.TemporaryDirectory() as scratch:
+            theirs = pathlib.Path(scratch) / "theirs"
+            theirs.mkdir()
+            shutil.copytree(KUBERNETES / "components/job", pathlib.Path(scratch) / "job")
+            (theirs / "kustomization.yaml").write_text("resources: [jobs.yaml]\ncomponents: [../job]\n")
+            (theirs / "jobs.yaml").write_text(JOBS)
+            objects, _ = build(theirs)
+        return objects, self.find(objects, "Job", "gpt")["spec"]["template"]["spec"]
+
+    def test_the_prometheus_operator_finds_both(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            shutil.copytree(KUBERNETES, pathlib.Path(scratch) / "kubernetes")
+            theirs = pathlib.Path(scratch) / "theirs"
+            theirs.mkdir()
+            (theirs / "kustomization.yaml").write_text(
+                "namespace: lockstep\nresources: [../kubernetes/base]\ncomponents: [../kubernetes/components/prometheus-operator]\n")
+            objects, _ = build(theirs)
+        service = self.find(objects, "Service", "lockstep-collector")
+        monitor = self.find(objects, "ServiceMonitor", "lockstep-collector")["spec"]
+        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), service["metadata"]["labels"].items())
+        self.assertIn(monitor["endpoints"][0]["port"], [p["name"] for p in service["spec"]["ports"]])
+        pod = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]
+        monitor = self.find(objects, "PodMonitor", "lockstep-agent")["spec"]
+        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), pod["metadata"]["labels"].items())
+        self.assertIn(monitor["podMetricsEndpoints"][0]["port"], [p["name"] for p in pod["spec"]["containers"][0]["ports"]])
 
 
 if __name__ == "__main__":

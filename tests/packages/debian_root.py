@@ -32,7 +32,7 @@ def dependencies(packages):
                                 text=True).stdout
         own.add(re.search(r"^Package: (\S+)", fields, re.M).group(1))
         for clause in re.search(r"^Depends: (.*)", fields, re.M).group(1).split(","):
-            needed.add(re.split(r"[ (|]", clause.strip())[0])
+            needed.add(re.split(r"[ (|:]", clause.strip())[0])
     return needed - own
 
 
