@@ -36,7 +36,12 @@ def dependencies(packages):
     return needed - own
 
 
-def kept_archive(packages, suite=SUITE, variant="essential"):
+def machine(packages, binds=()):
+    """A system that `packages` can be installed in, with what a job of the demo needs."""
+    return DebianRoot(kept_archive(dependencies(packages) | {"systemd-sysv", "openmpi-bin", "procps"}), binds)
+
+
+def kept_archive(packages, suite=SUITE, variant="apt"):
     """The archive of a system with `packages` and what they need; made if there is none yet."""
     wanted = ",".join(sorted(packages))
     name = hashlib.sha256(f"{suite} {variant} {wanted}".encode()).hexdigest()[:16]
@@ -54,7 +59,7 @@ def kept_archive(packages, suite=SUITE, variant="essential"):
 
 
 class DebianRoot:
-    """`with DebianRoot(kept_archive(...)) as root:` is a booted system; `root.path` is where its files are."""
+    """`with machine(packages) as root:` is a booted system; `root.path` is where its files are."""
 
     def __init__(self, archive, binds=()):
         self._archive, self._binds = archive, binds

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from debian_root import DebianRoot, dependencies, kept_archive
+from debian_root import dependencies, machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -90,8 +90,7 @@ class InstallTest(unittest.TestCase):
             f"{folder}/{name}" for name in ("LICENSE", "README.md", *package.RECORDERS)))
 
     def test_installed_started_upgraded_purged(self):
-        archive = kept_archive(dependencies(self.now.values()) | {"systemd-sysv"})
-        with DebianRoot(archive) as root:
+        with machine(self.now.values()) as root:
             self.root = root
             empty = self.files()
             self.install(self.before, BEFORE)
