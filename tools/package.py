@@ -70,7 +70,7 @@ def pack_recorders(stage, out):
 def make_packages(binaries, out):
     """Makes all packages in `out`, in place of those that are there, and returns their paths."""
     out.mkdir(parents=True, exist_ok=True)
-    for old in out.glob("lockstep*"):
+    for old in filter(pathlib.Path.is_file, out.glob("lockstep*")):
         old.unlink()
     with tempfile.TemporaryDirectory() as scratch:
         stage = pathlib.Path(scratch) / "lockstep"
@@ -88,7 +88,7 @@ def make_packages(binaries, out):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev package", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "packages", help="where they go (default: packages)")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "bazel-bin", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
