@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """The Kubernetes manifests, as the real kubectl renders them, fit together."""
 
-import functools
 import os
 import pathlib
 import re
@@ -14,6 +13,7 @@ import unittest
 import yaml
 
 from places import ROOT
+from rendered import rendered
 
 KUBERNETES = ROOT / "deploy/kubernetes"
 WORKLOADS = ("DaemonSet", "StatefulSet")
@@ -42,20 +42,9 @@ spec:
 """
 
 
-def kubectl():
-    """./dev names it; by hand it is looked for."""
-    named = os.environ.get("LOCKSTEP_KUBECTL")
-    return named or subprocess.run([sys.executable, ROOT / "tools/kubectl.py"], capture_output=True, text=True,
-                                   check=True).stdout.strip()
-
-
-@functools.lru_cache(maxsize=None)
 def build(directory):
-    """All objects of a kustomization as kubectl renders it, and its config maps by the name that they have in our files."""
-    done = subprocess.run([kubectl(), "kustomize", str(directory)], capture_output=True, text=True, check=False)
-    if done.returncode or done.stderr:
-        raise AssertionError(f"{directory}: {done.stderr}")
-    objects = list(yaml.safe_load_all(done.stdout))
+    """All objects of a kustomization, and its config maps by the name that they have in our files."""
+    objects = rendered(directory)
     return objects, {without_hash(o["metadata"]["name"]): o["data"] for o in objects if o["kind"] == "ConfigMap"}
 
 
