@@ -91,9 +91,9 @@ env:
 volumeMounts:
 - {name: lockstep-recorder, mountPath: /usr/lib/lockstep, readOnly: true}
 - {name: lockstep-rings, mountPath: /dev/shm/lockstep}
-# Pod: the same folders of the node. Where no agent has made the second one, jobs that are not root leave no rings.
+# Pod: folders of the node. The agent puts the recorder there; the job begins without it all the same.
 volumes:
-- {name: lockstep-recorder, hostPath: {path: /usr/lib/lockstep, type: Directory}}
+- {name: lockstep-recorder, hostPath: {path: /var/lib/lockstep-recorder, type: DirectoryOrCreate}}
 - {name: lockstep-rings, hostPath: {path: /dev/shm/lockstep, type: DirectoryOrCreate}}
 )"},
       {"slurm", R"(# Job and step name the job.
