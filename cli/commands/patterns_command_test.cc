@@ -102,7 +102,7 @@ TEST_F(PatternsTest, TheTableOfOneRank) {
   WriteTrace({.rank = 3, .loader = 20});
   const CommandResult result = Patterns({"rank3.json"});
   ASSERT_EQ(result.exit_code, ExitCode::kOk) << result.error;
-  EXPECT_THAT(result.out, HasSubstr("rank 3: 500 ms, 5 steps, nothing ran in 0 %"));
+  EXPECT_THAT(result.out, HasSubstr("rank 3: 500 ms, 5 steps, nothing ran in 0.0 %"));
   EXPECT_THAT(result.out, HasSubstr("60.00 %"));
   EXPECT_THAT(result.out, HasSubstr("matrix products"));
   EXPECT_THAT(result.out, HasSubstr(kLoader));
@@ -148,7 +148,7 @@ TEST_F(PatternsTest, WhatCannotBeReadHasAReason) {
   Write("empty.json", R"({"traceEvents": []})");
   const CommandResult cut = Patterns({"cut.json"});
   EXPECT_EQ(cut.exit_code, ExitCode::kInputUnreadable);
-  EXPECT_THAT(cut.error, HasSubstr("cut.json: byte 75: expected the rest of a value, found the end of the data"));
+  EXPECT_THAT(cut.error, HasSubstr("cut.json: byte 79: expected the rest of a value, found the end of the data"));
   EXPECT_THAT(cut.out, HasSubstr("100.00 %")) << "what precedes the cut";
   const CommandResult empty = Patterns({"empty.json"});
   EXPECT_EQ(empty.exit_code, ExitCode::kInputUnreadable);

@@ -45,7 +45,8 @@ std::string Heading(const RankPatterns& patterns) {
 std::string LeftOutText(const PatternsLeftOut& left_out) {
   std::string text;
   if (left_out.functions > 0) {
-    absl::StrAppend(&text, "not kept: ", left_out.functions, " functions with ", ShareText(left_out.beta),
+    absl::StrAppend(&text, "not kept: ", left_out.functions,
+                    left_out.functions == 1 ? " function with " : " functions with ", ShareText(left_out.beta),
                     " together\n");
   }
   if (left_out.events > 0) {

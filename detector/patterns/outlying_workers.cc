@@ -12,6 +12,7 @@ constexpr float kDeviationPerMad = 1.4826F;  // of normal values
 constexpr float kLeastBetaScatter = 0.003F;  // of the window; finer differences mean nothing
 constexpr size_t kManyPeers = 16;            // fewer do not show all of their scatter
 constexpr float kNegligibleBeta = 0.005F;    // no ratio is taken to less
+constexpr double kCertain = 0.35;            // of the window above the usual: never chance
 constexpr double kLeastDifference = 1e-9;
 constexpr double kFewUncertain = 8;            // of so many workers, the scatter may be twice what they show
 constexpr double kLeastGap = 1.5;              // between what those named take too long and what the next one does
@@ -92,8 +93,8 @@ OutlyingWorkers FindOutlyingWorkers(absl::Span<const float> beta, absl::Span<con
   Centre centre = CentreOf(beta, kLeastBetaScatter);
   if (workers == 2) centre = {std::min(beta[0], beta[1]), kLeastBetaScatter};
   const double least_excess = limits.least_excess * (workers < kFewPeers ? 2 : 1);
-  const double sure_excess = HardlyReached(limits.tests) * static_cast<double>(centre.scatter);
-  const double sure_beta = LeastByRatio(beta, limits);
+  const double sure_excess = std::min(kCertain, HardlyReached(limits.tests) * static_cast<double>(centre.scatter));
+  const double sure_beta = std::min(static_cast<double>(centre.median) + kCertain, LeastByRatio(beta, limits));
   const auto excess_of = [&](uint32_t worker) { return static_cast<double>(beta[worker] - centre.median); };
   std::vector<uint32_t> above;
   double next = 0;

@@ -24,7 +24,7 @@ bool ShowsWork(FunctionKind kind) { return kind == FunctionKind::kRuntime || kin
 
 }  // namespace
 
-PatternBuilder::PatternBuilder(const PatternLimits& limits) : limits_(limits) { events_.reserve(limits.events); }
+PatternBuilder::PatternBuilder(const PatternLimits& limits) : limits_(limits) {}
 
 uint32_t PatternBuilder::Function(FunctionKind kind, absl::string_view name, Utilisation utilisation) {
   name = name.substr(0, kMostFunctionNameBytes);

@@ -7,7 +7,7 @@
 // The window is that of the steps which the profile marks, or else all of it. Background threads of the host
 // (no step, no operator and no driver call is on them, but on others) delay nobody and are left out of the path.
 //
-// Memory: 24 MiB. Not thread-safe.
+// Memory: at most 40 MiB, with that many events, functions and lanes. Not thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_PATTERNS_PATTERN_BUILDER_H_
 #define LOCKSTEP_DETECTOR_PATTERNS_PATTERN_BUILDER_H_

@@ -19,6 +19,7 @@ constexpr size_t kLeastHostFunctions = 4;
 constexpr double kSlowedShare = 0.7;      // of the functions of a host that is slow itself
 constexpr double kSlowed = 1.6;           // times as long a call
 constexpr double kMajority = 0.5;         // of the workers: what is wrong on all of a duty is wrong on all
+constexpr double kLeastGpuWork = 0.1;     // of the time, for the spread of the host's calls to tell anything
 constexpr double kContendedSpread = 1.3;  // of durations of a function whose thread is often taken off its core
 
 // Units with one meaning and the same workers.
@@ -108,7 +109,16 @@ class Comparison {
   bool IsContended(const std::vector<AbnormalUnit>& units) const {
     if (HostGroups(units) == 0) return false;
     if (!units.front().of_all) return IsSlowHost(units.front());
-    return SpreadOfOtherHostWork(units.front().group) >= kContendedSpread;
+    return KernelShare() >= kLeastGpuWork && SpreadOfOtherHostWork(units.front().group) >= kContendedSpread;
+  }
+
+  // Of the time of all workers. Where GPUs do little, calls of the host are of many lengths by nature.
+  double KernelShare() const {
+    double sum = 0;
+    for (size_t group = 0; group <= static_cast<size_t>(FunctionGroup::kOtherKernel); ++group) {
+      for (const float beta : groups_[group]) sum += static_cast<double>(beta);
+    }
+    return sum / static_cast<double>(std::max<size_t>(1, order_.workers.size()));
   }
 
   // Whether calls of most functions of the host take longer on those workers, and not only of the one in question.

@@ -43,8 +43,7 @@ constexpr double kMostConfidence = 0.95;  // one window is no more
 
 class PatternVerdicts {
  public:
-  PatternVerdicts(const PatternFleet& fleet, const PatternReport& patterns, const Trace& trace)
-      : fleet_(fleet), patterns_(patterns), trace_(trace) {
+  PatternVerdicts(const PatternFleet& fleet, const Trace& trace) : fleet_(fleet), trace_(trace) {
     for (const TraceRank& rank : trace.ranks) rank_by_number_.emplace(rank.rank, &rank);
   }
 
@@ -113,7 +112,6 @@ class PatternVerdicts {
   }
 
   const PatternFleet& fleet_;
-  const PatternReport& patterns_;
   const Trace& trace_;
   absl::flat_hash_map<int32_t, const TraceRank*> rank_by_number_;
 };
@@ -153,7 +151,7 @@ void AddPatternFindings(const PatternFleet& fleet, const PatternReport& patterns
     if (report.state == JobState::kUnknown) Abstain(fleet, patterns, report);
     return;
   }
-  const PatternVerdicts verdicts(fleet, patterns, trace);
+  const PatternVerdicts verdicts(fleet, trace);
   for (const PatternFinding& finding : patterns.findings) {
     Verdict found = verdicts.Of(finding);
     const auto known = std::find_if(report.verdicts.begin(), report.verdicts.end(),

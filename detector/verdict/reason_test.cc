@@ -32,7 +32,8 @@ TEST(ReasonTest, ProfilesSayTheirNumbers) {
                            .calls_per_second = 5,
                            .usual_calls_per_second = 5,
                            .has_peers = true},
-       "gc.collect (Python) takes 20.0%: 40 ms a call, 5 calls per second; on the others 10.0%: 20 ms a call, 5 calls "
+       "gc.collect (Python) takes 20.0%: 40.0 ms a call, 5 calls per second; on the others 10.0%: 20.0 ms a call, 5 "
+       "calls "
        "per second."},
       {ProfilesAlike{.ranks = 8, .duties = 2, .largest_duty = 4, .idle = 0.05},
        "The profiles of 8 ranks show no function that takes more time than is expected, or than on ranks of equal duty "
