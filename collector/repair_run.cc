@@ -27,14 +27,13 @@ namespace {
 // Whoever starts a repair may have changed what he likes: the audit says at least that it was done, by whom, and what
 // was lost of it, perhaps records of the audit among it.
 void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file, const RepairReport& report) {
-  const Clock& clock = RealClock();
-  const auto store = OpenRocksStore(options, clock);
+  const auto store = OpenRocksStore(options, RealClock());
   if (!store.ok()) {
     Log(LogLevel::kError, "the repair is not in the audit", {{"error", std::string(store.status().message())}});
     return;
   }
   CollectorMetrics metrics(kVersion);
-  AuditLog(audit_file, clock, **store, metrics)
+  AuditLog(audit_file, RealClock(), **store, metrics)
       .Note(absl::StrCat("uid ", getuid()), "--repair", "repair",
             absl::StrCat(options.directory, ", lost tables: ", report.lost_tables.size()), absl::OkStatus());
 }
