@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "agent/recorder/ring_writer.h"
 #include "agent/sources/kernel_log/log_position.h"
@@ -23,7 +24,8 @@ namespace {
 
 constexpr uint32_t kCapacity = 16;
 
-// A ring of this process, with two operations that have finished and one that has not; its path.
+// A ring of this process, with two operations that have finished and one that has not; a path that opens it. It has no
+// name that would be left behind.
 std::string MakeRing() {
   static ring::RingWriter writer;
   char made[] = "/tmp/resume_point_fuzzer.XXXXXX";
@@ -39,7 +41,11 @@ std::string MakeRing() {
       .kind = ring::OperationKind::kAllReduce, .communicator = world, .bytes = 8};
   for (int i = 0; i < 2; ++i) writer.Finish(writer.Begin(operation, 200), {}, 205);
   writer.Begin(operation, 300);
-  return std::filesystem::directory_iterator(made)->path().string();
+  const std::string path = std::filesystem::directory_iterator(made)->path().string();
+  const int ring = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  CHECK(ring >= 0);
+  std::filesystem::remove_all(made);
+  return absl::StrCat("/proc/self/fd/", ring);
 }
 
 void ResumeRing(wire::RingPosition position, bool is_of_this_ring) {
