@@ -7,10 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
+#include "daemon/bounded_file.h"
 #include "daemon/loopback.h"
 
 namespace lockstep {
@@ -20,15 +23,15 @@ namespace {
 struct Body {
   std::string text;
   size_t max_bytes = 0;
-  bool is_wanted = false;  // that of a POST says nothing that the status does not
+  bool may_be_cut = false;  // what is beyond is left out; otherwise it ends the call
 };
 
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   Body& body = *static_cast<Body*>(user);
   const size_t bytes = size * count;
-  if (!body.is_wanted) return bytes;
-  if (bytes > body.max_bytes - body.text.size()) return 0;  // ends the call
-  body.text.append(data, bytes);
+  const size_t room = body.max_bytes - body.text.size();
+  if (bytes > room && !body.may_be_cut) return 0;
+  body.text.append(data, std::min(bytes, room));
   return bytes;
 }
 
@@ -88,14 +91,19 @@ absl::Status CheckLoopbackUrl(const std::string& url) {
   return wrong == nullptr ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("'", url, "' ", wrong));
 }
 
+absl::Status CheckAuthorities(const std::string& file) {
+  if (file.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(file));
+  if (absl::StrContains(text, "-----BEGIN CERTIFICATE-----")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file, " holds no certificate"));
+}
+
 class HttpClient::Handle {
  public:
   Handle(const HttpOptions& options, std::function<bool()> abort) : abort_(std::move(abort)) {
     InitializeCurlOnce();
     curl_ = curl_easy_init();
     CHECK(curl_ != nullptr);
-    json_headers_ = curl_slist_append(json_headers_, "Content-Type: application/json");
-    json_headers_ = curl_slist_append(json_headers_, "Expect:");  // no round trip to ask whether a body is welcome
     curl_easy_setopt(curl_, CURLOPT_URL, options.url.c_str());
     curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
     const std::optional<Url> url = Parse(options.url);
@@ -117,27 +125,28 @@ class HttpClient::Handle {
     curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, &abort_);
     curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, error_);
   }
-  ~Handle() {
-    curl_easy_cleanup(curl_);
-    curl_slist_free_all(json_headers_);
-  }
+  ~Handle() { curl_easy_cleanup(curl_); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  HttpAnswer Post(const std::string& body) {
-    body_ = {};
-    curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, json_headers_);
+  HttpAnswer Post(const std::string& body, const std::vector<std::string>& headers) {
+    body_ = {.text = "", .max_bytes = kKeptOfAnswer, .may_be_cut = true};
+    curl_slist* lines = curl_slist_append(nullptr, "Content-Type: application/json");
+    lines = curl_slist_append(lines, "Expect:");  // no round trip to ask whether a body is welcome
+    for (const std::string& header : headers) lines = curl_slist_append(lines, header.c_str());
+    curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, lines);
     curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
     curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, body.c_str());
-    return Call();
+    HttpAnswer answer = Call();
+    curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, nullptr);
+    curl_slist_free_all(lines);
+    return answer;
   }
 
   HttpAnswer Get(size_t max_bytes) {
-    body_ = {.text = "", .max_bytes = max_bytes, .is_wanted = true};
+    body_ = {.text = "", .max_bytes = max_bytes};
     curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);
-    HttpAnswer answer = Call();
-    if (answer.status != 0) answer.body = std::move(body_.text);
-    return answer;
+    return Call();
   }
 
  private:
@@ -156,6 +165,7 @@ class HttpClient::Handle {
     curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl_, CURLINFO_RETRY_AFTER, &retry_after_s);
     answer.status = static_cast<int>(status);
+    answer.body = std::move(body_.text);
     constexpr curl_off_t kLongestRetryAfterSeconds = 86'400;
     if (retry_after_s > 0) answer.retry_after_ns = std::min(retry_after_s, kLongestRetryAfterSeconds) * kNanosPerSecond;
     return answer;
@@ -164,7 +174,6 @@ class HttpClient::Handle {
   std::function<bool()> abort_;
   Body body_;
   CURL* curl_ = nullptr;
-  curl_slist* json_headers_ = nullptr;
   char error_[CURL_ERROR_SIZE] = "";
 };
 
@@ -172,7 +181,9 @@ HttpClient::HttpClient(const HttpOptions& options, std::function<bool()> abort)
     : handle_(std::make_unique<Handle>(options, std::move(abort))) {}
 HttpClient::~HttpClient() = default;
 
-HttpAnswer HttpClient::PostJson(const std::string& body) { return handle_->Post(body); }
+HttpAnswer HttpClient::PostJson(const std::string& body, const std::vector<std::string>& headers) {
+  return handle_->Post(body, headers);
+}
 
 HttpAnswer HttpClient::Get(size_t max_bytes) { return handle_->Get(max_bytes); }
 

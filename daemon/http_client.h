@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -21,6 +22,9 @@ absl::Status CheckTrustworthyUrl(const std::string& url);
 
 // OK for http to loopback, without a user. INVALID_ARGUMENT otherwise.
 absl::Status CheckLoopbackUrl(const std::string& url);
+
+// OK for a PEM file that holds a certificate, and for "". INVALID_ARGUMENT otherwise.
+absl::Status CheckAuthorities(const std::string& file);
 
 struct HttpOptions {
   std::string url;  // http or https
@@ -34,7 +38,7 @@ struct HttpAnswer {
   int status = 0;              // 0 = there was no answer; `error` says why
   int64_t retry_after_ns = 0;  // what the receiver asked for; 0 = nothing
   bool is_too_long = false;    // there was one, longer than Get was to take
-  std::string body;            // of Get
+  std::string body;            // of PostJson its beginning
   std::string error;
 };
 
@@ -46,7 +50,10 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  HttpAnswer PostJson(const std::string& body);
+  // `headers` are whole lines, "Name: value", without their ends. Of the answer's body, which may be of any length,
+  // kKeptOfAnswer bytes are kept.
+  static constexpr size_t kKeptOfAnswer = 4'096;
+  HttpAnswer PostJson(const std::string& body, const std::vector<std::string>& headers = {});
 
   // An answer that is longer than `max_bytes` is none.
   HttpAnswer Get(size_t max_bytes);
