@@ -3,97 +3,201 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "collector/alert/change_role.h"
+#include "collector/alert/incident_text.h"
+
 namespace lockstep {
 namespace {
 
-void AddTo(WebhookSinkStats& total, const WebhookSinkStats& stats) {
-  total.sent += stats.sent;
-  total.retried += stats.retried;
-  total.failed += stats.failed;
-  total.dropped += stats.dropped;
+// As metrics name the receivers of webhook_url, whose URLs may be secret.
+constexpr char kPlainWebhooks[] = "webhook_url";
+
+std::string MetricName(const AlertRoutes& routes, const ReceiverSpec& receiver) {
+  return routes.told_of_all.contains(receiver.name) ? kPlainWebhooks : receiver.name;
 }
 
 }  // namespace
 
-AlertSinks::AlertSinks(const WebhookTargets& webhooks, const Clock& clock, Random random, OnDone on_done)
-    : clock_(clock), on_done_(std::move(on_done)), random_(random) {
-  SetWebhooks(webhooks);
+AlertSinks::AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, OnDone on_done,
+                       const AlertCourierOptions& pace)
+    : clock_(clock), on_done_(std::move(on_done)), pace_(pace), random_(random) {
+  SetRoutes(routes);
 }
 
-void AlertSinks::SetWebhooks(const WebhookTargets& targets) {
-  const std::vector<std::string>& urls = targets.urls;
-  Webhooks gone;
+// A courier keeps running if nothing about its receiver has changed. Of one that has, the next takes over what waits.
+void AlertSinks::SetRoutes(const AlertRoutes& routes) {
+  MutexLock telling(telling_);
+  std::map<std::string, std::pair<ReceiverSpec, std::string>> wanted;  // receiver and URL, by name of the courier
+  for (const ReceiverSpec& receiver : routes.receivers) {
+    for (const std::string& url : receiver.urls) wanted[CourierName(receiver, url)] = {receiver, url};
+  }
+  Couriers gone;
+  std::map<std::string, std::string> metric_names;
   {
     MutexLock lock(mutex_);
-    const bool same_authorities = std::exchange(authorities_, targets.authorities) == targets.authorities;
-    for (auto it = webhooks_.begin(); it != webhooks_.end();) {
-      const bool stays = same_authorities && std::find(urls.begin(), urls.end(), it->first) != urls.end();
-      if (stays) {
-        ++it;
-        continue;
-      }
-      AddTo(of_gone_, it->second->stats());
-      gone.insert(webhooks_.extract(it++));
+    for (auto it = couriers_.begin(); it != couriers_.end();) {
+      const auto found = wanted.find(it->first);
+      const bool stays =
+          found != wanted.end() && found->second.first == it->second.receiver && routes.links == it->second.links;
+      metric_names[it->first] = MetricName(routes_, it->second.receiver);
+      const auto next = std::next(it);
+      if (!stays) gone.insert(couriers_.extract(it));
+      it = next;
     }
-    for (const std::string& url : urls) {
-      std::shared_ptr<WebhookSink>& webhook = webhooks_[url];
-      if (webhook != nullptr) continue;
-      WebhookSinkOptions options;
-      options.http.url = url;
-      options.http.authorities = targets.authorities;
-      webhook =
-          std::make_shared<WebhookSink>(options, clock_, Random(random_.Next()),
-                                        [this, url](const std::vector<uint64_t>& numbers) { on_done_(url, numbers); });
+  }
+  std::map<std::string, std::vector<AlertBacklog::Waiting>> left;
+  for (const auto& [name, courier] : gone) left[name] = courier.thread->Stop();
+  MutexLock lock(mutex_);
+  for (const auto& [name, courier] : gone) {
+    AlertCourierStats stats = courier.thread->stats();
+    stats.waiting = 0;
+    stats.longest_wait_ns = 0;
+    of_gone_[metric_names[name]].Add(stats);
+  }
+  routes_ = routes;
+  for (const auto& [name, target] : wanted) {
+    if (couriers_.contains(name)) continue;
+    const Courier& courier = couriers_[name] = MakeCourier(target.first, target.second, routes.links);
+    TellOfOpenLocked(*courier.thread, name, /*is_new=*/!gone.contains(name));
+    courier.thread->Resume(std::move(left[name]));
+  }
+}
+
+AlertSinks::Courier AlertSinks::MakeCourier(const ReceiverSpec& receiver, const std::string& url,
+                                            const AlertLinks& links) {
+  const std::string name = CourierName(receiver, url);
+  AlertCourierOptions options = pace_;
+  options.receiver = receiver;
+  options.url = url;
+  options.name = name;
+  options.links = links;
+  return {
+      receiver, links,
+      std::make_shared<AlertCourier>(options, clock_, Random(random_.Next()),
+                                     [this, name](const std::vector<uint64_t>& numbers) { on_done_(name, numbers); })};
+}
+
+void AlertSinks::TellOfOpenLocked(AlertCourier& courier, const std::string& name, bool is_new) {
+  for (auto& [id, open] : open_) {
+    if (!CourierNamesLocked(open.incident).contains(name)) continue;
+    if (!is_new) {
+      courier.Inherit(open.incident);
+    } else if (open.receivers.insert(name).second) {
+      courier.Announce({IncidentEvent::Kind::kUpdated, open.incident}, {});
     }
   }
 }
 
-AlertSinks::Webhooks AlertSinks::webhooks() const {
-  MutexLock lock(mutex_);
-  return webhooks_;
+std::set<std::string> AlertSinks::CourierNamesLocked(const wire::Incident& incident) const {
+  const std::set<std::string> receivers = ReceiversFor(routes_, incident);
+  std::set<std::string> names;
+  for (const auto& [name, courier] : couriers_) {
+    if (receivers.contains(courier.receiver.name)) names.insert(name);
+  }
+  const auto open = open_.find(incident.id());
+  if (open == open_.end()) return names;
+  for (const std::string& name : open->second.receivers) {
+    if (couriers_.contains(name)) names.insert(name);
+  }
+  return names;
 }
 
-std::vector<std::string> AlertSinks::names() const {
-  std::vector<std::string> names;
-  for (const auto& [url, webhook] : webhooks()) names.push_back(url);
-  return names;
+void AlertSinks::RememberLocked(const IncidentEvent& event, const std::set<std::string>& receivers) {
+  const uint64_t id = event.incident.id();
+  if (ChangeRoleOf(event.kind) == ChangeRole::kEnds) {
+    open_.erase(id);
+    return;
+  }
+  Open& open = open_[id];
+  open.incident = event.incident;
+  open.receivers.insert(receivers.begin(), receivers.end());
+  if (open_.size() > kMaxOpen) open_.erase(open_.begin());
+}
+
+AlertSinks::Couriers AlertSinks::couriers() const {
+  MutexLock lock(mutex_);
+  return couriers_;
+}
+
+std::vector<std::string> AlertSinks::NamesFor(const IncidentEvent& event) const {
+  MutexLock lock(mutex_);
+  const std::set<std::string> names = CourierNamesLocked(event.incident);
+  return {names.begin(), names.end()};
 }
 
 void AlertSinks::Tell(const IncidentEvent& event, const ChangeId& id) {
   log_.Announce(event);
-  for (const auto& [url, webhook] : webhooks()) webhook->Announce(event, id);
+  if (ChangeRoleOf(event.kind) == ChangeRole::kUntold) return;
+  MutexLock telling(telling_);
+  std::set<std::string> names;
+  {
+    MutexLock lock(mutex_);
+    names = CourierNamesLocked(event.incident);
+    RememberLocked(event, names);
+  }
+  const Couriers now = couriers();
+  for (const std::string& name : names) now.at(name).thread->Announce(event, id);
 }
 
 std::vector<std::string> AlertSinks::NoteWritten(uint64_t ticket, uint64_t number) {
+  MutexLock telling(telling_);
   std::vector<std::string> done;
-  for (const auto& [url, webhook] : webhooks()) {
-    if (!webhook->NoteWritten(ticket, number)) done.push_back(url);
+  for (const auto& [name, courier] : couriers()) {
+    if (!courier.thread->NoteWritten(ticket, number)) done.push_back(name);
   }
   return done;
 }
 
+void AlertSinks::Inherit(const std::vector<wire::Incident>& incidents) {
+  MutexLock telling(telling_);
+  MutexLock lock(mutex_);
+  for (const wire::Incident& incident : incidents) {
+    if (incident.state() == wire::Incident::STATE_RESOLVED) continue;
+    const std::set<std::string> names = CourierNamesLocked(incident);
+    RememberLocked({IncidentEvent::Kind::kUpdated, incident}, names);
+    for (const std::string& name : names) couriers_.at(name).thread->Inherit(incident);
+  }
+}
+
 bool AlertSinks::TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) {
-  const Webhooks now = webhooks();
+  MutexLock telling(telling_);
+  const Couriers now = couriers();
   const auto found = now.find(name);
   if (found == now.end()) return false;
-  found->second->Announce(event, {.number = number});
+  found->second.thread->Announce(event, {.number = number}, /*is_left_over=*/true);
   return true;
 }
 
 void AlertSinks::ExportTo(CollectorMetrics& metrics) const {
-  WebhookSinkStats total;
+  std::map<std::string, AlertCourierStats> by_receiver;
+  std::set<OpenIncidentLabels> open_incidents;
+  Couriers now;
+  AlertRoutes routes;
   {
     MutexLock lock(mutex_);
-    total = of_gone_;
+    by_receiver = of_gone_;
+    now = couriers_;
+    routes = routes_;
+    for (const auto& [id, open] : open_) {
+      const wire::Verdict& verdict = open.incident.verdict();
+      open_incidents.insert({id, open.incident.job(), HostOf(open.incident), verdict.class_(), verdict.scope(),
+                             SeverityOf(verdict.class_())});
+    }
   }
-  for (const auto& [url, webhook] : webhooks()) {
-    const WebhookSinkStats stats = webhook->stats();
-    AddTo(total, stats);
-    total.waiting += stats.waiting;
+  for (const auto& [name, courier] : now)
+    by_receiver[MetricName(routes, courier.receiver)].Add(courier.thread->stats());
+  std::map<std::string, AlertTotals> totals;
+  uint64_t waiting = 0;
+  for (const auto& [receiver, stats] : by_receiver) {
+    totals[receiver] = {stats.sent, stats.retried, stats.failed, stats.dropped,
+                        static_cast<double>(stats.longest_wait_ns) / kNanosPerSecond};
+    waiting += stats.waiting;
   }
-  metrics.SetAlertTotals(
-      {{"sent", total.sent}, {"retried", total.retried}, {"failed", total.failed}, {"dropped", total.dropped}});
-  metrics.alerts_waiting.Set(static_cast<double>(total.waiting));
+  metrics.alerts.SetTotals(totals);
+  metrics.alerts.SetOpen(open_incidents);
+  metrics.alerts.waiting.Set(static_cast<double>(waiting));
 }
 
 }  // namespace lockstep

@@ -1,63 +1,90 @@
-// Every place where incidents are announced: the log of the collector, and any number of webhooks.
+// Every place where incidents are announced: the log of the collector, and any number of receivers by routes.
 //
-// Thread-safe, as the sinks are.
+// Who was told of an incident is told of its end, whatever the routes say of it by then. A receiver that is new is told
+// of what is open. Thread-safe.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_SINKS_H_
 #define LOCKSTEP_COLLECTOR_ALERT_SINKS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "collector/alert/alert_courier.h"
 #include "collector/alert/alert_receivers.h"
+#include "collector/alert/alert_routes.h"
 #include "collector/alert/change_id.h"
 #include "collector/alert/log_sink.h"
-#include "collector/alert/webhook_sink.h"
 #include "collector/metrics.h"
-#include "collector/webhook_targets.h"
 
 namespace lockstep {
 
 class AlertSinks final : public AlertReceivers {
  public:
-  // History may forget that `receiver` has to be told of the changes of these numbers. Called from threads of webhooks.
+  // Open incidents that are remembered; of those beyond, the routes alone say who is told.
+  static constexpr size_t kMaxOpen = 10'000;
+
+  // History may forget that `receiver` has to be told of the changes of these numbers. Called from threads of couriers.
   using OnDone = std::function<void(const std::string& receiver, const std::vector<uint64_t>& numbers)>;
 
-  // `clock` is borrowed; each webhook gets a thread of its own.
-  AlertSinks(const WebhookTargets& webhooks, const Clock& clock, Random random, OnDone on_done);
+  // `clock` is borrowed; each URL of each receiver gets a thread of its own. `pace`: limits and times of each.
+  AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, OnDone on_done,
+             const AlertCourierOptions& pace = {});
 
-  // AlertReceivers. The webhooks are named by their URL; the log needs no memory.
-  std::vector<std::string> names() const override;
+  // AlertReceivers. The names are those of couriers (CourierName); the log needs no memory.
+  std::vector<std::string> NamesFor(const IncidentEvent& event) const override;
   void Tell(const IncidentEvent& event, const ChangeId& id) override;
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override;
+  void Inherit(const std::vector<wire::Incident>& incidents) override;
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
 
-  // From now on these are told, and no others: one that is gone may still send what waits, for up to two seconds,
-  // during which this blocks. What the metrics counted of it stays.
-  void SetWebhooks(const WebhookTargets& targets);
+  // From now on these are told, and no others: one that is gone, or is told otherwise, may still send what waits, for
+  // up to two seconds, during which this and Tell block. What the metrics counted of it stays.
+  void SetRoutes(const AlertRoutes& routes);
 
-  // Brings the metrics up to what the webhooks have counted.
+  // Brings the metrics up to what the couriers have counted, and what is open.
   void ExportTo(CollectorMetrics& metrics) const;
 
  private:
-  using Webhooks = std::map<std::string, std::shared_ptr<WebhookSink>>;  // by URL
+  struct Courier {
+    ReceiverSpec receiver;
+    AlertLinks links;
+    std::shared_ptr<AlertCourier> thread;
+  };
+  struct Open {
+    wire::Incident incident;
+    std::set<std::string> receivers;  // that were told
+  };
+  using Couriers = std::map<std::string, Courier>;  // by name of the courier
 
-  Webhooks webhooks() const;
+  Couriers couriers() const;
+  std::set<std::string> CourierNamesLocked(const wire::Incident& incident) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RememberLocked(const IncidentEvent& event, const std::set<std::string>& receivers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Courier MakeCourier(const ReceiverSpec& receiver, const std::string& url, const AlertLinks& links)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellOfOpenLocked(AlertCourier& courier, const std::string& name, bool is_new)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const OnDone on_done_;
+  const AlertCourierOptions pace_;
   LogSink log_;
+  Mutex telling_;  // held while receivers are told or exchanged; taken before mutex_
   mutable Mutex mutex_;
   Random random_ ABSL_GUARDED_BY(mutex_);
-  Webhooks webhooks_ ABSL_GUARDED_BY(mutex_);
-  std::string authorities_ ABSL_GUARDED_BY(mutex_);   // of those
-  WebhookSinkStats of_gone_ ABSL_GUARDED_BY(mutex_);  // what webhooks counted that are no more
+  AlertRoutes routes_ ABSL_GUARDED_BY(mutex_);
+  Couriers couriers_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Open> open_ ABSL_GUARDED_BY(mutex_);                     // by number, at most kMaxOpen
+  std::map<std::string, AlertCourierStats> of_gone_ ABSL_GUARDED_BY(mutex_);  // what couriers counted that are no more
 };
 
 }  // namespace lockstep

@@ -111,7 +111,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, dependencies_.store.LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   dependencies_.metrics.SetIncidents(incidents_.Counts());
-  RETURN_IF_ERROR(outbox_.TellLeftOver());
+  RETURN_IF_ERROR(outbox_.TellLeftOver(incidents));
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
   }

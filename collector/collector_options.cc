@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "daemon/bounded_file.h"
+#include "collector/alert/alert_routes_yaml.h"
+#include "daemon/http_client.h"
 #include "daemon/loopback.h"
 
 namespace lockstep {
@@ -71,13 +71,6 @@ Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
     }
     return absl::OkStatus();
   };
-}
-
-absl::Status CheckAuthorities(const std::string& file) {
-  if (file.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(file));
-  if (absl::StrContains(text, "-----BEGIN CERTIFICATE-----")) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(file, " holds no certificate"));
 }
 
 // An address that other machines reach needs TLS, or to be wanted by name.
@@ -224,6 +217,9 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("webhook_ca", &options.webhook_ca,
                "PEM file of the authorities of webhooks that speak https; empty = those of the system",
                [&options] { return CheckAuthorities(options.webhook_ca); });
+  settings.Add("alert_routes", &options.alert_routes,
+               "YAML file of receivers of alerts and of routes to them; empty = webhook_url alone",
+               [&options] { return ToAlertRoutes(options).status(); });
   AddDetectorSettings(settings, options.detector);
 }
 
@@ -260,8 +256,26 @@ AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options) {
   return registry;
 }
 
-WebhookTargets ToWebhookTargets(const CollectorOptions& options) {
-  return {.urls = options.webhook_urls, .authorities = options.webhook_ca};
+AlertRoutes PlainAlertRoutes(const CollectorOptions& options) {
+  AlertRoutes routes;
+  for (const std::string& url : options.webhook_urls) {
+    if (!routes.told_of_all.insert(url).second) continue;
+    ReceiverSpec& webhook = routes.receivers.emplace_back();
+    webhook.name = url;
+    webhook.title = "lockstep";
+    webhook.urls = {url};
+    webhook.authorities = options.webhook_ca;
+  }
+  return routes;
+}
+
+absl::StatusOr<AlertRoutes> ToAlertRoutes(const CollectorOptions& options) {
+  AlertRoutes plain = PlainAlertRoutes(options);
+  if (options.alert_routes.empty()) return plain;
+  ASSIGN_OR_RETURN(AlertRoutes routes, LoadAlertRoutes(options.alert_routes, options.access_rules));
+  routes.receivers.insert(routes.receivers.end(), plain.receivers.begin(), plain.receivers.end());
+  routes.told_of_all = std::move(plain.told_of_all);
+  return routes;
 }
 
 HistoryBackupOptions ToBackupOptions(const CollectorOptions& options) {

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "collector/alert/alert_routes.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
 #include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
-#include "collector/webhook_targets.h"
 #include "daemon/settings.h"
 #include "daemon/tls/tls_files.h"
 #include "daemon/web/guarded_pages.h"
@@ -62,7 +63,8 @@ struct CollectorOptions {
   absl::Duration resolve_after = absl::Seconds(3);
   absl::Duration reopen_within = absl::Minutes(10);
   std::vector<std::string> webhook_urls;
-  std::string webhook_ca;  // authorities of those that speak https; "" = the system's
+  std::string webhook_ca;    // authorities of those that speak https; "" = the system's
+  std::string alert_routes;  // file of other receivers and of routes to them; "" = none
   DetectorSettings detector;
 };
 
@@ -80,7 +82,11 @@ AgentRegistryOptions ToRegistryOptions(const CollectorOptions& options);
 
 RocksStoreOptions ToStoreOptions(const CollectorOptions& options);
 
-WebhookTargets ToWebhookTargets(const CollectorOptions& options);
+// Receivers of webhook_url, which are told of everything.
+AlertRoutes PlainAlertRoutes(const CollectorOptions& options);
+
+// These and those of the file of routes, which is read. INVALID_ARGUMENT says what is wrong with it, and where.
+absl::StatusOr<AlertRoutes> ToAlertRoutes(const CollectorOptions& options);
 
 HistoryBackupOptions ToBackupOptions(const CollectorOptions& options);
 

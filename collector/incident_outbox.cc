@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/alert/change_role.h"
 #include "collector/incident/event_proto.h"
 
 namespace lockstep {
@@ -25,7 +26,8 @@ IncidentOutbox::IncidentOutbox(const IncidentOutboxOptions& options, HistoryStor
 
 IncidentOutbox::~IncidentOutbox() { Close(); }
 
-absl::Status IncidentOutbox::TellLeftOver() {
+absl::Status IncidentOutbox::TellLeftOver(const std::vector<wire::Incident>& incidents) {
+  receivers_.Inherit(incidents);
   ASSIGN_OR_RETURN(const std::vector<PendingAlert> left, store_.LoadAlerts());
   for (const PendingAlert& alert : left) {
     const std::optional<IncidentEvent> event = FromProto(alert.event);
@@ -99,8 +101,8 @@ void IncidentOutbox::Run() {
   bool closing = false;
   while (const std::optional<Change> first = WaitForFirst(&closing)) {
     const bool for_receivers = first->event.is_for_receivers();
-    const absl::StatusOr<uint64_t> number =
-        store_.PutEvent(ToProto(first->event), for_receivers ? receivers_.names() : std::vector<std::string>());
+    const absl::StatusOr<uint64_t> number = store_.PutEvent(
+        ToProto(first->event), for_receivers ? receivers_.NamesFor(first->event) : std::vector<std::string>());
     if (number.ok()) {
       TakeWritten(*first, *number);
       Answer(first->ticket, kAnyTime, absl::OkStatus());
@@ -137,7 +139,11 @@ void IncidentOutbox::TakeWritten(const Change& change, uint64_t number) {
     told = changes_.front().telling == Telling::kTold;
     changes_.pop_front();
   }
-  if (!change.event.is_for_receivers()) return;
+  if (!change.event.is_for_receivers()) {
+    // Some want to hear of it at once. It is not remembered for them: the next change says it again.
+    if (ChangeRoleOf(change.event.kind) == ChangeRole::kTaken) receivers_.Tell(change.event, {});
+    return;
+  }
   if (!told) return receivers_.Tell(change.event, {.number = number});
   for (const std::string& name : receivers_.NoteWritten(change.ticket, number)) Forget(name, number);
 }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
@@ -24,6 +25,7 @@
 #include "collector/incident/incident_book.h"
 #include "collector/metrics.h"
 #include "collector/store/history_store.h"
+#include "proto/incident.pb.h"
 
 namespace lockstep {
 
@@ -41,8 +43,9 @@ class IncidentOutbox final : public AlertSink {
                  CollectorMetrics& metrics);
   ~IncidentOutbox() override;
 
-  // Tells what an earlier life of the collector left untold. To be called before the first Announce, if at all.
-  absl::Status TellLeftOver();
+  // Tells what an earlier life of the collector left untold. `incidents` are those of that life. To be called before
+  // the first Announce, if at all.
+  absl::Status TellLeftOver(const std::vector<wire::Incident>& incidents);
 
   // AlertSink
   void Announce(const IncidentEvent& event) override;

@@ -2,13 +2,16 @@
 
 #include "absl/status/status.h"
 #include "base/log.h"
+#include "base/status_macros.h"
+#include "collector/alert/alert_routes.h"
 
 namespace lockstep {
 
 std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed, Collector& collector,
                                                            AlertSinks& alerts) {
-  const auto set_webhooks = [&renewed, &alerts] {
-    alerts.SetWebhooks(ToWebhookTargets(renewed));
+  const auto set_routes = [&renewed, &alerts]() -> absl::Status {
+    ASSIGN_OR_RETURN(const AlertRoutes routes, ToAlertRoutes(renewed));
+    alerts.SetRoutes(routes);
     return absl::OkStatus();
   };
   const auto judge_otherwise = [&renewed, &collector] {
@@ -19,7 +22,7 @@ std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOption
   const auto read_access = [&collector] { return collector.ReloadAccess(); };
   return {
       {{"log_level"}, [&renewed] { return SetLogThreshold(renewed.log_level); }},
-      {{"webhook_url", "webhook_ca"}, set_webhooks},
+      {{"webhook_url", "webhook_ca", "alert_routes"}, set_routes, /*reads_file=*/true},
       {{"inventory"}, read_inventory, /*reads_file=*/true},
       {{"access_rules"}, read_access, /*reads_file=*/true},
       {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "detector.min_step_cost",

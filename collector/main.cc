@@ -51,7 +51,9 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   const auto store = OpenRocksStore(ToStoreOptions(options), clock);
   if (!store.ok()) return RefuseToStart(store.status());
   CollectorMetrics metrics(kVersion);
-  AlertSinks alerts(ToWebhookTargets(options), RealClock(), Random(SeedFromSystem()),
+  const auto routes = ToAlertRoutes(options);
+  if (!routes.ok()) return RefuseToStart(routes.status(), kExitBadConfig);
+  AlertSinks alerts(*routes, RealClock(), Random(SeedFromSystem()),
                     [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                       (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
                     });

@@ -151,7 +151,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       store_healthy(
           AddGauge(*registry_, "lockstep_collector_store_healthy", "1 = history accepts writes, 0 = it does not.")),
       history(*registry_),
-      alerts_waiting(AddGauge(*registry_, "lockstep_collector_alerts_waiting", "Alerts that are not delivered yet.")),
+      alerts(*registry_),
       start_time_seconds(
           AddGauge(*registry_, "lockstep_collector_start_time_seconds", "Start of this process, Unix time.")),
       reloads(*registry_, "lockstep_collector_settings_reloads_total",
@@ -161,8 +161,6 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                               "Streams that were ended because of what the agent sent.")),
       dropped_(CounterFamily(*registry_, "lockstep_collector_dropped_total",
                              "What was left out without ending the stream, by reason.")),
-      alerts_(CounterFamily(*registry_, "lockstep_collector_alerts_total",
-                            "Alerts to webhooks, by what became of them; retried counts attempts.")),
       queue_depth_(GaugeFamily(*registry_, "lockstep_collector_queue_depth", "Items waiting in a queue.")),
       queue_capacity_(GaugeFamily(*registry_, "lockstep_collector_queue_capacity", "Items a queue can hold.")),
       jobs_(GaugeFamily(*registry_, "lockstep_jobs", "Jobs by state.")),
@@ -186,8 +184,6 @@ void CollectorMetrics::CountDropped(const std::string& reason, double count) {
   if (count > 0) dropped_.Add({{"reason", reason}}).Increment(count);
 }
 
-void CollectorMetrics::SetAlertTotals(const std::map<std::string, uint64_t>& totals) {
-  for (const auto& [outcome, total] : totals) RaiseTo(alerts_.Add({{"outcome", outcome}}), total);
 }
 
 void CollectorMetrics::SetQueue(const std::string& queue, size_t depth, size_t capacity) {

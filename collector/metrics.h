@@ -1,5 +1,6 @@
-// Every metric that the collector exports about itself and about the jobs that it watches. Registered by it and nobody
-// else. Label sets are bounded: jobs by the limit on jobs, everything else by tables in the code.
+// Every metric that the collector exports about itself and about the jobs that it watches. Registered here, in
+// alert_metrics.h and in history_metrics.h. Label sets are bounded: jobs by the limit on jobs, everything else by tables
+// in the code.
 //
 // Thread-safe; updating one costs an atomic addition, updating one with labels a lock and a hash.
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "collector/alert_metrics.h"
 #include "collector/history_metrics.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
@@ -151,8 +153,7 @@ class CollectorMetrics {
   prometheus::Gauge& store_healthy;
   HistoryMetrics history;
 
-  // Alerts.
-  prometheus::Gauge& alerts_waiting;
+  AlertMetrics alerts;
 
   // Process.
   prometheus::Gauge& start_time_seconds;
@@ -163,8 +164,6 @@ class CollectorMetrics {
   void CountRejected(const std::string& reason);
   void CountDropped(const std::string& reason, double count = 1);
 
-  // Raises the counters of alerts, by outcome, to `totals`.
-  void SetAlertTotals(const std::map<std::string, uint64_t>& totals);
 
   void SetQueue(const std::string& queue, size_t depth, size_t capacity);
 
@@ -198,7 +197,6 @@ class CollectorMetrics {
 
   prometheus::Family<prometheus::Counter>& rejected_;
   prometheus::Family<prometheus::Counter>& dropped_;
-  prometheus::Family<prometheus::Counter>& alerts_;
   prometheus::Family<prometheus::Gauge>& queue_depth_;
   prometheus::Family<prometheus::Gauge>& queue_capacity_;
   prometheus::Family<prometheus::Gauge>& jobs_;

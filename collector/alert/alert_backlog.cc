@@ -1,8 +1,12 @@
 #include "collector/alert/alert_backlog.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
+#include "collector/alert/change_role.h"
+#include "collector/alert/incident_text.h"
 
 namespace lockstep {
 
@@ -15,15 +19,25 @@ void AddTo(AlertBacklog::Waiting& waiting, const ChangeId& id) {
   if (id.ticket != 0) waiting.tickets.push_back(id.ticket);
 }
 
+bool IsUpdate(const AlertBacklog::Waiting& waiting) { return ChangeRoleOf(waiting.event.kind) == ChangeRole::kNews; }
+
+// Whether `later` takes the place of `before`, which waits.
+bool Replaces(ChangeRole before, ChangeRole later) {
+  if (before == ChangeRole::kNews) return true;
+  return before == ChangeRole::kTaken && (later == ChangeRole::kTaken || later == ChangeRole::kEnds);
+}
+
 }  // namespace
 
-std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id) {
+std::vector<uint64_t> AlertBacklog::Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id,
+                                        bool is_left_over) {
   std::vector<uint64_t> dropped;
-  if (Fold(event, id)) return dropped;
+  if (Fold(event, now_ns, id)) return dropped;
   Waiting own{event, now_ns, {}, {}};
   AddTo(own, id);
-  const bool full = waiting_.size() >= capacity_;
-  if (full && (event.kind == Kind::kUpdated || !DropOldestUpdate(&dropped))) {
+  if (!is_left_over && SaysNothingNew(event)) return own.numbers;
+  const bool full = waiting_.size() >= options_.max_waiting;
+  if (full && (IsUpdate(own) || !DropOldestUpdate(&dropped))) {
     ++dropped_;
     return own.numbers;
   }
@@ -40,48 +54,114 @@ bool AlertBacklog::NoteWritten(uint64_t ticket, uint64_t number) {
   return false;
 }
 
-AlertBacklog::Waiting AlertBacklog::BeginSending() {
-  CHECK(!waiting_.empty() && !sending_first_);
-  sending_first_ = true;
-  return waiting_.front();
+void AlertBacklog::Inherit(const wire::Incident& incident, int64_t now_ns) {
+  told_.Inherit(incident, now_ns - std::max(options_.update_every_ns, options_.repeat_every_ns));
 }
 
-std::vector<uint64_t> AlertBacklog::EndSending(bool done) {
-  CHECK(sending_first_);
-  sending_first_ = false;
-  std::vector<uint64_t> gone;
-  if (!done) return gone;
-  gone = std::move(waiting_.front().numbers);
-  waiting_.pop_front();
+std::vector<AlertBacklog::Waiting> AlertBacklog::TakeAll() {
+  std::vector<Waiting> all(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+  waiting_.clear();
+  return all;
+}
+
+std::optional<int64_t> AlertBacklog::NextDue() const {
+  std::optional<int64_t> due = RepeatDue();
+  for (const Waiting& waiting : waiting_) {
+    const int64_t own = DueOf(waiting);
+    if (!due.has_value() || own < *due) due = own;
+  }
+  return due;
+}
+
+// The oldest that may go; without one, what is to be said again.
+AlertBacklog::Waiting AlertBacklog::BeginSending(int64_t now_ns) {
+  for (Waiting& waiting : waiting_) {
+    CHECK(!waiting.is_being_sent);
+    if (DueOf(waiting) > now_ns) continue;
+    waiting.is_being_sent = true;
+    return waiting;
+  }
+  CHECK(RepeatDue().value_or(now_ns + 1) <= now_ns);
+  const ToldIncidents::Told* again = told_.Find(told_.OldestOpen()->second);
+  waiting_.push_back({{Kind::kUpdated, again->incident}, now_ns, {}, {}, /*is_being_sent=*/true});
+  return waiting_.back();
+}
+
+std::vector<uint64_t> AlertBacklog::EndSending(bool done, int64_t now_ns, const std::string& thread) {
+  const auto sent = std::find_if(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.is_being_sent; });
+  CHECK(sent != waiting_.end());
+  sent->is_being_sent = false;
+  if (!done) return {};
+  told_.Note(sent->event, now_ns, thread);
+  std::vector<uint64_t> gone = std::move(sent->numbers);
+  waiting_.erase(sent);
   return gone;
 }
 
+int64_t AlertBacklog::LongestWait(int64_t now_ns) const {
+  int64_t longest = 0;
+  for (const Waiting& waiting : waiting_) longest = std::max(longest, now_ns - DueOf(waiting));
+  return longest;
+}
+
+size_t AlertBacklog::CountDue(int64_t now_ns) const {
+  return static_cast<size_t>(std::count_if(waiting_.begin(), waiting_.end(),
+                                           [&](const Waiting& waiting) { return DueOf(waiting) <= now_ns; }));
+}
+
 // O(waiting events): the newest of the same incident decides.
-bool AlertBacklog::Fold(const IncidentEvent& event, const ChangeId& id) {
-  const size_t first = sending_first_ ? 1 : 0;
-  for (size_t i = waiting_.size(); i-- > first;) {
-    IncidentEvent& before = waiting_[i].event;
+bool AlertBacklog::Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id) {
+  const ChangeRole role = ChangeRoleOf(event.kind);
+  for (auto it = waiting_.rbegin(); it != waiting_.rend(); ++it) {
+    IncidentEvent& before = it->event;
     if (before.incident.id() != event.incident.id()) continue;
-    const bool refreshes = event.kind == Kind::kUpdated && before.kind != Kind::kResolved;
-    const bool replaces = event.kind == Kind::kResolved && before.kind == Kind::kUpdated;
-    if (!refreshes && !replaces) return false;
+    if (it->is_being_sent) return false;
+    const ChangeRole role_before = ChangeRoleOf(before.kind);
+    const bool refreshes = role == ChangeRole::kNews && role_before != ChangeRole::kEnds;
+    if (!refreshes && !Replaces(role_before, role)) return false;
+    if (!refreshes) {
+      before.kind = event.kind;
+      it->since_ns = now_ns;
+    }
     before.incident = event.incident;
-    if (replaces) before.kind = Kind::kResolved;
-    AddTo(waiting_[i], id);
+    AddTo(*it, id);
     return true;
   }
   return false;
 }
 
+// Numbers of a cost change all the time; what it is about does not.
+bool AlertBacklog::SaysNothingNew(const IncidentEvent& event) const {
+  if (options_.hears_numbers || ChangeRoleOf(event.kind) != ChangeRole::kNews) return false;
+  const ToldIncidents::Told* told = told_.Find(event.incident.id());
+  return told != nullptr && !IsWaiting(event.incident.id()) && SummaryOf(told->incident) == SummaryOf(event.incident);
+}
+
 bool AlertBacklog::DropOldestUpdate(std::vector<uint64_t>* dropped) {
-  for (size_t i = sending_first_ ? 1 : 0; i < waiting_.size(); ++i) {
-    if (waiting_[i].event.kind != Kind::kUpdated) continue;
-    *dropped = std::move(waiting_[i].numbers);
-    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
-    ++dropped_;
-    return true;
-  }
-  return false;
+  const auto oldest =
+      std::find_if(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return IsUpdate(w) && !w.is_being_sent; });
+  if (oldest == waiting_.end()) return false;
+  *dropped = std::move(oldest->numbers);
+  waiting_.erase(oldest);
+  ++dropped_;
+  return true;
+}
+
+int64_t AlertBacklog::DueOf(const Waiting& waiting) const {
+  const ToldIncidents::Told* told = IsUpdate(waiting) ? told_.Find(waiting.event.incident.id()) : nullptr;
+  return told == nullptr ? waiting.since_ns : std::max(waiting.since_ns, told->at_ns + options_.update_every_ns);
+}
+
+std::optional<int64_t> AlertBacklog::RepeatDue() const {
+  const auto oldest = told_.OldestOpen();
+  if (options_.repeat_every_ns == 0 || !oldest.has_value()) return std::nullopt;
+  if (IsWaiting(oldest->second) || waiting_.size() >= options_.max_waiting) return std::nullopt;
+  return oldest->first + options_.repeat_every_ns;
+}
+
+bool AlertBacklog::IsWaiting(uint64_t incident) const {
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [incident](const Waiting& w) { return w.event.incident.id() == incident; });
 }
 
 }  // namespace lockstep

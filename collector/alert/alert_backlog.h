@@ -1,8 +1,10 @@
-// Events that wait to be sent: in order, bounded, and with no more than a receiver needs to know.
+// Events that wait to be sent to one receiver: in order, bounded, with no more than it needs to know, and when each may
+// go.
 //
 // News about an incident that still waits is folded into what waits: an update refreshes the text of the event before
-// it, a resolution replaces an update. An opening, a reopening and a resolution are never folded away, so that a
-// receiver sees every change between firing and resolved, in order. Not thread-safe.
+// it, anything else replaces an update. An opening, a reopening and a resolution are never folded away, so that a
+// receiver sees every change between firing and resolved, in order; they may go at once. An update may go
+// `update_every_ns` after the receiver was last told of the incident. Not thread-safe. Times are monotonic nanoseconds.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_BACKLOG_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_BACKLOG_H_
@@ -10,50 +12,87 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "collector/alert/change_id.h"
+#include "collector/alert/told_incidents.h"
 #include "collector/incident/incident_book.h"
 
 namespace lockstep {
+
+struct AlertBacklogOptions {
+  size_t max_waiting = 1'000;                // events
+  size_t max_told = 10'000;                  // incidents that are remembered
+  int64_t update_every_ns = 60'000'000'000;  // between two updates of one incident
+  int64_t repeat_every_ns = 0;               // what is open is said again after this long; 0 = never
+  bool hears_numbers = true;                 // an update that only has newer numbers is one
+};
 
 class AlertBacklog {
  public:
   struct Waiting {
     IncidentEvent event;
-    int64_t since_ns = 0;           // monotonic, when it was added
+    int64_t since_ns = 0;           // when it was added, or took the place of an update
     std::vector<uint64_t> numbers;  // in history, of this event and of what was folded into it
     std::vector<uint64_t> tickets;  // likewise, of what is not there yet
+    bool is_being_sent = false;
   };
 
-  // REQUIRES: capacity > 0.
-  explicit AlertBacklog(size_t capacity) : capacity_(capacity) {}
+  // REQUIRES: the limits are above 0.
+  explicit AlertBacklog(const AlertBacklogOptions& options) : options_(options), told_(options.max_told) {}
 
   // A full backlog gives up its oldest update to anything but an update; otherwise the new event is dropped. Gives the
-  // numbers of what was dropped.
-  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id = {});
+  // numbers of what was dropped, or says nothing new. `is_left_over`: an earlier life could not tell it, so it is new.
+  std::vector<uint64_t> Add(const IncidentEvent& event, int64_t now_ns, const ChangeId& id = {},
+                            bool is_left_over = false);
 
   // The event of that ticket has a number now. False = it is gone.
   bool NoteWritten(uint64_t ticket, uint64_t number);
 
-  // The event to send next. Until EndSending it is not folded with anything. REQUIRES: not empty, nothing is being
-  // sent.
-  Waiting BeginSending();
+  // The receiver knows this open incident from an earlier life.
+  void Inherit(const wire::Incident& incident, int64_t now_ns);
 
-  // `done`: it is gone, delivered or given up, and its numbers are returned. Otherwise it waits again, as the first.
-  std::vector<uint64_t> EndSending(bool done);
+  // What waits, for another backlog, which takes it behind what it has; it may then hold more than its limit. REQUIRES:
+  // nothing is being sent.
+  std::vector<Waiting> TakeAll();
+  void Resume(Waiting waiting) { waiting_.push_back(std::move(waiting)); }
 
-  bool empty() const { return waiting_.empty(); }
+  // When the next event may go, in the past if it may now; empty when there is none. REQUIRES: nothing is being sent.
+  std::optional<int64_t> NextDue() const;
+
+  // The event to send next. Until EndSending it is not folded with anything. REQUIRES: NextDue() <= now_ns.
+  Waiting BeginSending(int64_t now_ns);
+
+  // `done`: it is gone, delivered or given up, and its numbers are returned. Otherwise it waits again, at its place.
+  // `thread`: where the receiver keeps what it was told of the incident; "" = unknown, or as before.
+  std::vector<uint64_t> EndSending(bool done, int64_t now_ns, const std::string& thread = "");
+
+  // What the receiver was told about an incident; null = nothing that is known. Valid until the next other call.
+  const ToldIncidents::Told* told(uint64_t incident) const { return told_.Find(incident); }
+
+  // For how long the oldest event that may go has been waiting; 0 = none waits.
+  int64_t LongestWait(int64_t now_ns) const;
+
+  // Those that may go now.
+  size_t CountDue(int64_t now_ns) const;
+
   size_t size() const { return waiting_.size(); }
   uint64_t dropped() const { return dropped_; }
 
  private:
-  bool Fold(const IncidentEvent& event, const ChangeId& id);
+  bool Fold(const IncidentEvent& event, int64_t now_ns, const ChangeId& id);
+  bool SaysNothingNew(const IncidentEvent& event) const;
   bool DropOldestUpdate(std::vector<uint64_t>* dropped);
+  int64_t DueOf(const Waiting& waiting) const;
+  std::optional<int64_t> RepeatDue() const;
+  bool IsWaiting(uint64_t incident) const;
 
-  const size_t capacity_;
-  std::deque<Waiting> waiting_;  // at most capacity_
-  bool sending_first_ = false;
+  const AlertBacklogOptions options_;
+  ToldIncidents told_;
+  std::deque<Waiting> waiting_;  // at most max_waiting, and what Resume brought
   uint64_t dropped_ = 0;
 };
 

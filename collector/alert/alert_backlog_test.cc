@@ -3,8 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
 
 namespace lockstep {
@@ -21,20 +27,27 @@ IncidentEvent Event(uint64_t id, Kind kind, int64_t updated_wall_ns = 0) {
   return event;
 }
 
-// What would be sent, one after the other, as "id:kind:time".
-std::vector<std::string> Drain(AlertBacklog& backlog) {
+constexpr int64_t kMinute = 60 * kNanosPerSecond;
+
+AlertBacklogOptions Room(size_t max_waiting) { return {.max_waiting = max_waiting}; }
+
+std::string Text(const IncidentEvent& event) {
+  return std::to_string(event.incident.id()) + ":" + "OURAK"[static_cast<int>(event.kind)] + ":" +
+         std::to_string(event.incident.updated_wall_ns());
+}
+
+// What may be sent at `now_ns`, one after the other, as "id:kind:time".
+std::vector<std::string> Drain(AlertBacklog& backlog, int64_t now_ns = 0) {
   std::vector<std::string> sent;
-  while (!backlog.empty()) {
-    const IncidentEvent event = backlog.BeginSending().event;
-    sent.push_back(std::to_string(event.incident.id()) + ":" + "OURA"[static_cast<int>(event.kind)] + ":" +
-                   std::to_string(event.incident.updated_wall_ns()));
-    backlog.EndSending(true);
+  while (backlog.NextDue().value_or(now_ns + 1) <= now_ns) {
+    sent.push_back(Text(backlog.BeginSending(now_ns).event));
+    backlog.EndSending(true, now_ns);
   }
   return sent;
 }
 
 TEST(AlertBacklogTest, KeepsTheOrder) {
-  AlertBacklog backlog(10);
+  AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kOpened, 1), 0);
   backlog.Add(Event(2, Kind::kOpened, 2), 0);
   backlog.Add(Event(1, Kind::kResolved, 3), 0);
@@ -43,7 +56,7 @@ TEST(AlertBacklogTest, KeepsTheOrder) {
 }
 
 TEST(AlertBacklogTest, UpdatesRefreshWhatWaitsAndTheNewestWins) {
-  AlertBacklog backlog(10);
+  AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kOpened, 1), 0);
   backlog.Add(Event(1, Kind::kUpdated, 2), 0);
   backlog.Add(Event(2, Kind::kUpdated, 3), 0);
@@ -53,42 +66,137 @@ TEST(AlertBacklogTest, UpdatesRefreshWhatWaitsAndTheNewestWins) {
 }
 
 TEST(AlertBacklogTest, WhatIsBeingSentIsNotTouched) {
-  AlertBacklog backlog(10);
+  AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kUpdated, 1), 0);
-  EXPECT_EQ(backlog.BeginSending().event.incident.updated_wall_ns(), 1);
+  EXPECT_EQ(backlog.BeginSending(0).event.incident.updated_wall_ns(), 1);
   backlog.Add(Event(1, Kind::kUpdated, 2), 0);
-  backlog.EndSending(true);
-  EXPECT_THAT(Drain(backlog), ElementsAre("1:U:2"));
+  backlog.EndSending(true, 0);
+  EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("1:U:2"));
+}
+
+TEST(AlertBacklogTest, AnUpdateWaitsUntilAMinuteAfterWhatWasToldAndNothingElseDoes) {
+  AlertBacklog backlog(Room(10));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  EXPECT_THAT(Drain(backlog), ElementsAre("1:O:1"));
+  backlog.Add(Event(1, Kind::kUpdated, 2), 5);
+  backlog.Add(Event(1, Kind::kUpdated, 3), 10);
+  EXPECT_EQ(backlog.NextDue(), kMinute);
+  EXPECT_EQ(backlog.CountDue(10), 0u);
+  backlog.Add(Event(2, Kind::kOpened, 4), 10);
+  EXPECT_THAT(Drain(backlog, 10), ElementsAre("2:O:4")) << "another incident goes before";
+  EXPECT_THAT(Drain(backlog, kMinute - 1), IsEmpty());
+  EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("1:U:3")) << "the newest";
+  backlog.Add(Event(1, Kind::kUpdated, 5), kMinute + 1);
+  EXPECT_EQ(backlog.LongestWait(kMinute + 1), 0) << "it has to wait";
+  backlog.Add(Event(1, Kind::kAcknowledged, 6), kMinute + 2);
+  EXPECT_THAT(Drain(backlog, kMinute + 2), ElementsAre("1:K:6"));
+  backlog.Add(Event(1, Kind::kUpdated, 7), kMinute + 3);
+  backlog.Add(Event(1, Kind::kResolved, 8), kMinute + 4);
+  EXPECT_EQ(backlog.LongestWait(kMinute + 7), 3) << "of what may go";
+  EXPECT_THAT(Drain(backlog, kMinute + 4), ElementsAre("1:R:8"));
+}
+
+TEST(AlertBacklogTest, AnAcknowledgementIsNotFoldedIntoTheBeginThatWaits) {
+  AlertBacklog backlog(Room(10));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  backlog.Add(Event(1, Kind::kAcknowledged, 2), 0);
+  backlog.Add(Event(1, Kind::kAcknowledged, 3), 0);
+  backlog.Add(Event(2, Kind::kAcknowledged, 4), 0);
+  backlog.Add(Event(2, Kind::kResolved, 5), 0);
+  EXPECT_THAT(Drain(backlog), ElementsAre("1:O:1", "1:K:3", "2:R:5"));
+}
+
+TEST(AlertBacklogTest, WhatIsOpenIsSaidAgainUntilItIsOver) {
+  AlertBacklog backlog({.update_every_ns = 10, .repeat_every_ns = 10});
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  backlog.Inherit(Event(2, Kind::kOpened, 2).incident, 5);
+  EXPECT_THAT(Drain(backlog, 5), ElementsAre("1:O:1", "2:U:2")) << "an earlier life may have told it long ago";
+  EXPECT_EQ(backlog.NextDue(), 15);
+  EXPECT_THAT(Drain(backlog, 15), ElementsAre("1:U:1", "2:U:2"));
+  backlog.Add(Event(1, Kind::kUpdated, 3), 16);
+  EXPECT_THAT(Drain(backlog, 24), IsEmpty()) << "news wait for the next time";
+  EXPECT_THAT(Drain(backlog, 25), ElementsAre("1:U:3", "2:U:2"));
+  backlog.Add(Event(1, Kind::kResolved, 4), 26);
+  EXPECT_THAT(Drain(backlog, 35), ElementsAre("1:R:4", "2:U:2"));
+  backlog.BeginSending(45);
+  EXPECT_THAT(backlog.EndSending(false, 45), IsEmpty());
+  EXPECT_THAT(Drain(backlog, 45), ElementsAre("2:U:2")) << "it is tried again, once";
+}
+
+TEST(AlertBacklogTest, WhoDoesNotHearNumbersIsToldWhenSomethingElseHasChanged) {
+  AlertBacklog backlog({.hears_numbers = false});
+  const auto event = [](Kind kind, const char* verdict_class, int64_t time) {
+    IncidentEvent made = Event(1, kind, time);
+    made.incident.mutable_verdict()->set_class_(verdict_class);
+    return made;
+  };
+  backlog.Add(event(Kind::kOpened, "hang_not_entered", 1), 0);
+  EXPECT_THAT(Drain(backlog), ElementsAre("1:O:1"));
+  EXPECT_THAT(backlog.Add(event(Kind::kUpdated, "hang_not_entered", 2), 1, {.number = 9}), ElementsAre(9));
+  EXPECT_EQ(backlog.size(), 0u);
+  EXPECT_EQ(backlog.dropped(), 0u);
+  backlog.Add(event(Kind::kUpdated, "hang_not_entered", 3), 1, {.number = 10}, /*is_left_over=*/true);
+  EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("1:U:3")) << "who knows what was told before it";
+  backlog.Add(event(Kind::kUpdated, "process_dead", 4), kMinute);
+  EXPECT_THAT(Drain(backlog, 2 * kMinute), ElementsAre("1:U:4"));
+}
+
+TEST(AlertBacklogTest, AThreadIsRememberedBeyondTheEnd) {
+  AlertBacklog backlog(Room(10));
+  for (const Kind kind : {Kind::kOpened, Kind::kResolved}) {
+    backlog.Add(Event(1, kind), 0);
+    backlog.BeginSending(0);
+    backlog.EndSending(true, 0, kind == Kind::kOpened ? "17.3" : "");
+  }
+  EXPECT_EQ(backlog.told(1)->thread, "17.3");
+  EXPECT_FALSE(backlog.told(1)->is_open);
+  EXPECT_EQ(backlog.told(2), nullptr);
+}
+
+TEST(AlertBacklogTest, RemembersSoManyIncidentsAndForgetsTheOldest) {
+  AlertBacklog backlog({.max_told = 2, .repeat_every_ns = 10});
+  for (uint64_t id = 1; id <= 3; ++id) backlog.Inherit(Event(id, Kind::kOpened, 0).incident, 0);
+  EXPECT_EQ(backlog.told(1), nullptr);
+  EXPECT_THAT(Drain(backlog), ElementsAre("2:U:0", "3:U:0"));
+}
+
+TEST(AlertBacklogTest, WhatIsLeftGoesToAnother) {
+  AlertBacklog backlog(Room(10)), next(Room(10));
+  backlog.Add(Event(1, Kind::kOpened, 1), 0, {.number = 7});
+  for (AlertBacklog::Waiting& left : backlog.TakeAll()) next.Resume(std::move(left));
+  EXPECT_EQ(backlog.size(), 0u);
+  next.BeginSending(0);
+  EXPECT_THAT(next.EndSending(true, 0), ElementsAre(7));
 }
 
 TEST(AlertBacklogTest, WhatWasNotDeliveredIsFirstAgain) {
-  AlertBacklog backlog(10);
+  AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kOpened, 1), 0);
-  backlog.BeginSending();
+  backlog.BeginSending(0);
   backlog.Add(Event(2, Kind::kOpened, 2), 0);
-  backlog.EndSending(false);
+  backlog.EndSending(false, 0);
   backlog.Add(Event(1, Kind::kUpdated, 3), 0);
   EXPECT_THAT(Drain(backlog), ElementsAre("1:O:3", "2:O:2"));
 }
 
 TEST(AlertBacklogTest, WhatIsWrittenLateHasItsNumberWhenItGoes) {
-  AlertBacklog backlog(10);
+  AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kOpened), 0, {.ticket = 7});
   backlog.Add(Event(1, Kind::kUpdated), 0, {.ticket = 8});
   backlog.Add(Event(1, Kind::kResolved), 0, {.number = 103});
-  backlog.BeginSending();
+  backlog.BeginSending(0);
   EXPECT_TRUE(backlog.NoteWritten(7, 101)) << "while it is being sent";
-  EXPECT_THAT(backlog.EndSending(false), IsEmpty());
+  EXPECT_THAT(backlog.EndSending(false, 0), IsEmpty());
   EXPECT_TRUE(backlog.NoteWritten(8, 102));
-  backlog.BeginSending();
-  EXPECT_THAT(backlog.EndSending(true), ElementsAre(101, 102));
+  backlog.BeginSending(0);
+  EXPECT_THAT(backlog.EndSending(true, 0), ElementsAre(101, 102));
   EXPECT_FALSE(backlog.NoteWritten(7, 101)) << "it is gone";
-  backlog.BeginSending();
-  EXPECT_THAT(backlog.EndSending(true), ElementsAre(103));
+  backlog.BeginSending(0);
+  EXPECT_THAT(backlog.EndSending(true, 0), ElementsAre(103));
 }
 
 TEST(AlertBacklogTest, AFullBacklogGivesUpUpdatesFirst) {
-  AlertBacklog backlog(2);
+  AlertBacklog backlog(Room(2));
   backlog.Add(Event(1, Kind::kUpdated), 0);
   backlog.Add(Event(2, Kind::kOpened), 0);
   backlog.Add(Event(3, Kind::kUpdated), 0);
@@ -104,13 +212,13 @@ TEST(AlertBacklogTest, AFullBacklogGivesUpUpdatesFirst) {
 TEST(AlertBacklogTest, RandomSequencesKeepEveryTransitionInOrder) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
-    AlertBacklog backlog(10'000);
+    AlertBacklog backlog({.max_waiting = 10'000, .update_every_ns = 0});
     std::map<uint64_t, std::vector<Kind>> announced, sent;
     std::map<uint64_t, bool> open;
     const auto send_one = [&] {
-      const IncidentEvent event = backlog.BeginSending().event;
+      const IncidentEvent event = backlog.BeginSending(0).event;
       const bool done = random.Below(3) > 0;
-      backlog.EndSending(done);
+      backlog.EndSending(done, 0);
       if (done && event.kind != Kind::kUpdated) sent[event.incident.id()].push_back(event.kind);
     };
     for (int step = 0; step < 500; ++step) {
@@ -121,9 +229,9 @@ TEST(AlertBacklogTest, RandomSequencesKeepEveryTransitionInOrder) {
       open[id] = kind != Kind::kResolved;
       backlog.Add(Event(id, kind), 0);
       if (kind != Kind::kUpdated) announced[id].push_back(kind);
-      if (random.Below(2) == 0 && !backlog.empty()) send_one();
+      if (random.Below(2) == 0 && backlog.size() > 0) send_one();
     }
-    while (!backlog.empty()) send_one();
+    while (backlog.size() > 0) send_one();
     EXPECT_EQ(sent, announced) << "seed " << seed;
     EXPECT_EQ(backlog.dropped(), 0u);
   }

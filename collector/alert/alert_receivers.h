@@ -9,6 +9,7 @@
 
 #include "collector/alert/change_id.h"
 #include "collector/incident/incident_book.h"
+#include "proto/incident.pb.h"
 
 namespace lockstep {
 
@@ -17,15 +18,18 @@ class AlertReceivers {
  public:
   virtual ~AlertReceivers() = default;
 
-  // Those whom history has to remember until they were told; the same names after a restart.
-  virtual std::vector<std::string> names() const = 0;
+  // Those who have to be told of it, whom history has to remember until they were; the same names after a restart.
+  virtual std::vector<std::string> NamesFor(const IncidentEvent& event) const = 0;
 
-  // Tells all of them.
+  // Tells them.
   virtual void Tell(const IncidentEvent& event, const ChangeId& id) = 0;
 
   // What was told under `ticket` is in history now, under `number`. Gives the names of those that have taken it
   // already, or will never be told; the others are remembered there until they have.
   virtual std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) = 0;
+
+  // Open incidents of which an earlier life of the collector has told. To be called before TellAgain, if at all.
+  virtual void Inherit(const std::vector<wire::Incident>& incidents) = 0;
 
   // Tells one of them what an earlier life of the collector could not. False if there is none of that name any more.
   virtual bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) = 0;

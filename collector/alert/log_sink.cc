@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "collector/alert/webhook_payload.h"
+#include "collector/alert/incident_text.h"
 
 namespace lockstep {
 namespace {
@@ -27,11 +27,13 @@ constexpr Row kRows[] = {
 }  // namespace
 
 void LogSink::Announce(const IncidentEvent& event) {
-  const Row& row = kRows[static_cast<size_t>(event.kind)];
-  Log(row.level, row.message,
-      {{"incident", absl::StrCat(event.incident.id())},
-       {"severity", SeverityOf(event.incident.verdict().class_())},
-       {"summary", SummaryOf(event.incident)}});
+  for (const Row& row : kRows) {
+    if (row.kind != event.kind) continue;
+    Log(row.level, row.message,
+        {{"incident", absl::StrCat(event.incident.id())},
+         {"severity", SeverityOf(event.incident.verdict().class_())},
+         {"summary", SummaryOf(event.incident)}});
+  }
 }
 
 }  // namespace lockstep

@@ -2,30 +2,23 @@
 //
 // Labels are identity, never values. The fingerprint and the group are over those labels that stay the same for the
 // whole life of an incident (its class may become clearer), so that every later payload meets the first one.
-// Pure; never fails: bytes that are no UTF-8 are replaced.
+// Headers: X-Lockstep-Delivery names the change, the same whenever it is sent again; X-Lockstep-Signature is there
+// where the receiver has a secret. Pure; never fails: bytes that are no UTF-8 are replaced.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_WEBHOOK_PAYLOAD_H_
 #define LOCKSTEP_COLLECTOR_ALERT_WEBHOOK_PAYLOAD_H_
 
-#include <string>
-
-#include "absl/strings/string_view.h"
+#include "collector/alert/alert_message.h"
+#include "collector/alert/receiver_spec.h"
 #include "collector/incident/incident_book.h"
+#include "daemon/http_client.h"
 
 namespace lockstep {
 
-struct WebhookPayloadOptions {
-  std::string receiver = "lockstep";
-  std::string external_url;  // where people look; "" = nowhere
-};
+AlertMessage WebhookMessage(const IncidentEvent& event, const ReceiverSpec& receiver, const DeliveryContext& context);
 
-std::string WebhookPayload(const IncidentEvent& event, const WebhookPayloadOptions& options);
-
-// "critical" if the job stands still or lost hardware, else "warning"; by class.
-const char* SeverityOf(absl::string_view verdict_class);
-
-// One sentence: what, who, which job.
-std::string SummaryOf(const wire::Incident& incident);
+// Any 2xx will do.
+AnswerVerdict JudgeWebhook(const ReceiverSpec& receiver, const HttpAnswer& answer);
 
 }  // namespace lockstep
 

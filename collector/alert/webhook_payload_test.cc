@@ -4,42 +4,28 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+
+#include "collector/alert/hmac_signature.h"
+#include "collector/alert/testing/sample_incident.h"
 
 namespace lockstep {
 namespace {
 
 using Kind = IncidentEvent::Kind;
 
-// 2026-01-02T03:04:05.678Z
-constexpr int64_t kOpened = 1'767'323'045'678'000'000;
-
-wire::Incident SlowRank() {
-  wire::Incident incident;
-  incident.set_id(42);
-  incident.set_job("llama");
-  incident.set_key("slow/node-17/3");
-  incident.set_state(wire::Incident::STATE_OPEN);
-  incident.set_opened_wall_ns(kOpened);
-  wire::Verdict& verdict = *incident.mutable_verdict();
-  verdict.set_scope("machine");
-  verdict.set_class_("compute_slow");
-  wire::Culprit& culprit = *verdict.add_culprits();
-  culprit.set_host("node-17");
-  culprit.set_rank(3);
-  culprit.set_gpu(-1);
-  culprit.set_pid(77);
-  verdict.mutable_cost()->set_slowdown_fraction(0.18);
-  verdict.mutable_cost()->set_seconds_per_step(0.25);
-  verdict.mutable_cost()->set_steps_affected_fraction(0.95);
-  verdict.add_evidence()->set_text("Rank 3 arrives last in 38 of 40 steps.");
-  verdict.add_evidence()->set_text("Its own time is 1.50 times that of its peers.");
-  verdict.set_advice("cordon_and_replace");
-  return incident;
+ReceiverSpec Receiver(const std::string& title = "lockstep") {
+  ReceiverSpec receiver;
+  receiver.title = title;
+  return receiver;
 }
 
+std::string Body(const IncidentEvent& event) { return WebhookMessage(event, Receiver(), {}).body; }
+
 TEST(WebhookPayloadTest, FiringAlertIsWhatReceiversOfAlertmanagerParse) {
-  const std::string payload =
-      WebhookPayload({Kind::kOpened, SlowRank()}, {.receiver = "oncall", .external_url = "http://lockstep:7071"});
+  DeliveryContext context;
+  context.links.external_url = "http://lockstep/incidents/{incident}?job={job}";
+  const std::string payload = WebhookMessage({Kind::kOpened, SlowRank()}, Receiver("oncall"), context).body;
   EXPECT_EQ(nlohmann::ordered_json::parse(payload).dump(1), R"({
  "version": "4",
  "groupKey": "{}:{alertname=\"LockstepIncident\", incident_id=\"42\"}",
@@ -65,7 +51,7 @@ TEST(WebhookPayloadTest, FiringAlertIsWhatReceiversOfAlertmanagerParse) {
   "cost": "18.0 % of the step time, 0.25 s per step, in 95 % of the steps",
   "advice": "cordon_and_replace"
  },
- "externalURL": "http://lockstep:7071",
+ "externalURL": "http://lockstep/incidents/42?job=llama",
  "alerts": [
   {
    "status": "firing",
@@ -85,7 +71,7 @@ TEST(WebhookPayloadTest, FiringAlertIsWhatReceiversOfAlertmanagerParse) {
    },
    "startsAt": "2026-01-02T03:04:05.678Z",
    "endsAt": "0001-01-01T00:00:00Z",
-   "generatorURL": "http://lockstep:7071",
+   "generatorURL": "http://lockstep/incidents/42?job=llama",
    "fingerprint": "712b15e44271b2ff"
   }
  ]
@@ -95,21 +81,21 @@ TEST(WebhookPayloadTest, FiringAlertIsWhatReceiversOfAlertmanagerParse) {
 TEST(WebhookPayloadTest, ResolvedAlertHasAnEnd) {
   wire::Incident incident = SlowRank();
   incident.set_state(wire::Incident::STATE_RESOLVED);
-  incident.set_resolved_wall_ns(kOpened + 60'000'000'000);
-  const auto payload = nlohmann::json::parse(WebhookPayload({Kind::kResolved, incident}, {}));
+  incident.set_resolved_wall_ns(kSampleOpenedNanos + 60'000'000'000);
+  const auto payload = nlohmann::json::parse(Body({Kind::kResolved, incident}));
   EXPECT_EQ(payload["status"], "resolved");
   EXPECT_EQ(payload["alerts"][0]["status"], "resolved");
   EXPECT_EQ(payload["alerts"][0]["startsAt"], "2026-01-02T03:04:05.678Z");
   EXPECT_EQ(payload["alerts"][0]["endsAt"], "2026-01-02T03:05:05.678Z");
   EXPECT_FALSE(payload["commonAnnotations"].contains("resolution"));
   incident.add_transitions()->set_why("the job had died with this open, and was started again");
-  const auto told = nlohmann::json::parse(WebhookPayload({Kind::kResolved, incident}, {}));
+  const auto told = nlohmann::json::parse(Body({Kind::kResolved, incident}));
   EXPECT_EQ(told["commonAnnotations"]["resolution"], "the job had died with this open, and was started again");
 }
 
 TEST(WebhookPayloadTest, IdentityStaysTheSameWhenTheClassBecomesClearerAndDiffersBetweenIncidents) {
   const auto parse = [](const wire::Incident& incident) {
-    return nlohmann::json::parse(WebhookPayload({Kind::kUpdated, incident}, {}));
+    return nlohmann::json::parse(Body({Kind::kUpdated, incident}));
   };
   wire::Incident incident = SlowRank();
   const auto before = parse(incident);
@@ -127,25 +113,69 @@ TEST(WebhookPayloadTest, TextFromOutsideCannotBreakTheJson) {
   wire::Incident incident = SlowRank();
   incident.set_job("a\"b\\\n\xff");
   incident.mutable_verdict()->clear_culprits();
-  const auto payload = nlohmann::json::parse(WebhookPayload({Kind::kOpened, incident}, {}));
+  const auto payload = nlohmann::json::parse(Body({Kind::kOpened, incident}));
   EXPECT_EQ(payload["commonLabels"]["job"], "a\"b\\\n\xef\xbf\xbd");
 }
 
 TEST(WebhookPayloadTest, WhoHasItInHandIsTold) {
   IncidentEvent event{Kind::kUpdated, SlowRank()};
-  EXPECT_EQ(WebhookPayload(event, {}).find("acknowledg"), std::string::npos);
+  EXPECT_EQ(Body(event).find("acknowledg"), std::string::npos);
   event.incident.mutable_acknowledgement()->set_by("certificate alice");
   event.incident.mutable_acknowledgement()->set_note("drained");
-  const auto json = nlohmann::json::parse(WebhookPayload(event, {}));
+  const auto json = nlohmann::json::parse(Body(event));
   EXPECT_EQ(json["commonAnnotations"]["acknowledged_by"], "certificate alice");
   EXPECT_EQ(json["commonAnnotations"]["acknowledgement_note"], "drained");
+}
+
+TEST(WebhookPayloadTest, TheRunbookHasASectionPerClass) {
+  DeliveryContext context;
+  context.links.runbook_url = "https://wiki/runbook";
+  const std::string body = WebhookMessage({Kind::kOpened, SlowRank()}, Receiver(), context).body;
+  EXPECT_EQ(nlohmann::json::parse(body)["commonAnnotations"]["runbook_url"], "https://wiki/runbook#compute_slow");
+}
+
+TEST(WebhookPayloadTest, ADeliveryHasANameThatStaysWhenItIsSentAgain) {
+  const auto name = [](Kind kind, const wire::Incident& incident) {
+    return WebhookMessage({kind, incident}, Receiver(), {}).headers.at(0);
+  };
+  wire::Incident incident = SlowRank();
+  EXPECT_EQ(name(Kind::kOpened, incident), "X-Lockstep-Delivery: lockstep/incident-42/opened/0");
+  incident.set_updated_wall_ns(17);
+  EXPECT_EQ(name(Kind::kOpened, incident), "X-Lockstep-Delivery: lockstep/incident-42/opened/0") << "with newer text";
+  EXPECT_EQ(name(Kind::kUpdated, incident), "X-Lockstep-Delivery: lockstep/incident-42/updated/17");
+  incident.set_reopened(3);
+  EXPECT_EQ(name(Kind::kResolved, incident), "X-Lockstep-Delivery: lockstep/incident-42/resolved/3");
+}
+
+TEST(WebhookPayloadTest, WhoHasASecretCanSeeThatItIsGenuine) {
+  ReceiverSpec receiver = Receiver();
+  EXPECT_EQ(WebhookMessage({Kind::kOpened, SlowRank()}, receiver, {}).headers.size(), 1u);
+  receiver.secret = "key";
+  DeliveryContext context;
+  context.wall_ns = kSampleOpenedNanos;
+  const AlertMessage message = WebhookMessage({Kind::kOpened, SlowRank()}, receiver, context);
+  EXPECT_EQ(message.headers.at(1), "X-Lockstep-Signature: " + HmacSignature("key", kSampleOpenedNanos, message.body));
+  // As `printf '1767323045.{}' | openssl dgst -sha256 -hmac key` computes it.
+  EXPECT_EQ(HmacSignature("key", kSampleOpenedNanos, "{}"),
+            "t=1767323045,v1=1d533de0941004dfdb6d222b1e197476ea94db2c6b6bca39a2ed148ff4b23910");
+}
+
+TEST(WebhookPayloadTest, AnyStatusOfSuccessIsAnAnswerAndRedirectsAreNot) {
+  const auto outcome = [](int status) {
+    HttpAnswer answer;
+    answer.status = status;
+    return JudgeWebhook(Receiver(), answer).outcome;
+  };
+  using Outcome = AnswerVerdict::Outcome;
+  for (const int status : {200, 201, 204, 299}) EXPECT_EQ(outcome(status), Outcome::kTaken) << status;
+  for (const int status : {0, 301, 302, 307, 408, 429, 500, 503}) EXPECT_EQ(outcome(status), Outcome::kLater) << status;
+  for (const int status : {400, 401, 403, 404, 410, 422}) EXPECT_EQ(outcome(status), Outcome::kRefused) << status;
 }
 
 TEST(WebhookPayloadTest, CostOfNothingIsNotMentioned) {
   wire::Incident incident = SlowRank();
   incident.mutable_verdict()->clear_cost();
-  EXPECT_FALSE(
-      nlohmann::json::parse(WebhookPayload({Kind::kOpened, incident}, {}))["commonAnnotations"].contains("cost"));
+  EXPECT_FALSE(nlohmann::json::parse(Body({Kind::kOpened, incident}))["commonAnnotations"].contains("cost"));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   store.env = env_.get();
   ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> opened, OpenRocksStore(store, clock_));
   store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage, ledger);
-  sinks_ = std::make_unique<AlertSinks>(ToWebhookTargets(options_), clock_, random_,
+  sinks_ = std::make_unique<AlertSinks>(PlainAlertRoutes(options_), clock_, random_,
                                         [this](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                                           store_->RemoveAlerts(receiver, numbers).IgnoreError();
                                         });
@@ -64,7 +64,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
 absl::Status CollectorLife::StartShards() {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, store_->LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
-  RETURN_IF_ERROR(outbox_->TellLeftOver());
+  RETURN_IF_ERROR(outbox_->TellLeftOver(incidents));
   ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, store_->LoggedJobs());
   clock_.ContinueBehind(NewestOf(logged));
   if (const absl::Status status = RecoverSeries(logged, *store_); !status.ok()) {
@@ -122,7 +122,7 @@ QueueFill CollectorLife::fill() const {
   QueueFill fill;
   for (const auto& shard : shards_) fill.shard_slices = std::max(fill.shard_slices, shard->waiting());
   fill.store_items = writer_->waiting();
-  fill.alerts_waiting = static_cast<uint64_t>(metrics_.alerts_waiting.Value());
+  fill.alerts_waiting = static_cast<uint64_t>(metrics_.alerts.waiting.Value());
   fill.agents = agents_.agents().size();
   return fill;
 }

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "collector/alert/webhook_sink.h"
+#include "collector/alert/alert_courier.h"
 #include "collector/shard.h"
 #include "collector/store/rocks_store.h"
 #include "collector/store_writer.h"
@@ -91,7 +91,7 @@ void CheckLimits(const FaultWorld::Peaks& peaks, size_t agents, Violations& wron
   const Limit limits[] = {
       {"slices before a shard", peaks.collector.shard_slices, ShardOptions().queue_slices},
       {"entries before the store", peaks.collector.store_items, StoreWriterOptions().max_items},
-      {"alerts that wait", peaks.collector.alerts_waiting, WebhookSinkOptions().max_waiting},
+      {"alerts that wait", peaks.collector.alerts_waiting, AlertCourierOptions().max_waiting},
       {"agents that are known", peaks.collector.agents, agents},
       {"bytes in an outbox", peaks.outbox_bytes, OutboxLimits().max_bytes},
   };

@@ -47,6 +47,11 @@ void HttpReceiver::AnswerNext(std::deque<Answer> answers) {
   answers_ = std::move(answers);
 }
 
+void HttpReceiver::AnswerBy(Answering answering) {
+  MutexLock lock(mutex_);
+  answering_ = std::move(answering);
+}
+
 void HttpReceiver::Hold(bool hold) {
   MutexLock lock(mutex_);
   hold_ = hold;
@@ -69,12 +74,12 @@ std::vector<HttpReceiver::Request> HttpReceiver::requests() const {
   return requests_;
 }
 
-HttpReceiver::Answer HttpReceiver::Take(Request request) {
+HttpReceiver::Answer HttpReceiver::Take(const Request& request) {
   MutexLock lock(mutex_);
-  requests_.push_back(std::move(request));
+  requests_.push_back(request);
   changed_.NotifyAll();
   while (hold_) changed_.Wait(mutex_);
-  if (answers_.empty()) return {};
+  if (answers_.empty()) return answering_ ? answering_(request) : Answer();
   Answer answer = answers_.front();
   answers_.pop_front();
   return answer;
@@ -82,12 +87,14 @@ HttpReceiver::Answer HttpReceiver::Take(Request request) {
 
 int HttpReceiver::HandleRequest(mg_connection* connection, void* self) {
   const mg_request_info* info = mg_get_request_info(connection);
-  const char* type = mg_get_header(connection, "Content-Type");
-  const Answer answer = static_cast<HttpReceiver*>(self)->Take(
-      {info->request_method, info->local_uri, type == nullptr ? "" : type, ReadBody(connection)});
+  Request request = {info->request_method, info->local_uri, {}, ReadBody(connection)};
+  for (int i = 0; i < info->num_headers; ++i) {
+    request.headers[info->http_headers[i].name] = info->http_headers[i].value;
+  }
+  const Answer answer = static_cast<HttpReceiver*>(self)->Take(request);
   const std::string header = answer.header.empty() ? "" : answer.header + "\r\n";
-  mg_printf(connection, "HTTP/1.1 %d Answer\r\nContent-Length: %zu\r\n%s\r\n", answer.status, answer.body.size(),
-            header.c_str());
+  mg_printf(connection, "HTTP/1.1 %d Answer\r\nContent-Length: %zu\r\n%s\r\n", answer.status,
+            answer.body.size() + (answer.is_cut ? 1 : 0), header.c_str());
   mg_write(connection, answer.body.data(), answer.body.size());
   return answer.status;
 }

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,13 +26,15 @@ class HttpReceiver {
     int status = 200;
     std::string header;  // one more header line without its end; "" = none
     std::string body;
+    bool is_cut = false;  // the connection ends before the body does
   };
   struct Request {
     std::string method;
     std::string path;
-    std::string content_type;
+    std::map<std::string, std::string> headers;
     std::string body;
   };
+  using Answering = std::function<Answer(const Request& request)>;
 
   // `port` 0 picks a free one.
   explicit HttpReceiver(int port = 0);
@@ -44,6 +48,9 @@ class HttpReceiver {
   // The next requests get these answers in turn; after them, 200.
   void AnswerNext(std::deque<Answer> answers);
 
+  // Requests beyond those get what `answering` says, one at a time. It must not call the receiver.
+  void AnswerBy(Answering answering);
+
   // While held, requests are taken but not answered.
   void Hold(bool hold);
 
@@ -54,13 +61,14 @@ class HttpReceiver {
 
  private:
   static int HandleRequest(mg_connection* connection, void* self);
-  Answer Take(Request request);
+  Answer Take(const Request& request);
 
   mg_context* context_ = nullptr;
   int port_ = 0;
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  Answering answering_ ABSL_GUARDED_BY(mutex_);
   std::vector<Request> requests_ ABSL_GUARDED_BY(mutex_);
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
 };

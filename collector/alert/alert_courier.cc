@@ -1,0 +1,199 @@
+#include "collector/alert/alert_courier.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "collector/alert/change_role.h"
+
+namespace lockstep {
+namespace {
+
+// How long the thread sleeps at most while something waits for its time.
+constexpr int64_t kLookAgainNanos = kNanosPerSecond;
+
+AlertBacklogOptions BacklogOptions(const AlertCourierOptions& options) {
+  const AlertProtocol& protocol = ProtocolOf(options.receiver.type);
+  AlertBacklogOptions backlog;
+  backlog.max_waiting = options.max_waiting;
+  backlog.update_every_ns = options.update_every_ns;
+  backlog.hears_numbers = protocol.hears_numbers;
+  if (protocol.is_repeated) {
+    backlog.repeat_every_ns = options.receiver.repeat_ns;
+    backlog.update_every_ns = std::min(backlog.update_every_ns, backlog.repeat_every_ns);
+  }
+  return backlog;
+}
+
+}  // namespace
+
+void AlertCourierStats::Add(const AlertCourierStats& other) {
+  sent += other.sent;
+  retried += other.retried;
+  failed += other.failed;
+  dropped += other.dropped;
+  waiting += other.waiting;
+  longest_wait_ns = std::max(longest_wait_ns, other.longest_wait_ns);
+}
+
+AlertCourier::AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done)
+    : options_(options),
+      clock_(clock),
+      on_done_(std::move(on_done)),
+      backoff_(options.first_retry_ns, options.longest_retry_ns, random),
+      endpoint_(options.receiver, options.url, options.timeout_ns, [this] { return MustAbort(); }),
+      backlog_(BacklogOptions(options)),
+      thread_([this] { Run(); }) {}
+
+AlertCourier::~AlertCourier() { Stop(); }
+
+std::vector<AlertBacklog::Waiting> AlertCourier::Stop() {
+  if (thread_.joinable()) {
+    drain_until_ns_ = RealClock().MonotonicNanos() + options_.drain_ns;
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+  }
+  MutexLock lock(mutex_);
+  return backlog_.TakeAll();
+}
+
+void AlertCourier::Resume(std::vector<AlertBacklog::Waiting> left) {
+  MutexLock lock(mutex_);
+  for (AlertBacklog::Waiting& waiting : left) backlog_.Resume(std::move(waiting));
+  changed_.NotifyAll();
+}
+
+void AlertCourier::Announce(const IncidentEvent& event, const ChangeId& id, bool is_left_over) {
+  std::vector<uint64_t> dropped;
+  const bool unwanted =
+      ChangeRoleOf(event.kind) == ChangeRole::kTaken && !ProtocolOf(options_.receiver.type).hears_acknowledgements;
+  if (unwanted) {
+    if (id.number != 0) dropped.push_back(id.number);
+  } else {
+    MutexLock lock(mutex_);
+    if (stopping_) {
+      ++stats_.dropped;
+      return;
+    }
+    dropped = backlog_.Add(event, clock_.MonotonicNanos(), id, is_left_over);
+    changed_.NotifyAll();
+  }
+  if (!dropped.empty()) on_done_(dropped);
+}
+
+void AlertCourier::Inherit(const wire::Incident& incident) {
+  MutexLock lock(mutex_);
+  backlog_.Inherit(incident, clock_.MonotonicNanos());
+  changed_.NotifyAll();
+}
+
+bool AlertCourier::NoteWritten(uint64_t ticket, uint64_t number) {
+  MutexLock lock(mutex_);
+  return backlog_.NoteWritten(ticket, number);
+}
+
+AlertCourierStats AlertCourier::stats() const {
+  MutexLock lock(mutex_);
+  AlertCourierStats stats = stats_;
+  stats.dropped += backlog_.dropped();
+  const int64_t now_ns = clock_.MonotonicNanos();
+  stats.waiting = backlog_.CountDue(now_ns);
+  stats.longest_wait_ns = backlog_.LongestWait(now_ns);
+  return stats;
+}
+
+void AlertCourier::Run() {
+  while (WaitForWork()) Deliver();
+  MutexLock lock(mutex_);
+  const size_t left = backlog_.CountDue(clock_.MonotonicNanos());
+  if (left == 0) return;
+  Log(LogLevel::kWarning, "alerts were not sent before the end",
+      {{"receiver", options_.name}, {"events", absl::StrCat(left)}});
+}
+
+// False when there is nothing more to do, ever. What is not due at the end is left to the next life.
+bool AlertCourier::WaitForWork() {
+  MutexLock lock(mutex_);
+  while (!MustAbort()) {
+    const std::optional<int64_t> due_ns = backlog_.NextDue();
+    const int64_t now_ns = clock_.MonotonicNanos();
+    if (stopping_ && due_ns.value_or(now_ns + 1) > now_ns) return false;
+    if (!due_ns.has_value()) {
+      changed_.Wait(mutex_);
+      continue;
+    }
+    const int64_t left_ns = std::max(*due_ns, next_ns_) - now_ns;
+    if (left_ns <= 0) return true;
+    changed_.WaitFor(mutex_, std::min(left_ns, kLookAgainNanos));
+  }
+  return false;
+}
+
+void AlertCourier::Deliver() {
+  DeliveryContext context = {.wall_ns = clock_.WallNanos(), .links = options_.links};
+  AlertBacklog::Waiting waiting;
+  wire::Incident before;
+  {
+    MutexLock lock(mutex_);
+    waiting = backlog_.BeginSending(clock_.MonotonicNanos());
+    if (const ToldIncidents::Told* told = backlog_.told(waiting.event.incident.id())) {
+      context.thread = told->thread;
+      before = told->incident;
+      if (told->is_open) context.before = &before;
+    }
+  }
+  AlertEndpoint::Answer answer = endpoint_.Send(waiting.event, context);
+  next_ns_ = clock_.MonotonicNanos() + endpoint_.protocol().least_gap_ns;
+  const bool too_old = clock_.MonotonicNanos() - waiting.since_ns >= options_.give_up_after_ns;
+  if (answer.verdict.outcome == Outcome::kLater && too_old) answer.verdict.outcome = Outcome::kRefused;
+  Conclude(answer.verdict, waiting);
+  if (answer.verdict.outcome == Outcome::kTaken) backoff_.Reset();
+  if (answer.verdict.outcome == Outcome::kLater) Pause(std::max(backoff_.Next(), answer.retry_after_ns));
+}
+
+void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting) {
+  const std::string incident = absl::StrCat(waiting.event.incident.id());
+  if (verdict.outcome == Outcome::kTaken) told_error_.Clear();
+  if (verdict.outcome == Outcome::kLater && told_error_.IsNews(verdict.why)) {
+    Log(LogLevel::kWarning, "an alert has to be sent again", {{"receiver", options_.name}, {"error", verdict.why}});
+  }
+  if (verdict.outcome == Outcome::kRefused) {
+    Log(LogLevel::kError, "an alert was given up",
+        {{"receiver", options_.name}, {"incident", incident}, {"error", verdict.why}});
+  }
+  std::vector<uint64_t> gone;
+  {
+    MutexLock lock(mutex_);
+    gone = backlog_.EndSending(/*done=*/verdict.outcome != Outcome::kLater, clock_.MonotonicNanos(), verdict.thread);
+    stats_.sent += verdict.outcome == Outcome::kTaken ? 1 : 0;
+    stats_.failed += verdict.outcome == Outcome::kRefused ? 1 : 0;
+    stats_.retried += verdict.outcome == Outcome::kLater ? 1 : 0;
+  }
+  // A process that dies between the answer and this line tells the receiver twice rather than never.
+  if (!gone.empty()) on_done_(gone);
+}
+
+// A receiver that fails while we stop gets no second chance: the pause ends at once and so does the draining.
+void AlertCourier::Pause(int64_t nanos) {
+  const int64_t until = RealClock().MonotonicNanos() + nanos;
+  MutexLock lock(mutex_);
+  while (!stopping_) {
+    const int64_t left = until - RealClock().MonotonicNanos();
+    if (left <= 0) return;
+    changed_.WaitFor(mutex_, left);
+  }
+  drain_until_ns_ = 1;
+}
+
+bool AlertCourier::MustAbort() const {
+  const int64_t until = drain_until_ns_;
+  return until != 0 && RealClock().MonotonicNanos() >= until;
+}
+
+}  // namespace lockstep

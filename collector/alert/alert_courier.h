@@ -1,0 +1,124 @@
+// Announces incidents to one URL of a receiver, from a thread of its own: detection never waits for a receiver.
+//
+// Delivery is at least once and in order for each incident. What the receiver may answer otherwise next time is tried
+// again, after a jittered exponential delay or what it asked for; a refusal is final
+// (collector/alert/answer_verdict.h). Why it has to be tried again is logged when that is news. Every message describes
+// the whole incident, so that a lost one is made good by the next. Thread-safe. Limits: those of the backlog,
+// `give_up_after_ns` for each event. In which thread of Slack an incident stands, and when it was told last, is
+// forgotten at the end of the process.
+
+#ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
+#define LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/told_error.h"
+#include "collector/alert/alert_backlog.h"
+#include "collector/alert/alert_endpoint.h"
+#include "collector/alert/alert_links.h"
+#include "collector/alert/alert_message.h"
+#include "collector/alert/change_id.h"
+#include "collector/alert/receiver_spec.h"
+#include "collector/incident/incident_book.h"
+
+namespace lockstep {
+
+struct AlertCourierOptions {
+  ReceiverSpec receiver;
+  std::string url;   // one of the receiver's
+  std::string name;  // in logs
+  AlertLinks links;
+  size_t max_waiting = 1'000;                                 // events
+  int64_t update_every_ns = 60 * int64_t{1'000'000'000};      // between two updates of one incident, at least
+  int64_t timeout_ns = 10'000'000'000;                        // of each attempt
+  int64_t first_retry_ns = 500'000'000;                       // delay after the first failure, at most
+  int64_t longest_retry_ns = 60'000'000'000;                  // of the delays of our own
+  int64_t give_up_after_ns = 3'600 * int64_t{1'000'000'000};  // an event older than this is history
+  int64_t drain_ns = 2'000'000'000;                           // how long the destructor may still send what waits
+};
+
+// Counted since the start.
+struct AlertCourierStats {
+  uint64_t sent = 0;            // taken by the receiver
+  uint64_t retried = 0;         // attempts that will be made again
+  uint64_t failed = 0;          // events that were given up: refused for good, or too old
+  uint64_t dropped = 0;         // events that did not fit, or were left at the end
+  uint64_t waiting = 0;         // now, without updates that wait for their time
+  int64_t longest_wait_ns = 0;  // now, of those that may go
+
+  // Adds what is counted, and the state of now.
+  void Add(const AlertCourierStats& other);
+};
+
+class AlertCourier {
+ public:
+  // Told the numbers of events that the receiver has taken, or will never be told: history may forget them.
+  using OnDone = std::function<void(const std::vector<uint64_t>& numbers)>;
+
+  // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce.
+  AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done);
+
+  // As Stop. What is left stays in history.
+  ~AlertCourier();
+
+  // Sends what may go now, as long as the receiver takes it and `drain_ns` has not passed, and ends the thread. Gives
+  // what is left, for a courier that takes its place.
+  std::vector<AlertBacklog::Waiting> Stop();
+
+  // Takes over what another courier to the same receiver has left.
+  void Resume(std::vector<AlertBacklog::Waiting> left);
+
+  // Takes the event or, when the queue is full, drops and counts it. One that the receiver does not want to hear of is
+  // done at once. `is_left_over`: an earlier life could not tell it.
+  void Announce(const IncidentEvent& event, const ChangeId& id, bool is_left_over = false);
+
+  // An open incident of which an earlier life has told the receiver.
+  void Inherit(const wire::Incident& incident);
+
+  // An event that was announced under `ticket` is in history now. False = the receiver has taken it already, or will
+  // never be told.
+  bool NoteWritten(uint64_t ticket, uint64_t number);
+
+  AlertCourierStats stats() const;
+
+ private:
+  using Outcome = AnswerVerdict::Outcome;
+
+  void Run();
+  bool WaitForWork();
+  void Deliver();
+  void Pause(int64_t nanos);
+  void Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting);
+  bool MustAbort() const;
+
+  const AlertCourierOptions options_;
+  const Clock& clock_;
+  const OnDone on_done_;
+  Backoff backoff_;                         // of the thread
+  AlertEndpoint endpoint_;                  // of the thread
+  ToldError told_error_;                    // of the thread
+  int64_t next_ns_ = 0;                     // of the thread; monotonic, when the receiver may be spoken to again
+  std::atomic<int64_t> drain_until_ns_{0};  // monotonic; 0 = not stopping
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  AlertBacklog backlog_ ABSL_GUARDED_BY(mutex_);
+  AlertCourierStats stats_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last: starts when everything else is there
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_

@@ -1,0 +1,322 @@
+#include "collector/alert/alert_courier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/testing/sim_clock.h"
+#include "collector/alert/testing/http_receiver.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = IncidentEvent::Kind;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
+
+IncidentEvent Event(uint64_t id, Kind kind) {
+  IncidentEvent event{kind, {}};
+  event.incident.set_id(id);
+  event.incident.set_job("job");
+  return event;
+}
+
+class AlertCourierTest : public ::testing::Test {
+ protected:
+  AlertCourierTest() {
+    options_.first_retry_ns = 1 * kNanosPerMilli;
+    options_.longest_retry_ns = 20 * kNanosPerMilli;
+    options_.drain_ns = 10 * kNanosPerSecond;
+  }
+
+  std::unique_ptr<AlertCourier> NewCourier(const std::string& url) {
+    options_.receiver.urls = {url};
+    options_.url = url;
+    return std::make_unique<AlertCourier>(options_, clock_, Random(1),
+                                          [this](const std::vector<uint64_t>& numbers) { NoteDone(numbers); });
+  }
+
+  // Destroys the courier, which sends what waits, and tells what the receiver has seen: "id status".
+  std::vector<std::string> Received(std::unique_ptr<AlertCourier> courier, const HttpReceiver& receiver) {
+    courier.reset();
+    std::vector<std::string> received;
+    for (const HttpReceiver::Request& request : receiver.requests()) {
+      const auto payload = nlohmann::json::parse(request.body);
+      received.push_back(payload["groupLabels"]["incident_id"].get<std::string>() + " " +
+                         payload["status"].get<std::string>());
+    }
+    return received;
+  }
+
+  void NoteDone(const std::vector<uint64_t>& numbers) {
+    MutexLock lock(mutex_);
+    done_.insert(done_.end(), numbers.begin(), numbers.end());
+  }
+  // Of the events that history may forget.
+  std::vector<uint64_t> done() {
+    MutexLock lock(mutex_);
+    return done_;
+  }
+
+  SimClock clock_;
+  AlertCourierOptions options_;
+  uint64_t number_ = 0;
+
+ private:
+  Mutex mutex_;
+  std::vector<uint64_t> done_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(AlertCourierTest, PostsJsonOncePerEvent) {
+  HttpReceiver receiver;
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(1));
+  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "1 resolved"));
+  EXPECT_THAT(done(), ElementsAre(1, 2));
+  EXPECT_EQ(receiver.requests()[0].method, "POST");
+  EXPECT_EQ(receiver.requests()[0].headers.at("Content-Type"), "application/json");
+}
+
+TEST_F(AlertCourierTest, AFailingReceiverIsTriedAgainUntilItTakesTheEvent) {
+  HttpReceiver receiver;
+  receiver.AnswerNext({{500, ""}, {503, ""}, {408, ""}, {429, "Retry-After: 0"}});
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(5));
+  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(6));
+  const AlertCourierStats stats = courier->stats();
+  EXPECT_EQ(stats.retried, 4u);
+  EXPECT_GE(stats.sent, 1u);
+  EXPECT_EQ(stats.failed, 0u);
+  EXPECT_EQ(Received(std::move(courier), receiver).back(), "2 firing");
+}
+
+TEST_F(AlertCourierTest, ARefusalIsFinalAndTheNextEventGoesOn) {
+  HttpReceiver receiver;
+  receiver.AnswerNext({{400, ""}});
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  EXPECT_EQ(courier->stats().failed, 1u);
+  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "2 firing"));
+  EXPECT_THAT(done(), ElementsAre(1, 2));
+}
+
+TEST_F(AlertCourierTest, AReceiverThatIsDownGetsTheEventWhenItIsUp) {
+  auto receiver = std::make_unique<HttpReceiver>();
+  const int port = receiver->port();
+  const std::string url = receiver->url();
+  receiver.reset();
+  auto courier = NewCourier(url);
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().retried == 0) std::this_thread::yield();
+  receiver = std::make_unique<HttpReceiver>(port);
+  ASSERT_TRUE(receiver->WaitForRequests(1));
+  EXPECT_THAT(Received(std::move(courier), *receiver), ElementsAre("1 firing"));
+}
+
+TEST_F(AlertCourierTest, AnEventThatIsWrittenWhileItWaitsIsForgottenOnceItIsTaken) {
+  HttpReceiver receiver;
+  receiver.AnswerNext({{503, "Retry-After: 1"}});
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.ticket = 7});
+  ASSERT_TRUE(receiver.WaitForRequests(1));
+  EXPECT_TRUE(courier->NoteWritten(7, 42));
+  EXPECT_FALSE(courier->NoteWritten(8, 43)) << "never heard of";
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  courier.reset();
+  EXPECT_THAT(done(), ElementsAre(42));
+}
+
+TEST_F(AlertCourierTest, RetryAfterIsHonoured) {
+  HttpReceiver receiver;
+  receiver.AnswerNext({{429, "Retry-After: 1"}});
+  auto courier = NewCourier(receiver.url());
+  const int64_t start = RealClock().MonotonicNanos();
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  EXPECT_GE(RealClock().MonotonicNanos() - start, kNanosPerSecond);
+}
+
+TEST_F(AlertCourierTest, ASlowReceiverBlocksNobodyAndGetsOnlyTheNewest) {
+  options_.max_waiting = 3;
+  HttpReceiver receiver;
+  receiver.Hold(true);
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(1));
+  for (int i = 0; i < 1'000; ++i) courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  EXPECT_EQ(courier->stats().waiting, 2u) << "the one being sent and the newest update";
+  for (uint64_t id = 2; id <= 10; ++id) courier->Announce(Event(id, Kind::kOpened), {.number = ++number_});
+  EXPECT_EQ(courier->stats().waiting, 3u);
+  EXPECT_EQ(courier->stats().dropped, 8u) << "the update made room for one opening";
+  receiver.Hold(false);
+  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "2 firing", "3 firing"));
+  std::vector<uint64_t> all(number_);
+  std::iota(all.begin(), all.end(), 1);
+  EXPECT_THAT(done(), UnorderedElementsAreArray(all)) << "sent, folded into what was sent, or dropped";
+}
+
+TEST_F(AlertCourierTest, AnEventThatIsTooOldIsGivenUp) {
+  HttpReceiver receiver;
+  receiver.AnswerNext(std::deque<HttpReceiver::Answer>(1'000, {500, ""}));
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  EXPECT_EQ(courier->stats().failed, 0u);
+  clock_.Advance(options_.give_up_after_ns);
+  while (courier->stats().failed == 0) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().waiting, 0u);
+}
+
+TEST_F(AlertCourierTest, StoppingDoesNotWaitForAReceiverThatHangs) {
+  options_.drain_ns = 1;
+  HttpReceiver receiver;
+  receiver.Hold(true);
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(1));
+  const int64_t start = RealClock().MonotonicNanos();
+  courier.reset();
+  EXPECT_LT(RealClock().MonotonicNanos() - start, 5 * kNanosPerSecond);
+  EXPECT_THAT(done(), IsEmpty()) << "what was not sent is for the next life to send";
+}
+
+TEST_F(AlertCourierTest, WhoRedirectsOrHangsUpIsTriedAgain) {
+  HttpReceiver receiver;
+  receiver.AnswerNext({{302, "Location: http://127.0.0.1:1/"}, {200, "", "cut", /*is_cut=*/true}});
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().sent == 0) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().retried, 2u);
+  EXPECT_EQ(courier->stats().failed, 0u);
+}
+
+TEST_F(AlertCourierTest, WhoStallsIsTriedAgain) {
+  options_.timeout_ns = 200 * kNanosPerMilli;
+  HttpReceiver receiver;
+  receiver.Hold(true);
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().retried == 0) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().sent, 0u);
+  receiver.Hold(false);
+  while (courier->stats().sent == 0) std::this_thread::yield();
+  EXPECT_EQ(courier->stats().failed, 0u);
+}
+
+TEST_F(AlertCourierTest, AnUpdateIsHeldBackForAMinuteAndAnEndIsNot) {
+  HttpReceiver receiver;
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(1));
+  while (courier->stats().sent == 0) std::this_thread::yield();
+  courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  EXPECT_EQ(courier->stats().waiting, 0u) << "it may not go yet";
+  clock_.Advance(60 * kNanosPerSecond);
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  while (courier->stats().sent == 1) std::this_thread::yield();
+  courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  EXPECT_THAT(Received(std::move(courier), receiver), ElementsAre("1 firing", "1 firing", "1 resolved"));
+  EXPECT_THAT(done(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(AlertCourierTest, WhatIsHeldBackAtTheEndIsForTheNextLife) {
+  HttpReceiver receiver;
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  while (courier->stats().sent == 0) std::this_thread::yield();
+  courier->Announce(Event(1, Kind::kUpdated), {.number = ++number_});
+  auto left = courier->Stop();
+  EXPECT_THAT(done(), ElementsAre(1));
+  ASSERT_EQ(left.size(), 1u);
+  auto next = NewCourier(receiver.url());
+  next->Resume(std::move(left));
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  next.reset();
+  EXPECT_THAT(done(), ElementsAre(1, 2));
+}
+
+TEST_F(AlertCourierTest, AWebhookIsNotToldWhoHasItInHandAndPagerdutyIs) {
+  HttpReceiver receiver;
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kAcknowledged), {.number = ++number_});
+  EXPECT_THAT(done(), ElementsAre(1));
+  EXPECT_THAT(Received(std::move(courier), receiver), IsEmpty());
+  options_.receiver.type = ReceiverType::kPagerduty;
+  receiver.AnswerNext({{202, "", R"({"status": "success"})"}});
+  courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kAcknowledged), {.number = ++number_});
+  courier.reset();
+  EXPECT_EQ(receiver.requests().size(), 1u);
+}
+
+TEST_F(AlertCourierTest, AlertmanagerIsToldAgainWhatFiresUntilItIsOver) {
+  options_.receiver.type = ReceiverType::kAlertmanager;
+  HttpReceiver receiver;
+  auto courier = NewCourier(absl::StrCat("http://127.0.0.1:", receiver.port()));
+  courier->Inherit(Event(2, Kind::kOpened).incident);
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(2));
+  EXPECT_EQ(receiver.requests()[0].path, "/api/v2/alerts");
+  while (courier->stats().sent < 2) std::this_thread::yield();
+  clock_.Advance(60 * kNanosPerSecond);
+  ASSERT_TRUE(receiver.WaitForRequests(4));
+  while (courier->stats().sent < 4) std::this_thread::yield();
+  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(Event(2, Kind::kResolved), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(6));
+  while (courier->stats().sent < 6) std::this_thread::yield();
+  clock_.Advance(600 * kNanosPerSecond);
+  courier->Announce(Event(3, Kind::kOpened), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(7));
+  EXPECT_NE(receiver.requests().back().body.find(R"("incident_id":"3")"), std::string::npos);
+}
+
+TEST_F(AlertCourierTest, SlackGetsAThreadPerIncidentAndAMessagePerSecond) {
+  options_.receiver = {.type = ReceiverType::kSlack, .token = "xoxb-0", .channel = "C1"};
+  HttpReceiver receiver;
+  const std::string taken = R"({"ok": true, "ts": "17.3"})";
+  receiver.AnswerNext(
+      {{200, "", R"({"ok": false, "error": "internal_error"})"}, {200, "", "<html>"}, {200, "", taken}});
+  auto courier = NewCourier(receiver.url());
+  courier->Announce(Event(1, Kind::kOpened), {.number = ++number_});
+  for (uint64_t tried = 1; tried <= 3; ++tried) {
+    ASSERT_TRUE(receiver.WaitForRequests(tried));
+    while (courier->stats().retried + courier->stats().sent < tried) std::this_thread::yield();
+    clock_.Advance(kNanosPerSecond);
+  }
+  EXPECT_EQ(courier->stats().sent, 1u);
+  receiver.AnswerNext({{200, "", R"({"ok": false, "error": "is_archived"})"}});
+  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  ASSERT_TRUE(receiver.WaitForRequests(4));
+  EXPECT_EQ(receiver.requests()[3].headers.at("Authorization"), "Bearer xoxb-0");
+  EXPECT_EQ(nlohmann::json::parse(receiver.requests()[3].body)["thread_ts"], "17.3");
+  while (courier->stats().failed == 0) std::this_thread::yield();
+  courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
+  clock_.Advance(kNanosPerSecond - 1);
+  EXPECT_EQ(courier->stats().sent, 1u) << "not before a second has passed";
+  EXPECT_EQ(receiver.requests().size(), 4u);
+  clock_.Advance(1);
+  receiver.AnswerNext({{200, "", taken}});
+  ASSERT_TRUE(receiver.WaitForRequests(5));
+}
+
+}  // namespace
+}  // namespace lockstep

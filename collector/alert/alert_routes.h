@@ -1,0 +1,54 @@
+// Who is told of which incidents.
+//
+// Routes are asked in order; the first that fits says who is told, and those behind it are asked only if it says
+// `continue`. A receiver may have no route only if it is told of everything. Plain values; thread-compatible.
+
+#ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_H_
+#define LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_H_
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collector/access/wildcard.h"
+#include "collector/alert/alert_links.h"
+#include "collector/alert/receiver_spec.h"
+#include "proto/incident.pb.h"
+
+namespace lockstep {
+
+// Fits an incident if each list that is not empty holds something that it has.
+struct AlertRoute {
+  std::vector<std::string> severities;
+  std::vector<std::string> scopes;
+  std::vector<std::string> classes;
+  std::vector<Wildcard> jobs;
+  std::vector<Wildcard> tenant_jobs;  // jobs of the tenants that are named
+  std::vector<Wildcard> hosts;        // of any culprit
+  std::vector<std::string> receivers;
+  bool goes_on = false;  // routes behind it are asked as well
+  int line = 0;          // of the file, from 1
+};
+
+struct AlertRoutes {
+  AlertLinks links;
+  std::vector<ReceiverSpec> receivers;  // unlike names
+  std::vector<AlertRoute> routes;
+  std::set<std::string> told_of_all;  // receivers without routes
+};
+
+bool Fits(const AlertRoute& route, const wire::Incident& incident);
+
+// Indices of the routes that say who is told of it, in order.
+std::vector<size_t> RoutesFor(const AlertRoutes& routes, const wire::Incident& incident);
+
+// Names of those who are told of it.
+std::set<std::string> ReceiversFor(const AlertRoutes& routes, const wire::Incident& incident);
+
+// A receiver with several URLs is told at each of them, of which history knows separately.
+std::string CourierName(const ReceiverSpec& receiver, const std::string& url);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_H_

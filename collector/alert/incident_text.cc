@@ -1,0 +1,83 @@
+#include "collector/alert/incident_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace lockstep {
+namespace {
+
+// Everything else is a warning: the job goes on.
+constexpr absl::string_view kCriticalClasses[] = {
+    "hang_not_entered", "hang_in_communication", "collective_mismatch", "deadlock",
+    "process_dead",     "machine_unreachable",   "gpu_fault",
+};
+
+constexpr absl::string_view kLeftOut = "...";
+
+std::string Who(const wire::Culprit& culprit) {
+  std::string who = culprit.host().empty() ? "an unknown host" : culprit.host();
+  if (culprit.rank() >= 0) absl::StrAppend(&who, " rank ", culprit.rank());
+  const bool device_is_gpu = culprit.device() == absl::StrCat("gpu", culprit.gpu());
+  if (culprit.gpu() >= 0 && !device_is_gpu) absl::StrAppend(&who, " gpu ", culprit.gpu());
+  if (culprit.pid() > 0) absl::StrAppend(&who, " pid ", culprit.pid());
+  if (!culprit.device().empty()) absl::StrAppend(&who, " ", culprit.device());
+  if (!culprit.peer_host().empty()) absl::StrAppend(&who, " towards ", culprit.peer_host());
+  return who;
+}
+
+bool IsInsideCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+}  // namespace
+
+const char* SeverityOf(absl::string_view verdict_class) {
+  for (const absl::string_view critical : kCriticalClasses) {
+    if (critical == verdict_class) return kCritical;
+  }
+  return kWarning;
+}
+
+std::string SummaryOf(const wire::Incident& incident) {
+  const wire::Verdict& verdict = incident.verdict();
+  std::string summary = verdict.class_();
+  if (!verdict.culprits().empty()) absl::StrAppend(&summary, " on ", Who(verdict.culprits(0)));
+  if (verdict.culprits_size() > 1) absl::StrAppend(&summary, " and ", verdict.culprits_size() - 1, " more");
+  return absl::StrCat(summary, " in job ", incident.job());
+}
+
+std::string HostOf(const wire::Incident& incident) {
+  const wire::Verdict& verdict = incident.verdict();
+  return verdict.culprits().empty() ? "" : verdict.culprits(0).host();
+}
+
+std::string EvidenceText(const wire::Verdict& verdict) {
+  std::string chain;
+  for (const wire::Evidence& evidence : verdict.evidence()) {
+    absl::StrAppend(&chain, chain.empty() ? "" : "\n", evidence.text());
+  }
+  return chain;
+}
+
+std::string CostText(const wire::Cost& cost) {
+  if (cost.seconds_per_step() <= 0 && cost.slowdown_fraction() <= 0) return "";
+  return absl::StrFormat("%.1f %% of the step time, %.4g s per step, in %.0f %% of the steps",
+                         100 * cost.slowdown_fraction(), cost.seconds_per_step(), 100 * cost.steps_affected_fraction());
+}
+
+std::string ResolutionText(const wire::Incident& incident) {
+  const bool resolved = incident.state() == wire::Incident::STATE_RESOLVED && !incident.transitions().empty();
+  return resolved ? incident.transitions().rbegin()->why() : "";
+}
+
+std::string FormatWallTime(int64_t wall_ns) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(wall_ns), absl::UTCTimeZone());
+}
+
+std::string CutText(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t end = max_bytes - kLeftOut.size();
+  while (end > 0 && IsInsideCharacter(text[end])) --end;
+  return absl::StrCat(text.substr(0, end), kLeftOut);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+#include "collector/alert/incident_text.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/alert/alert_links.h"
+#include "collector/alert/testing/sample_incident.h"
+
+namespace lockstep {
+namespace {
+
+TEST(IncidentTextTest, TextIsCutBetweenCharacters) {
+  EXPECT_EQ(CutText("four", 4), "four");
+  EXPECT_EQ(CutText("fours", 4), "f...");
+  EXPECT_EQ(CutText("\xc3\xbc\xc3\xbc\xc3\xbc", 5), "\xc3\xbc...");
+  EXPECT_EQ(CutText("\xc3\xbc\xc3\xbc\xc3\xbc", 4), "...") << "half a character is none";
+}
+
+TEST(IncidentTextTest, LinksHoldTheIncidentAndItsJob) {
+  AlertLinks links;
+  wire::Incident incident = SlowRank();
+  EXPECT_EQ(ConsolePage(links, incident), "");
+  EXPECT_EQ(RunbookPage(links, "deadlock"), "");
+  EXPECT_EQ(StableName(links, incident), "lockstep/incident-42");
+  incident.set_job("a b/\xc3\xbc");
+  links.external_url = "https://c/jobs/{job}/{incident}";
+  links.runbook_url = "https://w/r";
+  EXPECT_EQ(ConsolePage(links, incident), "https://c/jobs/a%20b%2F%C3%BC/42");
+  EXPECT_EQ(RunbookPage(links, "deadlock"), "https://w/r#deadlock");
+  EXPECT_EQ(RunbookPage(links, ""), "");
+}
+
+TEST(IncidentTextTest, AStandstillIsCritical) {
+  EXPECT_STREQ(SeverityOf("gpu_fault"), "critical");
+  EXPECT_STREQ(SeverityOf("compute_slow"), "warning");
+  EXPECT_STREQ(SeverityOf(""), "warning");
+}
+
+TEST(IncidentTextTest, WithoutACulpritThereIsNoHost) {
+  wire::Incident incident = SlowRank();
+  EXPECT_EQ(HostOf(incident), "node-17");
+  incident.mutable_verdict()->clear_culprits();
+  EXPECT_EQ(HostOf(incident), "");
+  EXPECT_EQ(SummaryOf(incident), "compute_slow in job llama");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+#include "collector/alert/told_incidents.h"
+
+#include <utility>
+
+#include "collector/alert/change_role.h"
+
+namespace lockstep {
+
+void ToldIncidents::Note(const IncidentEvent& event, int64_t now_ns, const std::string& thread) {
+  const Told* before = Find(event.incident.id());
+  Told told = {wire::Incident(), now_ns, thread, ChangeRoleOf(event.kind) != ChangeRole::kEnds};
+  if (told.is_open) told.incident = event.incident;
+  if (thread.empty() && before != nullptr) told.thread = before->thread;
+  Put(event.incident.id(), std::move(told));
+}
+
+void ToldIncidents::Inherit(const wire::Incident& incident, int64_t at_ns) {
+  Put(incident.id(), {incident, at_ns, "", /*is_open=*/true});
+}
+
+const ToldIncidents::Told* ToldIncidents::Find(uint64_t incident) const {
+  const auto found = told_.find(incident);
+  return found == told_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::pair<int64_t, uint64_t>> ToldIncidents::OldestOpen() const {
+  if (open_.empty()) return std::nullopt;
+  return *open_.begin();
+}
+
+void ToldIncidents::Put(uint64_t id, Told told) {
+  if (const Told* before = Find(id)) open_.erase({before->at_ns, id});
+  if (told.is_open) open_.insert({told.at_ns, id});
+  told_[id] = std::move(told);
+  if (told_.size() <= capacity_) return;
+  open_.erase({told_.begin()->second.at_ns, told_.begin()->first});
+  told_.erase(told_.begin());
+}
+
+}  // namespace lockstep

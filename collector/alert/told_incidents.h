@@ -1,0 +1,56 @@
+// What one receiver was told last about each incident: for how long news have to wait, what is said again, and in which
+// thread.
+//
+// Not thread-safe. Times are monotonic nanoseconds. At most `capacity` incidents; beyond, the oldest are forgotten, and
+// with them only that their news have to wait and that they are said again.
+
+#ifndef LOCKSTEP_COLLECTOR_ALERT_TOLD_INCIDENTS_H_
+#define LOCKSTEP_COLLECTOR_ALERT_TOLD_INCIDENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "collector/incident/incident_book.h"
+
+namespace lockstep {
+
+class ToldIncidents {
+ public:
+  struct Told {
+    wire::Incident incident;  // empty if it was over
+    int64_t at_ns = 0;
+    std::string thread;  // "" = none
+    bool is_open = false;
+  };
+
+  // REQUIRES: capacity > 0.
+  explicit ToldIncidents(size_t capacity) : capacity_(capacity) {}
+
+  // `thread`: "" leaves it as it is.
+  void Note(const IncidentEvent& event, int64_t now_ns, const std::string& thread);
+
+  // An earlier life has told of this incident, which is open.
+  void Inherit(const wire::Incident& incident, int64_t at_ns);
+
+  // Null where nothing was told. Valid until the next call that changes something.
+  const Told* Find(uint64_t incident) const;
+
+  // Of the open incidents the one that was told longest ago: when, and its number.
+  std::optional<std::pair<int64_t, uint64_t>> OldestOpen() const;
+
+ private:
+  void Put(uint64_t id, Told told);
+
+  const size_t capacity_;
+  std::map<uint64_t, Told> told_;                // by number of the incident
+  std::set<std::pair<int64_t, uint64_t>> open_;  // (at_ns, number) of those that are open
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ALERT_TOLD_INCIDENTS_H_

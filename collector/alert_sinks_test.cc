@@ -1,0 +1,304 @@
+#include "collector/alert_sinks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/stop_signal.h"
+#include "base/testing/status_matchers.h"
+#include "collector/alert/testing/http_receiver.h"
+#include "collector/alert/testing/sample_incident.h"
+#include "collector/incident_outbox.h"
+#include "collector/store/testing/memory_store.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = IncidentEvent::Kind;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+AlertCourierOptions QuickPace() {
+  AlertCourierOptions pace;
+  pace.timeout_ns = 500 * kNanosPerMilli;
+  pace.first_retry_ns = 1 * kNanosPerMilli;
+  pace.longest_retry_ns = 10 * kNanosPerMilli;
+  return pace;
+}
+
+IncidentEvent Event(uint64_t id, Kind kind, const std::string& verdict_class = "compute_slow") {
+  IncidentEvent event{kind, SlowRank()};
+  event.incident.set_id(id);
+  event.incident.mutable_verdict()->set_class_(verdict_class);
+  if (kind == Kind::kResolved) event.incident.set_state(wire::Incident::STATE_RESOLVED);
+  return event;
+}
+
+AlertRoutes ToOne(const ReceiverSpec& receiver) {
+  AlertRoutes routes;
+  routes.receivers = {receiver};
+  routes.told_of_all = {receiver.name};
+  return routes;
+}
+
+ReceiverSpec Webhook(const std::string& name, const HttpReceiver& receiver) {
+  return {.name = name, .title = name, .urls = {receiver.url()}};
+}
+
+// "id status" of what a webhook took.
+std::vector<std::string> Heard(const HttpReceiver& receiver) {
+  std::vector<std::string> heard;
+  for (const HttpReceiver::Request& request : receiver.requests()) {
+    const json payload = json::parse(request.body);
+    heard.push_back(absl::StrCat(payload["groupLabels"]["incident_id"].get<std::string>(), " ",
+                                 payload["status"].get<std::string>()));
+  }
+  return heard;
+}
+
+class AlertSinksTest : public testing::Test {
+ protected:
+  std::unique_ptr<AlertSinks> MakeSinks(const AlertRoutes& routes) {
+    return std::make_unique<AlertSinks>(
+        routes, RealClock(), Random(1), [](const std::string&, const std::vector<uint64_t>&) {}, QuickPace());
+  }
+
+  // Critical incidents go to `critical`, all others to `other`.
+  AlertRoutes BySeverity() {
+    AlertRoutes routes;
+    routes.receivers = {Webhook("critical", critical_), Webhook("other", other_)};
+    AlertRoute& first = routes.routes.emplace_back();
+    first.severities = {"critical"};
+    first.receivers = {"critical"};
+    routes.routes.emplace_back().receivers = {"other"};
+    return routes;
+  }
+
+  HttpReceiver critical_;
+  HttpReceiver other_;
+};
+
+TEST_F(AlertSinksTest, WhoHeardOfTheBeginHearsOfTheEnd) {
+  auto sinks = MakeSinks(BySeverity());
+  EXPECT_THAT(sinks->NamesFor(Event(1, Kind::kOpened)), ElementsAre("other"));
+  sinks->Tell(Event(1, Kind::kOpened), {.number = 1});
+  EXPECT_THAT(sinks->NamesFor(Event(1, Kind::kUpdated, "gpu_fault")), UnorderedElementsAre("critical", "other"));
+  sinks->Tell(Event(1, Kind::kUpdated, "gpu_fault"), {.number = 2});
+  ASSERT_TRUE(critical_.WaitForRequests(1)) << "it was not told of it yet: at once";
+  EXPECT_THAT(sinks->NamesFor(Event(1, Kind::kResolved)), UnorderedElementsAre("critical", "other"));
+  sinks->Tell(Event(1, Kind::kResolved), {.number = 3});
+  sinks.reset();
+  EXPECT_THAT(Heard(critical_), ElementsAre("1 firing", "1 resolved"));
+  EXPECT_THAT(Heard(other_), ElementsAre("1 firing", "1 resolved"));
+}
+
+TEST_F(AlertSinksTest, AReceiverThatIsNewHearsOfWhatIsOpen) {
+  auto sinks = MakeSinks(ToOne(Webhook("other", other_)));
+  sinks->Tell(Event(1, Kind::kOpened), {.number = 1});
+  sinks->Tell(Event(2, Kind::kOpened), {.number = 2});
+  sinks->Tell(Event(2, Kind::kResolved), {.number = 3});
+  AlertRoutes both = ToOne(Webhook("other", other_));
+  both.receivers.push_back(Webhook("critical", critical_));
+  both.told_of_all.insert("critical");
+  sinks->SetRoutes(both);
+  ASSERT_TRUE(critical_.WaitForRequests(1));
+  sinks.reset();
+  EXPECT_THAT(Heard(critical_), ElementsAre("1 firing"));
+  EXPECT_THAT(Heard(other_), ElementsAre("1 firing", "2 firing", "2 resolved")) << "nothing twice";
+}
+
+TEST_F(AlertSinksTest, WhatWaitsForAReceiverThatIsCorrectedIsTold) {
+  ReceiverSpec wrong = Webhook("other", other_);
+  wrong.urls = {"http://127.0.0.1:1/"};
+  auto sinks = MakeSinks(ToOne(wrong));
+  sinks->Tell(Event(1, Kind::kOpened), {.number = 1});
+  sinks->SetRoutes(ToOne(Webhook("other", other_)));
+  EXPECT_TRUE(other_.WaitForRequests(1));
+  EXPECT_FALSE(sinks->TellAgain("stranger", Event(2, Kind::kOpened), 2));
+  EXPECT_TRUE(sinks->TellAgain("other", Event(2, Kind::kOpened), 2));
+  sinks.reset();
+  EXPECT_THAT(Heard(other_), ElementsAre("1 firing", "2 firing"));
+}
+
+TEST_F(AlertSinksTest, MetricsAreByReceiverAndNameNoUrl) {
+  AlertRoutes routes = BySeverity();
+  ReceiverSpec plain = Webhook(other_.url(), other_);
+  routes.receivers.push_back(plain);
+  routes.told_of_all = {plain.name};
+  auto sinks = MakeSinks(routes);
+  critical_.AnswerNext({{400, ""}});
+  sinks->Tell(Event(7, Kind::kOpened, "gpu_fault"), {.number = 1});
+  CollectorMetrics metrics("test");
+  const auto counter = [&](const std::string& receiver, const std::string& outcome) {
+    for (const prometheus::MetricFamily& family : metrics.registry()->Collect()) {
+      if (family.name != "lockstep_collector_alerts_total") continue;
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        std::map<std::string, std::string> labels;
+        for (const auto& label : metric.label) labels[label.name] = label.value;
+        if (labels["receiver"] == receiver && labels["outcome"] == outcome) return metric.counter.value;
+      }
+    }
+    return -1.0;
+  };
+  while (counter("critical", "failed") < 1 || counter("webhook_url", "sent") < 1) sinks->ExportTo(metrics);
+  EXPECT_EQ(counter("other", "sent"), 0);
+  EXPECT_EQ(counter(other_.url(), "sent"), -1);
+  std::map<std::string, std::string> labels;
+  for (const prometheus::MetricFamily& family : metrics.registry()->Collect()) {
+    if (family.name != "lockstep_incident_open") continue;
+    ASSERT_EQ(family.metric.size(), 1u);
+    for (const auto& label : family.metric[0].label) labels[label.name] = label.value;
+  }
+  EXPECT_EQ(labels["incident"], "7");
+  EXPECT_EQ(labels["training_job"], "llama");
+  EXPECT_EQ(labels["host"], "node-17");
+  EXPECT_EQ(labels["class"], "gpu_fault");
+  EXPECT_EQ(labels["severity"], "critical");
+}
+
+// A thousand transitions to receivers that misbehave, over collectors that are restarted.
+class ThousandTransitionsTest : public testing::Test {
+ protected:
+  static constexpr int kIncidents = 50;
+  static constexpr int kTurns = 20;  // of each incident: it begins and ends ten times
+  static constexpr int kRestartEvery = 100;
+
+  // How a receiver treats one message.
+  struct Manner {
+    const char* name;
+    HttpReceiver::Answer answer;
+    bool takes;
+  };
+
+  // Most manners are bad ones. `lies`: answers of success that are not the receiver's own.
+  void MisbehaveLike(HttpReceiver& receiver, std::vector<std::string>& taken, const std::string& success, int status,
+                     bool lies, const std::function<std::string(const json&)>& read) {
+    const auto chance = std::make_shared<Random>(random_.Next());
+    std::vector<Manner> manners(4, {"takes", {status, "", success}, true});
+    manners.push_back({"fails", {503, ""}, false});
+    manners.push_back({"is busy", {429, "Retry-After: 0"}, false});
+    manners.push_back({"redirects", {302, "Location: http://127.0.0.1:1/"}, false});
+    manners.push_back({"takes and hangs up", {status, "", success, /*is_cut=*/true}, true});
+    manners.push_back({"hangs up", {503, "", "", /*is_cut=*/true}, false});
+    if (lies) manners.push_back({"lies", {status, "", "<html>It works</html>"}, false});
+    receiver.AnswerBy([chance, manners, &taken, read](const HttpReceiver::Request& request) {
+      const Manner& manner = manners[chance->Below(manners.size())];
+      if (manner.takes) taken.push_back(read(json::parse(request.body)));
+      return manner.answer;
+    });
+  }
+
+  // "id word" of all transitions, in order of each incident.
+  std::map<std::string, std::vector<std::string>> ByIncident(const std::vector<std::string>& taken) {
+    std::map<std::string, std::vector<std::string>> words;
+    for (const std::string& entry : taken) {
+      const std::vector<std::string> parts = absl::StrSplit(entry, ' ');
+      std::vector<std::string>& own = words[parts[0]];
+      // What came twice in a row has the same identity and state: nobody is called a second time.
+      if (own.empty() || own.back() != parts[1]) own.push_back(parts[1]);
+    }
+    return words;
+  }
+
+  void Run(const AlertRoutes& routes) {
+    MemoryStore store;
+    CollectorMetrics metrics("test");
+    std::vector<int> turns(kIncidents, 0);
+    std::vector<wire::Incident> open;
+    for (int done = 0; done < kIncidents * kTurns;) {
+      // One life of the collector. At its end it has no time to send what waits.
+      AlertCourierOptions pace = QuickPace();
+      const bool is_last = done + kRestartEvery >= kIncidents * kTurns;
+      pace.drain_ns = is_last ? 60 * kNanosPerSecond : 1;
+      AlertSinks sinks(
+          routes, RealClock(), Random(random_.Next()),
+          [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
+            store.RemoveAlerts(receiver, numbers).IgnoreError();
+          },
+          pace);
+      IncidentOutbox outbox(IncidentOutboxOptions(), store, sinks, metrics);
+      ASSERT_OK(outbox.TellLeftOver(store.LoadIncidents().value()));
+      for (int i = 0; i < kRestartEvery; ++i, ++done) {
+        const int incident = Unfinished(turns);
+        const int turn = turns[incident]++;
+        const Kind kind = turn % 2 == 1 ? Kind::kResolved : turn == 0 ? Kind::kOpened : Kind::kReopened;
+        IncidentEvent event = Event(static_cast<uint64_t>(incident) + 1, kind);
+        event.incident.set_reopened(static_cast<uint32_t>(turn / 2));
+        outbox.Announce(event);
+      }
+      outbox.Close();
+      while (is_last && !store.LoadAlerts().value().empty()) StopSignal().WaitFor(kNanosPerMilli);
+    }
+  }
+
+  int Unfinished(const std::vector<int>& turns) {
+    int incident = static_cast<int>(random_.Below(kIncidents));
+    while (turns[incident] == kTurns) incident = (incident + 1) % kIncidents;
+    return incident;
+  }
+
+  void ExpectAll(const std::vector<std::string>& taken, const std::string& begins, const std::string& ends) {
+    const auto words = ByIncident(taken);
+    EXPECT_EQ(words.size(), static_cast<size_t>(kIncidents));
+    std::vector<std::string> expected;
+    for (int turn = 0; turn < kTurns; ++turn) expected.push_back(turn % 2 == 0 ? begins : ends);
+    for (const auto& [incident, own] : words) EXPECT_EQ(own, expected) << "incident " << incident;
+  }
+
+  Random random_{18};
+};
+
+TEST_F(ThousandTransitionsTest, NoneIsLostAndNoneIsDoubledAsTheReceiversSeeIt) {
+  HttpReceiver webhook, alertmanager, pagerduty;
+  std::vector<std::string> by_webhook, by_alertmanager, by_pagerduty;
+  MisbehaveLike(webhook, by_webhook, "", 200, /*lies=*/false, [](const json& payload) {
+    return absl::StrCat(payload["alerts"][0]["labels"]["incident_id"].get<std::string>(), " ",
+                        payload["status"].get<std::string>());
+  });
+  MisbehaveLike(alertmanager, by_alertmanager, "", 200, /*lies=*/true, [](const json& alerts) {
+    absl::Time ends;
+    EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, alerts.at(0)["endsAt"].get<std::string>(), &ends, nullptr));
+    const bool over = absl::ToUnixNanos(ends) <= RealClock().WallNanos();
+    return absl::StrCat(alerts[0]["labels"]["incident_id"].get<std::string>(), over ? " resolved" : " firing");
+  });
+  MisbehaveLike(pagerduty, by_pagerduty, R"({"status": "success"})", 202, /*lies=*/true, [](const json& event) {
+    return absl::StrCat(event["dedup_key"].get<std::string>(), " ", event["event_action"].get<std::string>());
+  });
+  AlertRoutes routes;
+  routes.receivers = {
+      Webhook("webhook", webhook),
+      {.name = "am",
+       .title = "am",
+       .type = ReceiverType::kAlertmanager,
+       .urls = {absl::StrCat("http://127.0.0.1:", alertmanager.port())}},
+      {.name = "pd", .title = "pd", .type = ReceiverType::kPagerduty, .urls = {pagerduty.url()}, .key = "R0"},
+  };
+  routes.told_of_all = {"webhook", "am", "pd"};
+  Run(routes);
+  ExpectAll(by_webhook, "firing", "resolved");
+  ExpectAll(by_alertmanager, "firing", "resolved");
+  std::set<std::string> deliveries;
+  for (const HttpReceiver::Request& request : webhook.requests()) {
+    deliveries.insert(request.headers.at("X-Lockstep-Delivery"));
+  }
+  EXPECT_EQ(deliveries.size(), static_cast<size_t>(kIncidents * kTurns)) << "a name per transition";
+  ExpectAll(by_pagerduty, "trigger", "resolve");
+}
+
+}  // namespace
+}  // namespace lockstep
