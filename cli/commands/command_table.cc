@@ -1,6 +1,7 @@
 #include "cli/commands/command_table.h"
 
 #include "cli/commands/ack_command.h"
+#include "cli/commands/alert_command.h"
 #include "cli/commands/audit_command.h"
 #include "cli/commands/backup_command.h"
 #include "cli/commands/capture_command.h"
@@ -35,6 +36,9 @@ constexpr Verb kVerbs[] = {
     {"explain", "Why an incident was opened, in sentences", "lockstep explain 7", MakeExplainCommand},
     {"ack", "Say that somebody has an incident in hand",
      "lockstep ack 7 --note 'node-17 is drained'\n  lockstep ack 7 --undo", MakeAckCommand},
+    {"alert", "Try out receivers of alerts, or ask who would be told",
+     "lockstep alert test --receiver oncall\n  lockstep alert route --class gpu_fault --job llama --host node-17",
+     MakeAlertCommand},
     {"history", "Samples of a metric",
      "lockstep history 'net_receive_bytes_total{host=\"node-17\",device=~\"eth*\"}' --since 1h --step 1m --rate",
      MakeHistoryCommand},
