@@ -184,8 +184,6 @@ void CollectorMetrics::CountDropped(const std::string& reason, double count) {
   if (count > 0) dropped_.Add({{"reason", reason}}).Increment(count);
 }
 
-}
-
 void CollectorMetrics::SetQueue(const std::string& queue, size_t depth, size_t capacity) {
   queue_depth_.Add({{"queue", queue}}).Set(static_cast<double>(depth));
   queue_capacity_.Add({{"queue", queue}}).Set(static_cast<double>(capacity));
