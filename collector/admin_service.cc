@@ -1,5 +1,6 @@
 #include "collector/admin_service.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,14 @@
 
 namespace lockstep {
 namespace {
+
+// Whether all that the window is about belongs to jobs that the caller sees.
+bool SeesWhole(const Caller& caller, const wire::MaintenanceWindow& window) {
+  if (caller.sees_all()) return true;
+  const auto& jobs = window.jobs();
+  return window.hosts().empty() &&
+         std::all_of(jobs.begin(), jobs.end(), [&](const std::string& job) { return caller.Sees(job); });
+}
 
 grpc::Status TooManyWait() {
   return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history");
@@ -38,8 +47,7 @@ grpc::ServerUnaryReactor* AdminService::ForgetHost(grpc::CallbackServerContext* 
                                                    wire::ForgetHostResponse* /*response*/) {
   return ForAdmitted(*context, "lockstep.wire.Admin.ForgetHost", [&](const Call& call) {
     const Change change = {call, "forget_host", request->host()};
-    const bool taken = parts_.worker.TryRun([this, change] { Finish(change, Forget(change.of)); });
-    if (!taken) call.reactor->Finish(TooManyWait());
+    RunChange(change, [this, host = change.of] { return Forget(host); });
   });
 }
 
@@ -56,27 +64,63 @@ grpc::ServerUnaryReactor* AdminService::Backup(grpc::CallbackServerContext* cont
 
 grpc::ServerUnaryReactor* AdminService::Acknowledge(grpc::CallbackServerContext* context,
                                                     const wire::AcknowledgeRequest* request, wire::Incident* response) {
-  return ForAdmitted(*context, "lockstep.wire.Admin.Acknowledge", [&](const Call& call) {
-    const Change change = {call, request->undo() ? "unacknowledge" : "acknowledge",
-                           absl::StrCat("incident ", request->incident())};
-    if (const absl::Status begun = BeginAcknowledging(change, *request, response); !begun.ok()) Conclude(change, begun);
+  const auto what = request->undo() ? IncidentAction::What::kUnacknowledge : IncidentAction::What::kAcknowledge;
+  return Act(*context, "lockstep.wire.Admin.Acknowledge", request->incident(), {.what = what, .text = request->note()},
+             response);
+}
+
+grpc::ServerUnaryReactor* AdminService::Silence(grpc::CallbackServerContext* context,
+                                                const wire::SilenceRequest* request, wire::Incident* response) {
+  const bool ends = request->until_wall_ns() == 0;
+  const auto what = ends ? IncidentAction::What::kUnsilence : IncidentAction::What::kSilence;
+  return Act(*context, "lockstep.wire.Admin.Silence", request->incident(),
+             {.what = what, .text = request->note(), .until_wall_ns = request->until_wall_ns()}, response);
+}
+
+grpc::ServerUnaryReactor* AdminService::Resolve(grpc::CallbackServerContext* context,
+                                                const wire::ResolveRequest* request, wire::Incident* response) {
+  return Act(*context, "lockstep.wire.Admin.Resolve", request->incident(),
+             {.what = IncidentAction::What::kResolve, .text = request->note()}, response);
+}
+
+grpc::ServerUnaryReactor* AdminService::Comment(grpc::CallbackServerContext* context,
+                                                const wire::CommentRequest* request, wire::Incident* response) {
+  return Act(*context, "lockstep.wire.Admin.Comment", request->incident(),
+             {.what = IncidentAction::What::kComment, .text = request->text()}, response);
+}
+
+grpc::ServerUnaryReactor* AdminService::Act(grpc::CallbackServerContext& context, const char* method, uint64_t incident,
+                                            const IncidentAction& action, wire::Incident* response) {
+  return ForAdmitted(context, method, [&](const Call& call) {
+    const Change change = {call, NameOf(action.what), absl::StrCat("incident ", incident)};
+    if (const absl::Status begun = BeginActing(change, incident, action, response); !begun.ok()) {
+      Conclude(change, begun);
+    }
   });
 }
 
-absl::Status AdminService::BeginAcknowledging(const Change& change, const wire::AcknowledgeRequest& request,
-                                              wire::Incident* response) {
-  RETURN_IF_ERROR(CheckName("note", request.note(), kMaxNoteBytes));
-  const std::optional<wire::Incident> incident = parts_.incidents.Find(request.incident());
+absl::Status AdminService::CheckAction(const IncidentAction& action) const {
+  RETURN_IF_ERROR(CheckName("note", action.text, kMaxNoteBytes));
+  if (action.what == IncidentAction::What::kComment && action.text.empty()) {
+    return absl::InvalidArgumentError("a comment says something");
+  }
+  if (action.what != IncidentAction::What::kSilence) return absl::OkStatus();
+  const int64_t ahead_ns = action.until_wall_ns - parts_.clock.WallNanos();
+  if (ahead_ns > 0 && ahead_ns <= kLongestSilenceNanos) return absl::OkStatus();
+  return absl::InvalidArgumentError("a silence ends later than now, and within 90 days");
+}
+
+absl::Status AdminService::BeginActing(const Change& change, uint64_t id, IncidentAction action,
+                                       wire::Incident* response) {
+  RETURN_IF_ERROR(CheckAction(action));
+  const std::optional<wire::Incident> incident = parts_.incidents.Find(id);
   // As for an incident that there is not.
   if (!incident.has_value() || !change.call.by->Sees(incident->job())) {
-    return absl::NotFoundError(absl::StrCat("no incident ", request.incident()));
+    return absl::NotFoundError(absl::StrCat("no incident ", id));
   }
-  wire::Incident::Acknowledgement acknowledgement;
-  acknowledgement.set_by(ValidText(change.call.by->name, AuditLog::kMaxFieldBytes));
-  acknowledgement.set_note(request.note());
-  const auto task = [this, change, job = incident->job(), id = request.incident(), undo = request.undo(),
-                     acknowledgement, response](JobTable& table) {
-    absl::StatusOr<wire::Incident> changed = table.Acknowledge(job, id, undo ? nullptr : &acknowledgement);
+  action.by = ValidText(change.call.by->name, AuditLog::kMaxFieldBytes);
+  const auto task = [this, change, job = incident->job(), id, action, response](JobTable& table) {
+    absl::StatusOr<wire::Incident> changed = table.Act(job, id, action);
     if (!changed.ok()) return Conclude(change, changed.status());
     *response = *std::move(changed);
     parts_.outbox.WhenWritten([this, change](const absl::Status& written) {
@@ -87,6 +131,63 @@ absl::Status AdminService::BeginAcknowledging(const Change& change, const wire::
   };
   if (parts_.run_on_shard(incident->job(), task)) return absl::OkStatus();
   return absl::ResourceExhaustedError("the engine of this job is busy, or is still given its log: try again");
+}
+
+grpc::ServerUnaryReactor* AdminService::AddMaintenance(grpc::CallbackServerContext* context,
+                                                       const wire::AddMaintenanceRequest* request,
+                                                       wire::MaintenanceWindow* response) {
+  return ForAdmitted(*context, "lockstep.wire.Admin.AddMaintenance", [&](const Call& call) {
+    const std::string& first = request->hosts_size() > 0  ? request->hosts(0)
+                               : request->jobs_size() > 0 ? request->jobs(0)
+                                                          : request->note();
+    const int more = request->hosts_size() + request->jobs_size() - 1;
+    const Change change = {call, "add_maintenance", more > 0 ? absl::StrCat(first, " and ", more, " more") : first};
+    RunChange(change, [this, by = call.by, request, response] { return AddWindow(*by, *request, response); });
+  });
+}
+
+absl::Status AdminService::AddWindow(const Caller& by, const wire::AddMaintenanceRequest& request,
+                                     wire::MaintenanceWindow* response) {
+  RETURN_IF_ERROR(CheckName("note", request.note(), kMaxNoteBytes));
+  // Hosts are of all tenants.
+  if (!by.sees_all() && request.hosts_size() > 0) return absl::NotFoundError("no such host");
+  for (const std::string& job : request.jobs()) {
+    if (!by.Sees(job)) return absl::NotFoundError("no such job");
+  }
+  wire::MaintenanceWindow wanted;
+  *wanted.mutable_hosts() = request.hosts();
+  *wanted.mutable_jobs() = request.jobs();
+  wanted.set_begin_wall_ns(request.begin_wall_ns());
+  wanted.set_end_wall_ns(request.end_wall_ns());
+  wanted.set_by(ValidText(by.name, AuditLog::kMaxFieldBytes));
+  wanted.set_note(request.note());
+  ASSIGN_OR_RETURN(*response, parts_.maintenance.Add(std::move(wanted), parts_.clock.WallNanos()));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* AdminService::EndMaintenance(grpc::CallbackServerContext* context,
+                                                       const wire::EndMaintenanceRequest* request,
+                                                       wire::MaintenanceWindow* response) {
+  return ForAdmitted(*context, "lockstep.wire.Admin.EndMaintenance", [&](const Call& call) {
+    const Change change = {call, "end_maintenance", absl::StrCat("window ", request->id())};
+    RunChange(change, [this, by = call.by, id = request->id(), response] { return EndWindow(*by, id, response); });
+  });
+}
+
+absl::Status AdminService::EndWindow(const Caller& by, uint64_t id, wire::MaintenanceWindow* response) {
+  const int64_t now_ns = parts_.clock.WallNanos();
+  for (const wire::MaintenanceWindow& window : parts_.maintenance.List(/*with_past=*/true, now_ns)) {
+    if (window.id() == id && !SeesWhole(by, window)) {
+      return absl::NotFoundError(absl::StrCat("no window of maintenance ", id));
+    }
+  }
+  ASSIGN_OR_RETURN(*response, parts_.maintenance.End(id, ValidText(by.name, AuditLog::kMaxFieldBytes), now_ns));
+  return absl::OkStatus();
+}
+
+void AdminService::RunChange(const Change& change, std::function<absl::Status()> work) {
+  const bool taken = parts_.worker.TryRun([this, change, work = std::move(work)] { Finish(change, work()); });
+  if (!taken) change.call.reactor->Finish(TooManyWait());
 }
 
 void AdminService::Conclude(const Change& change, const absl::Status& outcome) {

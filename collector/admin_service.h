@@ -10,6 +10,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,15 +19,18 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
 #include "collector/access/access_control.h"
 #include "collector/access/audit_log.h"
 #include "collector/access/caller.h"
 #include "collector/backup_runner.h"
 #include "collector/expected_hosts.h"
+#include "collector/incident/incident_action.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
+#include "collector/maintenance_book.h"
 #include "collector/query_worker.h"
 #include "collector/store/history_store.h"
 #include "proto/admin.grpc.pb.h"
@@ -35,6 +39,7 @@ namespace lockstep {
 
 inline constexpr size_t kMaxNoteBytes = 512;
 inline constexpr size_t kDefaultAuditRecords = 1'000;
+inline constexpr int64_t kLongestSilenceNanos = 90 * 24 * 3'600 * kNanosPerSecond;
 
 class AdminService final : public wire::Admin::CallbackService {
  public:
@@ -49,6 +54,8 @@ class AdminService final : public wire::Admin::CallbackService {
     BackupRunner& backups;
     const IncidentIndex& incidents;
     IncidentOutbox& outbox;
+    MaintenanceBook& maintenance;
+    const Clock& clock;  // the collector's time line
     // Has the task called by the thread to which the job belongs; false when that has too much to do, or not begun.
     std::function<bool(const std::string& job, std::function<void(JobTable&)> task)> run_on_shard;
   };
@@ -61,6 +68,18 @@ class AdminService final : public wire::Admin::CallbackService {
                                    wire::BackupResponse* response) override;
   grpc::ServerUnaryReactor* Acknowledge(grpc::CallbackServerContext* context, const wire::AcknowledgeRequest* request,
                                         wire::Incident* response) override;
+  grpc::ServerUnaryReactor* Silence(grpc::CallbackServerContext* context, const wire::SilenceRequest* request,
+                                    wire::Incident* response) override;
+  grpc::ServerUnaryReactor* Resolve(grpc::CallbackServerContext* context, const wire::ResolveRequest* request,
+                                    wire::Incident* response) override;
+  grpc::ServerUnaryReactor* Comment(grpc::CallbackServerContext* context, const wire::CommentRequest* request,
+                                    wire::Incident* response) override;
+  grpc::ServerUnaryReactor* AddMaintenance(grpc::CallbackServerContext* context,
+                                           const wire::AddMaintenanceRequest* request,
+                                           wire::MaintenanceWindow* response) override;
+  grpc::ServerUnaryReactor* EndMaintenance(grpc::CallbackServerContext* context,
+                                           const wire::EndMaintenanceRequest* request,
+                                           wire::MaintenanceWindow* response) override;
   grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context, const wire::ListAuditRequest* request,
                                       wire::ListAuditResponse* response) override;
 
@@ -82,9 +101,16 @@ class AdminService final : public wire::Admin::CallbackService {
   grpc::ServerUnaryReactor* ForAdmitted(grpc::CallbackServerContext& context, const char* method,
                                         absl::FunctionRef<void(const Call&)> work);
   absl::Status Forget(const std::string& host);
-  // Has the shard of the incident's job change it, and concludes when history has that.
-  absl::Status BeginAcknowledging(const Change& change, const wire::AcknowledgeRequest& request,
-                                  wire::Incident* response);
+  // Has the shard of the incident's job do `action` for who may call `method`, and answers when history has that.
+  grpc::ServerUnaryReactor* Act(grpc::CallbackServerContext& context, const char* method, uint64_t incident,
+                                const IncidentAction& action, wire::Incident* response);
+  absl::Status BeginActing(const Change& change, uint64_t id, IncidentAction action, wire::Incident* response);
+  absl::Status CheckAction(const IncidentAction& action) const;
+  // Has `work` done on the query thread, and answers.
+  void RunChange(const Change& change, std::function<absl::Status()> work);
+  absl::Status AddWindow(const Caller& by, const wire::AddMaintenanceRequest& request,
+                         wire::MaintenanceWindow* response);
+  absl::Status EndWindow(const Caller& by, uint64_t id, wire::MaintenanceWindow* response);
   // Keeps what came of it, then answers. From any thread.
   void Conclude(const Change& change, const absl::Status& outcome);
   // The same on a thread that may wait for the disk.

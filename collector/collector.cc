@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/convert/report_limits.h"
+#include "collector/host_histories.h"
 #include "collector/inventory_file.h"
 #include "collector/warm_start.h"
 #include "daemon/health_routes.h"
@@ -23,6 +24,8 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMaxIncidentsInMemory = 10'000;
+constexpr uint64_t kHostHistoriesEvery = 10;  // housekeepings
+constexpr size_t kMostHostScores = 20;        // labels of that metric
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
 // A certificate is looked at when its connection begins: after this long it begins anew.
 constexpr int kMaxTlsConnectionMillis = 24 * 3600 * 1000;
@@ -53,6 +56,8 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       door_(std::move(door)),
       audit_(options.audit_file, dependencies.os_clock, dependencies.store, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
+      maintenance_(dependencies.store),
+      host_scores_(*dependencies.metrics.registry()),
       agents_(ToRegistryOptions(options), dependencies.clock),
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
@@ -111,6 +116,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, dependencies_.store.LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   dependencies_.metrics.SetIncidents(incidents_.Counts());
+  RETURN_IF_ERROR(maintenance_.Restore());
   RETURN_IF_ERROR(outbox_.TellLeftOver(incidents));
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
@@ -132,8 +138,12 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   const int64_t since_ns = dependencies_.clock.WallNanos() - job_options.forget_after_ns;
   const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
-      writer_, outbox_, incidents_, dependencies_.metrics,
-      [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); }};
+      writer_,
+      outbox_,
+      incidents_,
+      dependencies_.metrics,
+      [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
+      [this](const wire::Incident& incident, int64_t wall_ns) { return maintenance_.WindowOf(incident, wall_ns); }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
@@ -211,6 +221,7 @@ FleetView Collector::MakeView() {
       sources_,
       hosts_,
       incidents_,
+      maintenance_,
       dependencies_.store,
       worker_,
       dependencies_.metrics.queries,
@@ -235,6 +246,8 @@ AdminService::Parts Collector::MakeAdminParts() {
       .backups = backups_,
       .incidents = incidents_,
       .outbox = outbox_,
+      .maintenance = maintenance_,
+      .clock = dependencies_.clock,
       .run_on_shard =
           [this](const std::string& job, std::function<void(JobTable&)> task) {
             return shards_[ShardOfJob(job, shards_.size())]->TryRun(std::move(task));
@@ -285,7 +298,15 @@ void Collector::Housekeep() {
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
   outbox_.TellOverdue();
+  if (housekeepings_.load() % kHostHistoriesEvery == 1) RenewHostHistories();
   RenewGauges();
+}
+
+void Collector::RenewHostHistories() {
+  std::vector<wire::HostHistory> histories =
+      HostHistories(incidents_, dependencies_.clock.WallNanos(), [](const std::string& /*job*/) { return true; });
+  if (histories.size() > kMostHostScores) histories.resize(kMostHostScores);
+  host_scores_.Set(histories);
 }
 
 void Collector::RenewGauges() {

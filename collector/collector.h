@@ -30,12 +30,14 @@
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
 #include "collector/history_keeper.h"
+#include "collector/host_scores_metric.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/ingest_probe.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/job_table.h"
+#include "collector/maintenance_book.h"
 #include "collector/metrics.h"
 #include "collector/query_service.h"
 #include "collector/query_worker.h"
@@ -121,6 +123,7 @@ class Collector {
   absl::Status StartHttp();
   void WatchProgress();
   void RenewGauges();
+  void RenewHostHistories();
   // What says who gets in.
   std::vector<DoorFile> DoorFiles() const;
   // Has history remember who reports.
@@ -140,6 +143,8 @@ class Collector {
   const Door door_;
   AuditLog audit_;
   IncidentIndex incidents_;
+  MaintenanceBook maintenance_;
+  HostScoresMetric host_scores_;
   AgentRegistry agents_;
   FailingSources sources_;
   ExpectedHosts hosts_;

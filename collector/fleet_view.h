@@ -17,6 +17,7 @@
 #include "collector/incident_index.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
+#include "collector/maintenance_book.h"
 #include "collector/metrics.h"
 #include "collector/query_worker.h"
 #include "collector/store/history_store.h"
@@ -32,6 +33,7 @@ struct FleetView {
   const FailingSources& sources;
   const ExpectedHosts& hosts;
   const IncidentIndex& incidents;
+  const MaintenanceBook& maintenance;
   HistoryStore& history;
   QueryWorker& worker;
   QueryMetrics& metrics;

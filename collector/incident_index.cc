@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
+#include "collector/incident/incident_state.h"
+
 namespace lockstep {
-namespace {
-
-bool IsOpen(const wire::Incident& incident) { return incident.state() == wire::Incident::STATE_OPEN; }
-
-}  // namespace
 
 void IncidentIndex::Put(const wire::Incident& incident) {
   MutexLock lock(mutex_);
@@ -51,7 +48,7 @@ std::map<CollectorMetrics::IncidentLabels, int> IncidentIndex::Counts() const {
   MutexLock lock(mutex_);
   for (const auto& [id, incident] : incidents_) {
     const wire::Verdict& verdict = incident.verdict();
-    ++counts[{IsOpen(incident) ? "open" : "resolved", verdict.class_(), verdict.scope()}];
+    ++counts[{std::string(StateWord(incident)), verdict.class_(), verdict.scope()}];
   }
   return counts;
 }

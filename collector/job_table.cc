@@ -45,7 +45,8 @@ JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Out
     : options_(options),
       clock_(clock),
       outlets_(outlets),
-      book_(options.incidents, [&index = outlets.index] { return index.NextId(); }),
+      book_(
+          options.incidents, [&index = outlets.index] { return index.NextId(); }, outlets.maintenance),
       snapshot_(std::make_shared<JobsSnapshot>()) {}
 
 void JobTable::Restore(const std::vector<wire::Incident>& incidents) {
@@ -109,11 +110,10 @@ void JobTable::BeginAnew(const std::string& name, Job& job, const std::string& w
   LogReset(name, job, why);
 }
 
-absl::StatusOr<wire::Incident> JobTable::Acknowledge(const std::string& job, uint64_t id,
-                                                     const wire::Incident::Acknowledgement* by) {
-  ASSIGN_OR_RETURN(const IncidentEvent event, book_.Acknowledge(job, id, by, NextStamp()));
-  Publish({event});
-  return event.incident;
+absl::StatusOr<wire::Incident> JobTable::Act(const std::string& job, uint64_t id, const IncidentAction& action) {
+  ASSIGN_OR_RETURN(ActedIncident acted, book_.Act(job, id, action, NextStamp()));
+  if (acted.event.has_value()) Publish({*std::move(acted.event)});
+  return std::move(acted.incident);
 }
 
 void JobTable::EndPart(const std::string& part, const std::string& whole) {
@@ -196,6 +196,7 @@ void JobTable::Evaluate() {
     ++entry;
   }
   EndOrphans(watermark_ns);
+  Publish(book_.Tick(watermark_ns));
   {
     MutexLock lock(mutex_);
     snapshot_ = std::move(next);

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/alert/alert_sink.h"
+#include "collector/incident/incident_action.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident_index.h"
 #include "collector/ingest/job_slice.h"
@@ -69,6 +70,8 @@ class JobTable {
     CollectorMetrics& metrics;
     // Sends a command to the agent of a host; false when that is not connected. Thread-safe, never blocks.
     std::function<bool(const std::string& host, const wire::Command& command)> command_agent;
+    // The window of maintenance in which an incident is; nothing: there are none. Thread-safe.
+    IncidentBook::Maintenance maintenance = nullptr;
   };
 
   // Stamps are those of `clock`: a time line (time_line.h) that goes on behind those of earlier lives.
@@ -87,10 +90,9 @@ class JobTable {
 
   void Observe(JobSlice slice);
 
-  // Somebody has an open incident of `job` in hand, or nullptr: nobody has any more. The incident as it is from now on;
-  // history has it a little later (IncidentOutbox::WhenWritten). Errors as IncidentBook::Acknowledge.
-  absl::StatusOr<wire::Incident> Acknowledge(const std::string& job, uint64_t id,
-                                             const wire::Incident::Acknowledgement* by);
+  // Somebody says something of an incident of `job`. The incident as it is from now on; history has it a little later
+  // (IncidentOutbox::WhenWritten). Errors as IncidentBook::Act.
+  absl::StatusOr<wire::Incident> Act(const std::string& job, uint64_t id, const IncidentAction& action);
 
   // All ranks of job `part` are of job `whole`: nobody tells of `part` any more (job_names.h).
   void EndPart(const std::string& part, const std::string& whole);

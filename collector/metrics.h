@@ -1,6 +1,6 @@
 // Every metric that the collector exports about itself and about the jobs that it watches. Registered here, in
-// alert_metrics.h and in history_metrics.h. Label sets are bounded: jobs by the limit on jobs, everything else by tables
-// in the code.
+// alert_metrics.h and in history_metrics.h. Label sets are bounded: jobs by the limit on jobs, everything else by
+// tables in the code.
 //
 // Thread-safe; updating one costs an atomic addition, updating one with labels a lock and a hash.
 
@@ -163,7 +163,6 @@ class CollectorMetrics {
   // By reason; the reasons are those of the code, not of the input.
   void CountRejected(const std::string& reason);
   void CountDropped(const std::string& reason, double count = 1);
-
 
   void SetQueue(const std::string& queue, size_t depth, size_t capacity);
 

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "collector/answer_budget.h"
 #include "collector/capture_stream.h"
+#include "collector/host_histories.h"
 #include "daemon/grpc_status.h"
 
 namespace lockstep {
@@ -94,6 +95,11 @@ uint32_t QueryService::OpenIncidents(const TenantView& tenant) const {
   return open;
 }
 
+std::vector<wire::HostHistory> QueryService::Histories(const TenantView& tenant) const {
+  return HostHistories(view_.incidents, view_.clock.WallNanos(),
+                       [&](const std::string& job) { return tenant.SeesJob(job); });
+}
+
 void QueryService::CountCut(bool cut) const {
   if (cut) view_.metrics.cut.Increment();
 }
@@ -110,6 +116,10 @@ grpc::ServerUnaryReactor* QueryService::GetStatus(grpc::CallbackServerContext* c
     if (request->only_times()) return grpc::Status::OK;
     response->set_reports_stored(view_.reports_stored());
     response->set_open_incidents(OpenIncidents(tenant));
+    for (wire::HostHistory& history : Histories(tenant)) {
+      if (static_cast<size_t>(response->host_histories_size()) >= kMaxHostHistories) break;
+      *response->add_host_histories() = std::move(history);
+    }
     AnswerBudget budget;
     const std::vector<AgentView> agents = view_.agents.agents();
     response->set_failing_sources_left_out(budget.Fill(tenant.HostsOf(view_.sources.List(now_ns), &FailingSource::host),
@@ -184,6 +194,26 @@ grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext*
     if (!incident.has_value() || !tenant.SeesJob(incident->job()))
       return NotFound(absl::StrCat("no incident ", request->id()));
     *response = *std::move(incident);
+    const auto& culprits = response->verdict().culprits();
+    for (wire::HostHistory& history : culprits.empty() ? std::vector<wire::HostHistory>() : Histories(tenant)) {
+      if (history.host() == culprits[0].host()) *response->mutable_host_history() = std::move(history);
+    }
+    return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* QueryService::ListMaintenance(grpc::CallbackServerContext* context,
+                                                        const wire::ListMaintenanceRequest* request,
+                                                        wire::ListMaintenanceResponse* response) {
+  return Answer(context, "lockstep.wire.Query.ListMaintenance", [&](const TenantView& tenant) {
+    std::vector<wire::MaintenanceWindow> windows;
+    for (wire::MaintenanceWindow& window : view_.maintenance.List(request->with_past(), view_.clock.WallNanos())) {
+      if (tenant.Narrow(window)) windows.push_back(std::move(window));
+    }
+    AnswerBudget budget;
+    response->set_left_out(budget.Fill(
+        windows, [](const wire::MaintenanceWindow& window) { return window; }, response->mutable_windows()));
+    CountCut(budget.left_out() > 0);
     return grpc::Status::OK;
   });
 }

@@ -30,6 +30,7 @@ namespace lockstep {
 // One page of history: a time and a value take 17 bytes, so that it stays below the 4 MiB that usual clients accept.
 inline constexpr SeriesLimits kHistoryPage = {.max_series = 1'000, .max_points = 200'000};
 inline constexpr size_t kDefaultIncidents = 100;
+inline constexpr size_t kMaxHostHistories = 100;
 // People, scripts and a dashboard that ask from one login node. The longest lists take about 30 MiB each, usual ones
 // a hundredth.
 inline constexpr size_t kMaxQueriesOfClient = 32;
@@ -56,6 +57,9 @@ class QueryService final : public wire::Query::CallbackService {
                                           wire::ListIncidentsResponse* response) override;
   grpc::ServerUnaryReactor* GetIncident(grpc::CallbackServerContext* context, const wire::GetIncidentRequest* request,
                                         wire::Incident* response) override;
+  grpc::ServerUnaryReactor* ListMaintenance(grpc::CallbackServerContext* context,
+                                            const wire::ListMaintenanceRequest* request,
+                                            wire::ListMaintenanceResponse* response) override;
   grpc::ServerUnaryReactor* GetHistory(grpc::CallbackServerContext* context, const wire::GetHistoryRequest* request,
                                        wire::GetHistoryResponse* response) override;
   grpc::ServerWriteReactor<wire::CaptureEntry>* Capture(grpc::CallbackServerContext* context,
@@ -73,6 +77,7 @@ class QueryService final : public wire::Query::CallbackService {
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::string_view method,
                                    const std::function<grpc::Status(const TenantView&)>& fill);
   uint32_t OpenIncidents(const TenantView& tenant) const;
+  std::vector<wire::HostHistory> Histories(const TenantView& tenant) const;
   grpc::Status ReadHistory(const wire::GetHistoryRequest& request, const HostShare& share,
                            wire::GetHistoryResponse& response) const;
   void CountCut(bool cut) const;

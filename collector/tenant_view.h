@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_COLLECTOR_TENANT_VIEW_H_
 #define LOCKSTEP_COLLECTOR_TENANT_VIEW_H_
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "collector/access/caller.h"
 #include "collector/job_table.h"
 #include "collector/tenant_share.h"
+#include "proto/incident.pb.h"
 
 namespace lockstep {
 
@@ -42,6 +44,19 @@ class TenantView {
   // What of the history of `host` ("" = of all) the caller sees. NOT_FOUND for a tenant if the host runs none of its
   // jobs, whether or not it exists; PERMISSION_DENIED if a tenant asks for all hosts.
   absl::StatusOr<HostShare> ShareOf(const std::string& host) const;
+
+  // Takes from a window of maintenance what the caller does not see; false if nothing of it is left.
+  bool Narrow(wire::MaintenanceWindow& window) const {
+    if (sees_all()) return true;
+    const std::map<std::string, HostShare> seen = Shares();
+    const auto keep = [](auto& names, const auto& is_seen) {
+      names.erase(std::remove_if(names.begin(), names.end(), [&](const std::string& name) { return !is_seen(name); }),
+                  names.end());
+    };
+    keep(*window.mutable_hosts(), [&](const std::string& host) { return seen.contains(host); });
+    keep(*window.mutable_jobs(), [&](const std::string& job) { return SeesJob(job); });
+    return window.hosts_size() + window.jobs_size() > 0;
+  }
 
  private:
   // Of a tenant, by host.

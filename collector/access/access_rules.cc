@@ -41,7 +41,8 @@ class RulesReader {
       if (!entry.first.IsScalar() || entry.first.Scalar().empty())
         return RefuseYaml(entry.first, "a tenant needs a name");
       const std::string& name = entry.first.Scalar();
-      if (rules_.tenants.contains(name)) return RefuseYaml(entry.first, absl::StrCat("tenant '", name, "' appears twice"));
+      if (rules_.tenants.contains(name))
+        return RefuseYaml(entry.first, absl::StrCat("tenant '", name, "' appears twice"));
       ASSIGN_OR_RETURN(rules_.tenants[name], ReadJobs(tenants, name.c_str()));
     }
     return absl::OkStatus();

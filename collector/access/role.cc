@@ -9,12 +9,24 @@ namespace {
 constexpr absl::string_view kRoleNames[] = {"viewer", "operator", "admin", "agent"};
 
 constexpr MethodRole kMethodRoles[] = {
-    {"lockstep.wire.Admin.Acknowledge", Role::kOperator}, {"lockstep.wire.Admin.Backup", Role::kAdmin},
-    {"lockstep.wire.Admin.ForgetHost", Role::kAdmin},     {"lockstep.wire.Admin.ListAudit", Role::kAdmin},
-    {"lockstep.wire.Ingest.Stream", Role::kAgent},        {"lockstep.wire.Query.Capture", Role::kViewer},
-    {"lockstep.wire.Query.GetHistory", Role::kViewer},    {"lockstep.wire.Query.GetIncident", Role::kViewer},
-    {"lockstep.wire.Query.GetStatus", Role::kViewer},     {"lockstep.wire.Query.ListIncidents", Role::kViewer},
-    {"lockstep.wire.Query.ListJobs", Role::kViewer},      {"lockstep.wire.Query.ListRanks", Role::kViewer},
+    {"lockstep.wire.Admin.Acknowledge", Role::kOperator},
+    {"lockstep.wire.Admin.AddMaintenance", Role::kOperator},
+    {"lockstep.wire.Admin.Backup", Role::kAdmin},
+    {"lockstep.wire.Admin.Comment", Role::kOperator},
+    {"lockstep.wire.Admin.EndMaintenance", Role::kOperator},
+    {"lockstep.wire.Admin.ForgetHost", Role::kAdmin},
+    {"lockstep.wire.Admin.ListAudit", Role::kAdmin},
+    {"lockstep.wire.Admin.Resolve", Role::kOperator},
+    {"lockstep.wire.Admin.Silence", Role::kOperator},
+    {"lockstep.wire.Ingest.Stream", Role::kAgent},
+    {"lockstep.wire.Query.Capture", Role::kViewer},
+    {"lockstep.wire.Query.GetHistory", Role::kViewer},
+    {"lockstep.wire.Query.GetIncident", Role::kViewer},
+    {"lockstep.wire.Query.GetStatus", Role::kViewer},
+    {"lockstep.wire.Query.ListIncidents", Role::kViewer},
+    {"lockstep.wire.Query.ListJobs", Role::kViewer},
+    {"lockstep.wire.Query.ListMaintenance", Role::kViewer},
+    {"lockstep.wire.Query.ListRanks", Role::kViewer},
 };
 
 }  // namespace

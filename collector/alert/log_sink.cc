@@ -22,6 +22,7 @@ constexpr Row kRows[] = {
     {Kind::kResolved, LogLevel::kInfo, "incident resolved"},
     {Kind::kReopened, LogLevel::kWarning, "incident reopened"},
     {Kind::kAcknowledged, LogLevel::kInfo, "incident acknowledged"},
+    {Kind::kNoted, LogLevel::kInfo, "something was said of an incident"},
 };
 
 }  // namespace

@@ -55,6 +55,8 @@ Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
     annotations["acknowledged_by"] = acknowledgement.by();
     if (!acknowledgement.note().empty()) annotations["acknowledgement_note"] = acknowledgement.note();
   }
+  if (incident.folds() > 0) annotations["folded_incidents"] = absl::StrCat(incident.folds());
+  if (incident.flapping()) annotations["flapping"] = "true";
   // Alertmanager knows one kind of end; this tells one that was seen to be over from one whose job is.
   const std::string resolution = ResolutionText(incident);
   if (!resolution.empty()) annotations["resolution"] = resolution;

@@ -172,6 +172,19 @@ TEST(WebhookPayloadTest, AnyStatusOfSuccessIsAnAnswerAndRedirectsAreNot) {
   for (const int status : {400, 401, 403, 404, 410, 422}) EXPECT_EQ(outcome(status), Outcome::kRefused) << status;
 }
 
+TEST(WebhookPayloadTest, ForHowManyItStandsAndThatItComesAndGoesIsTold) {
+  wire::Incident incident = SlowRank();
+  incident.set_folds(12);
+  incident.set_flapping(true);
+  const auto annotations = [](const wire::Incident& told) {
+    return nlohmann::json::parse(WebhookMessage({Kind::kUpdated, told}, Receiver(), {}).body)["commonAnnotations"];
+  };
+  EXPECT_EQ(annotations(incident)["folded_incidents"], "12");
+  EXPECT_EQ(annotations(incident)["flapping"], "true");
+  const auto usual = annotations(SlowRank());
+  EXPECT_FALSE(usual.contains("folded_incidents") || usual.contains("flapping"));
+}
+
 TEST(WebhookPayloadTest, CostOfNothingIsNotMentioned) {
   wire::Incident incident = SlowRank();
   incident.mutable_verdict()->clear_cost();

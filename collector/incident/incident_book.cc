@@ -1,31 +1,21 @@
 #include "collector/incident/incident_book.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "collector/incident/verdict_proto.h"
+#include "detector/verdict/verdict.h"
 
 namespace lockstep {
 namespace {
 
 constexpr double kSecondsPerNano = 1e-9;
-
-bool IsOpen(const wire::Incident& incident) { return incident.state() == wire::Incident::STATE_OPEN; }
-
-void AddTransition(wire::Incident& incident, const char* what, int64_t wall_ns, const std::string& why) {
-  auto& transitions = *incident.mutable_transitions();
-  if (transitions.size() >= IncidentBook::kMaxTransitions) {
-    transitions.DeleteSubrange(0, transitions.size() - IncidentBook::kMaxTransitions + 1);
-  }
-  wire::Incident::Transition& added = *transitions.Add();
-  added.set_what(what);
-  added.set_wall_ns(wall_ns);
-  added.set_why(why);
-}
 
 // What an operator would read first: the head of the evidence chain, or else the class.
 std::string Headline(const wire::Verdict& verdict) {
@@ -64,6 +54,20 @@ bool IsMoreExact(absl::string_view key, absl::string_view other) {
   return absl::StrContains(key, "/rank") && !absl::StrContains(other, "/rank") && place_of(key) == place_of(other);
 }
 
+// Whether nobody has to be called yet: nothing is proven, and the job goes on.
+bool IsSuspicion(const Verdict& verdict) {
+  return verdict.type() == FindingType::kObservation && !IsHang(verdict.verdict_class);
+}
+
+// As IsHang, of a class by its name.
+bool StopsJob(absl::string_view verdict_class) {
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kCounterOutlier); ++i) {
+    const auto of = static_cast<VerdictClass>(i);
+    if (verdict_class == Name(of)) return IsHang(of);
+  }
+  return false;
+}
+
 // When it was seen moves with every evaluation, and is no news by itself.
 bool SaysTheSame(wire::Verdict a, wire::Verdict b) {
   for (wire::Verdict* verdict : {&a, &b}) {
@@ -76,8 +80,9 @@ bool SaysTheSame(wire::Verdict a, wire::Verdict b) {
 
 }  // namespace
 
-IncidentBook::IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id)
-    : options_(options), next_id_(std::move(next_id)) {
+IncidentBook::IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id,
+                           Maintenance maintenance)
+    : options_(options), next_id_(std::move(next_id)), maintenance_(std::move(maintenance)) {
   CHECK(options_.max_incidents > 0);
 }
 
@@ -87,7 +92,7 @@ void IncidentBook::Restore(const std::vector<wire::Incident>& incidents) {
     auto found = entries_.find(key);
     if (found != entries_.end() && found->second.incident.id() >= incident.id()) continue;
     if (found == entries_.end() && !MakeRoom() && !IsOpen(incident)) continue;
-    entries_[key] = Entry{.incident = incident, .inherited = true};
+    entries_[key] = Entry{.incident = incident, .began_ns = incident.opened_wall_ns(), .inherited = true};
   }
 }
 
@@ -124,28 +129,25 @@ void IncidentBook::BeginAnew(const std::string& job) {
   }
 }
 
-absl::StatusOr<IncidentEvent> IncidentBook::Acknowledge(const std::string& job, uint64_t id,
-                                                        const wire::Incident::Acknowledgement* by, int64_t wall_ns) {
+absl::StatusOr<ActedIncident> IncidentBook::Act(const std::string& job, uint64_t id, const IncidentAction& action,
+                                                int64_t wall_ns) {
+  using What = IncidentAction::What;
   for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
     Entry& entry = it->second;
-    wire::Incident& incident = entry.incident;
-    if (incident.id() != id) continue;
-    if (!IsOpen(incident)) return absl::FailedPreconditionError(absl::StrCat("incident ", id, " is resolved"));
-    if (by == nullptr) {
-      if (!incident.has_acknowledgement()) {
-        return absl::FailedPreconditionError(absl::StrCat("nobody has acknowledged incident ", id));
+    if (entry.incident.id() != id) continue;
+    ASSIGN_OR_RETURN(const bool changed, lockstep::Apply(action, wall_ns, entry.incident));
+    if (!changed) return ActedIncident{entry.incident, std::nullopt};
+    const auto publish = [&]() -> IncidentEvent {
+      if (action.what == What::kUnsilence) return Wake(entry, wall_ns);
+      if (action.what == What::kResolve) {
+        return Resolve(entry, wall_ns, wire::Incident::RESOLUTION_BY_HAND,
+                       absl::StrCat("by ", action.by, action.text.empty() ? "" : ": ", action.text));
       }
-      AddTransition(incident, "unacknowledged", wall_ns,
-                    absl::StrCat("it was in the hands of ", incident.acknowledgement().by()));
-      incident.clear_acknowledgement();
-    } else {
-      wire::Incident::Acknowledgement& kept = *incident.mutable_acknowledgement();
-      kept = *by;
-      kept.set_wall_ns(wall_ns);
-      AddTransition(incident, "acknowledged", wall_ns,
-                    absl::StrCat("by ", kept.by(), kept.note().empty() ? "" : ": ", kept.note()));
-    }
-    return IncidentEvent{IncidentEvent::Kind::kAcknowledged, incident};
+      const bool takes_it = action.what == What::kAcknowledge || action.what == What::kUnacknowledge;
+      return {takes_it ? IncidentEvent::Kind::kAcknowledged : IncidentEvent::Kind::kNoted, entry.incident};
+    };
+    IncidentEvent event = publish();
+    return ActedIncident{entry.incident, std::move(event)};
   }
   return absl::NotFoundError(absl::StrCat("incident ", id, " is over for long"));
 }
@@ -177,12 +179,15 @@ std::optional<IncidentEvent> IncidentBook::ApplyPresent(const Key& key, const Ve
   auto found = entries_.find(key);
   if (found == entries_.end()) return Open(key, verdict, wall_ns);
   Entry& entry = found->second;
-  // An engine that was given the log up to a loss concludes what an earlier one had seen go.
-  if (!IsOpen(entry.incident) && verdict.last_seen_ns <= entry.incident.resolved_wall_ns()) return std::nullopt;
+  // An engine that was given the log up to a loss concludes what an earlier one had seen go; and who has resolved it by
+  // hand may need a while until it shows.
+  const bool by_hand = entry.incident.resolution() == wire::Incident::RESOLUTION_BY_HAND;
+  const int64_t news_after_ns = entry.incident.resolved_wall_ns() + (by_hand ? options_.by_hand_grace_ns : 0);
+  if (!IsOpen(entry.incident) && verdict.last_seen_ns <= news_after_ns) return std::nullopt;
   entry.absent_since_ns.reset();
   entry.inherited = false;
   if (IsOpen(entry.incident)) return Update(entry, verdict, wall_ns);
-  if (wall_ns - entry.incident.resolved_wall_ns() <= options_.reopen_within_ns) return Reopen(entry, verdict, wall_ns);
+  if (wall_ns - news_after_ns <= options_.reopen_within_ns) return Reopen(entry, verdict, wall_ns);
   entries_.erase(found);  // long over: the same cause is a new incident
   return Open(key, verdict, wall_ns);
 }
@@ -191,7 +196,8 @@ std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wal
   if (!IsOpen(entry.incident)) return std::nullopt;
   if (!entry.absent_since_ns.has_value()) entry.absent_since_ns = wall_ns;
   const int64_t absent_ns = wall_ns - *entry.absent_since_ns;
-  if (absent_ns < options_.resolve_after_ns) return std::nullopt;
+  const bool flapping = entry.incident.flapping();
+  if (absent_ns < (flapping ? options_.flap_quiet_ns : options_.resolve_after_ns)) return std::nullopt;
   return Resolve(entry, wall_ns, wire::Incident::RESOLUTION_CAUSE_GONE,
                  absl::StrCat("the cause has been absent for ", absent_ns * kSecondsPerNano, " s"));
 }
@@ -209,8 +215,133 @@ std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& v
   incident.set_state(wire::Incident::STATE_OPEN);
   *incident.mutable_verdict() = ToProto(verdict);
   incident.set_opened_wall_ns(wall_ns);
-  AddTransition(incident, "opened", wall_ns, Headline(incident.verdict()));
+  incident.set_suspected(IsSuspicion(verdict));
+  AddTransition(incident, incident.suspected() ? "suspected" : "opened", wall_ns, Headline(incident.verdict()));
+  return Begin(entry, IncidentEvent::Kind::kOpened, wall_ns);
+}
+
+IncidentEvent IncidentBook::Begin(Entry& entry, IncidentEvent::Kind kind, int64_t wall_ns) {
+  wire::Incident& incident = entry.incident;
+  entry.began_ns = wall_ns;
+  incident.set_maintenance(maintenance_ == nullptr ? 0 : maintenance_(incident, wall_ns));
+  if (incident.maintenance() != 0) {
+    AddTransition(incident, "maintenance_begins", wall_ns, absl::StrCat("window ", incident.maintenance()));
+  }
+  incident.set_folded_under(0);
+  if (!IsQuiet(incident)) FoldIntoStorm(entry, wall_ns);
+  incident.set_withheld(IsQuiet(incident));
+  return Publish(entry, kind, wall_ns);
+}
+
+// O(incidents of the job), for each that opens.
+void IncidentBook::FoldIntoStorm(Entry& entry, int64_t wall_ns) {
+  const std::string& job = entry.incident.job();
+  const bool stops = StopsJob(entry.incident.verdict().class_());
+  int others = 0;
+  Entry* leader = nullptr;
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    Entry& other = it->second;
+    const bool counts = &other != &entry && wall_ns - other.began_ns <= options_.storm_within_ns &&
+                        StopsJob(other.incident.verdict().class_()) == stops;
+    if (!counts) continue;
+    if (other.incident.folded_under() != 0 || !IsQuiet(other.incident)) ++others;
+    if (!IsOpen(other.incident)) continue;
+    // The one that stands for others goes on doing so, else the oldest.
+    if (const uint64_t under = other.incident.folded_under(); under != 0) {
+      Entry* const standing = FindOpen(job, under);
+      if (standing != nullptr && standing->incident.maintenance() == 0) leader = standing;
+    } else if (!IsQuiet(other.incident)) {
+      const bool is_older = leader == nullptr || other.incident.id() < leader->incident.id();
+      if (is_older && (leader == nullptr || leader->incident.folds() == 0)) leader = &other;
+    }
+  }
+  if (others < options_.storm_incidents || leader == nullptr) return;
+  leader->incident.set_folds(leader->incident.folds() + 1);
+  leader->has_news = true;
+  entry.incident.set_folded_under(leader->incident.id());
+  AddTransition(
+      entry.incident, "folded", wall_ns,
+      absl::StrCat("under incident ", leader->incident.id(), ", one of many that opened in this job at once"));
+}
+
+IncidentBook::Entry* IncidentBook::FindOpen(const std::string& job, uint64_t id) {
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    if (it->second.incident.id() == id && IsOpen(it->second.incident)) return &it->second;
+  }
+  return nullptr;
+}
+
+IncidentEvent IncidentBook::Wake(Entry& entry, int64_t wall_ns) {
+  wire::Incident& incident = entry.incident;
+  if (!IsOpen(incident) || IsQuiet(incident)) return {IncidentEvent::Kind::kNoted, incident};
+  incident.set_withheld(false);
   return Publish(entry, IncidentEvent::Kind::kOpened, wall_ns);
+}
+
+std::vector<IncidentEvent> IncidentBook::Tick(int64_t wall_ns) {
+  std::vector<IncidentEvent> events;
+  std::set<uint64_t> open;                             // that may stand for others
+  std::set<std::pair<std::string, uint64_t>> leaders;  // of what is folded, by job
+  for (auto& [key, entry] : entries_) {
+    TickOne(entry, wall_ns, events);
+    if (!IsOpen(entry.incident)) continue;
+    const wire::Incident& incident = entry.incident;
+    if (incident.folded_under() != 0) leaders.emplace(key.first, incident.folded_under());
+    // Others that are not worked on are none of those who work on this one.
+    if (incident.folded_under() == 0 && incident.maintenance() == 0) open.insert(incident.id());
+  }
+  for (const auto& [job, leader] : leaders) {
+    if (!open.contains(leader)) FollowUp(job, leader, wall_ns, events);
+  }
+  return events;
+}
+
+void IncidentBook::TickOne(Entry& entry, int64_t wall_ns, std::vector<IncidentEvent>& events) {
+  wire::Incident& incident = entry.incident;
+  if (incident.has_silence() && incident.silence().until_wall_ns() <= wall_ns) {
+    incident.clear_silence();
+    AddTransition(incident, "unsilenced", wall_ns, "its time is over");
+    events.push_back(Wake(entry, wall_ns));
+  }
+  if (!IsOpen(incident) || maintenance_ == nullptr) return;
+  const uint64_t window = maintenance_(incident, wall_ns);
+  const uint64_t before = incident.maintenance();
+  if (window == before) return;
+  incident.set_maintenance(window);
+  const bool begins = window != 0;
+  AddTransition(incident, begins ? "maintenance_begins" : "maintenance_ends", wall_ns,
+                absl::StrCat("window ", begins ? window : before));
+  events.push_back(Wake(entry, wall_ns));
+}
+
+void IncidentBook::FollowUp(const std::string& job, uint64_t leader, int64_t wall_ns,
+                            std::vector<IncidentEvent>& events) {
+  std::vector<Entry*> followers;
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    Entry& entry = it->second;
+    if (!IsOpen(entry.incident) || entry.incident.folded_under() != leader) continue;
+    entry.incident.set_folded_under(0);  // so that IsQuiet says whether anything else keeps it quiet
+    followers.push_back(&entry);
+  }
+  const auto first = std::min_element(followers.begin(), followers.end(), [](const Entry* a, const Entry* b) {
+    return std::make_pair(IsQuiet(a->incident), a->incident.id()) <
+           std::make_pair(IsQuiet(b->incident), b->incident.id());
+  });
+  if (first == followers.end()) return;
+  if (IsQuiet((*first)->incident)) {  // and so are all others: nobody has to stand for them
+    for (const Entry* const follower : followers) events.push_back({IncidentEvent::Kind::kNoted, follower->incident});
+    return;
+  }
+  Entry& next = **first;
+  next.incident.set_folds(static_cast<uint32_t>(followers.size() - 1));
+  AddTransition(next.incident, "unfolded", wall_ns,
+                absl::StrCat("incident ", leader, " does not stand for it any more"));
+  events.push_back(Wake(next, wall_ns));
+  for (Entry* const follower : followers) {
+    if (follower == &next) continue;
+    follower->incident.set_folded_under(next.incident.id());
+    events.push_back({IncidentEvent::Kind::kNoted, follower->incident});
+  }
 }
 
 std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& verdict, int64_t wall_ns) {
@@ -219,6 +350,13 @@ std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& v
   const std::string change = MaterialChange(incident.verdict(), newer);
   if (!SaysTheSame(incident.verdict(), newer)) entry.has_news = true;
   *incident.mutable_verdict() = std::move(newer);
+  if (incident.suspected() && !IsSuspicion(verdict)) {
+    incident.set_suspected(false);
+    AddTransition(incident, "opened", wall_ns, Headline(incident.verdict()));
+    entry.began_ns = wall_ns;
+    if (!IsQuiet(incident)) FoldIntoStorm(entry, wall_ns);
+    return Wake(entry, wall_ns);
+  }
   const bool due = wall_ns - incident.updated_wall_ns() >= options_.update_every_ns;
   if (change.empty() && !(due && entry.has_news)) return std::nullopt;
   if (!change.empty()) AddTransition(incident, "updated", wall_ns, change);
@@ -230,11 +368,28 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   incident.set_state(wire::Incident::STATE_OPEN);
   incident.set_resolved_wall_ns(0);
   incident.set_resolution(wire::Incident::RESOLUTION_UNSPECIFIED);
+  incident.clear_resolved_by();
   incident.set_reopened(incident.reopened() + 1);
   incident.clear_acknowledgement();  // whoever had it in hand has seen it end
+  incident.set_folds(0);
+  incident.set_suspected(incident.suspected() && IsSuspicion(verdict));
   *incident.mutable_verdict() = ToProto(verdict);
   AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
-  return Publish(entry, IncidentEvent::Kind::kReopened, wall_ns);
+  NoteFlapping(incident, wall_ns);
+  return Begin(entry, IncidentEvent::Kind::kReopened, wall_ns);
+}
+
+void IncidentBook::NoteFlapping(wire::Incident& incident, int64_t wall_ns) const {
+  const auto& transitions = incident.transitions();
+  const auto times = std::count_if(transitions.begin(), transitions.end(), [&](const auto& transition) {
+    return transition.what() == "reopened" && wall_ns - transition.wall_ns() <= options_.flap_within_ns;
+  });
+  if (times < options_.flap_reopenings) return;
+  incident.set_flapping(true);
+  AddTransition(incident, "flapping", wall_ns,
+                absl::StrCat("it came back ", times, " times within ", options_.flap_within_ns * kSecondsPerNano,
+                             " s, and stays open until its cause is absent for ",
+                             options_.flap_quiet_ns * kSecondsPerNano, " s"));
 }
 
 IncidentEvent IncidentBook::Resolve(Entry& entry, int64_t wall_ns, wire::Incident::Resolution how,
@@ -243,6 +398,7 @@ IncidentEvent IncidentBook::Resolve(Entry& entry, int64_t wall_ns, wire::Inciden
   incident.set_state(wire::Incident::STATE_RESOLVED);
   incident.set_resolved_wall_ns(wall_ns);
   incident.set_resolution(how);
+  incident.set_flapping(false);
   AddTransition(incident, "resolved", wall_ns, why);
   entry.absent_since_ns.reset();
   return Publish(entry, IncidentEvent::Kind::kResolved, wall_ns);

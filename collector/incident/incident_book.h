@@ -1,5 +1,11 @@
 // From conclusions to incidents: one incident per cause, which opens, is updated, resolves, and may reopen.
 //
+// An observation begins as a suspicion, and is open from the first accusation of the same cause on. One that stops the
+// job is open at once: somebody has to be called, whoever is to blame. What comes and goes too often stays open until
+// it is quiet for longer. When many open in one job within a short time, one of them stands for the others: it says how
+// many they are, and nobody hears of these until it ends; then the oldest of those that are still open takes its place.
+// What stops a job is never folded under what does not.
+//
 // Pure: time comes with the calls. Not thread-safe: one book belongs to one shard. What does not fit is
 // counted.
 
@@ -15,6 +21,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/incident/incident_action.h"
+#include "collector/incident/incident_state.h"
 #include "detector/engine/job_engine.h"
 #include "proto/incident.pb.h"
 
@@ -25,25 +33,40 @@ struct IncidentBookOptions {
   int64_t reopen_within_ns = 600'000'000'000;  // the same cause within this time is the same incident
   int64_t update_every_ns = 5'000'000'000;     // newer evidence is published at most this often
   int max_incidents = 10'000;                  // in memory; the oldest resolved ones are forgotten first
+  int64_t by_hand_grace_ns = 300'000'000'000;  // what somebody resolved reopens by evidence from so much later on
+  int flap_reopenings = 3;                     // so many within flap_within_ns, and it is flapping
+  int64_t flap_within_ns = 1'800'000'000'000;
+  int64_t flap_quiet_ns = 600'000'000'000;  // in place of resolve_after_ns while it is flapping
+  int storm_incidents = 8;  // so many opened in one job within storm_within_ns, and further ones are folded
+  int64_t storm_within_ns = 60'000'000'000;
 };
 
 // What happened to an incident; the incident is already in its new state.
 struct IncidentEvent {
-  enum class Kind { kOpened, kUpdated, kResolved, kReopened, kAcknowledged };
+  // kOpened: also when what was quiet is not so any more. kNoted: somebody said something of it, or it became quiet.
+  enum class Kind { kOpened, kUpdated, kResolved, kReopened, kAcknowledged, kNoted };
   Kind kind;
   wire::Incident incident;
 
-  // Nobody is called a second time because somebody has answered: receivers read of it with the next change.
-  bool is_for_receivers() const { return kind != Kind::kAcknowledged; }
+  // By the table of kinds (event_kinds.h). Nobody is called a second time because somebody has answered: receivers read
+  // of it with the next change.
+  bool is_for_receivers() const;
+};
+
+// An incident after something was said of it; no event if that says nothing new.
+struct ActedIncident {
+  wire::Incident incident;
+  std::optional<IncidentEvent> event;
 };
 
 class IncidentBook {
  public:
-  // Transitions that an incident remembers, the newest.
-  static constexpr int kMaxTransitions = 64;
+  // The window of maintenance in which an open incident is at a time; 0 = none.
+  using Maintenance = std::function<uint64_t(const wire::Incident& incident, int64_t wall_ns)>;
 
-  // `next_id` hands out ids that were never used before.
-  IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id);
+  // `next_id` hands out ids that were never used before. No `maintenance`: there are no windows.
+  IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id,
+               Maintenance maintenance = nullptr);
 
   // Takes over incidents of an earlier life of the collector. Open ones stay open until an engine that has judged all
   // of the job misses their cause; the same cause seen again continues them, without a second "opened". Of several with
@@ -58,11 +81,13 @@ class IncidentBook {
   // published every `update_every_ns`.
   std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns);
 
-  // Somebody has an open incident of `job` in hand, or nullptr: nobody has any more. The time of `by` is left out.
-  // Holds until the incident is opened anew. NOT_FOUND for an incident that the book does not hold, FAILED_PRECONDITION
-  // for one that is resolved, and for one that nobody has in hand.
-  absl::StatusOr<IncidentEvent> Acknowledge(const std::string& job, uint64_t id,
-                                            const wire::Incident::Acknowledgement* by, int64_t wall_ns);
+  // Somebody says something of an incident of `job`. NOT_FOUND for one that the book does not hold, else the errors of
+  // Apply (incident_action.h). Who has it in hand is forgotten when it opens anew, a silence when its time is over.
+  absl::StatusOr<ActedIncident> Act(const std::string& job, uint64_t id, const IncidentAction& action, int64_t wall_ns);
+
+  // What time alone changes: silences and windows of maintenance begin and end, and what was folded under an incident
+  // that is over is so no more. To be called about twice a second. O(incidents).
+  std::vector<IncidentEvent> Tick(int64_t wall_ns);
 
   // Other limits and times from here on. REQUIRES: max_incidents > 0.
   void SetOptions(const IncidentBookOptions& options) { options_ = options; }
@@ -83,6 +108,7 @@ class IncidentBook {
   struct Entry {
     wire::Incident incident;
     std::optional<int64_t> absent_since_ns;  // empty = the cause holds, as far as is known
+    int64_t began_ns = 0;                    // when it was opened, or reopened, last
     bool has_news = false;                   // the verdict changed since the newest event
     bool inherited = false;                  // found by an earlier engine, and not yet by this one
   };
@@ -95,13 +121,24 @@ class IncidentBook {
   std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
   std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);
   std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, int64_t wall_ns);
-  static IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
+  IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
+  // Tells of an incident that has just opened, unless it is quiet from the beginning.
+  IncidentEvent Begin(Entry& entry, IncidentEvent::Kind kind, int64_t wall_ns);
+  void NoteFlapping(wire::Incident& incident, int64_t wall_ns) const;
+  void FoldIntoStorm(Entry& entry, int64_t wall_ns);
+  Entry* FindOpen(const std::string& job, uint64_t id);  // nullptr = there is none
+  // After something that made it quiet has ended: calls somebody, unless something else does.
+  static IncidentEvent Wake(Entry& entry, int64_t wall_ns);
+  void TickOne(Entry& entry, int64_t wall_ns, std::vector<IncidentEvent>& events);
+  // Puts the oldest of those that were folded under `leader` in its place.
+  void FollowUp(const std::string& job, uint64_t leader, int64_t wall_ns, std::vector<IncidentEvent>& events);
   static IncidentEvent Resolve(Entry& entry, int64_t wall_ns, wire::Incident::Resolution how, const std::string& why);
   static IncidentEvent Publish(Entry& entry, IncidentEvent::Kind kind, int64_t wall_ns);
   bool MakeRoom();
 
   IncidentBookOptions options_;
   std::function<uint64_t()> next_id_;
+  Maintenance maintenance_;
   std::map<Key, Entry> entries_;  // at most max_incidents, and what Restore brought
   uint64_t refused_ = 0;
 };

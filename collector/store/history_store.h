@@ -133,6 +133,11 @@ class HistoryStore {
   // By name.
   virtual absl::StatusOr<std::vector<SeenHost>> LoadHosts() = 0;
 
+  // Inserts or replaces by id, and removes those of the ids `gone`. On return it survives loss of power.
+  virtual absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) = 0;
+  // By id.
+  virtual absl::StatusOr<std::vector<wire::MaintenanceWindow>> LoadMaintenance() = 0;
+
   // Keeps the record; how many of the oldest of its kind had to make room for it. On return a change survives loss of
   // power, a refusal kill -9.
   virtual absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) = 0;

@@ -78,6 +78,9 @@ absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes);
 // A host that has reported: "host/" · name.
 inline constexpr absl::string_view kHostKeyPrefix = "host/";
 
+// A window of maintenance: "maintenance/" · id (8).
+inline constexpr absl::string_view kMaintenanceKeyPrefix = "maintenance/";
+
 // Something that was asked for: "audit/" · its kind (1) · number (8).
 struct AuditKey {
   AuditKind kind = AuditKind::kChange;

@@ -25,6 +25,7 @@
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/log_reader.h"
+#include "collector/store/maintenance_records.h"
 #include "collector/store/retention.h"
 #include "collector/store/rocks_database.h"
 #include "collector/store/rollup.h"
@@ -59,12 +60,24 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status PutIncident(const wire::Incident& incident) override;
   absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
                                     const std::vector<std::string>& receivers) override;
-  absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override;
+  absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override {
+    return CommitNew(/*sync=*/true, [&](auto& batch) { AddAlertRemoval(*database_, receiver, numbers, batch); });
+  }
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return ReadAlertRecords(*database_, corrupt_); }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
-  absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
-  absl::Status RemoveHost(const std::string& name) override;
+  absl::Status PutHosts(const std::vector<SeenHost>& hosts) override {
+    return CommitNew(/*sync=*/false, [&](auto& batch) { AddHostRecords(*database_, hosts, batch); });
+  }
+  absl::Status RemoveHost(const std::string& name) override {
+    return CommitNew(/*sync=*/true, [&](auto& batch) { AddHostRemoval(*database_, name, batch); });
+  }
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return ReadHostRecords(*database_, corrupt_); }
+  absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override {
+    return CommitNew(/*sync=*/true, [&](auto& batch) { AddMaintenance(*database_, window, gone, batch); });
+  }
+  absl::StatusOr<std::vector<wire::MaintenanceWindow>> LoadMaintenance() override {
+    return ReadMaintenanceRecords(*database_, corrupt_);
+  }
   absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override {
     return audit_.Put(kind, record);
   }
@@ -101,6 +114,14 @@ class RocksStoreImpl final : public RocksStore {
   absl::Status AddSealed(Draft& draft, const SealedChunk& chunk);
   absl::Status WriteSealed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, chunks_mutex_);
   absl::Status Commit(rocksdb::WriteBatch& batch, bool sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same with what `fill` adds to a new batch.
+  template <typename Fill>
+  absl::Status CommitNew(bool sync, const Fill& fill) {
+    rocksdb::WriteBatch batch;
+    fill(batch);
+    MutexLock lock(mutex_);
+    return Commit(batch, sync);
+  }
 
   absl::Status ListNames(const SeriesSelector& selector, SeriesNames& names);
   // The points of one series between `from` and `to`, by time: `max_points` and what more was read.
@@ -265,27 +286,6 @@ absl::StatusOr<uint64_t> RocksStoreImpl::PutEvent(const wire::IncidentEvent& eve
   std::atomic<uint64_t>& newest = database_->state().newest_incident_id;
   newest = std::max(newest.load(), incident.id());
   return number;
-}
-
-absl::Status RocksStoreImpl::RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) {
-  rocksdb::WriteBatch batch;
-  AddAlertRemoval(*database_, receiver, numbers, batch);
-  MutexLock lock(mutex_);
-  return Commit(batch, /*sync=*/true);
-}
-
-absl::Status RocksStoreImpl::PutHosts(const std::vector<SeenHost>& hosts) {
-  rocksdb::WriteBatch batch;
-  AddHostRecords(*database_, hosts, batch);
-  MutexLock lock(mutex_);
-  return Commit(batch, /*sync=*/false);
-}
-
-absl::Status RocksStoreImpl::RemoveHost(const std::string& name) {
-  rocksdb::WriteBatch batch;
-  AddHostRemoval(*database_, name, batch);
-  MutexLock lock(mutex_);
-  return Commit(batch, /*sync=*/true);
 }
 
 absl::Status RocksStoreImpl::Flush() {

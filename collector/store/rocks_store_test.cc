@@ -47,6 +47,29 @@ TEST_F(RocksStoreTest, HostsAreKnownUntilTheyAreRemovedAlsoAfterARestart) {
   EXPECT_EQ(store_->LoadAlerts()->size(), 0u) << "the neighbours in that family";
 }
 
+TEST_F(RocksStoreTest, WindowsOfMaintenanceAreKeptByTheirIdAlsoAfterARestart) {
+  Open();
+  const auto window = [](uint64_t id, const std::string& host) {
+    wire::MaintenanceWindow made;
+    made.set_id(id);
+    made.add_hosts(host);
+    return made;
+  };
+  ASSERT_OK(store_->PutMaintenance(window(300, "c"), {}));
+  ASSERT_OK(store_->PutMaintenance(window(2, "a"), {}));
+  ASSERT_OK(store_->PutMaintenance(window(2, "b"), {}));
+  Open();
+  const absl::StatusOr<std::vector<wire::MaintenanceWindow>> windows = store_->LoadMaintenance();
+  ASSERT_OK(windows);
+  ASSERT_EQ(windows->size(), 2u);
+  EXPECT_EQ((*windows)[0].hosts(0), "b");
+  EXPECT_EQ((*windows)[1].id(), 300u);
+  ASSERT_OK(store_->PutMaintenance(window(301, "d"), {2, 300, 77}));
+  Open();
+  EXPECT_EQ(store_->LoadMaintenance()->size(), 1u);
+  EXPECT_EQ(store_->LoadHosts()->size(), 0u) << "the neighbours in that family";
+}
+
 TEST_F(RocksStoreTest, LogComesBackPerJobInOrderAlsoAfterReopening) {
   Open();
   ASSERT_OK(store_->Write({.log = {Watermark("a", now()), Watermark("b", now() + 1), Watermark("a", now() + 2)}}));

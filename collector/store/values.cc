@@ -134,6 +134,12 @@ absl::StatusOr<wire::AuditRecord> DecodeAuditRecord(absl::string_view bytes) {
   return DecodeMessage<wire::AuditRecord>(bytes, "audit record");
 }
 
+std::string EncodeMaintenanceWindow(const wire::MaintenanceWindow& window) { return EncodeMessage(window); }
+
+absl::StatusOr<wire::MaintenanceWindow> DecodeMaintenanceWindow(absl::string_view bytes) {
+  return DecodeMessage<wire::MaintenanceWindow>(bytes, "window of maintenance");
+}
+
 std::string EncodeNumberOffset(uint64_t offset) { return EncodeOne(offset, AppendU64); }
 
 absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes) {

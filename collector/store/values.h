@@ -52,6 +52,10 @@ absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes)
 std::string EncodeAuditRecord(const wire::AuditRecord& record);
 absl::StatusOr<wire::AuditRecord> DecodeAuditRecord(absl::string_view bytes);
 
+// format (1) = 1 · MaintenanceWindow.
+std::string EncodeMaintenanceWindow(const wire::MaintenanceWindow& window);
+absl::StatusOr<wire::MaintenanceWindow> DecodeMaintenanceWindow(absl::string_view bytes);
+
 // When the incident was resolved, without parsing it; 0 = open.
 absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes);
 

@@ -68,6 +68,10 @@ class SabotagedStore final : public HistoryStore {
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override { return store_->PutHosts(hosts); }
   absl::Status RemoveHost(const std::string& name) override { return store_->RemoveHost(name); }
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return store_->LoadHosts(); }
+  absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override {
+    return store_->PutMaintenance(window, gone);
+  }
+  absl::StatusOr<std::vector<wire::MaintenanceWindow>> LoadMaintenance() override { return store_->LoadMaintenance(); }
   absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override {
     return store_->PutAudit(kind, record);
   }

@@ -121,6 +121,21 @@ absl::Status MemoryStore::RemoveHost(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::Status MemoryStore::PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  for (const uint64_t id : gone) maintenance_.erase(id);
+  maintenance_[window.id()] = window;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<wire::MaintenanceWindow>> MemoryStore::LoadMaintenance() {
+  std::vector<wire::MaintenanceWindow> windows;
+  MutexLock lock(mutex_);
+  for (const auto& [id, window] : maintenance_) windows.push_back(window);
+  return windows;
+}
+
 absl::StatusOr<size_t> MemoryStore::PutAudit(AuditKind /*kind*/, const wire::AuditRecord& record) {
   MutexLock lock(mutex_);
   if (refuses_) return absl::ResourceExhaustedError("no space left on device");
