@@ -196,6 +196,44 @@ absl::StatusOr<wire::Incident> CollectorClient::Acknowledge(uint64_t id, const s
   return connection_->Change(&wire::Admin::Stub::Acknowledge, request);
 }
 
+absl::StatusOr<wire::Incident> CollectorClient::Silence(uint64_t id, int64_t until_wall_ns, const std::string& note) {
+  wire::SilenceRequest request;
+  request.set_incident(id);
+  request.set_until_wall_ns(until_wall_ns);
+  request.set_note(note);
+  return connection_->Change(&wire::Admin::Stub::Silence, request);
+}
+
+absl::StatusOr<wire::Incident> CollectorClient::Resolve(uint64_t id, const std::string& note) {
+  wire::ResolveRequest request;
+  request.set_incident(id);
+  request.set_note(note);
+  return connection_->Change(&wire::Admin::Stub::Resolve, request);
+}
+
+absl::StatusOr<wire::Incident> CollectorClient::Comment(uint64_t id, const std::string& text) {
+  wire::CommentRequest request;
+  request.set_incident(id);
+  request.set_text(text);
+  return connection_->Change(&wire::Admin::Stub::Comment, request);
+}
+
+absl::StatusOr<wire::ListMaintenanceResponse> CollectorClient::ListMaintenance(bool with_past) {
+  wire::ListMaintenanceRequest request;
+  request.set_with_past(with_past);
+  return connection_->Call(&wire::Query::Stub::ListMaintenance, request);
+}
+
+absl::StatusOr<wire::MaintenanceWindow> CollectorClient::AddMaintenance(const wire::AddMaintenanceRequest& request) {
+  return connection_->Change(&wire::Admin::Stub::AddMaintenance, request);
+}
+
+absl::StatusOr<wire::MaintenanceWindow> CollectorClient::EndMaintenance(uint64_t id) {
+  wire::EndMaintenanceRequest request;
+  request.set_id(id);
+  return connection_->Change(&wire::Admin::Stub::EndMaintenance, request);
+}
+
 absl::StatusOr<wire::ListAuditResponse> CollectorClient::ListAudit(const wire::ListAuditRequest& request) {
   return connection_->Change(&wire::Admin::Stub::ListAudit, request);
 }

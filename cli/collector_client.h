@@ -61,6 +61,14 @@ class CollectorClient {
   // The incident as it is from now on, or with `undo` without who has it in hand. INVALID_ARGUMENT for one that is not
   // open.
   absl::StatusOr<wire::Incident> Acknowledge(uint64_t id, const std::string& note, bool undo);
+  // Likewise: nobody is called about it until a time of the collector's, 0 = from now on again; somebody says that it
+  // is over; somebody says something of it.
+  absl::StatusOr<wire::Incident> Silence(uint64_t id, int64_t until_wall_ns, const std::string& note);
+  absl::StatusOr<wire::Incident> Resolve(uint64_t id, const std::string& note);
+  absl::StatusOr<wire::Incident> Comment(uint64_t id, const std::string& text);
+  absl::StatusOr<wire::ListMaintenanceResponse> ListMaintenance(bool with_past);
+  absl::StatusOr<wire::MaintenanceWindow> AddMaintenance(const wire::AddMaintenanceRequest& request);
+  absl::StatusOr<wire::MaintenanceWindow> EndMaintenance(uint64_t id);
   absl::StatusOr<wire::ListAuditResponse> ListAudit(const wire::ListAuditRequest& request);
   absl::StatusOr<wire::ListJobsResponse> ListJobs();
   absl::StatusOr<wire::ListRanksResponse> ListRanks(const wire::ListRanksRequest& request);

@@ -29,7 +29,9 @@ struct CommandContext {
   int width = 0;          // columns of the terminal behind `out`; 0 = not a terminal, no limit
   bool progress = false;  // whether `err` is a terminal, where a line may be rewritten in place
   Clock& clock;
-  CollectorKeys keys;  // for commands that open connections of their own
+  CollectorKeys keys;   // for commands that open connections of their own
+  bool colour = false;  // `out` is a terminal that wants colours
+  int height = 0;       // lines of that terminal; 0 = no limit
 };
 
 // One argument, written by the parser into the command's field before Run. A name without dashes is positional. The
@@ -39,6 +41,8 @@ struct CommandArgument {
   const char* help;
   std::variant<bool*, std::string*, uint32_t*, uint64_t*, std::vector<std::string>*> target;  // a list: once or more
   bool required = false;
+  // The words that it takes, for completion and for who types another; empty = any text.
+  std::vector<const char*> choices = {};
 };
 
 // Not thread-safe; made for one run.

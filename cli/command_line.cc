@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "cli/collector_client.h"
 #include "cli/command.h"
 #include "cli/commands/command_table.h"
+#include "cli/commands/global_options.h"
 #include "daemon/tls/tls_files.h"
 #include "daemon/version.h"
 
@@ -76,25 +78,20 @@ std::vector<ParsedVerb> AddVerbs(CLI::App& parser) {
 }
 
 void AddGlobals(CLI::App& parser, GlobalOptions& options) {
-  parser.add_option("--collector", options.collector, "HOST:PORT of the collector [env LOCKSTEP_COLLECTOR]")
-      ->capture_default_str();
   TlsFiles& files = options.keys.security.files;
-  const std::pair<const char*, std::pair<std::string*, const char*>> keys[] = {
-      {"--tls-ca", {&files.authorities, "PEM file of the collector's authorities: use TLS [env LOCKSTEP_TLS_CA]"}},
-      {"--tls-certificate", {&files.certificate, "PEM file of your certificate [env LOCKSTEP_TLS_CERTIFICATE]"}},
-      {"--tls-key", {&files.key, "PEM file of its key [env LOCKSTEP_TLS_KEY]"}},
-      {"--tls-server-name",
-       {&options.keys.security.server_name,
-        "in the collector's certificate, if not its host "
-        "[env LOCKSTEP_TLS_SERVER_NAME]"}},
-      {"--token-file",
-       {&options.keys.token_file,
-        "file of your token, in a certificate's stead "
-        "[env LOCKSTEP_TOKEN_FILE]"}}};
-  for (const auto& [name, key] : keys) parser.add_option(name, *key.first, key.second);
-  parser.add_option("-o,--output", options.output, "table or json")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "json"}));
+  const std::map<absl::string_view, std::string*> targets = {{"--collector", &options.collector},
+                                                             {"--tls-ca", &files.authorities},
+                                                             {"--tls-certificate", &files.certificate},
+                                                             {"--tls-key", &files.key},
+                                                             {"--tls-server-name", &options.keys.security.server_name},
+                                                             {"--token-file", &options.keys.token_file},
+                                                             {"-o,--output", &options.output}};
+  for (const GlobalOption& global : kGlobalOptions) {
+    CLI::Option* option = parser.add_option(global.name, *targets.at(global.name), global.help);
+    if (!targets.at(global.name)->empty()) option->capture_default_str();
+    if (global.choices.empty()) continue;
+    option->check(CLI::IsMember(std::vector<std::string>(global.choices.begin(), global.choices.end())));
+  }
   parser.set_version_flag("--version", absl::StrCat("lockstep ", kVersion));
   parser.require_subcommand(1);
   parser.fallthrough();
@@ -136,10 +133,11 @@ ExitCode RunParsed(Command& command, const GlobalOptions& options, const Command
   if (!address.ok()) return Fail(address, environment);
   CollectorClient collector(options.collector, CollectorClient::kDefaultDeadlineNanos,
                             "--collector or LOCKSTEP_COLLECTOR", options.keys);
-  CommandContext context{collector,         options.output == "json" ? OutputFormat::kJson : OutputFormat::kTable,
-                         environment.out,   environment.err,
-                         environment.width, environment.progress,
-                         environment.clock, options.keys};
+  CommandContext context{collector,          options.output == "json" ? OutputFormat::kJson : OutputFormat::kTable,
+                         environment.out,    environment.err,
+                         environment.width,  environment.progress,
+                         environment.clock,  options.keys,
+                         environment.colour, environment.height};
   const absl::StatusOr<ExitCode> result = command.Run(context);
   if (!result.ok()) return Fail(result.status(), environment);
   environment.out.flush();

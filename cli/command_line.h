@@ -22,7 +22,9 @@ struct CommandLineEnvironment {
   int width = 0;          // columns of the terminal behind `out`; 0 = not a terminal
   bool progress = false;  // whether `err` is a terminal
   Clock& clock;
-  CollectorKeys keys;  // $LOCKSTEP_TLS_CA and its like
+  CollectorKeys keys;   // $LOCKSTEP_TLS_CA and its like
+  bool colour = false;  // whether `out` is a terminal that wants colours
+  int height = 0;       // lines of that terminal; 0 = not a terminal
 };
 
 // Runs `arguments` (without the program's name). Errors go to environment.err as one line "lockstep: ...".

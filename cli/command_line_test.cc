@@ -145,9 +145,14 @@ TEST_F(CommandLineTest, Status) {
             "hosts missing   1\n"
             "reports stored  12345\n"
             "open incidents  1\n"
+            "jobs            1 seen whole of 1\n"
             "\n"
             "HOST     CONNECTED  LAST REPORT  SEQUENCE  VERSION\n"
             "node-17  yes          500ms ago        99  0.1.0\n"
+            "\n"
+            "Not recorded, because their agents are silent:\n"
+            "HOST     LAST REPORT  KNOWN FROM\n"
+            "node-18        never  the inventory\n"
             "\n"
             "Agents get nothing from:\n"
             "HOST     SOURCE    FOR  STATE  WHY\n"
@@ -225,6 +230,17 @@ TEST_F(CommandLineTest, JsonOfEveryVerbParses) {
                                              {"ranks", "demo"},
                                              {"incidents"},
                                              {"incidents", "show", "7"},
+                                             {"incidents", "ack", "7"},
+                                             {"incidents", "silence", "7", "--for", "1h"},
+                                             {"incidents", "resolve", "7"},
+                                             {"incidents", "comment", "7", "loud"},
+                                             {"ack", "7"},
+                                             {"maintenance"},
+                                             {"maintenance", "add", "--job", "demo", "--for", "1h"},
+                                             {"maintenance", "end", "3"},
+                                             {"top", "--once"},
+                                             {"completion", "bash"},
+                                             {"hosts"},
                                              {"explain", "7"},
                                              {"history", "host_cpu_busy_ratio"}}) {
     std::vector<std::string> arguments = verb;

@@ -7,7 +7,8 @@ namespace lockstep {
 namespace {
 
 bool IsOpening(const wire::Incident::Transition& transition) {
-  return transition.what() == "opened" || transition.what() == "reopened";
+  const std::string& what = transition.what();
+  return what == "suspected" || what == "opened" || what == "reopened";
 }
 
 // The transition that opened an incident last; nullptr if it has been cut from the list.

@@ -15,16 +15,22 @@
 
 namespace {
 
-int TerminalWidth(int descriptor) {
+// Zeros where there is no terminal.
+winsize TerminalSize(int descriptor) {
   winsize size = {};
-  if (isatty(descriptor) == 0 || ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
+  if (isatty(descriptor) == 0 || ioctl(descriptor, TIOCGWINSZ, &size) != 0) return {};
+  return size;
 }
 
 // "" where it is not set.
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// A terminal, unless somebody wants none (no-color.org) or it cannot show them.
+bool WantsColour(int descriptor) {
+  return isatty(descriptor) != 0 && FromEnvironment("NO_COLOR").empty() && FromEnvironment("TERM") != "dumb";
 }
 
 }  // namespace
@@ -35,12 +41,15 @@ int main(int argc, char** argv) {
                                           FromEnvironment("LOCKSTEP_TLS_KEY"), FromEnvironment("LOCKSTEP_TLS_CA")},
                                          FromEnvironment("LOCKSTEP_TLS_SERVER_NAME")},
                                         FromEnvironment("LOCKSTEP_TOKEN_FILE")};
+  const winsize size = TerminalSize(STDOUT_FILENO);
   const lockstep::CommandLineEnvironment environment{FromEnvironment("LOCKSTEP_COLLECTOR"),
                                                      std::cout,
                                                      std::cerr,
-                                                     TerminalWidth(STDOUT_FILENO),
+                                                     size.ws_col,
                                                      /*progress=*/isatty(STDERR_FILENO) != 0,
                                                      lockstep::RealClock(),
-                                                     keys};
+                                                     keys,
+                                                     WantsColour(STDOUT_FILENO),
+                                                     size.ws_row};
   return static_cast<int>(lockstep::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc), environment));
 }

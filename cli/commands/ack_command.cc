@@ -4,10 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status_macros.h"
-#include "cli/render/json.h"
-#include "cli/render/text_table.h"
-#include "nlohmann/json.hpp"
+#include "cli/commands/incident_actions.h"
 
 namespace lockstep {
 namespace {
@@ -21,16 +18,7 @@ class AckCommand final : public Command {
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
-    if (undo_ && !note_.empty()) return absl::InvalidArgumentError("--undo takes no --note");
-    ASSIGN_OR_RETURN(const wire::Incident incident, context.collector.Acknowledge(id_, note_, undo_));
-    if (context.format == OutputFormat::kJson) {
-      context.out << JsonText(ToJson(incident), /*indented=*/true) << "\n";
-    } else if (undo_) {
-      context.out << "incident " << id_ << " is in nobody's hands\n";
-    } else {
-      context.out << "incident " << id_ << " is acknowledged by " << Printable(incident.acknowledgement().by()) << "\n";
-    }
-    return ExitCode::kOk;
+    return RunIncidentAction("ack", {.id = id_, .note = note_, .undo = undo_}, context);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include "cli/commands/audit_command.h"
 #include "cli/commands/backup_command.h"
 #include "cli/commands/capture_command.h"
+#include "cli/commands/completion_command.h"
 #include "cli/commands/diagnose_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/enable_nccl_command.h"
@@ -15,11 +16,13 @@
 #include "cli/commands/hosts_command.h"
 #include "cli/commands/incidents_command.h"
 #include "cli/commands/jobs_command.h"
+#include "cli/commands/maintenance_command.h"
 #include "cli/commands/patterns_command.h"
 #include "cli/commands/ranks_command.h"
 #include "cli/commands/replay_command.h"
 #include "cli/commands/sim_command.h"
 #include "cli/commands/status_command.h"
+#include "cli/commands/top_command.h"
 #include "cli/commands/train_command.h"
 
 namespace lockstep {
@@ -31,7 +34,12 @@ constexpr Verb kVerbs[] = {
      MakeHostsCommand},
     {"jobs", "The jobs that are watched, and how they do", "lockstep jobs", MakeJobsCommand},
     {"ranks", "The processes of one job, and where their time goes", "lockstep ranks demo", MakeRanksCommand},
-    {"incidents", "What is or was wrong", "lockstep incidents --open\n  lockstep incidents --follow -o json",
+    {"top", "Jobs, what is wrong with them and whom that is laid to, renewed in place",
+     "lockstep top\n  lockstep top --once", MakeTopCommand},
+    {"incidents", "What is or was wrong, and what is done about it",
+     "lockstep incidents --open\n  lockstep incidents --follow -o json\n"
+     "  lockstep incidents silence 7 --for 2h --note 'parts are ordered'\n"
+     "  lockstep incidents resolve 7 --note 'GPU replaced'\n  lockstep incidents comment 7 'fan 3 is loud'",
      MakeIncidentsCommand},
     {"explain", "Why an incident was opened, in sentences", "lockstep explain 7", MakeExplainCommand},
     {"ack", "Say that somebody has an incident in hand",
@@ -39,6 +47,9 @@ constexpr Verb kVerbs[] = {
     {"alert", "Try out receivers of alerts, or ask who would be told",
      "lockstep alert test --receiver oncall\n  lockstep alert route --class gpu_fault --job llama --host node-17",
      MakeAlertCommand},
+    {"maintenance", "Times in which nobody is called about hosts and jobs",
+     "lockstep maintenance add --host node-17 --for 2h --note 'new cable'\n  lockstep maintenance end 3",
+     MakeMaintenanceCommand},
     {"history", "Samples of a metric",
      "lockstep history 'net_receive_bytes_total{host=\"node-17\",device=~\"eth*\"}' --since 1h --step 1m --rate",
      MakeHistoryCommand},
@@ -72,6 +83,8 @@ constexpr Verb kVerbs[] = {
      MakeDoctorCommand},
     {"enable-nccl", "Make NCCL load the recorder", "lockstep enable-nccl --write\n  lockstep enable-nccl --for slurm",
      MakeEnableNcclCommand},
+    {"completion", "Have a shell complete the words of lockstep", "source <(lockstep completion bash)",
+     MakeCompletionCommand},
 };
 
 }  // namespace

@@ -1,14 +1,17 @@
 #include "cli/commands/incidents_command.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
+#include "cli/commands/incident_actions.h"
 #include "cli/duration_argument.h"
 #include "cli/incident_follower.h"
 #include "cli/left_out_note.h"
+#include "cli/render/colour.h"
 #include "cli/render/incident_text.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
@@ -20,10 +23,11 @@ namespace {
 
 constexpr int64_t kPollNanos = 300 * kNanosPerMilli;
 constexpr uint32_t kFollowLimit = 1000;
+constexpr uint32_t kMostIncidents = 10'000;  // that a collector remembers
 
 TextTable IncidentTable(const wire::ListIncidentsResponse& response, int64_t now) {
   TextTable table({{"ID", TextTable::Align::kRight},
-                   {"STATE"},
+                   {"STATE", TextTable::Align::kLeft, StateColour},
                    {"JOB"},
                    {"CLASS"},
                    {"CULPRIT"},
@@ -40,34 +44,69 @@ TextTable IncidentTable(const wire::ListIncidentsResponse& response, int64_t now
   return table;
 }
 
+TextTable SilenceTable(const wire::ListIncidentsResponse& response, int64_t now) {
+  TextTable table({{"ID", TextTable::Align::kRight}, {"JOB"}, {"CLASS"}, {"CULPRIT"}, {"UNTIL"}, {"BY"}, {"NOTE"}});
+  for (const wire::Incident& incident : response.incidents()) {
+    const wire::Incident::Silence& silence = incident.silence();
+    table.AddRow({absl::StrCat(incident.id()), incident.job(), incident.verdict().class_(),
+                  CulpritsText(incident.verdict()),
+                  absl::StrCat(WallText(silence.until_wall_ns()).substr(0, 19), " (in ",
+                               DurationText(silence.until_wall_ns() - now), ")"),
+                  silence.by(), silence.note()});
+  }
+  return table;
+}
+
+void KeepSilenced(wire::ListIncidentsResponse& response) {
+  auto& incidents = *response.mutable_incidents();
+  incidents.erase(std::remove_if(incidents.begin(), incidents.end(),
+                                 [](const wire::Incident& incident) { return !incident.has_silence(); }),
+                  incidents.end());
+}
+
 class IncidentsCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"ACTION", "list (the default) or show", &action_},
-            {"ID", "with show: the incident", &id_},
+    return {{"ACTION",
+             "list (the default), show, ack, silence, resolve or comment",
+             &action_,
+             /*required=*/false,
+             {"list", "show", "ack", "silence", "resolve", "comment"}},
+            {"ID", "the incident, of all actions but list", &id_},
+            {"TEXT", "with comment: one line for others to read", &request_.text},
+            {"--note", "with ack, silence, resolve: why, one line for others to read", &request_.note},
+            {"--undo", "with ack, silence: take it back", &request_.undo},
             {"--open", "only open ones", &open_only_},
+            {"--silenced", "only those about which nobody is called until a time", &silenced_only_},
             {"--job", "only of this job", &job_},
             {"--limit", "at most so many, newest first", &limit_},
             {"--fail-on-open", "exit with 1 if one of them is open", &fail_on_open_},
             {"--follow", "go on and print what happens, one line each", &follow_},
             {"--updates", "with --follow: print updates as well", &updates_},
-            {"--for", "with --follow: end after this time, such as 30s", &follow_for_}};
+            {"--for", "with silence: how long; with --follow: end after this time, such as 30s", &lasts_}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
-    if (action_ == "show") return Show(context);
-    if (action_ != "list") return absl::InvalidArgumentError(absl::StrCat("incidents ", action_, ": list or show?"));
-    if (!id_.empty()) return absl::InvalidArgumentError("incidents list takes no ID");
-    return follow_ ? Follow(context) : List(context);
+    if (action_ == "list") {
+      if (!id_.empty()) return absl::InvalidArgumentError("incidents list takes no ID");
+      return follow_ ? Follow(context) : List(context);
+    }
+    const bool acts = IsIncidentAction(action_);
+    if (!acts && action_ != "show") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("incidents ", action_, ": list, show, ack, silence, resolve or comment?"));
+    }
+    if (!absl::SimpleAtoi(id_, &request_.id)) {
+      return absl::InvalidArgumentError(absl::StrCat("incidents ", action_, " needs the number of an incident"));
+    }
+    if (!acts) return Show(context);
+    request_.lasts = lasts_;
+    return RunIncidentAction(action_, request_, context);
   }
 
  private:
   absl::StatusOr<ExitCode> Show(CommandContext& context) {
-    uint64_t id = 0;
-    if (!absl::SimpleAtoi(id_, &id)) {
-      return absl::InvalidArgumentError("incidents show needs the number of an incident");
-    }
-    ASSIGN_OR_RETURN(const wire::Incident incident, context.collector.GetIncident(id));
+    ASSIGN_OR_RETURN(const wire::Incident incident, context.collector.GetIncident(request_.id));
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(incident), /*indented=*/true) << "\n";
     } else {
@@ -78,15 +117,20 @@ class IncidentsCommand final : public Command {
   }
 
   absl::StatusOr<ExitCode> List(CommandContext& context) {
-    ASSIGN_OR_RETURN(const wire::ListIncidentsResponse response, context.collector.ListIncidents(Request(limit_)));
+    const uint32_t limit = silenced_only_ ? kMostIncidents : limit_;
+    ASSIGN_OR_RETURN(wire::ListIncidentsResponse response, context.collector.ListIncidents(Request(limit)));
+    if (silenced_only_) KeepSilenced(response);
     PrintLeftOutNote(response.left_out(), "incidents", context.err);
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(ToJson(response), /*indented=*/true) << "\n";
     } else if (response.incidents_size() == 0) {
-      context.out << (open_only_ ? "no open incidents\n" : "no incidents\n");
+      context.out << (silenced_only_ ? "no silenced incidents\n"
+                      : open_only_   ? "no open incidents\n"
+                                     : "no incidents\n");
     } else {
       ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
-      context.out << IncidentTable(response, now_ns).Render(context.width);
+      const TextTable table = silenced_only_ ? SilenceTable(response, now_ns) : IncidentTable(response, now_ns);
+      context.out << table.Render(context.width, context.colour);
     }
     bool any_open = false;
     for (const wire::Incident& incident : response.incidents())
@@ -97,8 +141,8 @@ class IncidentsCommand final : public Command {
   // A collector that goes away later is waited for: a feed must survive its restart.
   absl::StatusOr<ExitCode> Follow(CommandContext& context) {
     int64_t end_ns = 0;
-    if (!follow_for_.empty()) {
-      ASSIGN_OR_RETURN(const int64_t nanos, ParseDurationArgument("--for", follow_for_));
+    if (!lasts_.empty()) {
+      ASSIGN_OR_RETURN(const int64_t nanos, ParseDurationArgument("--for", lasts_));
       end_ns = context.clock.MonotonicNanos() + nanos;
     }
     IncidentFollower follower;
@@ -149,9 +193,11 @@ class IncidentsCommand final : public Command {
   std::string action_ = "list";
   std::string id_;
   std::string job_;
-  std::string follow_for_;
+  std::string lasts_;
+  IncidentRequest request_;
   uint32_t limit_ = 100;
   bool open_only_ = false;
+  bool silenced_only_ = false;
   bool fail_on_open_ = false;
   bool follow_ = false;
   bool updates_ = false;

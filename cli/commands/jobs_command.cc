@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "cli/left_out_note.h"
+#include "cli/render/colour.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
@@ -32,7 +33,7 @@ class JobsCommand final : public Command {
     }
     ASSIGN_OR_RETURN(const int64_t now, context.collector.NowWallNanos());
     TextTable table({{"JOB"},
-                     {"STATE"},
+                     {"STATE", TextTable::Align::kLeft, StateColour},
                      {"RANKS", kRight},
                      {"HOSTS", kRight},
                      {"STEPS", kRight},
@@ -45,7 +46,7 @@ class JobsCommand final : public Command {
                     job.steps_per_second() > 0 ? absl::StrFormat("%.2f", job.steps_per_second()) : "-",
                     SecondsText(job.step_seconds_median()), AgeText(job.last_seen_wall_ns(), now), job.note()});
     }
-    context.out << (table.empty() ? "no jobs\n" : table.Render(context.width));
+    context.out << (table.empty() ? "no jobs\n" : table.Render(context.width, context.colour));
     return ExitCode::kOk;
   }
 };

@@ -1,8 +1,12 @@
 #include "cli/commands/status_command.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/left_out_note.h"
+#include "cli/render/fleet_overview.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
@@ -17,9 +21,13 @@ class StatusCommand final : public Command {
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
     ASSIGN_OR_RETURN(const wire::GetStatusResponse status, context.collector.GetStatus());
+    ASSIGN_OR_RETURN(const wire::ListJobsResponse jobs, context.collector.ListJobs());
+    const std::vector<JobGap> gaps = JobGaps(jobs);
     PrintLeftOutNote(status.left_out(), "agents", context.err);
     if (context.format == OutputFormat::kJson) {
-      context.out << JsonText(ToJson(status), /*indented=*/true) << "\n";
+      nlohmann::ordered_json json = ToJson(status);
+      json["job_gaps"] = GapsJson(gaps);
+      context.out << JsonText(json, /*indented=*/true) << "\n";
       return ExitCode::kOk;
     }
     int connected = 0;
@@ -30,10 +38,20 @@ class StatusCommand final : public Command {
                 << "\n"
                 << "hosts missing   " << status.missing_hosts_size() + status.missing_hosts_left_out() << "\n"
                 << "reports stored  " << status.reports_stored() << "\n"
-                << "open incidents  " << status.open_incidents() << "\n";
-    if (status.agents_size() > 0) context.out << "\n" << AgentTable(status).Render(context.width);
+                << "open incidents  " << status.open_incidents() << "\n"
+                << "jobs            " << jobs.jobs_size() - gaps.size() << " seen whole of "
+                << jobs.jobs_size() + jobs.left_out() << "\n";
+    if (status.agents_size() > 0) context.out << "\n" << AgentTable(status).Render(context.width, context.colour);
+    if (status.missing_hosts_size() > 0) {
+      context.out << "\nNot recorded, because their agents are silent:\n"
+                  << MissingTable(status).Render(context.width, context.colour);
+      if (status.missing_hosts_left_out() > 0) context.out << "and " << status.missing_hosts_left_out() << " more\n";
+    }
+    if (!gaps.empty()) {
+      context.out << "\nJobs that are not seen whole:\n" << GapTable(gaps).Render(context.width, context.colour);
+    }
     if (status.failing_sources_size() > 0) {
-      context.out << "\nAgents get nothing from:\n" << SourceTable(status).Render(context.width);
+      context.out << "\nAgents get nothing from:\n" << SourceTable(status).Render(context.width, context.colour);
       if (status.failing_sources_left_out() > 0) {
         context.out << "and " << status.failing_sources_left_out() << " more\n";
       }
@@ -54,6 +72,33 @@ class StatusCommand final : public Command {
                     absl::StrCat(agent.last_sequence()), agent.version()});
     }
     return table;
+  }
+
+  static TextTable MissingTable(const wire::GetStatusResponse& status) {
+    TextTable table({{"HOST"}, {"LAST REPORT", TextTable::Align::kRight}, {"KNOWN FROM"}});
+    for (const wire::MissingHost& host : status.missing_hosts()) {
+      const std::string age = AgeText(host.last_report_wall_ns(), status.time_line_wall_ns());
+      table.AddRow({host.host(), host.last_report_wall_ns() == 0 ? "never" : absl::StrCat(age, " ago"),
+                    host.in_inventory() ? "the inventory" : "its reports"});
+    }
+    return table;
+  }
+
+  static TextTable GapTable(const std::vector<JobGap>& gaps) {
+    TextTable table({{"JOB"}, {"RANKS", TextTable::Align::kRight}, {"WHY"}});
+    for (const JobGap& gap : gaps) {
+      const std::string expected = gap.expected > 0 ? absl::StrCat(gap.expected) : "?";
+      table.AddRow({gap.job, absl::StrCat(gap.seen, " of ", expected), gap.why});
+    }
+    return table;
+  }
+
+  static nlohmann::ordered_json GapsJson(const std::vector<JobGap>& gaps) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const JobGap& gap : gaps) {
+      json.push_back({{"job", gap.job}, {"ranks", gap.seen}, {"world_size", gap.expected}, {"why", gap.why}});
+    }
+    return json;
   }
 
   static TextTable SourceTable(const wire::GetStatusResponse& status) {

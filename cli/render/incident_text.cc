@@ -59,7 +59,9 @@ std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {
                                : AgeText(incident.opened_wall_ns(), incident.resolved_wall_ns());
   std::string text = absl::StrFormat("Incident %d, job %s: %s, %s", incident.id(), Printable(incident.job()),
                                      incident.verdict().class_(), CulpritsText(incident.verdict()));
-  absl::StrAppend(&text, "\n", open ? "OPEN for " : absl::StrCat(absl::AsciiStrToUpper(StateText(incident)), " after "),
+  absl::StrAppend(&text, "\n",
+                  open ? (incident.suspected() ? "SUSPECTED for " : "OPEN for ")
+                       : absl::StrCat(absl::AsciiStrToUpper(StateText(incident)), " after "),
                   age);
   if (incident.reopened() > 0) absl::StrAppend(&text, ", came back ", incident.reopened(), " times");
   if (incident.has_acknowledgement()) {
@@ -68,13 +70,72 @@ std::string Headline(const wire::Incident& incident, int64_t now_wall_ns) {
                     DurationText(acknowledgement.wall_ns() - incident.opened_wall_ns()), " after it was opened");
     if (!acknowledgement.note().empty()) absl::StrAppend(&text, ": ", Printable(acknowledgement.note()));
   }
+  if (incident.has_silence()) {
+    const wire::Incident::Silence& silence = incident.silence();
+    absl::StrAppend(&text, "\nsilenced until ", WallText(silence.until_wall_ns()), " by ", Printable(silence.by()));
+    if (!silence.note().empty()) absl::StrAppend(&text, ": ", Printable(silence.note()));
+  }
+  if (open && incident.maintenance() != 0) {
+    absl::StrAppend(&text, "\nin window ", incident.maintenance(), " of maintenance");
+  }
+  if (open && incident.folded_under() != 0) {
+    absl::StrAppend(&text, "\nincident ", incident.folded_under(), " stands for it");
+  }
+  if (incident.folds() > 0) absl::StrAppend(&text, "\nstands for ", incident.folds(), " others that opened with it");
   return absl::StrCat(text, "\n");
+}
+
+// What is known of the culprit's host from all of its jobs.
+std::string HistorySentence(const wire::HostHistory& history) {
+  const auto count = [](uint32_t number, const char* one) {
+    return absl::StrCat(number, " ", one, number == 1 ? "" : "s");
+  };
+  return absl::StrFormat("%s was blamed in %s of %s in the last %d days (lemon score %.1f).", Printable(history.host()),
+                         count(history.incidents(), "incident"), count(history.jobs(), "job"), history.days(),
+                         history.score());
+}
+
+std::string CommentLines(const wire::Incident& incident) {
+  std::string text;
+  for (const wire::Incident::Remark& comment : incident.comments()) {
+    absl::StrAppend(&text, text.empty() ? "\nComments\n" : "", "  ", WallText(comment.wall_ns()).substr(0, 19), "  ",
+                    Printable(comment.by()), ": ", Printable(comment.text()), "\n");
+  }
+  return text;
+}
+
+struct OpenState {
+  const char* word;
+  bool (*holds)(const wire::Incident& incident);
+};
+
+// The first that holds is what an open incident is.
+constexpr OpenState kOpenStates[] = {
+    {"suspected", [](const wire::Incident& incident) { return incident.suspected(); }},
+    {"silenced", [](const wire::Incident& incident) { return incident.has_silence(); }},
+    {"in maintenance", [](const wire::Incident& incident) { return incident.maintenance() != 0; }},
+    {"folded", [](const wire::Incident& incident) { return incident.folded_under() != 0; }},
+    {"acknowledged", [](const wire::Incident& incident) { return incident.has_acknowledgement(); }},
+    {"flapping", [](const wire::Incident& incident) { return incident.flapping(); }},
+    {"open", [](const wire::Incident& /*incident*/) { return true; }},
+};
+
+// Transitions that say in their own words what happened, and nothing new of the cause.
+bool SpeaksForItself(const std::string& what) {
+  static constexpr absl::string_view kWhats[] = {
+      "acknowledged", "unacknowledged",   "silenced",           "unsilenced", "commented",
+      "flapping",     "maintenance_ends", "maintenance_begins", "folded",     "unfolded"};
+  return std::find(std::begin(kWhats), std::end(kWhats), what) != std::end(kWhats);
 }
 
 }  // namespace
 
 std::string StateText(const wire::Incident& incident) {
-  if (incident.state() == wire::Incident::STATE_OPEN) return incident.has_acknowledgement() ? "acknowledged" : "open";
+  if (incident.state() == wire::Incident::STATE_OPEN) {
+    for (const OpenState& state : kOpenStates) {
+      if (state.holds(incident)) return state.word;
+    }
+  }
   if (incident.state() != wire::Incident::STATE_RESOLVED) return "unknown";
   return std::string(FindWords(ResolutionWords(), wire::Incident::Resolution_Name(incident.resolution())));
 }
@@ -121,10 +182,11 @@ std::string TransitionLine(const wire::Incident& incident, const wire::Incident:
     if (!transition.why().empty()) absl::StrAppend(&line, ": ", Printable(transition.why()));
     return line;
   }
-  if (absl::EndsWith(transition.what(), "acknowledged")) {
+  if (SpeaksForItself(transition.what())) {
     return absl::StrCat(line, "  ", Printable(transition.why()));
   }
-  if (verdict.first_seen_ns() > 0 && transition.what() == "opened") {
+  const bool begins = transition.what() == "opened" || transition.what() == "suspected";
+  if (verdict.first_seen_ns() > 0 && begins) {
     absl::StrAppend(&line, "  ", DurationText(transition.wall_ns() - verdict.first_seen_ns()), " after onset");
   }
   absl::StrAppend(&line, "  cost ", CostText(verdict), ": ", SummaryText(verdict));
@@ -141,9 +203,10 @@ std::string Explanation(const wire::Incident& incident, int64_t now_wall_ns) {
   add(OnsetSentence(incident));
   for (const wire::Evidence& evidence : verdict.evidence()) add(evidence.text());
   if (verdict.culprits_size() > 1) add(OthersSentence(verdict));
+  if (incident.has_host_history()) add(HistorySentence(incident.host_history()));
 
-  absl::StrAppend(&text, "\nCost\n  ", CostSentence(verdict), "\n\nAdvice\n  ", AdviceText(verdict.advice()),
-                  "\n\nTimeline (UTC)\n");
+  absl::StrAppend(&text, "\nCost\n  ", CostSentence(verdict), "\n\nAdvice\n  ", AdviceText(verdict.advice()), "\n",
+                  CommentLines(incident), "\nTimeline (UTC)\n");
   size_t widest = 0;
   for (const auto& transition : incident.transitions()) widest = std::max(widest, transition.what().size());
   for (const wire::Incident::Transition& transition : incident.transitions()) {

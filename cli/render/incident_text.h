@@ -11,7 +11,8 @@
 
 namespace lockstep {
 
-// "open", "acknowledged" or "resolved"; of one whose cause nobody has seen go, what became of its job: "job died".
+// "suspected", "silenced", "in maintenance", "folded", "acknowledged", "flapping" or "open" of one that is open; else
+// "resolved", and of one whose cause nobody has seen go, what became of its job: "job died".
 std::string StateText(const wire::Incident& incident);
 
 // "node-17 rank 3 pid 4711 gpu 1 mlx5_0": as precise as the evidence and no more; "nobody" without a culprit.

@@ -118,6 +118,52 @@ TEST(IncidentTextTest, WhoHasItInHandIsSaid) {
   EXPECT_EQ(StateText(incident), "resolved") << "of an older collector";
 }
 
+TEST(IncidentTextTest, WhyNobodyIsCalledAndWhatElseIsKnownIsSaid) {
+  wire::Incident incident = SlowRank();
+  wire::Incident::Silence& silence = *incident.mutable_silence();
+  silence.set_until_wall_ns(kOnset + 3600 * kNanosPerSecond);
+  silence.set_by("alice");
+  silence.set_note("parts are ordered");
+  incident.set_folds(6);
+  wire::Incident::Remark& comment = *incident.add_comments();
+  comment.set_by("bob");
+  comment.set_wall_ns(kOnset);
+  comment.set_text("fan 3 is loud");
+  wire::HostHistory& history = *incident.mutable_host_history();
+  history.set_host("node-17");
+  history.set_incidents(5);
+  history.set_jobs(3);
+  history.set_days(14);
+  history.set_score(4.25);
+  const std::string text = Explanation(incident, kOnset + 200 * kNanosPerSecond);
+  EXPECT_THAT(text, testing::HasSubstr("\nsilenced until 2026-01-02 04:04:05 UTC by alice: parts are ordered\n"
+                                       "stands for 6 others that opened with it\n"));
+  EXPECT_THAT(text, testing::HasSubstr(
+                        "  4. node-17 was blamed in 5 incidents of 3 jobs in the last 14 days (lemon score 4.2).\n"));
+  EXPECT_THAT(text, testing::HasSubstr("\n\nComments\n  2026-01-02 03:04:05  bob: fan 3 is loud\n\nTimeline"));
+}
+
+TEST(IncidentTextTest, WhatAnOpenIncidentIs) {
+  wire::Incident incident = SlowRank();
+  EXPECT_EQ(StateText(incident), "open");
+  incident.set_flapping(true);
+  EXPECT_EQ(StateText(incident), "flapping");
+  incident.mutable_acknowledgement()->set_by("alice");
+  EXPECT_EQ(StateText(incident), "acknowledged");
+  incident.set_folded_under(3);
+  EXPECT_EQ(StateText(incident), "folded");
+  incident.set_maintenance(1);
+  EXPECT_EQ(StateText(incident), "in maintenance");
+  incident.mutable_silence()->set_by("alice");
+  EXPECT_EQ(StateText(incident), "silenced");
+  incident.set_suspected(true);
+  EXPECT_EQ(StateText(incident), "suspected");
+  EXPECT_THAT(Explanation(incident, kOnset), testing::HasSubstr("\nSUSPECTED for "));
+  incident.set_state(wire::Incident::STATE_RESOLVED);
+  incident.set_resolution(wire::Incident::RESOLUTION_BY_HAND);
+  EXPECT_EQ(StateText(incident), "resolved");
+}
+
 TEST(IncidentTextTest, TransitionLines) {
   wire::Incident incident = SlowRank();
   AddTransition(incident, "resolved", 68, "absent for 3 s");

@@ -35,6 +35,7 @@ constexpr Words kResolutions[] = {
     {"RESOLUTION_UNSPECIFIED", "resolved"}, {"RESOLUTION_CAUSE_GONE", "resolved"},
     {"RESOLUTION_JOB_ENDED", "job ended"},  {"RESOLUTION_JOB_STOPPED", "job stopped"},
     {"RESOLUTION_JOB_DIED", "job died"},    {"RESOLUTION_JOB_LOST", "job lost"},
+    {"RESOLUTION_BY_HAND", "resolved"},
 };
 
 constexpr Words kAdvice[] = {

@@ -51,7 +51,7 @@ void TextTable::AddRow(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) row.push_back(Printable(cell));
 }
 
-std::string TextTable::Render(int width) const {
+std::string TextTable::Render(int width, bool coloured) const {
   std::vector<size_t> widths;
   for (const Column& column : columns_) widths.push_back(DisplayWidth(column.title));
   for (const auto& row : rows_) {
@@ -66,18 +66,21 @@ std::string TextTable::Render(int width) const {
   }
 
   std::string text;
-  const auto add_line = [&](const auto& cell_of) {
+  const auto add_line = [&](bool is_row, const auto& cell_of) {
     std::string line;
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) line.append(kGap, ' ');
-      line += Padded(Shortened(cell_of(i), widths[i]), widths[i], columns_[i].align);
+      const std::string& cell = cell_of(i);
+      const std::string padded = Padded(Shortened(cell, widths[i]), widths[i], columns_[i].align);
+      const bool paint = coloured && is_row && columns_[i].colour_of != nullptr;
+      line += paint ? Coloured(padded, columns_[i].colour_of(cell)) : padded;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, line, "\n");
   };
-  add_line([&](size_t i) -> const std::string& { return columns_[i].title; });
+  add_line(/*is_row=*/false, [&](size_t i) -> const std::string& { return columns_[i].title; });
   for (const auto& row : rows_) {
-    add_line([&](size_t i) -> const std::string& { return row[i]; });
+    add_line(/*is_row=*/true, [&](size_t i) -> const std::string& { return row[i]; });
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "cli/render/colour.h"
 
 namespace lockstep {
 
@@ -28,6 +29,7 @@ class TextTable {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
+    Colour (*colour_of)(absl::string_view cell) = nullptr;  // nullptr = none
   };
 
   explicit TextTable(std::vector<Column> columns);
@@ -38,8 +40,8 @@ class TextTable {
   bool empty() const { return rows_.empty(); }
 
   // Title line and rows, two spaces between columns, no trailing space. If the lines would be wider than `width`
-  // (0 = no limit), the last column is shortened, but never below its title.
-  std::string Render(int width) const;
+  // (0 = no limit), the last column is shortened, but never below its title. Cells are coloured only if asked for.
+  std::string Render(int width, bool coloured = false) const;
 
  private:
   const std::vector<Column> columns_;

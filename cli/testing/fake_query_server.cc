@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "proto/admin.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
 
 namespace lockstep {
@@ -51,6 +52,12 @@ class FakeQueryServer::Service final : public wire::Query::Service {
     return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no incident ", request->id())};
   }
 
+  grpc::Status ListMaintenance(grpc::ServerContext*, const wire::ListMaintenanceRequest*,
+                               wire::ListMaintenanceResponse* response) override {
+    *response = answers_.maintenance;
+    return grpc::Status::OK;
+  }
+
   grpc::Status GetHistory(grpc::ServerContext*, const wire::GetHistoryRequest* request,
                           wire::GetHistoryResponse* response) override {
     if (answers_.on_history) answers_.on_history(*request);
@@ -73,12 +80,59 @@ class FakeQueryServer::Service final : public wire::Query::Service {
   Answers answers_;
 };
 
+class FakeQueryServer::AdminService final : public wire::Admin::Service {
+ public:
+  explicit AdminService(std::function<void(const google::protobuf::Message&)> on_change)
+      : on_change_(std::move(on_change)) {}
+
+  grpc::Status Acknowledge(grpc::ServerContext*, const wire::AcknowledgeRequest* request,
+                           wire::Incident* response) override {
+    if (!request->undo()) response->mutable_acknowledgement()->set_by("alice");
+    return Note(*request);
+  }
+  grpc::Status Silence(grpc::ServerContext*, const wire::SilenceRequest* request, wire::Incident* response) override {
+    if (request->until_wall_ns() != 0) response->mutable_silence()->set_until_wall_ns(request->until_wall_ns());
+    return Note(*request);
+  }
+  grpc::Status Resolve(grpc::ServerContext*, const wire::ResolveRequest* request, wire::Incident* response) override {
+    response->mutable_resolved_by()->set_by("alice");
+    return Note(*request);
+  }
+  grpc::Status Comment(grpc::ServerContext*, const wire::CommentRequest* request, wire::Incident* response) override {
+    response->add_comments()->set_text(request->text());
+    return Note(*request);
+  }
+  grpc::Status AddMaintenance(grpc::ServerContext*, const wire::AddMaintenanceRequest* request,
+                              wire::MaintenanceWindow* response) override {
+    response->set_id(3);
+    *response->mutable_hosts() = request->hosts();
+    *response->mutable_jobs() = request->jobs();
+    response->set_begin_wall_ns(request->begin_wall_ns());
+    response->set_end_wall_ns(request->end_wall_ns());
+    return Note(*request);
+  }
+  grpc::Status EndMaintenance(grpc::ServerContext*, const wire::EndMaintenanceRequest* request,
+                              wire::MaintenanceWindow* response) override {
+    response->set_id(request->id());
+    return Note(*request);
+  }
+
+ private:
+  grpc::Status Note(const google::protobuf::Message& request) const {
+    if (on_change_) on_change_(request);
+    return grpc::Status::OK;
+  }
+
+  const std::function<void(const google::protobuf::Message&)> on_change_;
+};
+
 class FakeQueryServer::Listener {
  public:
-  explicit Listener(grpc::Service& service) {
+  Listener(grpc::Service& service, grpc::Service& admin) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(&service);
+    builder.RegisterService(&admin);
     server_ = builder.BuildAndStart();
     CHECK(server_ != nullptr);
   }
@@ -92,8 +146,9 @@ class FakeQueryServer::Listener {
 };
 
 FakeQueryServer::FakeQueryServer(Answers answers)
-    : service_(std::make_unique<Service>(std::move(answers))),
-      listener_(std::make_unique<Listener>(*service_)),
+    : service_(std::make_unique<Service>(answers)),
+      admin_(std::make_unique<AdminService>(answers.on_change)),
+      listener_(std::make_unique<Listener>(*service_, *admin_)),
       address_(absl::StrCat("127.0.0.1:", listener_->port())) {}
 
 FakeQueryServer::~FakeQueryServer() = default;

@@ -1,4 +1,5 @@
-// A collector's read side that answers what a test put into it, over a real gRPC connection on a port of its own.
+// A collector that answers what a test put into it, and takes down what it is told to change, over a real gRPC
+// connection on a port of its own.
 
 #ifndef LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_
 #define LOCKSTEP_CLI_TESTING_FAKE_QUERY_SERVER_H_
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "google/protobuf/message.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {
@@ -30,6 +32,9 @@ class FakeQueryServer {
     // What was asked, if anybody wants to know.
     std::function<void(const wire::GetHistoryRequest&)> on_history;
     std::function<void(const wire::ListIncidentsRequest&)> on_incidents;
+    wire::ListMaintenanceResponse maintenance;
+    // What was asked to be changed; the answer is the incident, or the window, as it is in the request.
+    std::function<void(const google::protobuf::Message&)> on_change;
     // While it says true, lists of incidents are refused with UNAVAILABLE.
     std::function<bool()> is_away;
     // Called before each list of incidents is sent, to let it change.
@@ -45,8 +50,10 @@ class FakeQueryServer {
 
  private:
   class Service;
+  class AdminService;
   class Listener;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<AdminService> admin_;
   std::unique_ptr<Listener> listener_;
   std::string address_;
 };

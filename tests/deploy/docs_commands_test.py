@@ -41,8 +41,8 @@ class DocsCommandsTest(unittest.TestCase):
 
     def test_every_verb_is_documented_and_run(self):
         text = "\n".join(command for document in DOCUMENTS for _, command in commands(document))
-        for verb in ("status", "jobs", "ranks", "incidents", "explain", "history", "capture", "backup", "replay", "feed",
-                     "doctor", "enable-nccl"):
+        for verb in ("status", "top", "jobs", "ranks", "incidents", "explain", "maintenance", "history", "capture", "backup",
+                     "replay", "feed", "doctor", "enable-nccl", "completion"):
             self.assertRegex(text, rf"lockstep {verb}\b")
 
     def test_commands_do_what_the_page_says(self):
