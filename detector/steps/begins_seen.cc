@@ -1,12 +1,16 @@
 #include "detector/steps/begins_seen.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/model/input.h"
+#include "detector/model/operation_kind.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/work_moment.h"
 
 namespace lockstep {
 namespace {
@@ -15,10 +19,28 @@ namespace {
 constexpr double kHardlyAny = kFew;
 
 struct Begins {
-  bool never = false;   // the recorder says so
+  bool never = false;   // the recorder says so, or it cannot have seen them
   bool hardly = false;  // any is later than its call
   double inside_seconds = 0;
 };
+
+// Of the collectives of one communicator, which GPUs carry out one after the other: those that seem to begin while the
+// one before them runs. What begins together with it may be one kernel.
+bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations) {
+  absl::flat_hash_map<int32_t, const TraceOperation*> latest;  // by communicator
+  size_t in_turn = 0, early = 0;
+  for (const TraceOperation& operation : operations) {
+    const bool is_known = operation.started() && operation.finished() && operation.quality == TimingQuality::kUnknown;
+    if (!is_known || IsSendOrRecv(operation.kind)) continue;
+    const TraceOperation*& before = latest[operation.communicator];
+    if (before != nullptr) {
+      const bool together = operation.start_ns == before->start_ns || operation.end_ns == before->end_ns;
+      ++(together || HasEndedBy(*before, operation.start_ns) ? in_turn : early);
+    }
+    before = &operation;
+  }
+  return static_cast<double>(early) > kHardlyAny * static_cast<double>(in_turn + early);
+}
 
 Begins BeginsOf(absl::Span<const TraceOperation> operations) {
   size_t seen = 0;
@@ -31,27 +53,32 @@ Begins BeginsOf(absl::Span<const TraceOperation> operations) {
     if (operation.finished()) inside_ns += operation.duration_ns();
   }
   const double few = kHardlyAny * static_cast<double>(operations.size());
-  return {.never = 2 * only_handed_over > operations.size(),
-          .hardly = static_cast<double>(seen) <= few,
+  const bool hardly = static_cast<double>(seen) <= few;
+  return {.never = 2 * only_handed_over > operations.size() || (hardly && BeginsOutOfTurn(operations)),
+          .hardly = hardly,
           .inside_seconds = ToSeconds(inside_ns)};
 }
 
 }  // namespace
 
 std::vector<char> RanksWithoutBegins(const Trace& trace, const JobRoles& roles) {
-  std::vector<char> without(trace.ranks.size(), 0);
+  std::vector<Begins> begins;
+  std::vector<char> without;
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    begins.push_back(BeginsOf(trace.OperationsOf(rank)));
+    without.push_back(begins.back().never ? 1 : 0);
+  }
+  // Where most do not see them, what they tell instead is all that ranks can be compared by.
+  const auto blind = static_cast<size_t>(std::count(without.begin(), without.end(), 1));
+  if (2 * blind > without.size()) without.assign(without.size(), 0);
   for (const std::vector<int32_t>& peers : roles.classes) {
-    std::vector<Begins> begins;
     std::vector<double> inside;
-    for (const int32_t peer : peers) {
-      begins.push_back(BeginsOf(trace.OperationsOf(static_cast<size_t>(peer))));
-      inside.push_back(begins.back().inside_seconds);
-    }
+    for (const int32_t peer : peers) inside.push_back(begins[static_cast<size_t>(peer)].inside_seconds);
     const double usual_inside = MedianInPlace(&inside);
     std::vector<size_t> unseen;
-    for (size_t i = 0; i < peers.size(); ++i) {
-      const bool stays_longer = begins[i].inside_seconds > usual_inside;
-      if (begins[i].never || (begins[i].hardly && stays_longer)) unseen.push_back(static_cast<size_t>(peers[i]));
+    for (const int32_t peer : peers) {
+      const Begins& of_peer = begins[static_cast<size_t>(peer)];
+      if (of_peer.hardly && of_peer.inside_seconds > usual_inside) unseen.push_back(static_cast<size_t>(peer));
     }
     if (2 * unseen.size() >= peers.size()) continue;
     for (const size_t rank : unseen) without[rank] = 1;

@@ -5,9 +5,11 @@
 // other way round. Its own time proves nothing against it; its ends are as good as anybody's.
 //
 // The recorder may say so (kHostEnqueue). Where a file does not tell, a rank counts as one of these when hardly any of
-// its operations begins after the call, though those of most peers do, and when it is inside of operations for longer
-// than they are: a host that issues work late begins at once as well, but comes last and stays shortly. Where nobody's
-// begins are apart from the calls, the only times are begins. Pure. Cost O(operations).
+// its operations begins after the call, and
+//   - collectives of one communicator begin while the one before them runs, which GPUs carry out one by one; or
+//   - most peers' begin later, and it is inside of operations for longer than they are: a host that issues work late
+//     begins at once as well, but comes last and stays shortly.
+// Where most ranks' begins are not seen, the only times are begins. Pure. Cost O(operations).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_BEGINS_SEEN_H_
 #define LOCKSTEP_DETECTOR_STEPS_BEGINS_SEEN_H_

@@ -43,6 +43,18 @@ TEST_F(BeginsSeenTest, ARankWithoutBeginsAmongRanksWithThemIsFound) {
   EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
 }
 
+TEST_F(BeginsSeenTest, WhoseCollectivesBeginWhileTheOneBeforeThemRunsNeedsNoPeersThatTell) {
+  for (int rank = 0; rank < 2; ++rank) AddRank(kCalls);
+  for (int rank = 0; rank < 2; ++rank) AddRank(0, TimingQuality::kUnknown, /*end_ns=*/2500);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 1, 1}));
+}
+
+TEST_F(BeginsSeenTest, WhereMostRanksBeginOutOfTurnTheTimesAreBegins) {
+  AddRank(kCalls);
+  for (int rank = 0; rank < 3; ++rank) AddRank(0, TimingQuality::kUnknown, /*end_ns=*/2500);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 0}));
+}
+
 TEST_F(BeginsSeenTest, WhatTheRecorderSaysOfItsTimesCountsMoreThanTheTimes) {
   for (int rank = 0; rank < 3; ++rank) AddRank(kCalls, TimingQuality::kGpuTimer);
   AddRank(kCalls, TimingQuality::kHostEnqueue);
