@@ -79,8 +79,15 @@ bool BlockedPlaces::IsHeldByItself(size_t rank) const {
   if (open.empty() || !tells || not_begun_[rank] != 0) return false;
   const TraceOperation& first = Operation(open.front());
   if (first.started()) return false;
-  const int64_t before = static_cast<int64_t>(first.sequence) - 1;
-  if (LastDone(rank, first, StreamOf(rank, first)) < before) return false;
+  const StreamKey stream = StreamOf(rank, first);
+  if (LastDone(rank, first, stream) < static_cast<int64_t>(first.sequence) - 1) return false;
+  // A communicator may be used on two streams, so that a later call of it ends before an earlier one.
+  const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank);
+  const bool stands_behind = std::any_of(operations.begin(), operations.end(), [&](const TraceOperation& operation) {
+    return operation.started() && !operation.finished() && operation.sequence < first.sequence &&
+           StreamOf(rank, operation) == stream;
+  });
+  if (stands_behind) return false;
   return std::none_of(open.begin(), open.end(), [&](size_t index) {
     return Operation(index).started() && frontier_.CalledNs(index) <= frontier_.CalledNs(open.front());
   });

@@ -9,9 +9,11 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "detector/hang/artefact_causes.h"
 #include "detector/hang/strong_components.h"
 #include "detector/hang/stuck_operation.h"
+#include "detector/model/trace.h"
 
 namespace lockstep {
 namespace {
@@ -149,10 +151,9 @@ class Collector {
   // Where several operations wait for one cause, most ranks know of that in which most of them wait. Names of
   // communicators must not decide.
   void TellByLarger(const BlockedOperation& blocked, bool called, Hang* hang) const {
-    const auto waiting = static_cast<int32_t>(blocked.at.size());
-    if (hang->kind != HangKind::kNotEntered || hang->called != called || waiting <= hang->waiting) return;
     Hang told = HangAt(hang->kind, trace_, blocked);
     told.called = called;
+    if (hang->kind != HangKind::kNotEntered || hang->called != called || !ToldBefore(told, *hang)) return;
     *hang = std::move(told);
   }
 
@@ -166,10 +167,13 @@ class Collector {
       const bool sink = components.sink[component] != 0;
       if (!sink && (!artefacts_likely_ || nodes.size() == 1)) continue;
       if (Differs(nodes)) continue;
-      if (IsCycle(nodes)) {
+      const bool cycle = IsCycle(nodes);
+      const std::vector<int32_t> lost = cycle ? WithLostRecords(nodes) : std::vector<int32_t>{};
+      if (cycle && lost.size() != 1) {
         (sink ? hangs_ : leaky_cycles_).push_back(DeadlockOf(frontier_, graph_, nodes));
       } else if (sink) {
-        std::optional<Hang> stuck = StuckOperation(frontier_, graph_, nodes);
+        // A cycle that a lost record alone closes is none.
+        std::optional<Hang> stuck = StuckOperation(frontier_, graph_, cycle ? lost : nodes);
         // Else only ranks stand here that are stuck for another reason.
         const auto first = std::find_if(nodes.begin(), nodes.end(), [&](int32_t n) { return graph_.IsBlocked(n); });
         if (stuck.has_value() && !waited_for_[static_cast<size_t>(*first)].empty()) hangs_.push_back(std::move(*stuck));
@@ -201,6 +205,34 @@ class Collector {
       return std::any_of(StatesOf(node).begin(), StatesOf(node).end(),
                          [](MemberState state) { return state != MemberState::kQueued; });
     });
+  }
+
+  bool HasRecord(int32_t rank, const BlockedOperation& blocked) const {
+    const absl::Span<const size_t> open = frontier_.OpenOf(static_cast<size_t>(rank));
+    const int32_t member = frontier_.MemberOf(static_cast<size_t>(rank), blocked.communicator);
+    return std::any_of(open.begin(), open.end(), [&](size_t index) {
+      const TraceOperation& operation = trace_.operations[index];
+      if (operation.communicator != blocked.communicator || operation.sequence != blocked.sequence) return false;
+      if (blocked.collective()) return !IsPointToPoint(operation.kind);
+      const bool sends = operation.kind == OperationKind::kSend;
+      return member == (sends ? blocked.source : blocked.destination) &&
+             operation.peer == (sends ? blocked.destination : blocked.source);
+    });
+  }
+
+  // Operations of which a member that has called others since left no record. It may as well stand there.
+  std::vector<int32_t> WithLostRecords(const std::vector<int32_t>& nodes) const {
+    std::vector<int32_t> found;
+    for (const int32_t node : nodes) {
+      if (frontier_.watch() != nullptr || frontier_.open_left_out() > 0 || !graph_.IsBlocked(node)) continue;
+      const std::vector<int32_t>& missing = graph_.edges[static_cast<size_t>(node)];
+      for (size_t i = 0; i < missing.size(); ++i) {
+        if (StatesOf(node)[i] == MemberState::kNotCalled || HasRecord(missing[i], graph_.At(node))) continue;
+        found.push_back(node);
+        break;
+      }
+    }
+    return found;
   }
 
   void AddMismatch(const BlockedOperation& blocked) {

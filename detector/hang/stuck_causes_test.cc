@@ -125,6 +125,36 @@ TEST_F(StuckCausesTest, WhatWasCalledBeforeAllThatARankStandsInIsHeldByItsOwnGpu
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
 }
 
+TEST_F(StuckCausesTest, WhatStandsBehindAnEarlierCallOfAnotherStreamIsNotHeldByItsGpu) {
+  // Gathers run beside scatters of the same communicator, and end before them. Nobody gets out of the scatter; behind
+  // it stands the next one, which was called before the gather that rank 6 never called.
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    const auto call = [&](OperationKind kind, uint64_t number, int64_t began, int64_t ended) {
+      Add(rank, {.sequence = kEnded + number, .communicator = world_, .kind = kind}, 200, began, ended);
+    };
+    call(OperationKind::kReduceScatter, 0, 205, kNone);
+    call(OperationKind::kAllGather, 1, 206, 209);
+    call(OperationKind::kReduceScatter, 2, kNone, kNone);
+    if (rank != 6) call(OperationKind::kAllGather, 3, 210, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{6});
+}
+
+TEST_F(StuckCausesTest, ACircleThatALostRecordClosesIsAStuckTransfer) {
+  // Each stands in a Recv from the other. Rank 1 has not come to its Send; of the one that rank 0 called before its
+  // next there is no record, so that it may stand there.
+  for (int32_t rank = 0; rank < 2; ++rank) Transfer(rank, OperationKind::kRecv, 0, 200, 205, kNone);
+  Transfer(1, OperationKind::kSend, 0, 206, kNone, kNone);
+  Transfer(0, OperationKind::kSend, 1, 206, kNone, kNone);
+  const std::vector<Verdict> verdicts = Find(/*lost_records=*/4);
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
+  EXPECT_EQ(Accused(verdicts), (std::set<int32_t>{0, 1}));
+}
+
 TEST_F(StuckCausesTest, WhatOthersStoodInAsTheyBeganHoldsNobodyUp) {
   // Ranks 0 and 2 posted a Recv before the collective, each from its neighbour. Rank 0 has begun the collective beside
   // it; rank 2 has not, and its neighbour does not get to its Send before the collective ends.

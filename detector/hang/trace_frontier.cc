@@ -119,18 +119,19 @@ class Reader {
       began_not_all = began_not_all || !operation.started();
     }
     found_.tells_begun[rank_index] = found_.tells_called[rank_index];
-    if (ended_some && began_not_all) {  // a dump of active work may know begins by halves
-      lacks_begins_.push_back(rank_index);
-      by_absence_ += began_some ? 1 : 0;
+    if (ended_some && (began_some || began_not_all)) {  // a dump of active work may know begins by halves
+      in_flight_.push_back(rank_index);
+      lack_begins_ += began_not_all ? 1 : 0;
+      by_absence_ += began_some && began_not_all ? 1 : 0;
     }
     StoreTallies(rank_index);
   }
 
   // Of what is in flight, some has a begin and some has none, on some of the ranks: recorders tell the one from the
-  // other.
+  // other, also where all that a rank has in flight has begun.
   void TellByAbsence() {
-    if (static_cast<double>(by_absence_) < kFew * static_cast<double>(lacks_begins_.size())) return;
-    for (const size_t rank : lacks_begins_) found_.tells_begun[rank] = 1;
+    if (by_absence_ == 0 || static_cast<double>(by_absence_) < kFew * static_cast<double>(lack_begins_)) return;
+    for (const size_t rank : in_flight_) found_.tells_begun[rank] = 1;
   }
 
   Tally& TallyOf(size_t rank_index, const TraceOperation& operation) {
@@ -263,10 +264,11 @@ class Reader {
   const size_t ranks_;
   MemberTable members_;
   Frontier::Content found_;
-  std::vector<Tally> tallies_;        // of the rank at hand
-  std::vector<char> active_only_;     // no finished operation is recorded
-  std::vector<size_t> lacks_begins_;  // rank indices that ended something, and have not begun all that is in flight
-  size_t by_absence_ = 0;             // of these, how many have begun some of it
+  std::vector<Tally> tallies_;     // of the rank at hand
+  std::vector<char> active_only_;  // no finished operation is recorded
+  std::vector<size_t> in_flight_;  // rank indices that ended something, and have something in flight
+  size_t lack_begins_ = 0;         // of these, how many have not begun all of it
+  size_t by_absence_ = 0;          // and how many of those have begun some of it
 };
 
 }  // namespace

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "base/random.h"
+#include "detector/hang/frontier.h"
 #include "detector/hang/precedents.h"
 #include "detector/hang/trace_frontier.h"
 #include "detector/hang/trace_hangs.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
 #include "detector/testing/asked_trace.h"
 #include "detector/testing/scripted_job.h"
 #include "detector/verdict/verdict.h"
@@ -243,6 +245,44 @@ TEST_F(FourRanks, OneCauseOneVerdictTheSameBytesEachTime) {
   job_.host_stops_at[0] = 1;
   Play();
   EXPECT_EQ(Told(Find()), Told(Find()));
+}
+
+// Two ranks have left one collective and stand in the next, of which the times are begins; rank 0 has called two.
+Frontier StandingIn(int64_t second_began_ns, Trace* trace) {
+  TraceBuilder builder("job");
+  const int32_t host = builder.AddHost("h");
+  const int32_t world = builder.AddCommunicator("world", "", 2);
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    const int32_t handle = builder.AddRank({.rank = rank, .host = host});
+    builder.AddMember(world, rank, handle);
+    const auto add = [&](uint64_t sequence, int64_t called_ns, int64_t began_ns, int64_t ended_ns) {
+      builder.Add(handle, {.enqueue_ns = called_ns,
+                           .start_ns = began_ns,
+                           .end_ns = ended_ns,
+                           .sequence = sequence,
+                           .communicator = world,
+                           .kind = OperationKind::kAllReduce});
+    };
+    add(0, 100, 100, 200);
+    add(1, 300, 300, kNoTime);
+    if (rank == 0) add(2, 310, second_began_ns, kNoTime);
+  }
+  *trace = builder.Build();
+  return FrontierOf(*trace);
+}
+
+TEST(FrontierTest, WhereSomeCallsLackABeginARankOfWhichAllHaveOneHasBegunThem) {
+  Trace trace;
+  const Frontier frontier = StandingIn(kNoTime, &trace);
+  EXPECT_TRUE(frontier.TellsBegun(0));
+  EXPECT_TRUE(frontier.TellsBegun(1)) << "the same recorders";
+}
+
+TEST(FrontierTest, WhereAllCallsHaveABeginItMayStandForTheCall) {
+  Trace trace;
+  const Frontier frontier = StandingIn(310, &trace);
+  EXPECT_FALSE(frontier.TellsBegun(0));
+  EXPECT_FALSE(frontier.TellsBegun(1));
 }
 
 }  // namespace
