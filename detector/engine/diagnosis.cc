@@ -181,9 +181,7 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
     TellCost(gains.of_transfers[i], &verdict);
-    // What hides behind something dearer will be felt when that is gone.
-    const double worth = std::max(verdict.cost.slowdown_fraction, gains.of_transfers[i].behind_share);
-    if (worth >= options.min_cost) report->verdicts.push_back(std::move(verdict));
+    if (verdict.cost.slowdown_fraction >= options.min_cost) report->verdicts.push_back(std::move(verdict));
   }
   for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {
     report->verdicts.push_back(std::move(verdict));

@@ -44,10 +44,6 @@ class Gains {
     accounts.Run();
     std::vector<CounterfactualGain> gains;
     for (size_t i = 0; i < ailments_.size(); ++i) gains.push_back(GainOf(i, accounts, steps, gains));
-    const auto is_dear = [this](const CounterfactualGain& gain) { return gain.slowdown() >= min_cost_; };
-    if (std::none_of(gains.begin(), gains.end(), is_dear)) {
-      for (CounterfactualGain& gain : gains) gain.behind_share = 0;
-    }
     for (const std::vector<size_t>& event : Events()) TellEvent(event, &accounts, &gains);
     CounterfactualGains result;
     for (const size_t ailment : ailment_of_transfers_) result.of_transfers.push_back(gains[ailment]);
@@ -95,9 +91,6 @@ class Gains {
     }
     gain.replayed = !account.estimated;
     const auto steps = static_cast<double>(account.shares.size());
-    if (account.others_removed > 0) {
-      gain.behind_share = gain.steps_affected * std::max(0.0, account.last / account.others_removed);
-    }
     // What hides behind something dearer is paid for there, and a rank that does may be as slow as the one it hides
     // behind; transfers cost what removing them gives back now.
     const bool hides =

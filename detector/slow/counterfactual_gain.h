@@ -2,9 +2,9 @@
 // alike, together, because either may hide behind the other.
 //
 // For each cause two gains are taken: removing it alone, and removing it when all other causes are removed already,
-// against the step that is then left. Of slow ranks the dearer counts; transfers cost the first, and either says
-// whether they matter. With several equally slow ranks removing one alone gives nothing
-// back, and yet each of them has to go; what hides behind a dearer cause will be felt when that one is gone.
+// against the step that is then left. Of slow ranks the dearer counts: with several equally slow ones removing one
+// alone gives nothing back, and yet each of them has to go. Transfers cost the first: what hides behind a dearer cause
+// may be its echo, since replays know nothing of contention.
 // A rank and transfers of its that became slow at the same step are removed together: what both pass is the way between
 // the GPU and its host.
 // Three ranks or more, without slow transfers of theirs, that are slow in one way since one onset are one event: a
@@ -46,8 +46,6 @@ struct CounterfactualGain {
   double seconds_per_step = 0;
   double step_seconds = 0;    // replayed: as recorded, or what it takes when all other causes are removed
   double steps_affected = 0;  // share of the usual steps since the onset
-  double behind_share = 0;    // of the step that is left when all others are removed: what removing it gives back then;
-                              // 0 where no cause is dear, since what hides behind trifles is noise
   double path_share = 0;      // of the chain that the end of the step waited for: own time of the cause's ranks
   bool replayed = false;      // false: the excess, at most what steps got longer by or removing all gives back
   size_t event_hosts = 0;     // of the event that it is part of, those that are dear by themselves

@@ -350,7 +350,7 @@ CounterfactualGains GainsOfBoth(const Job& job) {
 }
 
 // The job lost 40 ms, and the rank is charged with them: the same seconds are not paid for twice.
-TEST(CounterfactualGainTest, TransfersThatHideBehindADearerCauseMatterWithoutItAndCostNothingYet) {
+TEST(CounterfactualGainTest, TransfersThatHideBehindADearerCauseCostNothingYet) {
   // 40 ms more work per step on one rank, 4 x 5 ms longer transfers elsewhere: what all wait for is the rank alone.
   const CounterfactualGains gains = GainsOfBoth({.slow_rank = 1,
                                                  .slow_factor = 2,
@@ -362,7 +362,6 @@ TEST(CounterfactualGainTest, TransfersThatHideBehindADearerCauseMatterWithoutItA
   EXPECT_NEAR(gains.of_ranks[0].seconds_per_step, 0.04, 0.001);
   EXPECT_NEAR(gains.of_ranks[0].step_seconds, 0.081, 0.001);
   EXPECT_NEAR(gains.of_transfers[0].seconds_per_step, 0, 0.001);
-  EXPECT_NEAR(gains.of_transfers[0].behind_share, 0.02 / 0.061, 0.02);
   EXPECT_TRUE(gains.of_transfers[0].replayed);
 }
 
