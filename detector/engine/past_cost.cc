@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 
 #include "base/shares.h"
@@ -14,15 +13,17 @@ namespace {
 // Of what the steps got longer by: less has no part in it.
 constexpr double kTakesPart = kMinorPart;
 
-bool BeganWith(const SlowCause& cause, const StepShift& shift) {
-  return std::abs(cause.suspects.front().first_step - shift.first_step) <= kSameOnsetSteps;
-}
-
 bool AreFew(size_t hosts, const Trace& trace) {
   return static_cast<double>(hosts) <= std::max(1.0, kMostAtOnce * static_cast<double>(trace.hosts.size()));
 }
 
 }  // namespace
+
+bool BeganWith(const SlowCause& cause, const StepShift& shift) {
+  const Suspect& first = cause.suspects.front();
+  return first.earliest_step() <= shift.first_step + kSameOnsetSteps &&
+         shift.first_step <= first.first_step + kSameOnsetSteps;
+}
 
 void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<SlowCause>& causes, double min_cost,
                  CounterfactualGains* gains) {

@@ -57,6 +57,15 @@ TEST_F(PastCostTest, WhoBecameSlowAtAnotherTimeOrByLittleCostsNothing) {
   EXPECT_EQ(SlowdownOf(2), 0);
 }
 
+TEST_F(PastCostTest, WhoseRecordsAreLostSinceTheStepsBecameLongerMayHaveBegunWithThem) {
+  AddCause(3, 13, 0.15);
+  EXPECT_FALSE(BeganWith(causes_[0], shift_));
+  EXPECT_EQ(SlowdownOf(0), 0);
+  causes_[0].suspects[0].unknown_before = 3;
+  EXPECT_TRUE(BeganWith(causes_[0], shift_));
+  EXPECT_NEAR(SlowdownOf(0), 0.15 / 1.2, 1e-9);
+}
+
 TEST_F(PastCostTest, WhatIsExplainedIsPaidFor) {
   AddCause(3, 10, 0.15);
   AddCause(5, 10, 0.15);
