@@ -75,26 +75,36 @@ Usual UsualOf(const Trace& trace, const OwnProfile& profile, const std::vector<s
           .apart_error = kErrorOfMedian * ErrorOfMiddle(&apart, middle)};
 }
 
+// Own time of all peers, as the excess of the rank has it: whoever is sampled must not show in it.
+double PeerSeconds(const OwnProfile& profile, const std::vector<size_t>& steps, size_t rank) {
+  std::vector<double> seconds;
+  for (const size_t step : steps) {
+    const auto of_peers = static_cast<double>(profile.Row(profile.shared, rank)[step]) -
+                          static_cast<double>(profile.Row(profile.excess, rank)[step]);
+    if (!std::isnan(of_peers)) seconds.push_back(of_peers);
+  }
+  return MedianInPlace(&seconds);
+}
+
 // Of the peers that are no suspects themselves; of all when there are no others.
 Usual UsualOfPeers(const Trace& trace, const JobRoles& roles, const OwnProfile& profile,
                    const std::vector<size_t>& steps, int32_t rank, const std::vector<char>& suspected) {
   const std::vector<int32_t>& peers = roles.PeersOf(static_cast<size_t>(rank));
-  std::vector<double> own, host_bound, largest, lead, apart;
+  std::vector<double> host_bound, largest, lead, apart;
   const size_t stride = std::max<size_t>(1, peers.size() / kMaxComparedPeers);
   for (const bool clean : {true, false}) {
     for (size_t i = 0; i < peers.size(); i += stride) {
       const auto peer = static_cast<size_t>(peers[i]);
       if (peers[i] == rank || (clean && suspected[peer] != 0)) continue;
       const Usual usual = UsualOf(trace, profile, steps, peer);
-      own.push_back(usual.own);
       host_bound.push_back(usual.host_bound);
       largest.push_back(usual.largest);
       lead.push_back(usual.lead);
       apart.push_back(usual.apart);
     }
-    if (!own.empty()) break;
+    if (!apart.empty()) break;
   }
-  return {.own = MedianInPlace(&own),
+  return {.own = PeerSeconds(profile, steps, static_cast<size_t>(rank)),
           .host_bound = MedianInPlace(&host_bound),
           .largest = MedianInPlace(&largest),
           .lead = MedianInPlace(&lead),

@@ -75,6 +75,16 @@ class SlowCauseTest : public ::testing::Test {
   OwnProfile profile_;
 };
 
+TEST_F(SlowCauseTest, PeersNeedWhatTheExcessIsCountedFromWhoeverIsSampled) {
+  Stall(5, kSteps - kOnset);
+  for (size_t step = kOnset; step < kSteps; ++step) profile_.excess[5 * kSteps + step] = 0.4F;
+  Suspect suspect = SuspectOf(5);
+  suspect.excess_seconds = 0.4;
+  const std::vector<SlowCause> causes = GroupSuspects(trace_, roles_, profile_, {suspect});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_NEAR(causes[0].peer_seconds, 1.1, 1e-6);
+}
+
 TEST_F(SlowCauseTest, AStallAtOnePlaceOfAllRanksOfAHostIsItsInput) {
   std::vector<Suspect> suspects;
   for (const int32_t rank : {4, 5, 6, 7}) {
