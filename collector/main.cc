@@ -91,8 +91,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  // Costs CPU with thousands of streams, and its warnings are about gRPC's own locks.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // Costs CPU, and warns of gRPC's own locks.
   lockstep::TakeOverGrpcLog();
   lockstep::CollectorOptions options;
   lockstep::Settings settings = lockstep::CollectorSettings(options);
