@@ -12,7 +12,7 @@ import unittest
 from places import ROOT
 
 FILES = ROOT / "deploy/prometheus"
-REGISTRIES = ("collector/metrics.cc", "collector/alert_metrics.cc", "agent/metrics.cc")
+REGISTRIES = ("collector/metrics.cc", "collector/alert_metrics.cc", "collector/history_metrics.cc", "agent/metrics.cc")
 
 
 def promtool(*arguments):

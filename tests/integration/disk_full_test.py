@@ -42,9 +42,11 @@ class DiskFullTest(StackCase):
         self.assertEqual(code, 503)
         self.assertRegex(text, r"the disk is full, \d+ MiB are free: the oldest history is removed")
         self.assertEqual(self.page("healthz")[0], 200)
-        metrics = self.page("metrics")[1]
-        self.assertGreater(float(re.search(r"^lockstep_collector_disk_free_bytes (\S+)", metrics, re.M).group(1)), 0)
-        self.assertRegex(metrics, r'lockstep_collector_history_removed_bytes_total{[^}]*cause="disk"[^}]*} 0')
+        free = re.compile(r"^lockstep_collector_disk_free_bytes [1-9]", re.M)
+        self.stack.wait_until("the free space to be known", lambda: free.search(self.page("metrics")[1]),
+                              PATIENCE_SECONDS)
+        self.assertRegex(self.page("metrics")[1],
+                         r'lockstep_collector_history_removed_bytes_total{[^}]*cause="disk"[^}]*} 0')
         self.assertIn("version", self.stack.lockstep("status"))
 
 
