@@ -17,7 +17,7 @@
 
 namespace lockstep {
 
-inline constexpr size_t kMostDuties = 256;
+inline constexpr size_t kMostDuties = 256;  // more kinds of ranks than any pipeline has stages
 
 // Workers by duty, in the order of their first member.
 std::vector<std::vector<uint32_t>> DutyGroups(const PatternFleet& fleet);

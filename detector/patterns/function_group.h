@@ -53,7 +53,7 @@ enum class FunctionGroup : uint8_t {
   kOtherHost,
 };
 
-inline constexpr int kFunctionGroups = 19;
+inline constexpr int kFunctionGroups = 19;  // as many as there are above
 
 struct GroupTraits {
   const char* name;

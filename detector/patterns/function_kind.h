@@ -20,7 +20,7 @@ enum class FunctionKind : uint8_t {
   kAnnotation,  // ranges that the program names itself
 };
 
-inline constexpr int kFunctionKinds = 7;
+inline constexpr int kFunctionKinds = 7;  // as many as there are above
 
 // "GPU kernel", "copy", ...
 const char* Name(FunctionKind kind);

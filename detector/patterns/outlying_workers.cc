@@ -8,12 +8,12 @@
 namespace lockstep {
 namespace {
 
-constexpr float kDeviationPerMad = 1.4826F;  // of normal values
-constexpr float kLeastBetaScatter = 0.003F;  // of the window; finer differences mean nothing
-constexpr size_t kManyPeers = 16;            // fewer do not show all of their scatter
-constexpr float kNegligibleBeta = 0.005F;    // no ratio is taken to less
-constexpr double kCertain = 0.35;            // of the window above the usual: never chance
-constexpr double kLeastDifference = 1e-9;
+constexpr float kDeviationPerMad = 1.4826F;    // of normal values
+constexpr float kLeastBetaScatter = 0.003F;    // of the window; finer differences mean nothing
+constexpr size_t kManyPeers = 16;              // fewer do not show all of their scatter
+constexpr float kNegligibleBeta = 0.005F;      // no ratio is taken to less
+constexpr double kCertain = 0.35;              // of the window above the usual: never chance
+constexpr double kLeastDifference = 1e-9;      // instead of a division by zero
 constexpr double kFewUncertain = 8;            // of so many workers, the scatter may be twice what they show
 constexpr double kLeastGap = 1.5;              // between what those named take too long and what the next one does
 constexpr size_t kFewPeers = 4;                // below, medians stand on one or two: twice the excess is asked

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSecondsPerNano = 1e-9;
+constexpr double kSecondsPerNano = 1e-9;  // a unit
 constexpr char kOtherFunctions[] = "(further functions)";
 constexpr int64_t kLongestPieceNanos = std::numeric_limits<uint32_t>::max();
 

@@ -27,8 +27,8 @@
 
 namespace lockstep {
 
-inline constexpr size_t kMostEvents = size_t{1} << 20;
-inline constexpr size_t kMostFunctions = size_t{32} << 10;
+inline constexpr size_t kMostEvents = size_t{1} << 20;        // 16 MiB
+inline constexpr size_t kMostFunctions = size_t{32} << 10;    // 10 MiB with their names
 inline constexpr size_t kMostLanes = size_t{1} << 12;         // threads and streams; further ones share the last
 inline constexpr int64_t kMostEventNanos = int64_t{1} << 46;  // 19 hours: of a time, and of a duration
 

@@ -14,13 +14,13 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSameWorkers = 0.5;  // of two sets, shared by both
-constexpr size_t kLeastHostFunctions = 4;
-constexpr double kSlowedShare = 0.7;      // of the functions of a host that is slow itself
-constexpr double kSlowed = 1.6;           // times as long a call
-constexpr double kMajority = 0.5;         // of the workers: what is wrong on all of a duty is wrong on all
-constexpr double kLeastGpuWork = 0.1;     // of the time, for the spread of the host's calls to tell anything
-constexpr double kContendedSpread = 1.3;  // of durations of a function whose thread is often taken off its core
+constexpr double kSameWorkers = 0.5;       // of two sets, shared by both
+constexpr size_t kLeastHostFunctions = 4;  // of fewer, no share tells anything
+constexpr double kSlowedShare = 0.7;       // of the functions of a host that is slow itself
+constexpr double kSlowed = 1.6;            // times as long a call
+constexpr double kMajority = 0.5;          // of the workers: what is wrong on all of a duty is wrong on all
+constexpr double kLeastGpuWork = 0.1;      // of the time, for the spread of the host's calls to tell anything
+constexpr double kContendedSpread = 1.3;   // of durations of a function whose thread is often taken off its core
 
 // Units with one meaning and the same workers.
 struct Cause {

@@ -19,7 +19,7 @@
 
 namespace lockstep {
 
-inline constexpr size_t kMostFleetFunctions = 8192;
+inline constexpr size_t kMostFleetFunctions = 8192;  // a rank keeps a hundred or so; names differ over frameworks
 
 // As FunctionPattern, of one worker.
 struct PatternCell {

@@ -193,7 +193,8 @@ class Documents(unittest.TestCase):
                                       ("counters", "eval/counters/counter_suite_table.cc"),
                                       ("fleets", "sim/second/planting.cc"),
                                       ("live", "eval/live/live_suite_table.cc"),
-                                      ("metamorphic", "eval/suites/suite_table.cc"))}
+                                      ("metamorphic", "eval/suites/suite_table.cc"),
+                                      ("patterns", "eval/patterns/pattern_suite.cc"))}
         named = self.commands("docs/quality.md")
         self.assertTrue(named)
         for command in named:
