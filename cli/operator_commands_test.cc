@@ -153,6 +153,22 @@ TEST_F(OperatorCommandsTest, SilencedIncidentsAreListedWithTheirEnd) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("2026-01-02 04:34:05 (in 1h30m)  alice  parts\n"), Not(HasSubstr("\n 1  "))));
 }
 
+TEST_F(OperatorCommandsTest, HostsThatWereBlamedSayHowOften) {
+  for (const char* host : {"a", "b"}) {
+    wire::AgentStatus& agent = *answers_.status.add_agents();
+    agent.set_host(host);
+    agent.set_connected(true);
+    agent.set_last_report_wall_ns(kNow);
+  }
+  wire::HostHistory& history = *answers_.status.add_host_histories();
+  history.set_host("b");
+  history.set_incidents(5);
+  history.set_jobs(3);
+  history.set_score(4.25);
+  EXPECT_EQ(Run({"hosts"}), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("its reports            -      -\n"), HasSubstr("5 in 3 jobs    4.2\n")));
+}
+
 TEST_F(OperatorCommandsTest, TopIsPlainTextWhereThereIsNoTerminal) {
   answers_.jobs.add_jobs()->set_job("demo");
   EXPECT_EQ(Run({"top", "--once"}), ExitCode::kOk);

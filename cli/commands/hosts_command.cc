@@ -70,21 +70,13 @@ class HostsCommand final : public Command {
     std::set<std::string> missing;
     for (const wire::MissingHost& host : status.missing_hosts()) {
       missing.insert(host.host());
-      rows[host.host()] = {host.host(),
-                           "missing",
-                           LastText(host.last_report_wall_ns(), now_ns),
-                           host.in_inventory() ? "the inventory" : "its reports",
-                           "-",
-                           "-"};
+      rows[host.host()] = {host.host(), "missing", LastText(host.last_report_wall_ns(), now_ns),
+                           host.in_inventory() ? "the inventory" : "its reports"};
     }
     for (const wire::AgentStatus& agent : status.agents()) {
       if (missing_only_ || missing.contains(agent.host())) continue;
-      rows[agent.host()] = {agent.host(),
-                            agent.connected() ? "reports" : "not connected",
-                            LastText(agent.last_report_wall_ns(), now_ns),
-                            "its reports",
-                            "-",
-                            "-"};
+      rows[agent.host()] = {agent.host(), agent.connected() ? "reports" : "not connected",
+                            LastText(agent.last_report_wall_ns(), now_ns), "its reports"};
     }
     std::vector<TextTable::Column> columns = {{"HOST"},
                                               {"STATE", TextTable::Align::kLeft, StateColour},

@@ -37,7 +37,10 @@ void AddIncident(FleetOverview& overview, uint64_t id, const std::string& job, c
   incident.set_opened_wall_ns(kNow - 90'000'000'000);
   incident.mutable_verdict()->set_class_(verdict_class);
   incident.mutable_verdict()->mutable_cost()->set_slowdown_fraction(cost);
-  incident.mutable_verdict()->add_culprits()->set_host("node-" + std::to_string(id));
+  wire::Culprit& culprit = *incident.mutable_verdict()->add_culprits();
+  culprit.set_host("node-" + std::to_string(id));
+  culprit.set_rank(-1);
+  culprit.set_gpu(-1);
 }
 
 FleetOverview SomeFleet() {
