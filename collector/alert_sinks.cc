@@ -154,7 +154,8 @@ void AlertSinks::Inherit(const std::vector<wire::Incident>& incidents) {
   MutexLock telling(telling_);
   MutexLock lock(mutex_);
   for (const wire::Incident& incident : incidents) {
-    if (incident.state() == wire::Incident::STATE_RESOLVED) continue;
+    // What they were never told of, or were told the end of, they do not have.
+    if (incident.state() == wire::Incident::STATE_RESOLVED || incident.withheld()) continue;
     const std::set<std::string> names = CourierNamesLocked(incident);
     RememberLocked({IncidentEvent::Kind::kUpdated, incident}, names);
     for (const std::string& name : names) couriers_.at(name).thread->Inherit(incident);

@@ -122,6 +122,20 @@ TEST_F(AlertSinksTest, AReceiverThatIsNewHearsOfWhatIsOpen) {
   EXPECT_THAT(Heard(other_), ElementsAre("1 firing", "2 firing", "2 resolved")) << "nothing twice";
 }
 
+TEST_F(AlertSinksTest, WhatWasKeptFromReceiversBeforeARestartIsNotSaidAgainAfterIt) {
+  auto sinks = MakeSinks(ToOne(Webhook("other", other_)));
+  wire::Incident quiet = Event(2, Kind::kOpened).incident;
+  quiet.set_withheld(true);
+  sinks->Inherit({Event(1, Kind::kOpened).incident, quiet});
+  AlertRoutes both = ToOne(Webhook("other", other_));
+  both.receivers.push_back(Webhook("critical", critical_));
+  both.told_of_all.insert("critical");
+  sinks->SetRoutes(both);
+  ASSERT_TRUE(critical_.WaitForRequests(1));
+  sinks.reset();
+  EXPECT_THAT(Heard(critical_), ElementsAre("1 firing"));
+}
+
 TEST_F(AlertSinksTest, WhatWaitsForAReceiverThatIsCorrectedIsTold) {
   ReceiverSpec wrong = Webhook("other", other_);
   wrong.urls = {"http://127.0.0.1:1/"};
