@@ -37,9 +37,6 @@ Histogram& AddHistogram(Registry& registry, const char* name, const char* help) 
   return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, seconds);
 }
 
-// Counters of other libraries of ours are totals; only one thread may raise each.
-void RaiseTo(Counter& counter, uint64_t total) { counter.Increment(static_cast<double>(total) - counter.Value()); }
-
 }  // namespace
 
 PullMetrics::PullMetrics(prometheus::Registry& registry)
