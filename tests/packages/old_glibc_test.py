@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from debian_root import RootError, kept_archive
+from debian_root import kept_archive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = pathlib.Path(os.environ.get("LOCKSTEP_PACKAGES", ROOT / "packages"))
@@ -24,10 +24,7 @@ LOAD_AND_LOOK = ("require DynaLoader; my $library = DynaLoader::dl_load_file($AR
 class OldGlibcTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        try:
-            archive = kept_archive({"perl-base", "libopenmpi3"}, SUITE, "extract")
-        except RootError as error:
-            raise unittest.SkipTest(f"{SUITE} is not to be had: {error}") from error
+        archive = kept_archive({"perl-base", "libopenmpi3"}, SUITE, "extract")
         cls.scratch = tempfile.TemporaryDirectory()
         cls.root = pathlib.Path(cls.scratch.name)
         subprocess.run(["tar", "-xf", archive, "-C", cls.root], check=True)
