@@ -23,7 +23,8 @@ class FakeCollector final : public CollectorConnector {
  public:
   std::unique_ptr<CollectorStream> Connect() override { return std::make_unique<Stream>(*this); }
 
-  // While unreachable, every new stream is over at once. Reachable at first.
+  // While unreachable, every new stream is over at once, and one that is open with its next message. Reachable at
+  // first.
   void set_reachable(bool reachable) {
     MutexLock lock(mutex_);
     reachable_ = reachable;
@@ -58,7 +59,7 @@ class FakeCollector final : public CollectorConnector {
 
     bool Write(const wire::AgentMessage& message) override {
       MutexLock lock(mutex_);
-      if (over_) return false;
+      if (over_ || !collector_.reachable()) return false;
       wire::CollectorMessage answer;
       if (message.has_hello()) {
         incarnation_ = message.hello().incarnation();

@@ -84,11 +84,11 @@ TEST(ConvertTest, APackedAnswerIsReadAsAPlainOneIs) {
 }
 
 TEST(ConvertTest, WhatAReportUnpacksToIsBounded) {
-  wire::CommandResult large;
-  large.set_job("train");
-  large.add_pulled()->mutable_operations()->mutable_kinds()->Resize(kMaxUnpackedBytesPerReport / 2, 1);
+  wire::CommandResult large = Answer(25'000);
+  ASSERT_GT(large.ByteSizeLong(), static_cast<size_t>(kMaxUnpackedBytesPerReport / 3));
+  ASSERT_LT(large.pulled_size(), kMaxPulledBatchesPerReport);
   PackPulled(large);
-  ASSERT_LT(large.packed_pulled().size(), 10'000u);
+  ASSERT_LT(large.packed_pulled().size(), 100'000u);
   wire::CaptureInput input = ValidInput();
   for (int i = 0; i < 3; ++i) *input.mutable_report()->add_command_results() = large;
   ConvertLosses losses;

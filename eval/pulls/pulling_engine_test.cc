@@ -49,7 +49,7 @@ TEST(PullingEngineTest, FewUnitsTellWhatEverybodyTells) {
   EXPECT_TRUE(ScoreReport(all, episode.truth, 0.03).causes[0].top1);
   EXPECT_EQ(everybody.requests, 2u * kGpus / 8);  // one part in each of two rounds
   PullCounts few;
-  const uint64_t budget = everybody.bytes / 2 / 6;
+  const uint64_t budget = everybody.bytes / 6;  // of two rounds, packed to less than half, a sixth
   const JobReport report = Diagnose(episode, budget, &few);
   const EpisodeScore score = ScoreReport(report, episode.truth, 0.03);
   EXPECT_TRUE(score.causes[0].top1);
