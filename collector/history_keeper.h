@@ -22,7 +22,7 @@ namespace lockstep {
 struct HistoryKeeperOptions {
   int64_t interval_ns = 1'000'000'000;
   int64_t tell_every_ns = 600'000'000'000;    // of one kind and cause
-  int64_t short_for_ns = 60'000'000'000;      // a disk counts as short for so long after it was
+  int64_t short_for_ns = 5'000'000'000;       // a disk counts as short for so long after it was
   int64_t first_pass_after_ns = 100'000'000;  // a disk that is full at the start need not wait
 };
 
