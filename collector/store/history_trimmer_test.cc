@@ -435,5 +435,22 @@ TEST_F(HistoryTrimmerTest, OnATmpfsThatIsFullWritingGoesOnWithTheNewest) {
   EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);
 }
 
+TEST_F(HistoryTrimmerTest, LimitsForALargeDiskDoNotKeepASmallOneShort) {
+  const fs::path mount_point = directory_.path() / "disk";
+  fs::create_directory(mount_point);
+  if (mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=24m") != 0) {
+    GTEST_SKIP() << "a tmpfs cannot be mounted: " << std::strerror(errno);
+  }
+  options_.directory = (mount_point / "history").string();
+  options_.min_free_bytes = 256 * kMebibyte;
+  options_.reserve_bytes = 96 * kMebibyte;
+  Open();
+  report_ = store_->MakeRoom();
+  EXPECT_OK(report_.status);
+  EXPECT_FALSE(report_.disk_is_short) << *report_.free_bytes;
+  store_.reset();
+  EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);
+}
+
 }  // namespace
 }  // namespace lockstep

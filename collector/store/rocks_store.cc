@@ -19,6 +19,7 @@
 #include "collector/store/audit_records.h"
 #include "collector/store/chunk.h"
 #include "collector/store/corrupt_records.h"
+#include "collector/store/disk_share.h"
 #include "collector/store/families.h"
 #include "collector/store/history_trimmer.h"
 #include "collector/store/host_records.h"
@@ -429,7 +430,8 @@ RocksStoreStats RocksStoreImpl::stats() const {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RocksStore>> OpenRocksStore(const RocksStoreOptions& options, const Clock& clock) {
+absl::StatusOr<std::unique_ptr<RocksStore>> OpenRocksStore(const RocksStoreOptions& wanted, const Clock& clock) {
+  const RocksStoreOptions options = FittedToDisk(wanted);
   ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database, RocksDatabase::Open(options, clock));
   auto store = std::make_unique<RocksStoreImpl>(options, clock, std::move(database));
   RETURN_IF_ERROR(store->Initialize());

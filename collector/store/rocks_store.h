@@ -48,7 +48,8 @@ struct RocksStoreOptions {
   uint64_t max_job_bytes = uint64_t{64} << 20;
   uint64_t max_mark_bytes = uint64_t{64} << 20;
 
-  // Below so much free space on the disk the oldest history goes, until there is more. 0 = only when it is full.
+  // Below so much free space on the disk the oldest history goes, until there is more. 0 = only when it is full. Of a
+  // small disk this and the reserve are a sixth each, at most.
   uint64_t min_free_bytes = 0;
   // Size of a file that is given up when the disk is full, so that what has to be written to let history go can be:
   // at least that of the write-ahead log. 0 = none.

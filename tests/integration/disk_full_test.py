@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Real collector on a disk that counts as full: /readyz and the metrics say so, and all else goes on.
+"""Real collector on a disk that is nearly full: /readyz and the metrics say so, and all else goes on.
 
 Usage: disk_full_test.py; under Bazel, or by hand with the binaries in bazel-bin
 """
 
-import os
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 import urllib.error
@@ -22,10 +22,15 @@ PATIENCE_SECONDS = 30
 
 class DiskFullTest(StackCase):
     @classmethod
-    def setUpClass(cls):
-        # More than any disk has free.
-        os.environ["LOCKSTEP_COLLECTOR_RETENTION_MIN_FREE_BYTES"] = str(1 << 50)
-        super().setUpClass()
+    def prepare(cls):
+        """A disk of its own, of which nearly all is taken."""
+        disk = cls.stack.state / "history"
+        disk.mkdir()
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], capture_output=True, text=True)
+        if made.returncode:
+            raise unittest.SkipTest(f"a tmpfs cannot be mounted: {made.stderr}")
+        cls.addClassCleanup(subprocess.run, ["umount", "--lazy", disk], check=True)
+        (disk / "filler").write_bytes(bytes(20 << 20))
 
     def page(self, name):
         """Status and text."""
@@ -48,6 +53,8 @@ class DiskFullTest(StackCase):
         self.assertRegex(self.page("metrics")[1],
                          r'lockstep_collector_history_removed_bytes_total{[^}]*cause="disk"[^}]*} 0')
         self.assertIn("version", self.stack.lockstep("status"))
+        (self.stack.state / "history/filler").unlink()
+        self.stack.wait_until("/readyz to tell of room", lambda: self.page("readyz")[0] == 200, PATIENCE_SECONDS)
 
 
 if __name__ == "__main__":

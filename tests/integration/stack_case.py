@@ -21,8 +21,13 @@ class StackCase(unittest.TestCase):
         cls.place = pathlib.Path(cls._directory.name)
         cls.stack = Stack(cls.place / "state")
         cls.addClassCleanup(cls.stack.close)
+        cls.prepare()
         cls.stack.start_collector()
         cls.begin()
+
+    @classmethod
+    def prepare(cls):
+        """Nothing; the collector is started after it."""
 
     @classmethod
     def begin(cls):
