@@ -149,8 +149,8 @@ void SimulatedNetwork::SetPartitioned(Machine agent, bool partitioned) {
       held.swap(held_[agent]);
     }
   }
-  const int64_t at_ns = ArrivalTime(agent, 0);
-  for (std::function<void()>& event : held) Post(at_ns, std::move(event));
+  // Before all that is still on its way: a stream keeps its order.
+  for (std::function<void()>& event : held) Post(0, std::move(event));
 }
 
 void SimulatedNetwork::SetDelay(Machine agent, const Delay& delay) {
