@@ -16,6 +16,7 @@ from debian_root import machine
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = pathlib.Path(os.environ.get("LOCKSTEP_PACKAGES", ROOT / "packages"))
 TRAIN = pathlib.Path(os.environ.get("LOCKSTEP_BINARIES", ROOT / "bazel-bin")) / "tests/demo/train"
+FOLDER = "/srv"  # where the new user types
 MAX_COMMANDS = 10
 # Machines that do other work as well are slow; a user would look again.
 PATIENCE_SECONDS = 120
@@ -30,7 +31,7 @@ class FirstCulpritTest(unittest.TestCase):
     def test_ten_commands_are_enough(self):
         self.assertLessEqual(len(commands()), MAX_COMMANDS)
         packages = [p for p in PACKAGES.glob("*.deb") if "-dbgsym_" not in p.name]
-        binds = [(PACKAGES.resolve(), "/root/packages"), (TRAIN.resolve(), "/root/train")]
+        binds = [(PACKAGES.resolve(), f"{FOLDER}/packages"), (TRAIN.resolve(), f"{FOLDER}/train")]
         with machine(packages, binds) as self.root:
             said = {}
             for command in commands():
@@ -51,7 +52,7 @@ class FirstCulpritTest(unittest.TestCase):
         """What the command shows; one that ends with & goes on."""
         if command.endswith("&"):
             command = command.removesuffix("&") + "> job.log 2>&1 &"
-        return self.root.run("bash", "-c", f"cd /root; {command}").stdout
+        return self.root.run("bash", "-c", f"cd {FOLDER}; {command}").stdout
 
     def wait_as_a_person_would(self, command):
         if command == "lockstep ranks demo":
