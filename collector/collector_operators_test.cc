@@ -5,7 +5,6 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,15 +13,7 @@
 #include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
-#include "base/testing/temporary_directory.h"
-#include "collector/collector.h"
-#include "collector/collector_options.h"
-#include "collector/metrics.h"
-#include "collector/store/testing/memory_store.h"
-#include "collector/testing/collector_fixture.h"
-#include "collector/time_line.h"
-#include "daemon/tls/channel_security.h"
-#include "daemon/tls/testing/test_keys.h"
+#include "collector/testing/secured_collector.h"
 #include "proto/admin.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
 
@@ -33,23 +24,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 constexpr int64_t kHour = 3'600 * kNanosPerSecond;
 
-constexpr char kRules[] = R"yaml(
-certificates:
-  - {match: "cn:viewer", role: viewer}
-  - {match: "cn:operator", role: operator}
-  - {match: "cn:speaker", role: operator, tenant: speech}
-  - {match: "cn:admin", role: admin}
-tenants:
-  speech: [speech-*]
-)yaml";
-
-class CollectorOperatorsTest : public testing::Test {
+class CollectorOperatorsTest : public SecuredCollector {
  protected:
   void SetUp() override {
-    options_.listen_address = "127.0.0.1:0";
-    options_.pages.address = "127.0.0.1:0";
-    options_.tls = authority_.Issue("collector", "collector", "IP:127.0.0.1");
-    options_.access_rules = directory_.Write("access.yaml", kRules).string();
     for (const auto& [id, job] : {std::pair<uint64_t, std::string>{7, "vision-1"}, {8, "speech-1"}}) {
       wire::Incident incident;
       incident.set_id(id);
@@ -61,23 +38,7 @@ class CollectorOperatorsTest : public testing::Test {
       incident.mutable_verdict()->add_culprits()->set_host("node-1");
       ASSERT_OK(store_.PutIncident(incident));
     }
-    Start();
-  }
-
-  void Start() {
-    collector_.reset();
-    auto collector = Collector::Start(options_, {clock_, time_line_, store_, receivers_, metrics_});
-    ASSERT_OK(collector);
-    collector_ = *std::move(collector);
-    while (!collector_->Ready().ok()) StopSignal().WaitFor(kNanosPerMilli);
-  }
-
-  std::shared_ptr<grpc::Channel> As(const std::string& name) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto credentials = MakeChannelCredentials({authority_.Issue(name, name, ""), ""}, arguments);
-    EXPECT_OK(credentials);
-    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", collector_->grpc_port()), *credentials, arguments);
+    SecuredCollector::SetUp();
   }
 
   template <typename Request, typename Response>
@@ -86,7 +47,7 @@ class CollectorOperatorsTest : public testing::Test {
                           const Request& request, Response* response) {
     grpc::ClientContext context;
     response->Clear();
-    return ((*wire::Admin::NewStub(As(who))).*method)(&context, request, response).error_code();
+    return ((*wire::Admin::NewStub(ConnectAs(who))).*method)(&context, request, response).error_code();
   }
 
   grpc::StatusCode Silence(const std::string& who, uint64_t id, int64_t until_ns) {
@@ -117,26 +78,17 @@ class CollectorOperatorsTest : public testing::Test {
     wire::GetIncidentRequest request;
     request.set_id(id);
     wire::Incident shown;
-    EXPECT_TRUE(wire::Query::NewStub(As(who))->GetIncident(&context, request, &shown).ok());
+    EXPECT_TRUE(wire::Query::NewStub(ConnectAs(who))->GetIncident(&context, request, &shown).ok());
     return shown;
   }
 
   std::vector<wire::MaintenanceWindow> Windows(const std::string& who) {
     grpc::ClientContext context;
     wire::ListMaintenanceResponse response;
-    EXPECT_TRUE(wire::Query::NewStub(As(who))->ListMaintenance(&context, {}, &response).ok());
+    EXPECT_TRUE(wire::Query::NewStub(ConnectAs(who))->ListMaintenance(&context, {}, &response).ok());
     return {response.windows().begin(), response.windows().end()};
   }
 
-  TemporaryDirectory directory_;
-  TestAuthority authority_{directory_.path(), "ca"};
-  ForwardClock clock_;
-  TimeLine time_line_{clock_};
-  MemoryStore store_;
-  NoReceivers receivers_;
-  CollectorMetrics metrics_{"test"};
-  CollectorOptions options_;
-  std::unique_ptr<Collector> collector_;
   const int64_t begin_ns_ = time_line_.WallNanos();
   wire::Incident incident_;         // of the last answer
   wire::MaintenanceWindow window_;  // likewise
@@ -179,7 +131,7 @@ TEST_F(CollectorOperatorsTest, ResolvingAndCommentingAreKeptWithWhoDid) {
   EXPECT_EQ(shown.comments(0).text(), "fan 3 is loud");
   grpc::ClientContext context;
   wire::ListAuditResponse audit;
-  ASSERT_TRUE(wire::Admin::NewStub(As("admin"))->ListAudit(&context, {}, &audit).ok());
+  ASSERT_TRUE(wire::Admin::NewStub(ConnectAs("admin"))->ListAudit(&context, {}, &audit).ok());
   std::vector<std::string> lines;
   for (const wire::AuditRecord& record : audit.records()) {
     lines.push_back(absl::StrCat(record.action(), "|", record.of(), "|", record.by(), "|", record.outcome()));
@@ -227,7 +179,7 @@ TEST_F(CollectorOperatorsTest, AHostIsTheSameInAllJobsThatTheCallerSees) {
   EXPECT_EQ(Show(8, "speaker").host_history().jobs(), 1u) << "of others it knows nothing";
   grpc::ClientContext context;
   wire::GetStatusResponse status;
-  ASSERT_TRUE(wire::Query::NewStub(As("viewer"))->GetStatus(&context, {}, &status).ok());
+  ASSERT_TRUE(wire::Query::NewStub(ConnectAs("viewer"))->GetStatus(&context, {}, &status).ok());
   ASSERT_EQ(status.host_histories_size(), 1);
   EXPECT_NEAR(status.host_histories(0).score(), 2, 0.01);
 }
