@@ -25,30 +25,12 @@ HistoryKeeper::HistoryKeeper(const HistoryKeeperOptions& options, RocksStore& st
 }
 
 HistoryKeeper::~HistoryKeeper() {
-  {
-    MutexLock lock(mutex_);
-    closed_ = true;
-    woken_.NotifyAll();
-  }
+  stop_.Stop();
   thread_.join();
 }
 
 void HistoryKeeper::Run() {
-  int64_t wait_ns = options_.first_pass_after_ns;
-  while (true) {
-    const int64_t due_ns = RealClock().MonotonicNanos() + wait_ns;
-    {
-      MutexLock lock(mutex_);
-      while (!closed_) {
-        const int64_t left_ns = due_ns - RealClock().MonotonicNanos();
-        if (left_ns <= 0) break;
-        woken_.WaitFor(mutex_, left_ns);
-      }
-      if (closed_) return;
-    }
-    Pass();
-    wait_ns = options_.interval_ns;
-  }
+  for (int64_t wait_ns = options_.first_pass_after_ns; !stop_.WaitFor(wait_ns); wait_ns = options_.interval_ns) Pass();
 }
 
 void HistoryKeeper::Pass() {

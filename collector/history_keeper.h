@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/stop_signal.h"
 #include "collector/metrics.h"
 #include "collector/store/rocks_store.h"
 
@@ -56,9 +57,8 @@ class HistoryKeeper {
   RocksStore& store_;
   std::map<std::pair<std::string, std::string>, Told> told_;  // by kind and cause; of the thread alone
 
+  StopSignal stop_;
   mutable Mutex mutex_;
-  CondVar woken_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   RoomReport newest_ ABSL_GUARDED_BY(mutex_);
   int64_t short_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
   std::thread thread_;

@@ -406,13 +406,25 @@ TEST_F(SmallDiskTest, WhereRemovingDoesNotHelpItIsDoneEverMoreRarely) {
 }
 
 // The real thing: a file system of its own, small enough to be filled.
-TEST_F(HistoryTrimmerTest, OnATmpfsThatIsFullWritingGoesOnWithTheNewest) {
-  const fs::path mount_point = directory_.path() / "disk";
-  fs::create_directory(mount_point);
-  if (mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=24m") != 0) {
-    GTEST_SKIP() << "a tmpfs cannot be mounted: " << std::strerror(errno);
+class TmpfsTest : public HistoryTrimmerTest {
+ protected:
+  void SetUp() override {
+    fs::create_directory(mount_point_);
+    if (mount("tmpfs", mount_point_.c_str(), "tmpfs", 0, "size=24m") != 0) {
+      GTEST_SKIP() << "a tmpfs cannot be mounted: " << std::strerror(errno);
+    }
+    options_.directory = (mount_point_ / "history").string();
   }
-  options_.directory = (mount_point / "history").string();
+  void TearDown() override {
+    store_.reset();
+    if (IsSkipped()) return;
+    EXPECT_EQ(umount2(mount_point_.c_str(), MNT_DETACH), 0);
+  }
+
+  const fs::path mount_point_ = directory_.path() / "disk";
+};
+
+TEST_F(TmpfsTest, OnATmpfsThatIsFullWritingGoesOnWithTheNewest) {
   options_.reserve_bytes = 4 * kMebibyte;
   Open();
   MakeRoom(1);
@@ -431,25 +443,15 @@ TEST_F(HistoryTrimmerTest, OnATmpfsThatIsFullWritingGoesOnWithTheNewest) {
   EXPECT_GT(minutes.size(), 50u);
   EXPECT_EQ(minutes.back(), kMinutes - 1);
   EXPECT_EQ(minutes.back() - minutes.front(), static_cast<int64_t>(minutes.size()) - 1) << "no gap";
-  store_.reset();
-  EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);
 }
 
-TEST_F(HistoryTrimmerTest, LimitsForALargeDiskDoNotKeepASmallOneShort) {
-  const fs::path mount_point = directory_.path() / "disk";
-  fs::create_directory(mount_point);
-  if (mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=24m") != 0) {
-    GTEST_SKIP() << "a tmpfs cannot be mounted: " << std::strerror(errno);
-  }
-  options_.directory = (mount_point / "history").string();
+TEST_F(TmpfsTest, LimitsForALargeDiskDoNotKeepASmallOneShort) {
   options_.min_free_bytes = 256 * kMebibyte;
   options_.reserve_bytes = 96 * kMebibyte;
   Open();
   report_ = store_->MakeRoom();
   EXPECT_OK(report_.status);
   EXPECT_FALSE(report_.disk_is_short) << *report_.free_bytes;
-  store_.reset();
-  EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);
 }
 
 }  // namespace
