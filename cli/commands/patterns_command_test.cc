@@ -5,17 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/testing/sim_clock.h"
 #include "base/testing/temporary_directory.h"
-#include "cli/collector_client.h"
 #include "cli/command.h"
 #include "cli/commands/diagnose_command.h"
 #include "cli/exit_code.h"
@@ -79,14 +75,7 @@ class PatternsTest : public ::testing::Test {
     const auto command = MakePatternsCommand();
     auto* const paths = std::get<std::vector<std::string>*>(command->arguments().front().target);
     for (const std::string& name : names) paths->push_back(Path(name));
-    CollectorClient nobody("127.0.0.1:1");
-    SimClock clock;
-    std::ostringstream out;
-    std::ostringstream err;
-    CommandContext context{nobody, format, out, err, /*width=*/0, /*progress=*/false, clock};
-    const absl::StatusOr<ExitCode> result = command->Run(context);
-    if (!result.ok()) return {ExitCodeOf(result.status()), out.str(), std::string(result.status().message())};
-    return {*result, out.str(), err.str()};
+    return RunFilled(command, format);
   }
 
   nlohmann::json Diagnosed(ExitCode expected = ExitCode::kOk) const {

@@ -26,8 +26,20 @@ namespace lockstep {
 struct CommandResult {
   ExitCode exit_code;
   std::string out;
-  std::string error;  // "" = none
+  std::string error;  // of one that succeeds: what it wrote to people; "" = none
 };
+
+// The arguments of `command` are filled.
+inline CommandResult RunFilled(const std::unique_ptr<Command>& command, OutputFormat format = OutputFormat::kTable) {
+  CollectorClient nobody("127.0.0.1:1");
+  SimClock clock;
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandContext context{nobody, format, out, err, /*width=*/0, /*progress=*/false, clock};
+  const absl::StatusOr<ExitCode> result = command->Run(context);
+  if (result.ok()) return {*result, out.str(), err.str()};
+  return {ExitCodeOf(result.status()), out.str(), std::string(result.status().message())};
+}
 
 // `values` by the names of the command's arguments; any value switches a flag on.
 inline CommandResult RunCommand(const std::unique_ptr<Command>& command,
@@ -54,14 +66,7 @@ inline CommandResult RunCommand(const std::unique_ptr<Command>& command,
         argument.target);
   }
   CHECK(used == values.size());
-  CollectorClient nobody("127.0.0.1:1");
-  SimClock clock;
-  std::ostringstream out;
-  std::ostringstream err;
-  CommandContext context{nobody, format, out, err, /*width=*/0, /*progress=*/false, clock};
-  const absl::StatusOr<ExitCode> result = command->Run(context);
-  if (result.ok()) return {*result, out.str(), ""};
-  return {ExitCodeOf(result.status()), out.str(), std::string(result.status().message())};
+  return RunFilled(command, format);
 }
 
 }  // namespace lockstep
