@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "detector/verdict/verdict.h"
+
 namespace lockstep {
 namespace {
 
@@ -12,9 +14,17 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Registry;
 
-// The words of detector/verdict/verdict.h for JobState.
-constexpr const char* kJobStates[] = {"unknown", "healthy", "slow",   "irregular", "hung",
-                                      "ended",   "stopped", "failed", "gone"};
+// The words of detector/verdict/verdict.h.
+const std::vector<std::string>& JobStates() {
+  static const auto* const kWords = [] {
+    auto* const words = new std::vector<std::string>;
+    for (int state = 0; state <= static_cast<int>(JobState::kGone); ++state) {
+      words->emplace_back(Name(static_cast<JobState>(state)));
+    }
+    return words;
+  }();
+  return *kWords;
+}
 
 Family<Counter>& CounterFamily(Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -172,7 +182,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
       .Add({{"version", version}})
       .Set(1);
   store_healthy.Set(1);
-  for (const char* state : kJobStates) jobs_.Add({{"state", state}});
+  for (const std::string& state : JobStates()) jobs_.Add({{"state", state}});
 }
 
 void CollectorMetrics::CountRejected(const std::string& reason) { rejected_.Add({{"reason", reason}}).Increment(); }
@@ -188,7 +198,7 @@ void CollectorMetrics::SetQueue(const std::string& queue, size_t depth, size_t c
 
 CollectorMetrics::JobSeries CollectorMetrics::AddJobLocked(const std::string& job) {
   JobSeries series;
-  for (const char* state : kJobStates)
+  for (const std::string& state : JobStates())
     series.states.push_back(&job_state_.Add({{"training_job", job}, {"state", state}}));
   series.steps_per_second = &job_steps_per_second_.Add({{"training_job", job}});
   series.step_seconds_median = &job_step_seconds_median_.Add({{"training_job", job}});
@@ -212,7 +222,7 @@ void CollectorMetrics::SetJob(const std::string& job, const JobGauges& gauges) {
   CountStateLocked(series.state, -1);
   CountStateLocked(gauges.state, 1);
   series.state = gauges.state;
-  for (size_t i = 0; i < std::size(kJobStates); ++i) series.states[i]->Set(gauges.state == kJobStates[i] ? 1 : 0);
+  for (size_t i = 0; i < JobStates().size(); ++i) series.states[i]->Set(gauges.state == JobStates()[i] ? 1 : 0);
 }
 
 void CollectorMetrics::RemoveJob(const std::string& job) {
