@@ -52,6 +52,8 @@ def _precompiled_header_impl(ctx):
         inputs = depset([header], transitive = [toolchain.all_files]),
         outputs = [compiled],
         env = {"PATH": "/usr/bin:/bin"},
+        # Clang writes the folder of the build into it: out of a shared cache, another build would refuse it.
+        execution_requirements = {"no-cache": "1"},
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling %s" % ctx.label,
     )
