@@ -56,6 +56,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       door_(std::move(door)),
       audit_(options.audit_file, dependencies.os_clock, dependencies.store, dependencies.metrics),
       incidents_(kMaxIncidentsInMemory),
+      incident_ids_(dependencies.store, incidents_),
       maintenance_(dependencies.store),
       host_scores_(*dependencies.metrics.registry()),
       agents_(ToRegistryOptions(options), dependencies.clock),
@@ -116,6 +117,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, dependencies_.store.LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
   dependencies_.metrics.SetIncidents(incidents_.Counts());
+  RETURN_IF_ERROR(incident_ids_.Restore());
   RETURN_IF_ERROR(maintenance_.Restore());
   RETURN_IF_ERROR(outbox_.TellLeftOver(incidents));
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
@@ -295,6 +297,7 @@ void Collector::Housekeep() {
   sources_.ForgetSilent(dependencies_.clock.WallNanos());
   router_.names().ForgetSilent(dependencies_.clock.MonotonicNanos(), forget_jobs_after_ns_.load());
   RememberHosts();
+  incident_ids_.RenewOn(worker_);
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
   outbox_.TellOverdue();
@@ -387,6 +390,7 @@ void Collector::Drain() {
   backups_.Close();
   for (const auto& shard : shards_) shard->Close();
   outbox_.Close();
+  if (!shards_.empty()) incident_ids_.GiveBack();
   const absl::Status flushed = writer_.Close();
   if (!flushed.ok()) Log(LogLevel::kError, "history was not flushed", {{"error", flushed.ToString()}});
   http_.reset();

@@ -31,6 +31,7 @@
 #include "collector/failing_sources.h"
 #include "collector/history_keeper.h"
 #include "collector/host_scores_metric.h"
+#include "collector/incident_ids.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
@@ -143,6 +144,7 @@ class Collector {
   const Door door_;
   AuditLog audit_;
   IncidentIndex incidents_;
+  IncidentIds incident_ids_;
   MaintenanceBook maintenance_;
   HostScoresMetric host_scores_;
   AgentRegistry agents_;

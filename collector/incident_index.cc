@@ -21,6 +21,16 @@ uint64_t IncidentIndex::NextId() {
   return ++last_id_;
 }
 
+void IncidentIndex::UseUp(uint64_t id) {
+  MutexLock lock(mutex_);
+  last_id_ = std::max(last_id_, id);
+}
+
+uint64_t IncidentIndex::last_id() const {
+  MutexLock lock(mutex_);
+  return last_id_;
+}
+
 std::optional<wire::Incident> IncidentIndex::Find(uint64_t id) const {
   MutexLock lock(mutex_);
   const auto found = incidents_.find(id);

@@ -25,8 +25,14 @@ class IncidentIndex {
   // Inserts or replaces by id.
   void Put(const wire::Incident& incident);
 
-  // An id that was never used before, by this process or by any incident that was Put.
+  // An id that was never used before, by this process, by any incident that was Put or by UseUp.
   uint64_t NextId();
+
+  // Ids up to `id` are never given out from now on.
+  void UseUp(uint64_t id);
+
+  // The newest id that was used.
+  uint64_t last_id() const;
 
   std::optional<wire::Incident> Find(uint64_t id) const;
 

@@ -1,5 +1,6 @@
 #include "collector/alert/alertmanager_payload.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -50,10 +51,12 @@ Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
 }
 
 Json Alert(const wire::Incident& incident, const AlertLinks& links, int64_t ends_wall_ns) {
+  // Alertmanager refuses what ends before it begins, and a wall clock that was put back would have it so.
+  const int64_t begins_wall_ns = std::min(incident.opened_wall_ns(), ends_wall_ns);
   Json alert = {
       {"labels", Labels(incident, links)},
       {"annotations", Annotations(incident, links)},
-      {"startsAt", FormatWallTime(incident.opened_wall_ns())},
+      {"startsAt", FormatWallTime(begins_wall_ns)},
       {"endsAt", FormatWallTime(ends_wall_ns)},
   };
   const std::string page = ConsolePage(links, incident);

@@ -90,6 +90,14 @@ TEST(AlertmanagerPayloadTest, AnEndIsNowAndTellsWhy) {
   EXPECT_EQ(alerts[0]["annotations"]["resolution"], "the job is over");
 }
 
+TEST(AlertmanagerPayloadTest, AClockThatWasPutBackEndsNothingBeforeItBegan) {
+  DeliveryContext context = Context();
+  context.wall_ns = kSampleOpenedNanos - 3600 * kNanosPerSecond;
+  const ordered_json alerts = Alerts({Kind::kResolved, SlowRank()}, context);
+  EXPECT_EQ(alerts[0]["startsAt"], "2026-01-02T02:04:05.678Z");
+  EXPECT_EQ(alerts[0]["endsAt"], "2026-01-02T02:04:05.678Z") << "an end in the future would be none";
+}
+
 TEST(AlertmanagerPayloadTest, WhatIsNotKnownIsNoLabel) {
   wire::Incident incident = SlowRank();
   incident.mutable_verdict()->clear_culprits();

@@ -147,6 +147,11 @@ class HistoryStore {
   // By rising id; ids are never reused.
   virtual absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() = 0;
 
+  // Ids of incidents up to `id` may be given out. On return that survives loss of power.
+  virtual absl::Status PutIncidentIds(uint64_t id) = 0;
+  // The `id` that was put last; 0 = none.
+  virtual absl::StatusOr<uint64_t> LoadIncidentIds() = 0;
+
   // Jobs whose log has an entry, by name.
   virtual absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() = 0;
 

@@ -81,6 +81,9 @@ inline constexpr absl::string_view kHostKeyPrefix = "host/";
 // A window of maintenance: "maintenance/" · id (8).
 inline constexpr absl::string_view kMaintenanceKeyPrefix = "maintenance/";
 
+// Up to where ids of incidents may be given out.
+inline constexpr absl::string_view kIncidentIdsKey = "incident_ids";
+
 // Something that was asked for: "audit/" · its kind (1) · number (8).
 struct AuditKey {
   AuditKind kind = AuditKind::kChange;

@@ -23,6 +23,7 @@
 #include "collector/store/families.h"
 #include "collector/store/history_trimmer.h"
 #include "collector/store/host_records.h"
+#include "collector/store/incident_id_record.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/log_reader.h"
@@ -84,6 +85,10 @@ class RocksStoreImpl final : public RocksStore {
   }
   absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override { return audit_.Load(); }
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
+  absl::Status PutIncidentIds(uint64_t id) override {
+    return CommitNew(/*sync=*/true, [&](auto& batch) { AddIncidentIds(*database_, id, batch); });
+  }
+  absl::StatusOr<uint64_t> LoadIncidentIds() override { return ReadIncidentIds(*database_, corrupt_); }
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override { return log_reader_.Jobs(); }
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
                        const std::function<bool(const wire::CaptureEntry&)>& visit) override;

@@ -70,6 +70,15 @@ TEST_F(RocksStoreTest, WindowsOfMaintenanceAreKeptByTheirIdAlsoAfterARestart) {
   EXPECT_EQ(store_->LoadHosts()->size(), 0u) << "the neighbours in that family";
 }
 
+TEST_F(RocksStoreTest, UpToWhereIdsOfIncidentsMayBeGivenOutIsKept) {
+  Open();
+  EXPECT_EQ(*store_->LoadIncidentIds(), 0u);
+  ASSERT_OK(store_->PutIncidentIds(64));
+  ASSERT_OK(store_->PutIncidentIds(7));
+  Open();
+  EXPECT_EQ(*store_->LoadIncidentIds(), 7u) << "an orderly end gives back";
+}
+
 TEST_F(RocksStoreTest, LogComesBackPerJobInOrderAlsoAfterReopening) {
   Open();
   ASSERT_OK(store_->Write({.log = {Watermark("a", now()), Watermark("b", now() + 1), Watermark("a", now() + 2)}}));

@@ -146,6 +146,12 @@ absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes) {
   return DecodeOne(bytes, "offset of numbers", &ByteReader::ReadU64);
 }
 
+std::string EncodeIncidentIds(uint64_t id) { return EncodeOne(id, AppendU64); }
+
+absl::StatusOr<uint64_t> DecodeIncidentIds(absl::string_view bytes) {
+  return DecodeOne(bytes, "ids of incidents", &ByteReader::ReadU64);
+}
+
 std::string EncodeSchemaVersion(uint32_t version) { return EncodeOne(version, AppendU32); }
 
 absl::StatusOr<uint32_t> DecodeSchemaVersion(absl::string_view bytes) {

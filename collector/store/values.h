@@ -63,6 +63,10 @@ absl::StatusOr<int64_t> IncidentResolvedWallNanos(absl::string_view bytes);
 std::string EncodeNumberOffset(uint64_t offset);
 absl::StatusOr<uint64_t> DecodeNumberOffset(absl::string_view bytes);
 
+// Up to where ids of incidents may be given out: format (1) = 1 · id (8).
+std::string EncodeIncidentIds(uint64_t id);
+absl::StatusOr<uint64_t> DecodeIncidentIds(absl::string_view bytes);
+
 // format (1) = 1 · version (4). This one layout never changes, so that every version can tell which one it meets.
 std::string EncodeSchemaVersion(uint32_t version);
 absl::StatusOr<uint32_t> DecodeSchemaVersion(absl::string_view bytes);

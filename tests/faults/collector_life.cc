@@ -64,6 +64,8 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
 absl::Status CollectorLife::StartShards() {
   ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, store_->LoadIncidents());
   for (const wire::Incident& incident : incidents) incidents_.Put(incident);
+  incident_ids_ = std::make_unique<IncidentIds>(*store_, incidents_);
+  RETURN_IF_ERROR(incident_ids_->Restore());
   RETURN_IF_ERROR(outbox_->TellLeftOver(incidents));
   ASSIGN_OR_RETURN(const std::vector<LoggedJob> logged, store_->LoggedJobs());
   clock_.ContinueBehind(NewestOf(logged));
@@ -102,6 +104,7 @@ CollectorLife::~CollectorLife() {
   if (lookups_ != nullptr) lookups_->Close();
   for (const auto& shard : shards_) shard->Close();
   if (outbox_ != nullptr) outbox_->Close();
+  if (!shards_.empty()) incident_ids_->GiveBack();
   if (writer_ != nullptr) writer_->Close().IgnoreError();
 }
 
@@ -111,6 +114,7 @@ void CollectorLife::Housekeep() {
   agents_.ForgetGone();
   sources_.ForgetSilent(clock_.WallNanos());
   outbox_->TellOverdue();
+  incident_ids_->RenewOn(*lookups_);
   sinks_->ExportTo(metrics_);
 }
 

@@ -21,6 +21,7 @@
 #include "collector/alert_sinks.h"
 #include "collector/collector_options.h"
 #include "collector/failing_sources.h"
+#include "collector/incident_ids.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
 #include "collector/ingest/agent_registry.h"
@@ -88,6 +89,7 @@ class CollectorLife {
   std::unique_ptr<AccessControl> access_;
   ReactionPool pool_;
   IncidentIndex incidents_;
+  std::unique_ptr<IncidentIds> incident_ids_;
   AgentRegistry agents_;
   FailingSources sources_;
   std::unique_ptr<StoreWriter> writer_;

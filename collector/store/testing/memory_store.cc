@@ -121,6 +121,18 @@ absl::Status MemoryStore::RemoveHost(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::Status MemoryStore::PutIncidentIds(uint64_t id) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  incident_ids_ = id;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> MemoryStore::LoadIncidentIds() {
+  MutexLock lock(mutex_);
+  return incident_ids_;
+}
+
 absl::Status MemoryStore::PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) {
   MutexLock lock(mutex_);
   if (refuses_) return absl::ResourceExhaustedError("no space left on device");

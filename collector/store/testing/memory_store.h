@@ -47,6 +47,8 @@ class MemoryStore final : public HistoryStore {
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
   absl::Status RemoveHost(const std::string& name) override;
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override;
+  absl::Status PutIncidentIds(uint64_t id) override;
+  absl::StatusOr<uint64_t> LoadIncidentIds() override;
   absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override;
   absl::StatusOr<std::vector<wire::MaintenanceWindow>> LoadMaintenance() override;
   absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override;
@@ -73,6 +75,7 @@ class MemoryStore final : public HistoryStore {
   std::map<std::string, int64_t> hosts_ ABSL_GUARDED_BY(mutex_);  // last reports
   std::map<uint64_t, wire::MaintenanceWindow> maintenance_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::AuditRecord> audit_ ABSL_GUARDED_BY(mutex_);
+  uint64_t incident_ids_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t events_ ABSL_GUARDED_BY(mutex_) = 0;
   int writes_ ABSL_GUARDED_BY(mutex_) = 0;
   int flushes_ ABSL_GUARDED_BY(mutex_) = 0;
