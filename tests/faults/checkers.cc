@@ -113,13 +113,17 @@ bool MayComeAgain(const Sightings& seen, const Delivery& first, const Delivery& 
   });
 }
 
-// A number that means another incident than it did. An alert that was told while the disk refused is not in history: a
-// life that comes after knows nothing of its number.
+// A number that means another incident than it did. An alert that was told while the disk refused is not in history,
+// but its number had been taken before. Only a disk that keeps not what it took may forget that.
 void CheckNumber(const Sightings& seen, const std::vector<const Delivery*>& own, Violations& wrong) {
   for (size_t i = 1; i < own.size(); ++i) {
     const Delivery& before = *own[i - 1];
     if (before.starts_at == own[i]->starts_at) continue;
-    if (before.from != own[i]->from && DiskIllIn(seen, before.world_ns, before.world_ns, kAfterDiskNanos)) continue;
+    const bool may_forget = seen.disk_lied || seen.disk_corrupted;
+    if (may_forget && before.from != own[i]->from &&
+        DiskIllIn(seen, before.world_ns, before.world_ns, kAfterDiskNanos)) {
+      continue;
+    }
     wrong.push_back(absl::StrCat("receiver: incident ", before.incident, " is two: number used again"));
     return;
   }

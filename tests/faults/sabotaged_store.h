@@ -73,7 +73,10 @@ class SabotagedStore final : public HistoryStore {
   }
   absl::StatusOr<std::vector<wire::MaintenanceWindow>> LoadMaintenance() override { return store_->LoadMaintenance(); }
   absl::Status PutIncidentIds(uint64_t id) override { return store_->PutIncidentIds(id); }
-  absl::StatusOr<uint64_t> LoadIncidentIds() override { return store_->LoadIncidentIds(); }
+  absl::StatusOr<uint64_t> LoadIncidentIds() override {
+    if (sabotage_.forgets_incidents) return uint64_t{0};
+    return store_->LoadIncidentIds();
+  }
   absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override {
     return store_->PutAudit(kind, record);
   }
