@@ -103,11 +103,20 @@ TEST_F(RetentionTest, TheLogIsCappedOldestFirstAndWhatIsDeletedIsCounted) {
   ASSERT_OK(store_->Compact());
   int64_t first = -1;
   int count = 0;
-  ASSERT_OK(store_->ScanLog("a", 0, kForever, [&](const wire::CaptureEntry& entry) {
-    if (first < 0) first = entry.reset().wall_ns();
-    ++count;
-    return true;
-  }));
+  const auto scan = [&] {
+    first = -1;
+    count = 0;
+    return store_->ScanLog("a", 0, kForever, [&](const wire::CaptureEntry& entry) {
+      if (first < 0) first = entry.reset().wall_ns();
+      ++count;
+      return true;
+    });
+  };
+  ASSERT_OK(scan());
+  // RocksDB may remove one more table while this reads: both are of one moment a little later.
+  for (int i = 0; i < 1'000 && RemovedRecords("bytes") != static_cast<uint64_t>(kEntries - count); ++i) {
+    ASSERT_OK(scan());
+  }
   EXPECT_EQ(RemovedRecords("bytes"), static_cast<uint64_t>(kEntries - count));
   EXPECT_GT(count, 0);
   EXPECT_LT(count, kEntries / 2);
