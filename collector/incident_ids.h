@@ -2,8 +2,9 @@
 //
 // A disk that refuses keeps no alert back, so that people hear of incidents that no restart remembers. That is why ids
 // are given out of what history has taken for it before: the next life begins behind all that this one may have used.
-// An orderly end gives back what is left; after a crash up to kAhead ids are never used. A disk that refuses until
-// kAhead / 2 incidents have begun, and a collector that then dies: only so an id is used twice.
+// An orderly end gives back what is left; after a crash up to kAhead ids are never used. Not kept: a collector that
+// dies after kAhead / 2 incidents in which its disk refused, or that has found a disk that refuses already at its
+// start.
 //
 // Restore, Renew and GiveBack: by one thread at a time. RenewOn is thread-safe.
 

@@ -55,7 +55,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   if (!routes.ok()) return RefuseToStart(routes.status(), kExitBadConfig);
   AlertSinks alerts(*routes, RealClock(), Random(SeedFromSystem()),
                     [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
-                      (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // then it is told once more: no harm
+                      (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // the next one takes them along
                     });
   HistoryBackups backups(ToBackupOptions(options), **store, clock);
   const HistoryKeeper keeper(HistoryKeeperOptions(), **store);

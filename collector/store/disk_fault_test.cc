@@ -211,6 +211,26 @@ TEST_P(CounterfactualTest, CanBeEndedWhileTheDiskRefuses) {
   EXPECT_THAT(LogOffsets(), ElementsAre(1));
 }
 
+// A restart would tell what came before the end of an incident, and nobody would ever tell its end again.
+TEST_P(CounterfactualTest, WhatADiskRefusedToForgetGoesWithWhatComesAfterIt) {
+  Open();
+  wire::IncidentEvent event;
+  event.mutable_incident()->set_id(1);
+  const absl::StatusOr<uint64_t> news = store_->PutEvent(event, {"a", "b"});
+  ASSERT_OK(news);
+  fault_ = GetParam().fault;
+  EXPECT_FALSE(store_->RemoveAlerts("a", {*news}).ok());
+  fault_ = Fault::kNone;
+  absl::StatusOr<uint64_t> end = absl::UnknownError("");
+  ASSERT_TRUE(SucceedsEventually([&] { return (end = store_->PutEvent(event, {"a", "b"})).status(); }));
+  ASSERT_OK(store_->RemoveAlerts("a", {*end}));
+  Open();
+  const auto left = store_->LoadAlerts();
+  ASSERT_OK(left);
+  ASSERT_EQ(left->size(), 2u);
+  for (const PendingAlert& alert : *left) EXPECT_EQ(alert.receiver, "b");
+}
+
 TEST_P(CounterfactualTest, SealedPointsWaitForSpace) {
   Open();
   const int64_t now = clock_.WallNanos();

@@ -117,7 +117,8 @@ class HistoryStore {
   virtual absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
                                             const std::vector<std::string>& receivers) = 0;
 
-  // The receiver was told, or will never be. On return that survives loss of power.
+  // The receiver was told, or will never be. On return that survives loss of power; after an error it does with the
+  // next success for this receiver, at once with what that removes.
   virtual absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) = 0;
 
   // What receivers have not taken, by rising number.

@@ -63,7 +63,8 @@ class RocksStoreImpl final : public RocksStore {
   absl::StatusOr<uint64_t> PutEvent(const wire::IncidentEvent& event,
                                     const std::vector<std::string>& receivers) override;
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override {
-    return CommitNew(/*sync=*/true, [&](auto& batch) { AddAlertRemoval(*database_, receiver, numbers, batch); });
+    MutexLock lock(mutex_);
+    return removals_.Remove(receiver, numbers, [&](auto& batch) { return Commit(batch, /*sync=*/true); });
   }
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return ReadAlertRecords(*database_, corrupt_); }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
@@ -152,6 +153,7 @@ class RocksStoreImpl final : public RocksStore {
   // Writers hold it while they sync.
   Mutex mutex_;
   int64_t swept_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  AlertRemovals removals_ ABSL_GUARDED_BY(mutex_){*database_};
   // Nobody syncs under this one, so that readers need not wait for the disk. Taken after mutex_.
   mutable Mutex chunks_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   OpenChunks open_chunks_ ABSL_GUARDED_BY(chunks_mutex_);
