@@ -17,15 +17,16 @@ void AddAlertRecords(RocksDatabase& database, uint64_t number, const wire::Incid
   }
 }
 
-absl::Status AlertRemovals::Remove(const std::string& receiver, const std::vector<uint64_t>& numbers,
-                                   const std::function<absl::Status(rocksdb::WriteBatch&)>& commit) {
+void AlertRemovals::Add(const std::string& receiver, const std::vector<uint64_t>& numbers, rocksdb::WriteBatch& batch) {
   std::set<uint64_t>& leaving = refused_[receiver];
   leaving.insert(numbers.begin(), numbers.end());
-  rocksdb::WriteBatch batch;
   for (const uint64_t number : leaving) database_.Delete(batch, Family::kMeta, EncodeAlertKey({number, receiver}));
-  absl::Status status = commit(batch);
+}
+
+absl::Status AlertRemovals::Note(const std::string& receiver, absl::Status status) {
+  std::set<uint64_t>& leaving = refused_[receiver];
+  while (leaving.size() > kMaxRefused) leaving.erase(leaving.begin());
   if (status.ok()) refused_.erase(receiver);
-  while (!status.ok() && leaving.size() > kMaxRefused) leaving.erase(leaving.begin());
   return status;
 }
 

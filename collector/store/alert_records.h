@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -35,9 +34,11 @@ class AlertRemovals {
 
   explicit AlertRemovals(RocksDatabase& database) : database_(database) {}
 
-  // `commit` writes a batch.
-  absl::Status Remove(const std::string& receiver, const std::vector<uint64_t>& numbers,
-                      const std::function<absl::Status(rocksdb::WriteBatch&)>& commit);
+  // Adds to `batch` what removes these, and those that were refused before.
+  void Add(const std::string& receiver, const std::vector<uint64_t>& numbers, rocksdb::WriteBatch& batch);
+
+  // What became of that batch: gives `status` back.
+  absl::Status Note(const std::string& receiver, absl::Status status);
 
  private:
   RocksDatabase& database_;

@@ -64,7 +64,9 @@ class RocksStoreImpl final : public RocksStore {
                                     const std::vector<std::string>& receivers) override;
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override {
     MutexLock lock(mutex_);
-    return removals_.Remove(receiver, numbers, [&](auto& batch) { return Commit(batch, /*sync=*/true); });
+    rocksdb::WriteBatch batch;
+    removals_.Add(receiver, numbers, batch);
+    return removals_.Note(receiver, Commit(batch, /*sync=*/true));
   }
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return ReadAlertRecords(*database_, corrupt_); }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
