@@ -32,6 +32,10 @@ std::string UuidOfPid(const GpuName& gpu, int32_t pid) {
   return only == nullptr || only->uuid.empty() ? gpu.uuid : only->uuid;
 }
 
+bool HasSameNames(const GpuName& a, const GpuName& b) {
+  return a.index == b.index && a.uuid == b.uuid && a.pci_address == b.pci_address;
+}
+
 }  // namespace
 
 void GpuNames::Set(std::vector<GpuName> gpus) {
@@ -69,8 +73,23 @@ GpuNames::Place GpuNames::PlaceOf(const wire::ProcessReport& process) const {
   return gpus_of_pid == 1 && !is_told ? by_pid : Place{};
 }
 
-void GpuNames::Apply(wire::AgentReport& report) const {
+void GpuNames::List(wire::AgentReport& report) {
+  ++reports_since_list_;
+  const bool is_known = std::equal(gpus_.begin(), gpus_.end(), listed_.begin(), listed_.end(), HasSameNames);
+  if (is_known && reports_since_list_ < kListEveryReports) return;
+  reports_since_list_ = 0;
+  listed_ = gpus_;
+  for (const GpuName& gpu : gpus_) {
+    wire::GpuIdentity& identity = *report.add_gpus();
+    identity.set_index(gpu.index);
+    identity.set_uuid(gpu.uuid);
+    identity.set_pci_address(gpu.pci_address);
+  }
+}
+
+void GpuNames::Apply(wire::AgentReport& report) {
   MutexLock lock(mutex_);
+  List(report);
   for (wire::ProcessReport& process : *report.mutable_processes()) {
     const Place place = PlaceOf(process);
     if (place.gpu == nullptr) continue;

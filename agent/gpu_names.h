@@ -1,5 +1,6 @@
 // The names of this machine's GPUs: index, UUID, PCI address, and the processes on each. A recorder knows its GPU by
-// UUID, the kernel log by address, counters by index; after Apply a report calls each by all of its names.
+// UUID, the kernel log by address, counters by index; after Apply a report calls each by all of its names, and every
+// now and then lists them.
 //
 // Thread-safe: the source that knows GPUs has a thread of its own, and may hang.
 
@@ -33,6 +34,10 @@ struct GpuName {
 
 class GpuNames {
  public:
+  // The list of all GPUs goes with every so many reports, besides those after a change: a collector that was started
+  // anew knows it after a minute, and the report stays small.
+  static constexpr int kListEveryReports = 60;
+
   void Set(std::vector<GpuName> gpus);
 
   // Nobody has told of any.
@@ -44,7 +49,7 @@ class GpuNames {
   // A process is on the GPU that its recorder names, or else on the only one that lists its pid; what is known of that
   // GPU is filled in; the UUID is that of the instance where the process has one. An event about a GPU's address is
   // about "gpu<index>", and keeps the address beside it.
-  void Apply(wire::AgentReport& report) const;
+  void Apply(wire::AgentReport& report);
 
  private:
   // A GPU, and the UUID by which the process has it.
@@ -54,9 +59,12 @@ class GpuNames {
   };
 
   Place PlaceOf(const wire::ProcessReport& process) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void List(wire::AgentReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   std::vector<GpuName> gpus_ ABSL_GUARDED_BY(mutex_);
+  std::vector<GpuName> listed_ ABSL_GUARDED_BY(mutex_);  // in the last report with a list; processes aside
+  int reports_since_list_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep

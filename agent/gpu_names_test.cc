@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-wire::ProcessReport Named(const GpuNames& names, int32_t pid, const std::string& uuid = "",
+wire::ProcessReport Named(GpuNames& names, int32_t pid, const std::string& uuid = "",
                           const std::string& pci_address = "") {
   wire::AgentReport report;
   wire::ProcessReport& process = *report.add_processes();
@@ -71,6 +71,25 @@ TEST_F(GpuNamesTest, AnEventHasTheNameOfTheCountersBesideItsAddress) {
   EXPECT_EQ(report.kernel_events(0).pci_address(), "0000:3c:00.0");
   EXPECT_EQ(report.kernel_events(1).device(), "0000:99:00.0");
   EXPECT_EQ(report.kernel_events(2).device(), "");
+}
+
+TEST_F(GpuNamesTest, AListGoesWithTheFirstReportAfterAChangeAndEveryNowAndThen) {
+  const auto list = [this] {
+    wire::AgentReport report;
+    names_.Apply(report);
+    return report.gpus_size();
+  };
+  wire::AgentReport first;
+  names_.Apply(first);
+  ASSERT_EQ(first.gpus_size(), 4);
+  EXPECT_EQ(first.gpus(1).index(), 1);
+  EXPECT_EQ(first.gpus(1).uuid(), "GPU-b");
+  EXPECT_EQ(first.gpus(1).pci_address(), "0000:3c:00.0");
+  names_.Set({{0, "GPU-a", "0000:3b:00.0", {99}, {}}, {1, "GPU-b", "0000:3c:00.0", {}, {}}});
+  EXPECT_EQ(list(), 2);
+  names_.Set({{0, "GPU-a", "0000:3b:00.0", {98}, {}}, {1, "GPU-b", "0000:3c:00.0", {}, {}}});
+  for (int i = 1; i < GpuNames::kListEveryReports; ++i) EXPECT_EQ(list(), 0) << "other processes are no change";
+  EXPECT_EQ(list(), 2);
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 //
 // Three answers, which must never be mixed up: OK = it worked; NoData = this machine has nothing of the kind (no GPU,
 // no InfiniBand), which is no fault; any other error = it should have worked and did not. What was there once and is
-// gone counts as failed as well (SourceRunner).
+// gone counts as failed as well (SourceRunner), be it all that a source looks at or a part of it.
 
 #ifndef LOCKSTEP_AGENT_SOURCE_H_
 #define LOCKSTEP_AGENT_SOURCE_H_
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -41,6 +42,10 @@ class Source {
   // How far it has read, as of the last Collect: kept with the report, for Resume of an agent after this one. Empty =
   // it has nothing to go on with. Not called for a source that may hang.
   virtual std::string position() const { return ""; }
+
+  // The parts of the machine that the last Collect found, by names that hold for a boot: "mlx5_3/1", or the PCI address
+  // of a GPU. One that was found before and is not any more is a failure of this source (SourceRunner).
+  virtual std::vector<std::string> parts() const { return {}; }
 
   // Goes on where another agent of this boot stopped, whose reports are on their way. Before the first Collect.
   virtual void Resume(absl::string_view) {}

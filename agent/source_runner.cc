@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "agent/printable_text.h"
 #include "base/check.h"
 #include "base/mutex.h"
@@ -30,19 +31,39 @@ wire::SourceStatus::Outcome OutcomeOf(const absl::Status& status) {
 struct SourceRunner::Answer {
   absl::Status status;
   int64_t duration_ns = 0;
+  std::vector<std::string> parts;
 };
 
 SourceRunner::Answer SourceRunner::Ask(Source& source, const Clock& clock, const Tick& tick,
                                        wire::AgentReport& report) {
   const int64_t begin_ns = clock.MonotonicNanos();
   absl::Status status = source.Collect(tick, report);
-  return Answer{std::move(status), clock.MonotonicNanos() - begin_ns};
+  return Answer{std::move(status), clock.MonotonicNanos() - begin_ns, source.parts()};
+}
+
+std::vector<std::string> SourceRunner::TakeParts(const Answer& answer, Entry& entry) {
+  // Who fails, or is asked no more, says nothing about parts.
+  if (!answer.status.ok() || entry.comes_and_goes) return {};
+  const std::set<std::string> found(answer.parts.begin(), answer.parts.end());
+  std::vector<std::string> missing;
+  for (const std::string& part : entry.parts) {
+    if (missing.size() < kMaxMissing && found.count(part) == 0) missing.push_back(part);
+  }
+  for (const std::string& part : found) {
+    if (entry.parts.size() < kMaxParts) entry.parts.insert(part);
+  }
+  return missing;
 }
 
 void SourceRunner::AddStatus(const Answer& answer, Entry& entry, wire::AgentReport& report) const {
   absl::Status status = answer.status;
   if (IsNoData(status) && entry.worked && !entry.comes_and_goes) {
     status = absl::UnavailableError(absl::StrCat("is gone: ", status.message()));
+  }
+  const std::vector<std::string> missing = TakeParts(answer, entry);
+  if (!missing.empty()) {
+    status = absl::UnavailableError(absl::StrCat(absl::StrJoin(missing, ", "), missing.size() == 1 ? " is" : " are",
+                                                 " gone, and worked before in this boot of the machine"));
   }
   const wire::SourceStatus::Outcome outcome = OutcomeOf(status);
   const bool fails = outcome == wire::SourceStatus::OUTCOME_FAILED || outcome == wire::SourceStatus::OUTCOME_TIMED_OUT;
@@ -52,13 +73,14 @@ void SourceRunner::AddStatus(const Answer& answer, Entry& entry, wire::AgentRepo
   } else if (!entry.failing_since_ns.has_value()) {
     entry.failing_since_ns = now_ns;
   }
-  entry.worked = entry.worked || status.ok();
+  entry.worked = entry.worked || answer.status.ok();
   wire::SourceStatus& to = *report.add_sources();
   to.set_name(entry.name);
   to.set_duration_ns(answer.duration_ns);
   to.set_outcome(outcome);
   to.set_error(PrintableText(status.message(), kMaxErrorBytes));
   to.set_worked(entry.worked);
+  for (const std::string& part : missing) to.add_missing(PrintableText(part, kMaxErrorBytes));
   // At least a nanosecond: 0 means that it does not fail.
   if (fails) to.set_failing_ns(std::max<int64_t>(now_ns - *entry.failing_since_ns, 1));
 }
@@ -199,6 +221,11 @@ std::string SourceRunner::resume_point() const {
   point.set_monotonic_ns(last_tick_ns_);
   for (const Entry& entry : entries_) {
     if (entry.worked && !entry.comes_and_goes) point.add_worked(entry.name);
+    if (!entry.parts.empty()) {
+      wire::SourceParts& parts = *point.add_parts();
+      parts.set_source(entry.name);
+      parts.mutable_parts()->Add(entry.parts.begin(), entry.parts.end());
+    }
     std::string position = entry.source == nullptr ? "" : entry.source->position();
     if (position.empty()) continue;
     wire::SourcePosition& to = *point.add_sources();
@@ -215,6 +242,14 @@ void SourceRunner::Resume(const std::string& resume_point) {
     if (entry.source != nullptr && point.of_another_boot()) entry.source->ResumeAfterBoot();
     const auto& worked = point.worked();
     entry.worked = entry.worked || std::find(worked.begin(), worked.end(), entry.name) != worked.end();
+  }
+  for (const wire::SourceParts& found : point.parts()) {
+    for (Entry& entry : entries_) {
+      if (entry.name != found.source()) continue;
+      for (const std::string& part : found.parts()) {
+        if (entry.parts.size() < kMaxParts) entry.parts.insert(part);
+      }
+    }
   }
   for (const wire::SourcePosition& position : point.sources()) {
     for (const Entry& entry : entries_) {

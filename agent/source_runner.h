@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,16 +39,21 @@ class SourceRunner {
 
   void Add(std::unique_ptr<Source> source, bool may_hang);
 
+  // Parts that a runner remembers of one source, and that a status lists; further ones are not looked for.
+  static constexpr size_t kMaxParts = 256;
+  static constexpr size_t kMaxMissing = 16;
+
   // Another deadline, from the next Collect on.
   void SetDeadline(int64_t deadline_ns) { deadline_ns_ = deadline_ns; }
 
   // Appends what the sources have to say and one SourceStatus for each source, in the order in which they were added.
-  // A source that has no data any more, though what it looks at does not come and go, has failed.
+  // A source that has no data any more, though what it looks at does not come and go, has failed; so has one that works
+  // without a part of the machine that it had before.
   // What a source says after its deadline is appended in the next tick: its samples carry the time they belong to.
   void Collect(const Tick& tick, wire::AgentReport& report);
 
-  // How far all sources have read and which have ever worked, a wire::ResumePoint; and its way back: a source that has
-  // worked for an agent before us and has no data has failed, too.
+  // How far all sources have read, which have ever worked and what they found, a wire::ResumePoint; and its way back: a
+  // source that has worked for an agent before us and has no data, or less in this boot, has failed, too.
   std::string resume_point() const;
   void Resume(const std::string& resume_point);
 
@@ -58,10 +64,13 @@ class SourceRunner {
     std::string name;
     bool comes_and_goes = false;
     bool worked = false;
+    std::set<std::string> parts;  // found so far, at most kMaxParts
     absl::optional<int64_t> failing_since_ns;
   };
   struct Answer;
 
+  // What the source found is remembered; what it had found before and has not any more is given back.
+  static std::vector<std::string> TakeParts(const Answer& answer, Entry& entry);
   static Answer Ask(Source& source, const Clock& clock, const Tick& tick, wire::AgentReport& report);
   void AddStatus(const Answer& answer, Entry& entry, wire::AgentReport& report) const;
 

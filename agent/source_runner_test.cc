@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/metric_block.h"
+#include "agent/resume_point.h"
 #include "agent/testing/report_view.h"
 #include "base/mutex.h"
 #include "base/testing/sim_clock.h"
@@ -93,6 +95,60 @@ class SourceRunnerTest : public ::testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(InPlaceAndThreaded, SourceRunnerTest, ::testing::Bool());
+
+// A source that has the parts it is told to have.
+class SourceOfParts final : public Source {
+ public:
+  explicit SourceOfParts(const std::vector<std::string>* parts) : parts_(parts) {}
+  absl::string_view name() const override { return "parts"; }
+  absl::Status Collect(const Tick&, wire::AgentReport&) override {
+    return parts_->empty() ? NoData("nothing") : absl::OkStatus();
+  }
+  std::vector<std::string> parts() const override { return *parts_; }
+
+ private:
+  const std::vector<std::string>* const parts_;
+};
+
+wire::SourceStatus CollectOne(SourceRunner& runner) {
+  wire::AgentReport report;
+  runner.Collect(Tick{}, report);
+  return report.sources(0);
+}
+
+TEST_P(SourceRunnerTest, APartThatWasThereBeforeAndIsGoneIsAFailure) {
+  std::vector<std::string> parts = {"mlx5_0/1", "mlx5_1/1", "mlx5_2/1"};
+  SourceRunner runner(clock(), kPatient);
+  runner.Add(std::make_unique<SourceOfParts>(&parts), GetParam());
+  EXPECT_EQ(CollectOne(runner).outcome(), wire::SourceStatus::OUTCOME_OK);
+  parts = {"mlx5_0/1", "mlx5_9/1"};
+  const wire::SourceStatus fewer = CollectOne(runner);
+  EXPECT_EQ(fewer.outcome(), wire::SourceStatus::OUTCOME_FAILED);
+  EXPECT_THAT(fewer.missing(), testing::ElementsAre("mlx5_1/1", "mlx5_2/1"));
+  EXPECT_EQ(fewer.error(), "mlx5_1/1, mlx5_2/1 are gone, and worked before in this boot of the machine");
+  EXPECT_TRUE(fewer.worked());
+  clock().Advance(40 * kNanosPerSecond);
+  EXPECT_EQ(CollectOne(runner).failing_ns(), 40 * kNanosPerSecond);
+  parts = {"mlx5_0/1", "mlx5_1/1", "mlx5_2/1", "mlx5_9/1"};
+  EXPECT_EQ(CollectOne(runner).outcome(), wire::SourceStatus::OUTCOME_OK) << "it came back";
+}
+
+TEST_P(SourceRunnerTest, TheAgentAfterThisOneMissesThemTooInTheSameBoot) {
+  std::vector<std::string> parts = {"0000:3b:00.0", "0000:3c:00.0"};
+  SourceRunner before(clock(), kPatient);
+  before.Add(std::make_unique<SourceOfParts>(&parts), GetParam());
+  CollectOne(before);
+  const std::string point = before.resume_point();
+  parts = {"0000:3b:00.0"};
+  SourceRunner after(clock(), kPatient);
+  after.Add(std::make_unique<SourceOfParts>(&parts), GetParam());
+  after.Resume(point);
+  EXPECT_THAT(CollectOne(after).missing(), testing::ElementsAre("0000:3c:00.0"));
+  SourceRunner rebooted(clock(), kPatient);
+  rebooted.Add(std::make_unique<SourceOfParts>(&parts), GetParam());
+  rebooted.Resume(ResumePointOfAnotherBoot(point));
+  EXPECT_EQ(CollectOne(rebooted).outcome(), wire::SourceStatus::OUTCOME_OK) << "somebody may have taken it out";
+}
 
 TEST_P(SourceRunnerTest, TellsOkNoDataAndFailedApart) {
   SourceRunner runner(clock(), kPatient);

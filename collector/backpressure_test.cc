@@ -21,6 +21,7 @@
 #include "base/testing/status_matchers.h"
 #include "collector/access/access_control.h"
 #include "collector/failing_sources.h"
+#include "collector/gpu_directory.h"
 #include "collector/ingest/ingest_service.h"
 #include "collector/query_worker.h"
 #include "collector/router.h"
@@ -157,8 +158,9 @@ class BackpressureTest : public testing::Test {
   StoreWriter writer_{StoreWriterOptions(), store_, metrics_, [this] { agents_.RewindLost(); }};
   GatedLog gate_{writer_};
   FailingSources sources_;
+  GpuDirectory gpus_;
   QueryWorker lookups_;
-  Router router_{agents_, sources_, store_, lookups_, metrics_, clock_};
+  Router router_{agents_, sources_, gpus_, store_, lookups_, metrics_, clock_};
   std::unique_ptr<AccessControl> access_ = *AccessControl::Open("", clock_, metrics_.access);
   IngestService ingest_{IngestServiceOptions(), *access_, router_, clock_};
   std::unique_ptr<Shard> gated_;

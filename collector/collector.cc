@@ -64,7 +64,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
       lookups_(kMaxWaitingLookups),
-      router_(agents_, sources_, dependencies.store, lookups_, dependencies.metrics, dependencies.clock),
+      router_(agents_, sources_, gpus_, dependencies.store, lookups_, dependencies.metrics, dependencies.clock),
       door_audit_(audit_, dependencies.store, worker_),
       backups_(dependencies.backups, dependencies.clock, dependencies.metrics.backups),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
@@ -145,7 +145,8 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
       incidents_,
       dependencies_.metrics,
       [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
-      [this](const wire::Incident& incident, int64_t wall_ns) { return maintenance_.WindowOf(incident, wall_ns); }};
+      [this](const wire::Incident& incident, int64_t wall_ns) { return maintenance_.WindowOf(incident, wall_ns); },
+      [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(

@@ -29,6 +29,7 @@
 #include "collector/door_audit.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
+#include "collector/gpu_directory.h"
 #include "collector/history_keeper.h"
 #include "collector/host_scores_metric.h"
 #include "collector/incident_ids.h"
@@ -149,6 +150,7 @@ class Collector {
   HostScoresMetric host_scores_;
   AgentRegistry agents_;
   FailingSources sources_;
+  GpuDirectory gpus_;
   ExpectedHosts hosts_;
   StoreWriter writer_;
   IncidentOutbox outbox_;

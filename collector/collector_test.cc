@@ -84,6 +84,40 @@ TEST_F(CollectorTest, PlacesOfAHostAreInAllItsInputsAndOddOnesAreCounted) {
   EXPECT_EQ(Dropped("odd_place"), 2);
 }
 
+TEST_F(CollectorTest, AnXidIsToldByAllNamesOfItsGpuAndTheListOfGpusIsInNoLog) {
+  TestAgent agent(channel_);
+  ASSERT_EQ(agent.Hello("node-1", 7), 0);
+  TestRanks ranks;
+  ranks.job = "job";
+  wire::AgentReport report = MakeTestReport(1, ranks);
+  report.mutable_processes(0)->set_gpu_index(3);
+  wire::GpuIdentity& gpu = *report.add_gpus();
+  gpu.set_index(3);
+  gpu.set_uuid("GPU-3");
+  gpu.set_pci_address("0000:3b:00.0");
+  wire::KernelEvent& event = *report.add_kernel_events();
+  event.set_kind(wire::KernelEvent::KIND_XID);
+  event.set_code(79);
+  event.set_device("gpu3");
+  event.set_monotonic_ns(report.monotonic_ns());
+  ASSERT_TRUE(agent.Send(ToMessage(report)));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  wire::ListIncidentsResponse incidents;
+  for (uint64_t sequence = 2; incidents.incidents().empty(); ++sequence) {
+    ASSERT_TRUE(agent.Send(ToMessage(MakeTestReport(sequence, ranks))));
+    ASSERT_TRUE(agent.AwaitAck(sequence));
+    clock_.Forward(kNanosPerSecond);
+    grpc::ClientContext context;
+    ASSERT_TRUE(query_->ListIncidents(&context, {}, &incidents).ok());
+  }
+  const wire::Culprit& culprit = incidents.incidents(0).verdict().culprits(0);
+  EXPECT_EQ(culprit.gpu(), 3);
+  EXPECT_EQ(culprit.gpu_uuid(), "GPU-3");
+  EXPECT_EQ(culprit.gpu_pci_address(), "0000:3b:00.0");
+  EXPECT_EQ(culprit.rank(), MakeTestReport(1, ranks).processes(0).rank()) << "the only one on it";
+  for (const wire::CaptureEntry& entry : store_.log()) EXPECT_EQ(entry.input().report().gpus_size(), 0);
+}
+
 // A rank whose agent has named its job by the communicator that it knew first.
 wire::AgentReport ReportOfPart(uint64_t sequence, const std::string& job, const std::vector<uint64_t>& communicators) {
   TestRanks ranks;

@@ -46,7 +46,8 @@ JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Out
       clock_(clock),
       outlets_(outlets),
       book_(
-          options.incidents, [&index = outlets.index] { return index.NextId(); }, outlets.maintenance),
+          options.incidents, [&index = outlets.index] { return index.NextId(); }, outlets.maintenance,
+          outlets.name_gpus),
       snapshot_(std::make_shared<JobsSnapshot>()) {}
 
 void JobTable::Restore(const std::vector<wire::Incident>& incidents) {

@@ -72,6 +72,8 @@ class JobTable {
     std::function<bool(const std::string& host, const wire::Command& command)> command_agent;
     // The window of maintenance in which an incident is; nothing: there are none. Thread-safe.
     IncidentBook::Maintenance maintenance = nullptr;
+    // Completes the names of GPUs in verdicts; nothing: they stay as they are. Thread-safe.
+    IncidentBook::NameGpus name_gpus = nullptr;
   };
 
   // Stamps are those of `clock`: a time line (time_line.h) that goes on behind those of earlier lives.

@@ -14,9 +14,15 @@ namespace lockstep {
 
 size_t ShardOfJob(const std::string& job, size_t shards) { return Fnv1a(job) % shards; }
 
-Router::Router(AgentRegistry& agents, FailingSources& sources, HistoryStore& history, QueryWorker& lookups,
-               CollectorMetrics& metrics, const Clock& clock)
-    : agents_(agents), sources_(sources), history_(history), lookups_(lookups), metrics_(metrics), clock_(clock) {}
+Router::Router(AgentRegistry& agents, FailingSources& sources, GpuDirectory& gpus, HistoryStore& history,
+               QueryWorker& lookups, CollectorMetrics& metrics, const Clock& clock)
+    : agents_(agents),
+      sources_(sources),
+      gpus_(gpus),
+      history_(history),
+      lookups_(lookups),
+      metrics_(metrics),
+      clock_(clock) {}
 
 void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
   ConvertLosses losses;
@@ -62,6 +68,9 @@ bool Router::Send(const std::string& host, wire::Command command) {
 absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report,
                                                       bool is_believed_of_all) {
   if (is_believed_of_all) SettleNames(agent.host(), report);
+  gpus_.Observe(agent.host(), report, clock_.MonotonicNanos());
+  metrics_.CountDropped("gpu_name", static_cast<double>(gpus_.TakeRefused()));
+  report.clear_gpus();  // no job's log keeps them: a tenant would read of all GPUs of the host
   ASSIGN_OR_RETURN(std::vector<wire::CaptureInput> inputs,
                    SplitReport(agent.host(), agent.incarnation(), std::move(report)));
   std::vector<JobSlice> slices(inputs.size());

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "collector/convert/convert_losses.h"
 #include "collector/failing_sources.h"
+#include "collector/gpu_directory.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/report_sink.h"
 #include "collector/job_names.h"
@@ -35,8 +36,8 @@ class Router final : public ReportSink {
  public:
   // References are borrowed. `lookups` asks `history` how far agents got. SetShards must be called before the first
   // stream is served.
-  Router(AgentRegistry& agents, FailingSources& sources, HistoryStore& history, QueryWorker& lookups,
-         CollectorMetrics& metrics, const Clock& clock);
+  Router(AgentRegistry& agents, FailingSources& sources, GpuDirectory& gpus, HistoryStore& history,
+         QueryWorker& lookups, CollectorMetrics& metrics, const Clock& clock);
 
   void SetShards(std::vector<Shard*> shards) { shards_ = std::move(shards); }
 
@@ -67,6 +68,7 @@ class Router final : public ReportSink {
 
   AgentRegistry& agents_;
   FailingSources& sources_;
+  GpuDirectory& gpus_;
   HistoryStore& history_;
   QueryWorker& lookups_;
   CollectorMetrics& metrics_;

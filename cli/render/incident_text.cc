@@ -34,6 +34,14 @@ std::string OnsetSentence(const wire::Incident& incident) {
   return text;
 }
 
+// "" = no name beside its index is known.
+std::string GpuSentence(const wire::Culprit& culprit) {
+  if (culprit.gpu_uuid().empty() && culprit.gpu_pci_address().empty()) return "";
+  std::string text = absl::StrCat("The GPU of ", CulpritText(culprit), " is ", culprit.gpu_uuid());
+  if (culprit.gpu_pci_address().empty()) return absl::StrCat(text, ".");
+  return absl::StrCat(text, culprit.gpu_uuid().empty() ? "the one" : "", " at ", culprit.gpu_pci_address(), ".");
+}
+
 std::string OthersSentence(const wire::Verdict& verdict) {
   std::string text = "Also suspected, by falling confidence:";
   for (int i = 1; i < verdict.culprits_size(); ++i) {
@@ -202,6 +210,8 @@ std::string Explanation(const wire::Incident& incident, int64_t now_wall_ns) {
   };
   add(OnsetSentence(incident));
   for (const wire::Evidence& evidence : verdict.evidence()) add(evidence.text());
+  const std::string gpu = verdict.culprits().empty() ? "" : GpuSentence(verdict.culprits(0));
+  if (!gpu.empty()) add(gpu);
   if (verdict.culprits_size() > 1) add(OthersSentence(verdict));
   if (incident.has_host_history()) add(HistorySentence(incident.host_history()));
 

@@ -70,6 +70,18 @@ TEST(IncidentTextTest, ExplanationReadsFromTopToBottom) {
       "  2026-01-02 03:04:13  opened  first seen\n");
 }
 
+TEST(IncidentTextTest, TheGpuIsToldByAllItsNames) {
+  wire::Incident incident = SlowRank();
+  wire::Culprit& culprit = *incident.mutable_verdict()->mutable_culprits(0);
+  culprit.set_gpu(5);
+  culprit.set_gpu_uuid("GPU-5f0c");
+  culprit.set_gpu_pci_address("0000:3b:00.0");
+  EXPECT_THAT(Explanation(incident, kOnset),
+              testing::HasSubstr("  4. The GPU of node-17 rank 2 pid 4711 gpu 5 is GPU-5f0c at 0000:3b:00.0.\n"));
+  culprit.clear_gpu_uuid();
+  EXPECT_THAT(Explanation(incident, kOnset), testing::HasSubstr("gpu 5 is the one at 0000:3b:00.0.\n"));
+}
+
 TEST(IncidentTextTest, AHangHasNoCostPerStep) {
   wire::Incident incident = SlowRank();
   incident.mutable_verdict()->set_class_("hang_not_entered");

@@ -37,6 +37,7 @@ Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
   const std::pair<const char*, std::string> rows[] = {
       {"summary", SummaryOf(incident)},
       {"description", EvidenceText(verdict)},
+      {"gpu", GpuOf(incident)},
       {"cost", CostText(verdict.cost())},
       {"advice", verdict.advice()},
       {"runbook_url", RunbookPage(links, verdict.class_())},

@@ -50,6 +50,14 @@ std::string HostOf(const wire::Incident& incident) {
   return verdict.culprits().empty() ? "" : verdict.culprits(0).host();
 }
 
+std::string GpuOf(const wire::Incident& incident) {
+  if (incident.verdict().culprits().empty()) return "";
+  const wire::Culprit& culprit = incident.verdict().culprits(0);
+  if (culprit.gpu_pci_address().empty()) return culprit.gpu_uuid();
+  const std::string uuid = culprit.gpu_uuid().empty() ? absl::StrCat("gpu", culprit.gpu()) : culprit.gpu_uuid();
+  return absl::StrCat(uuid, " at ", culprit.gpu_pci_address());
+}
+
 std::string EvidenceText(const wire::Verdict& verdict) {
   std::string chain;
   for (const wire::Evidence& evidence : verdict.evidence()) {

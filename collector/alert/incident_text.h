@@ -24,6 +24,9 @@ std::string SummaryOf(const wire::Incident& incident);
 // The host that is accused first; "" = none.
 std::string HostOf(const wire::Incident& incident);
 
+// The names of the GPU of the culprit that is accused first: "GPU-5f0c... at 0000:3b:00.0"; "" = none is known.
+std::string GpuOf(const wire::Incident& incident);
+
 // Sentences of the evidence, a line each.
 std::string EvidenceText(const wire::Verdict& verdict);
 

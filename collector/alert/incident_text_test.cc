@@ -35,6 +35,20 @@ TEST(IncidentTextTest, AStandstillIsCritical) {
   EXPECT_STREQ(SeverityOf(""), "warning");
 }
 
+TEST(IncidentTextTest, TheGpuHasTheNamesThatAreKnown) {
+  wire::Incident incident;
+  EXPECT_EQ(GpuOf(incident), "");
+  wire::Culprit& culprit = *incident.mutable_verdict()->add_culprits();
+  EXPECT_EQ(GpuOf(incident), "");
+  culprit.set_gpu(3);
+  culprit.set_gpu_pci_address("0000:3b:00.0");
+  EXPECT_EQ(GpuOf(incident), "gpu3 at 0000:3b:00.0");
+  culprit.set_gpu_uuid("GPU-5f0c");
+  EXPECT_EQ(GpuOf(incident), "GPU-5f0c at 0000:3b:00.0");
+  culprit.clear_gpu_pci_address();
+  EXPECT_EQ(GpuOf(incident), "GPU-5f0c");
+}
+
 TEST(IncidentTextTest, WithoutACulpritThereIsNoHost) {
   wire::Incident incident = SlowRank();
   EXPECT_EQ(HostOf(incident), "node-17");

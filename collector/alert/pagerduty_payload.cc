@@ -40,6 +40,7 @@ Json Details(const wire::Incident& incident) {
       {"incident", absl::StrCat(incident.id())},
       {"job", incident.job()},
       {"scope", verdict.scope()},
+      {"gpu", GpuOf(incident)},
       {"evidence", EvidenceText(verdict)},
       {"cost", CostText(verdict.cost())},
       {"advice", verdict.advice()},

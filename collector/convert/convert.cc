@@ -265,6 +265,12 @@ absl::Status CheckHeader(const wire::CaptureInput& input) {
   return CheckCount("command_results", report.command_results_size(), kMaxCommandResultsPerReport);
 }
 
+absl::Status CheckMissing(const wire::SourceStatus& source) {
+  RETURN_IF_ERROR(CheckCount("missing", source.missing_size(), kMaxMissingPartsPerSource));
+  for (const std::string& part : source.missing()) RETURN_IF_ERROR(CheckName("missing", part, kMaxNameBytes));
+  return absl::OkStatus();
+}
+
 absl::Status FillFailingSources(const wire::AgentReport& report, HostReport& to) {
   for (int i = 0; i < report.sources_size(); ++i) {
     const wire::SourceStatus& source = report.sources(i);
@@ -275,8 +281,12 @@ absl::Status FillFailingSources(const wire::AgentReport& report, HostReport& to)
       return At("sources", i, Invalid("error", absl::StrCat(source.error().size(), " bytes")));
     }
     if (source.failing_ns() <= 0) continue;
-    to.failing_sources.push_back({source.name(), source.outcome() == wire::SourceStatus::OUTCOME_TIMED_OUT,
-                                  source.worked(), std::min(source.failing_ns(), kMaxDurationNanos)});
+    if (const absl::Status missing = CheckMissing(source); !missing.ok()) return At("sources", i, missing);
+    to.failing_sources.push_back({.source = source.name(),
+                                  .hangs = source.outcome() == wire::SourceStatus::OUTCOME_TIMED_OUT,
+                                  .worked = source.worked(),
+                                  .failing_ns = std::min(source.failing_ns(), kMaxDurationNanos),
+                                  .missing = {source.missing().begin(), source.missing().end()}});
   }
   return absl::OkStatus();
 }

@@ -27,6 +27,7 @@ inline constexpr int kMaxMetricBlocksPerReport = 8'192;
 inline constexpr int kMaxMetricValuesPerReport = 100'000;
 inline constexpr int kMaxKernelEventsPerReport = 4'096;
 inline constexpr int kMaxSourcesPerReport = 256;
+inline constexpr int kMaxMissingPartsPerSource = 64;
 inline constexpr int kMaxDropReasonsPerReport = 256;
 inline constexpr int kMaxCommandResultsPerReport = 64;
 inline constexpr int kMaxPulledBatchesPerReport = 100'000;

@@ -81,8 +81,11 @@ bool SaysTheSame(wire::Verdict a, wire::Verdict b) {
 }  // namespace
 
 IncidentBook::IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id,
-                           Maintenance maintenance)
-    : options_(options), next_id_(std::move(next_id)), maintenance_(std::move(maintenance)) {
+                           Maintenance maintenance, NameGpus name_gpus)
+    : options_(options),
+      next_id_(std::move(next_id)),
+      maintenance_(std::move(maintenance)),
+      name_gpus_(std::move(name_gpus)) {
   CHECK(options_.max_incidents > 0);
 }
 
@@ -202,6 +205,12 @@ std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wal
                  absl::StrCat("the cause has been absent for ", absent_ns * kSecondsPerNano, " s"));
 }
 
+wire::Verdict IncidentBook::Tell(const std::string& job, const Verdict& verdict) const {
+  wire::Verdict told = ToProto(verdict);
+  if (name_gpus_ != nullptr) name_gpus_(job, told);
+  return told;
+}
+
 std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& verdict, int64_t wall_ns) {
   if (!MakeRoom()) {
     ++refused_;
@@ -213,7 +222,7 @@ std::optional<IncidentEvent> IncidentBook::Open(const Key& key, const Verdict& v
   incident.set_job(key.first);
   incident.set_key(key.second);
   incident.set_state(wire::Incident::STATE_OPEN);
-  *incident.mutable_verdict() = ToProto(verdict);
+  *incident.mutable_verdict() = Tell(incident.job(), verdict);
   incident.set_opened_wall_ns(wall_ns);
   incident.set_suspected(IsSuspicion(verdict));
   AddTransition(incident, incident.suspected() ? "suspected" : "opened", wall_ns, Headline(incident.verdict()));
@@ -346,7 +355,7 @@ void IncidentBook::FollowUp(const std::string& job, uint64_t leader, int64_t wal
 
 std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& verdict, int64_t wall_ns) {
   wire::Incident& incident = entry.incident;
-  wire::Verdict newer = ToProto(verdict);
+  wire::Verdict newer = Tell(incident.job(), verdict);
   const std::string change = MaterialChange(incident.verdict(), newer);
   if (!SaysTheSame(incident.verdict(), newer)) entry.has_news = true;
   *incident.mutable_verdict() = std::move(newer);
@@ -373,7 +382,7 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   incident.clear_acknowledgement();  // whoever had it in hand has seen it end
   incident.set_folds(0);
   incident.set_suspected(incident.suspected() && IsSuspicion(verdict));
-  *incident.mutable_verdict() = ToProto(verdict);
+  *incident.mutable_verdict() = Tell(incident.job(), verdict);
   AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
   NoteFlapping(incident, wall_ns);
   return Begin(entry, IncidentEvent::Kind::kReopened, wall_ns);

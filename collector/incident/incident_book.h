@@ -64,9 +64,13 @@ class IncidentBook {
   // The window of maintenance in which an open incident is at a time; 0 = none.
   using Maintenance = std::function<uint64_t(const wire::Incident& incident, int64_t wall_ns)>;
 
-  // `next_id` hands out ids that were never used before. No `maintenance`: there are no windows.
-  IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id,
-               Maintenance maintenance = nullptr);
+  // Gives the culprits of a verdict about a job all names of their GPUs.
+  using NameGpus = std::function<void(const std::string& job, wire::Verdict& verdict)>;
+
+  // `next_id` hands out ids that were never used before. No `maintenance`: there are no windows. No `name_gpus`:
+  // nothing is known of GPUs but what verdicts say.
+  IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id, Maintenance maintenance = nullptr,
+               NameGpus name_gpus = nullptr);
 
   // Takes over incidents of an earlier life of the collector. Open ones stay open until an engine that has judged all
   // of the job misses their cause; the same cause seen again continues them, without a second "opened". Of several with
@@ -119,6 +123,8 @@ class IncidentBook {
                   const std::map<std::string, const Verdict*>& present);
   std::optional<IncidentEvent> ApplyPresent(const Key& key, const Verdict& verdict, int64_t wall_ns);
   std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
+  // A verdict about `job` as it is told.
+  wire::Verdict Tell(const std::string& job, const Verdict& verdict) const;
   std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);
   std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, int64_t wall_ns);
   IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
@@ -139,6 +145,7 @@ class IncidentBook {
   IncidentBookOptions options_;
   std::function<uint64_t()> next_id_;
   Maintenance maintenance_;
+  NameGpus name_gpus_;
   std::map<Key, Entry> entries_;  // at most max_incidents, and what Restore brought
   uint64_t refused_ = 0;
 };

@@ -65,6 +65,25 @@ TEST_F(IncidentBookTest, AnAbstentionOpensNoIncident) {
   EXPECT_EQ(book.Apply("job", Concluded({Verdict::Observation(VerdictClass::kCounterOutlier)}), kStart).size(), 1u);
 }
 
+TEST_F(IncidentBookTest, CulpritsHaveAllNamesOfTheirGpusWhereverTheyAreTold) {
+  int asked = 0;
+  IncidentBook book(
+      {}, [this] { return ++last_id_; }, nullptr,
+      [&asked](const std::string& job, wire::Verdict& verdict) {
+        EXPECT_EQ(job, "job");
+        ++asked;
+        verdict.mutable_culprits(0)->set_gpu_uuid("GPU-7");
+      });
+  EXPECT_EQ(book.Apply("job", Concluded({Hang(3)}), kStart)[0].incident.verdict().culprits(0).gpu_uuid(), "GPU-7");
+  book.Apply("job", Concluded({Hang(3)}), kStart + kSecond);
+  book.Apply("job", Concluded({}), kStart + 2 * kSecond);
+  book.Apply("job", Concluded({}), kStart + 10 * kSecond);
+  const auto reopened = book.Apply("job", Concluded({Hang(3)}), kStart + 11 * kSecond);
+  ASSERT_THAT(KindsOf(reopened), testing::ElementsAre(Kind::kReopened));
+  EXPECT_EQ(reopened[0].incident.verdict().culprits(0).gpu_uuid(), "GPU-7");
+  EXPECT_EQ(asked, 3);
+}
+
 TEST_F(IncidentBookTest, OpensWithTheVerdictItsReasonAndTheTime) {
   IncidentBook book = NewBook();
   const auto events = book.Apply("job", Concluded({Hang(3)}), kStart);

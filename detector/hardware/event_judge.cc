@@ -168,17 +168,21 @@ void EventJudge::Observe(const std::string& host, const KernelEvent& event, int6
 
 void EventJudge::Observe(const std::string& host, const SourceFailure& failure, int64_t now_ns) {
   if (failure.failing_ns < kSourceFailsNs) return;
-  const int64_t since_ns = now_ns - failure.failing_ns;
-  Hold({host, "", {KernelEventKind::kSource, 0, absl::StrCat("the agent gets nothing from ", failure.source)}},
-       {.verdict_class = ClassOfSource(failure.source),
-        .metric = Metric::kUnspecified,
-        .hard = false,
-        .of_program = false,
-        .notable = failure.hangs || failure.worked,
-        .count = 1,
-        .first_ns = since_ns,
-        .last_ns = now_ns,
-        .heard_ns = now_ns});
+  const Held held = {.verdict_class = ClassOfSource(failure.source),
+                     .metric = Metric::kUnspecified,
+                     .hard = false,
+                     .of_program = false,
+                     .notable = failure.hangs || failure.worked,
+                     .count = 1,
+                     .first_ns = now_ns - failure.failing_ns,
+                     .last_ns = now_ns,
+                     .heard_ns = now_ns};
+  if (failure.missing.empty()) {
+    Hold({host, "", {KernelEventKind::kSource, 0, absl::StrCat("the agent gets nothing from ", failure.source)}}, held);
+  }
+  for (const std::string& part : failure.missing) {
+    Hold({host, part, {KernelEventKind::kSource, 0, "it is gone, and worked before in this boot"}}, held);
+  }
 }
 
 void EventJudge::Observe(const std::string& host, const MetricSample& sample, int64_t now_ns) {

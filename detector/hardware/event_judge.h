@@ -59,6 +59,7 @@ class EventJudge {
   void Observe(const std::string& host, const KernelEvent& event, int64_t happened_ns, int64_t now_ns);
   // Sources that fail for less than kSourceFailsNs say nothing. Longer ones explain what else is found on their host;
   // by themselves they count where they hang, or worked before: an agent without some right is how somebody set it up.
+  // Where only parts of the machine are gone, each of them is a finding.
   void Observe(const std::string& host, const SourceFailure& failure, int64_t now_ns);
   // Values that are not finite, or DCGM's sentinels, say nothing.
   void Observe(const std::string& host, const MetricSample& sample, int64_t now_ns);

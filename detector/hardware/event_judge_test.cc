@@ -146,10 +146,10 @@ TEST(EventJudgeTest, SecondsOfViolationsWithinAMinuteAreSeen) {
 TEST(EventJudgeTest, ASourceThatFailsForLongIsAnObservationIfItHangsOrWorkedBefore) {
   EventJudge judge;
   constexpr int64_t kLong = EventJudge::kSourceFailsNs;
-  judge.Observe("node-1", SourceFailure{"nvml", /*hangs=*/true, /*worked=*/false, kLong}, 100 * kSecond);
-  judge.Observe("node-2", SourceFailure{"infiniband", /*hangs=*/false, /*worked=*/true, kLong}, 100 * kSecond);
-  judge.Observe("node-3", SourceFailure{"kernel_log", /*hangs=*/false, /*worked=*/false, kLong}, 100 * kSecond);
-  judge.Observe("node-4", SourceFailure{"nvml", /*hangs=*/true, /*worked=*/true, kLong - 1}, 100 * kSecond);
+  judge.Observe("node-1", SourceFailure{"nvml", /*hangs=*/true, /*worked=*/false, kLong, {}}, 100 * kSecond);
+  judge.Observe("node-2", SourceFailure{"infiniband", /*hangs=*/false, /*worked=*/true, kLong, {}}, 100 * kSecond);
+  judge.Observe("node-3", SourceFailure{"kernel_log", /*hangs=*/false, /*worked=*/false, kLong, {}}, 100 * kSecond);
+  judge.Observe("node-4", SourceFailure{"nvml", /*hangs=*/true, /*worked=*/true, kLong - 1, {}}, 100 * kSecond);
   const auto findings = judge.Findings(100 * kSecond);
   EXPECT_THAT(findings, SizeIs(3));
   const auto verdicts = FindingVerdicts(findings, 100 * kSecond);
@@ -164,9 +164,26 @@ TEST(EventJudgeTest, ASourceThatFailsForLongIsAnObservationIfItHangsOrWorkedBefo
   EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("Host node-1: the agent gets nothing from nvml"));
 }
 
+TEST(EventJudgeTest, APartThatIsGoneIsAFindingOfThatPart) {
+  EventJudge judge;
+  const SourceFailure failure{.source = "infiniband",
+                              .worked = true,
+                              .failing_ns = EventJudge::kSourceFailsNs,
+                              .missing = {"mlx5_3/1", "mlx5_7/1"}};
+  judge.Observe("node-3", failure, 100 * kSecond);
+  const auto verdicts = FindingVerdicts(judge.Findings(100 * kSecond), 100 * kSecond);
+  ASSERT_THAT(verdicts, SizeIs(2));
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kLinkSlow);
+  EXPECT_EQ(verdicts[0].scope, VerdictScope::kUnknown) << "somebody may have taken it out";
+  EXPECT_EQ(verdicts[0].culprits.at(0).device, "mlx5_3/1");
+  EXPECT_EQ(verdicts[1].culprits.at(0).device, "mlx5_7/1");
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("mlx5_3/1"));
+  EXPECT_THAT(verdicts[0].evidence.at(0).text(), HasSubstr("it is gone, and worked before in this boot"));
+}
+
 TEST(EventJudgeTest, AFailingSourceIsEvidenceForWhatElseIsFoundOnItsHost) {
   EventJudge judge;
-  const SourceFailure failure{"kernel_log", /*hangs=*/false, /*worked=*/false, EventJudge::kSourceFailsNs};
+  const SourceFailure failure{"kernel_log", /*hangs=*/false, /*worked=*/false, EventJudge::kSourceFailsNs, {}};
   judge.Observe("node-3", failure, 100 * kSecond);
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
   verdict.culprits = {{.host = "node-3"}};

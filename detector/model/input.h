@@ -142,6 +142,8 @@ struct SourceFailure {
   bool hangs = false;
   bool worked = false;     // before, in the life of this agent
   int64_t failing_ns = 0;  // so far
+  // The parts of the machine that are gone, where the source tells of others: "mlx5_3/1", the PCI address of a GPU.
+  std::vector<std::string> missing;
 };
 
 // Finished operations of one communicator of one rank, from what the host's agent still held.

@@ -80,10 +80,11 @@ absl::Status InfinibandSource::Collect(const Tick& tick, wire::AgentReport& repo
   }
   if (ports_.empty()) return NoData("no InfiniBand port");
   size_t silent = 0;
-  for (const Port& port : ports_) {
+  for (Port& port : ports_) {
     MetricBlockBuilder block(report, port.device, tick.monotonic_ns);
     CollectPort(port, block);
-    silent += block.empty() ? 1 : 0;
+    port.is_silent = block.empty();
+    silent += port.is_silent ? 1 : 0;
   }
   if (too_many_ > 0) {
     wire::Dropped* const dropped = report.add_dropped();
@@ -94,6 +95,14 @@ absl::Status InfinibandSource::Collect(const Tick& tick, wire::AgentReport& repo
   return absl::OkStatus();
 }
 
+std::vector<std::string> InfinibandSource::parts() const {
+  std::vector<std::string> parts;
+  for (const Port& port : ports_) {
+    if (!port.is_virtual && !port.is_silent) parts.push_back(port.device);
+  }
+  return parts;
+}
+
 absl::Status InfinibandSource::Rescan(int64_t now_ns) {
   ASSIGN_OR_RETURN(const std::vector<std::string> adapters, fs_.ReadDir(kFolder));
   std::vector<Port> ports;
@@ -102,12 +111,14 @@ absl::Status InfinibandSource::Rescan(int64_t now_ns) {
     const std::string folder = absl::StrCat(kFolder, "/", adapter, "/ports");
     const absl::StatusOr<std::vector<std::string>> numbers = fs_.ReadDir(folder);
     if (!numbers.ok()) continue;  // an adapter on its way in or out
+    const bool is_virtual = fs_.ReadLink(absl::StrCat(kFolder, "/", adapter, "/device/physfn")).ok();
     for (const std::string& number : *numbers) {
       if (ports.size() == kMaxPorts) {
         ++too_many;
         continue;
       }
-      ports.push_back(Port{absl::StrCat(adapter, "/", number), absl::StrCat(folder, "/", number, "/")});
+      ports.push_back({absl::StrCat(adapter, "/", number), absl::StrCat(folder, "/", number, "/"), is_virtual,
+                       /*is_silent=*/false});
     }
   }
   ports_ = std::move(ports);

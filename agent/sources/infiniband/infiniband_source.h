@@ -34,11 +34,15 @@ class InfinibandSource final : public Source {
 
   absl::string_view name() const override { return "infiniband"; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
+  // The ports that can be read, but for those of virtual functions: machines and containers come and go with them.
+  std::vector<std::string> parts() const override;
 
  private:
   struct Port {
     std::string device;
     std::string folder;  // with a final slash
+    bool is_virtual = false;
+    bool is_silent = false;
   };
 
   absl::Status Rescan(int64_t now_ns);

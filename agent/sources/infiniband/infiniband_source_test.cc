@@ -166,6 +166,19 @@ TEST_F(InfinibandSourceTest, FindsNewPortsAtTheNextScan) {
   EXPECT_THAT(DevicesOf(Collect(InfinibandSource::kRescanNs)), ElementsAre("mlx5_0/1", "mlx5_1/1"));
 }
 
+TEST_F(InfinibandSourceTest, ThePortsThatCanBeReadAreParts) {
+  WritePort("mlx5_0", "1", "state", "4: ACTIVE\n");
+  WritePort("mlx5_1", "1", "state", "4: ACTIVE\n");
+  WritePort("mlx5_9", "1", "state", "4: ACTIVE\n");
+  directory_.Write("sys/class/infiniband/mlx5_9/device/vendor", "0x15b3\n");
+  std::filesystem::create_symlink("../0000:18:00.0", directory_.path() / "sys/class/infiniband/mlx5_9/device/physfn");
+  Collect(0);
+  EXPECT_THAT(source().parts(), ElementsAre("mlx5_0/1", "mlx5_1/1")) << "a virtual function is no part of the machine";
+  std::filesystem::remove_all(directory_.path() / "sys/class/infiniband/mlx5_1");
+  Collect(1);
+  EXPECT_THAT(source().parts(), ElementsAre("mlx5_0/1"));
+}
+
 TEST_F(InfinibandSourceTest, CountsThePortsBeyondItsLimit) {
   for (size_t i = 0; i < InfinibandSource::kMaxPorts + 2; ++i) {
     WritePort(absl::StrCat("mlx5_", i), "1", "state", "4: ACTIVE\n");

@@ -51,6 +51,15 @@ absl::Status NvmlSource::Collect(const Tick& tick, wire::AgentReport& report) {
   return status;
 }
 
+std::vector<std::string> NvmlSource::parts() const {
+  std::vector<std::string> parts;
+  for (const GpuInfo& gpu : gpus_) {
+    // An index is that of another GPU as soon as one before it is gone.
+    if (gpu.handle != nullptr && !gpu.pci_address.empty()) parts.push_back(gpu.pci_address);
+  }
+  return parts;
+}
+
 absl::Status NvmlSource::Open() {
   if (!api_.has_value()) {
     ASSIGN_OR_RETURN(api_, LoadNvml(library_));

@@ -47,6 +47,9 @@ class NvmlSource final : public Source {
   absl::string_view name() const override { return "nvml"; }
   absl::Status Collect(const Tick& tick, wire::AgentReport& report) override;
 
+  // The GPUs that can be opened.
+  std::vector<std::string> parts() const override;
+
   // The GPUs found so far.
   const std::vector<GpuInfo>& gpus() const { return gpus_; }
 

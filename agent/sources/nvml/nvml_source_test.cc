@@ -143,6 +143,11 @@ TEST_F(NvmlSourceTest, KnowsItsGpus) {
   EXPECT_EQ(source_.gpus()[1].pci_address, "0000:3c:00.0");
 }
 
+TEST_F(NvmlSourceTest, TheGpusThatCanBeOpenedArePartsByTheirAddresses) {
+  Collect();
+  EXPECT_THAT(source_.parts(), ElementsAre("0000:3b:00.0", "0000:3c:00.0"));
+}
+
 TEST_F(NvmlSourceTest, WhatIsNotSupportedCostsOnlyItself) {
   Script("unsupported nvmlDeviceGetTotalEccErrors\nunsupported nvmlDeviceGetFieldValues\n");
   const wire::AgentReport report = Collect();
