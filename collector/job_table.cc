@@ -39,6 +39,16 @@ const LastSeen& LastSeenOf(JobState state) {
   return *last;
 }
 
+// Who started a job: the namespace of its pods, or else its user. "" = not told.
+std::string OwnerOf(const wire::AgentReport& report) {
+  for (const wire::ProcessReport& process : report.processes()) {
+    const size_t slash = process.pod().find('/');
+    if (slash != std::string::npos) return absl::StrCat("namespace ", process.pod().substr(0, slash));
+    if (process.has_uid()) return absl::StrCat("uid ", process.uid());
+  }
+  return "";
+}
+
 }  // namespace
 
 JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Outlets& outlets)
@@ -59,7 +69,7 @@ void JobTable::Restore(const std::vector<wire::Incident>& incidents) {
 }
 
 void JobTable::WarmUpJob(const std::string& name, const ReadLog& read) {
-  if (jobs_.size() >= options_.max_jobs) return;
+  if (jobs_.size() >= options_.max_jobs + jobs_.count("")) return;
   JobPipeline pipeline(options_.engine);
   WarmUp warm_up(options_.engine, &pipeline);
   const absl::Status status = read([&](const wire::CaptureEntry& entry) {
@@ -135,16 +145,43 @@ void JobTable::Reconfigure(const JobTableOptions& options) {
   for (auto& [name, job] : jobs_) BeginAnew(name, job, "the thresholds of the detector were changed");
 }
 
-JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
+bool JobTable::MakeRoomFor(const std::string& owner) {
+  std::map<absl::string_view, size_t> counts = {{owner, 0}};
+  for (const auto& [name, job] : jobs_) {
+    if (!name.empty()) ++counts[job.owner];
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (counts[owner] + 2 > most->second) return false;
+  auto newest = jobs_.end();
+  for (auto entry = jobs_.begin(); entry != jobs_.end(); ++entry) {
+    if (entry->first.empty() || entry->second.owner != most->first) continue;
+    if (newest == jobs_.end() || entry->second.first_seen_ns > newest->second.first_seen_ns) newest = entry;
+  }
+  Publish(book_.EndJob(newest->first, NextStamp(), wire::Incident::RESOLUTION_JOB_LOST,
+                       "it is not watched any more: max_jobs is reached, and its owner has most of them"));
+  outlets_.metrics.RemoveJob(newest->first);
+  outlets_.metrics.CountDropped("job_share");
+  jobs_.erase(newest);
+  return true;
+}
+
+JobTable::Job* JobTable::FindOrCreate(const std::string& name, const wire::AgentReport& report) {
   const auto found = jobs_.find(name);
   if (found != jobs_.end()) {
     if (found->second.warmed_from_ns != 0) Resume(name, found->second);
+    if (found->second.owner.empty()) found->second.owner = OwnerOf(report);
     return &found->second;
   }
-  if (jobs_.size() >= options_.max_jobs) return nullptr;
+  const std::string owner = OwnerOf(report);
+  const bool is_full = jobs_.size() >= options_.max_jobs + jobs_.count("");
+  if (is_full && !name.empty() && !MakeRoomFor(owner)) return nullptr;
   const int64_t now = NextStamp();
   Job& job =
-      jobs_.emplace(name, Job{.pipeline = JobPipeline(options_.engine), .first_seen_ns = now, .last_seen_ns = now})
+      jobs_
+          .emplace(
+              name,
+              Job{.pipeline = JobPipeline(options_.engine), .first_seen_ns = now, .last_seen_ns = now, .owner = owner})
           .first->second;
   orphans_.erase(name);
   LogReset(name, job, "first report of the job since the collector was started or forgot it");
@@ -154,7 +191,7 @@ JobTable::Job* JobTable::FindOrCreate(const std::string& name) {
 void JobTable::Observe(JobSlice slice) {
   ++turns_;
   if (slice.ticket.ledger != nullptr && slice.ticket.ledger->IsStale(slice.ticket)) return;
-  Job* job = FindOrCreate(slice.input.job());
+  Job* job = FindOrCreate(slice.input.job(), slice.input.report());
   const int64_t stamp_ns = NextStamp();
   slice.input.set_received_wall_ns(stamp_ns);
   slice.report.received_ns = stamp_ns;

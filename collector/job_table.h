@@ -42,7 +42,7 @@ namespace lockstep {
 struct JobTableOptions {
   JobEngineOptions engine;
   IncidentBookOptions incidents;
-  size_t max_jobs = 1'000;
+  size_t max_jobs = 1'000;                    // when there are more, owners have equal shares
   int64_t forget_after_ns = 600'000'000'000;  // without a report of the job
   int64_t ranks_every_ns = 1'000'000'000;     // how often the ranks of a snapshot are renewed
   size_t max_hosts_per_job = 20'000;          // remembered for display
@@ -120,6 +120,7 @@ class JobTable {
     std::map<std::string, SeenSpan> hosts;
     bool log_has_hole = false;            // begin anew as soon as the store is healthy
     JobState state = JobState::kUnknown;  // as of the last evaluation
+    std::string owner;                    // "" = unknown
     int64_t warmed_from_ns = 0;           // of an earlier life, and no report yet: its log was given from here on
     JobsSnapshot::Ranks ranks;
     JobsSnapshot::Hosts published_hosts;
@@ -127,7 +128,11 @@ class JobTable {
 
   // Stamps rise strictly.
   int64_t NextStamp() { return newest_stamp_ns_ = std::max(newest_stamp_ns_ + 1, clock_.WallNanos()); }
-  Job* FindOrCreate(const std::string& name);
+  // nullptr = there is no room. What belongs to no job always has room.
+  Job* FindOrCreate(const std::string& name, const wire::AgentReport& report);
+  // Of a full table: the newest job of whoever has most makes room for one of an owner that has at least two fewer, so
+  // that no user can have all the room. False = this owner has its share. O(jobs).
+  bool MakeRoomFor(const std::string& owner);
   void Resume(const std::string& name, Job& job);
   int64_t LogReset(const std::string& name, Job& job, const std::string& why, int64_t warmed_from_ns = 0);
   // Forgets what the engine knows: incidents that are open stay so until the new one has judged all.

@@ -177,6 +177,43 @@ TEST_F(JobTableTest, JobsBeyondTheLimitAreLoggedButNotWatched) {
   EXPECT_EQ(log_.entries.at(2).input().job(), "other");
 }
 
+TEST_F(JobTableTest, OfAFullTableOwnersHaveEqualShares) {
+  options_.max_jobs = 4;
+  JobTable table = MakeTable();
+  uint64_t sequence = 0;
+  const auto observe = [&](const std::string& job, uint32_t uid, const std::string& pod = "") {
+    TestRanks ranks;
+    ranks.job = job;
+    wire::AgentReport report = MakeTestReport(++sequence, ranks);
+    report.mutable_processes(0)->set_uid(uid);
+    report.mutable_processes(0)->set_pod(pod);
+    table.Observe(Slice("host-of-" + job, report));
+  };
+  const auto watched = [&table] {
+    table.Evaluate();
+    std::vector<std::string> names;
+    for (const wire::Job& job : table.snapshot()->jobs) names.push_back(job.job());
+    return names;
+  };
+  for (const char* job : {"a1", "a2", "a3", "a4", "a5"}) observe(job, 1000);
+  EXPECT_THAT(watched(), testing::ElementsAre("a1", "a2", "a3", "a4")) << "who came first stays";
+  observe("b1", 2000);
+  EXPECT_THAT(watched(), testing::ElementsAre("a1", "a2", "a3", "b1"));
+  observe("c1", 1000, "team-c/pod-0");
+  EXPECT_THAT(watched(), testing::ElementsAre("a1", "a2", "b1", "c1")) << "all pods of a namespace have one owner";
+  observe("a3", 1000);
+  observe("b2", 2000);
+  EXPECT_THAT(watched(), testing::ElementsAre("a1", "a2", "b1", "c1")) << "nobody has two fewer than another";
+  wire::AgentReport idle = MakeTestReport(++sequence, TestRanks());
+  idle.clear_processes();
+  JobSlice slice = Slice("idle", idle);
+  slice.input.set_job("");
+  table.Observe(std::move(slice));
+  table.Evaluate();
+  EXPECT_EQ(table.snapshot()->hosts.count(""), 1u) << "machines without a job are never left out";
+  EXPECT_EQ(table.snapshot()->jobs.size(), 4u);
+}
+
 TEST_F(JobTableTest, WhenTheStoreRefusesDetectionGoesOnAndTheLogBeginsAnewAfterwards) {
   JobTable table = MakeTable();
   RunSecond(table, 0);

@@ -45,6 +45,8 @@ Json Labels(const wire::Incident& incident) {
 Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
   const wire::Verdict& verdict = incident.verdict();
   Json annotations = {{"summary", SummaryOf(incident)}, {"description", EvidenceText(verdict)}};
+  const std::string gpu = GpuOf(incident);
+  if (!gpu.empty()) annotations["gpu"] = gpu;
   const std::string cost = CostText(verdict.cost());
   if (!cost.empty()) annotations["cost"] = cost;
   annotations["advice"] = verdict.advice();
