@@ -68,6 +68,11 @@ absl::Status StoreWriter::Health() const {
   }
   MutexLock lock(mutex_);
   if (last_write_.ok()) return absl::OkStatus();
+  // Neither time nor room heals that.
+  if (absl::IsDataLoss(last_write_)) {
+    return absl::DataLossError(absl::StrCat("it is damaged: ", last_write_.message(),
+                                            "; end the collector, then restore a backup or salvage with --repair"));
+  }
   const bool is_full = absl::IsResourceExhausted(last_write_);
   return absl::UnavailableError(
       absl::StrCat(is_full ? "the disk is full: " : "the disk refuses writes: ", last_write_.message()));

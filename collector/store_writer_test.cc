@@ -145,6 +145,17 @@ TEST_F(StoreWriterTest, WhatAStoreLosesThatIsSlowAndNeverFailsIsSentAgainAsWell)
   EXPECT_EQ(ledger_->stored_sequence(), sequence);
 }
 
+TEST_F(StoreWriterTest, DamageIsToldFromADiskThatIsFull) {
+  options_.retry_ns = kNanosPerMilli;
+  auto writer = MakeWriter();
+  store_.SetRefusal(absl::DataLossError("block checksum mismatch"));
+  ASSERT_TRUE(writer->Append(Item(1)));
+  ASSERT_TRUE(Eventually([&] { return !writer->healthy(); }));
+  EXPECT_THAT(writer->Health(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("salvage with --repair")));
+  store_.set_refuses(false);
+  ASSERT_TRUE(Eventually([&] { return writer->Health().ok(); }));
+}
+
 TEST_F(StoreWriterTest, AWriteThatHangsIsWorkWithoutTurnsAndOneThatIsRefusedIsNot) {
   options_.retry_ns = kNanosPerMilli;
   options_.slow_write_ns = kNanosPerMilli;

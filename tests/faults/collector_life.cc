@@ -56,7 +56,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   writer_ = std::make_unique<StoreWriter>(StoreWriterOptions(), *store_, metrics_, [this] { agents_.RewindLost(); });
   outbox_ = std::make_unique<IncidentOutbox>(IncidentOutboxOptions(), *store_, *sinks_, metrics_);
   lookups_ = std::make_unique<QueryWorker>(kMaxWaitingLookups);
-  router_ = std::make_unique<Router>(agents_, sources_, *store_, *lookups_, metrics_, clock_);
+  router_ = std::make_unique<Router>(agents_, sources_, gpus_, *store_, *lookups_, metrics_, clock_);
   ingest_ = std::make_unique<IngestService>(IngestServiceOptions(), *access_, *router_, clock_);
   return StartShards();
 }
@@ -89,8 +89,13 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
   const int64_t since_ns = clock_.WallNanos() - job_options.forget_after_ns;
   const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
-      *writer_, *outbox_, incidents_, metrics_,
-      [this](const std::string& host, const wire::Command& command) { return router_->Send(host, command); }};
+      *writer_,
+      *outbox_,
+      incidents_,
+      metrics_,
+      [this](const std::string& host, const wire::Command& command) { return router_->Send(host, command); },
+      nullptr,
+      [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); }};
   auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(

@@ -21,6 +21,7 @@
 #include "collector/alert_sinks.h"
 #include "collector/collector_options.h"
 #include "collector/failing_sources.h"
+#include "collector/gpu_directory.h"
 #include "collector/incident_ids.h"
 #include "collector/incident_index.h"
 #include "collector/incident_outbox.h"
@@ -71,6 +72,8 @@ class CollectorLife {
   HistoryStore& history() { return *store_; }
   QueueFill fill() const;
   bool is_warm() const;
+  // It says that its history is damaged, and takes no more writes.
+  bool has_damage() const { return absl::IsDataLoss(writer_->Health()); }
 
  private:
   CollectorLife(std::shared_ptr<SimulatedDisk> disk, const Random& random);
@@ -92,6 +95,7 @@ class CollectorLife {
   std::unique_ptr<IncidentIds> incident_ids_;
   AgentRegistry agents_;
   FailingSources sources_;
+  GpuDirectory gpus_;
   std::unique_ptr<StoreWriter> writer_;
   std::unique_ptr<IncidentOutbox> outbox_;
   std::unique_ptr<QueryWorker> lookups_;

@@ -17,6 +17,8 @@ constexpr Machine kFirstAgent = 1;
 constexpr Machine kFirstLife = 101;
 // As systemd does.
 constexpr int64_t kRestartNanos = 5 * kNanosPerSecond;
+// From when a collector says that its history is damaged.
+constexpr int kOperatorComesSeconds = 30;
 constexpr int64_t kBusyWithinNanos = 2 * kNanosPerSecond;
 constexpr int64_t kLookNanos = 100 * kNanosPerMilli;
 constexpr int kQuietSeconds = 8;
@@ -160,6 +162,10 @@ void FaultWorld::RunLife(Life& life) {
     SleepFor(kNanosPerSecond);
     (*collector)->Housekeep();
     life.fill = (*collector)->fill();
+    life.damaged_seconds = (*collector)->has_damage() ? life.damaged_seconds + 1 : 0;
+    if (life.damaged_seconds == kOperatorComesSeconds) {
+      At(WorldNanos(), [this, &life] { GiveUpHistory(life); });
+    }
   }
   collector->reset();
   Trace(absl::StrCat("collector ", life.machine, " has ended"));
@@ -182,6 +188,18 @@ void FaultWorld::EndCollector(bool is_power_loss) {
   // The corpse ends by itself, unseen.
   life.disk->SetTrouble({});
   SetStopped(life.machine, false);
+}
+
+void FaultWorld::GiveUpHistory(Life& life) {
+  {
+    MutexLock lock(mutex_);
+    if (life.is_dead) return;
+  }
+  Trace("the operator gives the damaged history up");
+  EndCollector(/*is_power_loss=*/false);
+  histories_given_up_.push_back(WorldNanos());
+  disk_ = std::make_shared<SimulatedDisk>();
+  At(WorldNanos() + kRestartNanos, [this] { StartCollector(); });
 }
 
 // In order: what waits is written, as far as the disk takes it, and told, as far as the receiver does.

@@ -66,7 +66,8 @@ class FaultWorld {
     std::shared_ptr<SimulatedDisk> disk;
     bool is_dead = false;
     bool is_serving = false;
-    bool has_ended = false;  // in order
+    bool has_ended = false;   // in order
+    int damaged_seconds = 0;  // in a row
     QueueFill fill;
     std::thread thread;
   };
@@ -75,6 +76,8 @@ class FaultWorld {
   void RunLife(Life& life);
   bool MayServe(Life& life, CollectorLife& collector);
   void EndCollector(bool is_power_loss);
+  // Its operator ends a collector whose history is damaged, and moves the history away, as /readyz says.
+  void GiveUpHistory(Life& life);
   void Cause(const Trouble& trouble);
   void CauseAtAgent(const Trouble& trouble, SimulatedAgent& agent);
   void KillCollector(const Trouble& trouble);

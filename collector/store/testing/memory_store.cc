@@ -4,15 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "collector/store/chunk.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/series_names.h"
 #include "collector/store/series_page.h"
 
 namespace lockstep {
-void MemoryStore::set_refuses(bool refuses) {
+void MemoryStore::SetRefusal(const absl::Status& refusal) {
   MutexLock lock(mutex_);
-  refuses_ = refuses;
+  refusal_ = refusal;
 }
 
 void MemoryStore::set_blocked(bool blocked) {
@@ -69,7 +70,7 @@ int MemoryStore::flushes() const {
 absl::Status MemoryStore::Write(const StoreBatch& batch) {
   MutexLock lock(mutex_);
   while (blocked_) changed_.Wait(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   log_.insert(log_.end(), batch.log.begin(), batch.log.end());
   points_.insert(points_.end(), batch.points.begin(), batch.points.end());
   for (const ReportMark& mark : batch.marks) {
@@ -91,7 +92,7 @@ absl::StatusOr<uint64_t> MemoryStore::PutEvent(const wire::IncidentEvent& event,
                                                const std::vector<std::string>& receivers) {
   MutexLock lock(mutex_);
   while (blocked_) changed_.Wait(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   incidents_[event.incident().id()] = event.incident();
   ++events_;
   for (const std::string& receiver : receivers) alerts_[{events_, receiver}] = event;
@@ -108,7 +109,7 @@ absl::Status MemoryStore::RemoveAlerts(const std::string& receiver, const std::v
 
 absl::Status MemoryStore::PutHosts(const std::vector<SeenHost>& hosts) {
   MutexLock lock(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   for (const SeenHost& host : hosts) hosts_[host.name] = host.last_report_wall_ns;
   changed_.NotifyAll();
   return absl::OkStatus();
@@ -116,14 +117,14 @@ absl::Status MemoryStore::PutHosts(const std::vector<SeenHost>& hosts) {
 
 absl::Status MemoryStore::RemoveHost(const std::string& name) {
   MutexLock lock(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   hosts_.erase(name);
   return absl::OkStatus();
 }
 
 absl::Status MemoryStore::PutIncidentIds(uint64_t id) {
   MutexLock lock(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   incident_ids_ = id;
   return absl::OkStatus();
 }
@@ -135,7 +136,7 @@ absl::StatusOr<uint64_t> MemoryStore::LoadIncidentIds() {
 
 absl::Status MemoryStore::PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) {
   MutexLock lock(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   for (const uint64_t id : gone) maintenance_.erase(id);
   maintenance_[window.id()] = window;
   return absl::OkStatus();
@@ -150,7 +151,7 @@ absl::StatusOr<std::vector<wire::MaintenanceWindow>> MemoryStore::LoadMaintenanc
 
 absl::StatusOr<size_t> MemoryStore::PutAudit(AuditKind /*kind*/, const wire::AuditRecord& record) {
   MutexLock lock(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   audit_.push_back(record);
   return 0;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/mutex.h"
 #include "collector/store/history_store.h"
 
@@ -20,7 +21,11 @@ namespace lockstep {
 class MemoryStore final : public HistoryStore {
  public:
   // While refusing, Write, PutIncident and PutEvent fail with RESOURCE_EXHAUSTED and change nothing.
-  void set_refuses(bool refuses);
+  void set_refuses(bool refuses) {
+    SetRefusal(refuses ? absl::ResourceExhaustedError("no space left on device") : absl::OkStatus());
+  }
+  // Or with another error.
+  void SetRefusal(const absl::Status& refusal);
 
   // While blocked, these wait: a disk that hangs. Must be released before the writer is closed.
   void set_blocked(bool blocked);
@@ -65,7 +70,7 @@ class MemoryStore final : public HistoryStore {
 
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  bool refuses_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   bool blocked_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<wire::CaptureEntry> log_ ABSL_GUARDED_BY(mutex_);
   std::vector<SeriesPoint> points_ ABSL_GUARDED_BY(mutex_);
