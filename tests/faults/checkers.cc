@@ -108,7 +108,7 @@ bool MayComeAgain(const Sightings& seen, const Delivery& first, const Delivery& 
   if (first.status == kFiring || DiskIllIn(seen, first.world_ns, again.world_ns, kCrossingOffNanos)) return true;
   return std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
     const int64_t lived_ns = death.world_ns - first.world_ns;
-    const bool lies_between = lived_ns >= 0 && death.world_ns <= again.world_ns;
+    const bool lies_between = death.kind != DeathKind::kInOrder && lived_ns >= 0 && death.world_ns <= again.world_ns;
     return lies_between && lived_ns < kCrossingOffNanos;
   });
 }
@@ -130,12 +130,14 @@ void CheckNumber(const Sightings& seen, const std::vector<const Delivery*>& own,
 }
 
 // A store that refuses holds no alert back. Whether all that was told of an incident is of a time in which it refused,
-// by a collector that died before it could write it.
+// by a collector that died before it could write it, or was ended while the disk still refused.
 bool MayBeUnwritten(const Sightings& seen, const std::vector<const Delivery*>& own) {
   return std::all_of(own.begin(), own.end(), [&](const Delivery* delivery) {
     return DiskIllIn(seen, delivery->world_ns, delivery->world_ns, kAfterDiskNanos) &&
            std::any_of(seen.deaths.begin(), seen.deaths.end(), [&](const Death& death) {
-             return death.machine == delivery->from && death.world_ns >= delivery->world_ns;
+             const bool could_write =
+                 death.kind == DeathKind::kInOrder && !DiskIllIn(seen, death.world_ns, death.world_ns, 0);
+             return !could_write && death.machine == delivery->from && death.world_ns >= delivery->world_ns;
            });
   });
 }
@@ -195,6 +197,13 @@ void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wron
     }
     if (!lost.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": acknowledged and lost: ", Some(lost)));
     if (!doubled.empty()) wrong.push_back(absl::StrCat("history: ", Name(agent), ": twice: ", Some(doubled)));
+  }
+}
+
+void CheckSpools(const Sightings& seen, Violations& wrong) {
+  for (const auto& [agent, record] : seen.wire) {
+    const std::vector<uint64_t> left(record.spooled.upper_bound(record.acknowledged), record.spooled.end());
+    if (!left.empty()) wrong.push_back(absl::StrCat("spool: of ", Name(agent), " never delivered: ", Some(left)));
   }
 }
 

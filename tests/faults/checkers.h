@@ -22,9 +22,9 @@ namespace lockstep::faults {
 inline constexpr char kFiring[] = "firing";
 inline constexpr char kResolved[] = "resolved";
 
-enum class DeathKind { kKilled, kPowerLoss };
+enum class DeathKind { kKilled, kPowerLoss, kInOrder };
 
-// An end of a life of the collector out of order.
+// An end of a life of the collector.
 struct Death {
   int64_t world_ns = 0;
   Machine machine = kOutside;
@@ -68,6 +68,9 @@ bool LostSince(const Sightings& seen, int64_t at_ns, int64_t alive_ns);
 
 // Each report that an agent was told is stored is in history, once.
 void CheckHistory(const Sightings& seen, HistoryStore& history, Violations& wrong);
+
+// Each report that was in a spool was told to be stored in the end, whatever became of its agent.
+void CheckSpools(const Sightings& seen, Violations& wrong);
 
 // Nobody is accused who has nothing to do with the fault.
 void CheckInnocents(const Sightings& seen, const std::vector<wire::Incident>& incidents, Violations& wrong);

@@ -1,4 +1,4 @@
-// What has to hold of a history whose disk lied about what it had synced, or returned other bytes: less than of an
+// What has to hold also of a history whose disk lied about what it had synced, or returned other bytes: less than of an
 // honest one (checkers.h), and not nothing.
 //
 // Pure but for reading history. Thread-compatible.

@@ -104,6 +104,7 @@ void CheckLimits(const FaultWorld::Peaks& peaks, size_t agents, Violations& wron
 void CheckHonest(const Sightings& seen, HistoryStore& history, const std::vector<wire::Incident>& incidents,
                  Violations& wrong) {
   if (!seen.histories_given_up.empty()) wrong.push_back("history: damaged on an honest disk");
+  CheckAsWritten(seen, history, wrong);
   CheckHistory(seen, history, wrong);
   CheckInnocents(seen, incidents, wrong);
   CheckOver(incidents, wrong);
@@ -194,6 +195,7 @@ FaultRunResult RunFaults(const FaultRunOptions& options) {
       .disk_lied = HasKind(troubles, TroubleKind::kDiskLies),
       .disk_corrupted = HasKind(troubles, TroubleKind::kDiskCorrupts)};
   CheckLeft(options.directory, disk, seen, result);
+  CheckSpools(seen, result.violations);
   CheckLimits(world.peaks(), reports.hosts(), result.violations);
   for (const auto& [agent, record] : world.wire()) result.reports += record.sent.size();
   result.deliveries = Receiver().deliveries().size();

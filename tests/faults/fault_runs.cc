@@ -112,6 +112,7 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
       arguments.sabotage.forgets_incidents = what == "incidents";
       arguments.sabotage.alters_log = what == "log";
       arguments.sabotage.loses_changes = what == "changes";
+      arguments.sabotage.forgets_spool = what == "spool";
       ++i;
     } else if ((flag == "--runs" && absl::SimpleAtoi(value, &arguments.runs)) ||
                (flag == "--seed" && absl::SimpleAtoi(value, &arguments.seed))) {
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
   }
   lockstep::faults::Arguments arguments;
   if (!lockstep::faults::Parse(argc, argv, arguments)) {
-    fputs("usage: fault_runs [--runs N] [--seed FIRST] [--trace] [--break writes|marks|incidents|log|changes]\n",
+    fputs("usage: fault_runs [--runs N] [--seed FIRST] [--trace] [--break writes|marks|incidents|log|changes|spool]\n",
           stderr);
     return lockstep::faults::kUsage;
   }

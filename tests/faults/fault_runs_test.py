@@ -58,7 +58,10 @@ class FaultRunsTest(unittest.TestCase):
     def test_incidents_that_a_restart_forgets_are_seen(self):
         self.sees("incidents", "receiver", first=19, runs=2)
 
-    def test_entries_that_nobody_wrote_are_seen_on_a_damaged_disk(self):
+    def test_reports_that_a_spool_forgets_are_seen(self):
+        self.sees("spool", "spool", first=11, runs=1)
+
+    def test_entries_that_nobody_wrote_are_seen(self):
         self.sees("log", "damage", first=4, runs=1)
 
     def test_incidents_that_are_lost_are_seen_on_a_disk_that_lies(self):

@@ -67,7 +67,8 @@ FaultWorld::FaultWorld(AgentReports& reports, const std::string& directory, cons
       disk_(std::make_shared<SimulatedDisk>()) {
   for (size_t host = 0; host < reports.hosts(); ++host) {
     agents_.push_back(std::make_unique<SimulatedAgent>(kFirstAgent + static_cast<Machine>(host), host, reports_,
-                                                       network_, wire_, Random(random_.Next())));
+                                                       network_, wire_, absl::StrCat(directory, "-spool-", host),
+                                                       sabotage.forgets_spool, Random(random_.Next())));
   }
 }
 
@@ -171,6 +172,7 @@ void FaultWorld::RunLife(Life& life) {
   Trace(absl::StrCat("collector ", life.machine, " has ended"));
   MutexLock lock(mutex_);
   life.has_ended = true;
+  life.ended_ns = WorldNanos();
 }
 
 void FaultWorld::EndCollector(bool is_power_loss) {
@@ -223,6 +225,7 @@ void FaultWorld::StartAfter(Life& life) {
       return;
     }
   }
+  deaths_.push_back({life.ended_ns, life.machine, DeathKind::kInOrder});
   disk_ = life.disk->AfterKill();
   StartCollector();
 }

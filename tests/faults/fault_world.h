@@ -66,7 +66,8 @@ class FaultWorld {
     std::shared_ptr<SimulatedDisk> disk;
     bool is_dead = false;
     bool is_serving = false;
-    bool has_ended = false;   // in order
+    bool has_ended = false;
+    int64_t ended_ns = 0;     // world
     int damaged_seconds = 0;  // in a row
     QueueFill fill;
     std::thread thread;

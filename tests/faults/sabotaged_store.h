@@ -23,6 +23,7 @@ struct Sabotage {
   bool forgets_incidents = false;  // when it is asked for them
   bool alters_log = false;         // writes another entry than it was given, now and then
   bool loses_changes = false;      // of incidents: says that it took them
+  bool forgets_spool = false;      // of agents: says that it wrote what it did not
 };
 
 class SabotagedStore final : public HistoryStore {
@@ -34,7 +35,7 @@ class SabotagedStore final : public HistoryStore {
   absl::Status Write(const StoreBatch& batch) override {
     StoreBatch changed = batch;
     ledger_.Note(batch.log);
-    const bool is_seventh = batch.log.size() % 7 == 0;
+    const bool is_seventh = ++writes_ % 7 == 0;
     if (sabotage_.loses_writes && is_seventh) changed.log.clear();
     if (sabotage_.forgets_marks) changed.marks.clear();
     if (sabotage_.alters_log && is_seventh) Alter(changed.log);
@@ -102,6 +103,7 @@ class SabotagedStore final : public HistoryStore {
   const std::unique_ptr<HistoryStore> store_;
   const Sabotage sabotage_;
   WriteLedger& ledger_;
+  uint64_t writes_ = 0;  // all by the thread of the writer
 };
 
 }  // namespace lockstep::faults

@@ -5,12 +5,22 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "agent/source.h"
+#include "agent/source_runner.h"
+#include "agent/spool/segment_log.h"
+#include "agent/spool/spool.h"
+#include "base/boot_clock.h"
+#include "base/check.h"
 #include "base/clock.h"
+#include "tests/faults/mortal_log.h"
 #include "tests/faults/trace.h"
 
 namespace lockstep::faults {
 namespace {
+
+constexpr int64_t kSourceDeadlineNanos = kReportIntervalNanos / 2;
+constexpr int64_t kSyncNanos = kNanosPerSecond;
+constexpr int64_t kOpenWithinNanos = 5 * kNanosPerSecond;
 
 // A stream of a process that is dead.
 class NoStream final : public CollectorStream {
@@ -21,14 +31,15 @@ class NoStream final : public CollectorStream {
   absl::Status Finish() override { return absl::UnavailableError("simulated: the agent is dead"); }
 };
 
-// Looks at what passes.
+// Looks at what passes, of whichever agent it is: one brings the reports of those before it, too.
 class WatchedStream final : public CollectorStream {
  public:
-  WatchedStream(std::unique_ptr<CollectorStream> stream, WireRecord& record)
-      : stream_(std::move(stream)), record_(record) {}
+  WatchedStream(std::unique_ptr<CollectorStream> stream, WireRecords& records)
+      : stream_(std::move(stream)), records_(records) {}
 
   bool Write(const wire::AgentMessage& message) override {
-    if (message.has_report()) record_.sent.insert(message.report().sequence());
+    if (message.has_hello()) record_ = &records_[{message.hello().host(), message.hello().incarnation()}];
+    if (message.has_report()) record_->sent.insert(message.report().sequence());
     return stream_->Write(message);
   }
   bool Read(wire::CollectorMessage& message) override {
@@ -42,30 +53,47 @@ class WatchedStream final : public CollectorStream {
 
  private:
   void Note(uint64_t sequence) {
-    if (sequence <= record_.acknowledged) return;
-    record_.acknowledged = sequence;
-    record_.told[sequence] = {WorldNanos(), opened_ns_};
+    if (sequence <= record_->acknowledged) return;
+    record_->acknowledged = sequence;
+    record_->told[sequence] = {WorldNanos(), opened_ns_};
   }
 
   const std::unique_ptr<CollectorStream> stream_;
   const int64_t opened_ns_ = WorldNanos();
-  WireRecord& record_;
+  WireRecords& records_;
+  WireRecord* record_ = nullptr;  // of who has said hello
 };
 
 class WatchedConnector final : public CollectorConnector {
  public:
-  WatchedConnector(SimulatedNetwork& network, WireRecord& record) : network_(network), record_(record) {}
+  WatchedConnector(SimulatedNetwork& network, WireRecords& records) : network_(network), records_(records) {}
 
   std::unique_ptr<CollectorStream> Connect() override {
     if (is_dead_) return std::make_unique<NoStream>();
-    return std::make_unique<WatchedStream>(network_.Connect(), record_);
+    return std::make_unique<WatchedStream>(network_.Connect(), records_);
   }
   void Die() { is_dead_ = true; }
 
  private:
   SimulatedNetwork& network_;
-  WireRecord& record_;
+  WireRecords& records_;
   std::atomic<bool> is_dead_{false};
+};
+
+// A driver, in which a thread may hang for longer than its agent lives.
+class DriverSource final : public Source {
+ public:
+  explicit DriverSource(std::shared_ptr<std::atomic<int64_t>> hangs_until_ns)
+      : hangs_until_ns_(std::move(hangs_until_ns)) {}
+
+  absl::string_view name() const override { return "driver"; }
+  absl::Status Collect(const lockstep::Tick&, wire::AgentReport&) override {
+    if (WorldNanos() < *hangs_until_ns_) SleepUntil(*hangs_until_ns_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<int64_t>> hangs_until_ns_;
 };
 
 }  // namespace
@@ -73,24 +101,47 @@ class WatchedConnector final : public CollectorConnector {
 // From a start to a death.
 class SimulatedAgent::Life {
  public:
-  Life(SimulatedNetwork& network, WireRecord& record, const wire::AgentHello& hello, const Random& random)
-      : connector_(network, record), uplink_(connector_, hello, OutboxLimits(), RealClock(), random) {}
+  Life(const SimulatedAgent& agent, const wire::AgentHello& hello, const Random& random)
+      : connector_(agent.network_, agent.records_), runner_(RealClock(), kSourceDeadlineNanos) {
+    SegmentLogOptions options;
+    options.directory = agent.spool_;
+    options.host = hello.host();
+    options.boot_id = "the only one";
+    options.incarnation = hello.incarnation();
+    auto log =
+        std::make_unique<MortalLog>(std::make_unique<SegmentLog>(std::move(options), RealClock(), RealBootClock()),
+                                    agent.records_[{hello.host(), hello.incarnation()}].spooled, agent.forgets_spool_);
+    log_ = log.get();
+    spool_ = std::make_unique<Spool>(std::move(log), kSyncNanos, RealClock());
+    CHECK(spool_->WaitOpen(kOpenWithinNanos));
+    uplink_ = std::make_unique<Uplink>(connector_, hello, OutboxLimits(), RealClock(), random, spool_.get());
+    runner_.Add(std::make_unique<DriverSource>(agent.hangs_until_ns_), /*may_hang=*/true);
+  }
 
-  Uplink& uplink() { return uplink_; }
-  void Die() { connector_.Die(); }
+  Uplink& uplink() { return *uplink_; }
+  SourceRunner& runner() { return runner_; }
+  void Die() {
+    connector_.Die();
+    log_->Die();
+  }
 
  private:
   WatchedConnector connector_;
-  Uplink uplink_;
+  SourceRunner runner_;
+  MortalLog* log_ = nullptr;  // of spool_
+  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<Uplink> uplink_;
 };
 
 SimulatedAgent::SimulatedAgent(Machine machine, size_t host, SharedReports& reports, SimulatedNetwork& network,
-                               WireRecords& records, const Random& random)
+                               WireRecords& records, const std::string& spool, bool forgets_spool, const Random& random)
     : machine_(machine),
       host_(host),
       reports_(reports),
       network_(network),
       records_(records),
+      spool_(spool),
+      forgets_spool_(forgets_spool),
       random_(random),
       thread_([this] {
         MoveTo(machine_);
@@ -113,7 +164,7 @@ void SimulatedAgent::Start() {
   // Threads belong to the machine of who makes them.
   const Machine own = CurrentMachine();
   MoveTo(machine_);
-  life_ = std::make_shared<Life>(network_, records_[{hello.host(), incarnation}], hello, Random(random_.Next()));
+  life_ = std::make_shared<Life>(*this, hello, Random(random_.Next()));
   MoveTo(own);
 }
 
@@ -134,11 +185,6 @@ bool SimulatedAgent::is_alive() const {
   return life_ != nullptr;
 }
 
-void SimulatedAgent::HangUntil(int64_t world_ns) {
-  MutexLock lock(mutex_);
-  hangs_until_ns_ = world_ns;
-}
-
 UplinkStatistics SimulatedAgent::statistics() const {
   MutexLock lock(mutex_);
   return life_ == nullptr ? UplinkStatistics() : life_->uplink().statistics();
@@ -151,12 +197,7 @@ void SimulatedAgent::Run() {
     ticks = reports_.reports.ticks();
   }
   for (int32_t tick = 1; tick <= ticks; ++tick) {
-    int64_t hangs_until_ns = 0;
-    {
-      MutexLock lock(mutex_);
-      hangs_until_ns = hangs_until_ns_;
-    }
-    SleepUntil(std::max(tick * kReportIntervalNanos + machine_ * 13 * kNanosPerMilli, hangs_until_ns));
+    SleepUntil(tick * kReportIntervalNanos + machine_ * 13 * kNanosPerMilli);
     Tick(tick);
   }
 }
@@ -182,6 +223,7 @@ void SimulatedAgent::Tick(int32_t tick) {
       reports_.reports.Answer(host_, command, tick, *report.add_command_results());
     }
   }
+  life->runner().Collect({.monotonic_ns = RealClock().MonotonicNanos()}, report);
   life->uplink().Send(std::move(report));
 }
 

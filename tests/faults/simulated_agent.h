@@ -1,10 +1,12 @@
-// The agent of one machine: the real Uplink, reports of a simulated job instead of sources.
+// The agent of one machine: the real Uplink, Spool and SourceRunner, with a driver that may hang; what a recorder would
+// tell comes from a simulated job.
 //
 // Not thread-safe: the functions belong to one thread, which shares nothing else with those of the agent.
 
 #ifndef LOCKSTEP_TESTS_FAULTS_SIMULATED_AGENT_H_
 #define LOCKSTEP_TESTS_FAULTS_SIMULATED_AGENT_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,8 +27,9 @@ namespace lockstep::faults {
 
 // What somebody saw who looked at the wire of one incarnation.
 struct WireRecord {
-  std::set<uint64_t> sent;    // numbers of reports
-  uint64_t acknowledged = 0;  // newest number that it was told
+  std::set<uint64_t> sent;     // numbers of reports
+  std::set<uint64_t> spooled;  // of these, as far as they survive the agent
+  uint64_t acknowledged = 0;   // newest number that it was told
   // When it was told of a number (world), and when the stream was opened on which that came.
   struct Told {
     int64_t at_ns = 0;
@@ -46,20 +49,21 @@ struct SharedReports {
 
 class SimulatedAgent {
  public:
-  // The agent reports at each tick from `begin_ns` on (world), on its machine. It is dead until Start.
+  // The agent reports at each tick, on its machine. It is dead until Start. Its spool is in the folder `spool`, which
+  // is made; `forgets_spool` breaks it on purpose.
   SimulatedAgent(Machine machine, size_t host, SharedReports& reports, SimulatedNetwork& network, WireRecords& records,
-                 const Random& random);
+                 const std::string& spool, bool forgets_spool, const Random& random);
   ~SimulatedAgent();
   SimulatedAgent(const SimulatedAgent&) = delete;
   SimulatedAgent& operator=(const SimulatedAgent&) = delete;
 
   void Start();
-  // Its reports that were not acknowledged are gone. The collector learns of it at once if `is_told`.
+  // What is in its spool is left to the next one; the rest is gone. The collector learns of it at once if `is_told`.
   void Kill(bool is_told);
   bool is_alive() const;
 
-  // A source does not come back: no ticks until then.
-  void HangUntil(int64_t world_ns);
+  // The driver does not come back until then.
+  void HangUntil(int64_t world_ns) { *hangs_until_ns_ = world_ns; }
 
   UplinkStatistics statistics() const;
   Machine machine() const { return machine_; }
@@ -75,10 +79,13 @@ class SimulatedAgent {
   SharedReports& reports_;
   SimulatedNetwork& network_;
   WireRecords& records_;
+  const std::string spool_;
+  const bool forgets_spool_;
+  // Shared with threads that hang in the driver when their agent is dead.
+  const std::shared_ptr<std::atomic<int64_t>> hangs_until_ns_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable Mutex mutex_;
   Random random_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Life> life_ ABSL_GUARDED_BY(mutex_);  // nullptr = dead
-  int64_t hangs_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> undertakers_;
   std::thread thread_;
 };
