@@ -36,6 +36,7 @@ struct Watch {
   std::vector<int64_t> patience_of_ns;    // by communicator
   std::vector<int64_t> called_ns;         // by operation; its enqueue_ns, since when it counts, may be later
   std::vector<char> tells_open;           // by rank: all that it has in flight is known
+  std::vector<char> sees_begins;          // by rank: its recorder would show it, had one of these begun
   std::vector<char> excused;              // finalized, disabled, or it may wait where nobody knows for whom
   std::vector<char> moving;               // has done something lately: it is on its way
   std::vector<int64_t> host_silent_ns;    // by host; 0 = it reports, or the job goes on without it

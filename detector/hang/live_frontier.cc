@@ -16,6 +16,10 @@ namespace {
 // a second, and the patience is four seconds or more.
 constexpr double kFreshShare = 0.6;
 
+bool ComesFromGpu(TimingQuality quality) {
+  return quality == TimingQuality::kGpuTimer || quality == TimingQuality::kKernelWindow;
+}
+
 class Reader {
  public:
   Reader(const Roster& roster, const LiveFrontierOptions& options)
@@ -36,6 +40,7 @@ class Reader {
                          .longest_usual_step_seconds = options_.longest_usual_step_seconds,
                          .patience_of_ns = patience_of_ns_,
                          .tells_open = std::vector<char>(ranks, 1),
+                         .sees_begins = std::vector<char>(ranks, 0),
                          .excused = std::vector<char>(ranks, 0),
                          .moving = std::vector<char>(ranks, 0),
                          .host_silent_ns = std::vector<int64_t>(roster_.hosts().size(), 0)};
@@ -103,6 +108,8 @@ class Reader {
     found_.watch->excused[slot] = rank.finalized || rank.disabled || rank.unsized ? 1 : 0;
     found_.cut_short[slot] = IsCutShort(slot) ? 1 : 0;
     found_.tells_called[slot] = rank.tells_calls ? 1 : 0;
+    // As of its newest record: a recorder that has to save time leaves begins out from then on.
+    found_.watch->sees_begins[slot] = rank.tells_calls && ComesFromGpu(rank.last.quality) ? 1 : 0;
     std::vector<Called> called;
     bool idle = true;
     bool inside = false;
@@ -255,8 +262,7 @@ class Reader {
 
 bool ShowsBegin(const InFlightOperation& operation) {
   if (!operation.started) return false;
-  return operation.timing_quality == TimingQuality::kUnknown || operation.timing_quality == TimingQuality::kGpuTimer ||
-         operation.timing_quality == TimingQuality::kKernelWindow;
+  return operation.timing_quality == TimingQuality::kUnknown || ComesFromGpu(operation.timing_quality);
 }
 
 LiveFrontier ReadRoster(const Roster& roster, const std::vector<DeadProcess>& dead,

@@ -50,6 +50,49 @@ TEST_F(LiveInFlightTest, AGpuThatHasNotBegunIsNamedAlthoughAMemberIsNotHeardOf) 
   }
 }
 
+// A recorder calls what it has not seen begin enqueued, whatever it would have seen. Its newest record tells which.
+TEST_F(LiveInFlightTest, WhetherAnOperationHasNotBegunOrItsBeginIsNotSeenIsTakenFromTheNewestRecord) {
+  for (const TimingQuality newest : {TimingQuality::kGpuTimer, TimingQuality::kHostEnqueue}) {
+    roster_ = Roster(RosterLimits{});
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      const bool begun = rank == 0;
+      RankView view{.rank = rank, .pid = 10 + rank, .process_state = ProcessState::kRunning};
+      CommunicatorView at{.id = 1, .size = 2, .communicator_rank = rank};
+      at.enqueued = 5;
+      at.finished = 4;
+      at.idle_ns = 6 * kSecond;
+      const auto record = [](uint64_t sequence, TimingQuality quality) {
+        const auto time_ns = static_cast<int64_t>(sequence) * kSecond;
+        return Operation{.kind = OperationKind::kAllReduce,
+                         .sequence = sequence,
+                         .enqueue_ns = time_ns,
+                         .start_ns = time_ns + 1,
+                         .end_ns = time_ns + 2,
+                         .quality = quality};
+      };
+      at.operations = {record(3, TimingQuality::kGpuTimer), record(4, newest)};
+      at.oldest_in_flight =
+          InFlightOperation{.kind = OperationKind::kAllReduce,
+                            .sequence = 5,
+                            .started = begun,
+                            .age_ns = 5 * kSecond,
+                            .inside_ns = begun ? 5 * kSecond : 0,
+                            .bytes = 8,
+                            .timing_quality = begun ? TimingQuality::kGpuTimer : TimingQuality::kHostEnqueue};
+      at.further_in_flight.emplace();
+      view.communicators = {at};
+      const int32_t host = roster_.TouchHost("h" + std::to_string(rank), kNow);
+      roster_.Update(host, view, kNow, 0);
+      roster_.Join(roster_.SlotOfRank(rank), at);
+    }
+    const std::vector<Verdict> verdicts = Verdicts();
+    ASSERT_EQ(verdicts.size(), 1u);
+    const bool tells = newest == TimingQuality::kGpuTimer;
+    EXPECT_EQ(verdicts[0].verdict_class, tells ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication);
+    EXPECT_EQ(RanksOf(verdicts[0]), tells ? std::vector<int32_t>({1}) : std::vector<int32_t>({0, 1}));
+  }
+}
+
 // Four are inside of one operation. Of four others one has not come to theirs; its newest call may be lost.
 TEST_F(LiveInFlightTest, WhereRecordersLoseCallsTheCauseThatNoLossShowsIsNamed) {
   for (const uint64_t lost : {0, 5}) {

@@ -77,7 +77,10 @@ std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const Blo
   for (size_t i = 0; i < blocked.at.size(); ++i) {
     const TraceOperation& operation = OperationAt(frontier, blocked, i);
     begun = begun || operation.started();
-    if (operation.started() || operation.quality == TimingQuality::kHostEnqueue) continue;
+    // Of what has not begun, a recorder that sees begins knows the call alone, as one does that sees none.
+    const bool may_have_begun = operation.quality == TimingQuality::kHostEnqueue &&
+                                frontier.watch()->sees_begins[static_cast<size_t>(blocked.at[i])] == 0;
+    if (operation.started() || may_have_begun) continue;
     if (HasBegunAny(frontier, static_cast<size_t>(blocked.at[i]))) return std::nullopt;
     queued.push_back(blocked.at[i]);
   }

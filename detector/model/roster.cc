@@ -35,7 +35,7 @@ constexpr uint64_t kFirstStays = 3;
 void NoteEnds(const CommunicatorView& view, int32_t slot, RankProcess* process, Communicator* communicator) {
   for (const Operation& operation : view.operations) {
     if (operation.end_ns >= process->last.end_ns) {
-      process->last = {slot, operation.kind, operation.sequence, operation.end_ns};
+      process->last = {slot, operation.kind, operation.sequence, operation.end_ns, operation.quality};
     }
     if (operation.quality == TimingQuality::kHostEnqueue) continue;  // its end may not have been seen
     process->tells_calls |= TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns);

@@ -87,7 +87,8 @@ struct LastOperation {
   int32_t communicator_slot = -1;  // -1 = none
   OperationKind kind = OperationKind::kUnknown;
   uint64_t sequence = 0;
-  int64_t end_ns = 0;  // host clock
+  int64_t end_ns = 0;                               // host clock
+  TimingQuality quality = TimingQuality::kUnknown;  // what the recorder sees now
 };
 
 struct RankProcess {
