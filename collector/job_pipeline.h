@@ -44,6 +44,7 @@ class JobPipeline {
 
   JobSummary summary() const { return engine_->summary(); }
   std::vector<RankSummary> ranks() const { return engine_->ranks(); }
+  const SeenLedger& ledger() const { return engine_->ledger(); }
 
  private:
   std::unique_ptr<JobEngine> engine_;

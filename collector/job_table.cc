@@ -325,6 +325,7 @@ wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
   const JobSummary summary = job.pipeline.summary();
   wire::Job message;
   FillJob(summary, message);
+  FillLedger(job.pipeline.ledger(), message);
   message.set_job(name);
   message.set_ranks(static_cast<int32_t>(job.ranks->size()));
   message.set_hosts(static_cast<int32_t>(job.hosts.size()));

@@ -17,6 +17,7 @@
 #include "base/thread_executor.h"
 #include "cli/inputs/input_files.h"
 #include "cli/inputs/input_format.h"
+#include "cli/inputs/stand_ins.h"
 #include "cli/inputs/standstill.h"
 #include "cli/render/json.h"
 #include "cli/render/report_json.h"
@@ -40,7 +41,6 @@
 #include "formats/evidence_builder.h"
 #include "formats/places_reader.h"
 #include "formats/read_result.h"
-#include "formats/trace_collection.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {
@@ -49,19 +49,6 @@ namespace {
 constexpr uint64_t kBytesPerProgressLine = uint64_t{16} << 20;
 constexpr unsigned kMostThreads = 8;  // beyond it the parts that cannot be divided take all of the time
 constexpr char kEraseLine[] = "\r\x1b[K";
-
-// Hosts that no file named are nobody's names.
-void ForgetStandIns(JobReport& report, const Trace& trace) {
-  const auto stand_ins = std::count_if(trace.hosts.begin(), trace.hosts.end(),
-                                       [](const std::string& host) { return IsStandInHost(host); });
-  report.hosts = std::max(0, report.hosts - static_cast<int32_t>(stand_ins));
-  for (Verdict& verdict : report.verdicts) {
-    for (Culprit& culprit : verdict.culprits) {
-      if (IsStandInHost(culprit.host)) culprit.host.clear();
-      if (IsStandInHost(culprit.peer_host)) culprit.peer_host.clear();
-    }
-  }
-}
 
 // What the files do not say belongs to the reasons why nothing could be concluded.
 void ExplainAbstaining(JobReport& report, const std::vector<std::string>& notes) {

@@ -6,6 +6,7 @@
 #include "cli/left_out_note.h"
 #include "cli/render/colour.h"
 #include "cli/render/json.h"
+#include "cli/render/ledger_text.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
 #include "nlohmann/json.hpp"
@@ -47,6 +48,8 @@ class JobsCommand final : public Command {
                     SecondsText(job.step_seconds_median()), AgeText(job.last_seen_wall_ns(), now), job.note()});
     }
     context.out << (table.empty() ? "no jobs\n" : table.Render(context.width, context.colour));
+    const std::string ledgers = LedgersText(response);
+    if (!ledgers.empty()) context.out << "\n" << ledgers;
     return ExitCode::kOk;
   }
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/render/colour.h"
 #include "cli/render/incident_text.h"
+#include "cli/render/ledger_text.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
 
@@ -106,6 +107,8 @@ std::string OverviewText(const FleetOverview& overview, int width, int height, b
   std::string text =
       absl::StrCat(Shortened(HeadLine(overview), width > 0 ? static_cast<size_t>(width) : SIZE_MAX), "\n\n");
   text += overview.jobs.jobs().empty() ? "no jobs\n" : JobTable(overview).Render(width, coloured);
+  const std::string ledgers = LedgersText(overview.jobs);
+  if (!ledgers.empty()) absl::StrAppend(&text, "\n", ledgers);
   if (!overview.incidents.incidents().empty()) {
     absl::StrAppend(&text, "\n", IncidentTable(overview).Render(width, coloured));
   }

@@ -1,12 +1,12 @@
 #include "cli/render/report_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/render/ledger_text.h"
 #include "cli/render/quantity_text.h"
 #include "cli/render/text_table.h"
 #include "cli/render/words.h"
@@ -15,7 +15,6 @@
 namespace lockstep {
 namespace {
 
-constexpr double kLeastSeconds = 1e-9;
 constexpr size_t kShownCulprits = 8;
 constexpr size_t kShownRanks = 10;
 
@@ -76,21 +75,10 @@ void AppendCompleteness(const Completeness& completeness, std::string& text) {
   absl::StrAppend(&text, "\n");
 }
 
-// What is below the resolution of any clock is rounding.
-std::string ShareText(double seconds) { return seconds < kLeastSeconds ? "nothing" : SecondsText(seconds); }
-
 // Where a step's time goes: only where there is anything to account for.
 void AppendLedger(const TimeLedger& ledger, std::string& text) {
-  if (ledger.empty() || (ledger.lines.empty() && ledger.unexplained_seconds <= ledger.error_seconds)) return;
-  absl::StrAppend(&text, "\n  a step takes ", SecondsText(ledger.measured_seconds),
-                  " (mean): ", SecondsText(ledger.reference_seconds), " that it needs");
-  for (const LedgerLine& line : ledger.lines) {
-    absl::StrAppend(&text, " + ", ShareText(line.seconds), " ", line.seconds < kLeastSeconds ? "of " : "",
-                    Printable(line.finding));
-  }
-  const double unexplained = std::abs(ledger.unexplained_seconds);
-  absl::StrAppend(&text, ledger.unexplained_seconds < -kLeastSeconds ? " - " : " + ", ShareText(unexplained),
-                  " unexplained (error ", SecondsText(ledger.error_seconds), ")\n");
+  const std::string line = LedgerText(ledger);
+  if (!line.empty()) absl::StrAppend(&text, "\n  ", line, "\n");
 }
 
 }  // namespace

@@ -90,6 +90,9 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (!believed) return;
   judged_once_ = judged_once_ || blind_looks_ == 0;
   work_ = std::move(judgement.work);
+  if (!judgement.report.ledger.empty()) {
+    ledger_ = {std::move(judgement.report.ledger), std::move(judgement.report.remedies), watermark_ns};
+  }
   std::vector<Verdict> causes = CausesOfLook(judgement.report, min_cost_);
   for (Verdict& cause : causes) {
     const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
@@ -195,6 +198,7 @@ void CloseLook::Clear() {
   watch_.Clear();
   told_.clear();
   work_.clear();
+  ledger_ = {};
   why_not_judged_.clear();
   judged_once_ = has_settled_ = stood_still_ = moves_ = false;
   blind_looks_ = 0;

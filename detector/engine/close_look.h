@@ -23,6 +23,7 @@
 #include "detector/network/transfer_watch.h"
 #include "detector/sentinel/pace_sentinel.h"
 #include "detector/sentinel/step_pace.h"
+#include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -75,6 +76,8 @@ class CloseLook {
   bool blind() const { return !judged_once_ && blind_ns_ >= kBlindNs; }
   const std::vector<RankWork>& work() const { return work_; }  // of the newest look that knew steps, by rank
 
+  const SeenLedger& ledger() const { return ledger_; }  // of the newest look that knew steps
+
   uint64_t looks() const { return investigation_.rounds(); }
   uint64_t discarded() const { return investigation_.discarded() + watch_.discarded() + findings_.refused(); }
 
@@ -104,6 +107,7 @@ class CloseLook {
   TransferWatch watch_;
   std::vector<Verdict> told_;
   std::vector<RankWork> work_;
+  SeenLedger ledger_;
   std::string why_not_judged_;
   bool judged_once_ = false;
   bool has_settled_ = false;

@@ -19,6 +19,7 @@
 #include "detector/engine/coverage.h"
 #include "detector/engine/grown_alone.h"
 #include "detector/engine/past_cost.h"
+#include "detector/engine/remedies.h"
 #include "detector/engine/time_ledger.h"
 #include "detector/hang/frontier.h"
 #include "detector/hang/trace_frontier.h"
@@ -86,19 +87,32 @@ void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& caus
   report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
 }
 
+FoundSlowness::Told ToldOf(const Verdict& verdict, std::vector<size_t> causes, std::vector<size_t> transfers) {
+  return {.verdict_class = verdict.verdict_class,
+          .culprits = verdict.culprits,
+          .first_step = verdict.first_step,
+          .causes = std::move(causes),
+          .transfers = std::move(transfers)};
+}
+
 // Slow ranks, each at what removing it gives back; those that share a slow batch as one.
 void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const std::vector<SlowCause>& causes,
-                  const std::vector<CounterfactualGain>& gains, double min_cost, JobReport* report) {
+                  const std::vector<CounterfactualGain>& gains, double min_cost, FoundSlowness* found,
+                  JobReport* report) {
   std::vector<char> shared(causes.size(), 0);
   for (const SharedBatch& batch : FindSharedBatches(trace, places, causes)) {
     for (const size_t i : batch.causes) shared[i] = 1;
+    const size_t before = report->verdicts.size();
     AddSharedBatch(batch, causes, gains, min_cost, report);
+    if (report->verdicts.size() > before) found->told.push_back(ToldOf(report->verdicts.back(), batch.causes, {}));
   }
   for (size_t i = 0; i < causes.size(); ++i) {
     if (shared[i] != 0 || gains[i].IsOfMany(trace.hosts.size())) continue;
     Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
     const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
-    if (worth >= min_cost) report->verdicts.push_back(std::move(verdict));
+    if (worth < min_cost) continue;
+    if (gains[i].replayed) found->told.push_back(ToldOf(verdict, {i}, {}));
+    report->verdicts.push_back(std::move(verdict));
   }
 }
 
@@ -159,15 +173,18 @@ void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const 
   if (std::optional<SlowCause> alone = FindGrownAlone(analysis, shift)) causes->push_back(*std::move(alone));
 }
 
-// Slow ranks and slow transfers, each at what removing it gives back.
-void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found, JobReport* report) {
+// Slow ranks and slow transfers, each at what removing it gives back. Returns what the verdicts are about.
+FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found,
+                          JobReport* report) {
   const Trace& trace = *analysis.trace;
-  std::vector<SlowTransfers> transfers;
+  FoundSlowness slowness;
+  std::vector<SlowTransfers>& transfers = slowness.transfers;
   for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
   const PersistenceOptions persistence{.min_cost = options.min_cost};
   AddSlowBesideTransfers(analysis.profile, analysis.roles, analysis.steps, persistence, transfers, &found.suspects);
   DropWaitEchoes(trace, analysis.matched, transfers, &found.suspects);
-  std::vector<SlowCause> causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
+  std::vector<SlowCause>& causes = slowness.causes;
+  causes = GroupSuspects(trace, analysis.roles, analysis.profile, found.suspects);
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
   if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
@@ -179,12 +196,15 @@ void AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options,
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
     TellCost(gains.of_transfers[i], &verdict);
-    if (verdict.cost.slowdown_fraction >= options.min_cost) report->verdicts.push_back(std::move(verdict));
+    if (verdict.cost.slowdown_fraction < options.min_cost) continue;
+    if (gains.of_transfers[i].replayed) slowness.told.push_back(ToldOf(verdict, {}, {i}));
+    report->verdicts.push_back(std::move(verdict));
   }
   for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {
     report->verdicts.push_back(std::move(verdict));
   }
-  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, options.min_cost, report);
+  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, options.min_cost, &slowness, report);
+  return slowness;
 }
 
 // A GPU that computes slowly, and a group of its that transfers slowly since the same step, are one cause: what both
@@ -215,12 +235,13 @@ bool HasPassingStalls(const std::vector<Verdict>& structural) {
 }
 
 // What the step time says that findings have to add up to. Slow without a cause is a finding as well.
-void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& shift, double min_cost,
-               JobReport* report) {
+void AddLedger(const TraceAnalysis& analysis, const std::optional<StepShift>& shift, const FoundSlowness& slowness,
+               const DiagnosisOptions& options, JobReport* report) {
   report->ledger = BuildLedger(analysis.steps, report->verdicts, shift);
+  if (options.remedies) report->remedies = RankRemedies(analysis, slowness, report->verdicts, report->ledger);
   ShareCosts(report->ledger, &report->verdicts);
   if (!shift.has_value() || report->state == JobState::kHung) return;
-  std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, min_cost);
+  std::optional<Verdict> unknown = SlowForUnknownReason(analysis, *shift, report->verdicts, options.min_cost);
   if (!unknown.has_value()) return;
   report->state = StateWith({*unknown}, report->state);
   report->verdicts.push_back(*std::move(unknown));
@@ -314,7 +335,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
     report.verdicts.push_back(std::move(verdict));
   }
   const std::optional<StepShift> longer_steps = found.longer_steps;
-  AddSlowness(analysis, options, std::move(found), &report);
+  const FoundSlowness slowness = AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
@@ -324,7 +345,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   const std::optional<Reason> not_judged = WhyNotJudged(analysis);
   const bool judged = !not_judged.has_value() && !hangs.open_question.has_value();
   report.state = StateWith(report.verdicts, judged ? JobState::kHealthy : JobState::kUnknown);
-  AddLedger(analysis, longer_steps, options.min_cost, &report);
+  AddLedger(analysis, longer_steps, slowness, options, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),

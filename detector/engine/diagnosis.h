@@ -24,6 +24,8 @@ struct DiagnosisOptions {
   // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
   // Counts more than the places in the evidence.
   PlaceTable places;
+  // Ranks the advice by what it gives back (remedies.h), which takes further replays.
+  bool remedies = false;
   // Runs what can run at the same time; the report does not depend on it. Not owned; nullptr = the caller's thread
   // alone.
   Executor* executor = nullptr;

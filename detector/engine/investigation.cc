@@ -192,7 +192,7 @@ void Investigation::Conclude(const Roster& roster) {
   }
   JobEvidence evidence;
   evidence.trace = TraceOfPulled(roster, scope_, pulled_, missing_);
-  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost});
+  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost, .remedies = true});
 }
 
 void Investigation::ForgetPulled() {

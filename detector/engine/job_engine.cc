@@ -58,6 +58,7 @@ class JobEngine::State {
     has_judged_ = false;
   }
   JobSummary Summary() const;
+  const SeenLedger& ledger() const { return close_look_.ledger(); }
   std::vector<RankSummary> Ranks() const {
     return SummarizeRanks(roster_, close_look_.work(), close_look_.pace().RecentSeconds());
   }
@@ -417,5 +418,6 @@ JobEngine::Conclusion JobEngine::Evaluate(int64_t watermark_ns) { return state_-
 void JobEngine::Resume(int64_t watermark_ns) { state_->Resume(watermark_ns); }
 JobSummary JobEngine::summary() const { return state_->Summary(); }
 std::vector<RankSummary> JobEngine::ranks() const { return state_->Ranks(); }
+const SeenLedger& JobEngine::ledger() const { return state_->ledger(); }
 
 }  // namespace lockstep

@@ -18,6 +18,7 @@
 #include "detector/model/input.h"
 #include "detector/model/place_table.h"
 #include "detector/model/process_end.h"
+#include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -87,6 +88,8 @@ class JobEngine {
 
   JobSummary summary() const;
   std::vector<RankSummary> ranks() const;  // by rank
+  // Of the newest look that knew steps. Valid until the next call that changes something.
+  const SeenLedger& ledger() const;
 
  private:
   class State;

@@ -12,6 +12,8 @@
 #include "detector/testing/engine_driver.h"
 #include "detector/testing/job_generator.h"
 #include "detector/testing/job_player.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/remedy.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -68,6 +70,27 @@ TEST(JobEngineTest, NamesTwoCulpritsAtOnce) {
   EXPECT_TRUE(run.causes.contains("slow:node-1/rank1"));
   EXPECT_TRUE(run.causes.contains("slow:node-2/rank2"));
 }
+
+// Each hides behind the other: alone it gives back what noise leaves of it.
+TEST(JobEngineTest, SaysWhatHealingGivesBackAloneAndTogether) {
+  const PlayedJob run = Play(
+      {.ranks_per_host = 1, .noise = {.own_cv = 0.02}, .slow = {{2, 10, kForever, 1.5}, {1, 10, kForever, 1.5}}}, 60);
+  const TimeLedger& ledger = run.ledger.ledger;
+  double sum = ledger.reference_seconds + ledger.unexplained_seconds;
+  for (const LedgerLine& line : ledger.lines) sum += line.seconds;
+  EXPECT_GT(run.ledger.seen_ns, 0);
+  EXPECT_NEAR(sum, ledger.measured_seconds, 1e-9);
+  ASSERT_EQ(run.ledger.remedies.size(), 2u);
+  const Remedy &first = run.ledger.remedies[0], &second = run.ledger.remedies[1];
+  EXPECT_TRUE(first.replayed && second.replayed);
+  EXPECT_NE(ActionText(first), ActionText(second));
+  EXPECT_LT(first.alone_seconds, 0.008);
+  EXPECT_LT(second.alone_seconds, 0.008);
+  EXPECT_DOUBLE_EQ(first.alone_seconds, first.together_seconds);
+  EXPECT_NEAR(second.together_seconds, 0.040, 0.006);
+}
+
+TEST(JobEngineTest, AJobOfWhichNoLookCouldTellHasNoLedger) { EXPECT_TRUE(Play({}, 1).ledger.ledger.empty()); }
 
 TEST(JobEngineTest, LargerJobOverManyHosts) {
   const PlayedJob run =

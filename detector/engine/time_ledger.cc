@@ -58,11 +58,6 @@ double ErrorOf(std::vector<double> values) {
   return ErrorOfMiddle(&values, middle);
 }
 
-bool IsOfSteps(const Verdict& verdict) {
-  return verdict.verdict_class != VerdictClass::kPause && verdict.cost.slowdown_fraction > 0 &&
-         verdict.cost.slowdown_fraction < 1;
-}
-
 std::string FindingName(const Verdict& verdict) {
   std::string name = Name(verdict.verdict_class);
   if (verdict.culprits.empty()) return name;
@@ -158,6 +153,11 @@ std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain
   return level.has_value() ? level : FindLongerOnes(series, min_gain);
 }
 
+bool CostsSteps(const Verdict& verdict) {
+  return verdict.verdict_class != VerdictClass::kPause && verdict.cost.slowdown_fraction > 0 &&
+         verdict.cost.slowdown_fraction < 1;
+}
+
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
                        const std::optional<StepShift>& shift) {
   TimeLedger ledger;
@@ -170,11 +170,11 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
     return static_cast<size_t>(std::lower_bound(series.step.begin(), series.step.end(), step) - series.step.begin());
   };
   for (const Verdict& verdict : verdicts) {
-    if (IsOfSteps(verdict) && past_before(verdict.first_step) >= kMinPast) onset = std::min(onset, verdict.first_step);
+    if (CostsSteps(verdict) && past_before(verdict.first_step) >= kMinPast) onset = std::min(onset, verdict.first_step);
   }
   double explained = 0, of_past = 0;
   for (const Verdict& verdict : verdicts) {
-    if (!IsOfSteps(verdict)) continue;
+    if (!CostsSteps(verdict)) continue;
     const double seconds = verdict.cost.seconds_per_step * ShareSince(series, verdict.first_step);
     ledger.lines.push_back({FindingName(verdict), seconds});
     explained += seconds;
@@ -206,7 +206,7 @@ TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdi
 void ShareCosts(const TimeLedger& ledger, std::vector<Verdict>* verdicts) {
   if (ledger.scale >= 1) return;
   for (Verdict& verdict : *verdicts) {
-    if (!IsOfSteps(verdict)) continue;
+    if (!CostsSteps(verdict)) continue;
     const double alone = verdict.cost.slowdown_fraction;
     verdict.cost.slowdown_fraction *= ledger.scale;
     verdict.cost.seconds_per_step *= ledger.scale;
@@ -221,7 +221,7 @@ double UnexplainedSeconds(const StepShift& shift, const std::vector<Verdict>& ve
   for (const Verdict& verdict : verdicts) {
     // What was there before made no step longer.
     const bool since = verdict.first_step + kOnsetSteps >= shift.first_step;
-    if (since && IsOfSteps(verdict)) explained += verdict.cost.seconds_per_step;
+    if (since && CostsSteps(verdict)) explained += verdict.cost.seconds_per_step;
   }
   const double unexplained = shift.lost_seconds() - explained;
   const double least = std::max(

@@ -49,6 +49,10 @@ struct StepShift {
 // Longer ones, significantly, and by `min_gain` of what steps take then in the mean.
 std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain);
 
+// A line of the ledger is owed to it: it costs a part of every step, or of some.
+bool CostsSteps(const Verdict& verdict);
+
+// Its lines are of the verdicts that cost steps, in their order.
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
                        const std::optional<StepShift>& shift);
 

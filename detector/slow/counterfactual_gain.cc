@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "detector/slow/ailment_steps.h"
+#include "detector/slow/ailments.h"
 #include "detector/slow/counterfactual_step.h"
 #include "detector/slow/lengthened_steps.h"
 #include "detector/slow/replay_accounts.h"
@@ -24,17 +25,9 @@ class Gains {
   Gains(const TraceAnalysis& analysis, const std::vector<SlowCause>& causes,
         const std::vector<SlowTransfers>& transfers, double min_cost, Executor* executor)
       : analysis_(analysis), causes_(causes), min_cost_(min_cost), executor_(executor) {
-    for (const SlowCause& cause : causes) {
-      const Suspect& strongest = cause.suspects.front();
-      ailments_.push_back({.cause = &cause,
-                           .profile = &analysis.profile,
-                           .first_step = strongest.first_step,
-                           .last_step = strongest.last_step,
-                           .earliest_step = strongest.earliest_step(),
-                           .latest_step = strongest.latest_step(),
-                           .excess_seconds = ExcessOf(strongest)});
-    }
-    for (const SlowTransfers& slow : transfers) Admit(slow);
+    Ailments found = AilmentsOf(analysis, causes, transfers);
+    ailments_ = std::move(found.all);
+    ailment_of_transfers_ = std::move(found.of_transfers);
   }
 
   CounterfactualGains Run() {
@@ -53,29 +46,6 @@ class Gains {
   }
 
  private:
-  // With the slow rank to whose NIC they belong, or by themselves.
-  void Admit(const SlowTransfers& slow) {
-    size_t at = 0;
-    while (at < causes_.size() && !AreOne(causes_[at], slow)) ++at;
-    if (at == causes_.size()) {
-      at = ailments_.size();
-      ailments_.push_back({.first_step = slow.first_step,
-                           .last_step = analysis_.steps.steps - 1,
-                           .earliest_step = slow.first_step,
-                           .latest_step = analysis_.steps.steps - 1,
-                           .excess_seconds = slow.excess_seconds});
-    }
-    ailments_[at].transfers.push_back(&slow);
-    ailment_of_transfers_.push_back(at);
-  }
-
-  static bool AreOne(const SlowCause& cause, const SlowTransfers& slow) {
-    const Suspect& rank = cause.suspects.front();
-    return cause.kind != SlowKind::kInput && !cause.whole_host &&
-           std::abs(rank.first_step - slow.first_step) <= kSameOnsetSteps &&
-           std::binary_search(slow.ranks.begin(), slow.ranks.end(), rank.rank);
-  }
-
   // `gains` of those before it.
   CounterfactualGain GainOf(size_t number, const ReplayAccounts& accounts, const AilmentSteps& steps_of,
                             const std::vector<CounterfactualGain>& gains) const {

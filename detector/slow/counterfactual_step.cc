@@ -77,6 +77,12 @@ Counterfactual CounterfactualOfAllBut(absl::Span<const Ailment> ailments, absl::
   return counterfactual;
 }
 
+Counterfactual CounterfactualOf(absl::Span<const Ailment> ailments, absl::Span<const size_t> numbers, int32_t step) {
+  Counterfactual counterfactual;
+  for (const size_t number : numbers) AddCounterfactual(ailments[number], step, &counterfactual);
+  return counterfactual;
+}
+
 CounterfactualStep ReplayCounterfactuals(absl::Span<const Ailment> ailments, int32_t step, StepReplay* replay) {
   replay->Load(step);
   CounterfactualStep counterfactual{
@@ -89,10 +95,8 @@ CounterfactualStep ReplayCounterfactuals(absl::Span<const Ailment> ailments, int
 }
 
 CounterfactualStep::Lengths ReplayWithoutOne(absl::Span<const Ailment> ailments, size_t number, StepReplay* replay) {
-  Counterfactual alone;
-  AddCounterfactual(ailments[number], replay->step(), &alone);
-  const auto [with_alone, with_others] =
-      replay->RunBoth(alone, CounterfactualOfAllBut(ailments, {number}, replay->step()));
+  const auto [with_alone, with_others] = replay->RunBoth(CounterfactualOf(ailments, {number}, replay->step()),
+                                                         CounterfactualOfAllBut(ailments, {number}, replay->step()));
   return {.alone = with_alone, .others = with_others};
 }
 

@@ -51,6 +51,9 @@ double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t s
 Counterfactual CounterfactualOfAllBut(absl::Span<const Ailment> ailments, absl::Span<const size_t> left_out,
                                       int32_t step);
 
+// Of the ailments that are there in this step, these. `numbers` rises.
+Counterfactual CounterfactualOf(absl::Span<const Ailment> ailments, absl::Span<const size_t> numbers, int32_t step);
+
 struct CounterfactualStep {
   struct Lengths {
     double alone = 0;   // with it alone removed, in seconds

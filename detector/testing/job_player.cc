@@ -37,6 +37,7 @@ PlayedJob Play(const JobPlay& play) {
   }
   run.summary = driver.engine().summary();
   run.ranks = driver.engine().ranks();
+  run.ledger = driver.engine().ledger();
   return run;
 }
 

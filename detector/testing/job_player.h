@@ -14,6 +14,7 @@
 #include "detector/engine/job_engine.h"
 #include "detector/model/input.h"
 #include "detector/testing/job_generator.h"
+#include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -29,6 +30,7 @@ struct PlayedJob {
   std::string log;                          // every verdict of every evaluation, a line each
   JobSummary summary;
   std::vector<RankSummary> ranks;
+  SeenLedger ledger;
   std::vector<JobState> states;  // by evaluation
   bool always_conclusive = true;
 };

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "detector/verdict/remedy.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -38,6 +39,13 @@ struct TimeLedger {
   bool empty() const { return measured_seconds <= 0; }
 };
 
+// The ledger of a running job, as of some moment.
+struct SeenLedger {
+  TimeLedger ledger;             // empty = nobody could tell yet
+  std::vector<Remedy> remedies;  // of its lines, the dearest first
+  int64_t seen_ns = 0;
+};
+
 struct JobReport {
   std::string job;
   int32_t ranks = 0;
@@ -48,6 +56,7 @@ struct JobReport {
   JobState state = JobState::kUnknown;
   std::vector<Verdict> verdicts;  // the costliest first
   TimeLedger ledger;
+  std::vector<Remedy> remedies;  // of the ledger's lines, the dearest first; empty unless they were asked for
 };
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 live collector that watches a job called `demo` with one slowed rank. A comment `# exits with N` states an exit status
 other than 0."""
 
+import json
 import os
 import pathlib
 import re
@@ -41,7 +42,7 @@ class DocsCommandsTest(unittest.TestCase):
 
     def test_every_verb_is_documented_and_run(self):
         text = "\n".join(command for document in DOCUMENTS for _, command in commands(document))
-        for verb in ("status", "top", "jobs", "ranks", "incidents", "explain", "maintenance", "history", "capture", "backup",
+        for verb in ("status", "top", "jobs", "ranks", "incidents", "explain", "maintenance", "history", "capture", "whatif", "backup",
                      "replay", "feed", "doctor", "enable-nccl", "completion"):
             self.assertRegex(text, rf"lockstep {verb}\b")
 
@@ -52,12 +53,26 @@ class DocsCommandsTest(unittest.TestCase):
                              lambda: any(i["state"] == "open" for i in stack.incidents()), 60, every=0.5)
             place = self.make_place(directory)
             environment = dict(os.environ, LOCKSTEP_COLLECTOR=stack.address, PATH=f"{place}/bin:{os.environ['PATH']}")
+            self.check_ledger(environment)
             failures = []
             for document in DOCUMENTS:
                 for number, command in commands(document):
                     stack.check_alive()
                     failures += self.run_command(f"{document}:{number}", command, place, environment)
             self.assertEqual(failures, [], "\n".join(failures))
+
+    def check_ledger(self, environment):
+        """What the collector says of where the time goes adds up, and is laid to the rank that was slowed down."""
+        done = subprocess.run(["lockstep", "-o", "json", "whatif", "--job", "demo"], env=environment, timeout=60,
+                              capture_output=True, text=True, check=True)
+        (job,) = json.loads(done.stdout)["jobs"]
+        ledger = job["ledger"]
+        lines = sum(line["seconds"] for line in ledger["lines"])
+        self.assertAlmostEqual(ledger["reference_seconds"] + lines + ledger["unexplained_seconds"],
+                               ledger["measured_seconds"], delta=1e-6)
+        first = ledger["remedies"][0]
+        self.assertRegex(first["finding"], r"\brank 1\b")
+        self.assertGreater(first["alone_seconds"], 0)
 
     @staticmethod
     def make_place(directory):

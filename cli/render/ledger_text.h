@@ -1,0 +1,28 @@
+// Where the time of a step goes, in one line, and what healing would give back, as a table. Of files and of running
+// jobs alike. Pure.
+
+#ifndef LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_
+#define LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_
+
+#include <string>
+
+#include "detector/verdict/job_report.h"
+#include "proto/query.pb.h"
+
+namespace lockstep {
+
+// "a step takes 1.3 s (mean): 1 s that it needs + 300 ms compute_slow rank 9 node-1 + nothing unexplained (error 2
+// ms)".
+// "" where there is nothing to account for.
+std::string LedgerText(const TimeLedger& ledger);
+
+// Of the jobs that have anything to account for, a line each that begins with the job's name.
+std::string LedgersText(const wire::ListJobsResponse& jobs);
+
+// What healing the job would give back: its ledger, then a row per remedy, or why there is none. `width` and `coloured`
+// as of TextTable.
+std::string WhatIfText(const wire::Job& job, int width, bool coloured);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CLI_RENDER_LEDGER_TEXT_H_

@@ -1,0 +1,71 @@
+#include "cli/render/ledger_text.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+wire::Job SlowJob() {
+  wire::Job job;
+  job.set_job("demo");
+  job.set_state("slow");
+  wire::TimeLedger& ledger = *job.mutable_ledger();
+  ledger.set_measured_seconds(1.5);
+  ledger.set_reference_seconds(1);
+  ledger.set_unexplained_seconds(0.1);
+  ledger.set_error_seconds(0.01);
+  for (const char* host : {"node-1", "node-2"}) {
+    wire::LedgerLine& line = *ledger.add_lines();
+    line.set_finding(std::string("compute_slow ") + host);
+    line.set_seconds(0.2);
+    wire::Remedy& remedy = *ledger.add_remedies();
+    remedy.set_action(std::string("take ") + host + " out");
+    remedy.set_finding(line.finding());
+    remedy.set_replayed(true);
+  }
+  ledger.mutable_remedies(1)->set_together_seconds(0.3);
+  return job;
+}
+
+TEST(LedgerTextTest, ListsJobsThatHaveAnythingToAccountFor) {
+  wire::ListJobsResponse jobs;
+  *jobs.add_jobs() = SlowJob();
+  wire::Job& healthy = *jobs.add_jobs();
+  healthy.set_job("other");
+  EXPECT_EQ(LedgersText(jobs),
+            "demo: a step takes 1.5 s (mean): 1 s that it needs + 200 ms compute_slow node-1 + 200 ms compute_slow "
+            "node-2 + 100 ms unexplained (error 10 ms)\n");
+}
+
+TEST(WhatIfTextTest, SaysWhatEachGivesBackAloneAndWithThoseAbove) {
+  const std::string text = WhatIfText(SlowJob(), 0, false);
+  EXPECT_THAT(text, HasSubstr("demo: SLOW\na step takes 1.5 s"));
+  EXPECT_THAT(text, HasSubstr("1  nothing           nothing  take node-1 out  compute_slow node-1\n"));
+  EXPECT_THAT(text, HasSubstr("2  nothing     300 ms (20 %)  take node-2 out  compute_slow node-2\n"));
+  EXPECT_THAT(text, HasSubstr("do not add up"));
+  EXPECT_THAT(text, Not(HasSubstr("not replayed")));
+}
+
+TEST(WhatIfTextTest, MarksWhatNoReplayTells) {
+  wire::Job job = SlowJob();
+  job.mutable_ledger()->mutable_remedies(0)->set_replayed(false);
+  const std::string text = WhatIfText(job, 0, false);
+  EXPECT_THAT(text, HasSubstr("1*"));
+  EXPECT_THAT(text, HasSubstr("* not replayed"));
+}
+
+TEST(WhatIfTextTest, AHealthyJobHasNothingToHeal) {
+  wire::Job job;
+  job.set_job("demo");
+  job.set_state("healthy");
+  EXPECT_THAT(WhatIfText(job, 0, false), HasSubstr("there is nothing to heal"));
+}
+
+}  // namespace
+}  // namespace lockstep
