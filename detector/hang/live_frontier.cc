@@ -109,7 +109,7 @@ class Reader {
     found_.cut_short[slot] = IsCutShort(slot) ? 1 : 0;
     found_.tells_called[slot] = rank.tells_calls ? 1 : 0;
     // As of its newest record: a recorder that has to save time leaves begins out from then on.
-    found_.watch->sees_begins[slot] = rank.tells_calls && ComesFromGpu(rank.last.quality) ? 1 : 0;
+    found_.watch->sees_begins[slot] = rank.tells_calls && ComesFromGpu(rank.newest_quality) ? 1 : 0;
     std::vector<Called> called;
     bool idle = true;
     bool inside = false;

@@ -32,13 +32,23 @@ int64_t OldestSinceNs(const Member& member, bool known, const CommunicatorView& 
 // Of each member: everybody connects (as hang_timeout.cc's start-up).
 constexpr uint64_t kFirstStays = 3;
 
+void NoteRecords(const RankView& view, RankProcess* process) {
+  for (const CommunicatorView& communicator : view.communicators) {
+    for (const Operation& operation : communicator.operations) {
+      process->tells_calls |= TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns);
+      if (operation.end_ns < process->newest_end_ns) continue;
+      process->newest_end_ns = operation.end_ns;
+      process->newest_quality = operation.quality;
+    }
+  }
+}
+
 void NoteEnds(const CommunicatorView& view, int32_t slot, RankProcess* process, Communicator* communicator) {
   for (const Operation& operation : view.operations) {
     if (operation.end_ns >= process->last.end_ns) {
-      process->last = {slot, operation.kind, operation.sequence, operation.end_ns, operation.quality};
+      process->last = {slot, operation.kind, operation.sequence, operation.end_ns};
     }
     if (operation.quality == TimingQuality::kHostEnqueue) continue;  // its end may not have been seen
-    process->tells_calls |= TellsCall(operation.quality, operation.enqueue_ns, operation.start_ns);
     const bool together = operation.kind != OperationKind::kUnknown && IsSynchronous(operation.kind);
     if (together && operation.sequence > communicator->entered_by_all) {
       communicator->entered_by_all = operation.sequence;
@@ -148,6 +158,7 @@ RankProcess* Roster::Update(int32_t host_slot, const RankView& view, int64_t rec
   process.can_watch_transfers = view.can_watch_transfers;
   process.called = view.operations_enqueued;
   process.lost = view.operations_lost;
+  NoteRecords(view, &process);
   if (process.dead()) NoteDeath(view, received_ns, host_ns, waited_ns, &process);
   if (!process.dead()) process.gone_since_ns = 0;
   process.received_ns = received_ns;

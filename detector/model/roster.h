@@ -87,8 +87,7 @@ struct LastOperation {
   int32_t communicator_slot = -1;  // -1 = none
   OperationKind kind = OperationKind::kUnknown;
   uint64_t sequence = 0;
-  int64_t end_ns = 0;                               // host clock
-  TimingQuality quality = TimingQuality::kUnknown;  // what the recorder sees now
+  int64_t end_ns = 0;  // host clock
 };
 
 struct RankProcess {
@@ -106,10 +105,13 @@ struct RankProcess {
   bool disabled = false;
   bool unsized = false;  // uses a communicator whose size is not known: nobody can say what it waits for there
   bool can_watch_transfers = false;
-  bool tells_calls = false;   // its records tell when operations were called from when they began
-  uint64_t called = 0;        // operations that its recorder has counted
-  uint64_t lost = 0;          // of them, without a record
-  int64_t received_ns = 0;    // of the newest report about it
+  // Of its records, also in communicators of which nobody knows yet how large they are.
+  bool tells_calls = false;                                // they tell when operations were called from when they began
+  int64_t newest_end_ns = 0;                               // host clock
+  TimingQuality newest_quality = TimingQuality::kUnknown;  // of the one that ended last: what its recorder sees now
+  uint64_t called = 0;                                     // operations that its recorder has counted
+  uint64_t lost = 0;                                       // of them, without a record
+  int64_t received_ns = 0;                                 // of the newest report about it
   int64_t gone_since_ns = 0;  // receive time of the first report that it is dead; 0 = it lives
   // Of one that is dead: how, and when at the latest, on the collector's clock and on its host's. What its agent does
   // not tell is as its reports show it: it died after the last one that has it alive.

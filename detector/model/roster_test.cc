@@ -14,8 +14,10 @@ namespace {
 class RosterTest : public ::testing::Test {
  protected:
   void Tell(int64_t received_ns, const Operation& ended) {
-    roster_.Update(roster_.TouchHost("h", received_ns), RankView{.rank = 0, .pid = 10}, received_ns, 0);
-    roster_.Join(roster_.SlotOfRank(0), {.id = 1, .size = 2, .communicator_rank = 0, .operations = {ended}});
+    const CommunicatorView pair{.id = 1, .size = 2, .communicator_rank = 0, .operations = {ended}};
+    const RankView view{.rank = 0, .pid = 10, .communicators = {pair}};
+    roster_.Update(roster_.TouchHost("h", received_ns), view, received_ns, 0);
+    roster_.Join(roster_.SlotOfRank(0), pair);
   }
   const Communicator& Pair() const { return roster_.communicators()[0]; }
 
@@ -47,6 +49,19 @@ TEST_F(RosterTest, CallsAreToldByARankOneOfWhoseOperationsBeganLater) {
   EXPECT_FALSE(roster_.ranks()[0].tells_calls);
   Tell(300, {.kind = OperationKind::kAllReduce, .sequence = 3, .enqueue_ns = 5, .start_ns = 6, .end_ns = 9});
   Tell(400, {.kind = OperationKind::kAllReduce, .sequence = 4, .enqueue_ns = 9, .start_ns = 9, .end_ns = 9});
+  EXPECT_TRUE(roster_.ranks()[0].tells_calls);
+}
+
+TEST_F(RosterTest, WhatARecorderSeesIsKnownBeforeTheSizeOfItsCommunicatorsIs) {
+  const auto told = [this](int64_t end_ns, TimingQuality quality) {
+    const Operation operation{.sequence = 1, .enqueue_ns = 1, .start_ns = 2, .end_ns = end_ns, .quality = quality};
+    const RankView view{.rank = 0, .pid = 10, .communicators = {{.id = 1, .operations = {operation}}}};
+    roster_.Update(roster_.TouchHost("h", 100), view, 100, 0);
+    return roster_.ranks()[0].newest_quality;
+  };
+  EXPECT_EQ(told(9, TimingQuality::kKernelWindow), TimingQuality::kKernelWindow);
+  EXPECT_EQ(told(8, TimingQuality::kHostEnqueue), TimingQuality::kKernelWindow) << "it ended before";
+  EXPECT_EQ(told(10, TimingQuality::kHostEnqueue), TimingQuality::kHostEnqueue);
   EXPECT_TRUE(roster_.ranks()[0].tells_calls);
 }
 
