@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kShownCulprits = 3;
+constexpr size_t kShownCulprits = 3;  // what fits into a column of `whatif`; the message has all
 
 struct Action {
   Advice advice;
