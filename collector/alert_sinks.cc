@@ -141,6 +141,11 @@ void AlertSinks::Tell(const IncidentEvent& event, const ChangeId& id) {
   for (const std::string& name : names) now.at(name).thread->Announce(event, id);
 }
 
+void AlertSinks::NoteUntold(const wire::Incident& incident) {
+  MutexLock telling(telling_);
+  for (const auto& [name, courier] : couriers()) courier.thread->NoteQuiet(incident);
+}
+
 std::vector<std::string> AlertSinks::NoteWritten(uint64_t ticket, uint64_t number) {
   MutexLock telling(telling_);
   std::vector<std::string> done;

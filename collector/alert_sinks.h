@@ -42,6 +42,7 @@ class AlertSinks final : public AlertReceivers {
   // AlertReceivers. The names are those of couriers (CourierName); the log needs no memory.
   std::vector<std::string> NamesFor(const IncidentEvent& event) const override;
   void Tell(const IncidentEvent& event, const ChangeId& id) override;
+  void NoteUntold(const wire::Incident& incident) override;
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override;
   void Inherit(const std::vector<wire::Incident>& incidents) override;
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;

@@ -188,6 +188,27 @@ DetectorSettings::DetectorSettings() {
   min_peer_hosts = defaults.min_peer_hosts;
 }
 
+namespace {
+
+void AddIncidentSettings(Settings& settings, CollectorOptions& options) {
+  settings.Add("incident.resolve_after", &options.resolve_after, "time without its cause that resolves an incident",
+               Positive(&options.resolve_after));
+  settings.Add("incident.reopen_within", &options.reopen_within, "time within which the same cause reopens an incident",
+               Positive(&options.reopen_within));
+  settings.Add("incident.flap_reopenings", &options.flap_reopenings,
+               "an incident that reopens so often within flap_within is flapping",
+               Between(&options.flap_reopenings, 1, 60));
+  settings.Add("incident.flap_within", &options.flap_within, "see flap_reopenings", Positive(&options.flap_within));
+  settings.Add("incident.flap_quiet", &options.flap_quiet,
+               "time without its cause that resolves an incident that is flapping", Positive(&options.flap_quiet));
+  settings.Add("incident.storm_incidents", &options.storm_incidents,
+               "further incidents of a job are folded into one when so many opened within storm_within",
+               Between(&options.storm_incidents, 1, 10'000));
+  settings.Add("incident.storm_within", &options.storm_within, "see storm_incidents", Positive(&options.storm_within));
+}
+
+}  // namespace
+
 void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("listen_address", &options.listen_address, "host:port for agents and queries (gRPC); port 0 = any",
                [&options] { return CheckListenAddress(options); });
@@ -208,10 +229,7 @@ void AddCollectorSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("forget_job_after", &options.forget_job_after, "time without a report after which a job is forgotten",
                Positive(&options.forget_job_after));
   AddRetentionSettings(settings, options);
-  settings.Add("incident.resolve_after", &options.resolve_after, "time without its cause that resolves an incident",
-               Positive(&options.resolve_after));
-  settings.Add("incident.reopen_within", &options.reopen_within, "time within which the same cause reopens an incident",
-               Positive(&options.reopen_within));
+  AddIncidentSettings(settings, options);
   settings.Add("webhook_url", &options.webhook_urls, "where incidents are announced (Alertmanager webhook JSON)",
                HttpUrls(&options.webhook_urls));
   settings.Add("webhook_ca", &options.webhook_ca,
@@ -245,6 +263,11 @@ JobTableOptions ToJobTableOptions(const CollectorOptions& options) {
   table.engine = ToEngineOptions(options.detector);
   table.incidents.resolve_after_ns = absl::ToInt64Nanoseconds(options.resolve_after);
   table.incidents.reopen_within_ns = absl::ToInt64Nanoseconds(options.reopen_within);
+  table.incidents.flap_reopenings = static_cast<int>(options.flap_reopenings);
+  table.incidents.flap_within_ns = absl::ToInt64Nanoseconds(options.flap_within);
+  table.incidents.flap_quiet_ns = absl::ToInt64Nanoseconds(options.flap_quiet);
+  table.incidents.storm_incidents = static_cast<int>(options.storm_incidents);
+  table.incidents.storm_within_ns = absl::ToInt64Nanoseconds(options.storm_within);
   table.max_jobs = static_cast<size_t>(std::max<int64_t>(options.max_jobs / options.shards, 1));
   table.forget_after_ns = absl::ToInt64Nanoseconds(options.forget_job_after);
   return table;

@@ -62,6 +62,11 @@ struct CollectorOptions {
   int64_t retention_min_free_bytes = int64_t{256} << 20;
   absl::Duration resolve_after = absl::Seconds(3);
   absl::Duration reopen_within = absl::Minutes(10);
+  int64_t flap_reopenings = 3;
+  absl::Duration flap_within = absl::Minutes(30);
+  absl::Duration flap_quiet = absl::Minutes(10);
+  int64_t storm_incidents = 8;
+  absl::Duration storm_within = absl::Minutes(1);
   std::vector<std::string> webhook_urls;
   std::string webhook_ca;    // authorities of those that speak https; "" = the system's
   std::string alert_routes;  // file of other receivers and of routes to them; "" = none

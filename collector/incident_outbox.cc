@@ -140,6 +140,7 @@ void IncidentOutbox::TakeWritten(const Change& change, uint64_t number) {
     changes_.pop_front();
   }
   if (!change.event.is_for_receivers()) {
+    receivers_.NoteUntold(change.event.incident);
     // Some want to hear of it at once. It is not remembered for them: the next change says it again.
     if (ChangeRoleOf(change.event.kind) == ChangeRole::kTaken) receivers_.Tell(change.event, {});
     return;

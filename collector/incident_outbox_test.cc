@@ -42,6 +42,10 @@ class FakeReceivers final : public AlertReceivers {
     told_.push_back(std::to_string(event.incident.id()) + (id.number == 0 ? " unwritten" : " written"));
     changed_.NotifyAll();
   }
+  void NoteUntold(const wire::Incident& incident) override {
+    MutexLock lock(mutex_);
+    untold_.push_back(incident.id());
+  }
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override {
     MutexLock lock(mutex_);
     return b_hangs_ ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
@@ -65,10 +69,16 @@ class FakeReceivers final : public AlertReceivers {
     return told_;
   }
 
+  std::vector<uint64_t> untold() {
+    MutexLock lock(mutex_);
+    return untold_;
+  }
+
  private:
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::string> told_;
+  std::vector<uint64_t> untold_;
   bool b_hangs_ = false;
 };
 
@@ -226,6 +236,7 @@ TEST_F(IncidentOutboxTest, AnAcknowledgementIsWrittenAndToldWithoutBeingRemember
   EXPECT_EQ(store_.LoadIncidents()->at(0).acknowledgement().by(), "alice");
   outbox->Announce(Event(2, Kind::kOpened));
   EXPECT_THAT(receivers_.WaitForTold(3), ElementsAre("1 written", "1 unwritten", "2 written"));
+  EXPECT_THAT(receivers_.untold(), ElementsAre(1));
   EXPECT_THAT(LeftOver(), ElementsAre("1 a", "1 b", "2 a", "2 b"));
 }
 

@@ -25,8 +25,10 @@ std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOption
       {{"webhook_url", "webhook_ca", "alert_routes"}, set_routes, /*reads_file=*/true},
       {{"inventory"}, read_inventory, /*reads_file=*/true},
       {{"access_rules"}, read_access, /*reads_file=*/true},
-      {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "detector.min_step_cost",
-        "detector.hang_floor", "detector.hang_step_multiple", "detector.host_silent", "detector.min_peer_hosts"},
+      {{"max_jobs", "forget_job_after", "incident.resolve_after", "incident.reopen_within", "incident.flap_reopenings",
+        "incident.flap_within", "incident.flap_quiet", "incident.storm_incidents", "incident.storm_within",
+        "detector.min_step_cost", "detector.hang_floor", "detector.hang_step_multiple", "detector.host_silent",
+        "detector.min_peer_hosts"},
        judge_otherwise},
   };
 }

@@ -58,6 +58,19 @@ void AlertBacklog::Inherit(const wire::Incident& incident, int64_t now_ns) {
   told_.Inherit(incident, now_ns - std::max(options_.update_every_ns, options_.repeat_every_ns));
 }
 
+// What still waits is told, and then known to be quiet.
+void AlertBacklog::NoteQuiet(const wire::Incident& incident) {
+  told_.NoteQuiet(incident);
+  for (Waiting& waiting : waiting_) {
+    wire::Incident& told = waiting.event.incident;
+    if (told.id() != incident.id()) continue;
+    told.clear_silence();
+    if (incident.has_silence()) *told.mutable_silence() = incident.silence();
+    told.set_maintenance(incident.maintenance());
+    told.set_folded_under(incident.folded_under());
+  }
+}
+
 std::vector<AlertBacklog::Waiting> AlertBacklog::TakeAll() {
   std::vector<Waiting> all(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
   waiting_.clear();

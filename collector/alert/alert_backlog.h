@@ -70,6 +70,9 @@ class AlertBacklog {
   // `thread`: where the receiver keeps what it was told of the incident; "" = unknown, or as before.
   std::vector<uint64_t> EndSending(bool done, int64_t now_ns, const std::string& thread = "");
 
+  // An incident became quiet, or is so no more, of which the receiver is not told: what is quiet is not said again.
+  void NoteQuiet(const wire::Incident& incident);
+
   // What the receiver was told about an incident; null = nothing that is known. Valid until the next other call.
   const ToldIncidents::Told* told(uint64_t incident) const { return told_.Find(incident); }
 

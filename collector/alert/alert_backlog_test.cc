@@ -123,6 +123,34 @@ TEST(AlertBacklogTest, WhatIsOpenIsSaidAgainUntilItIsOver) {
   EXPECT_THAT(Drain(backlog, 45), ElementsAre("2:U:2")) << "it is tried again, once";
 }
 
+TEST(AlertBacklogTest, WhatIsQuietIsNotSaidAgainUntilItIsNotAnyMore) {
+  AlertBacklog backlog({.update_every_ns = 10, .repeat_every_ns = 10});
+  wire::Incident silenced = Event(1, Kind::kNoted, 2).incident;
+  silenced.mutable_silence()->set_until_wall_ns(1'000);
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  EXPECT_THAT(Drain(backlog, 0), ElementsAre("1:O:1"));
+  backlog.NoteQuiet(silenced);
+  EXPECT_THAT(Drain(backlog, 100), IsEmpty());
+  EXPECT_EQ(backlog.NextDue(), std::nullopt);
+  backlog.NoteQuiet(Event(1, Kind::kNoted, 3).incident);
+  EXPECT_THAT(Drain(backlog, 110), ElementsAre("1:U:1"));
+  backlog.NoteQuiet(silenced);
+  backlog.Add(Event(1, Kind::kResolved, 4), 120);
+  EXPECT_THAT(Drain(backlog, 120), ElementsAre("1:R:4")) << "its end is told all the same";
+}
+
+TEST(AlertBacklogTest, WhatBecameQuietBeforeItCouldBeToldIsToldOnce) {
+  AlertBacklog backlog({.update_every_ns = 10, .repeat_every_ns = 10});
+  wire::Incident folded = Event(1, Kind::kNoted, 2).incident;
+  folded.set_folded_under(7);
+  backlog.Add(Event(1, Kind::kOpened, 1), 0);
+  backlog.NoteQuiet(folded);
+  EXPECT_THAT(Drain(backlog, 0), ElementsAre("1:O:1"));
+  EXPECT_THAT(Drain(backlog, 100), IsEmpty());
+  backlog.Inherit(folded, 100);
+  EXPECT_THAT(Drain(backlog, 200), IsEmpty()) << "nor after a restart";
+}
+
 TEST(AlertBacklogTest, WhoDoesNotHearNumbersIsToldWhenSomethingElseHasChanged) {
   AlertBacklog backlog({.hears_numbers = false});
   const auto event = [](Kind kind, const char* verdict_class, int64_t time) {

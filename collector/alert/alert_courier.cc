@@ -93,6 +93,12 @@ void AlertCourier::Inherit(const wire::Incident& incident) {
   changed_.NotifyAll();
 }
 
+void AlertCourier::NoteQuiet(const wire::Incident& incident) {
+  MutexLock lock(mutex_);
+  backlog_.NoteQuiet(incident);
+  changed_.NotifyAll();
+}
+
 bool AlertCourier::NoteWritten(uint64_t ticket, uint64_t number) {
   MutexLock lock(mutex_);
   return backlog_.NoteWritten(ticket, number);

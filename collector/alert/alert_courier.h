@@ -85,6 +85,9 @@ class AlertCourier {
   // An open incident of which an earlier life has told the receiver.
   void Inherit(const wire::Incident& incident);
 
+  // It became quiet, or is so no more: what is quiet is not said again.
+  void NoteQuiet(const wire::Incident& incident);
+
   // An event that was announced under `ticket` is in history now. False = the receiver has taken it already, or will
   // never be told.
   bool NoteWritten(uint64_t ticket, uint64_t number);

@@ -24,6 +24,9 @@ class AlertReceivers {
   // Tells them.
   virtual void Tell(const IncidentEvent& event, const ChangeId& id) = 0;
 
+  // An incident changed in a way that they are not told of: it became quiet, say, and what is quiet is not said again.
+  virtual void NoteUntold(const wire::Incident& incident) = 0;
+
   // What was told under `ticket` is in history now, under `number`. Gives the names of those that have taken it
   // already, or will never be told; the others are remembered there until they have.
   virtual std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) = 0;

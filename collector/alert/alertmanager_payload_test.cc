@@ -55,6 +55,18 @@ TEST(AlertmanagerPayloadTest, ValuesAreInAnnotationsAndAFiringAlertEndsByItself)
 ])");
 }
 
+TEST(AlertmanagerPayloadTest, HowOftenItCameBackAndWhatItStandsForAreAnnotations) {
+  wire::Incident incident = SlowRank();
+  incident.set_flapping(true);
+  incident.set_reopened(4);
+  incident.set_folds(7);
+  const ordered_json alert = Alerts({Kind::kReopened, incident})[0];
+  EXPECT_EQ(alert["annotations"]["flapping"], "true");
+  EXPECT_EQ(alert["annotations"]["reopened"], "4");
+  EXPECT_EQ(alert["annotations"]["folded_incidents"], "7");
+  EXPECT_EQ(alert["labels"], Alerts({Kind::kOpened, SlowRank()})[0]["labels"]);
+}
+
 TEST(AlertmanagerPayloadTest, NewerNumbersAreTheSameAlert) {
   wire::Incident incident = SlowRank();
   const ordered_json before = Alerts({Kind::kOpened, incident});

@@ -1,7 +1,10 @@
 #include "collector/alert/incident_text.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 
 namespace lockstep {
@@ -75,6 +78,16 @@ std::string CostText(const wire::Cost& cost) {
 std::string ResolutionText(const wire::Incident& incident) {
   const bool resolved = incident.state() == wire::Incident::STATE_RESOLVED && !incident.transitions().empty();
   return resolved ? incident.transitions().rbegin()->why() : "";
+}
+
+std::string RecurrenceText(const wire::Incident& incident) {
+  std::vector<std::string> parts;
+  if (incident.flapping()) {
+    parts.push_back(absl::StrCat("It comes and goes (reopened ", incident.reopened(),
+                                 incident.reopened() == 1 ? " time)." : " times)."));
+  }
+  if (incident.folds() > 0) parts.push_back(absl::StrCat("It stands for ", incident.folds(), " more."));
+  return absl::StrJoin(parts, " ");
 }
 
 std::string FormatWallTime(int64_t wall_ns) {

@@ -36,6 +36,9 @@ std::string CostText(const wire::Cost& cost);
 // Why a resolved incident is over; "" for one that is open, or says nothing.
 std::string ResolutionText(const wire::Incident& incident);
 
+// "It comes and goes (reopened 4 times). It stands for 7 more."; "" for one that does neither.
+std::string RecurrenceText(const wire::Incident& incident);
+
 // RFC 3339 in UTC, to the millisecond.
 std::string FormatWallTime(int64_t wall_ns);
 

@@ -49,6 +49,16 @@ TEST(IncidentTextTest, TheGpuHasTheNamesThatAreKnown) {
   EXPECT_EQ(GpuOf(incident), "GPU-5f0c");
 }
 
+TEST(IncidentTextTest, SaysHowOftenItCameBackAndWhatItStandsFor) {
+  wire::Incident incident;
+  EXPECT_EQ(RecurrenceText(incident), "");
+  incident.set_flapping(true);
+  incident.set_reopened(4);
+  EXPECT_EQ(RecurrenceText(incident), "It comes and goes (reopened 4 times).");
+  incident.set_folds(7);
+  EXPECT_EQ(RecurrenceText(incident), "It comes and goes (reopened 4 times). It stands for 7 more.");
+}
+
 TEST(IncidentTextTest, WithoutACulpritThereIsNoHost) {
   wire::Incident incident = SlowRank();
   EXPECT_EQ(HostOf(incident), "node-17");

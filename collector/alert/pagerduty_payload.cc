@@ -44,6 +44,9 @@ Json Details(const wire::Incident& incident) {
       {"evidence", EvidenceText(verdict)},
       {"cost", CostText(verdict.cost())},
       {"advice", verdict.advice()},
+      {"flapping", incident.flapping() ? "true" : ""},
+      {"reopened", incident.reopened() > 0 ? absl::StrCat(incident.reopened()) : ""},
+      {"folded_incidents", incident.folds() > 0 ? absl::StrCat(incident.folds()) : ""},
   };
   for (const auto& [name, value] : rows) {
     if (!value.empty()) details[name] = CutText(value, kMaxDetailBytes);

@@ -77,6 +77,18 @@ TEST(PagerdutyPayloadTest, TheKeyStaysAndTheActionFollowsTheIncident) {
   EXPECT_EQ(action(Kind::kReopened), "trigger");
 }
 
+TEST(PagerdutyPayloadTest, HowOftenItCameBackAndWhatItStandsForAreDetails) {
+  wire::Incident incident = SlowRank();
+  EXPECT_FALSE(Event({Kind::kOpened, incident})["payload"]["custom_details"].contains("reopened"));
+  incident.set_flapping(true);
+  incident.set_reopened(4);
+  incident.set_folds(7);
+  const ordered_json details = Event({Kind::kReopened, incident})["payload"]["custom_details"];
+  EXPECT_EQ(details["flapping"], "true");
+  EXPECT_EQ(details["reopened"], "4");
+  EXPECT_EQ(details["folded_incidents"], "7");
+}
+
 TEST(PagerdutyPayloadTest, LengthsKeepToTheLimits) {
   wire::Incident incident = SlowRank();
   std::string umlauts;

@@ -64,7 +64,8 @@ std::string Body(const IncidentEvent& event, const AlertLinks& links) {
   const wire::Verdict& verdict = incident.verdict();
   if (ChangeRoleOf(event.kind) == ChangeRole::kTaken) return Escaped(incident.acknowledgement().note());
   if (ChangeRoleOf(event.kind) == ChangeRole::kEnds) return Escaped(ResolutionText(incident));
-  std::vector<std::string> lines = {Escaped(EvidenceText(verdict)), Escaped(CostText(verdict.cost()))};
+  std::vector<std::string> lines = {Escaped(EvidenceText(verdict)), Escaped(CostText(verdict.cost())),
+                                    RecurrenceText(incident)};
   if (!verdict.advice().empty()) lines.push_back(absl::StrCat("Advice: ", Escaped(verdict.advice())));
   const std::string runbook = RunbookPage(links, verdict.class_());
   if (!runbook.empty()) lines.push_back(absl::StrCat("<", runbook, "|Runbook>"));

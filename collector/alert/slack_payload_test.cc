@@ -68,6 +68,15 @@ TEST(SlackPayloadTest, ABotWritesIntoTheThreadOfTheIncident) {
   EXPECT_EQ(Message({Kind::kReopened, SlowRank()}, Bot(), context)["reply_broadcast"], true);
 }
 
+TEST(SlackPayloadTest, SaysHowOftenItCameBackAndWhatItStandsFor) {
+  wire::Incident incident = SlowRank();
+  incident.set_flapping(true);
+  incident.set_reopened(4);
+  incident.set_folds(7);
+  const AlertMessage message = SlackMessage({Kind::kReopened, incident}, ReceiverSpec(), DeliveryContext());
+  EXPECT_THAT(message.body, HasSubstr("It comes and goes (reopened 4 times). It stands for 7 more."));
+}
+
 TEST(SlackPayloadTest, TextFromOutsideIsNoMarkup) {
   wire::Incident incident = SlowRank();
   incident.set_job("<!channel> & co");

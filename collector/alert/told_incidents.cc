@@ -3,19 +3,29 @@
 #include <utility>
 
 #include "collector/alert/change_role.h"
+#include "collector/incident/incident_state.h"
 
 namespace lockstep {
 
 void ToldIncidents::Note(const IncidentEvent& event, int64_t now_ns, const std::string& thread) {
   const Told* before = Find(event.incident.id());
-  Told told = {wire::Incident(), now_ns, thread, ChangeRoleOf(event.kind) != ChangeRole::kEnds};
+  Told told = {wire::Incident(), now_ns, thread, ChangeRoleOf(event.kind) != ChangeRole::kEnds,
+               IsQuiet(event.incident)};
   if (told.is_open) told.incident = event.incident;
   if (thread.empty() && before != nullptr) told.thread = before->thread;
   Put(event.incident.id(), std::move(told));
 }
 
 void ToldIncidents::Inherit(const wire::Incident& incident, int64_t at_ns) {
-  Put(incident.id(), {incident, at_ns, "", /*is_open=*/true});
+  Put(incident.id(), {incident, at_ns, "", /*is_open=*/true, IsQuiet(incident)});
+}
+
+void ToldIncidents::NoteQuiet(const wire::Incident& incident) {
+  const Told* before = Find(incident.id());
+  if (before == nullptr || before->is_quiet == IsQuiet(incident)) return;
+  Told told = *before;
+  told.is_quiet = !told.is_quiet;
+  Put(incident.id(), std::move(told));
 }
 
 const ToldIncidents::Told* ToldIncidents::Find(uint64_t incident) const {
@@ -30,7 +40,7 @@ std::optional<std::pair<int64_t, uint64_t>> ToldIncidents::OldestOpen() const {
 
 void ToldIncidents::Put(uint64_t id, Told told) {
   if (const Told* before = Find(id)) open_.erase({before->at_ns, id});
-  if (told.is_open) open_.insert({told.at_ns, id});
+  if (told.is_open && !told.is_quiet) open_.insert({told.at_ns, id});
   told_[id] = std::move(told);
   if (told_.size() <= capacity_) return;
   open_.erase({told_.begin()->second.at_ns, told_.begin()->first});

@@ -26,6 +26,7 @@ class ToldIncidents {
     int64_t at_ns = 0;
     std::string thread;  // "" = none
     bool is_open = false;
+    bool is_quiet = false;  // nobody is called: it is not said again
   };
 
   // REQUIRES: capacity > 0.
@@ -37,10 +38,13 @@ class ToldIncidents {
   // An earlier life has told of this incident, which is open.
   void Inherit(const wire::Incident& incident, int64_t at_ns);
 
+  // It became quiet, or is so no more, without the receiver being told.
+  void NoteQuiet(const wire::Incident& incident);
+
   // Null where nothing was told. Valid until the next call that changes something.
   const Told* Find(uint64_t incident) const;
 
-  // Of the open incidents the one that was told longest ago: when, and its number.
+  // Of the open incidents that are not quiet the one that was told longest ago: when, and its number.
   std::optional<std::pair<int64_t, uint64_t>> OldestOpen() const;
 
  private:
@@ -48,7 +52,7 @@ class ToldIncidents {
 
   const size_t capacity_;
   std::map<uint64_t, Told> told_;                // by number of the incident
-  std::set<std::pair<int64_t, uint64_t>> open_;  // (at_ns, number) of those that are open
+  std::set<std::pair<int64_t, uint64_t>> open_;  // (at_ns, number) of those that are open and not quiet
 };
 
 }  // namespace lockstep

@@ -59,6 +59,7 @@ Json Annotations(const wire::Incident& incident, const AlertLinks& links) {
   }
   if (incident.folds() > 0) annotations["folded_incidents"] = absl::StrCat(incident.folds());
   if (incident.flapping()) annotations["flapping"] = "true";
+  if (incident.reopened() > 0) annotations["reopened"] = absl::StrCat(incident.reopened());
   // Alertmanager knows one kind of end; this tells one that was seen to be over from one whose job is.
   const std::string resolution = ResolutionText(incident);
   if (!resolution.empty()) annotations["resolution"] = resolution;

@@ -48,6 +48,7 @@ class NoReceivers final : public AlertReceivers {
   std::vector<std::string> NamesFor(const IncidentEvent&) const override { return {}; }
   void Inherit(const std::vector<wire::Incident>&) override {}
   void Tell(const IncidentEvent& event, const ChangeId& id) override {}
+  void NoteUntold(const wire::Incident&) override {}
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override { return {}; }
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
 };
