@@ -63,6 +63,8 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       hosts_(ToRegistryOptions(options).silent_after_ns, started_wall_ns_),
       writer_(StoreWriterOptions(), dependencies.store, dependencies.metrics, [this] { agents_.RewindLost(); }),
       outbox_(IncidentOutboxOptions(), dependencies.store, dependencies.receivers, dependencies.metrics),
+      hook_({outbox_, audit_, dependencies.store, incidents_, dependencies.os_clock,
+             [this] { return agents_.agents().size(); }, *dependencies.metrics.registry()}),
       lookups_(kMaxWaitingLookups),
       router_(agents_, sources_, gpus_, dependencies.store, lookups_, dependencies.metrics, dependencies.clock),
       door_audit_(audit_, dependencies.store, worker_),
@@ -141,7 +143,7 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
       writer_,
-      outbox_,
+      hook_,
       incidents_,
       dependencies_.metrics,
       [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
@@ -357,7 +359,7 @@ void Collector::NoteReload(const ReloadOutcome& outcome, int64_t uid) {
   const absl::Status status =
       outcome.ok() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(outcome.problems, "; "));
   const bool taken = worker_.TryRun([this, of = absl::StrJoin(of, "; "), by = absl::StrCat("uid ", uid), status] {
-    audit_.Note(by, "SIGHUP", "reload_settings", of, status);
+    audit_.Note(by, "SIGHUP", "reload_settings", of, status).IgnoreError();  // it has happened already
   });
   if (!taken) dependencies_.metrics.CountDropped("audit_write");
 }
@@ -390,6 +392,7 @@ void Collector::Drain() {
   lookups_.Close();
   backups_.Close();
   for (const auto& shard : shards_) shard->Close();
+  hook_.Close();
   outbox_.Close();
   if (!shards_.empty()) incident_ids_.GiveBack();
   const absl::Status flushed = writer_.Close();

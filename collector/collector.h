@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,6 +32,7 @@
 #include "collector/failing_sources.h"
 #include "collector/gpu_directory.h"
 #include "collector/history_keeper.h"
+#include "collector/hook/incident_hook.h"
 #include "collector/host_scores_metric.h"
 #include "collector/incident_ids.h"
 #include "collector/incident_index.h"
@@ -89,6 +91,9 @@ class Collector {
   // Reads keys and rules of access again, as Housekeep does, and says what is wrong with the rules. Thread-safe.
   absl::Status ReloadAccess();
 
+  // From now on the hook of these counts. Thread-safe.
+  void SetHook(const AlertRoutes& routes) { hook_.SetRoutes(routes); }
+
   // Counts what came of a SIGHUP that user `uid` has sent, and has the audit keep it. Thread-safe.
   void NoteReload(const ReloadOutcome& outcome, int64_t uid);
 
@@ -108,6 +113,7 @@ class Collector {
 
   int grpc_port() const { return grpc_port_; }
   int http_port() const { return http_->port(); }
+  std::vector<std::pair<std::string, int>> ports() const { return {{"grpc", grpc_port()}, {"http", http_port()}}; }
 
  private:
   // How clients come in.
@@ -154,6 +160,7 @@ class Collector {
   ExpectedHosts hosts_;
   StoreWriter writer_;
   IncidentOutbox outbox_;
+  IncidentHook hook_;    // in front of it
   QueryWorker worker_;   // of queries
   QueryWorker lookups_;  // of agents that come
   Router router_;

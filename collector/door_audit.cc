@@ -41,7 +41,8 @@ void DoorAudit::Keep(const std::string& action, const std::string& of, bool is_f
       if (newest != kept->end() && newest->of() == of) return;
     }
   }
-  audit_.Note(/*by=*/"", is_first ? "file, found at the start" : "file", action, of, absl::OkStatus());
+  audit_.Note(/*by=*/"", is_first ? "file, found at the start" : "file", action, of, absl::OkStatus())
+      .IgnoreError();  // who may write the file has done so already
 }
 
 }  // namespace lockstep

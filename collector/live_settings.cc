@@ -9,9 +9,10 @@ namespace lockstep {
 
 std::vector<SettingsReload::Applier> LiveCollectorSettings(const CollectorOptions& renewed, Collector& collector,
                                                            AlertSinks& alerts) {
-  const auto set_routes = [&renewed, &alerts]() -> absl::Status {
+  const auto set_routes = [&renewed, &collector, &alerts]() -> absl::Status {
     ASSIGN_OR_RETURN(const AlertRoutes routes, ToAlertRoutes(renewed));
     alerts.SetRoutes(routes);
+    collector.SetHook(routes);
     return absl::OkStatus();
   };
   const auto judge_otherwise = [&renewed, &collector] {

@@ -61,8 +61,8 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   const HistoryKeeper keeper(HistoryKeeperOptions(), **store);
   const auto collector = Collector::Start(options, {RealClock(), clock, **store, alerts, metrics, &backups, &keeper});
   if (!collector.ok()) return RefuseToStart(collector.status());
-  const absl::Status told =
-      WritePortsFile(options.ports_file, {{"grpc", (*collector)->grpc_port()}, {"http", (*collector)->http_port()}});
+  (*collector)->SetHook(*routes);
+  const absl::Status told = WritePortsFile(options.ports_file, (*collector)->ports());
   if (!told.ok()) return RefuseToStart(told, kExitInternal);
   Log(LogLevel::kInfo, "collector is up",
       {{"version", kVersion},

@@ -35,7 +35,8 @@ void KeepInAudit(const RocksStoreOptions& options, const std::string& audit_file
   CollectorMetrics metrics(kVersion);
   AuditLog(audit_file, RealClock(), **store, metrics)
       .Note(absl::StrCat("uid ", getuid()), "--repair", "repair",
-            absl::StrCat(options.directory, ", lost tables: ", report.lost_tables.size()), absl::OkStatus());
+            absl::StrCat(options.directory, ", lost tables: ", report.lost_tables.size()), absl::OkStatus())
+      .IgnoreError();  // it has happened already
 }
 
 }  // namespace

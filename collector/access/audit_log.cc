@@ -41,18 +41,18 @@ absl::Status AuditLog::Append(const std::string& line) const {
 
 void AuditLog::Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
                     const absl::Status& outcome) {
-  Note(by.name, peer, action, of, outcome);
+  Note(by.name, peer, action, of, outcome).IgnoreError();  // it has happened already
 }
 
-void AuditLog::Note(absl::string_view by, absl::string_view from, absl::string_view action, absl::string_view of,
-                    const absl::Status& outcome) {
+absl::Status AuditLog::Note(absl::string_view by, absl::string_view from, absl::string_view action,
+                            absl::string_view of, const absl::Status& outcome) {
   wire::AuditRecord record;
   record.set_action(std::string(action));
   record.set_of(Cut(of));
   record.set_by(Cut(by));
   record.set_from(Cut(from));
   record.set_outcome(outcome.ok() ? "ok" : Cut(outcome.message()));
-  Keep(AuditKind::kChange, record);
+  return Keep(AuditKind::kChange, record);
 }
 
 void AuditLog::NoteRefusal(absl::string_view peer, absl::string_view method, const absl::Status& why) {
@@ -61,10 +61,10 @@ void AuditLog::NoteRefusal(absl::string_view peer, absl::string_view method, con
   record.set_of(Cut(method));
   record.set_from(Cut(peer));
   record.set_outcome(Cut(why.message()));
-  Keep(AuditKind::kRefusal, record);
+  Keep(AuditKind::kRefusal, record).IgnoreError();
 }
 
-void AuditLog::Keep(AuditKind kind, const wire::AuditRecord& record) {
+absl::Status AuditLog::Keep(AuditKind kind, const wire::AuditRecord& record) {
   wire::AuditRecord stamped = record;
   stamped.set_wall_ns(clock_.WallNanos());
   const std::string line = FormatLogLine(LogLevel::kInfo, stamped.wall_ns(), "audit",
@@ -83,10 +83,14 @@ void AuditLog::Keep(AuditKind kind, const wire::AuditRecord& record) {
     }
   }
   const absl::StatusOr<size_t> made_room = history_.PutAudit(kind, stamped);
-  if (made_room.ok()) return metrics_.access.audit_removed.Increment(static_cast<double>(*made_room));
+  if (made_room.ok()) {
+    metrics_.access.audit_removed.Increment(static_cast<double>(*made_room));
+    return absl::OkStatus();
+  }
   metrics_.CountDropped("audit_write");
   Log(LogLevel::kError, "history has not kept a record of the audit",
       {{"error", std::string(made_room.status().message())}});
+  return made_room.status();
 }
 
 }  // namespace lockstep

@@ -41,15 +41,16 @@ class AuditLog {
   void Note(const Caller& by, absl::string_view peer, absl::string_view action, absl::string_view of,
             const absl::Status& outcome);
 
-  // The same of what nobody has asked for by a call: `by` as far as it is known, `from` where it was seen.
-  void Note(absl::string_view by, absl::string_view from, absl::string_view action, absl::string_view of,
-            const absl::Status& outcome);
+  // The same of what nobody has asked for by a call: `by` as far as it is known, `from` where it was seen. The error of
+  // a history that has not kept it, for who must not act without.
+  absl::Status Note(absl::string_view by, absl::string_view from, absl::string_view action, absl::string_view of,
+                    const absl::Status& outcome);
 
   // A call of `method` that was not let in: likewise.
   void NoteRefusal(absl::string_view peer, absl::string_view method, const absl::Status& why);
 
  private:
-  void Keep(AuditKind kind, const wire::AuditRecord& record);
+  absl::Status Keep(AuditKind kind, const wire::AuditRecord& record);
   absl::Status Append(const std::string& line) const;
 
   const std::string file_;

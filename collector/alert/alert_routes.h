@@ -7,6 +7,7 @@
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,11 +32,24 @@ struct AlertRoute {
   int line = 0;          // of the file, from 1
 };
 
+// A program of the operator that is run when an incident opens (collector/hook).
+struct HookSpec {
+  std::string command;                   // absolute path; "" = there is none
+  bool run = false;                      // false: says what it would run, and runs nothing
+  std::vector<AlertRoute> matches;       // an incident has to fit one of them; receivers mean nothing
+  std::vector<std::string> environment;  // "NAME=value", besides PATH and LANG
+  int64_t timeout_ns = 30'000'000'000;
+  int64_t every_ns = 60'000'000'000;  // between the begins of two runs, at least
+  int max_per_hour = 4;
+  double max_share = 0.05;  // of the hosts that are known, that may be acted on within a day; rounded down
+};
+
 struct AlertRoutes {
   AlertLinks links;
   std::vector<ReceiverSpec> receivers;  // unlike names
   std::vector<AlertRoute> routes;
   std::set<std::string> told_of_all;  // receivers without routes
+  HookSpec hook;
 };
 
 bool Fits(const AlertRoute& route, const wire::Incident& incident);

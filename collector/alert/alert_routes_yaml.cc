@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,6 +18,7 @@
 #include "collector/alert/alert_protocol.h"
 #include "collector/alert/incident_text.h"
 #include "daemon/bounded_file.h"
+#include "daemon/child_process.h"
 #include "daemon/http_client.h"
 #include "daemon/nearest_name.h"
 #include "daemon/yaml_map.h"
@@ -31,8 +33,9 @@ constexpr char kGap[] = "*";
 constexpr char kPagerdutyUrl[] = "https://events.pagerduty.com/v2/enqueue";
 constexpr char kSlackApiUrl[] = "https://slack.com/api/chat.postMessage";
 // Alertmanager forgets what it did not hear of for 5 minutes, and takes a few dozen alerts a second with ease.
-constexpr absl::Duration kShortestRepeat = absl::Seconds(1);
-constexpr absl::Duration kLongestRepeat = absl::Hours(1);
+constexpr absl::Duration kShortestTime = absl::Seconds(1);
+constexpr absl::Duration kLongestTime = absl::Hours(1);
+constexpr int kMostRunsPerHour = 100;  // of the hook
 constexpr size_t kMaxHeaders = 32;
 
 // What a receiver of each type may say besides name, type, ca and headers.
@@ -69,7 +72,7 @@ class RoutesReader {
   RoutesReader(const Tenants& tenants, const FileReader& read_file) : tenants_(tenants), read_file_(read_file) {}
 
   absl::StatusOr<AlertRoutes> Read(const YAML::Node& root) {
-    RETURN_IF_ERROR(CheckYamlMap(root, {"fleet", "external_url", "runbook_url", "receivers", "routes"}));
+    RETURN_IF_ERROR(CheckYamlMap(root, {"fleet", "external_url", "runbook_url", "receivers", "routes", "hook"}));
     RETURN_IF_ERROR(ReadLinks(root));
     ASSIGN_OR_RETURN(const std::vector<YAML::Node> receivers, YamlList(root, "receivers", kMaxReceivers));
     for (const YAML::Node& receiver : receivers) RETURN_IF_ERROR(ReadReceiver(receiver));
@@ -79,6 +82,7 @@ class RoutesReader {
       const std::string& name = routes_.receivers[i].name;
       if (!IsRouted(name)) return RefuseYaml(receivers[i], absl::StrCat("no route names receiver '", name, "'"));
     }
+    if (root["hook"].IsDefined()) RETURN_IF_ERROR(ReadHook(root["hook"]));
     return std::move(routes_);
   }
 
@@ -207,13 +211,72 @@ class RoutesReader {
   }
 
   static absl::Status ReadRepeat(const YAML::Node& node, ReceiverSpec& receiver) {
-    ASSIGN_OR_RETURN(const std::string text, YamlText(node, "repeat"));
+    return ReadTime(node, "repeat", receiver.repeat_ns);
+  }
+
+  // Leaves `nanos` as it is where there is no such key.
+  static absl::Status ReadTime(const YAML::Node& node, const char* key, int64_t& nanos) {
+    ASSIGN_OR_RETURN(const std::string text, YamlText(node, key));
     if (text.empty()) return absl::OkStatus();
-    absl::Duration repeat;
-    if (!absl::ParseDuration(text, &repeat) || repeat < kShortestRepeat || repeat > kLongestRepeat) {
-      return RefuseYaml(node["repeat"], "'repeat' must be from 1s to 1h");
+    absl::Duration time;
+    if (!absl::ParseDuration(text, &time) || time < kShortestTime || time > kLongestTime) {
+      return RefuseYaml(node[key], absl::StrCat("'", key, "' must be from 1s to 1h"));
     }
-    receiver.repeat_ns = absl::ToInt64Nanoseconds(repeat);
+    nanos = absl::ToInt64Nanoseconds(time);
+    return absl::OkStatus();
+  }
+
+  // Leaves `value` as it is where there is no such key.
+  static absl::Status ReadBool(const YAML::Node& node, const char* key, bool& value) {
+    ASSIGN_OR_RETURN(const std::string text, YamlText(node, key));
+    if (!text.empty() && text != "true" && text != "false") {
+      return RefuseYaml(node[key], absl::StrCat("'", key, "' must be true or false"));
+    }
+    if (!text.empty()) value = text == "true";
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadHook(const YAML::Node& node) {
+    RETURN_IF_ERROR(CheckYamlMap(
+        node, {"command", "run", "match", "environment", "timeout", "every", "max_per_hour", "max_share"}));
+    HookSpec& hook = routes_.hook;
+    ASSIGN_OR_RETURN(hook.command, YamlText(node, "command", /*required=*/true));
+    if (!absl::StartsWith(hook.command, "/")) return RefuseYaml(node["command"], "'command' must be an absolute path");
+    RETURN_IF_ERROR(ReadBool(node, "run", hook.run));
+    RETURN_IF_ERROR(ReadTime(node, "timeout", hook.timeout_ns));
+    RETURN_IF_ERROR(ReadTime(node, "every", hook.every_ns));
+    ASSIGN_OR_RETURN(const std::string per_hour, YamlText(node, "max_per_hour"));
+    if (!per_hour.empty() && (!absl::SimpleAtoi(per_hour, &hook.max_per_hour) || hook.max_per_hour < 1 ||
+                              hook.max_per_hour > kMostRunsPerHour)) {
+      return RefuseYaml(node["max_per_hour"], absl::StrCat("'max_per_hour' must be from 1 to ", kMostRunsPerHour));
+    }
+    ASSIGN_OR_RETURN(const std::string share, YamlText(node, "max_share"));
+    if (!share.empty() && (!absl::SimpleAtod(share, &hook.max_share) || !(hook.max_share > 0 && hook.max_share <= 1))) {
+      return RefuseYaml(node["max_share"], "'max_share' must be above 0, and at most 1");
+    }
+    ASSIGN_OR_RETURN(const std::vector<YAML::Node> matches, YamlList(node, "match", kMaxRoutes));
+    if (matches.empty()) return RefuseYaml(node, "'match' must list what it is run for, as routes have it");
+    for (const YAML::Node& match : matches) {
+      AlertRoute route;
+      route.line = YamlLine(match);
+      RETURN_IF_ERROR(ReadMatch(match, route));
+      hook.matches.push_back(std::move(route));
+    }
+    return ReadEnvironment(node["environment"], hook);
+  }
+
+  static absl::Status ReadEnvironment(const YAML::Node& node, HookSpec& hook) {
+    if (!node.IsDefined()) return absl::OkStatus();
+    if (!node.IsMap() || node.size() > kMaxHeaders) {
+      return RefuseYaml(node, absl::StrCat("'environment' must be a map of at most ", kMaxHeaders, " names to texts"));
+    }
+    for (const auto& entry : node) {
+      const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (!IsHeaderName(name) || absl::StrContains(name, "-") || !entry.second.IsScalar()) {
+        return RefuseYaml(entry.first, "a variable is a name of letters, digits and _, and a text");
+      }
+      hook.environment.push_back(absl::StrCat(name, "=", entry.second.Scalar()));
+    }
     return absl::OkStatus();
   }
 
@@ -231,11 +294,7 @@ class RoutesReader {
                         absl::StrCat("receiver '", name, "' is not among 'receivers'", DidYouMean(name, known)));
     }
     if (route.receivers.empty() && !node["receivers"].IsDefined()) return RefuseYaml(node, "'receivers' is missing");
-    ASSIGN_OR_RETURN(const std::string goes_on, YamlText(node, "continue"));
-    if (!goes_on.empty() && goes_on != "true" && goes_on != "false") {
-      return RefuseYaml(node["continue"], "'continue' must be true or false");
-    }
-    route.goes_on = goes_on == "true";
+    RETURN_IF_ERROR(ReadBool(node, "continue", route.goes_on));
     routes_.routes.push_back(std::move(route));
     return absl::OkStatus();
   }
@@ -343,6 +402,9 @@ absl::StatusOr<AlertRoutes> LoadAlertRoutes(const std::string& path, const std::
   ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path));
   absl::StatusOr<AlertRoutes> routes = ParseAlertRoutes(text, tenants, with_secrets ? ReadBoundedFile : LeaveOut);
   if (!routes.ok()) return InFile(path, routes.status());
+  if (with_secrets && !routes->hook.command.empty()) {
+    if (const absl::Status hook = CheckTrustedProgram(routes->hook.command); !hook.ok()) return InFile(path, hook);
+  }
   return routes;
 }
 

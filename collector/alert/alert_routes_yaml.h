@@ -12,6 +12,8 @@
 //     - {match: {severity: critical, scope: [machine, network]}, receivers: [oncall], continue: true}
 //     - {match: {job: "vision-*", tenant: vision}, receivers: [chat]}
 //     - {receivers: [am]}
+//   hook:                                        # a program that is run when an incident opens; collector/hook
+//     {command: /etc/lockstep/hook, run: false, match: [{severity: critical, scope: machine}], max_per_hour: 4}
 //
 // Secrets are in files of their own and are read with it. Limits: kMaxReceivers, kMaxRoutes, kMaxAlertRoutesBytes.
 

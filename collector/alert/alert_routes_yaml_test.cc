@@ -108,7 +108,7 @@ TEST(AlertRoutesYamlTest, WhatIsWrongIsToldWithItsLine) {
   const auto of = [](const std::string& receiver) {
     return ErrorOf(absl::StrCat("receivers:\n  - ", receiver, "\nroutes:\n  - {receivers: [a]}\n"));
   };
-  EXPECT_EQ(ErrorOf("a\n"), "line 1: expected a map of fleet, external_url, runbook_url, receivers, routes");
+  EXPECT_EQ(ErrorOf("a\n"), "line 1: expected a map of fleet, external_url, runbook_url, receivers, routes, hook");
   EXPECT_EQ(ErrorOf("\nrecievers: []\n"), "line 2: unknown key 'recievers'; did you mean 'receivers'?");
   EXPECT_EQ(ErrorOf("fleet: two words\n"), "line 1: 'fleet' must be one word of at most 100 letters");
   EXPECT_THAT(ErrorOf("receivers: [}"), StartsWith("line 1: "));
@@ -126,6 +126,39 @@ TEST(AlertRoutesYamlTest, WhatIsWrongIsToldWithItsLine) {
   EXPECT_THAT(of("{name: a, type: webhook, url: 'http://a', headers: {X-A: \"b\\nc\"}}"), HasSubstr("one line"));
   EXPECT_EQ(of("{name: a, type: alertmanager, urls: ['http://a'], repeat: 0s}"),
             "line 2: 'repeat' must be from 1s to 1h");
+}
+
+TEST(AlertRoutesYamlTest, AHookIsReadWithItsLimits) {
+  const absl::StatusOr<AlertRoutes> routes = Parse(
+      "hook: {command: /h, run: true, match: [{class: gpu_fault}], environment: {A: b}, timeout: 5s, every: 2m,\n"
+      "  max_per_hour: 7, max_share: 0.5}\n");
+  ASSERT_TRUE(routes.ok()) << routes.status();
+  const HookSpec& hook = routes->hook;
+  EXPECT_TRUE(hook.run);
+  EXPECT_EQ(hook.command, "/h");
+  EXPECT_THAT(hook.environment, testing::ElementsAre("A=b"));
+  EXPECT_EQ(hook.timeout_ns, 5'000'000'000);
+  EXPECT_EQ(hook.every_ns, 120'000'000'000);
+  EXPECT_EQ(hook.max_per_hour, 7);
+  EXPECT_EQ(hook.max_share, 0.5);
+  ASSERT_EQ(hook.matches.size(), 1u);
+  EXPECT_FALSE(Fits(hook.matches[0], SlowRank()));
+  const HookSpec usual = Parse("hook: {command: /h, match: [{}]}").value().hook;
+  EXPECT_FALSE(usual.run);
+  EXPECT_TRUE(Fits(usual.matches.at(0), SlowRank()));
+}
+
+TEST(AlertRoutesYamlTest, WhatIsWrongWithAHookIsTold) {
+  const auto of = [](const std::string& rest) { return ErrorOf(absl::StrCat("hook: {match: [{}], ", rest, "}\n")); };
+  EXPECT_EQ(ErrorOf("hook: {command: /h}\n"), "line 1: 'match' must list what it is run for, as routes have it");
+  EXPECT_EQ(of("run: true"), "line 1: 'command' is missing");
+  EXPECT_EQ(of("command: h"), "line 1: 'command' must be an absolute path");
+  EXPECT_EQ(of("command: /h, run: yes"), "line 1: 'run' must be true or false");
+  EXPECT_EQ(of("command: /h, timeout: 2h"), "line 1: 'timeout' must be from 1s to 1h");
+  EXPECT_EQ(of("command: /h, max_per_hour: 101"), "line 1: 'max_per_hour' must be from 1 to 100");
+  EXPECT_EQ(of("command: /h, max_share: 0"), "line 1: 'max_share' must be above 0, and at most 1");
+  EXPECT_THAT(of("command: /h, environment: {a-b: c}"), HasSubstr("a variable is a name"));
+  EXPECT_THAT(of("command: /h, arguments: x"), HasSubstr("unknown key 'arguments'"));
 }
 
 TEST(AlertRoutesYamlTest, SecretsAreWantedAndNeverTold) {

@@ -6,6 +6,7 @@ Needs root.
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -172,6 +173,19 @@ class SlurmTest(unittest.TestCase):
         run("scontrol", "update", f"NodeName={NODE}", "State=DRAIN", "Reason=fan is loud")
         run(self.directory / "libexec/slurm/health-check")
         self.assertEqual(self.node(), ("drained", "fan is loud"))
+
+    def test_4_the_example_of_a_hook_drains_a_node_once(self):
+        run("scontrol", "update", f"NodeName={NODE}", "State=RESUME")
+        self.assertEqual(self.hook(7), f"{NODE} is drained")
+        self.assertEqual(self.node()[1], "lockstep 7: gpu_fault")
+        self.assertEqual(self.hook(8), f"{NODE} is drained already")
+        self.assertEqual(self.node()[1], "lockstep 7: gpu_fault")
+
+    @staticmethod
+    def hook(number):
+        incident = {"incident": number, "class": "gpu_fault", "scope": "machine", "hosts": [NODE]}
+        return subprocess.run([str(ROOT / "deploy/hooks/drain-slurm-node")], input=json.dumps(incident), text=True,
+                              capture_output=True, timeout=60, check=True).stdout.strip()
 
     @contextlib.contextmanager
     def settings_with(self, line):
