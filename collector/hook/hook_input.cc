@@ -32,6 +32,8 @@ std::string HookInput(const wire::Incident& incident, const AlertLinks& links) {
     culprits.push_back(Json{{"host", culprit.host()},
                             {"rank", culprit.rank()},
                             {"gpu", culprit.gpu()},
+                            {"gpu_uuid", culprit.gpu_uuid()},
+                            {"gpu_pci_address", culprit.gpu_pci_address()},
                             {"device", culprit.device()},
                             {"peer_host", culprit.peer_host()},
                             {"confidence", culprit.confidence()}});
