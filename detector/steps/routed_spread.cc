@@ -48,7 +48,13 @@ std::vector<int32_t> StepsToLookAt(const StepTable& steps) {
 class Sums {
  public:
   Sums(const Trace& trace, const JobRoles& roles, const StepTable& steps, const OwnTimes& times)
-      : trace_(trace), roles_(roles), steps_(steps), times_(times), others_(Kinds()), first_(Kinds()) {}
+      : trace_(trace),
+        roles_(roles),
+        steps_(steps),
+        times_(times),
+        others_(Kinds()),
+        first_(Kinds()),
+        either_sums_(static_cast<size_t>(roles.families)) {}
 
   // One group in one step.
   void Add(int32_t communicator, const std::vector<int32_t>& members, int32_t step) {
@@ -69,9 +75,13 @@ class Sums {
     for (std::vector<Cell>& cells : others_) cells.clear();
     for (const StepRange& range : ranges_) AddMember(communicator, range, first);
     Flush(routed_, &routed_sums_);
-    for (const std::vector<Cell>& cells : others_) {
+    for (size_t kind = 0; kind < others_.size(); ++kind) {
+      if (kind % kOperationKinds == static_cast<size_t>(OperationKind::kAllToAll)) {
+        Flush(others_[kind], &either_sums_[kind / kOperationKinds]);
+        continue;
+      }
       std::vector<PlaceSum> places;
-      Flush(cells, &places);
+      Flush(others_[kind], &places);
       for (const PlaceSum& place : places) others_sum_.Add(place);
     }
   }
@@ -82,6 +92,10 @@ class Sums {
     for (const PlaceSum& place : places) routed.Add(place);
     if (others_sum_.mean >= kFew * (others_sum_.mean + routed.mean)) {
       return {.routed = routed.spread(), .unrouted = others_sum_.spread()};
+    }
+    for (const std::vector<PlaceSum>& either : either_sums_) {
+      for (const PlaceSum& place : either) routed.Add(place);
+      places.insert(places.end(), either.begin(), either.end());
     }
     std::stable_sort(places.begin(), places.end(),
                      [](const PlaceSum& a, const PlaceSum& b) { return a.spread() < b.spread(); });
@@ -134,6 +148,8 @@ class Sums {
   std::vector<std::vector<Cell>> others_;  // by KindOf, then place
   std::vector<uint64_t> first_;            // by KindOf: sequence number of the member's first of the step
   std::vector<PlaceSum> routed_sums_;      // by place
+  // Before AllToAlls behind something else, by family, then place: what ran beside the experts may have cut their work.
+  std::vector<std::vector<PlaceSum>> either_sums_;
   PlaceSum others_sum_;
 };
 

@@ -3,8 +3,9 @@
 // Every layer of every micro-batch has its own hot expert, and the group waits for it at the AllToAll behind: over a
 // step the loads may even out, and the waits do not. So what counts is by how much the busiest member exceeds the mean
 // of its group at each place of the step. Work that no routing decides says how much of that is batches, machines and
-// noise: what lies before other operations, or, where a job has hardly any, the half of the work between AllToAlls that
-// is spread least (attention lies between combine and dispatch; which is which the records do not say).
+// noise: what lies before other operations, or, where a job has hardly any, the half of the work before AllToAlls that
+// is spread least (attention lies between combine and dispatch; which is which the records do not say). Behind what ran
+// beside the layers, as a reduction or a Recv does, work before an AllToAll may be of either sort, too.
 //
 // A few usual steps, over all groups. Cost O(operations of these steps). Pure.
 

@@ -76,6 +76,7 @@ class RoutedSpreadTest : public ::testing::Test {
           const OwnInterval& interval = times_.before[i];
           if (interval.seconds < 0) continue;
           const bool routed = IsAllToAll(i) && interval.after != kNoOperation && IsAllToAll(interval.after);
+          if (IsAllToAll(i) && !routed) continue;
           const uint64_t place = 2 * trace_.operations[i].sequence + (IsAllToAll(i) ? 1 : 0);
           places[{routed, rank / kGroupSize, step, place}].push_back(static_cast<double>(interval.seconds));
         }
@@ -139,6 +140,23 @@ TEST_F(RoutedSpreadTest, ASlowRankIsSlowInBoth) {
     EXPECT_NEAR(spread.routed, spread.unrouted, 1e-6);
     EXPECT_GT(spread.routed, 0.1);
   }
+}
+
+TEST_F(RoutedSpreadTest, WhatIsLeftOfTheExpertsWorkBehindOtherOperationsIsNoOtherWork) {
+  // The operation that runs beside the experts ends after all of them are done, but for the busiest.
+  const auto left_over = [](int32_t rank, int32_t step, uint32_t number) {
+    return HotInTurn(rank, step, number | 1) - (number % 2 == 0 ? 1 : 0);
+  };
+  const RoutedSpread spread = Measure(left_over, Even);
+  EXPECT_NEAR(spread.routed, 2 / 1.25 - 1, 1e-6);
+  EXPECT_NEAR(spread.unrouted, 0, 1e-6);
+}
+
+TEST_F(RoutedSpreadTest, WhereHardlyAnythingElseIsDoneAttentionBehindOtherOperationsIsTheMeasure) {
+  const auto hardly_any = [](int32_t, int32_t, uint32_t) { return 0.01; };
+  const RoutedSpread spread = Measure(HotInTurn, hardly_any);
+  EXPECT_NEAR(spread.routed, 2 / 1.25 - 1, 1e-6);
+  EXPECT_NEAR(spread.unrouted, 0, 1e-6);
 }
 
 TEST_F(RoutedSpreadTest, AgreesWithTheSlowReferenceOnRandomWork) {
