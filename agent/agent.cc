@@ -18,19 +18,22 @@ constexpr int64_t kTickStuckNanos = 120 * kNanosPerSecond;
 
 }  // namespace
 
-Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock)
+Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
+             std::vector<DemandKind> demands)
     : tick_ns_(absl::ToInt64Nanoseconds(options.tick)),
       uplink_(uplink),
       metrics_(metrics),
       clock_(clock),
-      runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)) {
+      runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)),
+      demands_(std::move(demands), clock) {
   watch_.Watch("the thread that asks the sources", kTickStuckNanos,
                [this] { return Progress{.turns = ticks_.load(), .has_work = true}; });
 }
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options, absl::Span<const SourceRow> table,
-                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock) {
-  std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock));
+                                                     Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
+                                                     std::vector<DemandKind> demands) {
+  std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock, std::move(demands)));
   ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
   auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos(), clock);
   agent->rings_ = rings.get();
@@ -62,9 +65,10 @@ void Agent::Tick() {
   tick.monotonic_ns = begin_ns;
   runner_.Collect(tick, report);
   gpu_names_->Apply(report);
-  // One per tick: the answer has to fit into a report.
-  if (const auto command = uplink_.TakeCommand()) rings_->Execute(*command, tick, report);
+  Obey(tick, report);
+  demands_.AppendAnswers(report);
   metrics_.UpdateSources(report);
+  metrics_.UpdateDemands(demands_.statistics());
   metrics_.UpdateRings(*rings_);
   uplink_.Send(std::move(report), runner_.resume_point());
   metrics_.UpdateUplink(uplink_.statistics());
@@ -72,6 +76,16 @@ void Agent::Tick() {
   WatchOwnUsage(end_ns);
   metrics_.CountTick(end_ns - begin_ns);
   ++ticks_;
+}
+
+void Agent::Obey(const lockstep::Tick& tick, wire::AgentReport& report) {
+  for (size_t demands = 0; demands < DemandRunner::kMaxOpen; ++demands) {
+    const auto command = uplink_.TakeCommand();
+    if (!command.has_value()) return;
+    // One per tick of those that are answered at once: the answer has to fit into a report.
+    if (!command->has_demand()) return rings_->Execute(*command, tick, report);
+    demands_.Take(*command, rings_->FindProcess(*command));
+  }
 }
 
 void Agent::Run(StopSignal& stop, const std::function<void()>& alive) {

@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "agent/config.h"
+#include "agent/demands/demand_kind.h"
+#include "agent/demands/demand_runner.h"
 #include "agent/metrics.h"
 #include "agent/source_runner.h"
 #include "agent/source_table.h"
@@ -29,11 +32,12 @@ namespace lockstep {
 // One thread ticks; Ready may be called by any. Thread-compatible otherwise.
 class Agent {
  public:
-  // Makes the rings source and those of `table`. A source that cannot be made is logged and left out; only a root that
-  // cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever (see SourceRunner). Sources
-  // go on where the agent before this one stopped, if the uplink knows.
+  // Makes the rings source and those of `table`; does what `demands` names. A source that cannot be made is logged and
+  // left out; only a root that cannot be opened is an error. Borrows `uplink`, `metrics` and `clock`; `clock` for ever
+  // (see SourceRunner). Sources go on where the agent before this one stopped, if the uplink knows.
   static absl::StatusOr<std::unique_ptr<Agent>> Create(const AgentOptions& options, absl::Span<const SourceRow> table,
-                                                       Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
+                                                       Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
+                                                       std::vector<DemandKind> demands = {});
 
   // One report.
   void Tick();
@@ -57,7 +61,11 @@ class Agent {
   HealthProbes Probes();
 
  private:
-  Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock);
+  Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
+        std::vector<DemandKind> demands);
+
+  // Does what the collector has told the agent to.
+  void Obey(const lockstep::Tick& tick, wire::AgentReport& report);
 
   // Sleeps until `next_ns`, and keeps up with busy rings meanwhile. True = told to stop.
   bool WaitUntil(int64_t next_ns, StopSignal& stop);
@@ -70,6 +78,7 @@ class Agent {
   std::shared_ptr<GpuNames> gpu_names_ = std::make_shared<GpuNames>();
   SourceRunner runner_;
   RingsSource* rings_ = nullptr;  // owned by runner_
+  DemandRunner demands_;
   Watchdog watchdog_;
   double core_fraction_ = 0;
   std::atomic<uint64_t> ticks_{0};

@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/config.h"
+#include "agent/demand_table.h"
 #include "agent/live_settings.h"
 #include "agent/metrics.h"
 #include "agent/own_capabilities.h"
@@ -51,10 +52,10 @@ int Run(AgentOptions& options, const Settings& settings) {
   if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls);
   GrpcConnector connector(options.collector_address, options.collector_security);
   const OutboxLimits limits = {static_cast<size_t>(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
-  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places);
+  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places, DemandNames(options));
   const SurvivingState state = OpenSurvivingState(options, hello);
   Uplink uplink(connector, hello, limits, RealClock(), random, state.spool.get(), state.keeper.get());
-  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock());
+  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock(), DemandTable(options));
   if (!agent.ok()) return Fail(agent.status());
   std::unique_ptr<HttpServer> http;
   if (!options.pages.address.empty()) {

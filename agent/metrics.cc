@@ -43,6 +43,8 @@ AgentMetrics::AgentMetrics()
       disconnections_(Counter("lockstep_agent_disconnections_total", "Streams that ended or never came up.")),
       commands_dropped_(
           Counter("lockstep_agent_commands_dropped_total", "Commands of the collector beyond what the agent queues.")),
+      demands_(Counter("lockstep_agent_demands_total",
+                       "Looks at processes that a collector has demanded, by what came of them.")),
       connected_(Gauge("lockstep_agent_connected", "1 while a stream is up.")),
       outbox_bytes_(Gauge("lockstep_agent_outbox_bytes", "Bytes of reports that are not acknowledged.")),
       outbox_reports_(Gauge("lockstep_agent_outbox_reports", "Reports that are not acknowledged.")),
@@ -105,6 +107,12 @@ void AgentMetrics::UpdateUplink(const UplinkStatistics& statistics) {
   outbox_reports_.Add({}).Set(static_cast<double>(statistics.outbox_reports));
   outbox_former_reports_.Add({}).Set(static_cast<double>(statistics.former_reports));
   if (statistics.spool.has_value()) UpdateSpool(*statistics.spool);
+}
+
+void AgentMetrics::UpdateDemands(const DemandStatistics& statistics) {
+  RaiseTo(demands_.Add({{"outcome", "done"}}), statistics.done);
+  RaiseTo(demands_.Add({{"outcome", "refused"}}), statistics.refused);
+  RaiseTo(demands_.Add({{"outcome", "failed"}}), statistics.failed);
 }
 
 void AgentMetrics::UpdateSpool(const SpoolStatistics& statistics) {

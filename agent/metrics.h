@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "agent/demands/demand_runner.h"
 #include "agent/own_usage.h"
 #include "agent/sources/rings/rings_source.h"
 #include "agent/spool/spool.h"
@@ -29,6 +30,7 @@ class AgentMetrics {
   void UpdateUplink(const UplinkStatistics& statistics);
   void UpdateSpool(const SpoolStatistics& statistics);
   void UpdateRings(const RingsSource& rings);
+  void UpdateDemands(const DemandStatistics& statistics);
   void UpdateUsage(const OwnUsage& usage, double core_fraction);
   // The outcomes and durations in `report`.
   void UpdateSources(const wire::AgentReport& report);
@@ -54,6 +56,7 @@ class AgentMetrics {
   Counters& connections_;
   Counters& disconnections_;
   Counters& commands_dropped_;
+  Counters& demands_;
   Gauges& connected_;
   Gauges& outbox_bytes_;
   Gauges& outbox_reports_;

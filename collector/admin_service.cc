@@ -11,6 +11,7 @@
 #include "collector/access/valid_text.h"
 #include "collector/answer_budget.h"
 #include "collector/convert/check_name.h"
+#include "collector/demands/demand_targets.h"
 #include "daemon/grpc_status.h"
 
 namespace lockstep {
@@ -198,6 +199,51 @@ void AdminService::Conclude(const Change& change, const absl::Status& outcome) {
 void AdminService::Finish(const Change& change, const absl::Status& outcome) {
   parts_.audit.Note(*change.call.by, change.call.peer, change.action, change.of, outcome);
   change.call.reactor->Finish(ToGrpc(outcome));
+}
+
+grpc::ServerWriteReactor<wire::OnDemandAnswer>* AdminService::OnDemand(grpc::CallbackServerContext* context,
+                                                                       const wire::OnDemandRequest* request) {
+  const absl::StatusOr<std::shared_ptr<const Caller>> caller =
+      parts_.access.Admit(*context, "lockstep.wire.Admin.OnDemand");
+  absl::Status admitted = caller.status();
+  QueryAdmission::Slot place;
+  if (admitted.ok()) {
+    absl::StatusOr<QueryAdmission::Slot> slot = demands_.Admit(ClientOf(**caller, context->peer()));
+    admitted = slot.status();
+    if (slot.ok()) place = *std::move(slot);
+  }
+  const auto stream = std::make_shared<DemandStream>(std::move(place));
+  stream->Start(stream);
+  if (!admitted.ok()) {
+    stream->Refuse(admitted);
+    return stream.get();
+  }
+  const bool taken = parts_.worker.TryRun([this, by = *caller, peer = context->peer(), request = *request, stream] {
+    BeginDemand(*by, peer, request, stream);
+  });
+  if (!taken) stream->Refuse(absl::ResourceExhaustedError("too many queries wait for history"));
+  return stream.get();
+}
+
+void AdminService::BeginDemand(const Caller& by, const std::string& peer, const wire::OnDemandRequest& request,
+                               const std::shared_ptr<DemandStream>& stream) {
+  absl::StatusOr<DemandTargets> found = absl::NotFoundError(absl::StrCat("no job \"", request.job(), "\""));
+  if (by.Sees(request.job())) {
+    found = FindDemandTargets(parts_.snapshots(), request.job(), request.ranks(), DemandBook::kMaxOpenOfJob);
+  }
+  absl::Status checked = found.status();
+  if (checked.ok()) checked = CheckDemand(request.kind(), request.parameters());
+  // Before anybody is asked: nothing is looked at of which there is no record.
+  parts_.audit.Note(by, peer, "demand",
+                    absl::StrCat(request.kind(), " of ", found.ok() ? found->targets.size() : 0, " ranks of job ",
+                                 ValidText(request.job(), AuditLog::kMaxFieldBytes)),
+                    checked);
+  if (!checked.ok()) return stream->Refuse(checked);
+  stream->Expect(found->targets.size(), found->left_out);
+  const auto answer = [weak = std::weak_ptr<DemandStream>(stream)](const DemandResult& result) {
+    if (const std::shared_ptr<DemandStream> waiting = weak.lock()) waiting->Push(result);
+  };
+  parts_.demands.Open({request.kind(), request.job(), request.parameters(), std::move(found->targets)}, answer);
 }
 
 grpc::ServerUnaryReactor* AdminService::ListAudit(grpc::CallbackServerContext* context,

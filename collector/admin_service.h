@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@
 #include "collector/access/audit_log.h"
 #include "collector/access/caller.h"
 #include "collector/backup_runner.h"
+#include "collector/demands/demand_book.h"
+#include "collector/demands/demand_stream.h"
 #include "collector/expected_hosts.h"
 #include "collector/incident/incident_action.h"
 #include "collector/incident_index.h"
@@ -31,6 +34,8 @@
 #include "collector/ingest/agent_registry.h"
 #include "collector/job_table.h"
 #include "collector/maintenance_book.h"
+#include "collector/metrics.h"
+#include "collector/query_admission.h"
 #include "collector/query_worker.h"
 #include "collector/store/history_store.h"
 #include "proto/admin.grpc.pb.h"
@@ -39,6 +44,9 @@ namespace lockstep {
 
 inline constexpr size_t kMaxNoteBytes = 512;
 inline constexpr size_t kDefaultAuditRecords = 1'000;
+// Each may hold the answers of DemandBook::kMaxOpenOfJob processes.
+inline constexpr size_t kMaxDemandsOfClient = 2;
+inline constexpr size_t kMaxDemands = 4;
 inline constexpr int64_t kLongestSilenceNanos = 90 * 24 * 3'600 * kNanosPerSecond;
 
 class AdminService final : public wire::Admin::CallbackService {
@@ -55,12 +63,16 @@ class AdminService final : public wire::Admin::CallbackService {
     const IncidentIndex& incidents;
     IncidentOutbox& outbox;
     MaintenanceBook& maintenance;
+    DemandBook& demands;
+    QueryMetrics& metrics;
     const Clock& clock;  // the collector's time line
     // Has the task called by the thread to which the job belongs; false when that has too much to do, or not begun.
     std::function<bool(const std::string& job, std::function<void(JobTable&)> task)> run_on_shard;
+    std::function<std::vector<std::shared_ptr<const JobsSnapshot>>()> snapshots;  // one per shard
   };
 
-  explicit AdminService(Parts parts) : parts_(std::move(parts)) {}
+  explicit AdminService(Parts parts)
+      : parts_(std::move(parts)), demands_({"demands", kMaxDemandsOfClient, kMaxDemands}, parts_.metrics) {}
 
   grpc::ServerUnaryReactor* ForgetHost(grpc::CallbackServerContext* context, const wire::ForgetHostRequest* request,
                                        wire::ForgetHostResponse* response) override;
@@ -80,6 +92,8 @@ class AdminService final : public wire::Admin::CallbackService {
   grpc::ServerUnaryReactor* EndMaintenance(grpc::CallbackServerContext* context,
                                            const wire::EndMaintenanceRequest* request,
                                            wire::MaintenanceWindow* response) override;
+  grpc::ServerWriteReactor<wire::OnDemandAnswer>* OnDemand(grpc::CallbackServerContext* context,
+                                                           const wire::OnDemandRequest* request) override;
   grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context, const wire::ListAuditRequest* request,
                                       wire::ListAuditResponse* response) override;
 
@@ -111,6 +125,9 @@ class AdminService final : public wire::Admin::CallbackService {
   absl::Status AddWindow(const Caller& by, const wire::AddMaintenanceRequest& request,
                          wire::MaintenanceWindow* response);
   absl::Status EndWindow(const Caller& by, uint64_t id, wire::MaintenanceWindow* response);
+  // Finds the processes, has that kept, and demands it of their agents.
+  void BeginDemand(const Caller& by, const std::string& peer, const wire::OnDemandRequest& request,
+                   const std::shared_ptr<DemandStream>& stream);
   // Keeps what came of it, then answers. From any thread.
   void Conclude(const Change& change, const absl::Status& outcome);
   // The same on a thread that may wait for the disk.
@@ -118,6 +135,7 @@ class AdminService final : public wire::Admin::CallbackService {
   grpc::Status FillAudit(const wire::ListAuditRequest& request, wire::ListAuditResponse& response) const;
 
   const Parts parts_;
+  QueryAdmission demands_;
 };
 
 }  // namespace lockstep

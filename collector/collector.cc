@@ -69,9 +69,14 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       router_(agents_, sources_, gpus_, dependencies.store, lookups_, dependencies.metrics, dependencies.clock),
       door_audit_(audit_, dependencies.store, worker_),
       backups_(dependencies.backups, dependencies.clock, dependencies.metrics.backups),
+      demands_([this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
+               [this](const std::string& host, absl::string_view kind) { return agents_.Offers(host, kind); },
+               dependencies.clock, dependencies.metrics.demands),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
       admin_(MakeAdminParts()) {
+  router_.SetOnDemandAnswer(
+      [this](const std::string& host, const wire::DemandAnswer& part) { demands_.OnAnswer(host, part); });
   door_.access->SetOnRefusal([this](const std::string& peer, absl::string_view method, const absl::Status& why) {
     const bool taken =
         worker_.TryRun([this, peer, method = std::string(method), why] { audit_.NoteRefusal(peer, method, why); });
@@ -231,13 +236,15 @@ FleetView Collector::MakeView() {
       worker_,
       dependencies_.metrics.queries,
       *door_.access,
-      [this] {
-        std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
-        for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());
-        return snapshots;
-      },
+      [this] { return Snapshots(); },
       [this] { return writer_.reports_stored(); },
   };
+}
+
+std::vector<std::shared_ptr<const JobsSnapshot>> Collector::Snapshots() const {
+  std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
+  for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());
+  return snapshots;
 }
 
 AdminService::Parts Collector::MakeAdminParts() {
@@ -252,11 +259,14 @@ AdminService::Parts Collector::MakeAdminParts() {
       .incidents = incidents_,
       .outbox = outbox_,
       .maintenance = maintenance_,
+      .demands = demands_,
+      .metrics = dependencies_.metrics.queries,
       .clock = dependencies_.clock,
       .run_on_shard =
           [this](const std::string& job, std::function<void(JobTable&)> task) {
             return shards_[ShardOfJob(job, shards_.size())]->TryRun(std::move(task));
           },
+      .snapshots = [this] { return Snapshots(); },
   };
 }
 
@@ -303,6 +313,7 @@ void Collector::Housekeep() {
   incident_ids_.RenewOn(worker_);
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
+  demands_.Expire();
   outbox_.TellOverdue();
   if (housekeepings_.load() % kHostHistoriesEvery == 1) RenewHostHistories();
   RenewGauges();

@@ -27,6 +27,7 @@
 #include "collector/alert/alert_receivers.h"
 #include "collector/backup_runner.h"
 #include "collector/collector_options.h"
+#include "collector/demands/demand_book.h"
 #include "collector/door_audit.h"
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
@@ -138,6 +139,7 @@ class Collector {
   void RememberHosts();
   FleetView MakeView();
   AdminService::Parts MakeAdminParts();
+  std::vector<std::shared_ptr<const JobsSnapshot>> Snapshots() const;
 
   const CollectorOptions options_;
   const Dependencies dependencies_;
@@ -166,6 +168,7 @@ class Collector {
   Router router_;
   DoorAudit door_audit_;
   BackupRunner backups_;
+  DemandBook demands_;
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;
   QueryService query_;

@@ -145,6 +145,7 @@ CollectorMetrics::CollectorMetrics(const std::string& version)
                                  "Incidents opened, updated, resolved or reopened.")),
       pulls(*registry_),
       watches(*registry_),
+      demands(*registry_),
       queries(*registry_),
       access(*registry_),
       store_write_seconds(

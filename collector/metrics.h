@@ -1,6 +1,6 @@
 // Every metric that the collector exports about itself and about the jobs that it watches. Registered here, in
-// alert_metrics.h and in history_metrics.h. Label sets are bounded: jobs by the limit on jobs, everything else by
-// tables in the code.
+// alert_metrics.h, in demand_metrics.h and in history_metrics.h. Label sets are bounded: jobs by the limit on jobs,
+// everything else by tables in the code.
 //
 // Thread-safe; updating one costs an atomic addition, updating one with labels a lock and a hash.
 
@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "collector/alert_metrics.h"
+#include "collector/demand_metrics.h"
 #include "collector/history_metrics.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
@@ -142,6 +143,7 @@ class CollectorMetrics {
   prometheus::Counter& incident_events;
   PullMetrics pulls;
   WatchMetrics watches;
+  DemandMetrics demands;
   QueryMetrics queries;
   AccessMetrics access;
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
 #include "collector/convert/places.h"
+#include "collector/convert/report_limits.h"
 #include "collector/convert/report_split.h"
 #include "collector/job_table.h"
 
@@ -26,8 +27,11 @@ Router::Router(AgentRegistry& agents, FailingSources& sources, GpuDirectory& gpu
 
 void Router::Admit(const wire::AgentHello& hello, const std::shared_ptr<AgentStream>& stream, Admitted admitted) {
   ConvertLosses losses;
-  AgentRegistry::Hello said = {hello.host(), hello.incarnation(), hello.version(), ToPlaces(hello.places(), losses),
-                               hello.sender()};
+  AgentRegistry::Hello said = {
+      hello.host(), hello.incarnation(), hello.version(), ToPlaces(hello.places(), losses), hello.sender(), {}};
+  for (const std::string& kind : hello.demands()) {
+    if (said.demands.size() < kMaxDemandKinds) said.demands.insert(kind);
+  }
   const auto connect = [this, said = std::move(said), weak = std::weak_ptr<AgentStream>(stream),
                         admitted = std::move(admitted)](absl::StatusOr<uint64_t> stored) {
     const std::shared_ptr<AgentStream> connecting = weak.lock();
@@ -67,6 +71,9 @@ bool Router::Send(const std::string& host, wire::Command command) {
 
 absl::StatusOr<std::vector<JobSlice>> Router::Prepare(const AgentLedger& agent, wire::AgentReport report,
                                                       bool is_believed_of_all) {
+  // History has no use for them: they go to who waits, and no further.
+  for (const wire::DemandAnswer& part : report.demand_answers()) on_demand_answer_(agent.host(), part);
+  report.clear_demand_answers();
   if (is_believed_of_all) SettleNames(agent.host(), report);
   gpus_.Observe(agent.host(), report, clock_.MonotonicNanos());
   metrics_.CountDropped("gpu_name", static_cast<double>(gpus_.TakeRefused()));

@@ -25,6 +25,7 @@
 #include "collector/sent_job_names.h"
 #include "collector/shard.h"
 #include "collector/store/history_store.h"
+#include "proto/demand.pb.h"
 #include "proto/ingest.pb.h"
 
 namespace lockstep {
@@ -40,6 +41,10 @@ class Router final : public ReportSink {
          QueryWorker& lookups, CollectorMetrics& metrics, const Clock& clock);
 
   void SetShards(std::vector<Shard*> shards) { shards_ = std::move(shards); }
+
+  // Who is told of answers to demands; nobody until then. Must be called before the first stream is served.
+  using OnDemandAnswer = std::function<void(const std::string& host, const wire::DemandAnswer& part)>;
+  void SetOnDemandAnswer(OnDemandAnswer answer) { on_demand_answer_ = std::move(answer); }
 
   // Resumes all parked streams; called by shards that have made room.
   void ResumeParked();
@@ -76,6 +81,7 @@ class Router final : public ReportSink {
   std::vector<Shard*> shards_;
   JobNames names_;
   SentJobNames sent_names_;
+  OnDemandAnswer on_demand_answer_ = [](const std::string&, const wire::DemandAnswer&) {};
 
   Mutex mutex_;
   std::vector<std::weak_ptr<AgentStream>> parked_ ABSL_GUARDED_BY(mutex_);  // at most one entry per stream

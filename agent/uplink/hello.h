@@ -4,6 +4,7 @@
 #define LOCKSTEP_AGENT_UPLINK_HELLO_H_
 
 #include <string>
+#include <vector>
 
 #include "agent/host_places.h"
 #include "base/random.h"
@@ -23,7 +24,9 @@ inline void AddPlace(wire::PlaceKind kind, const std::string& name, wire::AgentH
 }
 
 // A new incarnation, which must be made once per start of the agent. Pure but for the `random` that it draws from.
-inline wire::AgentHello MakeHello(const std::string& host, Random& random, const HostPlaces& places = {}) {
+// `demands`: the kinds that it carries out.
+inline wire::AgentHello MakeHello(const std::string& host, Random& random, const HostPlaces& places = {},
+                                  const std::vector<std::string>& demands = {}) {
   wire::AgentHello hello;
   hello.set_host(host);
   hello.set_incarnation(random.Next() | 1);  // never 0
@@ -33,6 +36,7 @@ inline wire::AgentHello MakeHello(const std::string& host, Random& random, const
   AddPlace(wire::PLACE_KIND_LEAF, places.leaf, hello);
   AddPlace(wire::PLACE_KIND_POWER, places.power, hello);
   AddPlace(wire::PLACE_KIND_IMAGE, places.image, hello);
+  for (const std::string& kind : demands) hello.add_demands(kind);
   return hello;
 }
 

@@ -16,6 +16,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"lockstep.wire.Admin.EndMaintenance", Role::kOperator},
     {"lockstep.wire.Admin.ForgetHost", Role::kAdmin},
     {"lockstep.wire.Admin.ListAudit", Role::kAdmin},
+    {"lockstep.wire.Admin.OnDemand", Role::kOperator},
     {"lockstep.wire.Admin.Resolve", Role::kOperator},
     {"lockstep.wire.Admin.Silence", Role::kOperator},
     {"lockstep.wire.Ingest.Stream", Role::kAgent},

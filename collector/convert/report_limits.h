@@ -33,6 +33,7 @@ inline constexpr int kMaxCommandResultsPerReport = 64;
 inline constexpr int kMaxPulledBatchesPerReport = 100'000;
 inline constexpr int kMaxUnpackedBytesPerReport = 8 << 20;  // of packed answers
 inline constexpr int kMaxRasFindingsPerReport = 256;
+inline constexpr int kMaxDemandKinds = 16;  // that an agent may say it carries out
 
 inline constexpr int32_t kMaxRanks = 1'000'000;
 inline constexpr int32_t kMaxExitCode = 255;

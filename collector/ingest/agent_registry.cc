@@ -44,6 +44,7 @@ absl::StatusOr<std::shared_ptr<AgentLedger>> AgentRegistry::Connect(const Hello&
       agent.ledger = std::make_shared<AgentLedger>(hello.host, hello.incarnation, stored_sequence, hello.places);
     }
     agent.version = hello.version;
+    agent.demands = hello.demands;
     sender_before = std::exchange(agent.sender, sender);
     agent.seen_wall_ns = now;
     ledger = agent.ledger;
@@ -106,6 +107,13 @@ bool AgentRegistry::Send(const std::string& host, const wire::Command& command) 
     ledger = found->second.ledger;
   }
   return ledger->Send(command);
+}
+
+bool AgentRegistry::Offers(const std::string& host, absl::string_view kind) const {
+  MutexLock lock(mutex_);
+  const auto found = agents_.find(host);
+  return found != agents_.end() && found->second.ledger->connected() &&
+         found->second.demands.contains(std::string(kind));
 }
 
 int AgentRegistry::RewindLost() {

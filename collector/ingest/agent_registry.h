@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/ingest/agent_ledger.h"
@@ -57,7 +59,8 @@ class AgentRegistry {
     uint64_t incarnation = 0;
     std::string version;
     Places places = {};
-    uint64_t sender = 0;  // incarnation of the process, if it delivers what another has left; else 0
+    uint64_t sender = 0;                 // incarnation of the process, if it delivers what another has left; else 0
+    std::set<std::string> demands = {};  // kinds of demand that it carries out
   };
   // Connects `stream` to the ledger of this incarnation, which begins at `stored_sequence` if it is new.
   // RESOURCE_EXHAUSTED when too many agents are connected.
@@ -69,6 +72,9 @@ class AgentRegistry {
 
   // Sends a command to the agent of `host`. False = it is not connected, or takes no more.
   bool Send(const std::string& host, const wire::Command& command) const;
+
+  // Whether the agent of `host` is connected and has said that it carries out demands of this kind.
+  bool Offers(const std::string& host, absl::string_view kind) const;
 
   // Rewinds every ledger that lost a report; see AgentLedger::Rewind. Returns how many.
   int RewindLost();
@@ -82,6 +88,7 @@ class AgentRegistry {
   struct Agent {
     std::shared_ptr<AgentLedger> ledger;
     std::string version;
+    std::set<std::string> demands;
     uint64_t sender = 0;                // incarnation of the process at the other end of the last stream
     int64_t former_report_wall_ns = 0;  // the last one of incarnations before; 0 = none
     int64_t awaited_since_wall_ns = 0;  // the first hello after the last report before it

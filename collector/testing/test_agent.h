@@ -45,6 +45,15 @@ class TestAgent {
     return false;
   }
 
+  // Reads on until the collector sends a command with a demand; an empty one if the stream ends before.
+  wire::Command AwaitDemand() {
+    wire::CollectorMessage message;
+    while (stream_->Read(&message)) {
+      if (message.command().has_demand()) return message.command();
+    }
+    return {};
+  }
+
   // The status with which the collector ends the stream.
   grpc::Status AwaitEnd() {
     wire::CollectorMessage message;

@@ -76,6 +76,29 @@ void RingsSource::Execute(const wire::Command& command, const Tick& tick, wire::
   }
 }
 
+absl::StatusOr<DemandedProcess> RingsSource::FindProcess(const wire::Command& command) const {
+  const wire::Demand& demand = command.demand();
+  const std::set<std::string> jobs = JobsOf(command);
+  absl::Status why = absl::NotFoundError("the agent follows no such rank");
+  for (const auto& [name, ring] : directory_.rings()) {
+    if (jobs.count(ring.job) == 0 || ring.reader->header().rank != demand.rank()) continue;
+    if (ring.gone_at_ns != 0 || !ring.process.has_value()) {
+      why = absl::NotFoundError("the process has ended");
+    } else if (ring.host_pid == 0 || ring.process->start_ticks == 0) {
+      why = absl::NotFoundError("the agent does not see the process of this rank");
+    } else if (demand.pid() != 0 && demand.pid() != ring.host_pid) {
+      why = absl::NotFoundError("the rank is another process by now");
+    } else {
+      return DemandedProcess{.job = ring.job,
+                             .rank = demand.rank(),
+                             .pid = ring.host_pid,
+                             .start_ticks = ring.process->start_ticks,
+                             .uid = ring.owner};
+    }
+  }
+  return why;
+}
+
 absl::Status RingsSource::WatchTransfers(const wire::Command& command, const Tick& tick) const {
   const wire::WatchTransfers& request = command.watch_transfers();
   if (request.duration_ns() <= 0) return absl::InvalidArgumentError("no duration");

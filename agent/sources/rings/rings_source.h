@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "agent/demands/demand_kind.h"
 #include "agent/rooted_fs.h"
 #include "agent/source.h"
 #include "agent/sources/rings/operation_archive.h"
@@ -48,6 +50,9 @@ class RingsSource final : public Source {
 
   // Carries out a command of the collector; the answer goes into `report`.
   void Execute(const wire::Command& command, const Tick& tick, wire::AgentReport& report) const;
+
+  // Whom a command with a demand is about. NOT_FOUND says why nobody.
+  absl::StatusOr<DemandedProcess> FindProcess(const wire::Command& command) const;
 
   // For the agent's own metrics.
   const RingDirectory& directory() const { return directory_; }
