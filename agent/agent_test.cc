@@ -3,14 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <prometheus/metric_family.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "agent/demands/demand_kind.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_writer.h"
 #include "agent/testing/fake_collector.h"
@@ -54,9 +59,9 @@ class AgentTest : public ::testing::Test {
   std::string Path(const std::string& name) const { return (directory_.path() / name).string(); }
 
   // In the order in which main makes them.
-  void Start(const OutboxLimits& limits = {}) {
+  void Start(const OutboxLimits& limits = {}, const std::vector<DemandKind>& demands = {}) {
     uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), limits, RealClock(), random_);
-    auto agent = Agent::Create(options_, SourceTable(), *uplink_, metrics_, RealClock());
+    auto agent = Agent::Create(options_, SourceTable(), *uplink_, metrics_, RealClock(), demands);
     ASSERT_OK(agent);
     agent_ = *std::move(agent);
   }
@@ -188,6 +193,48 @@ TEST_F(AgentTest, AnswersACommandWithTheOperationsItStillHolds) {
   ASSERT_EQ(reports[2].command_results_size(), 1);
   EXPECT_EQ(reports[2].command_results(0).id(), 12u);
   EXPECT_EQ(reports[2].command_results(0).outcome(), wire::CommandResult::OUTCOME_REFUSED);
+}
+
+TEST_F(AgentTest, LooksOnDemandAtAProcessThatItFollowsAndAtNoOther) {
+  for (const char* file : {"stat", "status"}) {
+    std::stringstream text;
+    text << std::ifstream(absl::StrCat("/proc/self/", file)).rdbuf();
+    directory_.Write(absl::StrCat("root/proc/", getpid(), "/", file), text.str());
+  }
+  Start({}, {{"look", [](const DemandCall& call) {
+                return absl::StrCat(call.process.job, " ", call.process.rank, " ", call.process.pid, call.parameters);
+              }}});
+  static ring::RingWriter writer;  // lives as long as the process
+  const std::string rings = Path("rings");
+  ring::RingOptions ring;
+  ring.directory = rings.c_str();
+  ring.rank = 3;
+  ring.world_size = 4;
+  ring.job = "job";
+  ASSERT_TRUE(writer.Open(ring));
+  agent_->Tick();
+  for (const int rank : {3, 4}) {
+    wire::Command command;
+    command.set_id(static_cast<uint64_t>(rank));
+    command.set_job("job");
+    command.mutable_demand()->set_kind("look");
+    command.mutable_demand()->set_rank(rank);
+    command.mutable_demand()->set_patience_ns(60 * kNanosPerSecond);
+    command.mutable_demand()->set_parameters(" now");
+    collector_.SendCommand(command);
+  }
+  std::map<uint64_t, wire::DemandAnswer> answers;
+  const int64_t deadline_ns = RealClock().MonotonicNanos() + kPatienceNs;
+  while (answers.size() < 2 && RealClock().MonotonicNanos() < deadline_ns) {
+    agent_->Tick();
+    for (const wire::AgentReport& report : Delivered()) {
+      for (const wire::DemandAnswer& answer : report.demand_answers()) answers[answer.id()] = answer;
+    }
+  }
+  EXPECT_EQ(answers[3].payload(), absl::StrCat("job 3 ", getpid(), " now")) << answers[3].reason();
+  EXPECT_EQ(answers[4].outcome(), wire::DemandAnswer::OUTCOME_REFUSED);
+  EXPECT_THAT(answers[4].reason(), HasSubstr("follows no such rank"));
+  EXPECT_EQ(MetricValue("lockstep_agent_demands_total", "outcome=refused"), 1);
 }
 
 TEST_F(AgentTest, ReportsThatAnAbsentCollectorCostsAreCounted) {

@@ -118,6 +118,7 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
       "page of a dcgm-exporter on this machine, http://127.0.0.1:9400/metrics; empty = do not ask", [&options] {
         return options.dcgm_exporter_url.empty() ? absl::OkStatus() : CheckLoopbackUrl(options.dcgm_exporter_url);
       });
+  settings.Add("stacks", &options.stacks, "read stacks of recorded processes when the collector asks for them");
   settings.Add("tick", &options.tick, "time between two reports",
                Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
   settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",

@@ -1,0 +1,31 @@
+// Stacks of one process on demand: what its threads wait for in the kernel, and which functions of Python they are in.
+//
+// Nothing is attached and nothing is stopped: /proc and process_vm_readv(2) are read, some times over a few seconds,
+// and what differs is added up. Frames of C are not in it: to see them a process has to be stopped, and one whose
+// observer is killed at a limit may stay stopped.
+
+#ifndef LOCKSTEP_AGENT_STACKS_STACK_DUMP_H_
+#define LOCKSTEP_AGENT_STACKS_STACK_DUMP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/demands/demand_kind.h"
+#include "agent/rooted_fs.h"
+#include "base/clock.h"
+
+namespace lockstep {
+
+inline constexpr uint32_t kDefaultStackSamples = 10;
+inline constexpr uint32_t kMaxStackSamples = 100;
+inline constexpr int64_t kDefaultStackSpanNanos = 2 * kNanosPerSecond;
+inline constexpr int64_t kMaxStackSpanNanos = 10 * kNanosPerSecond;
+
+// A wire::StackDump, for a call whose parameters are a wire::StackParameters. `root` is where proc/ is. NOT_FOUND when
+// the process has ended, even in the middle, or its pid is of another one by now; CANCELLED when the agent ends.
+absl::StatusOr<std::string> DumpStacks(const RootedFs& root, const DemandCall& call, const Clock& clock);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_STACKS_STACK_DUMP_H_

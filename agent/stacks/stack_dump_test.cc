@@ -1,0 +1,232 @@
+// Stacks of real interpreters: the system's, and those that LOCKSTEP_TEST_PYTHONS names, separated by colons.
+
+#include "agent/stacks/stack_dump.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "agent/demands/demand_kind.h"
+#include "agent/rooted_fs.h"
+#include "agent/sources/rings/process_stat.h"
+#include "agent/stacks/stack_tally.h"
+#include "agent/stacks/thread_list.h"
+#include "base/clock.h"
+#include "base/stop_signal.h"
+#include "base/testing/status_matchers.h"
+#include "proto/stacks.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::_;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kScript[] = R"python(
+import sys, threading, time
+
+def wait_for_peer():
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    time.sleep(600)
+
+class Loader:
+    def fetch(self):
+        time.sleep(600)
+
+def all_reduce():
+    wait_for_peer()
+
+thread = threading.Thread(target=Loader().fetch, daemon=True)
+thread.start()
+all_reduce()
+)python";
+
+// A process that runs a script, until the end of the test. It is ready once it has written a line.
+class Child {
+ public:
+  explicit Child(const std::vector<std::string>& command) {
+    int out[2];
+    EXPECT_EQ(pipe(out), 0);
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(out[1], STDOUT_FILENO);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+    close(out[1]);
+    char line[6];
+    ready_ = read(out[0], line, sizeof line) > 0;
+    close(out[0]);
+  }
+  ~Child() { Kill(); }
+
+  void Kill() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+  bool ready() const { return ready_; }
+  DemandedProcess process(const RootedFs& root) const {
+    const auto stat = ReadProcessStat(root, pid_);
+    EXPECT_OK(stat);
+    return {.job = "job", .rank = 3, .pid = pid_, .start_ticks = stat->start_ticks, .uid = getuid()};
+  }
+
+ private:
+  pid_t pid_ = 0;
+  bool ready_ = false;
+};
+
+// Calls back at its call number `at`.
+class CountingClock final : public Clock {
+ public:
+  CountingClock(int at, std::function<void()> then) : at_(at), then_(std::move(then)) {}
+  int64_t WallNanos() const override { return RealClock().WallNanos(); }
+  int64_t MonotonicNanos() const override {
+    if (++calls_ == at_) then_();
+    return RealClock().MonotonicNanos();
+  }
+
+ private:
+  const int at_;
+  const std::function<void()> then_;
+  mutable int calls_ = 0;
+};
+
+class StackDumpTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::string> Dump(const DemandedProcess& process, uint32_t samples, int64_t span_ns,
+                                   const Clock& clock = RealClock()) {
+    wire::StackParameters parameters;
+    parameters.set_samples(samples);
+    parameters.set_span_ns(span_ns);
+    return DumpStacks(root_, {process, parameters.SerializeAsString(), INT64_MAX, stop_}, clock);
+  }
+
+  // The frames of the stack of Python that the thread was in most, without the lines.
+  static std::string Innermost(const wire::StackDump& dump, const wire::ThreadStacks& thread) {
+    if (thread.python().empty()) return "";
+    const auto& frames = thread.python(0).frames();
+    const std::string& name = dump.names(static_cast<int>(frames[frames.size() - 1]));
+    return name.substr(0, name.find(':'));
+  }
+
+  RootedFs root_ = *RootedFs::Open("/");
+  StopSignal stop_;
+};
+
+TEST_F(StackDumpTest, NamesTheFunctionsOfEachThreadOfRealInterpreters) {
+  const char* const more = std::getenv("LOCKSTEP_TEST_PYTHONS");
+  const std::vector<std::string> pythons =
+      absl::StrSplit(absl::StrCat("/usr/bin/python3:", more == nullptr ? "" : more), ':', absl::SkipEmpty());
+  for (const std::string& python : pythons) {
+    SCOPED_TRACE(python);
+    const Child child({python, "-c", kScript});
+    ASSERT_TRUE(child.ready());
+    const auto answer = Dump(child.process(root_), 3, 30 * kNanosPerMilli);
+    ASSERT_OK(answer);
+    wire::StackDump dump;
+    ASSERT_TRUE(dump.ParseFromString(*answer));
+    EXPECT_EQ(dump.rank(), 3);
+    EXPECT_EQ(dump.samples(), 3u);
+    EXPECT_THAT(dump.python(), HasSubstr("3."));
+    ASSERT_EQ(dump.threads_size(), 2);
+    EXPECT_TRUE(dump.threads(0).main());
+    EXPECT_EQ(dump.threads(0).state(), "S");
+    EXPECT_THAT(Innermost(dump, dump.threads(0)), HasSubstr("wait_for_peer (<string>"));
+    EXPECT_THAT(Innermost(dump, dump.threads(1)), HasSubstr("fetch (<string>"));
+    EXPECT_EQ(dump.threads(0).python(0).count(), 3u);
+    EXPECT_EQ(dump.torn_reads() + dump.stacks_lost() + dump.threads_left_out(), 0u);
+    EXPECT_THAT(dump.left_out(), Contains(HasSubstr("no frames of C")));
+    EXPECT_THAT(dump.left_out(), Not(Contains(HasSubstr("of Python"))));
+  }
+}
+
+TEST_F(StackDumpTest, WhereThereIsNoPythonThereIsTheKernelsSide) {
+  const Child child({"/bin/sh", "-c", "echo ready; exec sleep 600"});
+  ASSERT_TRUE(child.ready());
+  const auto answer = Dump(child.process(root_), 1, 0);
+  ASSERT_OK(answer);
+  wire::StackDump dump;
+  ASSERT_TRUE(dump.ParseFromString(*answer));
+  EXPECT_EQ(dump.python(), "");
+  ASSERT_EQ(dump.threads_size(), 1);
+  EXPECT_THAT(dump.left_out(), Contains(HasSubstr("no interpreter of Python 3 is mapped")));
+}
+
+TEST_F(StackDumpTest, AProcessThatEndsInTheMiddleIsAnError) {
+  Child child({"/usr/bin/python3", "-c", kScript});
+  ASSERT_TRUE(child.ready());
+  const DemandedProcess process = child.process(root_);
+  const CountingClock clock(3, [&] { child.Kill(); });  // after the first sample
+  EXPECT_THAT(Dump(process, 10, 10 * kNanosPerMilli, clock).status(), StatusIs(absl::StatusCode::kNotFound, _));
+  EXPECT_THAT(Dump(process, 1, 0).status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("has ended")));
+}
+
+TEST_F(StackDumpTest, AnotherProcessOfThePidIsNotLookedAt) {
+  DemandedProcess own = {.job = "job", .rank = 0, .pid = getpid(), .start_ticks = 1, .uid = getuid()};
+  EXPECT_THAT(Dump(own, 1, 0).status(), StatusIs(absl::StatusCode::kNotFound, _));
+}
+
+TEST_F(StackDumpTest, TheAgentDoesNotWaitForItAtItsEnd) {
+  const Child child({"/usr/bin/python3", "-c", kScript});
+  ASSERT_TRUE(child.ready());
+  stop_.Stop();
+  EXPECT_THAT(Dump(child.process(root_), 10, 10 * kNanosPerSecond).status(), StatusIs(absl::StatusCode::kCancelled, _));
+}
+
+TEST(ThreadListTest, ReadsWhatTheKernelSays) {
+  EXPECT_EQ(DescribeSyscall("running\n"), "");
+  EXPECT_EQ(DescribeSyscall("-1 0x7ffd 0x7f00\n"), "");
+  EXPECT_EQ(DescribeSyscall("9999 0x1 0x2\n"), "syscall 9999");
+  EXPECT_EQ(DescribeSyscall(absl::StrCat(SYS_futex, " 0x1 0x2\n")), "syscall futex");
+  EXPECT_THAT(ParseKernelStack("[<0>] futex_wait_queue+0x60/0x90\n[<0>] do_futex+0x1/0x2\n[<0>] odd\x01name+0x1/0x2\n"),
+              ElementsAre("odd?name", "do_futex", "futex_wait_queue"));
+}
+
+TEST(StackTallyTest, WhatIsTooMuchGoesFromTheEnd) {
+  StackTally tally;
+  ThreadList list;
+  PythonSample python;
+  for (int tid = 1; tid <= 200; ++tid) {
+    list.threads.push_back({.tid = tid, .name = "t", .state = 'S', .frames = {"syscall futex"}});
+    python.stacks.push_back({.tid = tid, .frames = {absl::StrCat(std::string(1000, 'x'), tid)}});
+  }
+  python.stacks.push_back({.tid = 777, .frames = {"of nobody"}});
+  python.torn = 2;
+  tally.Add(list, python);
+  tally.Add(list, python);
+  wire::StackDump dump;
+  tally.Fill(7, dump);
+  EXPECT_EQ(dump.threads_size(), static_cast<int>(StackTally::kMaxThreads));
+  EXPECT_EQ(dump.threads_left_out(), 200 - StackTally::kMaxThreads);
+  EXPECT_EQ(dump.threads(0).tid(), 7);
+  EXPECT_EQ(dump.threads(0).python(0).count(), 2u);
+  EXPECT_EQ(dump.torn_reads(), 4u);
+  EXPECT_THAT(dump.names(), Not(Contains("of nobody")));
+}
+
+}  // namespace
+}  // namespace lockstep
