@@ -148,6 +148,16 @@ class CollectorClient::Connection {
     return visited.ok() ? FromGrpc(finished, address_, named_by_) : visited;
   }
 
+  absl::Status OnDemand(const wire::OnDemandRequest& request,
+                        const std::function<void(const wire::OnDemandAnswer&)>& take) {
+    RETURN_IF_ERROR(usable_);
+    grpc::ClientContext context;
+    Prepare(context, kDemandDeadlineNanos);
+    const auto reader = wire::Admin::NewStub(channel_)->OnDemand(&context, request);
+    for (wire::OnDemandAnswer answer; reader->Read(&answer);) take(answer);
+    return FromGrpc(reader->Finish(), address_, named_by_);
+  }
+
  private:
   void Prepare(grpc::ClientContext& context, int64_t nanos) const {
     SetDeadline(context, nanos);
@@ -242,6 +252,11 @@ absl::StatusOr<wire::BackupResponse> CollectorClient::Backup() {
   return connection_->Change(&wire::Admin::Stub::Backup, wire::BackupRequest(), kBackupDeadlineNanos);
 }
 
+absl::Status CollectorClient::OnDemand(const wire::OnDemandRequest& request,
+                                       const std::function<void(const wire::OnDemandAnswer&)>& take) {
+  return connection_->OnDemand(request, take);
+}
+
 absl::StatusOr<wire::ListJobsResponse> CollectorClient::ListJobs() {
   return connection_->Call(&wire::Query::Stub::ListJobs, wire::ListJobsRequest());
 }
@@ -258,6 +273,14 @@ absl::StatusOr<wire::Incident> CollectorClient::GetIncident(uint64_t id) {
   wire::GetIncidentRequest request;
   request.set_id(id);
   return connection_->Call(&wire::Query::Stub::GetIncident, request);
+}
+
+absl::StatusOr<wire::GetStacksResponse> CollectorClient::GetStacks(uint64_t incident) {
+  wire::GetStacksRequest request;
+  request.set_incident(incident);
+  absl::StatusOr<wire::GetStacksResponse> stacks = connection_->Call(&wire::Query::Stub::GetStacks, request);
+  if (absl::IsUnimplemented(stacks.status())) return wire::GetStacksResponse();
+  return stacks;
 }
 
 absl::StatusOr<wire::GetHistoryResponse> CollectorClient::GetHistory(const wire::GetHistoryRequest& request) {

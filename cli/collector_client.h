@@ -38,6 +38,8 @@ class CollectorClient {
   static constexpr int64_t kCaptureDeadlineNanos = 600'000'000'000;
   // A disk of its own is given a copy of all that history holds.
   static constexpr int64_t kBackupDeadlineNanos = 3'600'000'000'000;
+  // The collector gives agents up before.
+  static constexpr int64_t kDemandDeadlineNanos = 120'000'000'000;
   static constexpr int kMaxMessageBytes = 64 << 20;
 
   // Connects when first used. `address` has passed CheckCollectorAddress. `named_by`: the option that names another
@@ -70,10 +72,15 @@ class CollectorClient {
   absl::StatusOr<wire::MaintenanceWindow> AddMaintenance(const wire::AddMaintenanceRequest& request);
   absl::StatusOr<wire::MaintenanceWindow> EndMaintenance(uint64_t id);
   absl::StatusOr<wire::ListAuditResponse> ListAudit(const wire::ListAuditRequest& request);
+  // Has agents look at processes, and calls `take` for every answer as it comes.
+  absl::Status OnDemand(const wire::OnDemandRequest& request,
+                        const std::function<void(const wire::OnDemandAnswer&)>& take);
   absl::StatusOr<wire::ListJobsResponse> ListJobs();
   absl::StatusOr<wire::ListRanksResponse> ListRanks(const wire::ListRanksRequest& request);
   absl::StatusOr<wire::ListIncidentsResponse> ListIncidents(const wire::ListIncidentsRequest& request);
   absl::StatusOr<wire::Incident> GetIncident(uint64_t id);
+  // What was kept of the stacks of a hang; empty also from a collector that does not know of any.
+  absl::StatusOr<wire::GetStacksResponse> GetStacks(uint64_t incident);
   absl::StatusOr<wire::GetHistoryResponse> GetHistory(const wire::GetHistoryRequest& request);
 
   // Calls `visit` for every entry in order. An error of `visit` ends the stream and is returned.

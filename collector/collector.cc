@@ -72,6 +72,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
       demands_([this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
                [this](const std::string& host, absl::string_view kind) { return agents_.Offers(host, kind); },
                dependencies.clock, dependencies.metrics.demands),
+      hang_stacks_(MakeHangStacksParts()),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
       admin_(MakeAdminParts()) {
@@ -148,7 +149,7 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
   const ShardPast past = PastOf(is_own, since_ns, incidents, logged);
   const JobTable::Outlets outlets = {
       writer_,
-      hook_,
+      hang_stacks_,
       incidents_,
       dependencies_.metrics,
       [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
@@ -245,6 +246,19 @@ std::vector<std::shared_ptr<const JobsSnapshot>> Collector::Snapshots() const {
   std::vector<std::shared_ptr<const JobsSnapshot>> snapshots;
   for (const auto& shard : shards_) snapshots.push_back(shard->snapshot());
   return snapshots;
+}
+
+HangStacks::Parts Collector::MakeHangStacksParts() {
+  return HangStacks::Parts{
+      .next = hook_,
+      .demands = demands_,
+      .history = dependencies_.store,
+      .worker = worker_,
+      .metrics = dependencies_.metrics,
+      .clock = dependencies_.clock,
+      .snapshots = [this] { return Snapshots(); },
+      .enabled = options_.stacks_on_hang,
+  };
 }
 
 AdminService::Parts Collector::MakeAdminParts() {

@@ -32,6 +32,7 @@
 #include "collector/expected_hosts.h"
 #include "collector/failing_sources.h"
 #include "collector/gpu_directory.h"
+#include "collector/hang_stacks.h"
 #include "collector/history_keeper.h"
 #include "collector/hook/incident_hook.h"
 #include "collector/host_scores_metric.h"
@@ -139,6 +140,7 @@ class Collector {
   void RememberHosts();
   FleetView MakeView();
   AdminService::Parts MakeAdminParts();
+  HangStacks::Parts MakeHangStacksParts();
   std::vector<std::shared_ptr<const JobsSnapshot>> Snapshots() const;
 
   const CollectorOptions options_;
@@ -162,13 +164,14 @@ class Collector {
   ExpectedHosts hosts_;
   StoreWriter writer_;
   IncidentOutbox outbox_;
-  IncidentHook hook_;    // in front of it
+  IncidentHook hook_;    // in front of the outbox
   QueryWorker worker_;   // of queries
   QueryWorker lookups_;  // of agents that come
   Router router_;
   DoorAudit door_audit_;
   BackupRunner backups_;
   DemandBook demands_;
+  HangStacks hang_stacks_;  // in front of the hook
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;
   QueryService query_;

@@ -205,6 +205,8 @@ void AddIncidentSettings(Settings& settings, CollectorOptions& options) {
                "further incidents of a job are folded into one when so many opened within storm_within",
                Between(&options.storm_incidents, 1, 10'000));
   settings.Add("incident.storm_within", &options.storm_within, "see storm_incidents", Positive(&options.storm_within));
+  settings.Add("incident.stacks", &options.stacks_on_hang,
+               "have stacks of culprits and of two victims read when a job hangs");
 }
 
 }  // namespace

@@ -20,6 +20,10 @@
 namespace lockstep {
 namespace {
 
+grpc::Status TooManyWait() {
+  return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history");
+}
+
 grpc::Status NotFound(const std::string& message) { return grpc::Status(grpc::StatusCode::NOT_FOUND, message); }
 
 wire::FailingSource ToProto(const FailingSource& source) {
@@ -202,6 +206,35 @@ grpc::ServerUnaryReactor* QueryService::GetIncident(grpc::CallbackServerContext*
   });
 }
 
+grpc::ServerUnaryReactor* QueryService::GetStacks(grpc::CallbackServerContext* context,
+                                                  const wire::GetStacksRequest* request,
+                                                  wire::GetStacksResponse* response) {
+  absl::StatusOr<Guest> guest = Enter(context, "lockstep.wire.Query.GetStacks", queries_);
+  auto* query = new UnaryQuery(guest.ok() ? std::move(guest->slot) : nullptr);
+  grpc::Status refusal = ToGrpc(guest.status());
+  if (guest.ok()) {
+    const std::optional<wire::Incident> incident = view_.incidents.Find(request->incident());
+    const bool seen = incident.has_value() && guest->caller->Sees(incident->job());
+    if (!seen) refusal = NotFound(absl::StrCat("no incident ", request->incident()));
+  }
+  if (!refusal.ok()) {
+    query->Finish(refusal);
+    return query;
+  }
+  const bool taken = view_.worker.TryRun([this, query, id = request->incident(), response] {
+    absl::StatusOr<std::vector<wire::StackDump>> dumps = view_.history.LoadStacks(id);
+    if (!dumps.ok()) return query->Finish(ToGrpc(dumps.status()));
+    AnswerBudget budget;
+    for (wire::StackDump& dump : *dumps) {
+      if (budget.Take(dump)) *response->add_dumps() = std::move(dump);
+    }
+    CountCut(budget.left_out() > 0);
+    query->Finish(grpc::Status::OK);
+  });
+  if (!taken) query->Finish(TooManyWait());
+  return query;
+}
+
 grpc::ServerUnaryReactor* QueryService::ListMaintenance(grpc::CallbackServerContext* context,
                                                         const wire::ListMaintenanceRequest* request,
                                                         wire::ListMaintenanceResponse* response) {
@@ -233,7 +266,7 @@ grpc::ServerUnaryReactor* QueryService::GetHistory(grpc::CallbackServerContext* 
     query->Finish(ReadHistory(*request, share, *response));
   });
   if (!taken) {
-    query->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many queries wait for history"));
+    query->Finish(TooManyWait());
   }
   return query;
 }

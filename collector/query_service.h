@@ -57,6 +57,8 @@ class QueryService final : public wire::Query::CallbackService {
                                           wire::ListIncidentsResponse* response) override;
   grpc::ServerUnaryReactor* GetIncident(grpc::CallbackServerContext* context, const wire::GetIncidentRequest* request,
                                         wire::Incident* response) override;
+  grpc::ServerUnaryReactor* GetStacks(grpc::CallbackServerContext* context, const wire::GetStacksRequest* request,
+                                      wire::GetStacksResponse* response) override;
   grpc::ServerUnaryReactor* ListMaintenance(grpc::CallbackServerContext* context,
                                             const wire::ListMaintenanceRequest* request,
                                             wire::ListMaintenanceResponse* response) override;

@@ -8,6 +8,7 @@
 #include "cli/commands/completion_command.h"
 #include "cli/commands/diagnose_command.h"
 #include "cli/commands/doctor_command.h"
+#include "cli/commands/dump_command.h"
 #include "cli/commands/enable_nccl_command.h"
 #include "cli/commands/eval_command.h"
 #include "cli/commands/explain_command.h"
@@ -56,6 +57,8 @@ constexpr Verb kVerbs[] = {
      MakeHistoryCommand},
     {"capture", "Save what the collector received for a job", "lockstep capture demo -o demo.lockcap",
      MakeCaptureCommand},
+    {"dump", "What the threads of ranks do: functions of Python, and what they wait for in the kernel",
+     "lockstep dump llama --rank 17\n  lockstep dump llama --rank 17 --rank 18 -o svg > stacks.svg", MakeDumpCommand},
     {"backup", "Have the collector copy its history to a new directory on its machine", "lockstep backup",
      MakeBackupCommand},
     {"audit", "Who changed what, and whose calls were refused", "lockstep audit --since 24h", MakeAuditCommand},

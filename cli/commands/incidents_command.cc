@@ -1,6 +1,7 @@
 #include "cli/commands/incidents_command.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -15,6 +16,7 @@
 #include "cli/render/incident_text.h"
 #include "cli/render/json.h"
 #include "cli/render/quantity_text.h"
+#include "cli/render/stacks_text.h"
 #include "cli/render/text_table.h"
 #include "nlohmann/json.hpp"
 
@@ -81,6 +83,11 @@ class IncidentsCommand final : public Command {
             {"--job", "only of this job", &job_},
             {"--limit", "at most so many, newest first", &limit_},
             {"--fail-on-open", "exit with 1 if one of them is open", &fail_on_open_},
+            {"--stacks",
+             "with show: of a hang, the stacks that were kept, in this form",
+             &stacks_,
+             /*required=*/false,
+             {std::begin(kStacksForms), std::end(kStacksForms)}},
             {"--follow", "go on and print what happens, one line each", &follow_},
             {"--updates", "with --follow: print updates as well", &updates_},
             {"--for", "with silence: how long; with --follow: end after this time, such as 30s", &lasts_}};
@@ -107,11 +114,22 @@ class IncidentsCommand final : public Command {
  private:
   absl::StatusOr<ExitCode> Show(CommandContext& context) {
     ASSIGN_OR_RETURN(const wire::Incident incident, context.collector.GetIncident(request_.id));
+    ASSIGN_OR_RETURN(const wire::GetStacksResponse kept, context.collector.GetStacks(request_.id));
+    if (!stacks_.empty()) {
+      RETURN_IF_ERROR(CheckStacksForm("--stacks", stacks_));
+      if (kept.dumps().empty()) return absl::NotFoundError(absl::StrCat("no stacks are kept of incident ", id_));
+      context.out << StacksText({kept.dumps().begin(), kept.dumps().end()}, stacks_, absl::StrCat("incident ", id_));
+      return ExitCode::kOk;
+    }
     if (context.format == OutputFormat::kJson) {
-      context.out << JsonText(ToJson(incident), /*indented=*/true) << "\n";
+      nlohmann::ordered_json json = ToJson(incident);
+      json["stacks"] = nlohmann::ordered_json::array();
+      for (const wire::StackDump& dump : kept.dumps()) json["stacks"].push_back(ToJson(dump));
+      context.out << JsonText(json, /*indented=*/true) << "\n";
     } else {
       ASSIGN_OR_RETURN(const int64_t now_ns, context.collector.NowWallNanos());
       context.out << Explanation(incident, now_ns);
+      for (const wire::StackDump& dump : kept.dumps()) context.out << StackDumpText(dump, /*brief=*/true);
     }
     return ExitCode::kOk;
   }
@@ -194,6 +212,7 @@ class IncidentsCommand final : public Command {
   std::string id_;
   std::string job_;
   std::string lasts_;
+  std::string stacks_;
   IncidentRequest request_;
   uint32_t limit_ = 100;
   bool open_only_ = false;

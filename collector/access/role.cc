@@ -23,6 +23,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"lockstep.wire.Query.Capture", Role::kViewer},
     {"lockstep.wire.Query.GetHistory", Role::kViewer},
     {"lockstep.wire.Query.GetIncident", Role::kViewer},
+    {"lockstep.wire.Query.GetStacks", Role::kViewer},
     {"lockstep.wire.Query.GetStatus", Role::kViewer},
     {"lockstep.wire.Query.ListIncidents", Role::kViewer},
     {"lockstep.wire.Query.ListJobs", Role::kViewer},

@@ -22,6 +22,7 @@
 #include "proto/admin.pb.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
+#include "proto/stacks.pb.h"
 
 namespace lockstep {
 
@@ -144,6 +145,12 @@ class HistoryStore {
   virtual absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) = 0;
   // All that is kept of it, of both kinds, newest first.
   virtual absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() = 0;
+
+  // Keeps stacks that were taken for an incident, in the place of those that are there; how many of the oldest
+  // incidents' had to make room. Survives kill -9.
+  virtual absl::StatusOr<size_t> PutStacks(uint64_t incident, uint32_t place, const wire::StackDump& dump) = 0;
+  // What is kept of an incident, by place.
+  virtual absl::StatusOr<std::vector<wire::StackDump>> LoadStacks(uint64_t incident) = 0;
 
   // By rising id; ids are never reused.
   virtual absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() = 0;

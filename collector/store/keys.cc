@@ -116,6 +116,18 @@ std::string EncodeAuditKey(const AuditKey& key) {
   return bytes;
 }
 
+std::string StackKeyPrefix(uint64_t incident) {
+  std::string bytes(kStackKeyPrefix);
+  AppendU64(bytes, incident);
+  return bytes;
+}
+
+std::string EncodeStackKey(uint64_t incident, uint32_t place) {
+  std::string bytes = StackKeyPrefix(incident);
+  AppendU32(bytes, place);
+  return bytes;
+}
+
 absl::StatusOr<AuditKey> DecodeAuditKey(absl::string_view bytes) {
   AuditKey key;
   uint8_t kind = 0;

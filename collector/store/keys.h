@@ -95,6 +95,11 @@ inline constexpr absl::string_view kAuditKeyPrefix = "audit/";
 std::string EncodeAuditKey(const AuditKey& key);
 absl::StatusOr<AuditKey> DecodeAuditKey(absl::string_view bytes);
 
+// Stacks that were taken for an incident: "stacks/" · its id (8) · place among them (4).
+inline constexpr absl::string_view kStackKeyPrefix = "stacks/";
+std::string StackKeyPrefix(uint64_t incident);
+std::string EncodeStackKey(uint64_t incident, uint32_t place);
+
 // The first key after all keys that begin with `prefix`; "" = there is none.
 std::string PrefixEnd(std::string prefix);
 

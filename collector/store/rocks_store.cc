@@ -24,6 +24,7 @@
 #include "collector/store/history_trimmer.h"
 #include "collector/store/host_records.h"
 #include "collector/store/incident_id_record.h"
+#include "collector/store/incident_records.h"
 #include "collector/store/keys.h"
 #include "collector/store/log_chunk.h"
 #include "collector/store/log_reader.h"
@@ -34,6 +35,7 @@
 #include "collector/store/series_names.h"
 #include "collector/store/series_page.h"
 #include "collector/store/series_reader.h"
+#include "collector/store/stack_records.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -87,6 +89,10 @@ class RocksStoreImpl final : public RocksStore {
     return audit_.Put(kind, record);
   }
   absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override { return audit_.Load(); }
+  absl::StatusOr<size_t> PutStacks(uint64_t incident, uint32_t place, const wire::StackDump& dump) override {
+    return stacks_.Put(incident, place, dump);
+  }
+  absl::StatusOr<std::vector<wire::StackDump>> LoadStacks(uint64_t incident) override { return stacks_.Load(incident); }
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::Status PutIncidentIds(uint64_t id) override {
     return CommitNew(/*sync=*/true, [&](auto& batch) { AddIncidentIds(*database_, id, batch); });
@@ -148,6 +154,7 @@ class RocksStoreImpl final : public RocksStore {
   const std::unique_ptr<RocksDatabase> database_;
   CorruptRecords corrupt_;
   AuditRecords audit_{*database_, corrupt_};
+  StackRecords stacks_{*database_, corrupt_};
   HistoryTrimmer trimmer_;
   LogReader log_reader_;
   SeriesReader series_reader_;
@@ -320,17 +327,7 @@ absl::StatusOr<uint64_t> RocksStoreImpl::StoredSequence(const std::string& host,
 
 absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
   const int64_t cutoff = Cutoff(Family::kIncidents);
-  std::vector<wire::Incident> incidents;
-  RETURN_IF_ERROR(
-      database_->Scan(Family::kIncidents, "", "", nullptr, [&](absl::string_view key, absl::string_view value) {
-        absl::StatusOr<wire::Incident> incident = DecodeIncident(value);
-        if (incident.ok()) {
-          incidents.push_back(*std::move(incident));
-        } else {
-          corrupt_.Count(Family::kIncidents, key, incident.status());
-        }
-        return true;
-      }));
+  ASSIGN_OR_RETURN(std::vector<wire::Incident> incidents, ReadIncidentRecords(*database_, corrupt_));
   if (incidents.empty()) return incidents;
   const uint64_t newest = incidents.back().id();
   database_->state().newest_incident_id = std::max(database_->state().newest_incident_id.load(), newest);

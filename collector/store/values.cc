@@ -128,6 +128,12 @@ absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes)
   return DecodeMessage<wire::IncidentEvent>(bytes, "event of an incident");
 }
 
+std::string EncodeStackDump(const wire::StackDump& dump) { return EncodeMessage(dump); }
+
+absl::StatusOr<wire::StackDump> DecodeStackDump(absl::string_view bytes) {
+  return DecodeMessage<wire::StackDump>(bytes, "stacks");
+}
+
 std::string EncodeAuditRecord(const wire::AuditRecord& record) { return EncodeMessage(record); }
 
 absl::StatusOr<wire::AuditRecord> DecodeAuditRecord(absl::string_view bytes) {

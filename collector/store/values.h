@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
+#include "proto/stacks.pb.h"
 
 namespace lockstep {
 
@@ -47,6 +48,10 @@ absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);
 // format (1) = 1 · IncidentEvent.
 std::string EncodeIncidentEvent(const wire::IncidentEvent& event);
 absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes);
+
+// format (1) = 1 · StackDump.
+std::string EncodeStackDump(const wire::StackDump& dump);
+absl::StatusOr<wire::StackDump> DecodeStackDump(absl::string_view bytes);
 
 // format (1) = 1 · AuditRecord.
 std::string EncodeAuditRecord(const wire::AuditRecord& record);

@@ -81,6 +81,12 @@ class SabotagedStore final : public HistoryStore {
   absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override {
     return store_->PutAudit(kind, record);
   }
+  absl::StatusOr<size_t> PutStacks(uint64_t incident, uint32_t place, const wire::StackDump& dump) override {
+    return store_->PutStacks(incident, place, dump);
+  }
+  absl::StatusOr<std::vector<wire::StackDump>> LoadStacks(uint64_t incident) override {
+    return store_->LoadStacks(incident);
+  }
   absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override { return store_->LoadAudit(); }
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override { return store_->LoggedJobs(); }
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,

@@ -156,6 +156,22 @@ absl::StatusOr<size_t> MemoryStore::PutAudit(AuditKind /*kind*/, const wire::Aud
   return 0;
 }
 
+absl::StatusOr<size_t> MemoryStore::PutStacks(uint64_t incident, uint32_t place, const wire::StackDump& dump) {
+  MutexLock lock(mutex_);
+  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  stacks_[{incident, place}] = dump;
+  return 0;
+}
+
+absl::StatusOr<std::vector<wire::StackDump>> MemoryStore::LoadStacks(uint64_t incident) {
+  std::vector<wire::StackDump> dumps;
+  MutexLock lock(mutex_);
+  for (const auto& [key, dump] : stacks_) {
+    if (key.first == incident) dumps.push_back(dump);
+  }
+  return dumps;
+}
+
 absl::StatusOr<std::vector<wire::AuditRecord>> MemoryStore::LoadAudit() {
   MutexLock lock(mutex_);
   return std::vector<wire::AuditRecord>(audit_.rbegin(), audit_.rend());

@@ -58,6 +58,8 @@ class MemoryStore final : public HistoryStore {
   absl::StatusOr<std::vector<wire::MaintenanceWindow>> LoadMaintenance() override;
   absl::StatusOr<size_t> PutAudit(AuditKind kind, const wire::AuditRecord& record) override;
   absl::StatusOr<std::vector<wire::AuditRecord>> LoadAudit() override;
+  absl::StatusOr<size_t> PutStacks(uint64_t incident, uint32_t place, const wire::StackDump& dump) override;
+  absl::StatusOr<std::vector<wire::StackDump>> LoadStacks(uint64_t incident) override;
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::StatusOr<std::vector<wire::Incident>> LoadIncidents() override;
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
@@ -79,6 +81,7 @@ class MemoryStore final : public HistoryStore {
   std::map<std::pair<uint64_t, std::string>, wire::IncidentEvent> alerts_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> hosts_ ABSL_GUARDED_BY(mutex_);  // last reports
   std::map<uint64_t, wire::MaintenanceWindow> maintenance_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<uint64_t, uint32_t>, wire::StackDump> stacks_ ABSL_GUARDED_BY(mutex_);  // by incident and place
   std::vector<wire::AuditRecord> audit_ ABSL_GUARDED_BY(mutex_);
   uint64_t incident_ids_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t events_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,0 +1,92 @@
+#include "cli/render/stacks_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/render/json.h"
+#include "cli/render/text_table.h"
+#include "daemon/flame_graph.h"
+#include "nlohmann/json.hpp"
+#include "proto/folded_stacks.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kBriefFrames = 6;
+constexpr double kNanosPerSecondAsDouble = 1e9;
+
+std::string NameAt(const wire::StackDump& dump, uint32_t index) {
+  return index < static_cast<uint32_t>(dump.names_size()) ? Printable(dump.names(static_cast<int>(index))) : "?";
+}
+
+// "step > all_reduce > wait", the innermost `most` of them.
+std::string FramesText(const wire::StackDump& dump, const wire::FoldedStack& stack, int most) {
+  const int first = std::max(0, stack.frames_size() - most);
+  std::string text = first > 0 || stack.cut() ? "... > " : "";
+  for (int i = first; i < stack.frames_size(); ++i) {
+    absl::StrAppend(&text, i > first ? " > " : "", NameAt(dump, stack.frames(i)));
+  }
+  return text;
+}
+
+std::string ThreadText(const wire::StackDump& dump, const wire::ThreadStacks& thread, int most) {
+  std::string text = absl::StrCat("  thread ", thread.tid(), " ", Printable(thread.name()),
+                                  thread.main() ? " (main)" : "", ", state ", Printable(thread.state()), "\n");
+  const auto append = [&](const char* what, const auto& stacks) {
+    if (stacks.empty()) return;
+    absl::StrAppend(&text, "    ", what, " ", stacks[0].count(), "/", dump.samples(), ": ",
+                    FramesText(dump, stacks[0], most), "\n");
+  };
+  append("Python", thread.python());
+  append("kernel", thread.kernel());
+  return text;
+}
+
+}  // namespace
+
+absl::Status CheckStacksForm(absl::string_view option, absl::string_view form) {
+  if (std::find(std::begin(kStacksForms), std::end(kStacksForms), form) != std::end(kStacksForms))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, " ", Printable(form), ": one of ", absl::StrJoin(kStacksForms, ", ")));
+}
+
+std::string StackDumpText(const wire::StackDump& dump, bool brief) {
+  std::string text = absl::StrFormat(
+      "rank %d on %s, pid %d: %s, %d samples in %.1f s\n", dump.rank(), Printable(dump.host()), dump.pid(),
+      dump.python().empty() ? "no Python" : absl::StrCat("Python ", Printable(dump.python())), dump.samples(),
+      static_cast<double>(dump.span_ns()) / kNanosPerSecondAsDouble);
+  for (const wire::ThreadStacks& thread : dump.threads()) {
+    if (!brief || thread.main()) text += ThreadText(dump, thread, brief ? kBriefFrames : dump.names_size() + 1);
+  }
+  if (brief) return text;
+  if (dump.threads_left_out() > 0) absl::StrAppend(&text, "  ", dump.threads_left_out(), " threads left out\n");
+  if (dump.stacks_lost() > 0)
+    absl::StrAppend(&text, "  ", dump.stacks_lost(), " stacks changed while they were read\n");
+  for (const std::string& why : dump.left_out()) absl::StrAppend(&text, "  ", Printable(why), "\n");
+  return text;
+}
+
+std::string StacksText(const std::vector<wire::StackDump>& dumps, absl::string_view form, absl::string_view title) {
+  std::string text;
+  if (form == "json") {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const wire::StackDump& dump : dumps) json.push_back(ToJson(dump));
+    return JsonText({{"dumps", json}}, /*indented=*/true) + "\n";
+  }
+  std::vector<FlameStack> stacks;
+  for (const wire::StackDump& dump : dumps) {
+    if (form == "table") text += StackDumpText(dump, /*brief=*/false);
+    for (const FoldedLine& line : FoldStacks(dump)) {
+      if (form == "folded") absl::StrAppend(&text, ToText(line), "\n");
+      if (form == "svg") stacks.push_back({line.frames, line.count});
+    }
+  }
+  return form == "svg" ? FlameGraphSvg(stacks, title) : text;
+}
+
+}  // namespace lockstep
