@@ -12,7 +12,8 @@ import unittest
 from places import ROOT
 
 FILES = ROOT / "deploy/prometheus"
-REGISTRIES = ("collector/metrics.cc", "collector/alert_metrics.cc", "collector/history_metrics.cc", "agent/metrics.cc")
+REGISTRIES = ("collector/metrics.cc", "collector/alert_metrics.cc", "collector/history_metrics.cc",
+              "collector/hook/incident_hook.cc", "agent/metrics.cc")
 
 
 def promtool(*arguments):

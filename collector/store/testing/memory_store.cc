@@ -158,7 +158,7 @@ absl::StatusOr<size_t> MemoryStore::PutAudit(AuditKind /*kind*/, const wire::Aud
 
 absl::StatusOr<size_t> MemoryStore::PutStacks(uint64_t incident, uint32_t place, const wire::StackDump& dump) {
   MutexLock lock(mutex_);
-  if (refuses_) return absl::ResourceExhaustedError("no space left on device");
+  RETURN_IF_ERROR(refusal_);
   stacks_[{incident, place}] = dump;
   return 0;
 }
