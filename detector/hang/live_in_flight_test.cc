@@ -121,14 +121,17 @@ TEST_F(LiveInFlightTest, WhatWasCalledLaterDoesNotHoldUpWhatWasCalledBefore) {
   EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kDeadlock);  // ages may be those of begins
   // Each has finished an operation that began later than it was called.
   for (int32_t rank = 0; rank < 2; ++rank) {
-    roster_.Join(
-        roster_.SlotOfRank(rank),
-        {.id = 3,
-         .size = 2,
-         .communicator_rank = rank,
-         .idle_ns = 6 * kSecond,
-         .operations = {
-             {.kind = OperationKind::kAllReduce, .sequence = 1, .enqueue_ns = 1, .start_ns = 2, .end_ns = 3}}});
+    const Operation began_later{
+        .kind = OperationKind::kAllReduce, .sequence = 1, .enqueue_ns = 1, .start_ns = 2, .end_ns = 3};
+    const CommunicatorView at{
+        .id = 3, .size = 2, .communicator_rank = rank, .idle_ns = 6 * kSecond, .operations = {began_later}};
+    const RankView view{.rank = rank,
+                        .pid = 10 + rank,
+                        .process_state = ProcessState::kRunning,
+                        .operations_enqueued = 100,
+                        .communicators = {at}};
+    roster_.Update(roster_.TouchHost("h" + std::to_string(rank), kNow), view, kNow, 0);
+    roster_.Join(roster_.SlotOfRank(rank), at);
   }
   verdicts = Verdicts();
   ASSERT_EQ(verdicts.size(), 1u);
