@@ -21,7 +21,7 @@ TEST(JsonTest, FieldsKeepNamesOrderAndTypes) {
   EXPECT_EQ(JsonText(ToJson(response), /*indented=*/false),
             R"({"jobs":[{"job":"demo","state":"slow","ranks":4,"world_size":-1,"hosts":0,)"
             R"("steps":1152921504606846976,"steps_per_second":2.5,"step_seconds_median":0.0,)"
-            R"("first_seen_wall_ns":0,"last_seen_wall_ns":0,"note":""}],"left_out":0})");
+            R"("first_seen_wall_ns":0,"last_seen_wall_ns":0,"note":"","ledger":null}],"left_out":0})");
 }
 
 TEST(JsonTest, EnumsAreWordsAndAbsentMessagesAreNull) {
