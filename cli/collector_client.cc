@@ -48,6 +48,9 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address, co
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       return absl::ResourceExhaustedError(
           absl::StrCat("the collector at ", address, " refuses: ", status.error_message()));
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return absl::UnimplementedError(
+          absl::StrCat("the collector at ", address, " is of a release that cannot do that"));
     default:
       return absl::InternalError(absl::StrCat("the collector at ", address, " answered with an error (code ",
                                               static_cast<int>(status.error_code()), "): ", status.error_message()));
