@@ -53,7 +53,7 @@ class DocsCommandsTest(unittest.TestCase):
                              lambda: any(i["state"] == "open" for i in stack.incidents()), 60, every=0.5)
             place = self.make_place(directory)
             environment = dict(os.environ, LOCKSTEP_COLLECTOR=stack.address, PATH=f"{place}/bin:{os.environ['PATH']}")
-            self.check_ledger(environment)
+            self.check_ledger(stack, environment)
             failures = []
             for document in DOCUMENTS:
                 for number, command in commands(document):
@@ -61,18 +61,24 @@ class DocsCommandsTest(unittest.TestCase):
                     failures += self.run_command(f"{document}:{number}", command, place, environment)
             self.assertEqual(failures, [], "\n".join(failures))
 
-    def check_ledger(self, environment):
-        """What the collector says of where the time goes adds up, and is laid to the rank that was slowed down."""
-        done = subprocess.run(["lockstep", "-o", "json", "whatif", "--job", "demo"], env=environment, timeout=60,
-                              capture_output=True, text=True, check=True)
-        (job,) = json.loads(done.stdout)["jobs"]
-        ledger = job["ledger"]
-        lines = sum(line["seconds"] for line in ledger["lines"])
-        self.assertAlmostEqual(ledger["reference_seconds"] + lines + ledger["unexplained_seconds"],
-                               ledger["measured_seconds"], delta=1e-6)
-        first = ledger["remedies"][0]
-        self.assertRegex(first["finding"], r"\brank 1\b")
-        self.assertGreater(first["alone_seconds"], 0)
+    def check_ledger(self, stack, environment):
+        """What the collector says of where the time goes adds up, and is soon laid to the rank that was slowed down."""
+        def ledger():
+            done = subprocess.run(["lockstep", "-o", "json", "whatif", "--job", "demo"], env=environment, timeout=60,
+                                  capture_output=True, text=True, check=True)
+            (job,) = json.loads(done.stdout)["jobs"]
+            said = job["ledger"]
+            lines = sum(line["seconds"] for line in said["lines"])
+            self.assertAlmostEqual(said["reference_seconds"] + lines + said["unexplained_seconds"],
+                                   said["measured_seconds"], delta=1e-6)
+            return said
+
+        def is_laid_to_the_rank():
+            remedies = ledger()["remedies"]
+            return remedies and re.search(r"\brank 1\b", remedies[0]["finding"]) and remedies[0]["alone_seconds"] > 0
+
+        # A look at the first slow steps may say no more than that the job became slower.
+        stack.wait_until("the slow rank to be first in the ledger", is_laid_to_the_rank, 60, every=0.5)
 
     @staticmethod
     def make_place(directory):
