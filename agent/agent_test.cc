@@ -66,6 +66,17 @@ class AgentTest : public ::testing::Test {
     agent_ = *std::move(agent);
   }
 
+  // Of rank 3 of four of the job "job", where the agent looks for rings.
+  bool OpenRing(ring::RingWriter& writer) const {
+    const std::string rings = Path("rings");
+    ring::RingOptions ring;
+    ring.directory = rings.c_str();
+    ring.rank = 3;
+    ring.world_size = 4;
+    ring.job = "job";
+    return writer.Open(ring);
+  }
+
   // Drain answers only while connected: asks until all is acknowledged.
   std::vector<wire::AgentReport> Delivered() {
     const int64_t deadline_ns = RealClock().MonotonicNanos() + kPatienceNs;
@@ -153,13 +164,7 @@ TEST_F(AgentTest, OverwrittenOperationsAreCountedInTheReportAndInTheMetrics) {
 TEST_F(AgentTest, AnswersACommandWithTheOperationsItStillHolds) {
   Start();
   static ring::RingWriter writer;  // lives as long as the process
-  const std::string rings = Path("rings");
-  ring::RingOptions ring;
-  ring.directory = rings.c_str();
-  ring.rank = 3;
-  ring.world_size = 4;
-  ring.job = "job";
-  ASSERT_TRUE(writer.Open(ring));
+  ASSERT_TRUE(OpenRing(writer));
   const int64_t now_ns = ring::MonotonicNs();
   const uint32_t world = writer.FindOrAddCommunicator({.id = 7, .size = 4, .rank = 3, .name = "world"}, now_ns);
   for (int i = 0; i < 5; ++i) {
@@ -205,13 +210,7 @@ TEST_F(AgentTest, LooksOnDemandAtAProcessThatItFollowsAndAtNoOther) {
                 return absl::StrCat(call.process.job, " ", call.process.rank, " ", call.process.pid, call.parameters);
               }}});
   static ring::RingWriter writer;  // lives as long as the process
-  const std::string rings = Path("rings");
-  ring::RingOptions ring;
-  ring.directory = rings.c_str();
-  ring.rank = 3;
-  ring.world_size = 4;
-  ring.job = "job";
-  ASSERT_TRUE(writer.Open(ring));
+  ASSERT_TRUE(OpenRing(writer));
   agent_->Tick();
   for (const int rank : {3, 4}) {
     wire::Command command;
