@@ -16,7 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = ("agent/lockstep-agent", "collector/lockstep-collector", "cli/lockstep")
 RECORDERS = ("libnccl-profiler-lockstep.so", "liblockstep-mpi.so", "liblockstep-preload.so")
-FOLDERS = ("access", "config", "grafana", "node", "prometheus", "slurm")
+FOLDERS = ("access", "config", "grafana", "hooks", "node", "prometheus", "slurm")
 DAEMONS = ("lockstep-agent", "lockstep-collector")
 
 
