@@ -48,7 +48,7 @@ class DocsCommandsTest(unittest.TestCase):
 
     def test_commands_do_what_the_page_says(self):
         with live_stack("demo") as (stack, directory):
-            stack.slow_down(1, 1.8)
+            stack.slow_down(1, 3)
             stack.wait_until("the slow rank to be named",
                              lambda: any(i["state"] == "open" for i in stack.incidents()), 60, every=0.5)
             place = self.make_place(directory)
