@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -33,9 +36,9 @@ std::string FramesText(const wire::StackDump& dump, const wire::FoldedStack& sta
   return text;
 }
 
-std::string ThreadText(const wire::StackDump& dump, const wire::ThreadStacks& thread, int most) {
-  std::string text = absl::StrCat("  thread ", thread.tid(), " ", Printable(thread.name()),
-                                  thread.main() ? " (main)" : "", ", state ", Printable(thread.state()), "\n");
+// Where a thread was, most of the time.
+std::string PlaceText(const wire::StackDump& dump, const wire::ThreadStacks& thread, int most) {
+  std::string text;
   const auto append = [&](const char* what, const auto& stacks) {
     if (stacks.empty()) return;
     absl::StrAppend(&text, "    ", what, " ", stacks[0].count(), "/", dump.samples(), ": ",
@@ -44,6 +47,38 @@ std::string ThreadText(const wire::StackDump& dump, const wire::ThreadStacks& th
   append("Python", thread.python());
   append("kernel", thread.kernel());
   return text;
+}
+
+// Threads of one name that all wait in one place.
+struct ThreadsAlike {
+  std::vector<const wire::ThreadStacks*> threads;
+  std::string place;
+};
+
+// In the order of the first of each. What runs Python stands by itself.
+std::vector<ThreadsAlike> AlikeOf(const wire::StackDump& dump, int most) {
+  std::vector<ThreadsAlike> groups;
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> group_of;
+  for (const wire::ThreadStacks& thread : dump.threads()) {
+    std::string place = PlaceText(dump, thread, most);
+    if (thread.python().empty()) {
+      const auto [found, is_new] = group_of.emplace(std::tuple(thread.name(), thread.state(), place), groups.size());
+      if (!is_new) {
+        groups[found->second].threads.push_back(&thread);
+        continue;
+      }
+    }
+    groups.push_back({{&thread}, std::move(place)});
+  }
+  return groups;
+}
+
+std::string ThreadsText(const ThreadsAlike& alike) {
+  const wire::ThreadStacks& first = *alike.threads.front();
+  const size_t others = alike.threads.size() - 1;
+  return absl::StrCat("  thread ", first.tid(), others > 0 ? absl::StrCat(" and ", others, " like it") : "", " ",
+                      Printable(first.name()), first.main() ? " (main)" : "", ", state ", Printable(first.state()),
+                      "\n", alike.place);
 }
 
 }  // namespace
@@ -60,8 +95,8 @@ std::string StackDumpText(const wire::StackDump& dump, bool brief) {
       "rank %d on %s, pid %d: %s, %d samples in %.1f s\n", dump.rank(), Printable(dump.host()), dump.pid(),
       dump.python().empty() ? "no Python" : absl::StrCat("Python ", Printable(dump.python())), dump.samples(),
       static_cast<double>(dump.span_ns()) / kNanosPerSecondAsDouble);
-  for (const wire::ThreadStacks& thread : dump.threads()) {
-    if (!brief || thread.main()) text += ThreadText(dump, thread, brief ? kBriefFrames : dump.names_size() + 1);
+  for (const ThreadsAlike& alike : AlikeOf(dump, brief ? kBriefFrames : dump.names_size() + 1)) {
+    if (!brief || alike.threads.front()->main()) text += ThreadsText(alike);
   }
   if (brief) return text;
   if (dump.threads_left_out() > 0) absl::StrAppend(&text, "  ", dump.threads_left_out(), " threads left out\n");

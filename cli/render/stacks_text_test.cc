@@ -61,6 +61,20 @@ TEST(StacksTextTest, ForPeople) {
   EXPECT_THAT(StackDumpText(Dump(), /*brief=*/true), AllOf(HasSubstr("step (train.py:9)"), Not(HasSubstr("nccl"))));
 }
 
+TEST(StacksTextTest, ThreadsThatAllWaitInOnePlaceAreOneLine) {
+  wire::StackDump dump = Dump();
+  for (const int tid : {4713, 4714}) {
+    wire::ThreadStacks like = dump.threads(1);
+    like.set_tid(tid);
+    *dump.add_threads() = like;
+  }
+  wire::ThreadStacks other = dump.threads(1);
+  other.set_name("watchdog");
+  *dump.add_threads() = other;
+  EXPECT_THAT(StackDumpText(dump, /*brief=*/false), AllOf(HasSubstr("  thread 4712 and 2 like it nccl, state \n"),
+                                                          Not(HasSubstr("4713")), HasSubstr("watchdog, state")));
+}
+
 TEST(StacksTextTest, OtherFormsAreRefused) {
   EXPECT_TRUE(CheckStacksForm("-o", "svg").ok());
   EXPECT_THAT(CheckStacksForm("-o", "png").message(), HasSubstr("-o png: one of table, json, folded, svg"));

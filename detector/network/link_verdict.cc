@@ -104,6 +104,8 @@ class Writer {
         }
         return;
       case PathCauseKind::kHost:
+      case PathCauseKind::kWithin:
+        return;
       case PathCauseKind::kInside:
       case PathCauseKind::kFabric:
         for (const int32_t host : cause.hosts) {

@@ -16,6 +16,7 @@ constexpr PathClass kPathClasses[] = {
     {PathCauseKind::kGroup, VerdictClass::kGroupSlow, VerdictScope::kNetwork},
     {PathCauseKind::kHosts, VerdictClass::kGroupSlow, VerdictScope::kNetwork},
     {PathCauseKind::kInside, VerdictClass::kNvlinkSlow, VerdictScope::kMachine},
+    {PathCauseKind::kWithin, VerdictClass::kGroupSlow, VerdictScope::kNetwork},
 };
 
 }  // namespace

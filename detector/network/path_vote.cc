@@ -41,17 +41,21 @@ class Vote {
       if (!Crosses(paths_[p]) || explained_[p] != 0) continue;
       (paths_[p].slow ? slow_ : fine_).push_back(static_cast<int32_t>(p));
     }
-    if (slow_.empty()) return std::move(causes_);
+    if (!slow_.empty()) VoteOutside();
+    AddWithin();
+    return std::move(causes_);
+  }
+
+ private:
+  void VoteOutside() {
     CollectSuspects();
     SuspectPart();
     for (int round = 0; round < kMaxPathCauses && TakeBest(); ++round) {
     }
     JoinEqualOnes();
     JoinManyOfOneKind();
-    return std::move(causes_);
   }
 
- private:
   int32_t HostOf(int32_t rank) const { return host_of_[static_cast<size_t>(rank)]; }
 
   bool Crosses(const VotePath& path) const {
@@ -96,6 +100,7 @@ class Vote {
     for (auto& [host, here] : slow) {
       std::map<int32_t, size_t> in;
       for (const int32_t p : here) {
+        explained_[static_cast<size_t>(p)] = 1;
         for (const int32_t rank : paths_[static_cast<size_t>(p)].ranks) ++in[rank];
       }
       PathCause cause{.kind = PathCauseKind::kInside, .hosts = {host}};
@@ -112,6 +117,19 @@ class Vote {
       cause.paths = std::move(here);
       causes_.push_back(std::move(cause));
     }
+  }
+
+  // Groups that never leave their host, are slow, and that no NVLink explains.
+  void AddWithin() {
+    PathCause within{.kind = PathCauseKind::kWithin};
+    for (size_t p = 0; p < paths_.size(); ++p) {
+      const VotePath& path = paths_[p];
+      if (!path.slow || explained_[p] != 0 || path.exchange || path.point_to_point || Crosses(path)) continue;
+      const PathCause group{.ranks = path.ranks, .paths = {static_cast<int32_t>(p)}, .predicted = 1};
+      Join(&within, group);
+    }
+    within.hosts = HostsOf(within.ranks);
+    if (!within.paths.empty()) causes_.push_back(std::move(within));
   }
 
   bool PassesInside(const VotePath& path, int32_t host) const {
@@ -326,12 +344,12 @@ class Vote {
   }
 
   // Moves all of `from` into `into`.
-  static void Join(PathCause* into, PathCause* from) {
-    into->paths.insert(into->paths.end(), from->paths.begin(), from->paths.end());
+  static void Join(PathCause* into, const PathCause& from) {
+    into->paths.insert(into->paths.end(), from.paths.begin(), from.paths.end());
     std::sort(into->paths.begin(), into->paths.end());
-    into->predicted += from->predicted;
+    into->predicted += from.predicted;
     std::set<int32_t> ranks(into->ranks.begin(), into->ranks.end());
-    ranks.insert(from->ranks.begin(), from->ranks.end());
+    ranks.insert(from.ranks.begin(), from.ranks.end());
     into->ranks.assign(ranks.begin(), ranks.end());
   }
 
@@ -346,7 +364,7 @@ class Vote {
       if (fresh) {
         joined.push_back(std::move(cause));
       } else {
-        Join(&joined[found->second], &cause);
+        Join(&joined[found->second], cause);
       }
     }
     causes_ = std::move(joined);
@@ -373,7 +391,7 @@ class Vote {
       const auto first = std::find_if(causes_.begin(), causes_.end(), is_one);
       for (auto next = std::next(first); next != causes_.end(); ++next) {
         if (next->kind != kind) continue;
-        Join(&*first, &*next);
+        Join(&*first, *next);
         first->hosts.insert(first->hosts.end(), next->hosts.begin(), next->hosts.end());
       }
       first->ranks.clear();

@@ -11,8 +11,9 @@
 // much as the main one: they are its echoes. The rows, columns and points of C4's delay matrix are the special case of
 // a job that sends from each to each.
 //
-// Slow paths that never leave a host are its NVLink if hardly any other path of one of their GPUs is quick there; one
-// slow group beside quick ones of the same GPUs is nobody's fault.
+// Slow paths that never leave a host are its NVLink if hardly any other path of one of their GPUs is quick there. One
+// slow group beside quick ones of the same GPUs is nobody's fault: what it passes alone, or how it was set up, and
+// nothing tells which. All such are one result; of exchanges, whom the routing favours is no matter of the network.
 //
 // Pure. Cost O(rounds x suspects + total members of the paths); at most kMaxPathCauses rounds.
 

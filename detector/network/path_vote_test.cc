@@ -313,9 +313,16 @@ TEST(PathVote, OneSlowGroupBesideQuickOnesOfTheSameGpusIsNobodysNvlink) {
   std::vector<VotePath> paths = {{.ranks = {0, 1}}, {.ranks = {2, 3}}, {.ranks = {0, 2}}, {.ranks = {1, 3}}};
   const std::vector<int32_t> host_of(4, 0);
   paths[3].slow = true;
-  EXPECT_TRUE(VoteOnPaths(paths, host_of).empty());
+  std::vector<PathCause> causes = VoteOnPaths(paths, host_of);
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].kind, PathCauseKind::kWithin);
+  EXPECT_EQ(causes[0].ranks, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(causes[0].paths, std::vector<int32_t>{3});
+  paths[3].exchange = true;
+  EXPECT_TRUE(VoteOnPaths(paths, host_of).empty()) << "whom the routing favours";
+  paths[3].exchange = false;
   paths[1].slow = true;  // now all that GPU 3 takes part in
-  const std::vector<PathCause> causes = VoteOnPaths(paths, host_of);
+  causes = VoteOnPaths(paths, host_of);
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].kind, PathCauseKind::kInside);
   EXPECT_EQ(causes[0].ranks, std::vector<int32_t>{3});

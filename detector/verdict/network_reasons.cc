@@ -19,6 +19,7 @@ std::string Subject(const PathPlace& place) {
     case PathCauseKind::kLink:
       return absl::StrCat("host ", place.hosts[0], " and host ", place.hosts[1]);
     case PathCauseKind::kGroup:
+    case PathCauseKind::kWithin:
       return Text(place.ranks);
     case PathCauseKind::kHost:
     case PathCauseKind::kHosts:
@@ -48,6 +49,7 @@ std::string TransfersOf(const PathPlace& place) {
       return absl::StrCat("What goes between the GPUs of ", subject);
     case PathCauseKind::kLink:
     case PathCauseKind::kGroup:
+    case PathCauseKind::kWithin:
     case PathCauseKind::kHosts:
       break;
   }

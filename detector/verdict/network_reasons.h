@@ -21,6 +21,7 @@ enum class PathCauseKind : uint8_t {
   kGroup,    // somewhere between ranks[...]
   kHosts,    // somewhere between hosts[...]: each of them, and each link between them, would explain it
   kInside,   // between the GPUs of host hosts[0]
+  kWithin,   // somewhere between ranks[...] of host hosts[0], where other transfers of the same GPUs are quick
 };
 
 // What slow paths have in common.

@@ -29,6 +29,8 @@ START_LIMIT_SECONDS = 120
 HEALTHY_SECONDS, CALM_SECONDS = 25, 5
 NAMED_LIMIT_SECONDS = 45
 RESOLVED_LIMIT_SECONDS = 60
+STACKS_LIMIT_SECONDS = 20
+STACKS_OF = 3  # a culprit and two victims
 SLOW_RANK, SLOW_FACTOR, STOPPED_RANK, FAULT_RANK = 2, 1.6, 1, 3
 HANGS = ("hang_not_entered", "hang_in_communication")
 # What NVML has to have told of a GPU that computes, and what of it nvidia-smi says as well.
@@ -122,6 +124,45 @@ class Chain:
             time.sleep(0.5)
         self.complaints.append(f"{what}: not resolved {RESOLVED_LIMIT_SECONDS} s after it was healed")
 
+    def check_dump(self):
+        """Who looks at a rank while it runs finds it in main() of train.py."""
+        begin = time.monotonic()
+        folded = self.stack.text("dump", self.stack.job, "-o", "folded")
+        figure("gpu_dump_seconds", round(time.monotonic() - begin, 1), "s")
+        (self.results / "dump.folded.txt").write_text(folded, encoding="utf-8")
+        self.keep("dump.txt", "dump", self.stack.job)
+        self.keep("dump.svg", "dump", self.stack.job, "-o", "svg")
+        self.check_frames("dump", folded, range(self.world))
+
+    def check_frames(self, what, folded, ranks):
+        for rank in ranks:
+            lines = [line for line in folded.splitlines() if line.startswith(f"rank {rank};")]
+            if not any("main (train.py:" in line for line in lines):
+                self.complaints.append(f"{what}: no stack of rank {rank} is in main of train.py: {lines[:2]}")
+
+    def stacks_were_taken(self, what, rank):
+        """By themselves, of the rank that is named and of those that wait for it."""
+        (incident,) = [i for i in self.stack.incidents() if i["id"] in self.expected and i["verdict"]["class"] in HANGS]
+        begin = time.monotonic()
+
+        def kept():
+            try:
+                return self.stack.text("incidents", "show", str(incident["id"]), "--stacks", "folded")
+            except StackError:
+                return None
+
+        try:
+            folded = self.stack.wait_until("stacks", kept, STACKS_LIMIT_SECONDS, every=0.5)
+        except StackError as error:
+            self.complaints.append(f"{what}: {error}")
+            return
+        figure(f"gpu_{what}_stacks_seconds", round(time.monotonic() - begin, 1), "s")
+        (self.results / f"{what}.stacks.txt").write_text(folded, encoding="utf-8")
+        of = [r for r in range(self.world) if f"rank {r};" in folded]
+        if rank not in of or len(of) < min(STACKS_OF, self.world):
+            self.complaints.append(f"{what}: stacks of ranks {of}, not of {rank} and two that wait")
+        self.check_frames(what, folded, of)
+
     def check_gpu_names(self):
         """Every rank is on the GPU that nvidia-smi lists under this index."""
         uuid, address = smi("uuid"), smi("pci.bus_id")
@@ -146,6 +187,7 @@ class Chain:
     def look_around(self):
         self.check_gpu_names()
         self.check_counters()
+        self.check_dump()
         for name, command in (("status", ["status"]), ("jobs", ["jobs"]), ("hosts", ["hosts"]),
                               ("ranks", ["ranks", self.stack.job]), ("ranks.json", ["-o", "json", "ranks", self.stack.job]),
                               ("doctor", ["doctor", "--all"])):
@@ -164,6 +206,7 @@ class Chain:
     def stop_one(self):
         os.kill(self.pids[STOPPED_RANK], signal.SIGSTOP)
         self.named("stop", STOPPED_RANK, HANGS)
+        self.stacks_were_taken("stop", STOPPED_RANK)
         os.kill(self.pids[STOPPED_RANK], signal.SIGCONT)
         self.resolved("stop")
         self.stay_healthy(CALM_SECONDS, "after the stopped rank")

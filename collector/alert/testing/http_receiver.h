@@ -1,5 +1,5 @@
-// A webhook receiver on a free loopback port that answers as a test tells it and remembers what it got. It takes requests
-// one after the other, in the order of their connections.
+// A webhook receiver on a free loopback port that answers as a test tells it and remembers what it got. It takes
+// requests one after the other, in the order of their connections.
 //
 // Thread-safe. The destructor stops listening.
 
