@@ -38,6 +38,7 @@ struct Hang {
   std::vector<int32_t> ranks;       // rank indices, rising: exactly the cause, or those that cannot be told apart
   std::vector<int32_t> unrecorded;  // numbers of ranks without any record, rising; kNotEntered only
   bool called = false;              // kNotEntered: the hosts have called it, the GPUs have not begun
+  bool stopped_calling = false;     // of these, and the hosts stopped calling far before those of all others
   int32_t communicator = -1;        // where the others wait, or stand
   uint64_t sequence = 0;
   OperationKind operation = OperationKind::kUnknown;
@@ -62,6 +63,9 @@ inline Hang HangAt(HangKind kind, const Trace& trace, const BlockedOperation& bl
           .tuning = trace.operations[blocked.operations.front()].tuning,
           .waiting = static_cast<int32_t>(blocked.at.size())};
 }
+
+// Whether the hosts of its ranks stopped calling while all others went on.
+inline bool HasStoppedCalling(const Hang& hang) { return hang.kind == HangKind::kStopped || hang.stopped_calling; }
 
 inline bool IsDead(const TraceRank& rank) {
   return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;

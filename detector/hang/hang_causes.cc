@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "detector/hang/artefact_causes.h"
+#include "detector/hang/stopped_calling.h"
 #include "detector/hang/strong_components.h"
 #include "detector/hang/stuck_operation.h"
 #include "detector/model/trace.h"
@@ -144,8 +145,16 @@ class Collector {
       if (cause[rank] >= 0) causes[static_cast<size_t>(cause[rank])].ranks.push_back(static_cast<int32_t>(rank));
     }
     for (Hang& hang : causes) {
-      if (!hang.ranks.empty()) hangs_.push_back(std::move(hang));
+      if (hang.ranks.empty()) continue;
+      hang.stopped_calling = HasStopped(hang);
+      hangs_.push_back(std::move(hang));
     }
+  }
+
+  // Whether it is no GPU that has not begun but the whole process. In a watched job that is known by itself.
+  bool HasStopped(const Hang& hang) const {
+    if (hang.kind != HangKind::kNotEntered || !hang.called || frontier_.watch() != nullptr) return false;
+    return StoppedFarBehind(frontier_, hang.communicator) == hang.ranks;
   }
 
   // Where several operations wait for one cause, most ranks know of that in which most of them wait. Names of

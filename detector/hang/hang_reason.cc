@@ -14,7 +14,7 @@ HeldUp HowOf(const Hang& hang) {
   if (hang.doubt == Doubt::kMany) return HeldUp::kEachByItself;
   if (hang.kind == HangKind::kNotFinished) return HeldUp::kNotFinished;
   if (hang.kind == HangKind::kHalted) return HeldUp::kNotLeft;
-  if (hang.kind == HangKind::kStopped) return HeldUp::kStoppedCalling;
+  if (HasStoppedCalling(hang)) return HeldUp::kStoppedCalling;
   return hang.called ? HeldUp::kNotBegun : HeldUp::kNotEntered;
 }
 

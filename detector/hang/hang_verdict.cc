@@ -146,17 +146,17 @@ class Writer {
   }
 
   static VerdictClass ClassOf(const Hang& hang) {
-    if (hang.kind == HangKind::kStopped) return VerdictClass::kProcessDead;
+    if (HasStoppedCalling(hang)) return VerdictClass::kProcessDead;
     return hang.kind == HangKind::kNotEntered ? VerdictClass::kHangNotEntered : VerdictClass::kHangInCommunication;
   }
 
   Verdict OfRanks(const Hang& hang, const std::vector<int32_t>& ranks, VerdictClass verdict_class) const {
-    const bool software = hang.kind == HangKind::kStopped ||
+    const bool software = HasStoppedCalling(hang) ||
                           std::all_of(ranks.begin(), ranks.end(), [&](int32_t rank) { return IsGone(Rank(rank)); });
     Verdict verdict =
         BeginHang(VerdictScope::kMachine, verdict_class, software ? Advice::kCheckSoftware : Advice::kCordonAndReplace);
     // That others are out and these are not may also be the last packet to them; who stopped may have been stopped.
-    const bool likely = hang.kind == HangKind::kNotFinished || hang.kind == HangKind::kStopped;
+    const bool likely = hang.kind == HangKind::kNotFinished || HasStoppedCalling(hang);
     const double confidence = likely ? kLikelyConfidence : kPlainConfidence;
     for (const int32_t rank : ranks) verdict.culprits.push_back(TraceCulprit(trace_, rank, confidence));
     SayOfHang(WhatTheyDo(trace_, hang, ranks), &verdict);

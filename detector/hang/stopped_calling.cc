@@ -4,12 +4,17 @@
 #include <cmath>
 #include <cstddef>
 
+#include "absl/functional/function_ref.h"
 #include "base/median.h"
 #include "base/shares.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
 namespace {
+
+// The host of a GPU that is stuck in a kernel fills its queue as all others do, from that kernel on instead of from the
+// operation: it is behind by what lies in between, the call itself and at most another one beside it.
+constexpr int64_t kFarBehind = 3;
 
 // What most members of a communicator have called, in all that they share.
 struct UsualCalls {
@@ -76,10 +81,11 @@ bool IsKnownToRun(const Frontier& frontier, int32_t rank) {
   return frontier.trace().ranks[static_cast<size_t>(rank)].process_state == ProcessState::kRunning;
 }
 
-}  // namespace
-
-std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
-  std::vector<int32_t> stopped;
+// Of the members that have called less than is usual, those that `stopped` is true of.
+std::vector<int32_t> StoppedMembers(
+    const Frontier& frontier, int32_t communicator,
+    absl::FunctionRef<bool(const UsualCalls& usual, int64_t missing, size_t in_flight)> stopped) {
+  std::vector<int32_t> found;
   const std::vector<int32_t>& members = frontier.trace().communicators[static_cast<size_t>(communicator)].members;
   const std::vector<int32_t> shared = SharedByAll(frontier, members);
   const UsualCalls usual = UsualCallsOf(frontier, members, shared);
@@ -88,10 +94,23 @@ std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicat
     const int64_t missing = usual.called - CallsOf(frontier, shared, members[m]);
     if (missing <= 0 || LossExplains(frontier, usual.members, missing)) continue;
     if (IsKnownToRun(frontier, members[m]) || frontier.HidesCalls(static_cast<size_t>(members[m]))) continue;
-    if (frontier.OpenOf(static_cast<size_t>(members[m])).size() < usual.least_in_flight) stopped.push_back(members[m]);
+    if (stopped(usual, missing, frontier.OpenOf(static_cast<size_t>(members[m])).size())) found.push_back(members[m]);
   }
-  std::sort(stopped.begin(), stopped.end());
-  return stopped;
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
+  return StoppedMembers(frontier, communicator, [](const UsualCalls& usual, int64_t, size_t in_flight) {
+    return in_flight < usual.least_in_flight;
+  });
+}
+
+std::vector<int32_t> StoppedFarBehind(const Frontier& frontier, int32_t communicator) {
+  return StoppedMembers(frontier, communicator,
+                        [](const UsualCalls&, int64_t missing, size_t) { return missing >= kFarBehind; });
 }
 
 }  // namespace lockstep

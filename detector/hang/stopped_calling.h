@@ -1,4 +1,4 @@
-// Members of a stuck collective whose hosts stopped calling before those of all others did.
+// Members of a stuck collective, or of one that waits for them, whose hosts stopped calling before those of all others.
 //
 // Behind a transfer that is stuck, hosts go on calling until their queue is full or the step ends: members of one
 // communicator come to rest at the same call. One that has called less, and has less in flight than any of them,
@@ -21,6 +21,11 @@ namespace lockstep {
 // Rank indices, rising: a few of those that are inside, at most a quarter of the members; none where lost records may
 // show the same by chance.
 std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator);
+
+// The same of those whose host has called the collective and whose GPU has not begun it. What they have in flight tells
+// nothing: their GPUs stand further back. But a host whose GPU alone is stuck goes on calling, so that far fewer calls
+// than others have made are a process that is dead or halted.
+std::vector<int32_t> StoppedFarBehind(const Frontier& frontier, int32_t communicator);
 
 }  // namespace lockstep
 

@@ -103,6 +103,28 @@ TEST_F(StuckCausesTest, WhoStoppedCallingInsideIsDead) {
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
 }
 
+TEST_F(StuckCausesTest, WhoseGpuHasNotBegunAndWhoseHostStoppedFarBehindIsDead) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, rank == 5 ? kNone : 205, kNone);
+    for (uint64_t i = 1; i <= 4 && rank != 5; ++i) Collective(rank, kEnded + i, 201, kNone, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kProcessDead);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
+}
+
+TEST_F(StuckCausesTest, WhoseGpuIsStuckBeforeWhatOthersStandInIsBehindByACall) {
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    Collective(rank, kEnded, 200, rank == 5 ? kNone : 205, kNone);
+    if (rank != 5) Collective(rank, kEnded + 1, 201, kNone, kNone);
+  }
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{5});
+}
+
 TEST_F(StuckCausesTest, AHostThatCalledLessBecauseItsQueueIsFullIsNotDead) {
   AllStandIn(kEnded, 3);
   // Rank 5 has a transfer in flight instead of the last call.
