@@ -52,6 +52,10 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
           {{"source", std::string(row.name)}, {"status", source.status().ToString()}});
     }
   }
+  if (options.kineto_endpoint) {
+    ASSIGN_OR_RETURN(RootedFs proc, RootedFs::Open(options.root));
+    agent->fabric_ = std::make_unique<FabricEndpoint>(FabricEndpoint::kName, std::move(proc), clock);
+  }
   agent->runner_.Resume(uplink.resume());
   return agent;
 }
@@ -70,6 +74,7 @@ void Agent::Tick() {
   metrics_.UpdateSources(report);
   metrics_.UpdateDemands(demands_.statistics());
   metrics_.UpdateRings(*rings_);
+  if (fabric_ != nullptr) metrics_.UpdateFabric(fabric_->statistics());
   uplink_.Send(std::move(report), runner_.resume_point());
   metrics_.UpdateUplink(uplink_.statistics());
   const int64_t end_ns = clock_.MonotonicNanos();

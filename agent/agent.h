@@ -16,6 +16,7 @@
 #include "agent/config.h"
 #include "agent/demands/demand_kind.h"
 #include "agent/demands/demand_runner.h"
+#include "agent/kineto/fabric_endpoint.h"
 #include "agent/metrics.h"
 #include "agent/source_runner.h"
 #include "agent/source_table.h"
@@ -79,6 +80,7 @@ class Agent {
   SourceRunner runner_;
   RingsSource* rings_ = nullptr;  // owned by runner_
   DemandRunner demands_;
+  std::unique_ptr<FabricEndpoint> fabric_;  // nullptr where it is switched off
   Watchdog watchdog_;
   double core_fraction_ = 0;
   std::atomic<uint64_t> ticks_{0};

@@ -252,6 +252,16 @@ TEST_F(AgentTest, ReportsThatAnAbsentCollectorCostsAreCounted) {
   EXPECT_THAT(agent_->Ready(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fake collector is not there")));
 }
 
+TEST_F(AgentTest, SaysHowManyProcessesHaveRegisteredForProfilesIfTheyMay) {
+  options_.kineto_endpoint = true;
+  Start();
+  agent_->Tick();
+  // Another daemon of this machine may have the name.
+  EXPECT_GE(MetricValue("lockstep_agent_kineto_listening"), 0);
+  EXPECT_GE(MetricValue("lockstep_agent_kineto_processes"), 0);
+  EXPECT_EQ(MetricValue("lockstep_agent_kineto_datagrams_total", "outcome=foreign_pid"), 0);
+}
+
 TEST_F(AgentTest, IsReadyWhenItHasTickedAndACollectorHasAnswered) {
   Start();
   EXPECT_THAT(agent_->Ready(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no tick")));

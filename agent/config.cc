@@ -119,6 +119,8 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
         return options.dcgm_exporter_url.empty() ? absl::OkStatus() : CheckLoopbackUrl(options.dcgm_exporter_url);
       });
   settings.Add("stacks", &options.stacks, "read stacks of recorded processes when the collector asks for them");
+  settings.Add("kineto_endpoint", &options.kineto_endpoint,
+               "whether processes of PyTorch (KINETO_USE_DAEMON=1) may register with this agent, in place of dynolog");
   settings.Add("tick", &options.tick, "time between two reports",
                Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
   settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",

@@ -30,6 +30,7 @@ struct AgentOptions {
   std::string nccl_ras_address = "localhost:28028";  // empty = do not ask
   std::string dcgm_exporter_url;                     // of its page, on this machine; empty = do not ask
   bool stacks = true;                                // a collector may have stacks of recorded processes read
+  bool kineto_endpoint = false;                      // whether processes of PyTorch may register for profiles
   absl::Duration tick = absl::Seconds(1);
   absl::Duration source_deadline = absl::Milliseconds(200);
   absl::Duration drain = absl::Seconds(3);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/kineto/fabric_refusal.h"
 #include "agent/sources/rings/ring_reader.h"
 #include "base/clock.h"
 #include "daemon/version.h"
@@ -74,6 +75,14 @@ AgentMetrics::AgentMetrics()
                                      "What else rings hold beyond their share of a report, by kind.")),
       operations_read_(Counter("lockstep_agent_operations_read_total", "Operations read from rings and reported.")),
       operations_lost_(Counter("lockstep_agent_operations_lost_total", "Operations not reported, by reason.")),
+      kineto_listening_(Gauge("lockstep_agent_kineto_listening",
+                              "1 while processes of PyTorch can register here; 0 = another daemon has the name.")),
+      kineto_processes_(Gauge("lockstep_agent_kineto_processes", "Processes of PyTorch that are registered.")),
+      kineto_datagrams_(
+          Counter("lockstep_agent_kineto_datagrams_total",
+                  "What processes sent to register, by what came of it: registered, polled, or why not.")),
+      kineto_answers_dropped_(
+          Counter("lockstep_agent_kineto_answers_dropped_total", "Answers that such a process did not take.")),
       source_runs_(Counter("lockstep_agent_source_runs_total", "Runs of each source, by outcome.")),
       source_seconds_(Counter("lockstep_agent_source_seconds_total", "Time spent in each source.")),
       source_last_seconds_(Gauge("lockstep_agent_source_last_duration_seconds", "Duration of the last run.")),
@@ -150,6 +159,17 @@ void AgentMetrics::UpdateRings(const RingsSource& rings) {
                                                        {"transfers", total.transfers_left_out},
                                                        {"in_flight", total.in_flight_left_out}};
   for (const auto& [what, count] : left_out) RaiseTo(ring_records_left_out_.Add({{"what", what}}), count);
+}
+
+void AgentMetrics::UpdateFabric(const FabricStatistics& statistics) {
+  kineto_listening_.Add({}).Set(statistics.listening ? 1 : 0);
+  kineto_processes_.Add({}).Set(static_cast<double>(statistics.processes));
+  RaiseTo(kineto_datagrams_.Add({{"outcome", "registered"}}), statistics.registrations);
+  RaiseTo(kineto_datagrams_.Add({{"outcome", "polled"}}), statistics.polls);
+  for (size_t refusal = 1; refusal < kFabricRefusals; ++refusal) {
+    RaiseTo(kineto_datagrams_.Add({{"outcome", kFabricRefusalNames[refusal]}}), statistics.refused[refusal]);
+  }
+  RaiseTo(kineto_answers_dropped_.Add({}), statistics.answers_dropped);
 }
 
 void AgentMetrics::UpdateUsage(const OwnUsage& usage, double core_fraction) {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "agent/demands/demand_runner.h"
+#include "agent/kineto/fabric_endpoint.h"
 #include "agent/own_usage.h"
 #include "agent/sources/rings/rings_source.h"
 #include "agent/spool/spool.h"
@@ -31,6 +32,7 @@ class AgentMetrics {
   void UpdateSpool(const SpoolStatistics& statistics);
   void UpdateRings(const RingsSource& rings);
   void UpdateDemands(const DemandStatistics& statistics);
+  void UpdateFabric(const FabricStatistics& statistics);
   void UpdateUsage(const OwnUsage& usage, double core_fraction);
   // The outcomes and durations in `report`.
   void UpdateSources(const wire::AgentReport& report);
@@ -78,6 +80,10 @@ class AgentMetrics {
   Counters& ring_records_left_out_;
   Counters& operations_read_;
   Counters& operations_lost_;
+  Gauges& kineto_listening_;
+  Gauges& kineto_processes_;
+  Counters& kineto_datagrams_;
+  Counters& kineto_answers_dropped_;
   Counters& source_runs_;
   Counters& source_seconds_;
   Gauges& source_last_seconds_;

@@ -115,6 +115,28 @@ void WriteResumeSeeds(const std::filesystem::path& directory) {
 }
 
 // The end of process 4711 by SIGKILL, as the kernel's process connector tells it.
+void WriteFabricSeeds(const std::filesystem::path& folder) {
+  struct Header {
+    uint64_t body_bytes;
+    char type[32];
+  };
+  const struct {
+    Header header = {16, "ctxt"};
+    int32_t device = 3;
+    int32_t pid = 12345;
+    int64_t job = 5000;
+  } registration;
+  const struct {
+    Header header = {24, "req"};
+    int32_t activities = 2;
+    int32_t count = 2;
+    int64_t job = 5000;
+    int32_t pids[2] = {12345, 1};
+  } poll;
+  Write(folder / "registration", {reinterpret_cast<const char*>(&registration), sizeof(registration)});
+  Write(folder / "poll", {reinterpret_cast<const char*>(&poll), sizeof(poll)});
+}
+
 void WriteConnectorSeed(const std::filesystem::path& file) {
   nlmsghdr header = {};
   cn_msg connector = {};
@@ -191,6 +213,7 @@ int main(int argc, char** argv) {
   lockstep::WriteRingSeed(corpus / "ring_reader_fuzzer");
   lockstep::WriteSpoolSeed(corpus / "spool_segment_fuzzer/segment");
   lockstep::WriteResumeSeeds(corpus / "resume_point_fuzzer");
+  lockstep::WriteFabricSeeds(corpus / "fabric_message_fuzzer");
   lockstep::WriteConnectorSeed(corpus / "exit_connector_fuzzer/killed");
   lockstep::WriteMinderSeed(corpus / "minder_model_fuzzer/one_metric");
   return 0;
