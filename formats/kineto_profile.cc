@@ -15,6 +15,8 @@ namespace {
 
 class ProfileHandler final : public KinetoHandler {
  public:
+  explicit ProfileHandler(const PatternLimits& limits) : profile(limits) {}
+
   void TakeEvent(absl::string_view text) override { profile.TakeEvent(text); }
   void TakeMember(absl::string_view key, absl::string_view value) override { profile.TakeMember(key, value); }
 
@@ -59,8 +61,8 @@ RankPatterns KinetoProfile::Finish(absl::string_view path) {
   return patterns;
 }
 
-ProfileResult ReadKinetoProfile(absl::string_view path, ByteSource& source) {
-  ProfileHandler handler;
+ProfileResult ReadKinetoProfile(absl::string_view path, ByteSource& source, const PatternLimits& limits) {
+  ProfileHandler handler(limits);
   ProfileResult result;
   result.status = WalkKineto(source, handler, kMaxProfileValueBytes);
   result.events = handler.profile.events();

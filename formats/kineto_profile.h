@@ -1,7 +1,7 @@
 // The patterns of one rank from its Kineto (Chrome) trace, as the trace goes by. docs/formats.md lists the fields.
 //
 // Times of day are not kept. Memory: that of PatternBuilder, of the largest value (kMaxProfileValueBytes) and of one
-// parsed event: 64 MiB together, whatever the size of the trace. Not thread-safe.
+// parsed event: 64 MiB together with the usual limits, whatever the size of the trace. Not thread-safe.
 
 #ifndef LOCKSTEP_FORMATS_KINETO_PROFILE_H_
 #define LOCKSTEP_FORMATS_KINETO_PROFILE_H_
@@ -24,6 +24,8 @@ inline constexpr size_t kMaxProfileValueBytes = size_t{8} << 20;
 // Takes events and members in their order in the trace (kineto_walk.h).
 class KinetoProfile {
  public:
+  explicit KinetoProfile(const PatternLimits& limits = {}) : builder_(limits) {}
+
   void TakeEvent(absl::string_view text);
   void TakeMember(absl::string_view key, absl::string_view value);
 
@@ -48,7 +50,7 @@ struct ProfileResult {
 };
 
 // `path` is where the name of the file may say the rank or host.
-ProfileResult ReadKinetoProfile(absl::string_view path, ByteSource& source);
+ProfileResult ReadKinetoProfile(absl::string_view path, ByteSource& source, const PatternLimits& limits = {});
 
 }  // namespace lockstep
 
