@@ -18,21 +18,28 @@ constexpr int64_t kTickStuckNanos = 120 * kNanosPerSecond;
 
 }  // namespace
 
+std::vector<std::string> AgentDemands::Names() const {
+  std::vector<std::string> names;
+  for (const DemandKind& kind : kinds) names.push_back(kind.name);
+  return names;
+}
+
 Agent::Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
-             std::vector<DemandKind> demands)
+             AgentDemands demands)
     : tick_ns_(absl::ToInt64Nanoseconds(options.tick)),
       uplink_(uplink),
       metrics_(metrics),
       clock_(clock),
       runner_(clock, absl::ToInt64Nanoseconds(options.source_deadline)),
-      demands_(std::move(demands), clock) {
+      fabric_(std::move(demands.fabric)),
+      demands_(std::move(demands.kinds), clock) {
   watch_.Watch("the thread that asks the sources", kTickStuckNanos,
                [this] { return Progress{.turns = ticks_.load(), .has_work = true}; });
 }
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options, absl::Span<const SourceRow> table,
                                                      Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
-                                                     std::vector<DemandKind> demands) {
+                                                     AgentDemands demands) {
   std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock, std::move(demands)));
   ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
   auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos(), clock);
@@ -51,10 +58,6 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
       Log(LogLevel::kWarning, "source left out",
           {{"source", std::string(row.name)}, {"status", source.status().ToString()}});
     }
-  }
-  if (options.kineto_endpoint) {
-    ASSIGN_OR_RETURN(RootedFs proc, RootedFs::Open(options.root));
-    agent->fabric_ = std::make_unique<FabricEndpoint>(FabricEndpoint::kName, std::move(proc), clock);
   }
   agent->runner_.Resume(uplink.resume());
   return agent;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +31,15 @@
 
 namespace lockstep {
 
+// What the agent can be asked to look at, and where processes register for it. Movable.
+struct AgentDemands {
+  std::vector<DemandKind> kinds;
+  std::unique_ptr<FabricEndpoint> fabric;  // nullptr: nobody may register; kinds may borrow it
+
+  // What the agent says of itself in its hello.
+  std::vector<std::string> Names() const;
+};
+
 // One thread ticks; Ready may be called by any. Thread-compatible otherwise.
 class Agent {
  public:
@@ -38,7 +48,7 @@ class Agent {
   // (see SourceRunner). Sources go on where the agent before this one stopped, if the uplink knows.
   static absl::StatusOr<std::unique_ptr<Agent>> Create(const AgentOptions& options, absl::Span<const SourceRow> table,
                                                        Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
-                                                       std::vector<DemandKind> demands = {});
+                                                       AgentDemands demands = {});
 
   // One report.
   void Tick();
@@ -62,8 +72,7 @@ class Agent {
   HealthProbes Probes();
 
  private:
-  Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock,
-        std::vector<DemandKind> demands);
+  Agent(const AgentOptions& options, Uplink& uplink, AgentMetrics& metrics, const Clock& clock, AgentDemands demands);
 
   // Does what the collector has told the agent to.
   void Obey(const lockstep::Tick& tick, wire::AgentReport& report);
@@ -78,9 +87,9 @@ class Agent {
   const Clock& clock_;
   std::shared_ptr<GpuNames> gpu_names_ = std::make_shared<GpuNames>();
   SourceRunner runner_;
-  RingsSource* rings_ = nullptr;  // owned by runner_
+  RingsSource* rings_ = nullptr;                  // owned by runner_
+  const std::unique_ptr<FabricEndpoint> fabric_;  // nullptr where it is switched off; before demands_, which use it
   DemandRunner demands_;
-  std::unique_ptr<FabricEndpoint> fabric_;  // nullptr where it is switched off
   Watchdog watchdog_;
   double core_fraction_ = 0;
   std::atomic<uint64_t> ticks_{0};

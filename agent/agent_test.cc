@@ -11,13 +11,16 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "agent/demands/demand_kind.h"
+#include "agent/kineto/fabric_endpoint.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_writer.h"
+#include "agent/rooted_fs.h"
 #include "agent/testing/fake_collector.h"
 #include "agent/testing/report_view.h"
 #include "agent/uplink/hello.h"
@@ -59,9 +62,9 @@ class AgentTest : public ::testing::Test {
   std::string Path(const std::string& name) const { return (directory_.path() / name).string(); }
 
   // In the order in which main makes them.
-  void Start(const OutboxLimits& limits = {}, const std::vector<DemandKind>& demands = {}) {
+  void Start(const OutboxLimits& limits = {}, AgentDemands demands = {}) {
     uplink_ = std::make_unique<Uplink>(collector_, MakeHello("node-1", random_), limits, RealClock(), random_);
-    auto agent = Agent::Create(options_, SourceTable(), *uplink_, metrics_, RealClock(), demands);
+    auto agent = Agent::Create(options_, SourceTable(), *uplink_, metrics_, RealClock(), std::move(demands));
     ASSERT_OK(agent);
     agent_ = *std::move(agent);
   }
@@ -206,9 +209,12 @@ TEST_F(AgentTest, LooksOnDemandAtAProcessThatItFollowsAndAtNoOther) {
     text << std::ifstream(absl::StrCat("/proc/self/", file)).rdbuf();
     directory_.Write(absl::StrCat("root/proc/", getpid(), "/", file), text.str());
   }
-  Start({}, {{"look", [](const DemandCall& call) {
-                return absl::StrCat(call.process.job, " ", call.process.rank, " ", call.process.pid, call.parameters);
-              }}});
+  AgentDemands demands;
+  demands.kinds.push_back({"look", [](const DemandCall& call) {
+                             return absl::StrCat(call.process.job, " ", call.process.rank, " ", call.process.pid,
+                                                 call.parameters);
+                           }});
+  Start({}, std::move(demands));
   static ring::RingWriter writer;  // lives as long as the process
   ASSERT_TRUE(OpenRing(writer));
   agent_->Tick();
@@ -253,10 +259,12 @@ TEST_F(AgentTest, ReportsThatAnAbsentCollectorCostsAreCounted) {
 }
 
 TEST_F(AgentTest, SaysHowManyProcessesHaveRegisteredForProfilesIfTheyMay) {
-  options_.kineto_endpoint = true;
-  Start();
+  AgentDemands demands;
+  // Of a name of its own: another daemon of this machine may have the usual one.
+  demands.fabric =
+      std::make_unique<FabricEndpoint>(directory_.path().filename().string(), *RootedFs::Open("/"), RealClock());
+  Start({}, std::move(demands));
   agent_->Tick();
-  // Another daemon of this machine may have the name.
   EXPECT_GE(MetricValue("lockstep_agent_kineto_listening"), 0);
   EXPECT_GE(MetricValue("lockstep_agent_kineto_processes"), 0);
   EXPECT_EQ(MetricValue("lockstep_agent_kineto_datagrams_total", "outcome=foreign_pid"), 0);

@@ -18,6 +18,16 @@ constexpr int64_t kMaxOutboxBytes = 256 << 20;
 constexpr int64_t kMinSpoolBytes = 32 << 20;
 constexpr int64_t kMaxSpoolBytes = int64_t{64} << 30;
 constexpr size_t kMaxHostNameBytes = 253;  // a DNS name
+constexpr size_t kMaxProfileDirectoryBytes = 512;
+
+// Processes resolve it, and so does the agent, without following a link or going upwards.
+absl::Status CheckProfileDirectory(const std::string& path) {
+  const bool is_plain = !path.empty() && path[0] == '/' && path.size() <= kMaxProfileDirectoryBytes &&
+                        std::all_of(path.begin(), path.end(), absl::ascii_isgraph) &&
+                        path.find("..") == std::string::npos;
+  return is_plain ? absl::OkStatus()
+                  : absl::InvalidArgumentError("must be an absolute path of printable characters, without \"..\"");
+}
 
 Settings::Validator Between(const absl::Duration& value, absl::Duration least, absl::Duration most) {
   return [&value, least, most] {
@@ -121,6 +131,9 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("stacks", &options.stacks, "read stacks of recorded processes when the collector asks for them");
   settings.Add("kineto_endpoint", &options.kineto_endpoint,
                "whether processes of PyTorch (KINETO_USE_DAEMON=1) may register with this agent, in place of dynolog");
+  settings.Add("profile_directory", &options.profile_directory,
+               "folder, as a process of a job sees it, into which it writes a profile that was asked for",
+               [&options] { return CheckProfileDirectory(options.profile_directory); });
   settings.Add("tick", &options.tick, "time between two reports",
                Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
   settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",

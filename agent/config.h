@@ -31,6 +31,7 @@ struct AgentOptions {
   std::string dcgm_exporter_url;                     // of its page, on this machine; empty = do not ask
   bool stacks = true;                                // a collector may have stacks of recorded processes read
   bool kineto_endpoint = false;                      // whether processes of PyTorch may register for profiles
+  std::string profile_directory = "/tmp";            // where they write these, as they see it
   absl::Duration tick = absl::Seconds(1);
   absl::Duration source_deadline = absl::Milliseconds(200);
   absl::Duration drain = absl::Seconds(3);

@@ -1,6 +1,13 @@
 #include "agent/demand_table.h"
 
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "absl/status/statusor.h"
+#include "agent/demands/demand_kind.h"
+#include "agent/kineto/fabric_endpoint.h"
+#include "agent/profiles/profiler.h"
 #include "agent/rooted_fs.h"
 #include "agent/stacks/stack_dump.h"
 #include "base/clock.h"
@@ -15,20 +22,26 @@ absl::StatusOr<std::string> ReadStacks(const std::string& root, const DemandCall
   return DumpStacks(fs, call, RealClock());
 }
 
-}  // namespace
-
-std::vector<DemandKind> DemandTable(const AgentOptions& options) {
-  std::vector<DemandKind> kinds;
-  if (options.stacks) {
-    kinds.push_back({"stacks", [root = options.root](const DemandCall& call) { return ReadStacks(root, call); }});
-  }
-  return kinds;
+std::unique_ptr<FabricEndpoint> OpenFabric(const AgentOptions& options) {
+  absl::StatusOr<RootedFs> proc = RootedFs::Open(options.root);
+  if (!proc.ok()) return nullptr;
+  return std::make_unique<FabricEndpoint>(FabricEndpoint::kName, *std::move(proc), RealClock());
 }
 
-std::vector<std::string> DemandNames(const AgentOptions& options) {
-  std::vector<std::string> names;
-  for (const DemandKind& kind : DemandTable(options)) names.push_back(kind.name);
-  return names;
+}  // namespace
+
+AgentDemands OpenDemands(const AgentOptions& options) {
+  AgentDemands demands;
+  if (options.stacks) {
+    demands.kinds.push_back(
+        {"stacks", [root = options.root](const DemandCall& call) { return ReadStacks(root, call); }});
+  }
+  if (options.kineto_endpoint) demands.fabric = OpenFabric(options);
+  if (demands.fabric != nullptr) {
+    const auto profiler = std::make_shared<Profiler>(*demands.fabric, options.profile_directory, RealClock());
+    demands.kinds.push_back({"profile", [profiler](const DemandCall& call) { return profiler->Profile(call); }});
+  }
+  return demands;
 }
 
 }  // namespace lockstep

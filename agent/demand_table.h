@@ -3,19 +3,14 @@
 #ifndef LOCKSTEP_AGENT_DEMAND_TABLE_H_
 #define LOCKSTEP_AGENT_DEMAND_TABLE_H_
 
-#include <string>
-#include <vector>
-
+#include "agent/agent.h"
 #include "agent/config.h"
-#include "agent/demands/demand_kind.h"
 
 namespace lockstep {
 
-// The kinds that `options` leave switched on. Pure but for what the work of each does when it is called.
-std::vector<DemandKind> DemandTable(const AgentOptions& options);
-
-// What the agent says of them in its hello.
-std::vector<std::string> DemandNames(const AgentOptions& options);
+// The kinds that `options` leave switched on, and the endpoint where processes register for profiles, if they may. That
+// one is missing too where the root of the options cannot be opened, which Agent::Create says.
+AgentDemands OpenDemands(const AgentOptions& options);
 
 }  // namespace lockstep
 

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -52,10 +51,11 @@ int Run(AgentOptions& options, const Settings& settings) {
   if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls);
   GrpcConnector connector(options.collector_address, options.collector_security);
   const OutboxLimits limits = {static_cast<size_t>(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
-  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places, DemandNames(options));
+  AgentDemands demands = OpenDemands(options);
+  const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places, demands.Names());
   const SurvivingState state = OpenSurvivingState(options, hello);
   Uplink uplink(connector, hello, limits, RealClock(), random, state.spool.get(), state.keeper.get());
-  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock(), DemandTable(options));
+  const auto agent = Agent::Create(options, SourceTable(), uplink, metrics, RealClock(), std::move(demands));
   if (!agent.ok()) return Fail(agent.status());
   std::unique_ptr<HttpServer> http;
   if (!options.pages.address.empty()) {
@@ -93,7 +93,7 @@ int Run(AgentOptions& options, const Settings& settings) {
 int main(int argc, char** argv) {
   lockstep::AgentOptions options;
   lockstep::Settings settings = lockstep::AgentSettings(options);
-  if (const std::optional<int> exit_code = settings.LoadOrExplain(argc, argv)) return *exit_code;
+  if (const auto exit_code = settings.LoadOrExplain(argc, argv)) return *exit_code;
   lockstep::KeepMemorySmall();
   lockstep::TakeOverGrpcLog();
   return lockstep::Run(options, settings);

@@ -81,6 +81,7 @@ AgentMetrics::AgentMetrics()
       kineto_datagrams_(
           Counter("lockstep_agent_kineto_datagrams_total",
                   "What processes sent to register, by what came of it: registered, polled, or why not.")),
+      kineto_orders_(Counter("lockstep_agent_kineto_orders_total", "Processes that were told to take a profile.")),
       kineto_answers_dropped_(
           Counter("lockstep_agent_kineto_answers_dropped_total", "Answers that such a process did not take.")),
       source_runs_(Counter("lockstep_agent_source_runs_total", "Runs of each source, by outcome.")),
@@ -166,6 +167,7 @@ void AgentMetrics::UpdateFabric(const FabricStatistics& statistics) {
   kineto_processes_.Add({}).Set(static_cast<double>(statistics.processes));
   RaiseTo(kineto_datagrams_.Add({{"outcome", "registered"}}), statistics.registrations);
   RaiseTo(kineto_datagrams_.Add({{"outcome", "polled"}}), statistics.polls);
+  RaiseTo(kineto_orders_.Add({}), statistics.orders);
   for (size_t refusal = 1; refusal < kFabricRefusals; ++refusal) {
     RaiseTo(kineto_datagrams_.Add({{"outcome", kFabricRefusalNames[refusal]}}), statistics.refused[refusal]);
   }

@@ -83,6 +83,7 @@ class AgentMetrics {
   Gauges& kineto_listening_;
   Gauges& kineto_processes_;
   Counters& kineto_datagrams_;
+  Counters& kineto_orders_;
   Counters& kineto_answers_dropped_;
   Counters& source_runs_;
   Counters& source_seconds_;

@@ -35,8 +35,8 @@ struct DemandStatistics {
 
 class DemandRunner {
  public:
-  // At the same time. A machine has eight ranks; each look is mostly waiting.
-  static constexpr size_t kThreads = 4;
+  // At the same time: profiles of all ranks of a machine, which begin together, and looks besides. They mostly wait.
+  static constexpr size_t kThreads = 16;
   static constexpr size_t kMaxOpen = 32;  // under way, waiting, or answered and not reported yet
   static constexpr size_t kMaxAnswerBytes = 1 << 19;
   static constexpr size_t kMaxPartBytes = 1 << 18;  // of an answer in one report

@@ -115,8 +115,8 @@ bool FabricEndpoint::Turn() {
     MutexLock lock(mutex_);
     if (refusal != FabricRefusal::kNone) ++statistics_.refused[static_cast<size_t>(refusal)];
   }
-  processes_.Forget(clock_.MonotonicNanos());
   MutexLock lock(mutex_);
+  processes_.Forget(clock_.MonotonicNanos());
   statistics_.processes = processes_.size();
   return received == kDatagramsPerTurn;
 }
@@ -155,10 +155,12 @@ FabricRefusal FabricEndpoint::Handle(const Datagram& datagram) {
   FabricSender sender;
   refusal = Identify(*datagram.credentials, message.pid, sender);
   if (refusal != FabricRefusal::kNone) return refusal;
-  refusal = processes_.Hear(message, sender, now_ns);
-  if (refusal != FabricRefusal::kNone) return refusal;
-  Answer(datagram, message, processes_.CountOf(message.job, message.device));
-  return FabricRefusal::kNone;
+  {
+    MutexLock lock(mutex_);
+    refusal = processes_.Hear(message, sender, now_ns);
+  }
+  if (refusal == FabricRefusal::kNone) Answer(datagram, message, sender);
+  return refusal;
 }
 
 FabricRefusal FabricEndpoint::Identify(const ucred& credentials, int32_t pid, FabricSender& sender) const {
@@ -172,15 +174,50 @@ FabricRefusal FabricEndpoint::Identify(const ucred& credentials, int32_t pid, Fa
   return InnermostPid(*status) == pid ? FabricRefusal::kNone : FabricRefusal::kForeignPid;
 }
 
-void FabricEndpoint::Answer(const Datagram& datagram, const FabricMessage& message, int32_t count) {
+// Under the lock, so that an order that is withdrawn is not given out afterwards; nothing here blocks.
+void FabricEndpoint::Answer(const Datagram& datagram, const FabricMessage& message, const FabricSender& sender) {
+  MutexLock lock(mutex_);
   const bool is_registration = message.kind == FabricMessage::Kind::kRegistration;
-  // A poll is told that there is nothing to do.
-  const std::string answer = FabricAnswer(message.kind, is_registration ? FabricCount(count) : "");
+  const auto order = message.wants_profiles ? orders_.find({sender.pid, sender.start_ticks}) : orders_.end();
+  const bool has_order = order != orders_.end() && !order->second.is_taken;
+  const std::string body = is_registration ? FabricCount(processes_.CountOf(message.job, message.device))
+                           : has_order     ? order->second.text
+                                           : "";
+  const std::string answer = FabricAnswer(message.kind, body);
   const ssize_t sent = sendto(socket_.get(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                               reinterpret_cast<const sockaddr*>(&datagram.from), datagram.from_bytes);
-  MutexLock lock(mutex_);
   ++(is_registration ? statistics_.registrations : statistics_.polls);
-  if (sent != static_cast<ssize_t>(answer.size())) ++statistics_.answers_dropped;
+  const bool is_sent = sent == static_cast<ssize_t>(answer.size());
+  if (!is_sent) ++statistics_.answers_dropped;
+  if (has_order && is_sent) {
+    order->second.is_taken = true;
+    ++statistics_.orders;
+  }
+}
+
+absl::Status FabricEndpoint::Leave(const FabricProcess& process, std::string text) {
+  MutexLock lock(mutex_);
+  if (!statistics_.listening) {
+    return absl::UnavailableError("another daemon has the socket at which processes of PyTorch register");
+  }
+  if (!processes_.Knows(process.pid, process.start_ticks)) {
+    return absl::FailedPreconditionError(
+        "the process has not registered for profiles: start it with KINETO_USE_DAEMON=1 (PyTorch with Kineto)");
+  }
+  if (orders_.size() >= kMaxOrders) return absl::ResourceExhaustedError("too many processes have orders");
+  const bool is_new = orders_.try_emplace({process.pid, process.start_ticks}, Order{std::move(text)}).second;
+  return is_new ? absl::OkStatus() : absl::AlreadyExistsError("the process has an order already");
+}
+
+bool FabricEndpoint::IsTaken(const FabricProcess& process) const {
+  MutexLock lock(mutex_);
+  const auto order = orders_.find({process.pid, process.start_ticks});
+  return order != orders_.end() && order->second.is_taken;
+}
+
+void FabricEndpoint::Withdraw(const FabricProcess& process) {
+  MutexLock lock(mutex_);
+  orders_.erase({process.pid, process.start_ticks});
 }
 
 }  // namespace lockstep

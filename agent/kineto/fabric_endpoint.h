@@ -1,6 +1,6 @@
 // The daemon's end of Kineto's IPC fabric (fabric_message.h): a datagram socket in the abstract namespace of the
-// machine's network, by the name that PyTorch looks for. It lets processes register, and answers their polls; nothing
-// is loaded into them for it.
+// machine's network, by the name that PyTorch looks for. It lets processes register, and answers their polls:
+// with an order where one was left for the process, else with nothing. Nothing is loaded into them for it.
 //
 // Anybody on the machine may send anything. Who a sender is comes from the kernel (SO_PASSCRED) and never from the
 // datagram: its pid has to be that of the sender, as the host or as its own PID namespace counts. What is malformed,
@@ -20,8 +20,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -43,6 +45,7 @@ struct FabricStatistics {
   size_t processes = 0;    // registered now
   uint64_t registrations = 0;
   uint64_t polls = 0;
+  uint64_t orders = 0;                              // that were given out
   uint64_t answers_dropped = 0;                     // their receiver was gone, or did not read
   std::array<uint64_t, kFabricRefusals> refused{};  // by FabricRefusal
 };
@@ -54,6 +57,12 @@ struct FabricAddress {
   socklen_t bytes = 0;
 };
 
+// One that may have registered. Plain value; thread-compatible.
+struct FabricProcess {
+  int32_t pid = 0;           // as the agent sees it
+  uint64_t start_ticks = 0;  // since boot, in clock ticks; with the pid, unique on the host
+};
+
 // Owns its socket and a thread. Thread-safe.
 class FabricEndpoint {
  public:
@@ -61,6 +70,7 @@ class FabricEndpoint {
   static constexpr size_t kDatagramsPerTurn = 400;
   static constexpr int64_t kTurnNanos = kNanosPerSecond / 10;
   static constexpr int64_t kRetryNanos = 60 * kNanosPerSecond;
+  static constexpr size_t kMaxOrders = 32;
 
   // Begins to listen, or to try to. `root` is where proc/ is. Borrows `clock`.
   FabricEndpoint(std::string name, RootedFs root, const Clock& clock);
@@ -70,8 +80,23 @@ class FabricEndpoint {
 
   FabricStatistics statistics() const;
 
+  // Leaves an order for a process: the text is what its next poll for activities is answered with, once. Whoever leaves
+  // it withdraws it. UNAVAILABLE while another daemon has the name; FAILED_PRECONDITION for a process that has not
+  // registered; ALREADY_EXISTS while it has an order; RESOURCE_EXHAUSTED beyond kMaxOrders.
+  absl::Status Leave(const FabricProcess& process, std::string text);
+
+  // Whether the process has been told.
+  bool IsTaken(const FabricProcess& process) const;
+
+  void Withdraw(const FabricProcess& process);
+
  private:
+  using ProcessId = std::pair<int32_t, uint64_t>;  // pid and start time
   struct Datagram;
+  struct Order {
+    std::string text;
+    bool is_taken = false;
+  };
 
   void Run();
   absl::Status Listen();
@@ -82,7 +107,7 @@ class FabricEndpoint {
   FabricRefusal Handle(const Datagram& datagram);
   // Who has sent it. `pid` is what the sender calls himself.
   FabricRefusal Identify(const ucred& credentials, int32_t pid, FabricSender& sender) const;
-  void Answer(const Datagram& datagram, const FabricMessage& message, int32_t count);
+  void Answer(const Datagram& datagram, const FabricMessage& message, const FabricSender& sender);
 
   const std::string name_;
   const RootedFs root_;
@@ -90,9 +115,10 @@ class FabricEndpoint {
   UniqueFd stop_;  // an eventfd: readable = stop
   UniqueFd socket_;
   UserPace pace_;
-  RegisteredProcesses processes_;
 
   mutable Mutex mutex_;
+  RegisteredProcesses processes_ ABSL_GUARDED_BY(mutex_);
+  std::map<ProcessId, Order> orders_ ABSL_GUARDED_BY(mutex_);
   FabricStatistics statistics_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;  // last: everything is ready when it starts

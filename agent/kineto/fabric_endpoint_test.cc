@@ -9,10 +9,13 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "agent/kineto/fabric_refusal.h"
 #include "agent/kineto/testing/fabric_client.h"
 #include "agent/kineto/user_pace.h"
+#include "agent/rooted_fs.h"
+#include "agent/sources/rings/process_stat.h"
 #include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/temporary_directory.h"
@@ -33,6 +36,8 @@ class FabricEndpointTest : public testing::Test {
   void WaitToListen() {
     EXPECT_TRUE(Comes([](const FabricStatistics& now) { return now.listening; }));
   }
+
+  static FabricProcess Self() { return {getpid(), ReadProcessStat(Root(), getpid())->start_ticks}; }
 
   std::string OwnName() { return absl::StrCat(name_, "-client", ++clients_); }
 
@@ -79,6 +84,34 @@ TEST_F(FabricEndpointTest, AnEndpointThatStartsLaterLearnsOfAProcessByItsPoll) {
   ASSERT_TRUE(client.Poll(getpid(), kJob));
   EXPECT_EQ(client.Receive("req"), "");
   EXPECT_TRUE(Comes([](const FabricStatistics& now) { return now.processes == 1; }));
+}
+
+TEST_F(FabricEndpointTest, AnOrderIsGivenOnceToItsProcessWithTheNextPoll) {
+  const FabricClient client(name_, OwnName());
+  const FabricProcess self = Self();
+  EXPECT_EQ(endpoint_->Leave(self, "X=1").code(), absl::StatusCode::kFailedPrecondition) << "it has not registered";
+  ASSERT_TRUE(client.Poll(getpid(), kJob));
+  ASSERT_EQ(client.Receive("req"), "");
+  const FabricProcess earlier = {self.pid, self.start_ticks - 1};
+  EXPECT_EQ(endpoint_->Leave(earlier, "X=1").code(), absl::StatusCode::kFailedPrecondition) << "of this pid, and gone";
+  ASSERT_TRUE(endpoint_->Leave(self, "X=1").ok());
+  EXPECT_EQ(endpoint_->Leave(self, "X=2").code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(client.Register(0, getpid(), kJob));
+  EXPECT_TRUE(client.Receive("ctxt").has_value());
+  EXPECT_FALSE(endpoint_->IsTaken(self));
+  ASSERT_TRUE(client.Poll(getpid(), kJob, /*kinds=*/1));
+  EXPECT_EQ(client.Receive("req"), "") << "it asks about events only";
+  ASSERT_TRUE(client.Poll(getpid(), kJob));
+  EXPECT_EQ(client.Receive("req"), "X=1");
+  EXPECT_TRUE(endpoint_->IsTaken(self));
+  ASSERT_TRUE(client.Poll(getpid(), kJob));
+  EXPECT_EQ(client.Receive("req"), "");
+  EXPECT_EQ(endpoint_->statistics().orders, 1u);
+  endpoint_->Withdraw(self);
+  ASSERT_TRUE(endpoint_->Leave(self, "X=2").ok());
+  endpoint_->Withdraw(self);
+  ASSERT_TRUE(client.Poll(getpid(), kJob));
+  EXPECT_EQ(client.Receive("req"), "") << "it is withdrawn";
 }
 
 TEST_F(FabricEndpointTest, AProcessCannotRegisterAnother) {

@@ -9,6 +9,7 @@ constexpr absl::string_view kRegistrationType = "ctxt";
 constexpr absl::string_view kPollType = "req";
 constexpr size_t kFixedBodyBytes = 16;  // of both
 constexpr int32_t kMaxDevice = 1 << 16;
+constexpr uint32_t kActivities = 2;  // a bit of what a poll asks for
 
 template <typename Number>
 Number NumberAt(absl::string_view bytes, size_t offset) {
@@ -41,6 +42,7 @@ FabricRefusal ParsePoll(absl::string_view body, FabricMessage& message) {
   if (body.size() != kFixedBodyBytes + sizeof(int32_t) * static_cast<size_t>(pids)) return FabricRefusal::kBadContents;
   message.kind = FabricMessage::Kind::kPoll;
   message.device = -1;
+  message.wants_profiles = (NumberAt<uint32_t>(body, 0) & kActivities) != 0;
   message.job = NumberAt<int64_t>(body, 8);
   message.pid = NumberAt<int32_t>(body, kFixedBodyBytes);
   return message.pid > 0 && message.job >= 0 ? FabricRefusal::kNone : FabricRefusal::kBadContents;

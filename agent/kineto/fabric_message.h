@@ -42,9 +42,10 @@ inline constexpr size_t kMaxFabricDatagramBytes = kFabricHeaderBytes + 16 + 4 * 
 struct FabricMessage {
   enum class Kind : uint8_t { kRegistration, kPoll };
   Kind kind = Kind::kPoll;
-  int32_t device = -1;  // of a registration
-  int32_t pid = 0;      // as the sender has it for itself
-  int64_t job = 0;      // 0 = none
+  int32_t device = -1;          // of a registration
+  int32_t pid = 0;              // as the sender has it for itself
+  int64_t job = 0;              // 0 = none
+  bool wants_profiles = false;  // of a poll: it asks about activities
 };
 
 // Fills `message`, or says why it is not: kTooShort, kTooLong, kWrongSize, kUnknownType or kBadContents.

@@ -33,6 +33,8 @@ class RegisteredProcesses {
   // and has to be known to an agent that started after it.
   FabricRefusal Hear(const FabricMessage& message, const FabricSender& sender, int64_t now_ns);
 
+  bool Knows(int32_t pid, uint64_t start_ticks) const { return processes_.count({pid, start_ticks}) > 0; }
+
   // Of a job, with this device.
   int32_t CountOf(int64_t job, int32_t device) const;
 

@@ -15,7 +15,9 @@ ALLOWED = {
     "proto": [],
     "detector": ["base"],
     "daemon": ["base"],
-    "agent": ["base", "proto", "daemon", "agent/recorder"],
+    "agent": ["base", "proto", "daemon", "agent/recorder", "agent/profiles"],
+    # Makes patterns of a trace where the trace is: it must not leave the machine.
+    "agent/profiles": ["base", "proto", "agent", "detector", "formats"],
     "agent/recorder": [],
     "collector": ["base", "proto", "daemon", "detector"],
     "formats": ["base", "proto", "detector"],

@@ -52,9 +52,9 @@ bool FabricClient::Register(int32_t device, int32_t pid, int64_t job) const {
   return Send(Message("ctxt", body));
 }
 
-bool FabricClient::Poll(int32_t pid, int64_t job) const {
+bool FabricClient::Poll(int32_t pid, int64_t job, int32_t kinds) const {
   std::string body;
-  Append(body, int32_t{2});
+  Append(body, kinds);
   Append(body, int32_t{2});
   Append(body, job);
   Append(body, pid);

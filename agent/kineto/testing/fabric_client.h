@@ -20,7 +20,8 @@ class FabricClient {
 
   // Whether the message left: the queue of the daemon may be full, or nobody may have its name.
   bool Register(int32_t device, int32_t pid, int64_t job) const;
-  bool Poll(int32_t pid, int64_t job) const;
+  // `kinds` of profiles: 1 = events, 2 = activities.
+  bool Poll(int32_t pid, int64_t job, int32_t kinds = 2) const;
   // `descriptor` goes with it, unless it is -1.
   bool Send(const std::string& datagram, int descriptor = -1) const;
 

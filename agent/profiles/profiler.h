@@ -1,0 +1,53 @@
+// A profile of a process on demand: the process is told to take one when it next asks (agent/kineto), writes its trace,
+// and the trace becomes patterns of functions here. Only these leave the machine.
+//
+// Nothing is loaded into the process and nothing is attached to it. What it writes is its own: the trace is opened as
+// TraceFolder says, is read up to kMaxTraceBytes and to the deadline, and is deleted unless it is to be kept.
+
+#ifndef LOCKSTEP_AGENT_PROFILES_PROFILER_H_
+#define LOCKSTEP_AGENT_PROFILES_PROFILER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/demands/demand_kind.h"
+#include "agent/kineto/fabric_endpoint.h"
+#include "agent/profiles/trace_folder.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "proto/patterns.pb.h"
+
+namespace lockstep {
+
+// Thread-safe; traces are read one at a time, so that memory stays below 32 MiB.
+class Profiler {
+ public:
+  static constexpr int64_t kMaxTraceBytes = int64_t{2} << 30;
+  static constexpr int64_t kLookNanos = kNanosPerSecond / 5;  // between two looks for what is awaited
+  static constexpr int64_t kQuietNanos = kNanosPerSecond;     // a trace that has not grown for so long may be whole
+
+  // `folder` is where processes are to write, as they see it. Borrows `fabric` and `clock`.
+  Profiler(FabricEndpoint& fabric, std::string folder, const Clock& clock)
+      : fabric_(fabric), folder_(std::move(folder)), clock_(clock) {}
+
+  // A wire::RankProfile, for a call whose parameters are a wire::ProfileParameters. FAILED_PRECONDITION for a process
+  // that has not registered, and for a trace that may not be read; DEADLINE_EXCEEDED with what was awaited;
+  // DATA_LOSS for a trace without calls; CANCELLED when the agent ends.
+  absl::StatusOr<std::string> Profile(const DemandCall& call) const;
+
+ private:
+  absl::StatusOr<wire::RankProfile> Read(const DemandCall& call, const TraceFolder& folder, const std::string& name,
+                                         OpenTrace trace) const;
+
+  FabricEndpoint& fabric_;
+  const std::string folder_;
+  const Clock& clock_;
+  mutable Mutex reading_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_AGENT_PROFILES_PROFILER_H_
