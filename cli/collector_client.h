@@ -39,7 +39,7 @@ class CollectorClient {
   // A disk of its own is given a copy of all that history holds.
   static constexpr int64_t kBackupDeadlineNanos = 3'600'000'000'000;
   // The collector gives agents up before.
-  static constexpr int64_t kDemandDeadlineNanos = 120'000'000'000;
+  static constexpr int64_t kDemandDeadlineNanos = 240'000'000'000;
   static constexpr int kMaxMessageBytes = 64 << 20;
 
   // Connects when first used. `address` has passed CheckCollectorAddress. `named_by`: the option that names another

@@ -229,7 +229,11 @@ void AdminService::BeginDemand(const Caller& by, const std::string& peer, const 
                                const std::shared_ptr<DemandStream>& stream) {
   absl::StatusOr<DemandTargets> found = absl::NotFoundError(absl::StrCat("no job \"", request.job(), "\""));
   if (by.Sees(request.job())) {
-    found = FindDemandTargets(parts_.snapshots(), request.job(), request.ranks(), DemandBook::kMaxOpenOfJob);
+    const DemandKindRow* const kind = FindDemandKind(request.kind());
+    constexpr size_t kMost = DemandBook::kMaxOpenOfJob;
+    found = kind != nullptr && kind->peers > 0
+                ? FindCompared(parts_.snapshots(), request.job(), request.ranks(), kind->peers, kMost)
+                : FindDemandTargets(parts_.snapshots(), request.job(), request.ranks(), kMost);
   }
   absl::Status checked = found.status();
   if (checked.ok()) checked = CheckDemand(request.kind(), request.parameters());

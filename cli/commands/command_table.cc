@@ -19,6 +19,7 @@
 #include "cli/commands/jobs_command.h"
 #include "cli/commands/maintenance_command.h"
 #include "cli/commands/patterns_command.h"
+#include "cli/commands/profile_command.h"
 #include "cli/commands/ranks_command.h"
 #include "cli/commands/replay_command.h"
 #include "cli/commands/sim_command.h"
@@ -59,6 +60,8 @@ constexpr Verb kVerbs[] = {
      MakeCaptureCommand},
     {"dump", "What the threads of ranks do: functions of Python, and what they wait for in the kernel",
      "lockstep dump llama --rank 17\n  lockstep dump llama --rank 17 --rank 18 -o svg > stacks.svg", MakeDumpCommand},
+    {"profile", "Which functions take longer on some ranks of a running job, or on all",
+     "lockstep profile llama\n  lockstep profile llama --ranks 17,18 --steps 3 --keep", MakeProfileCommand},
     {"backup", "Have the collector copy its history to a new directory on its machine", "lockstep backup",
      MakeBackupCommand},
     {"audit", "Who changed what, and whose calls were refused", "lockstep audit --since 24h", MakeAuditCommand},

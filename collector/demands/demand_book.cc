@@ -17,6 +17,11 @@ constexpr int64_t kWayNanos = 5 * kNanosPerSecond;
 
 constexpr DemandKindRow kKinds[] = {
     {.name = "stacks", .max_parameter_bytes = 64, .max_answer_bytes = 1 << 19, .patience_ns = 30 * kNanosPerSecond},
+    {.name = "profile",
+     .max_parameter_bytes = 64,
+     .max_answer_bytes = 1 << 17,
+     .patience_ns = 180 * kNanosPerSecond,
+     .peers = 16},
 };
 
 }  // namespace

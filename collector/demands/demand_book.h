@@ -31,6 +31,7 @@ struct DemandKindRow {
   size_t max_parameter_bytes;
   size_t max_answer_bytes;
   int64_t patience_ns;  // for the answer
+  size_t peers = 0;     // further ranks that are asked as well, because answers are compared
 };
 
 // The row of that name; nullptr = there is none.

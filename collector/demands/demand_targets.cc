@@ -1,21 +1,43 @@
 #include "collector/demands/demand_targets.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {
+namespace {
 
-absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
-                                                const std::string& job, absl::Span<const int32_t> ranks, size_t max) {
-  const std::vector<wire::Rank>* known = nullptr;
+using Ranks = std::vector<wire::Rank>;
+
+absl::StatusOr<const Ranks*> RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
+                                     const std::string& job) {
+  const Ranks* known = nullptr;
   for (const auto& snapshot : snapshots) {
     const auto found = snapshot->ranks.find(job);
     if (found != snapshot->ranks.end()) known = found->second.get();
   }
   if (known == nullptr) return absl::NotFoundError(absl::StrCat("no job \"", job, "\""));
+  return known;
+}
+
+// At most `most` of `ranks`, evenly spread.
+void AppendSpread(absl::Span<const wire::Rank* const> ranks, size_t most, std::vector<DemandTarget>& targets) {
+  const size_t taken = std::min(most, ranks.size());
+  for (size_t i = 0; i < taken; ++i) {
+    const wire::Rank& rank = *ranks[i * ranks.size() / taken];
+    targets.push_back({rank.host(), rank.rank(), rank.pid()});
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
+                                                const std::string& job, absl::Span<const int32_t> ranks, size_t max) {
+  ASSIGN_OR_RETURN(const Ranks* const known, RanksOf(snapshots, job));
   std::set<int32_t> wanted(ranks.begin(), ranks.end());
   DemandTargets result;
   for (const wire::Rank& rank : *known) {
@@ -28,6 +50,32 @@ absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr
     }
   }
   if (!wanted.empty()) return absl::NotFoundError(absl::StrCat("job ", job, " has no rank ", *wanted.begin()));
+  return result;
+}
+
+absl::StatusOr<DemandTargets> FindCompared(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
+                                           const std::string& job, absl::Span<const int32_t> ranks, size_t peers,
+                                           size_t max) {
+  ASSIGN_OR_RETURN(const Ranks* const known, RanksOf(snapshots, job));
+  DemandTargets result;
+  if (!ranks.empty()) {
+    ASSIGN_OR_RETURN(result, FindDemandTargets(snapshots, job, ranks, max));
+  }
+  const std::set<int32_t> named(ranks.begin(), ranks.end());
+  std::set<int32_t> local_ranks;
+  for (const wire::Rank& rank : *known) {
+    if (named.count(rank.rank()) > 0) local_ranks.insert(rank.local_rank());
+  }
+  std::vector<const wire::Rank*> others;
+  for (const wire::Rank& rank : *known) {
+    if (named.count(rank.rank()) == 0 && rank.process_state() != "gone") others.push_back(&rank);
+  }
+  const auto alike = std::stable_partition(
+      others.begin(), others.end(), [&](const wire::Rank* rank) { return local_ranks.count(rank->local_rank()) > 0; });
+  const auto count = static_cast<size_t>(std::distance(others.begin(), alike));
+  const size_t room = std::min(peers, max - std::min(max, result.targets.size()));
+  AppendSpread(absl::MakeConstSpan(others).first(count), room, result.targets);
+  AppendSpread(absl::MakeConstSpan(others).subspan(count), room - std::min(room, count), result.targets);
   return result;
 }
 

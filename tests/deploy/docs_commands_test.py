@@ -43,7 +43,7 @@ class DocsCommandsTest(unittest.TestCase):
     def test_every_verb_is_documented_and_run(self):
         text = "\n".join(command for document in DOCUMENTS for _, command in commands(document))
         for verb in ("status", "top", "jobs", "ranks", "incidents", "explain", "maintenance", "history", "capture", "whatif",
-                     "dump", "backup", "replay", "feed", "doctor", "enable-nccl", "completion"):
+                     "dump", "profile", "backup", "replay", "feed", "doctor", "enable-nccl", "completion"):
             self.assertRegex(text, rf"lockstep {verb}\b")
 
     def test_commands_do_what_the_page_says(self):

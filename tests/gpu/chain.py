@@ -51,9 +51,9 @@ class Chain:
         self.expected = set()  # ids of incidents about what was planted
         self.pids = {}
 
-    def start(self):
+    def start(self, *of_agent):
         self.stack.start_collector()
-        self.stack.start_agent()
+        self.stack.start_agent(*of_agent)
         for rank in range(self.world):
             variables = environment(rank, self.world, self.port, self.recorder, self.stack.rings,
                                     dict(SEPARATE_HOSTS, NCCL_DEBUG="INFO", **self.sharing))

@@ -5,7 +5,8 @@ and gradients are reduced beside the backward pass.
 
 RANK, WORLD_SIZE (a multiple of two) and the like come from the environment. CONTROL is a file that may hold a JSON object:
 {"slow_rank": N, "factor": F}: this rank computes F times as much; {"fault_rank": N}: this rank writes to an address that
-is not its own, on the GPU. It is read before every step. The job runs until it is killed.
+is not its own, on the GPU; {"loading_rank": N, "seconds": S}: this rank waits so long for each batch of its loader. It is
+read before every step. The job runs until it is killed.
 """
 
 import json
@@ -45,6 +46,17 @@ def write_wildly():
     cupy.RawKernel(source, "wild")((1,), (1,), (cupy.uint64(4096),))
 
 
+class Batches(torch.utils.data.IterableDataset):
+    """What a loader loads, after `seconds`."""
+
+    seconds = 0.0
+
+    def __iter__(self):
+        while True:
+            time.sleep(self.seconds)
+            yield torch.zeros(1)
+
+
 class Rank:
     """Weights, activations and gradients of one rank, all of one shape; values do not matter."""
 
@@ -53,12 +65,19 @@ class Rank:
         self.weights = [torch.rand(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16) for _ in range(LAYERS)]
         self.gradients = [torch.zeros(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16) for _ in range(LAYERS)]
         self.activations = torch.rand(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16)
+        self.batches = Batches()
+        self.loader = iter(torch.utils.data.DataLoader(self.batches, batch_size=None))
+        # Steps of an optimizer are what PyTorch counts for profiles on demand.
+        bias = torch.nn.Parameter(torch.zeros(1, device="cuda"))
+        bias.grad = torch.zeros_like(bias)
+        self.optimizer = torch.optim.SGD([bias], lr=0.1)
 
     def compute(self, layer, cycles):
         torch.cuda._sleep(cycles)  # pylint: disable=protected-access; a kernel that takes as long as it is told
         return self.activations @ self.weights[layer]
 
     def step(self, factor):
+        next(self.loader)
         cycles = round(CYCLES * factor)
         for layer in range(LAYERS):
             distributed.all_reduce(self.compute(layer, cycles), group=self.tensor_group)
@@ -68,6 +87,7 @@ class Rank:
             pending.append(distributed.all_reduce(self.gradients[layer], group=self.data_group, async_op=True))
         for work in pending:
             work.wait()
+        self.optimizer.step()
 
 
 def main():
@@ -81,6 +101,7 @@ def main():
         plan = read_plan(control)
         if plan.get("fault_rank") == number:
             write_wildly()
+        rank.batches.seconds = plan.get("seconds", 0) if plan.get("loading_rank") == number else 0
         rank.step(plan.get("factor", 1) if plan.get("slow_rank") == number else 1)
         step += 1
         if step % SYNCHRONIZE_EVERY == 0:

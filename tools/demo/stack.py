@@ -113,10 +113,11 @@ class Stack:
         ports = self.wait_until("the collector's ports", lambda: self._read_json(ports_file), 5)
         self.grpc_port, self.http_port = ports["grpc"], ports["http"]
 
-    def start_agent(self):
+    def start_agent(self, *arguments):
         self.start("agent", [
             self.binaries / "agent/lockstep-agent", f"--collector-address=127.0.0.1:{self.grpc_port}",
-            f"--ring-directory={self.rings}", f"--listen-address=127.0.0.1:{self.agent_port}"])
+            f"--ring-directory={self.rings}", f"--listen-address=127.0.0.1:{self.agent_port}",
+            *arguments])
 
     def start_job(self, *arguments, recorded=True):
         """The demo training loop: RANKS processes under mpirun; only the environment says that it is recorded."""
