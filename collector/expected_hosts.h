@@ -32,7 +32,7 @@ struct MissingHost {
 
 class ExpectedHosts {
  public:
-  static constexpr size_t kMaxHosts = 50'000;  // twice the agents that a collector takes, and more
+  static constexpr size_t kMaxHosts = kMaxSeenHosts;
   // How old the stored time of the last report of a host that reports may be: a restart tells it that much too early.
   static constexpr int64_t kRefreshNanos = 60'000'000'000;
 

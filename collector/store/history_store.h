@@ -55,6 +55,8 @@ struct LoggedJob {
   int64_t newest_wall_ns = 0;
 };
 
+inline constexpr size_t kMaxSeenHosts = 50'000;  // twice the agents that a collector takes, and more
+
 // A host that has reported, and when it did last, to a minute or so.
 struct SeenHost {
   std::string name;
@@ -107,8 +109,9 @@ class HistoryStore {
  public:
   virtual ~HistoryStore() = default;
 
-  // On return the log and the marks survive loss of power. Points may wait in memory until their chunk is full; after a
-  // crash they are read from the log again and given to RecoverPoints.
+  // On return the log and the marks survive loss of power, and with them the names of their hosts (LoadHosts; the first
+  // kMaxSeenHosts). Points may wait in memory until their chunk is full; after a crash they are read from the log again
+  // and given to RecoverPoints.
   virtual absl::Status Write(const StoreBatch& batch) = 0;
 
   // Inserts or replaces by id. On return it survives loss of power.
@@ -128,7 +131,7 @@ class HistoryStore {
   // Newest report stored of this incarnation; 0 = none.
   virtual absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) = 0;
 
-  // Inserts or replaces by name; kept until removed. Survives kill -9.
+  // Inserts or replaces by name; kept until removed. Survives kill -9; after loss of power times may be older.
   virtual absl::Status PutHosts(const std::vector<SeenHost>& hosts) = 0;
   // On return it survives loss of power. A host that is not there is no error.
   virtual absl::Status RemoveHost(const std::string& name) = 0;

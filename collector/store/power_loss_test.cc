@@ -153,6 +153,33 @@ TEST_F(PowerLossTest, WhatWasWrittenIsThere) {
   EXPECT_EQ(store_->StoredSequence("node", 1).value(), 3u);
 }
 
+TEST_F(PowerLossTest, AHostThatReportedOnceIsKnown) {
+  Open();
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now())}, .marks = {{"node", 1, 1}, {"forgotten", 1, 1}}}));
+  ASSERT_OK(store_->RemoveHost("forgotten"));
+  const int64_t first = now();
+  clock_.Advance(kNanosPerSecond);
+  ASSERT_OK(store_->Write({.log = {Watermark("a", now())}, .marks = {{"node", 1, 2}, {"node", 2, 1}}}));
+  LosePower();
+  const auto hosts = store_->LoadHosts();
+  ASSERT_OK(hosts);
+  ASSERT_THAT(*hosts, SizeIs(1));
+  EXPECT_EQ(hosts->front().name, "node");
+  EXPECT_EQ(hosts->front().last_report_wall_ns, first);
+}
+
+TEST_F(PowerLossTest, AHostThatReportsAgainAfterItWasForgottenIsKnown) {
+  Open();
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    ASSERT_OK(store_->Write({.marks = {{"node", 1, sequence}}}));
+  }
+  ASSERT_OK(store_->RemoveHost("node"));
+  EXPECT_THAT(*store_->LoadHosts(), SizeIs(0));
+  ASSERT_OK(store_->Write({.marks = {{"node", 1, 4}}}));
+  LosePower();
+  EXPECT_THAT(*store_->LoadHosts(), SizeIs(1));
+}
+
 TEST_F(PowerLossTest, AnAlertThatWasTakenIsNotToldAgain) {
   Open();
   wire::IncidentEvent event;

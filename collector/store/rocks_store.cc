@@ -76,7 +76,10 @@ class RocksStoreImpl final : public RocksStore {
     return CommitNew(/*sync=*/false, [&](auto& batch) { AddHostRecords(*database_, hosts, batch); });
   }
   absl::Status RemoveHost(const std::string& name) override {
-    return CommitNew(/*sync=*/true, [&](auto& batch) { AddHostRemoval(*database_, name, batch); });
+    MutexLock lock(mutex_);
+    rocksdb::WriteBatch batch;
+    new_hosts_.Remove(name, batch);
+    return Commit(batch, /*sync=*/true);
   }
   absl::StatusOr<std::vector<SeenHost>> LoadHosts() override { return ReadHostRecords(*database_, corrupt_); }
   absl::Status PutMaintenance(const wire::MaintenanceWindow& window, const std::vector<uint64_t>& gone) override {
@@ -163,6 +166,7 @@ class RocksStoreImpl final : public RocksStore {
   Mutex mutex_;
   int64_t swept_wall_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   AlertRemovals removals_ ABSL_GUARDED_BY(mutex_){*database_};
+  NewHostRecords new_hosts_ ABSL_GUARDED_BY(mutex_){*database_, corrupt_};
   // Nobody syncs under this one, so that readers need not wait for the disk. Taken after mutex_.
   mutable Mutex chunks_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   OpenChunks open_chunks_ ABSL_GUARDED_BY(chunks_mutex_);
@@ -180,6 +184,7 @@ absl::Status RocksStoreImpl::Write(const StoreBatch& batch) {
   Draft draft = NewDraft();
   RETURN_IF_ERROR(AddLog(draft, batch.log));
   AddMarks(draft, batch.marks);
+  RETURN_IF_ERROR(new_hosts_.Add(batch.marks, now, draft.batch));
   // What has been stored is not kept by anybody else. One sync for all that the caller has gathered.
   if (draft.batch.Count() > 0) RETURN_IF_ERROR(Commit(draft.batch, /*sync=*/true));
 
@@ -415,11 +420,9 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
 }
 
 RocksStoreStats RocksStoreImpl::stats() const {
-  RocksStoreStats stats;
-  stats.corrupt_records = corrupt_.count();
-  stats.dropped_points = dropped_points_.load();
-  stats.open_series = open_series_.load();
+  RocksStoreStats stats = {.dropped_points = dropped_points_.load(), .open_series = open_series_.load()};
   stats.failed_writes = failed_writes_.load();
+  stats.corrupt_records = corrupt_.count();
   for (size_t i = 0; i < kFamilies; ++i) {
     const Family family = static_cast<Family>(i);
     if (MaxBytesOf(family, options_) == 0) continue;

@@ -76,6 +76,7 @@ absl::Status MemoryStore::Write(const StoreBatch& batch) {
   for (const ReportMark& mark : batch.marks) {
     uint64_t& sequence = marks_[{mark.host, mark.incarnation}];
     sequence = std::max(sequence, mark.sequence);
+    hosts_.try_emplace(mark.host, RealClock().WallNanos());
   }
   ++writes_;
   changed_.NotifyAll();
