@@ -13,8 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int64_t kRateSpanNanos = 10 * kNanosPerSecond;  // over which inputs are counted
-constexpr int64_t kRecoverNanos = 120 * kNanosPerSecond;
+constexpr int64_t kRateSpanNanos = 10 * kNanosPerSecond;    // over which inputs are counted
 constexpr int64_t kNamesSpanNanos = 600 * kNanosPerSecond;  // jobs without a report for longer are over
 constexpr int64_t kNamesTailNanos = 3 * kNanosPerSecond;    // in which every host of a job reports
 constexpr size_t kPointsAtOnce = size_t{1} << 20;           // bound of memory
@@ -102,11 +101,11 @@ void RestoreNames(const std::vector<LoggedJob>& jobs, int64_t now_ns, HistorySto
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store) {
   const int64_t newest_ns = NewestOf(jobs);
   for (const LoggedJob& job : jobs) {
-    if (job.newest_wall_ns < newest_ns - kRecoverNanos) continue;
+    if (job.newest_wall_ns < newest_ns - kRecoverySpanNanos) continue;
     std::vector<SeriesPoint> points;
     absl::Status recovered;
     const absl::Status scanned =
-        store.ScanLog(job.name, newest_ns - kRecoverNanos, kForEver, [&](const wire::CaptureEntry& entry) {
+        store.ScanLog(job.name, newest_ns - kRecoverySpanNanos, kForEver, [&](const wire::CaptureEntry& entry) {
           if (entry.has_input() && entry.input().carries_points()) AppendSeriesPoints(entry.input(), points);
           if (points.size() < kPointsAtOnce) return true;
           recovered = store.RecoverPoints(points);

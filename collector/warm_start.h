@@ -45,8 +45,8 @@ struct WarmStartOptions {
 void WarmUpJobs(const WarmStartOptions& options, const std::vector<LoggedJob>& jobs, HistoryStore& store,
                 JobTable& table);
 
-// Puts back into history the samples that a crash took from its memory: they are in the log. Reads the last two minutes
-// before its newest entry; chunks of series are closed within 70 s.
+// Puts back into history the samples that a crash took from its memory: they are in the log. Reads
+// kRecoverySpanNanos before its newest entry.
 absl::Status RecoverSeries(const std::vector<LoggedJob>& jobs, HistoryStore& store);
 
 // Tells `names` whose processes the logs are of, by the last seconds of each: before the first report comes, or parts

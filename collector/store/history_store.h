@@ -105,6 +105,10 @@ struct SeriesPage {
   std::optional<SeriesCursor> next;  // the first that did not fit: what to resume with
 };
 
+// What lies in memory only, of points that were logged, is of the last 70 s before the newest entry of the log. After a
+// crash so much of the log is read again, and so much of it stays however short the disk is.
+inline constexpr int64_t kRecoverySpanNanos = 120'000'000'000;
+
 class HistoryStore {
  public:
   virtual ~HistoryStore() = default;

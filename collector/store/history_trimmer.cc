@@ -27,6 +27,13 @@ uint64_t LeftBy(const std::vector<TableAge>& tables, int64_t cutoff_wall_ns) {
   return BytesOf(tables) - gone;
 }
 
+// 0 = there is no table.
+int64_t NewestOf(const std::vector<TableAge>& tables) {
+  int64_t newest_wall_ns = 0;
+  for (const TableAge& table : tables) newest_wall_ns = std::max(newest_wall_ns, table.newest_wall_ns);
+  return newest_wall_ns;
+}
+
 }  // namespace
 
 HistoryTrimmer::HistoryTrimmer(const RocksStoreOptions& options, RocksDatabase& database, const Clock& clock)
@@ -90,10 +97,13 @@ absl::Status HistoryTrimmer::FreeDisk(uint64_t missing) {
 }
 
 absl::StatusOr<uint64_t> HistoryTrimmer::CutLog(uint64_t missing) {
+  ASSIGN_OR_RETURN(const std::vector<TableAge> tables, database_.Tables(Family::kLog));
+  // While nothing can be written, points whose chunks are not on disk are in the newest part of the log alone.
+  const int64_t latest = std::min(Latest(), NewestOf(tables) - kRecoverySpanNanos);
   uint64_t cut = 0;
   while (cut < missing) {
     const uint64_t before = database_.TableBytes(Family::kLog);
-    const absl::StatusOr<TableAge> deleted = database_.DeleteOldestTable(Family::kLog, Latest());
+    const absl::StatusOr<TableAge> deleted = database_.DeleteOldestTable(Family::kLog, latest);
     if (absl::IsNotFound(deleted.status())) break;
     RETURN_IF_ERROR(deleted.status());
     const uint64_t gone = before - std::min(before, database_.TableBytes(Family::kLog));

@@ -2,7 +2,8 @@
 //
 // Tables of the log are deleted whole, oldest first. Of all other kinds a cutoff by time moves forward (retention.h),
 // and the tables that gain most by it are written anew. On a full disk the order is the log, points, roll-ups, resolved
-// incidents; nothing of the newest kLeastKeptNanos goes, nor what never expires.
+// incidents; nothing of the newest kLeastKeptNanos goes, nor what never expires. Of the log kRecoverySpanNanos before
+// its newest entry stay, however old that is: samples may be there and nowhere else.
 //
 // It works when nothing could be written: a reserve (space_reserve.h) has been given up by then. Tables of the log are
 // deleted first, which needs a few bytes, and only then anything is rewritten. Not thread-safe; writers and readers go

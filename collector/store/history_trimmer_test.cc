@@ -322,6 +322,28 @@ TEST_F(SmallDiskTest, TheOldestOfTheLogGoesFirstWhenSpaceGetsShort) {
   EXPECT_FALSE(report_.disk_is_short) << "it is over";
 }
 
+TEST_F(SmallDiskTest, OfTheLogStaysWhatSamplesAreReadFromAfterACrash) {
+  options_.min_free_bytes = 2 * kMebibyte;
+  Open();
+  MakeRoom(1);
+  for (int minute = 0; minute < 100; ++minute) {
+    ASSERT_OK(WriteLog(40 * kKibibyte));
+    clock_.Advance(kMinute);
+  }
+  MakeTables();
+  clock_.Advance(60 * kMinute);  // for so long nothing could be written
+  for (int pass = 0; pass < 40; ++pass) {
+    LeaveFree(kMebibyte);  // somebody else takes what is freed
+    MakeRoom(1);
+    clock_.Advance(10 * kMinute);
+  }
+  EXPECT_GT(Removed("log", "disk"), kMebibyte);
+  const std::vector<int64_t> minutes = LogMinutes();
+  ASSERT_FALSE(minutes.empty());
+  EXPECT_EQ(minutes.back(), 99);
+  EXPECT_LE(minutes.front(), 99 - kRecoverySpanNanos / kMinute);
+}
+
 TEST_F(SmallDiskTest, ThenPointsThenRollUpsThenResolvedIncidentsAndNothingThatHolds) {
   options_.min_free_bytes = 2 * kMebibyte;
   Open();
