@@ -120,7 +120,7 @@ def main():
     binaries, recorder, results = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     ranks = int(sys.argv[4]) if len(sys.argv) > 4 else 4
     results.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="lockstep-profile-") as folder, Stack(f"{folder}/stack", binaries) as stack:
+    with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as folder, Stack(f"{folder}/stack", binaries) as stack:
         chain = Chain(stack, recorder, results, ranks, {"KINETO_USE_DAEMON": "1"})
         profiles = Profiles(chain)
         try:
