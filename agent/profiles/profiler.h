@@ -22,7 +22,7 @@
 
 namespace lockstep {
 
-// Thread-safe; traces are read one at a time, so that memory stays below 32 MiB.
+// Thread-safe; traces are read one at a time, each within fixed memory.
 class Profiler {
  public:
   static constexpr int64_t kMaxTraceBytes = int64_t{2} << 30;
