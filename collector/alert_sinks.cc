@@ -20,13 +20,14 @@ std::string MetricName(const AlertRoutes& routes, const ReceiverSpec& receiver) 
 
 }  // namespace
 
-AlertSinks::AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, OnDone on_done,
+AlertSinks::AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, AlertMemory memory,
                        const AlertCourierOptions& pace)
-    : clock_(clock), on_done_(std::move(on_done)), pace_(pace), random_(random) {
+    : clock_(clock), memory_(std::move(memory)), pace_(pace), random_(random) {
   SetRoutes(routes);
 }
 
-// A courier keeps running if nothing about its receiver has changed. Of one that has, the next takes over what waits.
+// A courier keeps running if nothing about its receiver has changed. Of one that has, the next takes over what waits,
+// and its threads if they are in the same channel.
 void AlertSinks::SetRoutes(const AlertRoutes& routes) {
   MutexLock telling(telling_);
   std::map<std::string, std::pair<ReceiverSpec, std::string>> wanted;  // receiver and URL, by name of the courier
@@ -61,6 +62,10 @@ void AlertSinks::SetRoutes(const AlertRoutes& routes) {
     if (couriers_.contains(name)) continue;
     const Courier& courier = couriers_[name] = MakeCourier(target.first, target.second, routes.links);
     TellOfOpenLocked(*courier.thread, name, /*is_new=*/!gone.contains(name));
+    const auto before = gone.find(name);
+    if (before != gone.end() && before->second.receiver.channel == target.first.channel) {
+      for (const auto& [id, thread] : before->second.thread->Threads()) courier.thread->InheritThread(id, thread);
+    }
     courier.thread->Resume(std::move(left[name]));
   }
 }
@@ -73,10 +78,13 @@ AlertSinks::Courier AlertSinks::MakeCourier(const ReceiverSpec& receiver, const 
   options.url = url;
   options.name = name;
   options.links = links;
-  return {
-      receiver, links,
-      std::make_shared<AlertCourier>(options, clock_, Random(random_.Next()),
-                                     [this, name](const std::vector<uint64_t>& numbers) { on_done_(name, numbers); })};
+  return {receiver, links,
+          std::make_shared<AlertCourier>(
+              options, clock_, Random(random_.Next()),
+              [this, name](const std::vector<uint64_t>& numbers) { memory_.forget(name, numbers); },
+              [this, name, channel = receiver.channel](uint64_t incident, const std::string& thread) {
+                memory_.keep_thread({incident, name, channel, thread});
+              })};
 }
 
 void AlertSinks::TellOfOpenLocked(AlertCourier& courier, const std::string& name, bool is_new) {
@@ -165,6 +173,14 @@ void AlertSinks::Inherit(const std::vector<wire::Incident>& incidents) {
     RememberLocked({IncidentEvent::Kind::kUpdated, incident}, names);
     for (const std::string& name : names) couriers_.at(name).thread->Inherit(incident);
   }
+}
+
+void AlertSinks::InheritThread(const AlertThread& thread) {
+  MutexLock telling(telling_);
+  const Couriers now = couriers();
+  const auto found = now.find(thread.receiver);
+  if (found == now.end() || found->second.receiver.channel != thread.channel) return;
+  found->second.thread->InheritThread(thread.incident, thread.thread);
 }
 
 bool AlertSinks::TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) {

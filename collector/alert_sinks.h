@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,8 +20,10 @@
 #include "collector/alert/alert_courier.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/alert/alert_routes.h"
+#include "collector/alert/alert_thread.h"
 #include "collector/alert/change_id.h"
 #include "collector/alert/log_sink.h"
+#include "collector/alert_memory.h"
 #include "collector/metrics.h"
 
 namespace lockstep {
@@ -32,11 +33,9 @@ class AlertSinks final : public AlertReceivers {
   // Open incidents that are remembered; of those beyond, the routes alone say who is told.
   static constexpr size_t kMaxOpen = 10'000;
 
-  // History may forget that `receiver` has to be told of the changes of these numbers. Called from threads of couriers.
-  using OnDone = std::function<void(const std::string& receiver, const std::vector<uint64_t>& numbers)>;
-
-  // `clock` is borrowed; each URL of each receiver gets a thread of its own. `pace`: limits and times of each.
-  AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, OnDone on_done,
+  // `clock` is borrowed; each URL of each receiver gets a thread of its own. `memory` is called from them. `pace`:
+  // limits and times of each.
+  AlertSinks(const AlertRoutes& routes, const Clock& clock, Random random, AlertMemory memory,
              const AlertCourierOptions& pace = {});
 
   // AlertReceivers. The names are those of couriers (CourierName); the log needs no memory.
@@ -45,6 +44,7 @@ class AlertSinks final : public AlertReceivers {
   void NoteUntold(const wire::Incident& incident) override;
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override;
   void Inherit(const std::vector<wire::Incident>& incidents) override;
+  void InheritThread(const AlertThread& thread) override;
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
 
   // From now on these are told, and no others: one that is gone, or is told otherwise, may still send what waits, for
@@ -76,7 +76,7 @@ class AlertSinks final : public AlertReceivers {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
-  const OnDone on_done_;
+  const AlertMemory memory_;
   const AlertCourierOptions pace_;
   LogSink log_;
   Mutex telling_;  // held while receivers are told or exchanged; taken before mutex_

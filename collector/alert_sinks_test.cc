@@ -22,6 +22,7 @@
 #include "base/testing/status_matchers.h"
 #include "collector/alert/testing/http_receiver.h"
 #include "collector/alert/testing/sample_incident.h"
+#include "collector/alert_memory.h"
 #include "collector/incident_outbox.h"
 #include "collector/store/testing/memory_store.h"
 
@@ -74,8 +75,7 @@ std::vector<std::string> Heard(const HttpReceiver& receiver) {
 class AlertSinksTest : public testing::Test {
  protected:
   std::unique_ptr<AlertSinks> MakeSinks(const AlertRoutes& routes) {
-    return std::make_unique<AlertSinks>(
-        routes, RealClock(), Random(1), [](const std::string&, const std::vector<uint64_t>&) {}, QuickPace());
+    return std::make_unique<AlertSinks>(routes, RealClock(), Random(1), MemoryIn(store_, metrics_), QuickPace());
   }
 
   // Critical incidents go to `critical`, all others to `other`.
@@ -89,6 +89,8 @@ class AlertSinksTest : public testing::Test {
     return routes;
   }
 
+  MemoryStore store_;
+  CollectorMetrics metrics_{"test"};
   HttpReceiver critical_;
   HttpReceiver other_;
 };
@@ -185,6 +187,66 @@ TEST_F(AlertSinksTest, MetricsAreByReceiverAndNameNoUrl) {
   EXPECT_EQ(labels["severity"], "critical");
 }
 
+// A receiver that is told of one incident over three lives of the collector.
+class SlackOverRestartsTest : public AlertSinksTest {
+ protected:
+  SlackOverRestartsTest() {
+    bot_ = {.name = "chat",
+            .title = "chat",
+            .type = ReceiverType::kSlack,
+            .urls = {other_.url()},
+            .token = "xoxb-0",
+            .channel = "C1"};
+    other_.AnswerBy([said = 0](const HttpReceiver::Request&) mutable {
+      return HttpReceiver::Answer{200, "", absl::StrCat(R"({"ok": true, "ts": "17.)", ++said, R"("})")};
+    });
+  }
+
+  // "channel thread" of its messages; "" = in none.
+  std::vector<std::string> ToldInto(const AlertMemory& memory, const std::function<void(AlertSinks&)>& before_last) {
+    constexpr Kind kKinds[] = {Kind::kOpened, Kind::kResolved, Kind::kReopened};
+    for (const Kind kind : kKinds) {
+      AlertSinks sinks(ToOne(bot_), RealClock(), Random(1), memory, QuickPace());
+      IncidentOutbox outbox(IncidentOutboxOptions(), store_, sinks, metrics_);
+      EXPECT_OK(outbox.TellLeftOver(store_.LoadIncidents().value()));
+      if (kind == Kind::kReopened) before_last(sinks);
+      outbox.Announce(Event(1, kind));
+      outbox.Close();
+      while (!store_.LoadAlerts().value().empty()) StopSignal().WaitFor(kNanosPerMilli);
+    }
+    std::vector<std::string> into;
+    for (const HttpReceiver::Request& request : other_.requests()) {
+      const json message = json::parse(request.body);
+      into.push_back(absl::StrCat(message["channel"].get<std::string>(), " ", message.value("thread_ts", "")));
+    }
+    return into;
+  }
+
+  ReceiverSpec bot_;
+};
+
+TEST_F(SlackOverRestartsTest, AnIncidentStaysOneThread) {
+  EXPECT_THAT(ToldInto(MemoryIn(store_, metrics_), [](AlertSinks&) {}), ElementsAre("C1 ", "C1 17.1", "C1 17.1"));
+}
+
+TEST_F(SlackOverRestartsTest, WithoutMemoryOfThreadsEachLifeBeginsAnotherOne) {
+  AlertMemory memory = MemoryIn(store_, metrics_);
+  memory.keep_thread = [](const AlertThread&) {};
+  EXPECT_THAT(ToldInto(memory, [](AlertSinks&) {}), ElementsAre("C1 ", "C1 ", "C1 "));
+}
+
+TEST_F(SlackOverRestartsTest, AThreadOutlivesOtherSettingsAndNotAnotherChannel) {
+  const auto change = [this](AlertSinks& sinks) {
+    AlertRoutes routes = ToOne(bot_);
+    routes.links.external_url = "https://lockstep.example.org/{incident}";
+    sinks.SetRoutes(routes);
+  };
+  EXPECT_THAT(ToldInto(MemoryIn(store_, metrics_), change), ElementsAre("C1 ", "C1 17.1", "C1 17.1"));
+  bot_.channel = "C2";
+  EXPECT_THAT(ToldInto(MemoryIn(store_, metrics_), change),
+              ElementsAre("C1 ", "C1 17.1", "C1 17.1", "C2 ", "C2 17.4", "C2 17.4"));
+}
+
 // A thousand transitions to receivers that misbehave, over collectors that are restarted.
 class ThousandTransitionsTest : public testing::Test {
  protected:
@@ -239,12 +301,7 @@ class ThousandTransitionsTest : public testing::Test {
       AlertCourierOptions pace = QuickPace();
       const bool is_last = done + kRestartEvery >= kIncidents * kTurns;
       pace.drain_ns = is_last ? 60 * kNanosPerSecond : 1;
-      AlertSinks sinks(
-          routes, RealClock(), Random(random_.Next()),
-          [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
-            store.RemoveAlerts(receiver, numbers).IgnoreError();
-          },
-          pace);
+      AlertSinks sinks(routes, RealClock(), Random(random_.Next()), MemoryIn(store, metrics), pace);
       IncidentOutbox outbox(IncidentOutboxOptions(), store, sinks, metrics);
       ASSERT_OK(outbox.TellLeftOver(store.LoadIncidents().value()));
       for (int i = 0; i < kRestartEvery; ++i, ++done) {

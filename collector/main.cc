@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/stop_signal.h"
+#include "collector/alert_memory.h"
 #include "collector/alert_sinks.h"
 #include "collector/collector.h"
 #include "collector/collector_options.h"
@@ -53,10 +53,7 @@ int Run(const CollectorOptions& options, const Settings& settings) {
   CollectorMetrics metrics(kVersion);
   const auto routes = ToAlertRoutes(options);
   if (!routes.ok()) return RefuseToStart(routes.status(), kExitBadConfig);
-  AlertSinks alerts(*routes, RealClock(), Random(SeedFromSystem()),
-                    [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
-                      (*store)->RemoveAlerts(receiver, numbers).IgnoreError();  // the next one takes them along
-                    });
+  AlertSinks alerts(*routes, RealClock(), Random(SeedFromSystem()), MemoryIn(**store, metrics));
   HistoryBackups backups(ToBackupOptions(options), **store, clock);
   const HistoryKeeper keeper(HistoryKeeperOptions(), **store);
   const auto collector = Collector::Start(options, {RealClock(), clock, **store, alerts, metrics, &backups, &keeper});

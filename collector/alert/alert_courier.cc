@@ -38,10 +38,12 @@ void AlertCourierStats::Add(const AlertCourierStats& other) {
   longest_wait_ns = std::max(longest_wait_ns, other.longest_wait_ns);
 }
 
-AlertCourier::AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done)
+AlertCourier::AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done,
+                           OnThread on_thread)
     : options_(options),
       clock_(clock),
       on_done_(std::move(on_done)),
+      on_thread_(std::move(on_thread)),
       backoff_(options.first_retry_ns, options.longest_retry_ns, random),
       endpoint_(options.receiver, options.url, options.timeout_ns, [this] { return MustAbort(); }),
       backlog_(BacklogOptions(options)),
@@ -91,6 +93,16 @@ void AlertCourier::Inherit(const wire::Incident& incident) {
   MutexLock lock(mutex_);
   backlog_.Inherit(incident, clock_.MonotonicNanos());
   changed_.NotifyAll();
+}
+
+void AlertCourier::InheritThread(uint64_t incident, const std::string& thread) {
+  MutexLock lock(mutex_);
+  backlog_.InheritThread(incident, thread, clock_.MonotonicNanos());
+}
+
+std::vector<std::pair<uint64_t, std::string>> AlertCourier::Threads() const {
+  MutexLock lock(mutex_);
+  return backlog_.Threads();
 }
 
 void AlertCourier::NoteQuiet(const wire::Incident& incident) {
@@ -157,13 +169,20 @@ void AlertCourier::Deliver() {
   AlertEndpoint::Answer answer = endpoint_.Send(waiting.event, context);
   next_ns_ = clock_.MonotonicNanos() + endpoint_.protocol().least_gap_ns;
   const bool too_old = clock_.MonotonicNanos() - waiting.since_ns >= options_.give_up_after_ns;
+  // A thread that is gone must not take the alert with it: the next attempt begins another one.
+  if (answer.verdict.outcome == Outcome::kRefused && !context.thread.empty()) {
+    MutexLock lock(mutex_);
+    backlog_.ForgetThread(waiting.event.incident.id());
+    answer.verdict.outcome = Outcome::kLater;
+  }
   if (answer.verdict.outcome == Outcome::kLater && too_old) answer.verdict.outcome = Outcome::kRefused;
-  Conclude(answer.verdict, waiting);
+  Conclude(answer.verdict, waiting, context.thread);
   if (answer.verdict.outcome == Outcome::kTaken) backoff_.Reset();
   if (answer.verdict.outcome == Outcome::kLater) Pause(std::max(backoff_.Next(), answer.retry_after_ns));
 }
 
-void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting) {
+void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting,
+                            const std::string& thread) {
   const std::string incident = absl::StrCat(waiting.event.incident.id());
   if (verdict.outcome == Outcome::kTaken) told_error_.Clear();
   if (verdict.outcome == Outcome::kLater && told_error_.IsNews(verdict.why)) {
@@ -173,10 +192,13 @@ void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Wa
     Log(LogLevel::kError, "an alert was given up",
         {{"receiver", options_.name}, {"incident", incident}, {"error", verdict.why}});
   }
+  // Answers within a thread name themselves, not what they answer to.
+  const std::string first = thread.empty() ? verdict.thread : "";
+  if (!first.empty()) on_thread_(waiting.event.incident.id(), first);
   std::vector<uint64_t> gone;
   {
     MutexLock lock(mutex_);
-    gone = backlog_.EndSending(/*done=*/verdict.outcome != Outcome::kLater, clock_.MonotonicNanos(), verdict.thread);
+    gone = backlog_.EndSending(/*done=*/verdict.outcome != Outcome::kLater, clock_.MonotonicNanos(), first);
     stats_.sent += verdict.outcome == Outcome::kTaken ? 1 : 0;
     stats_.failed += verdict.outcome == Outcome::kRefused ? 1 : 0;
     stats_.retried += verdict.outcome == Outcome::kLater ? 1 : 0;

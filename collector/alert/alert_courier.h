@@ -4,8 +4,8 @@
 // again, after a jittered exponential delay or what it asked for; a refusal is final
 // (collector/alert/answer_verdict.h). Why it has to be tried again is logged when that is news. Every message describes
 // the whole incident, so that a lost one is made good by the next. Thread-safe. Limits: those of the backlog,
-// `give_up_after_ns` for each event. In which thread of Slack an incident stands, and when it was told last, is
-// forgotten at the end of the process.
+// `give_up_after_ns` for each event. When an incident was told last is forgotten at the end of the process; in which
+// thread it stands is handed to `on_thread`, for the next life.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
@@ -16,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
@@ -65,8 +66,13 @@ class AlertCourier {
   // Told the numbers of events that the receiver has taken, or will never be told: history may forget them.
   using OnDone = std::function<void(const std::vector<uint64_t>& numbers)>;
 
-  // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce.
-  AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done);
+  // Told where the receiver has its thread of an incident, when that is news, before OnDone hears of the message.
+  using OnThread = std::function<void(uint64_t incident, const std::string& thread)>;
+
+  // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce, `on_thread` from
+  // the former.
+  AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done,
+               OnThread on_thread);
 
   // As Stop. What is left stays in history.
   ~AlertCourier();
@@ -85,6 +91,12 @@ class AlertCourier {
   // An open incident of which an earlier life has told the receiver.
   void Inherit(const wire::Incident& incident);
 
+  // Where an earlier life, or another courier, has its thread of an incident.
+  void InheritThread(uint64_t incident, const std::string& thread);
+
+  // By number of the incident.
+  std::vector<std::pair<uint64_t, std::string>> Threads() const;
+
   // It became quiet, or is so no more: what is quiet is not said again.
   void NoteQuiet(const wire::Incident& incident);
 
@@ -101,12 +113,14 @@ class AlertCourier {
   bool WaitForWork();
   void Deliver();
   void Pause(int64_t nanos);
-  void Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting);
+  // `thread`: in which it was sent; "" = in none.
+  void Conclude(const AnswerVerdict& verdict, const AlertBacklog::Waiting& waiting, const std::string& thread);
   bool MustAbort() const;
 
   const AlertCourierOptions options_;
   const Clock& clock_;
   const OnDone on_done_;
+  const OnThread on_thread_;
   Backoff backoff_;                         // of the thread
   AlertEndpoint endpoint_;                  // of the thread
   ToldError told_error_;                    // of the thread

@@ -42,8 +42,9 @@ class AlertCourierTest : public ::testing::Test {
   std::unique_ptr<AlertCourier> NewCourier(const std::string& url) {
     options_.receiver.urls = {url};
     options_.url = url;
-    return std::make_unique<AlertCourier>(options_, clock_, Random(1),
-                                          [this](const std::vector<uint64_t>& numbers) { NoteDone(numbers); });
+    return std::make_unique<AlertCourier>(
+        options_, clock_, Random(1), [this](const std::vector<uint64_t>& numbers) { NoteDone(numbers); },
+        [this](uint64_t incident, const std::string& thread) { NoteThread(incident, thread); });
   }
 
   // Destroys the courier, which sends what waits, and tells what the receiver has seen: "id status".
@@ -68,6 +69,16 @@ class AlertCourierTest : public ::testing::Test {
     return done_;
   }
 
+  void NoteThread(uint64_t incident, const std::string& thread) {
+    MutexLock lock(mutex_);
+    threads_.push_back(absl::StrCat(incident, " ", thread));
+  }
+  // "incident thread" of what history has to keep.
+  std::vector<std::string> threads() {
+    MutexLock lock(mutex_);
+    return threads_;
+  }
+
   SimClock clock_;
   AlertCourierOptions options_;
   uint64_t number_ = 0;
@@ -75,6 +86,7 @@ class AlertCourierTest : public ::testing::Test {
  private:
   Mutex mutex_;
   std::vector<uint64_t> done_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(AlertCourierTest, PostsJsonOncePerEvent) {
@@ -303,19 +315,45 @@ TEST_F(AlertCourierTest, SlackGetsAThreadPerIncidentAndAMessagePerSecond) {
     clock_.Advance(kNanosPerSecond);
   }
   EXPECT_EQ(courier->stats().sent, 1u);
-  receiver.AnswerNext({{200, "", R"({"ok": false, "error": "is_archived"})"}});
+  receiver.AnswerNext({{200, "", R"({"ok": true, "ts": "17.4"})"}});
   courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
   ASSERT_TRUE(receiver.WaitForRequests(4));
   EXPECT_EQ(receiver.requests()[3].headers.at("Authorization"), "Bearer xoxb-0");
   EXPECT_EQ(nlohmann::json::parse(receiver.requests()[3].body)["thread_ts"], "17.3");
-  while (courier->stats().failed == 0) std::this_thread::yield();
+  while (courier->stats().sent < 2) std::this_thread::yield();
+  EXPECT_THAT(threads(), ElementsAre("1 17.3")) << "where the first message is, not an answer to it";
   courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   clock_.Advance(kNanosPerSecond - 1);
-  EXPECT_EQ(courier->stats().sent, 1u) << "not before a second has passed";
+  EXPECT_EQ(courier->stats().sent, 2u) << "not before a second has passed";
   EXPECT_EQ(receiver.requests().size(), 4u);
   clock_.Advance(1);
   receiver.AnswerNext({{200, "", taken}});
   ASSERT_TRUE(receiver.WaitForRequests(5));
+}
+
+TEST_F(AlertCourierTest, AThreadThatIsGoneBeginsAgain) {
+  options_.receiver = {.type = ReceiverType::kSlack, .token = "xoxb-0", .channel = "C1"};
+  HttpReceiver receiver;
+  receiver.AnswerNext({{200, "", R"({"ok": false, "error": "cannot_reply_to_message"})"},
+                       {200, "", R"({"ok": true, "ts": "18.1"})"},
+                       {200, "", R"({"ok": true, "ts": "18.2"})"}});
+  auto courier = NewCourier(receiver.url());
+  courier->InheritThread(1, "17.3");
+  courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
+  courier->Announce(Event(1, Kind::kReopened), {.number = ++number_});
+  for (uint64_t tried = 1; tried <= 3; ++tried) {
+    ASSERT_TRUE(receiver.WaitForRequests(tried));
+    while (courier->stats().retried + courier->stats().sent < tried) std::this_thread::yield();
+    clock_.Advance(kNanosPerSecond);
+  }
+  std::vector<std::string> into;
+  for (const HttpReceiver::Request& request : receiver.requests()) {
+    into.push_back(nlohmann::json::parse(request.body).value("thread_ts", ""));
+  }
+  EXPECT_THAT(into, ElementsAre("17.3", "", "18.1"));
+  EXPECT_THAT(threads(), ElementsAre("1 18.1"));
+  EXPECT_EQ(courier->Threads(), (std::vector<std::pair<uint64_t, std::string>>{{1, "18.1"}}));
+  EXPECT_EQ(courier->stats().failed, 0u);
 }
 
 }  // namespace

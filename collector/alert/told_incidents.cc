@@ -20,6 +20,28 @@ void ToldIncidents::Inherit(const wire::Incident& incident, int64_t at_ns) {
   Put(incident.id(), {incident, at_ns, "", /*is_open=*/true, IsQuiet(incident)});
 }
 
+void ToldIncidents::InheritThread(uint64_t incident, const std::string& thread, int64_t at_ns) {
+  const Told* before = Find(incident);
+  Told told;
+  if (before != nullptr) told = *before;
+  if (before == nullptr) told.at_ns = at_ns;
+  told.thread = thread;
+  Put(incident, std::move(told));
+}
+
+void ToldIncidents::ForgetThread(uint64_t incident) {
+  const auto found = told_.find(incident);
+  if (found != told_.end()) found->second.thread.clear();
+}
+
+std::vector<std::pair<uint64_t, std::string>> ToldIncidents::Threads() const {
+  std::vector<std::pair<uint64_t, std::string>> threads;
+  for (const auto& [id, told] : told_) {
+    if (!told.thread.empty()) threads.emplace_back(id, told.thread);
+  }
+  return threads;
+}
+
 void ToldIncidents::NoteQuiet(const wire::Incident& incident) {
   const Told* before = Find(incident.id());
   if (before == nullptr || before->is_quiet == IsQuiet(incident)) return;

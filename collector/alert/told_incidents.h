@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "collector/incident/incident_book.h"
 
@@ -37,6 +38,15 @@ class ToldIncidents {
 
   // An earlier life has told of this incident, which is open.
   void Inherit(const wire::Incident& incident, int64_t at_ns);
+
+  // An earlier life, or another courier, had this thread of it.
+  void InheritThread(uint64_t incident, const std::string& thread, int64_t at_ns);
+
+  // The receiver will have it there no more.
+  void ForgetThread(uint64_t incident);
+
+  // Of all incidents that have one.
+  std::vector<std::pair<uint64_t, std::string>> Threads() const;
 
   // It became quiet, or is so no more, without the receiver being told.
   void NoteQuiet(const wire::Incident& incident);

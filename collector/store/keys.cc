@@ -14,6 +14,22 @@ absl::Status Malformed(absl::string_view what, absl::string_view bytes) {
   return absl::DataLossError(absl::StrCat("malformed ", what, " key ", absl::BytesToHexString(bytes.substr(0, 64))));
 }
 
+std::string EncodeNumberAndReceiver(absl::string_view prefix, uint64_t number, absl::string_view receiver) {
+  std::string bytes(prefix);
+  AppendU64(bytes, number);
+  bytes.append(receiver.data(), receiver.size());
+  return bytes;
+}
+
+bool DecodeNumberAndReceiver(absl::string_view prefix, absl::string_view bytes, uint64_t& number,
+                             std::string& receiver) {
+  if (!absl::ConsumePrefix(&bytes, prefix)) return false;
+  ByteReader reader(bytes);
+  if (!reader.ReadU64(number)) return false;
+  receiver = std::string(reader.rest());
+  return true;
+}
+
 }  // namespace
 
 std::string EncodeTimedKey(const TimedKey& key) {
@@ -93,19 +109,22 @@ absl::StatusOr<uint64_t> DecodeIncidentKey(absl::string_view bytes) {
 }
 
 std::string EncodeAlertKey(const AlertKey& key) {
-  std::string bytes(kAlertKeyPrefix);
-  AppendU64(bytes, key.number);
-  bytes.append(key.receiver);
-  return bytes;
+  return EncodeNumberAndReceiver(kAlertKeyPrefix, key.number, key.receiver);
 }
 
 absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes) {
   AlertKey key;
-  absl::string_view behind_prefix = bytes;
-  const bool prefixed = absl::ConsumePrefix(&behind_prefix, kAlertKeyPrefix);
-  ByteReader reader(behind_prefix);
-  if (!prefixed || !reader.ReadU64(key.number)) return Malformed("alert", bytes);
-  key.receiver = std::string(reader.rest());
+  if (!DecodeNumberAndReceiver(kAlertKeyPrefix, bytes, key.number, key.receiver)) return Malformed("alert", bytes);
+  return key;
+}
+
+std::string EncodeThreadKey(const ThreadKey& key) {
+  return EncodeNumberAndReceiver(kThreadKeyPrefix, key.incident, key.receiver);
+}
+
+absl::StatusOr<ThreadKey> DecodeThreadKey(absl::string_view bytes) {
+  ThreadKey key;
+  if (!DecodeNumberAndReceiver(kThreadKeyPrefix, bytes, key.incident, key.receiver)) return Malformed("thread", bytes);
   return key;
 }
 

@@ -100,6 +100,17 @@ inline constexpr absl::string_view kStackKeyPrefix = "stacks/";
 std::string StackKeyPrefix(uint64_t incident);
 std::string EncodeStackKey(uint64_t incident, uint32_t place);
 
+// Where a receiver of alerts has its thread: "thread/" · id of the incident (8) · name of the receiver.
+struct ThreadKey {
+  uint64_t incident = 0;
+  std::string receiver;
+
+  bool operator==(const ThreadKey&) const = default;
+};
+inline constexpr absl::string_view kThreadKeyPrefix = "thread/";
+std::string EncodeThreadKey(const ThreadKey& key);
+absl::StatusOr<ThreadKey> DecodeThreadKey(absl::string_view bytes);
+
 // The first key after all keys that begin with `prefix`; "" = there is none.
 std::string PrefixEnd(std::string prefix);
 

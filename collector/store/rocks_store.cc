@@ -36,6 +36,7 @@
 #include "collector/store/series_page.h"
 #include "collector/store/series_reader.h"
 #include "collector/store/stack_records.h"
+#include "collector/store/thread_records.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -71,6 +72,11 @@ class RocksStoreImpl final : public RocksStore {
     return removals_.Note(receiver, Commit(batch, /*sync=*/true));
   }
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return ReadAlertRecords(*database_, corrupt_); }
+  absl::StatusOr<size_t> PutThread(const AlertThread& thread) override { return threads_.Put(thread); }
+  absl::StatusOr<std::vector<AlertThread>> LoadThreads() override {
+    ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, LoadIncidents());
+    return threads_.Load(incidents);
+  }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override {
     return CommitNew(/*sync=*/false, [&](auto& batch) { AddHostRecords(*database_, hosts, batch); });
@@ -103,7 +109,9 @@ class RocksStoreImpl final : public RocksStore {
   absl::StatusOr<uint64_t> LoadIncidentIds() override { return ReadIncidentIds(*database_, corrupt_); }
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override { return log_reader_.Jobs(); }
   absl::Status ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
-                       const std::function<bool(const wire::CaptureEntry&)>& visit) override;
+                       const std::function<bool(const wire::CaptureEntry&)>& visit) override {
+    return log_reader_.Scan(job, std::max(from_wall_ns, Cutoff(Family::kLog)), to_wall_ns, visit);
+  }
   absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
   absl::StatusOr<SeriesPage> ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) override;
   absl::Status Flush() override;
@@ -158,6 +166,7 @@ class RocksStoreImpl final : public RocksStore {
   CorruptRecords corrupt_;
   AuditRecords audit_{*database_, corrupt_};
   StackRecords stacks_{*database_, corrupt_};
+  ThreadRecords threads_{*database_, corrupt_};
   HistoryTrimmer trimmer_;
   LogReader log_reader_;
   SeriesReader series_reader_;
@@ -341,12 +350,6 @@ absl::StatusOr<std::vector<wire::Incident>> RocksStoreImpl::LoadIncidents() {
     return incident.resolved_wall_ns() != 0 && incident.resolved_wall_ns() < cutoff && incident.id() != newest;
   });
   return incidents;
-}
-
-absl::Status RocksStoreImpl::ScanLog(const std::string& job, int64_t from_wall_ns, int64_t to_wall_ns,
-                                     const std::function<bool(const wire::CaptureEntry&)>& visit) {
-  const int64_t from = std::max(from_wall_ns, Cutoff(Family::kLog));
-  return log_reader_.Scan(job, from, to_wall_ns, visit);
 }
 
 absl::StatusOr<SeriesPage> RocksStoreImpl::ReadSeries(const SeriesSelector& selector, const SeriesLimits& limits) {

@@ -128,6 +128,23 @@ absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes)
   return DecodeMessage<wire::IncidentEvent>(bytes, "event of an incident");
 }
 
+std::string EncodeThread(const ThreadValue& value) {
+  std::string bytes;
+  AppendU8(bytes, kFormat);
+  AppendShortText(bytes, value.channel);
+  AppendShortText(bytes, value.thread);
+  return bytes;
+}
+
+absl::StatusOr<ThreadValue> DecodeThread(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(ReadFormat(reader, "thread"));
+  ThreadValue value;
+  const bool whole = reader.ReadShortText(value.channel) && reader.ReadShortText(value.thread);
+  if (!whole || !reader.empty()) return Malformed("thread");
+  return value;
+}
+
 std::string EncodeStackDump(const wire::StackDump& dump) { return EncodeMessage(dump); }
 
 absl::StatusOr<wire::StackDump> DecodeStackDump(absl::string_view bytes) {

@@ -49,6 +49,17 @@ absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);
 std::string EncodeIncidentEvent(const wire::IncidentEvent& event);
 absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes);
 
+// Where a receiver of alerts has its thread: format (1) = 1 · channel length (2) · channel · thread length (2) ·
+// thread.
+struct ThreadValue {
+  std::string channel;
+  std::string thread;
+
+  bool operator==(const ThreadValue&) const = default;
+};
+std::string EncodeThread(const ThreadValue& value);
+absl::StatusOr<ThreadValue> DecodeThread(absl::string_view bytes);
+
 // format (1) = 1 · StackDump.
 std::string EncodeStackDump(const wire::StackDump& dump);
 absl::StatusOr<wire::StackDump> DecodeStackDump(absl::string_view bytes);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "collector/alert_memory.h"
 #include "collector/warm_start.h"
 
 namespace lockstep::faults {
@@ -48,10 +49,7 @@ absl::Status CollectorLife::Open(const std::string& directory, const Sabotage& s
   store.env = env_.get();
   ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> opened, OpenRocksStore(store, clock_));
   store_ = std::make_unique<SabotagedStore>(std::move(opened), sabotage, ledger);
-  sinks_ = std::make_unique<AlertSinks>(PlainAlertRoutes(options_), clock_, random_,
-                                        [this](const std::string& receiver, const std::vector<uint64_t>& numbers) {
-                                          store_->RemoveAlerts(receiver, numbers).IgnoreError();
-                                        });
+  sinks_ = std::make_unique<AlertSinks>(PlainAlertRoutes(options_), clock_, random_, MemoryIn(*store_, metrics_));
   ASSIGN_OR_RETURN(access_, AccessControl::Open("", clock_, metrics_.access));
   writer_ = std::make_unique<StoreWriter>(StoreWriterOptions(), *store_, metrics_, [this] { agents_.RewindLost(); });
   outbox_ = std::make_unique<IncidentOutbox>(IncidentOutboxOptions(), *store_, *sinks_, metrics_);

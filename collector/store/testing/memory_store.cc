@@ -185,6 +185,20 @@ absl::StatusOr<std::vector<SeenHost>> MemoryStore::LoadHosts() {
   return hosts;
 }
 
+absl::StatusOr<size_t> MemoryStore::PutThread(const AlertThread& thread) {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(refusal_);
+  threads_[{thread.incident, thread.receiver}] = thread;
+  return 0;
+}
+
+absl::StatusOr<std::vector<AlertThread>> MemoryStore::LoadThreads() {
+  std::vector<AlertThread> threads;
+  MutexLock lock(mutex_);
+  for (const auto& [key, thread] : threads_) threads.push_back(thread);
+  return threads;
+}
+
 absl::StatusOr<std::vector<PendingAlert>> MemoryStore::LoadAlerts() {
   std::vector<PendingAlert> alerts;
   MutexLock lock(mutex_);
