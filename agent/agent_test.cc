@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -129,10 +130,29 @@ TEST_F(AgentTest, ReportsWhatItsSourcesSeeAndHowTheyDid) {
   EXPECT_THAT(DevicesOf(report), ::testing::Contains("mlx5_0/1"));
   ASSERT_EQ(report.sources_size(), static_cast<int>(SourceTable().size()) + 1);
   EXPECT_EQ(report.sources(0).name(), "rings");
-  EXPECT_EQ(report.sources(0).outcome(), wire::SourceStatus::OUTCOME_NO_DATA);  // no ring directory
+  EXPECT_EQ(report.sources(0).outcome(), wire::SourceStatus::OUTCOME_OK);
   EXPECT_EQ(MetricValue("lockstep_agent_ticks_total"), 1);
   EXPECT_GT(MetricValue("lockstep_agent_resident_bytes"), 0);
   EXPECT_EQ(MetricValue("lockstep_agent_rings_followed"), 0);
+}
+
+TEST_F(AgentTest, TheRingDirectoryIsMadeAndMendedWhileItRuns) {
+  Start();
+  agent_->Tick();
+  const auto mode = [this] { return std::filesystem::symlink_status(Path("rings")).permissions(); };
+  const auto wanted = std::filesystem::perms::all | std::filesystem::perms::sticky_bit;
+  EXPECT_EQ(mode(), wanted);
+  EXPECT_EQ(MetricValue("lockstep_agent_ring_directory_mended_total", "fault=missing"), 1);
+  std::filesystem::permissions(Path("rings"), std::filesystem::perms::owner_all);
+  agent_->Tick();
+  EXPECT_EQ(mode(), wanted);
+  EXPECT_EQ(MetricValue("lockstep_agent_ring_directory_mended_total", "fault=mode"), 1);
+  EXPECT_EQ(MetricValue("lockstep_agent_ring_directory_wrong", "fault=mode"), 0);
+  std::filesystem::remove(Path("rings"));
+  directory_.Write("rings", "");
+  std::filesystem::create_directory(Path("rings.aside"));
+  agent_->Tick();
+  EXPECT_EQ(MetricValue("lockstep_agent_ring_directory_wrong", "fault=not_a_folder"), 1);
 }
 
 TEST_F(AgentTest, OverwrittenOperationsAreCountedInTheReportAndInTheMetrics) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/kineto/fabric_refusal.h"
+#include "agent/sources/rings/ring_place.h"
 #include "agent/sources/rings/ring_reader.h"
 #include "base/clock.h"
 #include "daemon/version.h"
@@ -65,6 +66,10 @@ AgentMetrics::AgentMetrics()
       spool_errors_(Counter("lockstep_agent_spool_errors_total", "Errors of the spool, by operation.")),
       spool_syncs_(Counter("lockstep_agent_spool_syncs_total", "Times that the spool was brought to the disk.")),
       spool_sync_seconds_(Counter("lockstep_agent_spool_sync_seconds_total", "Time that this took.")),
+      ring_directory_wrong_(Gauge("lockstep_agent_ring_directory_wrong",
+                                  "What is wrong with the ring directory and could not be mended: 1 = this.")),
+      ring_directory_mended_(Counter("lockstep_agent_ring_directory_mended_total",
+                                     "How often the ring directory was made or mended, by what was wrong.")),
       rings_followed_(Gauge("lockstep_agent_rings_followed", "Recorder rings followed.")),
       rings_without_job_(Gauge("lockstep_agent_rings_without_job",
                                "Recorder rings whose job has no name yet, and which are not reported.")),
@@ -141,6 +146,12 @@ void AgentMetrics::UpdateSpool(const SpoolStatistics& statistics) {
 }
 
 void AgentMetrics::UpdateRings(const RingsSource& rings) {
+  for (size_t fault = static_cast<size_t>(RingPlaceFault::kMissing); fault < kRingPlaceFaultNames.size(); ++fault) {
+    const std::string name = kRingPlaceFaultNames[fault];
+    const bool is_this = rings.place().fault() == static_cast<RingPlaceFault>(fault);
+    ring_directory_wrong_.Add({{"fault", name}}).Set(is_this ? 1 : 0);
+    RaiseTo(ring_directory_mended_.Add({{"fault", name}}), rings.place().mended()[fault]);
+  }
   rings_followed_.Add({}).Set(static_cast<double>(rings.directory().rings().size()));
   rings_without_job_.Add({}).Set(static_cast<double>(rings.directory().without_job()));
   rings_waiting_.Add({}).Set(static_cast<double>(rings.directory().waiting()));

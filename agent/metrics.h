@@ -73,6 +73,8 @@ class AgentMetrics {
   Counters& spool_errors_;
   Counters& spool_syncs_;
   Counters& spool_sync_seconds_;
+  Gauges& ring_directory_wrong_;
+  Counters& ring_directory_mended_;
   Gauges& rings_followed_;
   Gauges& rings_without_job_;
   Counters& rings_refused_;

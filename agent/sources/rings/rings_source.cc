@@ -51,6 +51,7 @@ void RingsSource::Resume(absl::string_view position) {
 
 absl::Status RingsSource::Collect(const Tick& tick, wire::AgentReport& report) {
   last_tick_ns_ = tick.monotonic_ns;
+  place_.Keep();
   const absl::Status status = directory_.Poll(tick.monotonic_ns);
   // Ranks go on while an agent that is stopped, or has no CPU, stands still between its clock and their rings.
   const int64_t read_ns = std::max(tick.monotonic_ns, clock_.MonotonicNanos());

@@ -15,6 +15,7 @@
 #include "agent/source.h"
 #include "agent/sources/rings/operation_archive.h"
 #include "agent/sources/rings/ring_directory.h"
+#include "agent/sources/rings/ring_place.h"
 #include "agent/sources/rings/ring_report.h"
 #include "base/clock.h"
 #include "proto/ingest.pb.h"
@@ -22,14 +23,14 @@
 
 namespace lockstep {
 
-// NoData while there is no ring directory: no job has been recorded since boot. What was lost is added to the report's
-// dropped counts as "ring_...". Not thread-safe.
+// Keeps the ring directory as it has to be, at every tick; NoData while there is none. What was lost is added to the
+// report's dropped counts as "ring_...". Not thread-safe.
 class RingsSource final : public Source {
  public:
   // `directory` of the rings; `root` is where proc/ is; `since_ns` (CLOCK_MONOTONIC) is the start of the agent: what
   // rings did before it is not reported again, see RingReader::Open. Borrows `clock`.
   RingsSource(std::string directory, RootedFs root, int64_t since_ns, const Clock& clock)
-      : directory_(std::move(directory), std::move(root), since_ns), clock_(clock) {}
+      : place_(directory), directory_(std::move(directory), std::move(root), since_ns), clock_(clock) {}
 
   absl::string_view name() const override { return "rings"; }
   bool comes_and_goes() const override { return true; }
@@ -55,6 +56,7 @@ class RingsSource final : public Source {
   absl::StatusOr<DemandedProcess> FindProcess(const wire::Command& command) const;
 
   // For the agent's own metrics.
+  const RingPlace& place() const { return place_; }
   const RingDirectory& directory() const { return directory_; }
   const RingTally& total() const { return total_; }  // since the start
   const OperationArchive& archive() const { return archive_; }
@@ -66,6 +68,7 @@ class RingsSource final : public Source {
  private:
   absl::Status WatchTransfers(const wire::Command& command, const Tick& tick) const;
 
+  RingPlace place_;
   RingDirectory directory_;
   const Clock& clock_;
   OperationArchive archive_;

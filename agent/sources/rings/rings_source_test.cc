@@ -175,11 +175,11 @@ TEST_F(RingsSourceTest, MoreThanCanBeKeptIsThinnedAndCounted) {
   EXPECT_EQ(source.total().over_budget + source.total().reported, static_cast<uint64_t>(kOperations));
 }
 
-TEST(RingsSourceWithoutDirectoryTest, IsNoData) {
+TEST(RingsSourceWithoutDirectoryTest, IsNoDataWhereNoneCanBeMade) {
   TemporaryDirectory directory;
   auto root = RootedFs::Open(directory.path().string());
   ASSERT_OK(root);
-  RingsSource source((directory.path() / "absent").string(), *std::move(root), 0, RealClock());
+  RingsSource source((directory.path() / "absent" / "rings").string(), *std::move(root), 0, RealClock());
   wire::AgentReport report;
   EXPECT_TRUE(IsNoData(source.Collect({}, report)));
 }
