@@ -82,6 +82,9 @@ static_assert(std::size(kRows) == kFamilies);
 constexpr double kBloomBitsPerKey = 10;
 constexpr double kMemtableBloomRatio = 0.1;
 constexpr int kMaxWriteBuffers = 4;  // of a family; writers wait when all of them are being flushed
+// How far the log may go beyond its bytes, for the part of it that samples are read from after a crash: HistoryTrimmer
+// keeps to the bytes, RocksDB to this, whatever is in it.
+constexpr uint64_t kLogSurplus = 4;
 constexpr int64_t kSecondsPerHour = 3'600;
 constexpr int kCompactionsPerRetention = 8;  // expired data stays on disk for an eighth of its lifetime at most
 
@@ -112,7 +115,7 @@ rocksdb::ColumnFamilyOptions OptionsOf(const Row& row, const RocksStoreOptions& 
   family.periodic_compaction_seconds = 0;
   if (row.first_in_first_out) {
     family.compaction_style = rocksdb::kCompactionStyleFIFO;
-    family.compaction_options_fifo.max_table_files_size = options.max_log_bytes;
+    family.compaction_options_fifo.max_table_files_size = kLogSurplus * options.max_log_bytes;
     family.ttl = static_cast<uint64_t>((options.*row.retention + kRetentionGraceNanos) / kNanosPerSecond);
   }
   if (row.last_use == nullptr) return family;

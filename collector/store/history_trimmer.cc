@@ -74,6 +74,10 @@ void HistoryTrimmer::SetPause(uint64_t available) {
 
 absl::Status HistoryTrimmer::KeepWithinBytes() {
   absl::Status first;
+  const uint64_t of_log = database_.TableBytes(Family::kLog);
+  if (of_log > options_.max_log_bytes) {
+    first.Update(CutLog(of_log - options_.max_log_bytes, RemovalCause::kBytes).status());
+  }
   for (const Family family : kWithinBytes) {
     const uint64_t most = MaxBytesOf(family, options_);
     if (database_.TableBytes(family) <= most) continue;
@@ -85,7 +89,7 @@ absl::Status HistoryTrimmer::KeepWithinBytes() {
 
 // One kind in a pass: whether that was enough, the next one sees.
 absl::Status HistoryTrimmer::FreeDisk(uint64_t missing) {
-  ASSIGN_OR_RETURN(const uint64_t of_log, CutLog(missing));
+  ASSIGN_OR_RETURN(const uint64_t of_log, CutLog(missing, RemovalCause::kDisk));
   if (of_log > 0) return absl::OkStatus();
   for (const Family family : kOrderOnFullDisk) {
     const uint64_t before = database_.TableBytes(family);
@@ -96,10 +100,12 @@ absl::Status HistoryTrimmer::FreeDisk(uint64_t missing) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> HistoryTrimmer::CutLog(uint64_t missing) {
+absl::StatusOr<uint64_t> HistoryTrimmer::CutLog(uint64_t missing, RemovalCause cause) {
   ASSIGN_OR_RETURN(const std::vector<TableAge> tables, database_.Tables(Family::kLog));
-  // While nothing can be written, points whose chunks are not on disk are in the newest part of the log alone.
-  const int64_t latest = std::min(Latest(), NewestOf(tables) - kRecoverySpanNanos);
+  // While nothing can be written, or much is, points whose chunks are not on disk are in the newest part of the log
+  // alone.
+  const int64_t read_again = NewestOf(tables) - kRecoverySpanNanos;
+  const int64_t latest = cause == RemovalCause::kDisk ? std::min(Latest(), read_again) : read_again;
   uint64_t cut = 0;
   while (cut < missing) {
     const uint64_t before = database_.TableBytes(Family::kLog);
@@ -108,7 +114,7 @@ absl::StatusOr<uint64_t> HistoryTrimmer::CutLog(uint64_t missing) {
     RETURN_IF_ERROR(deleted.status());
     const uint64_t gone = before - std::min(before, database_.TableBytes(Family::kLog));
     if (gone == 0) break;  // RocksDB is about to delete it by itself
-    database_.state().removed_of(Family::kLog).Add(RemovalCause::kDisk, deleted->records, gone);
+    database_.state().removed_of(Family::kLog).Add(cause, deleted->records, gone);
     cut += gone;
   }
   return cut;

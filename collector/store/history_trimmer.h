@@ -3,7 +3,7 @@
 // Tables of the log are deleted whole, oldest first. Of all other kinds a cutoff by time moves forward (retention.h),
 // and the tables that gain most by it are written anew. On a full disk the order is the log, points, roll-ups, resolved
 // incidents; nothing of the newest kLeastKeptNanos goes, nor what never expires. Of the log kRecoverySpanNanos before
-// its newest entry stay, however old that is: samples may be there and nowhere else.
+// its newest entry stay, however old that is, and beyond its bytes as well: samples may be there and nowhere else.
 //
 // It works when nothing could be written: a reserve (space_reserve.h) has been given up by then. Tables of the log are
 // deleted first, which needs a few bytes, and only then anything is rewritten. Not thread-safe; writers and readers go
@@ -39,7 +39,7 @@ class HistoryTrimmer {
   // Lets the oldest go until `missing` bytes have.
   absl::Status FreeDisk(uint64_t missing);
   // The same of the log alone; how many have gone, as far as there were so many.
-  absl::StatusOr<uint64_t> CutLog(uint64_t missing);
+  absl::StatusOr<uint64_t> CutLog(uint64_t missing, RemovalCause cause);
   // Moves the cutoff of a family to where about `most_bytes` are left, and rewrites tables until `enough_bytes` are.
   absl::Status Cut(Family family, uint64_t most_bytes, uint64_t enough_bytes, RemovalCause cause);
   void SetPause(uint64_t available);
