@@ -1,6 +1,7 @@
 #include "cli/commands/profile_command.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -36,9 +37,9 @@ namespace {
 constexpr uint32_t kMaxSteps = 100;
 constexpr uint32_t kMaxSeconds = 60;
 constexpr size_t kMaxSuspects = 32;
-// Processes ask for their orders every few seconds; those that ask last still begin with the others.
-constexpr double kTogetherSeconds = 10;
-constexpr uint32_t kRoundUps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1'000, 2'000, 5'000, 10'000};
+// Less would be the launches of steps rather than what the GPU does in them: hosts run ahead.
+constexpr double kLeastSeconds = 0.5;
+constexpr double kMillisPerSecond = 1000;
 
 // What one rank answered.
 struct Answer {
@@ -57,15 +58,14 @@ struct Failure {
 class ProfileCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {
-        {"JOB", "the job, as `lockstep jobs` calls it", &job_, /*required=*/true},
-        {"--ranks",
-         "17,18: these, and at most 16 others to compare them with; else those that open incidents name, or any",
-         &ranks_},
-        {"--steps", "how many are profiled; at most 100", &steps_},
-        {"--seconds", "so long instead of steps, for programs without an optimizer of PyTorch; at most 60", &seconds_},
-        {"--python", "also functions of Python, which slows the job down more", &python_},
-        {"--keep", "leave the traces where the ranks have written them", &keep_}};
+    return {{"JOB", "the job, as `lockstep jobs` calls it", &job_, /*required=*/true},
+            {"--ranks",
+             "17,18: these, and at most 16 others to compare them with; else those that open incidents name, or any",
+             &ranks_},
+            {"--steps", "as long as so many of the job's usual steps; at most 100", &steps_},
+            {"--seconds", "so long instead of so many steps; at most 60", &seconds_},
+            {"--python", "also functions of Python, which slows the job down more", &python_},
+            {"--keep", "leave the traces where the ranks have written them", &keep_}};
   }
 
   absl::StatusOr<ExitCode> Run(CommandContext& context) override {
@@ -94,11 +94,10 @@ class ProfileCommand final : public Command {
     for (const int32_t rank : ranks) request.add_ranks(rank);
     wire::ProfileParameters parameters;
     parameters.set_steps(steps_);
-    parameters.set_duration_ms(seconds_ * 1000);
+    ASSIGN_OR_RETURN(const uint32_t millis, Millis(collector));
+    parameters.set_duration_ms(millis);
     parameters.set_python(python_);
     parameters.set_keep(keep_);
-    ASSIGN_OR_RETURN(const uint32_t round_up, RoundUp(collector));
-    parameters.set_round_up(round_up);
     request.set_parameters(parameters.SerializeAsString());
     return request;
   }
@@ -141,15 +140,15 @@ class ProfileCommand final : public Command {
     return suspects;
   }
 
-  // Of how many steps one is the first of the profiles; 0 = as the agents like.
-  absl::StatusOr<uint32_t> RoundUp(CollectorClient& collector) const {
+  // How long the profiles last: so many steps of the job. A host that runs ahead of its GPU has its next steps launched
+  // in no time, so that a count of its steps would show none of the GPU's. 0 = the length of steps is not known.
+  absl::StatusOr<uint32_t> Millis(CollectorClient& collector) const {
+    if (seconds_ > 0) return seconds_ * static_cast<uint32_t>(kMillisPerSecond);
     ASSIGN_OR_RETURN(const wire::ListJobsResponse jobs, collector.ListJobs());
     for (const wire::Job& job : jobs.jobs()) {
       if (job.job() != job_ || job.step_seconds_median() <= 0) continue;
-      for (const uint32_t round_up : kRoundUps) {
-        if (round_up * job.step_seconds_median() >= kTogetherSeconds) return round_up;
-      }
-      return *std::prev(std::end(kRoundUps));
+      const double seconds = std::clamp<double>(steps_ * job.step_seconds_median(), kLeastSeconds, kMaxSeconds);
+      return static_cast<uint32_t>(std::ceil(seconds * kMillisPerSecond));
     }
     return 0;
   }

@@ -148,7 +148,6 @@ class RocksStoreImpl final : public RocksStore {
     MutexLock lock(mutex_);
     return Commit(batch, sync);
   }
-
   absl::Status ListNames(const SeriesSelector& selector, SeriesNames& names);
   // The points of one series between `from` and `to`, by time: `max_points` and what more was read.
   absl::StatusOr<std::vector<Point>> ReadPoints(const SeriesLabels& labels, MetricKind kind, int64_t from, int64_t to,
@@ -423,18 +422,16 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
 }
 
 RocksStoreStats RocksStoreImpl::stats() const {
-  RocksStoreStats stats = {.dropped_points = dropped_points_.load(), .open_series = open_series_.load()};
-  stats.failed_writes = failed_writes_.load();
-  stats.corrupt_records = corrupt_.count();
+  RocksStoreStats stats = {
+      dropped_points_.load(), open_series_.load(), failed_writes_.load(), corrupt_.count(), {}, {}};
   for (size_t i = 0; i < kFamilies; ++i) {
     const Family family = static_cast<Family>(i);
     if (MaxBytesOf(family, options_) == 0) continue;
     stats.table_bytes.emplace_back(FamilyName(family), database_->TableBytes(family));
     const RemovedCounts& removed = database_->state().removed_of(family);
     for (size_t cause = 0; cause < kRemovalCauseNames.size(); ++cause) {
-      const auto why = static_cast<RemovalCause>(cause);
-      stats.removed.push_back(
-          {FamilyName(family), kRemovalCauseNames[cause], removed.records(why), removed.bytes(why)});
+      const auto by = static_cast<RemovalCause>(cause);
+      stats.removed.push_back({FamilyName(family), kRemovalCauseNames[cause], removed.records(by), removed.bytes(by)});
     }
   }
   return stats;
