@@ -31,6 +31,7 @@ using Kind = IncidentEvent::Kind;
 using Outcome = AnswerVerdict::Outcome;
 
 constexpr int64_t kTimeoutNanos = 10 * kNanosPerSecond;
+constexpr double kPercent = 100;
 constexpr char kTestClass[] = "test";
 // One class of each severity, for who asks by severity.
 constexpr char kSomeCriticalClass[] = "process_dead";
@@ -79,7 +80,10 @@ AnswerVerdict TryOut(const ReceiverSpec& receiver, const std::string& url, const
 class AlertCommand final : public Command {
  public:
   std::vector<CommandArgument> arguments() override {
-    return {{"ACTION", "test: send each receiver a marked incident and its end; route: say who would be told", &action_,
+    return {{"ACTION",
+             "test: send each receiver a marked incident and its end; route: say who would be told, and what the hook "
+             "would do",
+             &action_,
              /*required=*/true},
             {"--config", "the file of receivers and routes", &config_},
             {"--access-rules", "the rules of access, if routes name tenants", &access_rules_},
@@ -153,15 +157,38 @@ class AlertCommand final : public Command {
     return incident;
   }
 
+  // What the hook would do with it, as far as its limits allow then; "" = there is no hook.
+  static std::string HookText(const HookSpec& hook, const AlertRoute* match) {
+    if (hook.command.empty()) return "";
+    if (match == nullptr) return absl::StrCat("hook: no match fits, ", hook.command, " would not be run\n");
+    const std::string fits = absl::StrCat("hook: the match of line ", match->line, " fits, ", hook.command);
+    if (!hook.run) return absl::StrCat(fits, " would not be run, the log would say so (run: false)\n");
+    return absl::StrCat(fits, " would be run: at most ", hook.max_per_hour, " times an hour, and on at most ",
+                        hook.max_share * kPercent, "% of the known hosts a day\n");
+  }
+
+  static nlohmann::ordered_json HookJson(const HookSpec& hook, const AlertRoute* match) {
+    if (hook.command.empty()) return nullptr;
+    return {{"command", hook.command},
+            {"line", match == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(match->line)},
+            {"outcome", match == nullptr ? "none"
+                        : hook.run       ? "run"
+                                         : "dry_run"},
+            {"max_per_hour", hook.max_per_hour},
+            {"max_share", hook.max_share}};
+  }
+
   absl::StatusOr<ExitCode> Route(CommandContext& context) const {
     ASSIGN_OR_RETURN(const AlertRoutes routes, LoadAlertRoutes(config_, access_rules_, /*with_secrets=*/false));
     ASSIGN_OR_RETURN(const wire::Incident incident, Asked());
     const std::set<std::string> told = ReceiversFor(routes, incident);
     const std::vector<size_t> fitting = RoutesFor(routes, incident);
+    const AlertRoute* const hook_match = HookMatchFor(routes.hook, incident);
     nlohmann::ordered_json json = {{"class", incident.verdict().class_()},
                                    {"severity", SeverityOf(incident.verdict().class_())},
                                    {"receivers", told},
-                                   {"routes", nlohmann::ordered_json::array()}};
+                                   {"routes", nlohmann::ordered_json::array()},
+                                   {"hook", HookJson(routes.hook, hook_match)}};
     TextTable table({{"LINE", TextTable::Align::kRight}, {"RECEIVERS"}, {"THEN"}});
     for (const size_t i : fitting) {
       const AlertRoute& route = routes.routes[i];
@@ -171,11 +198,10 @@ class AlertCommand final : public Command {
     }
     if (context.format == OutputFormat::kJson) {
       context.out << JsonText(json, /*indented=*/true) << "\n";
-    } else if (fitting.empty()) {
-      context.out << "no route fits: nobody would be told\n";
-    } else {
-      context.out << table.Render(context.width);
+      return ExitCode::kOk;
     }
+    context.out << (fitting.empty() ? "no route fits: nobody would be told\n" : table.Render(context.width))
+                << HookText(routes.hook, hook_match);
     return ExitCode::kOk;
   }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -88,6 +89,27 @@ TEST_F(AlertCommandTest, RoutesAreAskedWithoutTellingAnybody) {
   EXPECT_EQ(table.out, "LINE  RECEIVERS  THEN\n   5  bad        goes on\n   7  good, bad  ends\n");
   EXPECT_EQ(Alert({{"ACTION", "route"}, {"--scope", "network"}}).out, "no route fits: nobody would be told\n");
   EXPECT_EQ(good_.requests().size() + bad_.requests().size(), 0u);
+}
+
+TEST_F(AlertCommandTest, TheHookIsAskedWithoutBeingRun) {
+  const std::string ran = (directory_.path() / "ran").string();
+  const auto write = [this, &ran](const char* run) {
+    Write("alerts.yaml", absl::StrCat("hook:\n  command: ", ran, "\n  run: ", run,
+                                      "\n  match:\n    - {class: deadlock}\n    - {class: gpu_fault}\n"));
+  };
+  const std::map<std::string, std::string> fault = {{"ACTION", "route"}, {"--class", "gpu_fault"}};
+  write("true");
+  EXPECT_THAT(Alert(fault).out,
+              HasSubstr(absl::StrCat("hook: the match of line 6 fits, ", ran,
+                                     " would be run: at most 4 times an hour, and on at most 5% of")));
+  const auto json = nlohmann::json::parse(Alert(fault, OutputFormat::kJson).out)["hook"];
+  EXPECT_EQ(json["outcome"], "run");
+  EXPECT_EQ(json["line"], 6);
+  EXPECT_THAT(Alert({{"ACTION", "route"}}).out, HasSubstr("hook: no match fits, "));
+  write("false");
+  EXPECT_THAT(Alert(fault).out, HasSubstr("would not be run, the log would say so (run: false)"));
+  EXPECT_EQ(nlohmann::json::parse(Alert(fault, OutputFormat::kJson).out)["hook"]["outcome"], "dry_run");
+  EXPECT_FALSE(std::filesystem::exists(ran));
 }
 
 TEST_F(AlertCommandTest, WhatIsAskedWronglyIsSaid) {

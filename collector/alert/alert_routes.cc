@@ -48,6 +48,13 @@ std::set<std::string> ReceiversFor(const AlertRoutes& routes, const wire::Incide
   return names;
 }
 
+const AlertRoute* HookMatchFor(const HookSpec& hook, const wire::Incident& incident) {
+  if (hook.command.empty()) return nullptr;
+  const auto found = std::find_if(hook.matches.begin(), hook.matches.end(),
+                                  [&incident](const AlertRoute& match) { return Fits(match, incident); });
+  return found == hook.matches.end() ? nullptr : &*found;
+}
+
 std::string CourierName(const ReceiverSpec& receiver, const std::string& url) {
   return receiver.urls.size() == 1 ? receiver.name : absl::StrCat(receiver.name, " ", url);
 }

@@ -60,6 +60,9 @@ std::vector<size_t> RoutesFor(const AlertRoutes& routes, const wire::Incident& i
 // Names of those who are told of it.
 std::set<std::string> ReceiversFor(const AlertRoutes& routes, const wire::Incident& incident);
 
+// Which of the hook's matches it fits first; null = none, or there is no hook.
+const AlertRoute* HookMatchFor(const HookSpec& hook, const wire::Incident& incident);
+
 // A receiver with several URLs is told at each of them, of which history knows separately.
 std::string CourierName(const ReceiverSpec& receiver, const std::string& url);
 

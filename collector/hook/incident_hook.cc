@@ -41,11 +41,6 @@ std::vector<std::string> HostsIn(const std::string& subject) {
   return words;
 }
 
-bool FitsAny(const HookSpec& spec, const wire::Incident& incident) {
-  return std::any_of(spec.matches.begin(), spec.matches.end(),
-                     [&incident](const AlertRoute& match) { return Fits(match, incident); });
-}
-
 std::vector<std::string> EnvironmentOf(const HookSpec& spec) {
   std::vector<std::string> environment = spec.environment;
   for (const char* usual : kUsualEnvironment) {
@@ -100,7 +95,7 @@ void IncidentHook::Announce(const IncidentEvent& event) {
   parts_.next.Announce(event);
   if (!event.is_for_receivers() || ChangeRoleOf(event.kind) != ChangeRole::kBegins) return;
   MutexLock lock(mutex_);
-  if (spec_.command.empty() || !FitsAny(spec_, event.incident)) return;
+  if (HookMatchFor(spec_, event.incident) == nullptr) return;
   if (waiting_.size() >= kMaxWaiting) return Count("dropped");
   waiting_.push_back(event.incident.id());
   changed_.NotifyOne();
@@ -165,7 +160,7 @@ void IncidentHook::Take(const Turn& turn) {
   const std::optional<wire::Incident> incident = parts_.incidents.Find(turn.incident);
   const HookSpec& spec = turn.spec;
   const bool is_over = !incident.has_value() || !IsOpen(*incident) || IsQuiet(*incident) ||
-                       incident->has_acknowledgement() || spec.command.empty() || !FitsAny(spec, *incident);
+                       incident->has_acknowledgement() || HookMatchFor(spec, *incident) == nullptr;
   if (is_over) return Count("over");
   const std::vector<std::string> hosts = HostsToActOn(*incident);
   if (!CanBeRemembered(turn.incident, hosts)) return Count("share_limit");
