@@ -77,7 +77,9 @@ class ProfileCommand final : public Command {
     std::sort(failures_.begin(), failures_.end(), [](const Failure& a, const Failure& b) { return a.rank < b.rank; });
     if (context.format == OutputFormat::kTable) PrintFailures(context.err);
     if (answers_.empty() && context.format == OutputFormat::kTable) {
-      return absl::NotFoundError(absl::StrCat("no rank of job ", job_, " could be profiled"));
+      return absl::NotFoundError(
+          absl::StrCat("no rank of job ", job_,
+                       " could be profiled: its agents need kineto_endpoint: true, its processes KINETO_USE_DAEMON=1"));
     }
     Print(context);
     return failures_.empty() ? ExitCode::kOk : ExitCode::kFindings;
