@@ -127,8 +127,12 @@ TEST_F(LogBytesTest, TheLogIsCappedOldestFirstAndWhatIsDeletedIsCounted) {
   constexpr uint64_t kEntries = 200;
   Open();
   WriteEntries(kEntries, kMinute);
-  ASSERT_OK(store_->MakeRoom().status);
   std::vector<int64_t> times = Times();
+  // A pass leaves alone what RocksDB is about to delete by itself, and the next one goes on.
+  for (int pass = 0; pass < 1'000 && times.size() >= 40; ++pass) {
+    ASSERT_OK(store_->MakeRoom().status);
+    times = Times();
+  }
   // RocksDB may remove one more table while this reads: both are of one moment a little later.
   for (int i = 0; i < 1'000 && RemovedRecords("bytes") != kEntries - times.size(); ++i) times = Times();
   EXPECT_EQ(RemovedRecords("bytes"), kEntries - times.size());
