@@ -12,8 +12,8 @@ namespace lockstep {
 
 inline constexpr uint32_t kDefaultProfileSteps = 5;
 inline constexpr uint32_t kMaxProfileSteps = 100;
-inline constexpr uint32_t kDefaultProfileRoundUp = 10;
-inline constexpr uint32_t kMaxProfileRoundUp = 10'000;
+// Of the number of the step at which counted steps begin: that all ranks begin at the same one.
+inline constexpr uint32_t kProfileRoundUp = 10;
 inline constexpr uint32_t kMaxProfileMillis = 60'000;
 
 // `parameters` are somebody's: they are capped. `trace` is where the process is to write.

@@ -121,6 +121,14 @@ class HistoryTrimmerTest : public RocksStoreFixture {
     return store_->Write({.log = {entry}});
   }
 
+  // An entry of that size at the beginning of each minute.
+  void WriteLogMinutes(int minutes, size_t bytes) {
+    for (int minute = 0; minute < minutes; ++minute) {
+      ASSERT_OK(WriteLog(bytes));
+      clock_.Advance(kMinute);
+    }
+  }
+
   std::vector<int64_t> LogMinutes() {
     std::vector<int64_t> minutes;
     EXPECT_OK(store_->ScanLog("a", 0, kForever, [&](const wire::CaptureEntry& entry) {
@@ -297,10 +305,7 @@ TEST_F(SmallDiskTest, TheOldestOfTheLogGoesFirstWhenSpaceGetsShort) {
   options_.min_free_bytes = 2 * kMebibyte;
   Open();
   MakeRoom(1);
-  for (int minute = 0; minute < 200; ++minute) {
-    ASSERT_OK(WriteLog(40 * kKibibyte));
-    clock_.Advance(kMinute);
-  }
+  ASSERT_NO_FATAL_FAILURE(WriteLogMinutes(200, 40 * kKibibyte));
   for (int minute = 0; minute < 20; ++minute) WriteMinuteOfPoints();
   ASSERT_OK(store_->Flush());
   MakeTables();
@@ -326,10 +331,7 @@ TEST_F(SmallDiskTest, OfTheLogStaysWhatSamplesAreReadFromAfterACrash) {
   options_.min_free_bytes = 2 * kMebibyte;
   Open();
   MakeRoom(1);
-  for (int minute = 0; minute < 100; ++minute) {
-    ASSERT_OK(WriteLog(40 * kKibibyte));
-    clock_.Advance(kMinute);
-  }
+  ASSERT_NO_FATAL_FAILURE(WriteLogMinutes(100, 40 * kKibibyte));
   MakeTables();
   clock_.Advance(60 * kMinute);  // for so long nothing could be written
   for (int pass = 0; pass < 40; ++pass) {
@@ -376,10 +378,7 @@ TEST_F(SmallDiskTest, ThenPointsThenRollUpsThenResolvedIncidentsAndNothingThatHo
 TEST_F(SmallDiskTest, WhenNothingCanBeWrittenRoomIsMadeAndWritingGoesOn) {
   Open();
   MakeRoom(1);
-  for (int minute = 0; minute < 100; ++minute) {
-    ASSERT_OK(WriteLog(40 * kKibibyte));
-    clock_.Advance(kMinute);
-  }
+  ASSERT_NO_FATAL_FAILURE(WriteLogMinutes(100, 40 * kKibibyte));
   MakeTables();
   LeaveFree(0);
   ASSERT_OK(WriteLog(40 * kKibibyte)) << "from the reserve";
@@ -411,10 +410,7 @@ TEST_F(SmallDiskTest, WhereRemovingDoesNotHelpItIsDoneEverMoreRarely) {
   options_.min_free_bytes = 2 * kMebibyte;
   Open();
   MakeRoom(1);
-  for (int minute = 0; minute < 400; ++minute) {
-    ASSERT_OK(WriteLog(20 * kKibibyte));
-    clock_.Advance(kMinute);
-  }
+  ASSERT_NO_FATAL_FAILURE(WriteLogMinutes(400, 20 * kKibibyte));
   MakeTables();
   int removals = 0;
   for (int second = 0; second < 60; ++second) {

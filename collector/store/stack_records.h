@@ -7,14 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
+#include "collector/store/bounded_records.h"
 #include "collector/store/corrupt_records.h"
+#include "collector/store/keys.h"
 #include "collector/store/rocks_database.h"
 #include "proto/stacks.pb.h"
 
@@ -26,7 +25,11 @@ inline constexpr size_t kMaxStackRecordBytes = size_t{32} << 20;  // of keys and
 class StackRecords {
  public:
   // Both are borrowed.
-  StackRecords(RocksDatabase& database, CorruptRecords& corrupt) : database_(database), corrupt_(corrupt) {}
+  StackRecords(RocksDatabase& database, CorruptRecords& corrupt)
+      : database_(database),
+        corrupt_(corrupt),
+        records_(database, std::string(kStackKeyPrefix), {.records = kMaxStackRecords, .bytes = kMaxStackRecordBytes}) {
+  }
 
   // As HistoryStore::PutStacks.
   absl::StatusOr<size_t> Put(uint64_t incident, uint32_t place, const wire::StackDump& dump);
@@ -35,15 +38,9 @@ class StackRecords {
   absl::StatusOr<std::vector<wire::StackDump>> Load(uint64_t incident);
 
  private:
-  // Learns once what an earlier life has kept.
-  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   RocksDatabase& database_;
   CorruptRecords& corrupt_;
-  Mutex mutex_;
-  bool counted_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::string, size_t> kept_ ABSL_GUARDED_BY(mutex_);  // bytes by key: by incident; at most kMaxStackRecords
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  BoundedRecords records_;  // by incident
 };
 
 }  // namespace lockstep

@@ -7,15 +7,14 @@
 #define LOCKSTEP_COLLECTOR_STORE_THREAD_RECORDS_H_
 
 #include <cstddef>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/mutex.h"
 #include "collector/alert/alert_thread.h"
+#include "collector/store/bounded_records.h"
 #include "collector/store/corrupt_records.h"
+#include "collector/store/keys.h"
 #include "collector/store/rocks_database.h"
 #include "proto/incident.pb.h"
 
@@ -26,7 +25,10 @@ inline constexpr size_t kMaxThreadRecords = 20'000;  // over all receivers
 class ThreadRecords {
  public:
   // Both are borrowed.
-  ThreadRecords(RocksDatabase& database, CorruptRecords& corrupt) : database_(database), corrupt_(corrupt) {}
+  ThreadRecords(RocksDatabase& database, CorruptRecords& corrupt)
+      : database_(database),
+        corrupt_(corrupt),
+        records_(database, std::string(kThreadKeyPrefix), {.records = kMaxThreadRecords}) {}
 
   // As HistoryStore::PutThread.
   absl::StatusOr<size_t> Put(const AlertThread& thread);
@@ -35,14 +37,9 @@ class ThreadRecords {
   absl::StatusOr<std::vector<AlertThread>> Load(const std::vector<wire::Incident>& incidents);
 
  private:
-  // Learns once what an earlier life has kept.
-  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   RocksDatabase& database_;
   CorruptRecords& corrupt_;
-  Mutex mutex_;
-  bool counted_ ABSL_GUARDED_BY(mutex_) = false;
-  std::set<std::string> kept_ ABSL_GUARDED_BY(mutex_);  // keys: by incident; at most kMaxThreadRecords
+  BoundedRecords records_;  // by incident
 };
 
 }  // namespace lockstep
