@@ -11,6 +11,7 @@
 #include "detector/engine/process_use.h"
 #include "detector/engine/short_records.h"
 #include "detector/network/transfer_verdict.h"
+#include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/wording.h"
 
@@ -93,7 +94,8 @@ void CloseLook::TakeLook(const Roster& roster, LookedAt look, int64_t watermark_
   if (!judgement.report.ledger.empty()) {
     ledger_ = {std::move(judgement.report.ledger), std::move(judgement.report.remedies), watermark_ns};
   }
-  std::vector<Verdict> causes = CausesOfLook(judgement.report, min_cost_);
+  const std::set<std::string> told = findings_.ToldCauses();
+  std::vector<Verdict> causes = CausesOfLook(judgement.report, CostLimit(min_cost_, told));
   for (Verdict& cause : causes) {
     const auto steps = static_cast<double>(judgement.report.steps - std::max<int64_t>(cause.first_step, 0));
     AddProcessUse(roster, work_, step_seconds, steps * step_seconds, &cause);
@@ -180,8 +182,8 @@ Wishes CloseLook::Advance(const Roster& roster, int64_t watermark_ns, bool stand
   }
   if (!standing_still && !investigation_.open() && schedule_.Due(watermark_ns)) {
     schedule_.NoteBegin(watermark_ns);
-    wishes.pulls =
-        investigation_.Begin(roster, watermark_ns, window_.Choose(roster, pace_.RecentSeconds(), StepsToSee()));
+    const int64_t window_ns = window_.Choose(roster, pace_.RecentSeconds(), StepsToSee());
+    wishes.pulls = investigation_.Begin(roster, watermark_ns, window_ns, findings_.ToldCauses());
   }
   wishes.watches = watch_.Advance(roster, watermark_ns, standing_still ? WatchNeed() : NeedOfWatch());
   Tell(roster, watermark_ns);

@@ -44,6 +44,7 @@
 #include "detector/steps/usual_work.h"
 #include "detector/structure/finding.h"
 #include "detector/structure/structural_verdicts.h"
+#include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/reason.h"
 
@@ -67,7 +68,7 @@ void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobRep
 
 // Of a replica whose machines are slow together, at what removing all of them gives back; none if it has been told.
 void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& causes,
-                    const std::vector<CounterfactualGain>& gains, double min_cost, JobReport* report) {
+                    const std::vector<CounterfactualGain>& gains, const CostLimit& limit, JobReport* report) {
   const bool told = std::any_of(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
     return verdict.verdict_class == VerdictClass::kSequenceImbalance;
   });
@@ -82,7 +83,7 @@ void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& caus
     finding.steps_affected = gains[i].steps_affected;
     step_seconds = gains[i].step_seconds;
   }
-  if (told || finding.gain < min_cost) return;
+  if (told || finding.gain < limit.Of(finding.verdict_class)) return;
   finding.reason = LongReplica{.hosts = batch.causes.size(), .first_step = finding.first_step};
   report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
 }
@@ -97,20 +98,20 @@ FoundSlowness::Told ToldOf(const Verdict& verdict, std::vector<size_t> causes, s
 
 // Slow ranks, each at what removing it gives back; those that share a slow batch as one.
 void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const std::vector<SlowCause>& causes,
-                  const std::vector<CounterfactualGain>& gains, double min_cost, FoundSlowness* found,
+                  const std::vector<CounterfactualGain>& gains, const CostLimit& limit, FoundSlowness* found,
                   JobReport* report) {
   std::vector<char> shared(causes.size(), 0);
   for (const SharedBatch& batch : FindSharedBatches(trace, places, causes)) {
     for (const size_t i : batch.causes) shared[i] = 1;
     const size_t before = report->verdicts.size();
-    AddSharedBatch(batch, causes, gains, min_cost, report);
+    AddSharedBatch(batch, causes, gains, limit, report);
     if (report->verdicts.size() > before) found->told.push_back(ToldOf(report->verdicts.back(), batch.causes, {}));
   }
   for (size_t i = 0; i < causes.size(); ++i) {
     if (shared[i] != 0 || gains[i].IsOfMany(trace.hosts.size())) continue;
     Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
     const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
-    if (worth < min_cost) continue;
+    if (worth < limit.Of(verdict)) continue;
     if (gains[i].replayed) found->told.push_back(ToldOf(verdict, {i}, {}));
     report->verdicts.push_back(std::move(verdict));
   }
@@ -136,7 +137,7 @@ Findings FindAll(const TraceAnalysis& analysis, const DiagnosisOptions& options)
   const auto find_structural = [&] {
     found.profile = StructuralProfile(analysis);
     const auto gain = [&](UnevenWork which) { return GainOfEven(analysis, found.profile, which); };
-    found.structural = FindStructural(found.profile, gain, options.min_cost);
+    found.structural = FindStructural(found.profile, gain, CostLimit(options.min_cost, options.told));
   };
   const auto find_suspects = [&] {
     const PersistenceOptions persistence{.min_cost = options.min_cost};
@@ -177,6 +178,7 @@ void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const 
 FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions& options, Findings found,
                           JobReport* report) {
   const Trace& trace = *analysis.trace;
+  const CostLimit limit(options.min_cost, options.told);
   FoundSlowness slowness;
   std::vector<SlowTransfers>& transfers = slowness.transfers;
   for (const SlowLink& link : found.links) transfers.push_back(link.transfers);
@@ -196,14 +198,14 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
   for (size_t i = 0; i < found.links.size(); ++i) {
     Verdict& verdict = found.links[i].verdict;
     TellCost(gains.of_transfers[i], &verdict);
-    if (verdict.cost.slowdown_fraction < options.min_cost) continue;
+    if (verdict.cost.slowdown_fraction < limit.Of(verdict)) continue;
     if (gains.of_transfers[i].replayed) slowness.told.push_back(ToldOf(verdict, {}, {i}));
     report->verdicts.push_back(std::move(verdict));
   }
   for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {
     report->verdicts.push_back(std::move(verdict));
   }
-  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, options.min_cost, &slowness, report);
+  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, limit, &slowness, report);
   return slowness;
 }
 

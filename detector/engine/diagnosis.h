@@ -7,6 +7,7 @@
 #define LOCKSTEP_DETECTOR_ENGINE_DIAGNOSIS_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace lockstep {
 struct DiagnosisOptions {
   // A slow machine or link is accused only when removing it gives back at least this share of the step time.
   double min_cost = 0.03;
+  // Causes (CauseKey) that were told of this job before: they hold down to a smaller share (cost_limit.h).
+  std::set<std::string> told;
   // Where the machines of the fleet stand: those that deviate together in one place are a finding about the place.
   // Counts more than the places in the evidence.
   PlaceTable places;

@@ -54,8 +54,10 @@ void Investigation::Observe(const HostReport& report) {
   }
 }
 
-std::vector<PullRequest> Investigation::Begin(const Roster& roster, int64_t watermark_ns, int64_t window_ns) {
+std::vector<PullRequest> Investigation::Begin(const Roster& roster, int64_t watermark_ns, int64_t window_ns,
+                                              std::set<std::string> told) {
   if (open() || roster.ranks().empty()) return {};
+  told_ = std::move(told);
   window_ns_ = std::clamp(window_ns, options_.min_window_ns, options_.max_window_ns);
   scope_.clear();
   scouts_ = 0;
@@ -192,7 +194,7 @@ void Investigation::Conclude(const Roster& roster) {
   }
   JobEvidence evidence;
   evidence.trace = TraceOfPulled(roster, scope_, pulled_, missing_);
-  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost, .remedies = true});
+  ended_->judgement = Judge(evidence, {.min_cost = options_.min_cost, .told = told_, .remedies = true});
 }
 
 void Investigation::ForgetPulled() {

@@ -57,8 +57,9 @@ class Investigation {
   void Observe(const HostReport& report);
 
   // Begins a round over the operations of the last `window_ns`, and returns the requests to send. Nothing while one is
-  // open.
-  std::vector<PullRequest> Begin(const Roster& roster, int64_t watermark_ns, int64_t window_ns);
+  // open. `told`: for its judgement, as DiagnosisOptions.
+  std::vector<PullRequest> Begin(const Roster& roster, int64_t watermark_ns, int64_t window_ns,
+                                 std::set<std::string> told = {});
   // After everything up to `watermark_ns` was observed. Returns the requests of the round's next part.
   std::vector<PullRequest> Advance(const Roster& roster, int64_t watermark_ns);
 
@@ -101,6 +102,7 @@ class Investigation {
   double bytes_left_ = 0;       // of the round
   double bytes_asked_ = 0;      // of these, promised to the part that is open
   double bytes_pulled_ = 0;     // by the round's parts that are over
+  std::set<std::string> told_;  // of the round
   int64_t window_ns_ = 0;
   int64_t begun_ns_ = 0;  // the part
   uint64_t first_id_ = 1;

@@ -82,6 +82,32 @@ TEST(JobEngineFaultsTest, TheEndOfAShortFaultIsSeenSoon) {
   }
 }
 
+// What costs about as much as a cause has to cost would begin and end with the noise of every look.
+TEST(JobEngineFaultsTest, WhatWasToldHoldsUntilItCostsClearlyLess) {
+  std::vector<GeneratedOperation> program = WorldOnlyProgram();
+  program[0].own_seconds = 0.1;
+  const auto play = [&](double afterwards) {
+    return Play({.job = {.program = program,
+                         .noise = {.own_cv = 0.005},
+                         .slow = {{2, 20, 60, 1.06}, {2, 60, kForever, afterwards}}},
+                 .seconds = 240});
+  };
+  const PlayedJob mild = play(1.027);
+  const SeenCause& held = TheOnly(mild, "slow:node-0/rank2");
+  EXPECT_GE(held.last, 239);
+  EXPECT_EQ(held.told, held.last - held.first + 1) << "it was over in between";
+  EXPECT_LT(held.newest.cost.slowdown_fraction, 0.03) << "else this shows nothing";
+  EXPECT_LE(TheOnly(play(1.002), "slow:node-0/rank2").last, 100);
+}
+
+TEST(JobEngineFaultsTest, WhatWasNeverToldHasToCostEnough) {
+  std::vector<GeneratedOperation> program = WorldOnlyProgram();
+  program[0].own_seconds = 0.1;
+  const PlayedJob run = Play(
+      {.job = {.program = program, .noise = {.own_cv = 0.005}, .slow = {{2, 20, kForever, 1.027}}}, .seconds = 120});
+  EXPECT_TRUE(run.causes.empty()) << run.log;
+}
+
 TEST(JobEngineFaultsTest, AProcessThatKeepsWaitingForADeviceIsAStorageStall) {
   const PlayedJob run = Play({.job = SlowRankTwo(), .seconds = 40, .alter = [](double now, HostReport* report) {
                                 if (now > 20) RankOf(report, 2).process_state = ProcessState::kUninterruptible;

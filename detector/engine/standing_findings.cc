@@ -76,10 +76,10 @@ void PlaceInJob(const LookResult& look, Verdict* verdict) {
 
 }  // namespace
 
-std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost) {
+std::vector<Verdict> CausesOfLook(const JobReport& report, const CostLimit& limit) {
   std::vector<Verdict> causes;
   for (const Verdict& verdict : report.verdicts) {
-    const bool costly = AccusesNode(verdict) || verdict.cost.slowdown_fraction >= min_cost;
+    const bool costly = AccusesNode(verdict) || verdict.cost.slowdown_fraction >= limit.Of(verdict);
     const bool told = (verdict.type() == FindingType::kAccusation && costly) || IsSlowWithoutCause(verdict);
     if (told && !IsHang(verdict.verdict_class) && !IsOfTheCourse(verdict)) causes.push_back(verdict);
   }
@@ -204,6 +204,14 @@ std::vector<Verdict> StandingFindings::Told() const {
     if (finding.told) told.push_back(finding.verdict);
   }
   return told;
+}
+
+std::set<std::string> StandingFindings::ToldCauses() const {
+  std::set<std::string> causes;
+  for (const auto& [key, finding] : findings_) {
+    if (finding.told) causes.insert(key);
+  }
+  return causes;
 }
 
 std::vector<Verdict> StandingFindings::Candidates() const {

@@ -26,12 +26,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "detector/engine/look_schedule.h"
 #include "detector/engine/look_window.h"
 #include "detector/engine/short_records.h"
+#include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_report.h"
 #include "detector/verdict/verdict.h"
 
@@ -55,9 +57,8 @@ struct LookResult {
 
 // What a look at a window of finished operations may tell: hangs show in progress, drifts and cheap pauses in the
 // course of the whole job; observations explain nothing, and of the abstentions only that steps are longer without a
-// cause is about the job. What blames no machine is told from `min_cost` on; long windows show much that hardly
-// matters.
-std::vector<Verdict> CausesOfLook(const JobReport& report, double min_cost);
+// cause is about the job. What blames no machine is told from `limit` on; long windows show much that hardly matters.
+std::vector<Verdict> CausesOfLook(const JobReport& report, const CostLimit& limit);
 
 class StandingFindings {
  public:
@@ -94,6 +95,8 @@ class StandingFindings {
 
   // What holds now, by cause key.
   std::vector<Verdict> Told() const;
+  // The keys of the same: what the next look is to judge by (cost_limit.h).
+  std::set<std::string> ToldCauses() const;
   // What the newest look found, told or not.
   std::vector<Verdict> Candidates() const;
   // How far back a look must reach to see the past of what is found and not yet told; 0 = anything will do.

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "detector/engine/short_records.h"
 #include "detector/verdict/abstention.h"
+#include "detector/verdict/cost_limit.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -50,6 +53,8 @@ TEST_F(StandingFindingsTest, TwoLooksAtDifferentStepsTellACause) {
   EXPECT_FALSE(Look({SlowRank(3)}));
   ASSERT_EQ(findings_.Told().size(), 1u);
   EXPECT_TRUE(findings_.accuses());
+  Look({SlowRank(3), SlowRank(2)});
+  EXPECT_EQ(findings_.ToldCauses(), std::set<std::string>{CauseKey(SlowRank(3))});
 }
 
 TEST_F(StandingFindingsTest, WhatBlamesNoMachineIsToldOnceEightStepsAreNewAndTwentySecondsOld) {
@@ -359,6 +364,8 @@ TEST_F(StandingFindingsTest, HangsObservationsAndTheCourseOfTheJobAreNoCausesOfA
   const std::vector<Verdict> causes = CausesOfLook(report, 0.03);
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].culprits[0].rank, 4);
+  const std::set<std::string> told = {CauseKey(report.verdicts.back())};
+  EXPECT_EQ(CausesOfLook(report, CostLimit(0.03, told)).size(), 2u) << "what was told holds for less";
 }
 
 }  // namespace

@@ -45,18 +45,18 @@ Verdict StructuralVerdict(StructuralFinding finding, double step_seconds) {
   return verdict;
 }
 
-std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, double min_gain) {
-  std::vector<StructuralFinding> findings = FindStageImbalance(profile, min_gain);
+std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, const CostLimit& limit) {
+  std::vector<StructuralFinding> findings = FindStageImbalance(profile, limit.Of(VerdictClass::kStageImbalance));
   const auto add = [&](std::vector<StructuralFinding> more) {
     for (StructuralFinding& finding : more) findings.push_back(std::move(finding));
   };
-  std::vector<StructuralFinding> experts = FindExpertImbalance(profile, gain, min_gain);
-  add(FindSequenceImbalance(profile, gain, !experts.empty(), min_gain));
+  std::vector<StructuralFinding> experts = FindExpertImbalance(profile, gain, limit.Of(VerdictClass::kExpertImbalance));
+  add(FindSequenceImbalance(profile, gain, !experts.empty(), limit.Of(VerdictClass::kSequenceImbalance)));
   add(std::move(experts));
-  add(FindRotatingStalls(profile, min_gain));
-  std::vector<StructuralFinding> regression = FindRegression(profile, min_gain);
+  add(FindRotatingStalls(profile, limit.Of(VerdictClass::kHostSlow)));
+  std::vector<StructuralFinding> regression = FindRegression(profile, limit.Of(VerdictClass::kJobRegression));
   add(regression.empty() ? FindDrift(profile) : std::move(regression));
-  add(FindPauses(profile, min_gain));
+  add(FindPauses(profile, limit.Of(VerdictClass::kPause)));
   std::vector<double> lengths;
   for (const double seconds : profile.step_seconds) {
     if (!std::isnan(seconds)) lengths.push_back(seconds);

@@ -7,6 +7,7 @@
 
 #include "detector/steps/step_profile.h"
 #include "detector/structure/finding.h"
+#include "detector/verdict/cost_limit.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -15,9 +16,9 @@ namespace lockstep {
 Verdict StructuralVerdict(StructuralFinding finding, double step_seconds);
 
 // `gain` is asked at most once per kind of uneven work; empty = the model of step_profile.h answers.
-// `min_gain`: share of the step time that a finding must cost (drift and pauses are named whatever they cost). They may
-// stand beside a fault: none of the tests is moved by single slow ranks.
-std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, double min_gain);
+// `limit`: what a finding must cost (drift and pauses are named whatever they cost). They may stand beside a fault:
+// none of the tests is moved by single slow ranks.
+std::vector<Verdict> FindStructural(const StepProfile& profile, const GainOfEvenWork& gain, const CostLimit& limit);
 
 }  // namespace lockstep
 

@@ -30,6 +30,7 @@ PlayedJob Play(const JobPlay& play) {
           run.causes.try_emplace(CauseKey(verdict), SeenCause{.first = now, .oldest = verdict, .newest = verdict})
               .first->second;
       seen.last = now;
+      ++seen.told;
       seen.newest = verdict;
       run.log += ToJsonLine(verdict) + "\n";
     }

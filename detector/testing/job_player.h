@@ -23,6 +23,7 @@ namespace lockstep {
 struct SeenCause {
   double first = -1, last = -1;
   Verdict oldest, newest;
+  int told = 0;  // evaluations that told it
 };
 
 struct PlayedJob {
