@@ -154,7 +154,8 @@ void Collector::StartShard(size_t index, const std::vector<wire::Incident>& inci
       dependencies_.metrics,
       [this](const std::string& host, const wire::Command& command) { return router_.Send(host, command); },
       [this](const wire::Incident& incident, int64_t wall_ns) { return maintenance_.WindowOf(incident, wall_ns); },
-      [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); }};
+      [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); },
+      [this] { return agents_.agents(); }};
   auto jobs = std::make_unique<JobTable>(job_options, dependencies_.clock, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(

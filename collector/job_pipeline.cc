@@ -24,9 +24,9 @@ void JobPipeline::Observe(const HostReport& report) { engine_->Observe(report); 
 
 void JobPipeline::ObservePlaces(const std::string& host, const Places& places) { engine_->ObservePlaces(host, places); }
 
-JobPipeline::Outcome JobPipeline::Evaluate(int64_t watermark_ns) {
+JobPipeline::Outcome JobPipeline::Evaluate(int64_t watermark_ns, const FleetSight& fleet) {
   Outcome outcome;
-  outcome.conclusion = engine_->Evaluate(watermark_ns);
+  outcome.conclusion = engine_->Evaluate(watermark_ns, fleet);
   outcome.lines.reserve(outcome.conclusion.verdicts.size());
   for (const Verdict& verdict : outcome.conclusion.verdicts) outcome.lines.push_back(ToJsonLine(verdict));
   outcome.changed = std::exchange(resumed_, false) || outcome.conclusion.can_conclude != last_can_conclude_ ||

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "detector/engine/job_engine.h"
+#include "detector/model/fleet_sight.h"
 #include "detector/model/input.h"
 #include "detector/model/place_table.h"
 
@@ -36,8 +37,8 @@ class JobPipeline {
   // Where the host of a report stands; before that report.
   void ObservePlaces(const std::string& host, const Places& places);
 
-  // Everything received before `watermark_ns` must have been observed.
-  Outcome Evaluate(int64_t watermark_ns);
+  // Everything received before `watermark_ns` must have been observed. `fleet` as for the engine.
+  Outcome Evaluate(int64_t watermark_ns, const FleetSight& fleet);
 
   // After a warm-up (warm_up.h): nobody listened until `watermark_ns`. The next outcome counts as changed.
   void Resume(int64_t watermark_ns);

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "collector/convert/agent_commands.h"
 #include "collector/convert/detector_options.h"
+#include "collector/convert/fleet_sight.h"
 #include "collector/convert/summary.h"
 #include "collector/warm_up.h"
 #include "detector/verdict/verdict.h"
@@ -216,6 +217,7 @@ void JobTable::Evaluate() {
   const int64_t watermark_ns = NextStamp();
   const bool renew_ranks = watermark_ns - ranks_renewed_ns_ >= options_.ranks_every_ns;
   if (renew_ranks) ranks_renewed_ns_ = watermark_ns;
+  pulse_.reset();
   auto next = std::make_shared<JobsSnapshot>();
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     auto& [name, job] = *entry;
@@ -249,13 +251,15 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
     BeginAnew(name, job, "entries were lost while history refused writes");
     watermark_ns = NextStamp();
   }
+  const FleetSight fleet = LookBeside(job, watermark_ns);
   LogItem watermark;
   watermark.bytes = kSmallEntryBytes;
   watermark.entry.mutable_watermark()->set_job(name);
   watermark.entry.mutable_watermark()->set_wall_ns(watermark_ns);
+  FillFleetSight(fleet, *watermark.entry.mutable_watermark());
   Append(job, std::move(watermark));
 
-  const JobPipeline::Outcome outcome = job.pipeline.Evaluate(watermark_ns);
+  const JobPipeline::Outcome outcome = job.pipeline.Evaluate(watermark_ns, fleet);
   if (outcome.changed) {
     LogItem item;
     wire::CaptureConclusion& conclusion = *item.entry.mutable_conclusion();
@@ -274,6 +278,15 @@ void JobTable::EvaluateJob(const std::string& name, Job& job, int64_t watermark_
   job.ranks = std::move(ranks);
   ForgetHosts(job, watermark_ns);
   job.published_hosts = std::make_shared<const std::map<std::string, SeenSpan>>(job.hosts);
+}
+
+FleetSight JobTable::LookBeside(const Job& job, int64_t watermark_ns) {
+  const bool is_over =
+      job.state == JobState::kEnded || job.state == JobState::kStopped || LastSeenOf(job.state).holds_on;
+  const bool is_heard = watermark_ns - job.last_seen_ns <= kHeardWithinNs;
+  if (is_over || is_heard || job.ranks == nullptr || job.ranks->empty() || outlets_.agents == nullptr) return {};
+  if (!pulse_.has_value()) pulse_.emplace(outlets_.agents(), watermark_ns);
+  return pulse_->Beside(*job.ranks);
 }
 
 // A job that died, or may have died, keeps its incidents: nobody has seen their causes go. They end with what is known

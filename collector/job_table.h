@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,15 +23,18 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "collector/alert/alert_sink.h"
+#include "collector/fleet_pulse.h"
 #include "collector/incident/incident_action.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident_index.h"
+#include "collector/ingest/agent_registry.h"
 #include "collector/ingest/job_slice.h"
 #include "collector/input_log.h"
 #include "collector/job_pipeline.h"
 #include "collector/metrics.h"
 #include "collector/seen_span.h"
 #include "detector/engine/job_engine.h"
+#include "detector/model/fleet_sight.h"
 #include "detector/verdict/verdict.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
@@ -74,6 +78,8 @@ class JobTable {
     IncidentBook::Maintenance maintenance = nullptr;
     // Completes the names of GPUs in verdicts; nothing: they stay as they are. Thread-safe.
     IncidentBook::NameGpus name_gpus = nullptr;
+    // All agents that are known; nothing: nobody looks beside a job that fell silent. Thread-safe.
+    std::function<std::vector<AgentView>()> agents = nullptr;
   };
 
   // Stamps are those of `clock`: a time line (time_line.h) that goes on behind those of earlier lives.
@@ -139,6 +145,8 @@ class JobTable {
   void BeginAnew(const std::string& name, Job& job, const std::string& why);
   void Append(Job& job, LogItem item);
   void EvaluateJob(const std::string& name, Job& job, int64_t watermark_ns, bool renew_ranks);
+  // What the watermark of a job says of the fleet: something only of one that fell silent and is not over.
+  FleetSight LookBeside(const Job& job, int64_t watermark_ns);
   void SendRequests(const std::string& name, const JobEngine::Conclusion& conclusion);
   void Conclude(const std::string& name, Job& job, const JobEngine::Conclusion& conclusion, int64_t watermark_ns);
   void Publish(const std::vector<IncidentEvent>& events);
@@ -154,6 +162,7 @@ class JobTable {
   IncidentBook book_;
   std::map<std::string, Job> jobs_;
   std::map<std::string, int64_t> orphans_;  // jobs with restored open incidents, and since when they are awaited
+  std::optional<FleetPulse> pulse_;         // of the evaluation under way, once a job needs it
   int64_t newest_stamp_ns_ = 0;
   int64_t ranks_renewed_ns_ = 0;
   std::atomic<uint64_t> turns_{0};

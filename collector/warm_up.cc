@@ -3,6 +3,7 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
+#include "collector/convert/fleet_sight.h"
 #include "collector/convert/places.h"
 #include "collector/store/log_chunk.h"
 #include "detector/model/input.h"
@@ -15,7 +16,7 @@ absl::Status WarmUp::Feed(const wire::CaptureEntry& entry) {
     case wire::CaptureEntry::kInput:
       return FeedInput(entry.input());
     case wire::CaptureEntry::kWatermark:
-      pipeline_.Evaluate(entry.watermark().wall_ns());
+      pipeline_.Evaluate(entry.watermark().wall_ns(), ToFleetSight(entry.watermark()));
       break;
     case wire::CaptureEntry::kReset:
       FeedReset(entry.reset());

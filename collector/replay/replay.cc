@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "collector/convert/convert.h"
 #include "collector/convert/detector_options.h"
+#include "collector/convert/fleet_sight.h"
 #include "collector/convert/places.h"
 #include "collector/store/log_chunk.h"
 #include "collector/warm_up.h"
@@ -61,7 +62,7 @@ absl::Status Replayer::FeedWatermark(const wire::CaptureWatermark& watermark) {
   RETURN_IF_ERROR(CheckOrder(watermark.job(), watermark.wall_ns()));
   ExpectNothingPending();
   ++summary_.watermarks;
-  JobPipeline::Outcome outcome = pipeline_.Evaluate(watermark.wall_ns());
+  JobPipeline::Outcome outcome = pipeline_.Evaluate(watermark.wall_ns(), ToFleetSight(watermark));
   if (!outcome.changed) return absl::OkStatus();
   ++summary_.conclusions;
   drawn_ = Drawn{watermark.wall_ns(), outcome.conclusion.can_conclude, std::move(outcome.lines)};

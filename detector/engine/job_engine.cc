@@ -14,6 +14,7 @@
 #include "detector/engine/counter_outliers.h"
 #include "detector/engine/job_end.h"
 #include "detector/engine/rank_summary.h"
+#include "detector/engine/silent_job.h"
 #include "detector/hang/lasting_hangs.h"
 #include "detector/hang/live_hangs.h"
 #include "detector/hang/liveness.h"
@@ -51,9 +52,10 @@ class JobEngine::State {
 
   void Observe(const HostReport& report);
   void ObservePlaces(const std::string& host, const Places& places);
-  Conclusion Evaluate(int64_t watermark_ns);
+  Conclusion Evaluate(int64_t watermark_ns, const FleetSight& fleet);
   void Resume(int64_t watermark_ns) {
     roster_.ForgiveSilence(watermark_ns);
+    silence_.Clear();
     close_look_.Resume(watermark_ns);
     has_judged_ = false;
   }
@@ -70,6 +72,7 @@ class JobEngine::State {
   Conclusion ConcludeEnd(int64_t watermark_ns);
   Conclusion ConcludeByRas(int64_t watermark_ns);
   Conclusion ConcludeByHosts(int64_t watermark_ns);
+  Conclusion ConcludeSilence(int64_t watermark_ns, const FleetSight& fleet);
   // What kernel logs and error counters say.
   std::vector<HardwareFinding> Findings(int64_t watermark_ns) const {
     return JoinFindings(events_.Findings(watermark_ns), counters_.Findings(watermark_ns));
@@ -94,6 +97,7 @@ class JobEngine::State {
   LiveHangs hangs_;      // without their verdicts
   LastingHangs lasting_;
   JobEnd end_;
+  SilentJob silence_;
   CounterOutliers outliers_;
   PlaceTable places_;
   NarrowedGroups narrowed_;
@@ -229,6 +233,19 @@ JobEngine::Conclusion JobEngine::State::ConcludeByHosts(int64_t watermark_ns) {
   return conclusion;
 }
 
+// No host of the job reports any more. Nothing that held has been seen to go; the fleet may show that hosts are gone.
+JobEngine::Conclusion JobEngine::State::ConcludeSilence(int64_t watermark_ns, const FleetSight& fleet) {
+  state_ = JobState::kUnknown;
+  note_ = "No host of the job reports any more.";
+  Conclusion conclusion;
+  conclusion.verdicts = silence_.Judge(roster_, log_,
+                                       {.watermark_ns = watermark_ns,
+                                        .fleet = fleet,
+                                        .host_silent_ns = options_.host_silent_ns,
+                                        .step = close_look_.pace().steps() - 1});
+  return conclusion;
+}
+
 // A job of which nothing is known but what NCCL says.
 JobEngine::Conclusion JobEngine::State::ConcludeByRas(int64_t watermark_ns) {
   by_ras_ = JudgeByRas(roster_, ras_, watermark_ns, /*stands_still=*/false);
@@ -349,7 +366,7 @@ void JobEngine::State::Summarize(int64_t watermark_ns) {
   }
 }
 
-JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
+JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns, const FleetSight& fleet) {
   watermark_ns_ = watermark_ns;
   Conclusion conclusion;
   if (AllOver(roster_)) return ConcludeEnd(watermark_ns);
@@ -357,11 +374,8 @@ JobEngine::Conclusion JobEngine::State::Evaluate(int64_t watermark_ns) {
     return ras_.Speaks(watermark_ns) ? ConcludeByRas(watermark_ns) : ConcludeByHosts(watermark_ns);
   }
   conclusion.can_conclude = watermark_ns - newest_report_ns_ <= kFreshNs;
-  if (!conclusion.can_conclude) {
-    state_ = JobState::kUnknown;
-    note_ = "No host of the job reports any more.";
-    return conclusion;
-  }
+  if (!conclusion.can_conclude) return ConcludeSilence(watermark_ns, fleet);
+  silence_.Clear();
   sizes_.Infer(roster_, watermark_ns);
   conclusion.verdicts = FindHangs(watermark_ns);
   if (!conclusion.verdicts.empty()) last_hang_ns_ = watermark_ns;
@@ -414,7 +428,9 @@ JobEngine::JobEngine(const JobEngineOptions& options) : state_(std::make_unique<
 JobEngine::~JobEngine() = default;
 void JobEngine::Observe(const HostReport& report) { state_->Observe(report); }
 void JobEngine::ObservePlaces(const std::string& host, const Places& places) { state_->ObservePlaces(host, places); }
-JobEngine::Conclusion JobEngine::Evaluate(int64_t watermark_ns) { return state_->Evaluate(watermark_ns); }
+JobEngine::Conclusion JobEngine::Evaluate(int64_t watermark_ns, const FleetSight& fleet) {
+  return state_->Evaluate(watermark_ns, fleet);
+}
 void JobEngine::Resume(int64_t watermark_ns) { state_->Resume(watermark_ns); }
 JobSummary JobEngine::summary() const { return state_->Summary(); }
 std::vector<RankSummary> JobEngine::ranks() const { return state_->Ranks(); }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "detector/engine/rank_summary.h"
+#include "detector/model/fleet_sight.h"
 #include "detector/model/input.h"
 #include "detector/model/place_table.h"
 #include "detector/model/process_end.h"
@@ -30,7 +31,7 @@ struct JobEngineOptions {
   int64_t hang_floor_ns = 4'000'000'000;
   double hang_step_multiple = 5.0;
   // No report of a host for this long while the job stands still without it = machine unreachable. Eight reports at the
-  // usual one per second: longer than a connection takes to break and come back.
+  // usual one per second: longer than a connection takes to break and come back. See also silent_job.h.
   int64_t host_silent_ns = 8'000'000'000;
 
   // Counters.
@@ -71,7 +72,8 @@ class JobEngine {
 
   // Concludes from everything observed so far. `watermark_ns` (collector's clock) must not decrease and everything
   // received before it must have been observed. Returns all verdicts that hold now; one that is no longer returned no
-  // longer holds. `can_conclude` false means "no data to judge by": the caller must not read that as health.
+  // longer holds. `can_conclude` false means "no data to judge by": the caller must not read that as health, and what
+  // holds then is only that hosts are missed. `fleet` counts where no host of the job reports.
   struct Conclusion {
     std::vector<Verdict> verdicts;  // by cause key
     bool can_conclude = false;
@@ -81,7 +83,7 @@ class JobEngine {
     std::vector<PullRequest> requests;  // new wishes; the answers come inside later reports, or never
     std::vector<WatchRequest> watches;
   };
-  Conclusion Evaluate(int64_t watermark_ns);
+  Conclusion Evaluate(int64_t watermark_ns, const FleetSight& fleet = {});
 
   // Nobody listened until `watermark_ns`: that hosts were silent before it is no fault of theirs.
   void Resume(int64_t watermark_ns);

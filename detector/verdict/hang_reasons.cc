@@ -93,6 +93,15 @@ std::string Sentence(const HostSilence& reason) {
       reason.host, Duration(reason.silent_seconds), reason.ranks);
 }
 
+std::string Sentence(const JobSilence& reason) {
+  return absl::StrFormat(
+      "Host %s has been silent for %s, and with it all of the job, while %d other %s: the machine, its network or its "
+      "agent is gone. What became of its %s is not known.",
+      reason.host, Duration(reason.silent_seconds), reason.others_reporting,
+      reason.others_reporting == 1 ? "host of the fleet reports" : "hosts of the fleet report",
+      reason.ranks == 1 ? "rank" : absl::StrCat(reason.ranks, " ranks"));
+}
+
 std::string Sentence(const HostRecordsEnd& reason) {
   return absl::StrFormat(
       "All %d ranks of host %s leave records up to the same moment and none after it, not even of an operation begun, "

@@ -69,6 +69,15 @@ struct HostSilence {
   bool operator==(const HostSilence&) const = default;
 };
 
+// No host of the job reports any more, and other hosts of the fleet do.
+struct JobSilence {
+  std::string host;
+  int32_t ranks = 0;
+  double silent_seconds = 0;
+  int32_t others_reporting = 0;
+  bool operator==(const JobSilence&) const = default;
+};
+
 // All records of a host end at one moment.
 struct HostRecordsEnd {
   std::string host;
@@ -126,6 +135,7 @@ std::string Sentence(const ProcessCannotRun& reason);
 std::string Sentence(const Waiters& reason);
 std::string Sentence(const Victims& reason);
 std::string Sentence(const HostSilence& reason);
+std::string Sentence(const JobSilence& reason);
 std::string Sentence(const HostRecordsEnd& reason);
 std::string Sentence(const DeadProcesses& reason);
 std::string Sentence(const MembersWithoutRecord& reason);

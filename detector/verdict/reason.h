@@ -44,8 +44,8 @@ using ReasonKinds = ReasonKindList<
     // Paths of the network.
     SlowPathTransfers, StalledTransfers, CounterfactualTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
     // Hangs.
-    HeldUpRanks, ProcessCannotRun, Waiters, Victims, HostSilence, HostRecordsEnd, DeadProcesses, MembersWithoutRecord,
-    StuckTransfer, DifferentTuning, DifferentCall, DifferentOrder, NothingFinishedSince,
+    HeldUpRanks, ProcessCannotRun, Waiters, Victims, HostSilence, JobSilence, HostRecordsEnd, DeadProcesses,
+    MembersWithoutRecord, StuckTransfer, DifferentTuning, DifferentCall, DifferentOrder, NothingFinishedSince,
     // Processes that ended.
     ProcessEnded, LastRecorded, DeathsThatFollowed, DeathsTooNear, DiedInHang,
     // Hosts, their processes, and NCCL's RAS service.
