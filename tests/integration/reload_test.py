@@ -146,6 +146,19 @@ class ReloadTest(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "in vain"):
             self.stack.wait_until("a tick that should not come", lambda: self.ticks_above(ticks), 4)
 
+    def test_an_agent_whose_file_is_wrong_goes_on_as_before(self):
+        self.start("agent", "tick: 200ms\n", "--collector-address=127.0.0.1:1", "--listen-address=127.0.0.1:0",
+                   f"--ring-directory={self.place}", "--nvml-library=none", "--nccl-ras-address=")
+        self.configure("agent", "log_level: error\ntick: never\n")
+        self.reload("agent", "failed")
+        log = self.log("agent")
+        self.assertIn("agent.yaml:2: tick: ", log)
+        self.assertEqual(log.count("settings stay as they are"), 1)
+        ticks = self.metric("lockstep_agent_ticks_total")
+        self.stack.wait_until("further ticks", lambda: self.ticks_above(ticks + 3), PATIENCE_SECONDS)
+        self.assertEqual(self.stack.stop("agent"), 0)
+        self.assertIn("agent stopped", self.log("agent"), "its level is what it was")
+
     def ticks_above(self, ticks):
         return self.metric("lockstep_agent_ticks_total") > ticks
 
