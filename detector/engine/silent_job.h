@@ -3,7 +3,7 @@
 // The job itself cannot tell a machine that is gone from a collector that hears nobody: the fleet can. Once it has gone
 // on for three times `host_silent_ns` without the job, each host with a rank that had not ended is named. That is an
 // observation and accuses no machine: where nobody else of the job reports, an agent that was stopped looks the same.
-// A fleet of which as many hosts fell silent as go on, or that comes back together with the job, names nobody.
+// A fleet of which more hosts fell silent than go on, or that comes back together with the job, names nobody.
 //
 // Deterministic; not thread-safe. Memory: two numbers.
 

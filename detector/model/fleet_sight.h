@@ -19,7 +19,7 @@ struct FleetSight {
   int32_t reporting = 0;  // hosts; 0 = nobody looked, or a host of the job reports of something else
   int32_t silent = 0;     // hosts that reported not long ago and do not now, those of the job among them
 
-  // Where as many fell silent as go on, the network or the collector is more likely at fault than machines.
+  // Where more fell silent than go on, the network or the collector is more likely at fault than machines.
   bool goes_on() const { return reporting > 0 && reporting >= silent; }
 };
 
