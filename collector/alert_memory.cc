@@ -11,10 +11,10 @@ AlertMemory MemoryIn(HistoryStore& store, CollectorMetrics& metrics) {
               [&store](const std::string& receiver, const std::vector<uint64_t>& numbers) {
                 store.RemoveAlerts(receiver, numbers).IgnoreError();  // the next one takes them along
               },
-          .keep_thread =
-              [&store, &metrics](const AlertThread& thread) {
-                const absl::StatusOr<size_t> made_room = store.PutThread(thread);
-                metrics.CountDropped("alert_thread", made_room.ok() ? static_cast<double>(*made_room) : 1);
+          .keep_told =
+              [&store, &metrics](const ToldAlert& told) {
+                const absl::StatusOr<size_t> made_room = store.PutTold(told);
+                metrics.CountDropped("told_alert", made_room.ok() ? static_cast<double>(*made_room) : 1);
               }};
 }
 

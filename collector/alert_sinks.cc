@@ -7,12 +7,16 @@
 #include "base/log.h"
 #include "collector/alert/change_role.h"
 #include "collector/alert/incident_text.h"
+#include "collector/alert/told_incidents.h"
 
 namespace lockstep {
 namespace {
 
 // As metrics name the receivers of webhook_url, whose URLs may be secret.
 constexpr char kPlainWebhooks[] = "webhook_url";
+
+// Nothing waits for so long because something was told.
+constexpr int64_t kLongAgoNanos = 3'600 * kNanosPerSecond;
 
 std::string MetricName(const AlertRoutes& routes, const ReceiverSpec& receiver) {
   return routes.told_of_all.contains(receiver.name) ? kPlainWebhooks : receiver.name;
@@ -26,8 +30,7 @@ AlertSinks::AlertSinks(const AlertRoutes& routes, const Clock& clock, Random ran
   SetRoutes(routes);
 }
 
-// A courier keeps running if nothing about its receiver has changed. Of one that has, the next takes over what waits,
-// and its threads if they are in the same channel.
+// A courier keeps running if nothing about its receiver has changed. Of one that has, the next takes over what waits.
 void AlertSinks::SetRoutes(const AlertRoutes& routes) {
   MutexLock telling(telling_);
   std::map<std::string, std::pair<ReceiverSpec, std::string>> wanted;  // receiver and URL, by name of the courier
@@ -62,11 +65,18 @@ void AlertSinks::SetRoutes(const AlertRoutes& routes) {
     if (couriers_.contains(name)) continue;
     const Courier& courier = couriers_[name] = MakeCourier(target.first, target.second, routes.links);
     TellOfOpenLocked(*courier.thread, name, /*is_new=*/!gone.contains(name));
-    const auto before = gone.find(name);
-    if (before != gone.end() && before->second.receiver.channel == target.first.channel) {
-      for (const auto& [id, thread] : before->second.thread->Threads()) courier.thread->InheritThread(id, thread);
-    }
+    if (const auto before = gone.find(name); before != gone.end()) HandOver(before->second, courier);
     courier.thread->Resume(std::move(left[name]));
+  }
+}
+
+// Threads stay where they are in the same channel; when something was told counts at the same place.
+void AlertSinks::HandOver(const Courier& before, const Courier& next) const {
+  if (before.receiver.channel != next.receiver.channel) return;
+  const bool same_place = before.receiver.urls == next.receiver.urls;
+  for (ToldIncidents::Last last : before.thread->AllLast()) {
+    if (!same_place) last.at_ns = clock_.MonotonicNanos() - kLongAgoNanos;
+    next.thread->InheritLast(last);
   }
 }
 
@@ -82,8 +92,8 @@ AlertSinks::Courier AlertSinks::MakeCourier(const ReceiverSpec& receiver, const 
           std::make_shared<AlertCourier>(
               options, clock_, Random(random_.Next()),
               [this, name](const std::vector<uint64_t>& numbers) { memory_.forget(name, numbers); },
-              [this, name, channel = receiver.channel](uint64_t incident, const std::string& thread) {
-                memory_.keep_thread({incident, name, channel, thread});
+              [this, name, channel = receiver.channel](uint64_t incident, const std::string& thread, int64_t wall_ns) {
+                memory_.keep_told({incident, name, channel, thread, wall_ns});
               })};
 }
 
@@ -175,12 +185,14 @@ void AlertSinks::Inherit(const std::vector<wire::Incident>& incidents) {
   }
 }
 
-void AlertSinks::InheritThread(const AlertThread& thread) {
+// A wall clock that was put back makes news wait as if they were told just now.
+void AlertSinks::InheritTold(const ToldAlert& told) {
   MutexLock telling(telling_);
   const Couriers now = couriers();
-  const auto found = now.find(thread.receiver);
-  if (found == now.end() || found->second.receiver.channel != thread.channel) return;
-  found->second.thread->InheritThread(thread.incident, thread.thread);
+  const auto found = now.find(told.receiver);
+  if (found == now.end() || found->second.receiver.channel != told.channel) return;
+  const int64_t ago_ns = std::clamp<int64_t>(clock_.WallNanos() - told.wall_ns, 0, kLongAgoNanos);
+  found->second.thread->InheritLast({told.incident, told.thread, clock_.MonotonicNanos() - ago_ns});
 }
 
 bool AlertSinks::TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) {

@@ -20,9 +20,9 @@
 #include "collector/alert/alert_courier.h"
 #include "collector/alert/alert_receivers.h"
 #include "collector/alert/alert_routes.h"
-#include "collector/alert/alert_thread.h"
 #include "collector/alert/change_id.h"
 #include "collector/alert/log_sink.h"
+#include "collector/alert/told_alert.h"
 #include "collector/alert_memory.h"
 #include "collector/metrics.h"
 
@@ -44,7 +44,7 @@ class AlertSinks final : public AlertReceivers {
   void NoteUntold(const wire::Incident& incident) override;
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override;
   void Inherit(const std::vector<wire::Incident>& incidents) override;
-  void InheritThread(const AlertThread& thread) override;
+  void InheritTold(const ToldAlert& told) override;
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override;
 
   // From now on these are told, and no others: one that is gone, or is told otherwise, may still send what waits, for
@@ -72,6 +72,7 @@ class AlertSinks final : public AlertReceivers {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Courier MakeCourier(const ReceiverSpec& receiver, const std::string& url, const AlertLinks& links)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOver(const Courier& before, const Courier& next) const;
   void TellOfOpenLocked(AlertCourier& courier, const std::string& name, bool is_new)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

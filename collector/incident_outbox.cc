@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "collector/alert/alert_thread.h"
 #include "collector/alert/change_role.h"
+#include "collector/alert/told_alert.h"
 #include "collector/incident/event_proto.h"
 
 namespace lockstep {
@@ -29,8 +29,8 @@ IncidentOutbox::~IncidentOutbox() { Close(); }
 
 absl::Status IncidentOutbox::TellLeftOver(const std::vector<wire::Incident>& incidents) {
   receivers_.Inherit(incidents);
-  ASSIGN_OR_RETURN(const std::vector<AlertThread> threads, store_.LoadThreads());
-  for (const AlertThread& thread : threads) receivers_.InheritThread(thread);
+  ASSIGN_OR_RETURN(const std::vector<ToldAlert> all_told, store_.LoadTold());
+  for (const ToldAlert& told : all_told) receivers_.InheritTold(told);
   ASSIGN_OR_RETURN(const std::vector<PendingAlert> left, store_.LoadAlerts());
   for (const PendingAlert& alert : left) {
     const std::optional<IncidentEvent> event = FromProto(alert.event);

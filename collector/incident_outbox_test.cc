@@ -37,7 +37,7 @@ class FakeReceivers final : public AlertReceivers {
  public:
   std::vector<std::string> NamesFor(const IncidentEvent&) const override { return {"a", "b"}; }
   void Inherit(const std::vector<wire::Incident>&) override {}
-  void InheritThread(const AlertThread&) override {}
+  void InheritTold(const ToldAlert&) override {}
   void Tell(const IncidentEvent& event, const ChangeId& id) override {
     MutexLock lock(mutex_);
     told_.push_back(std::to_string(event.incident.id()) + (id.number == 0 ? " unwritten" : " written"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "collector/alert/alert_protocol.h"
 #include "collector/alert/alert_routes.h"
 #include "collector/alert/alert_routes_yaml.h"
+#include "collector/alert/endpoint_for.h"
 #include "collector/alert/incident_text.h"
 #include "collector/alert/receiver_spec.h"
 #include "collector/incident/incident_book.h"
@@ -65,16 +67,19 @@ struct Row {
 // Opens the incident and ends it, so that nothing is left open.
 AnswerVerdict TryOut(const ReceiverSpec& receiver, const std::string& url, const AlertLinks& links,
                      const Clock& clock) {
-  AlertEndpoint endpoint(receiver, url, kTimeoutNanos, [] { return false; });
+  const std::unique_ptr<AlertEndpoint> endpoint = EndpointFor(receiver, url, kTimeoutNanos, [] { return false; });
   DeliveryContext context = {.wall_ns = clock.WallNanos(), .links = links};
   wire::Incident incident = TestIncident(clock);
-  AnswerVerdict answer = endpoint.Send({Kind::kOpened, incident}, context).verdict;
+  // What accuses no machine is never sent there.
+  if (receiver.type == ReceiverType::kNvsentinel) incident.mutable_verdict()->set_scope("machine");
+  AnswerVerdict answer = endpoint->Send({Kind::kOpened, incident}, context).verdict;
   if (answer.outcome != Outcome::kTaken) return answer;
   context.thread = answer.thread;
   incident.set_state(wire::Incident::STATE_RESOLVED);
+  incident.set_resolution(wire::Incident::RESOLUTION_BY_HAND);
   incident.set_resolved_wall_ns(clock.WallNanos());
   incident.add_transitions()->set_why("the test is over");
-  return endpoint.Send({Kind::kResolved, incident}, context).verdict;
+  return endpoint->Send({Kind::kResolved, incident}, context).verdict;
 }
 
 class AlertCommand final : public Command {

@@ -58,10 +58,6 @@ void AlertBacklog::Inherit(const wire::Incident& incident, int64_t now_ns) {
   told_.Inherit(incident, now_ns - std::max(options_.update_every_ns, options_.repeat_every_ns));
 }
 
-void AlertBacklog::InheritThread(uint64_t incident, const std::string& thread, int64_t now_ns) {
-  told_.InheritThread(incident, thread, now_ns - options_.update_every_ns);
-}
-
 // What still waits is told, and then known to be quiet.
 void AlertBacklog::NoteQuiet(const wire::Incident& incident) {
   told_.NoteQuiet(incident);

@@ -55,10 +55,10 @@ class AlertBacklog {
   // The receiver knows this open incident from an earlier life.
   void Inherit(const wire::Incident& incident, int64_t now_ns);
 
-  // Where the receiver has its thread of an incident, from an earlier life or another backlog; and that it is no more.
-  void InheritThread(uint64_t incident, const std::string& thread, int64_t now_ns);
+  // What the receiver was told last, by an earlier life or another backlog; and that a thread is no more.
+  void InheritLast(const ToldIncidents::Last& last) { told_.InheritLast(last); }
   void ForgetThread(uint64_t incident) { told_.ForgetThread(incident); }
-  std::vector<std::pair<uint64_t, std::string>> Threads() const { return told_.Threads(); }
+  std::vector<ToldIncidents::Last> AllLast() const { return told_.AllLast(); }
 
   // What waits, for another backlog, which takes it behind what it has; it may then hold more than its limit. REQUIRES:
   // nothing is being sent.

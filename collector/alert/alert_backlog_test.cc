@@ -169,6 +169,21 @@ TEST(AlertBacklogTest, WhoDoesNotHearNumbersIsToldWhenSomethingElseHasChanged) {
   EXPECT_THAT(Drain(backlog, 2 * kMinute), ElementsAre("1:U:4"));
 }
 
+TEST(AlertBacklogTest, NewsWaitForWhatAnotherHasToldLast) {
+  AlertBacklog before({}), after({});
+  before.Add(Event(1, Kind::kOpened), 0);
+  before.BeginSending(0);
+  before.EndSending(true, 0, "17.3");
+  EXPECT_EQ(before.AllLast(), (std::vector<ToldIncidents::Last>{{1, "17.3", 0}}));
+  after.Inherit(Event(1, Kind::kOpened).incident, 10);
+  after.Add(Event(1, Kind::kUpdated), 10);
+  EXPECT_EQ(after.NextDue(), 10) << "nobody knows when it was told";
+  for (const ToldIncidents::Last& last : before.AllLast()) after.InheritLast(last);
+  EXPECT_EQ(after.NextDue(), kMinute);
+  EXPECT_EQ(after.told(1)->thread, "17.3");
+  EXPECT_TRUE(after.told(1)->is_open);
+}
+
 TEST(AlertBacklogTest, AThreadIsRememberedBeyondTheEnd) {
   AlertBacklog backlog(Room(10));
   for (const Kind kind : {Kind::kOpened, Kind::kResolved}) {

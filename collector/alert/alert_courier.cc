@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "collector/alert/alert_protocol.h"
 #include "collector/alert/change_role.h"
+#include "collector/alert/endpoint_for.h"
 
 namespace lockstep {
 namespace {
@@ -39,13 +41,13 @@ void AlertCourierStats::Add(const AlertCourierStats& other) {
 }
 
 AlertCourier::AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done,
-                           OnThread on_thread)
+                           OnTold on_told)
     : options_(options),
       clock_(clock),
       on_done_(std::move(on_done)),
-      on_thread_(std::move(on_thread)),
+      on_told_(std::move(on_told)),
       backoff_(options.first_retry_ns, options.longest_retry_ns, random),
-      endpoint_(options.receiver, options.url, options.timeout_ns, [this] { return MustAbort(); }),
+      endpoint_(EndpointFor(options.receiver, options.url, options.timeout_ns, [this] { return MustAbort(); })),
       backlog_(BacklogOptions(options)),
       thread_([this] { Run(); }) {}
 
@@ -95,14 +97,15 @@ void AlertCourier::Inherit(const wire::Incident& incident) {
   changed_.NotifyAll();
 }
 
-void AlertCourier::InheritThread(uint64_t incident, const std::string& thread) {
+void AlertCourier::InheritLast(const ToldIncidents::Last& last) {
   MutexLock lock(mutex_);
-  backlog_.InheritThread(incident, thread, clock_.MonotonicNanos());
+  backlog_.InheritLast(last);
+  changed_.NotifyAll();
 }
 
-std::vector<std::pair<uint64_t, std::string>> AlertCourier::Threads() const {
+std::vector<ToldIncidents::Last> AlertCourier::AllLast() const {
   MutexLock lock(mutex_);
-  return backlog_.Threads();
+  return backlog_.AllLast();
 }
 
 void AlertCourier::NoteQuiet(const wire::Incident& incident) {
@@ -166,8 +169,9 @@ void AlertCourier::Deliver() {
       if (told->is_open) context.before = &before;
     }
   }
-  AlertEndpoint::Answer answer = endpoint_.Send(waiting.event, context);
-  next_ns_ = clock_.MonotonicNanos() + endpoint_.protocol().least_gap_ns;
+  AlertEndpoint::Answer answer = endpoint_->Send(waiting.event, context);
+  next_ns_ =
+      clock_.MonotonicNanos() + std::min(ProtocolOf(options_.receiver.type).least_gap_ns, options_.longest_gap_ns);
   const bool too_old = clock_.MonotonicNanos() - waiting.since_ns >= options_.give_up_after_ns;
   // A thread that is gone must not take the alert with it: the next attempt begins another one.
   if (answer.verdict.outcome == Outcome::kRefused && !context.thread.empty()) {
@@ -194,7 +198,10 @@ void AlertCourier::Conclude(const AnswerVerdict& verdict, const AlertBacklog::Wa
   }
   // Answers within a thread name themselves, not what they answer to.
   const std::string first = thread.empty() ? verdict.thread : "";
-  if (!first.empty()) on_thread_(waiting.event.incident.id(), first);
+  if (verdict.outcome == Outcome::kTaken) {
+    const bool is_over = ChangeRoleOf(waiting.event.kind) == ChangeRole::kEnds;
+    on_told_(waiting.event.incident.id(), thread.empty() ? first : thread, is_over ? 0 : clock_.WallNanos());
+  }
   std::vector<uint64_t> gone;
   {
     MutexLock lock(mutex_);

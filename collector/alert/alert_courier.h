@@ -4,8 +4,8 @@
 // again, after a jittered exponential delay or what it asked for; a refusal is final
 // (collector/alert/answer_verdict.h). Why it has to be tried again is logged when that is news. Every message describes
 // the whole incident, so that a lost one is made good by the next. Thread-safe. Limits: those of the backlog,
-// `give_up_after_ns` for each event. When an incident was told last is forgotten at the end of the process; in which
-// thread it stands is handed to `on_thread`, for the next life.
+// `give_up_after_ns` for each event. When an incident was told last, and in which thread it stands, is handed to
+// `on_told`, for the next life.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_COURIER_H_
@@ -14,9 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
@@ -30,6 +30,7 @@
 #include "collector/alert/alert_message.h"
 #include "collector/alert/change_id.h"
 #include "collector/alert/receiver_spec.h"
+#include "collector/alert/told_incidents.h"
 #include "collector/incident/incident_book.h"
 
 namespace lockstep {
@@ -45,6 +46,7 @@ struct AlertCourierOptions {
   int64_t first_retry_ns = 500'000'000;                       // delay after the first failure, at most
   int64_t longest_retry_ns = 60'000'000'000;                  // of the delays of our own
   int64_t give_up_after_ns = 3'600 * int64_t{1'000'000'000};  // an event older than this is history
+  int64_t longest_gap_ns = 1'000'000'000;                     // between two messages, whatever the receiver asks for
   int64_t drain_ns = 2'000'000'000;                           // how long the destructor may still send what waits
 };
 
@@ -66,13 +68,14 @@ class AlertCourier {
   // Told the numbers of events that the receiver has taken, or will never be told: history may forget them.
   using OnDone = std::function<void(const std::vector<uint64_t>& numbers)>;
 
-  // Told where the receiver has its thread of an incident, when that is news, before OnDone hears of the message.
-  using OnThread = std::function<void(uint64_t incident, const std::string& thread)>;
+  // Told of what the receiver has taken, before OnDone hears of it: when, 0 = the incident is over; and where the
+  // receiver has its thread of it, "" = nowhere.
+  using OnTold = std::function<void(uint64_t incident, const std::string& thread, int64_t wall_ns)>;
 
-  // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce, `on_thread` from
+  // `clock` must outlive the courier. `on_done` is called from the courier's thread and from Announce, `on_told` from
   // the former.
   AlertCourier(const AlertCourierOptions& options, const Clock& clock, const Random& random, OnDone on_done,
-               OnThread on_thread);
+               OnTold on_told);
 
   // As Stop. What is left stays in history.
   ~AlertCourier();
@@ -91,11 +94,11 @@ class AlertCourier {
   // An open incident of which an earlier life has told the receiver.
   void Inherit(const wire::Incident& incident);
 
-  // Where an earlier life, or another courier, has its thread of an incident.
-  void InheritThread(uint64_t incident, const std::string& thread);
+  // What an earlier life, or another courier, has told last, in monotonic time.
+  void InheritLast(const ToldIncidents::Last& last);
 
   // By number of the incident.
-  std::vector<std::pair<uint64_t, std::string>> Threads() const;
+  std::vector<ToldIncidents::Last> AllLast() const;
 
   // It became quiet, or is so no more: what is quiet is not said again.
   void NoteQuiet(const wire::Incident& incident);
@@ -120,12 +123,12 @@ class AlertCourier {
   const AlertCourierOptions options_;
   const Clock& clock_;
   const OnDone on_done_;
-  const OnThread on_thread_;
-  Backoff backoff_;                         // of the thread
-  AlertEndpoint endpoint_;                  // of the thread
-  ToldError told_error_;                    // of the thread
-  int64_t next_ns_ = 0;                     // of the thread; monotonic, when the receiver may be spoken to again
-  std::atomic<int64_t> drain_until_ns_{0};  // monotonic; 0 = not stopping
+  const OnTold on_told_;
+  Backoff backoff_;                                // of the thread
+  const std::unique_ptr<AlertEndpoint> endpoint_;  // of the thread
+  ToldError told_error_;                           // of the thread
+  int64_t next_ns_ = 0;                            // of the thread; monotonic, when the receiver may be spoken to again
+  std::atomic<int64_t> drain_until_ns_{0};         // monotonic; 0 = not stopping
 
   mutable Mutex mutex_;
   CondVar changed_;

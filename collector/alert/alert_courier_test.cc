@@ -44,7 +44,7 @@ class AlertCourierTest : public ::testing::Test {
     options_.url = url;
     return std::make_unique<AlertCourier>(
         options_, clock_, Random(1), [this](const std::vector<uint64_t>& numbers) { NoteDone(numbers); },
-        [this](uint64_t incident, const std::string& thread) { NoteThread(incident, thread); });
+        [this](uint64_t incident, const std::string& thread, int64_t wall_ns) { NoteTold(incident, thread, wall_ns); });
   }
 
   // Destroys the courier, which sends what waits, and tells what the receiver has seen: "id status".
@@ -69,14 +69,14 @@ class AlertCourierTest : public ::testing::Test {
     return done_;
   }
 
-  void NoteThread(uint64_t incident, const std::string& thread) {
+  void NoteTold(uint64_t incident, const std::string& thread, int64_t wall_ns) {
     MutexLock lock(mutex_);
-    threads_.push_back(absl::StrCat(incident, " ", thread));
+    told_.push_back(absl::StrCat(incident, " ", thread, " ", wall_ns == 0 ? "over" : "open"));
   }
-  // "incident thread" of what history has to keep.
-  std::vector<std::string> threads() {
+  // "incident thread state" of what history has to keep.
+  std::vector<std::string> told() {
     MutexLock lock(mutex_);
-    return threads_;
+    return told_;
   }
 
   SimClock clock_;
@@ -86,7 +86,7 @@ class AlertCourierTest : public ::testing::Test {
  private:
   Mutex mutex_;
   std::vector<uint64_t> done_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> threads_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(AlertCourierTest, PostsJsonOncePerEvent) {
@@ -321,7 +321,7 @@ TEST_F(AlertCourierTest, SlackGetsAThreadPerIncidentAndAMessagePerSecond) {
   EXPECT_EQ(receiver.requests()[3].headers.at("Authorization"), "Bearer xoxb-0");
   EXPECT_EQ(nlohmann::json::parse(receiver.requests()[3].body)["thread_ts"], "17.3");
   while (courier->stats().sent < 2) std::this_thread::yield();
-  EXPECT_THAT(threads(), ElementsAre("1 17.3")) << "where the first message is, not an answer to it";
+  EXPECT_THAT(told(), ElementsAre("1 17.3 open", "1 17.3 over")) << "where the first message is, not an answer to it";
   courier->Announce(Event(2, Kind::kOpened), {.number = ++number_});
   clock_.Advance(kNanosPerSecond - 1);
   EXPECT_EQ(courier->stats().sent, 2u) << "not before a second has passed";
@@ -338,7 +338,7 @@ TEST_F(AlertCourierTest, AThreadThatIsGoneBeginsAgain) {
                        {200, "", R"({"ok": true, "ts": "18.1"})"},
                        {200, "", R"({"ok": true, "ts": "18.2"})"}});
   auto courier = NewCourier(receiver.url());
-  courier->InheritThread(1, "17.3");
+  courier->InheritLast({1, "17.3", clock_.MonotonicNanos()});
   courier->Announce(Event(1, Kind::kResolved), {.number = ++number_});
   courier->Announce(Event(1, Kind::kReopened), {.number = ++number_});
   for (uint64_t tried = 1; tried <= 3; ++tried) {
@@ -351,8 +351,9 @@ TEST_F(AlertCourierTest, AThreadThatIsGoneBeginsAgain) {
     into.push_back(nlohmann::json::parse(request.body).value("thread_ts", ""));
   }
   EXPECT_THAT(into, ElementsAre("17.3", "", "18.1"));
-  EXPECT_THAT(threads(), ElementsAre("1 18.1"));
-  EXPECT_EQ(courier->Threads(), (std::vector<std::pair<uint64_t, std::string>>{{1, "18.1"}}));
+  EXPECT_THAT(told(), ElementsAre("1 18.1 over", "1 18.1 open"));
+  ASSERT_EQ(courier->AllLast().size(), 1u);
+  EXPECT_EQ(courier->AllLast()[0].thread, "18.1");
   EXPECT_EQ(courier->stats().failed, 0u);
 }
 

@@ -19,8 +19,9 @@ constexpr AlertProtocol kProtocols[] = {
      JudgeAlertmanager},
     {ReceiverType::kPagerduty, "pagerduty", "", true, false, false, 0, PagerdutyMessage, JudgePagerduty},
     {ReceiverType::kSlack, "slack", "", true, false, false, kNanosPerSecond, SlackMessage, JudgeSlack},
+    {ReceiverType::kNvsentinel, "nvsentinel", "", false, false, false, 0, nullptr, nullptr},
 };
-static_assert(std::size(kProtocols) == static_cast<size_t>(ReceiverType::kSlack) + 1);
+static_assert(std::size(kProtocols) == static_cast<size_t>(ReceiverType::kNvsentinel) + 1);
 
 }  // namespace
 

@@ -21,6 +21,7 @@ struct AlertProtocol {
   bool hears_numbers;           // wants news that only have newer numbers
   bool is_repeated;             // is told again and again what fires
   int64_t least_gap_ns;         // between two messages
+  // In HTTP; null = it speaks something else (collector/alert/endpoint_for.h).
   AlertMessage (*message)(const IncidentEvent& event, const ReceiverSpec& receiver, const DeliveryContext& context);
   AnswerVerdict (*judge)(const ReceiverSpec& receiver, const HttpAnswer& answer);
 };

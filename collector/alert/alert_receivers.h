@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "collector/alert/alert_thread.h"
 #include "collector/alert/change_id.h"
+#include "collector/alert/told_alert.h"
 #include "collector/incident/incident_book.h"
 #include "proto/incident.pb.h"
 
@@ -35,8 +35,8 @@ class AlertReceivers {
   // Open incidents of which an earlier life of the collector has told. To be called before TellAgain, if at all.
   virtual void Inherit(const std::vector<wire::Incident>& incidents) = 0;
 
-  // Where an earlier life has a thread of an incident that is kept. To be called after Inherit, if at all.
-  virtual void InheritThread(const AlertThread& thread) = 0;
+  // What an earlier life has told last of an incident that is kept. To be called after Inherit, if at all.
+  virtual void InheritTold(const ToldAlert& told) = 0;
 
   // Tells one of them what an earlier life of the collector could not. False if there is none of that name any more.
   virtual bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) = 0;

@@ -37,18 +37,20 @@ constexpr absl::Duration kShortestTime = absl::Seconds(1);
 constexpr absl::Duration kLongestTime = absl::Hours(1);
 constexpr int kMostRunsPerHour = 100;  // of the hook
 constexpr size_t kMaxHeaders = 32;
+constexpr size_t kMaxSocketPathBytes = 107;  // what a sockaddr_un holds
 
-// What a receiver of each type may say besides name, type, ca and headers.
+// What a receiver of each type may say besides name and type.
 constexpr const char* kKeys[] = {
-    "url url_file token_file secret_file",  // webhook
-    "urls token_file repeat",               // alertmanager
-    "url key_file",                         // pagerduty
-    "url url_file token_file channel",      // slack
+    "ca headers url url_file token_file secret_file",  // webhook
+    "ca headers urls token_file repeat",               // alertmanager
+    "ca headers url key_file",                         // pagerduty
+    "ca headers url url_file token_file channel",      // slack
+    "socket token_file",                               // nvsentinel
 };
-static_assert(std::size(kKeys) == static_cast<size_t>(ReceiverType::kSlack) + 1);
+static_assert(std::size(kKeys) == static_cast<size_t>(ReceiverType::kNvsentinel) + 1);
 
 std::vector<std::string> KeysOf(ReceiverType type) {
-  return absl::StrSplit(absl::StrCat("name type ca headers ", kKeys[static_cast<size_t>(type)]), ' ');
+  return absl::StrSplit(absl::StrCat("name type ", kKeys[static_cast<size_t>(type)]), ' ');
 }
 
 template <typename Enum>
@@ -119,7 +121,11 @@ class RoutesReader {
     ASSIGN_OR_RETURN(receiver.token, ReadSecret(node, "token_file"));
     ASSIGN_OR_RETURN(receiver.secret, ReadSecret(node, "secret_file"));
     ASSIGN_OR_RETURN(receiver.channel, YamlText(node, "channel"));
-    RETURN_IF_ERROR(ReadUrls(node, receiver));
+    if (receiver.type == ReceiverType::kNvsentinel) {
+      RETURN_IF_ERROR(ReadSocket(node, receiver));
+    } else {
+      RETURN_IF_ERROR(ReadUrls(node, receiver));
+    }
     RETURN_IF_ERROR(CheckWhole(node, receiver));
     RETURN_IF_ERROR(ReadRepeat(node, receiver));
     routes_.receivers.push_back(std::move(receiver));
@@ -197,6 +203,19 @@ class RoutesReader {
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
       return RefuseYaml(node, "a URL appears twice");
+    return absl::OkStatus();
+  }
+
+  // Its token is renewed while we live: the file was only tried.
+  static absl::Status ReadSocket(const YAML::Node& node, ReceiverSpec& receiver) {
+    ASSIGN_OR_RETURN(const std::string path, YamlText(node, "socket", /*required=*/true));
+    if (!absl::StartsWith(path, "/") || path.size() > kMaxSocketPathBytes) {
+      return RefuseYaml(node["socket"],
+                        absl::StrCat("'socket' must be an absolute path of at most ", kMaxSocketPathBytes, " bytes"));
+    }
+    receiver.urls = {absl::StrCat("unix:", path)};
+    receiver.token.clear();
+    ASSIGN_OR_RETURN(receiver.token_file, YamlText(node, "token_file"));
     return absl::OkStatus();
   }
 

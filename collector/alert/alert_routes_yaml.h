@@ -8,6 +8,7 @@
 //     - {name: oncall, type: pagerduty, key_file: /etc/lockstep/pagerduty.key}
 //     - {name: chat, type: slack, token_file: /etc/lockstep/slack.token, channel: C0123456}
 //     - {name: tickets, type: webhook, url: "https://tickets.example.org", secret_file: /etc/lockstep/tickets.secret}
+//     - {name: nvs, type: nvsentinel, socket: /var/run/nvsentinel/nvsentinel.sock, token_file: /run/secrets/nvs/token}
 //   routes:                                      # the first that fits counts
 //     - {match: {severity: critical, scope: [machine, network]}, receivers: [oncall], continue: true}
 //     - {match: {job: "vision-*", tenant: vision}, receivers: [chat]}
@@ -15,7 +16,8 @@
 //   hook:                                        # a program that is run when an incident opens; collector/hook
 //     {command: /etc/lockstep/hook, run: false, match: [{severity: critical, scope: machine}], max_per_hour: 4}
 //
-// Secrets are in files of their own and are read with it. Limits: kMaxReceivers, kMaxRoutes, kMaxAlertRoutesBytes.
+// Secrets are in files of their own and are read with it, but for the token of NVSentinel, which is renewed. Limits:
+// kMaxReceivers, kMaxRoutes, kMaxAlertRoutesBytes.
 
 #ifndef LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_YAML_H_
 #define LOCKSTEP_COLLECTOR_ALERT_ALERT_ROUTES_YAML_H_

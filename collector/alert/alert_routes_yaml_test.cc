@@ -114,7 +114,8 @@ TEST(AlertRoutesYamlTest, WhatIsWrongIsToldWithItsLine) {
   EXPECT_THAT(ErrorOf("receivers: [}"), StartsWith("line 1: "));
   EXPECT_EQ(of("{name: a}"), "line 2: 'type' is missing");
   EXPECT_EQ(of("{name: a, type: pagerdty}"),
-            "line 2: type 'pagerdty': expected webhook, alertmanager, pagerduty, slack; did you mean 'pagerduty'?");
+            "line 2: type 'pagerdty': expected webhook, alertmanager, pagerduty, slack, nvsentinel; did you mean "
+            "'pagerduty'?");
   EXPECT_EQ(of("{type: webhook, url: 'http://a'}"), "line 2: 'name' is missing");
   EXPECT_EQ(of("{name: a b, type: webhook}"), "line 2: the name of a receiver has letters, digits, - and _ only");
   EXPECT_THAT(of("{name: a, type: webhook, channel: c}"), HasSubstr("line 2: unknown key 'channel'"));
@@ -126,6 +127,27 @@ TEST(AlertRoutesYamlTest, WhatIsWrongIsToldWithItsLine) {
   EXPECT_THAT(of("{name: a, type: webhook, url: 'http://a', headers: {X-A: \"b\\nc\"}}"), HasSubstr("one line"));
   EXPECT_EQ(of("{name: a, type: alertmanager, urls: ['http://a'], repeat: 0s}"),
             "line 2: 'repeat' must be from 1s to 1h");
+}
+
+TEST(AlertRoutesYamlTest, NvsentinelIsReachedAtASocketWithATokenThatIsReadLater) {
+  const auto parse = [](const std::string& keys) {
+    return Parse(
+        absl::StrCat("receivers:\n  - {name: nvs, type: nvsentinel", keys, "}\nroutes:\n  - {receivers: [nvs]}\n"));
+  };
+  const absl::StatusOr<AlertRoutes> routes = parse(", socket: /run/nvs.sock, token_file: /token");
+  ASSERT_TRUE(routes.ok()) << routes.status();
+  const ReceiverSpec& receiver = routes->receivers[0];
+  EXPECT_EQ(receiver.type, ReceiverType::kNvsentinel);
+  EXPECT_THAT(receiver.urls, ElementsAre("unix:/run/nvs.sock"));
+  EXPECT_EQ(receiver.token_file, "/token");
+  EXPECT_EQ(receiver.token, "");
+  EXPECT_EQ(parse(", socket: /run/nvs.sock")->receivers[0].token_file, "") << "it speaks of its own node then";
+  const auto error_of = [&](const std::string& keys) { return std::string(parse(keys).status().message()); };
+  EXPECT_EQ(error_of(""), "line 2: 'socket' is missing");
+  EXPECT_THAT(error_of(", socket: run/nvs.sock"), HasSubstr("'socket' must be an absolute path"));
+  EXPECT_THAT(error_of(absl::StrCat(", socket: /", std::string(107, 'a'))), HasSubstr("at most 107 bytes"));
+  EXPECT_THAT(error_of(", socket: /run/nvs.sock, token_file: /nowhere"), HasSubstr("no such file"));
+  EXPECT_THAT(error_of(", socket: /run/nvs.sock, url: 'http://a'"), HasSubstr("unknown key 'url'"));
 }
 
 TEST(AlertRoutesYamlTest, AHookIsReadWithItsLimits) {

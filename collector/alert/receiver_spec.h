@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-enum class ReceiverType { kWebhook, kAlertmanager, kPagerduty, kSlack };
+enum class ReceiverType { kWebhook, kAlertmanager, kPagerduty, kSlack, kNvsentinel };
 
 struct ReceiverSpec {
   std::string name;   // in routes and logs
@@ -20,6 +20,7 @@ struct ReceiverSpec {
   std::vector<std::string> headers;    // more lines, "Name: value"
   std::string key;                     // of PagerDuty: to which service an alert goes
   std::string token;                   // of Slack's API; of the others a bearer token, "" = none
+  std::string token_file;              // of NVSentinel: holds one that is renewed, read for each message; "" = none
   std::string channel;                 // of Slack's API
   std::string secret;                  // signs what a webhook is told; "" = nothing does
   int64_t repeat_ns = 60'000'000'000;  // Alertmanager: between two times that it is told what fires

@@ -20,13 +20,13 @@ void ToldIncidents::Inherit(const wire::Incident& incident, int64_t at_ns) {
   Put(incident.id(), {incident, at_ns, "", /*is_open=*/true, IsQuiet(incident)});
 }
 
-void ToldIncidents::InheritThread(uint64_t incident, const std::string& thread, int64_t at_ns) {
-  const Told* before = Find(incident);
+void ToldIncidents::InheritLast(const Last& last) {
+  const Told* before = Find(last.incident);
   Told told;
   if (before != nullptr) told = *before;
-  if (before == nullptr) told.at_ns = at_ns;
-  told.thread = thread;
-  Put(incident, std::move(told));
+  told.at_ns = last.at_ns;
+  told.thread = last.thread;
+  Put(last.incident, std::move(told));
 }
 
 void ToldIncidents::ForgetThread(uint64_t incident) {
@@ -34,12 +34,10 @@ void ToldIncidents::ForgetThread(uint64_t incident) {
   if (found != told_.end()) found->second.thread.clear();
 }
 
-std::vector<std::pair<uint64_t, std::string>> ToldIncidents::Threads() const {
-  std::vector<std::pair<uint64_t, std::string>> threads;
-  for (const auto& [id, told] : told_) {
-    if (!told.thread.empty()) threads.emplace_back(id, told.thread);
-  }
-  return threads;
+std::vector<ToldIncidents::Last> ToldIncidents::AllLast() const {
+  std::vector<Last> all;
+  for (const auto& [id, told] : told_) all.push_back({id, told.thread, told.at_ns});
+  return all;
 }
 
 void ToldIncidents::NoteQuiet(const wire::Incident& incident) {

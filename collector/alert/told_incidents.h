@@ -30,6 +30,15 @@ class ToldIncidents {
     bool is_quiet = false;  // nobody is called: it is not said again
   };
 
+  // What another courier, or the next life, has to know of it.
+  struct Last {
+    uint64_t incident = 0;
+    std::string thread;  // "" = none
+    int64_t at_ns = 0;
+
+    bool operator==(const Last&) const = default;
+  };
+
   // REQUIRES: capacity > 0.
   explicit ToldIncidents(size_t capacity) : capacity_(capacity) {}
 
@@ -39,14 +48,14 @@ class ToldIncidents {
   // An earlier life has told of this incident, which is open.
   void Inherit(const wire::Incident& incident, int64_t at_ns);
 
-  // An earlier life, or another courier, had this thread of it.
-  void InheritThread(uint64_t incident, const std::string& thread, int64_t at_ns);
+  // An earlier life, or another courier, has told this last of it.
+  void InheritLast(const Last& last);
 
   // The receiver will have it there no more.
   void ForgetThread(uint64_t incident);
 
-  // Of all incidents that have one.
-  std::vector<std::pair<uint64_t, std::string>> Threads() const;
+  // By number of the incident.
+  std::vector<Last> AllLast() const;
 
   // It became quiet, or is so no more, without the receiver being told.
   void NoteQuiet(const wire::Incident& incident);

@@ -220,8 +220,8 @@ TEST(ValuesTest, RoundTripAndBadBytes) {
   ExpectOnlyTheWholeDecodes(EncodeSchemaVersion(1), DecodeSchemaVersion);
   EXPECT_EQ(DecodeSeen(EncodeSeen(-6)).value(), -6);
   ExpectOnlyTheWholeDecodes(EncodeSeen(1), DecodeSeen);
-  EXPECT_EQ(DecodeThread(EncodeThread({"C1", "17.3"})).value(), (ThreadValue{"C1", "17.3"}));
-  ExpectOnlyTheWholeDecodes(EncodeThread({"C1", "17.3"}), DecodeThread);
+  EXPECT_EQ(DecodeTold(EncodeTold({"C1", "17.3", -6})).value(), (ToldValue{"C1", "17.3", -6}));
+  ExpectOnlyTheWholeDecodes(EncodeTold({"C1", "17.3", 1}), DecodeTold);
   EXPECT_THAT(DecodeIncident(""), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("empty incident")));
   EXPECT_THAT(DecodeIncident("\x01"
                              "12345678\xff"),

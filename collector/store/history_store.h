@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/metric_catalog.h"
-#include "collector/alert/alert_thread.h"
+#include "collector/alert/told_alert.h"
 #include "collector/store/audit_kind.h"
 #include "proto/admin.pb.h"
 #include "proto/capture.pb.h"
@@ -133,11 +133,12 @@ class HistoryStore {
   // What receivers have not taken, by rising number.
   virtual absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() = 0;
 
-  // Keeps where a receiver has its thread, in the place of what is there; how many of the oldest incidents' had to make
-  // room. Survives kill -9, and loss of power once a later RemoveAlerts has returned.
-  virtual absl::StatusOr<size_t> PutThread(const AlertThread& thread) = 0;
-  // By incident. Those of incidents that are kept no more are removed. To be called at a start, before PutThread.
-  virtual absl::StatusOr<std::vector<AlertThread>> LoadThreads() = 0;
+  // Keeps what a receiver was told last of an incident, in the place of what is there, which an empty one removes; how
+  // many of the oldest incidents' had to make room. Survives kill -9, and loss of power once a later RemoveAlerts has
+  // returned.
+  virtual absl::StatusOr<size_t> PutTold(const ToldAlert& told) = 0;
+  // By incident. Those of incidents that are kept no more are removed. To be called at a start, before PutTold.
+  virtual absl::StatusOr<std::vector<ToldAlert>> LoadTold() = 0;
 
   // Newest report stored of this incarnation; 0 = none.
   virtual absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) = 0;

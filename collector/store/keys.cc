@@ -118,13 +118,14 @@ absl::StatusOr<AlertKey> DecodeAlertKey(absl::string_view bytes) {
   return key;
 }
 
-std::string EncodeThreadKey(const ThreadKey& key) {
-  return EncodeNumberAndReceiver(kThreadKeyPrefix, key.incident, key.receiver);
+std::string EncodeToldKey(const ToldKey& key) {
+  return EncodeNumberAndReceiver(kToldKeyPrefix, key.incident, key.receiver);
 }
 
-absl::StatusOr<ThreadKey> DecodeThreadKey(absl::string_view bytes) {
-  ThreadKey key;
-  if (!DecodeNumberAndReceiver(kThreadKeyPrefix, bytes, key.incident, key.receiver)) return Malformed("thread", bytes);
+absl::StatusOr<ToldKey> DecodeToldKey(absl::string_view bytes) {
+  ToldKey key;
+  if (!DecodeNumberAndReceiver(kToldKeyPrefix, bytes, key.incident, key.receiver))
+    return Malformed("told alert", bytes);
   return key;
 }
 

@@ -100,16 +100,16 @@ inline constexpr absl::string_view kStackKeyPrefix = "stacks/";
 std::string StackKeyPrefix(uint64_t incident);
 std::string EncodeStackKey(uint64_t incident, uint32_t place);
 
-// Where a receiver of alerts has its thread: "thread/" · id of the incident (8) · name of the receiver.
-struct ThreadKey {
+// What a receiver of alerts was told last: "told/" · id of the incident (8) · name of the receiver.
+struct ToldKey {
   uint64_t incident = 0;
   std::string receiver;
 
-  bool operator==(const ThreadKey&) const = default;
+  bool operator==(const ToldKey&) const = default;
 };
-inline constexpr absl::string_view kThreadKeyPrefix = "thread/";
-std::string EncodeThreadKey(const ThreadKey& key);
-absl::StatusOr<ThreadKey> DecodeThreadKey(absl::string_view bytes);
+inline constexpr absl::string_view kToldKeyPrefix = "told/";
+std::string EncodeToldKey(const ToldKey& key);
+absl::StatusOr<ToldKey> DecodeToldKey(absl::string_view bytes);
 
 // The first key after all keys that begin with `prefix`; "" = there is none.
 std::string PrefixEnd(std::string prefix);

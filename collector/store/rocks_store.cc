@@ -36,7 +36,7 @@
 #include "collector/store/series_page.h"
 #include "collector/store/series_reader.h"
 #include "collector/store/stack_records.h"
-#include "collector/store/thread_records.h"
+#include "collector/store/told_records.h"
 #include "collector/store/values.h"
 
 namespace lockstep {
@@ -72,10 +72,10 @@ class RocksStoreImpl final : public RocksStore {
     return removals_.Note(receiver, Commit(batch, /*sync=*/true));
   }
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override { return ReadAlertRecords(*database_, corrupt_); }
-  absl::StatusOr<size_t> PutThread(const AlertThread& thread) override { return threads_.Put(thread); }
-  absl::StatusOr<std::vector<AlertThread>> LoadThreads() override {
+  absl::StatusOr<size_t> PutTold(const ToldAlert& told) override { return told_.Put(told); }
+  absl::StatusOr<std::vector<ToldAlert>> LoadTold() override {
     ASSIGN_OR_RETURN(const std::vector<wire::Incident> incidents, LoadIncidents());
-    return threads_.Load(incidents);
+    return told_.Load(incidents);
   }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override;
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override {
@@ -165,7 +165,7 @@ class RocksStoreImpl final : public RocksStore {
   CorruptRecords corrupt_;
   AuditRecords audit_{*database_, corrupt_};
   StackRecords stacks_{*database_, corrupt_};
-  ThreadRecords threads_{*database_, corrupt_};
+  ToldRecords told_{*database_, corrupt_};
   HistoryTrimmer trimmer_;
   LogReader log_reader_;
   SeriesReader series_reader_;

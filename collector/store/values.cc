@@ -128,20 +128,24 @@ absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes)
   return DecodeMessage<wire::IncidentEvent>(bytes, "event of an incident");
 }
 
-std::string EncodeThread(const ThreadValue& value) {
+std::string EncodeTold(const ToldValue& value) {
   std::string bytes;
   AppendU8(bytes, kFormat);
   AppendShortText(bytes, value.channel);
   AppendShortText(bytes, value.thread);
+  AppendU64(bytes, static_cast<uint64_t>(value.wall_ns));
   return bytes;
 }
 
-absl::StatusOr<ThreadValue> DecodeThread(absl::string_view bytes) {
+absl::StatusOr<ToldValue> DecodeTold(absl::string_view bytes) {
   ByteReader reader(bytes);
-  RETURN_IF_ERROR(ReadFormat(reader, "thread"));
-  ThreadValue value;
-  const bool whole = reader.ReadShortText(value.channel) && reader.ReadShortText(value.thread);
-  if (!whole || !reader.empty()) return Malformed("thread");
+  RETURN_IF_ERROR(ReadFormat(reader, "told alert"));
+  ToldValue value;
+  uint64_t wall_ns = 0;
+  const bool whole =
+      reader.ReadShortText(value.channel) && reader.ReadShortText(value.thread) && reader.ReadU64(wall_ns);
+  if (!whole || !reader.empty()) return Malformed("told alert");
+  value.wall_ns = static_cast<int64_t>(wall_ns);
   return value;
 }
 

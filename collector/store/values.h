@@ -49,16 +49,17 @@ absl::StatusOr<wire::Incident> DecodeIncident(absl::string_view bytes);
 std::string EncodeIncidentEvent(const wire::IncidentEvent& event);
 absl::StatusOr<wire::IncidentEvent> DecodeIncidentEvent(absl::string_view bytes);
 
-// Where a receiver of alerts has its thread: format (1) = 1 · channel length (2) · channel · thread length (2) ·
-// thread.
-struct ThreadValue {
+// What a receiver of alerts was told last: format (1) = 1 · channel length (2) · channel · thread length (2) · thread ·
+// wall time (8).
+struct ToldValue {
   std::string channel;
   std::string thread;
+  int64_t wall_ns = 0;
 
-  bool operator==(const ThreadValue&) const = default;
+  bool operator==(const ToldValue&) const = default;
 };
-std::string EncodeThread(const ThreadValue& value);
-absl::StatusOr<ThreadValue> DecodeThread(absl::string_view bytes);
+std::string EncodeTold(const ToldValue& value);
+absl::StatusOr<ToldValue> DecodeTold(absl::string_view bytes);
 
 // format (1) = 1 · StackDump.
 std::string EncodeStackDump(const wire::StackDump& dump);

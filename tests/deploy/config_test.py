@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The shipped configurations are accepted by the real daemons, and the commented ones name every key with its default."""
 
+import json
 import re
 import subprocess
 import sys
@@ -43,6 +44,15 @@ class ConfigTest(unittest.TestCase):
             for folder in ("deploy/config", "deploy/kubernetes/base"):
                 done = run(daemon, "--check-config", "--config", str(ROOT / folder / f"{daemon}.yaml"))
                 self.assertEqual(done.returncode, 0, f"{folder}/{daemon}.yaml: {done.stderr}")
+
+    def test_shipped_receivers_and_routes_are_accepted(self):
+        for file, told in (("config/alerts.yaml", {"nvsentinel", "oncall", "alertmanager"}),
+                           ("kubernetes/components/nvsentinel/alerts.yaml", {"nvsentinel"})):
+            done = subprocess.run([BINARIES / "cli/lockstep", "-o", "json", "alert", "route", "--config",
+                                   ROOT / "deploy" / file, "--class", "gpu_fault", "--scope", "machine", "--host", "gpu-1"],
+                                  capture_output=True, text=True, timeout=30, check=False)
+            self.assertEqual(done.returncode, 0, f"{file}: {done.stderr}")
+            self.assertEqual(set(json.loads(done.stdout)["receivers"]), told)
 
     def test_commented_configurations_name_every_key_with_its_default(self):
         for daemon in DAEMONS:

@@ -63,8 +63,8 @@ class SabotagedStore final : public HistoryStore {
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override {
     return store_->RemoveAlerts(receiver, numbers);
   }
-  absl::StatusOr<size_t> PutThread(const AlertThread& thread) override { return store_->PutThread(thread); }
-  absl::StatusOr<std::vector<AlertThread>> LoadThreads() override { return store_->LoadThreads(); }
+  absl::StatusOr<size_t> PutTold(const ToldAlert& told) override { return store_->PutTold(told); }
+  absl::StatusOr<std::vector<ToldAlert>> LoadTold() override { return store_->LoadTold(); }
   absl::StatusOr<uint64_t> StoredSequence(const std::string& host, uint64_t incarnation) override {
     return store_->StoredSequence(host, incarnation);
   }

@@ -22,8 +22,8 @@ void DecodeKeys(absl::string_view bytes) {
   if (const auto id = DecodeIncidentKey(bytes); id.ok()) CHECK(EncodeIncidentKey(*id) == bytes);
   if (const auto key = DecodeAuditKey(bytes); key.ok()) CHECK(EncodeAuditKey(*key) == bytes);
   if (const auto key = DecodeAlertKey(bytes); key.ok()) CHECK(EncodeAlertKey(*key) == bytes);
-  if (const auto key = DecodeThreadKey(bytes); key.ok()) CHECK(EncodeThreadKey(*key) == bytes);
-  if (const auto value = DecodeThread(bytes); value.ok()) CHECK(EncodeThread(*value) == bytes);
+  if (const auto key = DecodeToldKey(bytes); key.ok()) CHECK(EncodeToldKey(*key) == bytes);
+  if (const auto value = DecodeTold(bytes); value.ok()) CHECK(EncodeTold(*value) == bytes);
 }
 
 void DecodeSmallValues(absl::string_view bytes) {

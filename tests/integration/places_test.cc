@@ -50,7 +50,7 @@ class NoReceivers final : public AlertReceivers {
   void Tell(const IncidentEvent& event, const ChangeId& id) override {}
   void NoteUntold(const wire::Incident&) override {}
   std::vector<std::string> NoteWritten(uint64_t ticket, uint64_t number) override { return {}; }
-  void InheritThread(const AlertThread&) override {}
+  void InheritTold(const ToldAlert&) override {}
   bool TellAgain(const std::string& name, const IncidentEvent& event, uint64_t number) override { return false; }
 };
 

@@ -185,18 +185,22 @@ absl::StatusOr<std::vector<SeenHost>> MemoryStore::LoadHosts() {
   return hosts;
 }
 
-absl::StatusOr<size_t> MemoryStore::PutThread(const AlertThread& thread) {
+absl::StatusOr<size_t> MemoryStore::PutTold(const ToldAlert& told) {
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(refusal_);
-  threads_[{thread.incident, thread.receiver}] = thread;
+  if (told.empty()) {
+    told_.erase({told.incident, told.receiver});
+  } else {
+    told_[{told.incident, told.receiver}] = told;
+  }
   return 0;
 }
 
-absl::StatusOr<std::vector<AlertThread>> MemoryStore::LoadThreads() {
-  std::vector<AlertThread> threads;
+absl::StatusOr<std::vector<ToldAlert>> MemoryStore::LoadTold() {
+  std::vector<ToldAlert> all;
   MutexLock lock(mutex_);
-  for (const auto& [key, thread] : threads_) threads.push_back(thread);
-  return threads;
+  for (const auto& [key, told] : told_) all.push_back(told);
+  return all;
 }
 
 absl::StatusOr<std::vector<PendingAlert>> MemoryStore::LoadAlerts() {

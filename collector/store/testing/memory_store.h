@@ -47,8 +47,8 @@ class MemoryStore final : public HistoryStore {
                                     const std::vector<std::string>& receivers) override;
   absl::Status RemoveAlerts(const std::string& receiver, const std::vector<uint64_t>& numbers) override;
   absl::StatusOr<std::vector<PendingAlert>> LoadAlerts() override;
-  absl::StatusOr<size_t> PutThread(const AlertThread& thread) override;
-  absl::StatusOr<std::vector<AlertThread>> LoadThreads() override;
+  absl::StatusOr<size_t> PutTold(const ToldAlert& told) override;
+  absl::StatusOr<std::vector<ToldAlert>> LoadTold() override;
   absl::StatusOr<std::vector<LoggedJob>> LoggedJobs() override;
   absl::Status RecoverPoints(const std::vector<SeriesPoint>& points) override;
   absl::Status PutHosts(const std::vector<SeenHost>& hosts) override;
@@ -81,8 +81,8 @@ class MemoryStore final : public HistoryStore {
   std::map<std::pair<std::string, uint64_t>, uint64_t> marks_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, wire::Incident> incidents_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<uint64_t, std::string>, wire::IncidentEvent> alerts_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::pair<uint64_t, std::string>, AlertThread> threads_ ABSL_GUARDED_BY(mutex_);  // by incident, receiver
-  std::map<std::string, int64_t> hosts_ ABSL_GUARDED_BY(mutex_);                             // last reports
+  std::map<std::pair<uint64_t, std::string>, ToldAlert> told_ ABSL_GUARDED_BY(mutex_);  // by incident, receiver
+  std::map<std::string, int64_t> hosts_ ABSL_GUARDED_BY(mutex_);                        // last reports
   std::map<uint64_t, wire::MaintenanceWindow> maintenance_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<uint64_t, uint32_t>, wire::StackDump> stacks_ ABSL_GUARDED_BY(mutex_);  // by incident and place
   std::vector<wire::AuditRecord> audit_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-#include "collector/alert/alert_endpoint.h"
+#include "collector/alert/http_endpoint.h"
 
 #include <utility>
 
@@ -19,13 +19,13 @@ HttpOptions OptionsFor(const ReceiverSpec& receiver, const std::string& url, int
 
 }  // namespace
 
-AlertEndpoint::AlertEndpoint(const ReceiverSpec& receiver, const std::string& url, int64_t timeout_ns,
-                             std::function<bool()> abort)
+HttpEndpoint::HttpEndpoint(const ReceiverSpec& receiver, const std::string& url, int64_t timeout_ns,
+                           std::function<bool()> abort)
     : receiver_(receiver),
       protocol_(ProtocolOf(receiver.type)),
       client_(OptionsFor(receiver, url, timeout_ns), std::move(abort)) {}
 
-AlertEndpoint::Answer AlertEndpoint::Send(const IncidentEvent& event, const DeliveryContext& context) {
+AlertEndpoint::Answer HttpEndpoint::Send(const IncidentEvent& event, const DeliveryContext& context) {
   AlertMessage message = protocol_.message(event, receiver_, context);
   message.headers.insert(message.headers.end(), receiver_.headers.begin(), receiver_.headers.end());
   if (!receiver_.token.empty()) message.headers.push_back(absl::StrCat("Authorization: Bearer ", receiver_.token));
