@@ -415,14 +415,44 @@ class KubernetesTest(unittest.TestCase):
             objects, _ = build(theirs)
         return objects, self.find(objects, "Job", "gpt")["spec"]["template"]["spec"]
 
-    def test_the_prometheus_operator_finds_both(self):
+    def base_with(self, component):
+        """What somebody has who adds a component to the base."""
         with tempfile.TemporaryDirectory() as scratch:
             shutil.copytree(KUBERNETES, pathlib.Path(scratch) / "kubernetes")
             theirs = pathlib.Path(scratch) / "theirs"
             theirs.mkdir()
             (theirs / "kustomization.yaml").write_text(
-                "namespace: lockstep\nresources: [../kubernetes/base]\ncomponents: [../kubernetes/components/prometheus-operator]\n")
-            objects, _ = build(theirs)
+                f"namespace: lockstep\nresources: [../kubernetes/base]\ncomponents: [../kubernetes/components/{component}]\n")
+            return build(theirs)
+
+    def test_nvsentinel_is_reached_at_its_socket_by_whom_it_knows(self):
+        objects, maps = self.base_with("nvsentinel")
+        self.assertEqual(set(maps["lockstep-collector"]), {"collector.yaml", "access.yaml", "alerts.yaml"})
+        receiver, = yaml.safe_load(maps["lockstep-collector"]["alerts.yaml"])["receivers"]
+        pod = self.find(objects, "StatefulSet", "lockstep-collector")["spec"]["template"]["spec"]
+        container, = pod["containers"]
+        volumes = {v["name"]: v for v in pod["volumes"]}
+        at = {m["mountPath"]: volumes[m["name"]] for m in container["volumeMounts"] if m["name"] in volumes}
+        self.assertIn({"name": "LOCKSTEP_COLLECTOR_ALERT_ROUTES", "value": "/etc/lockstep/alerts.yaml"}, container["env"])
+        # As NVSentinel mounts its folder; the socket lies in it.
+        socket = pathlib.Path(receiver["socket"])
+        self.assertEqual(at[str(socket.parent)]["hostPath"], {"path": "/var/run/nvsentinel", "type": "DirectoryOrCreate"})
+        token = pathlib.Path(receiver["token_file"])
+        source, = at[str(token.parent)]["projected"]["sources"]
+        self.assertEqual(source["serviceAccountToken"],
+                         {"audience": "platform-connector.nvsentinel.nvidia.com", "expirationSeconds": 3600, "path": token.name})
+        # The token of the API server is still nobody's, and root is without capabilities.
+        self.assertIs(pod["automountServiceAccountToken"], False)
+        self.assertEqual(container["securityContext"],
+                         {"runAsUser": 0, "runAsGroup": 65532, "allowPrivilegeEscalation": False,
+                          "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
+        self.assertEqual(pod["securityContext"]["fsGroup"], 65532)
+        written = (KUBERNETES / "components/nvsentinel/kustomization.yaml").read_text()
+        namespace = self.find(objects, "StatefulSet", "lockstep-collector")["metadata"]["namespace"]
+        self.assertIn(f"system:serviceaccount:{namespace}:{pod['serviceAccountName']}", written)
+
+    def test_the_prometheus_operator_finds_both(self):
+        objects, _ = self.base_with("prometheus-operator")
         service = self.find(objects, "Service", "lockstep-collector")
         monitor = self.find(objects, "ServiceMonitor", "lockstep-collector")["spec"]
         self.assertLessEqual(monitor["selector"]["matchLabels"].items(), service["metadata"]["labels"].items())
