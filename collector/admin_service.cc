@@ -12,6 +12,7 @@
 #include "collector/answer_budget.h"
 #include "collector/convert/check_name.h"
 #include "collector/demands/demand_targets.h"
+#include "collector/demands/suspect_ranks.h"
 #include "daemon/grpc_status.h"
 
 namespace lockstep {
@@ -231,9 +232,10 @@ void AdminService::BeginDemand(const Caller& by, const std::string& peer, const 
   if (by.Sees(request.job())) {
     const DemandKindRow* const kind = FindDemandKind(request.kind());
     constexpr size_t kMost = DemandBook::kMaxOpenOfJob;
+    const auto snapshots = parts_.snapshots();
     found = kind != nullptr && kind->peers > 0
-                ? FindCompared(parts_.snapshots(), request.job(), request.ranks(), kind->peers, kMost)
-                : FindDemandTargets(parts_.snapshots(), request.job(), request.ranks(), kMost);
+                ? FindCompared(snapshots, request.job(), RanksToCompare(request, snapshots), kind->peers, kMost)
+                : FindDemandTargets(snapshots, request.job(), request.ranks(), kMost);
   }
   absl::Status checked = found.status();
   if (checked.ok()) checked = CheckDemand(request.kind(), request.parameters());
@@ -248,6 +250,19 @@ void AdminService::BeginDemand(const Caller& by, const std::string& peer, const 
     if (const std::shared_ptr<DemandStream> waiting = weak.lock()) waiting->Push(result);
   };
   parts_.demands.Open({request.kind(), request.job(), request.parameters(), std::move(found->targets)}, answer);
+}
+
+std::vector<int32_t> AdminService::RanksToCompare(
+    const wire::OnDemandRequest& request, absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots) const {
+  if (!request.ranks().empty()) return {request.ranks().begin(), request.ranks().end()};
+  std::vector<wire::Incident> open;
+  parts_.incidents.ForEach(/*open_only=*/true, request.job(),
+                           [&](const wire::Incident& incident) { open.push_back(incident); });
+  for (const auto& snapshot : snapshots) {
+    const auto ranks = snapshot->ranks.find(request.job());
+    if (ranks != snapshot->ranks.end()) return SuspectRanks(open, *ranks->second);
+  }
+  return {};
 }
 
 grpc::ServerUnaryReactor* AdminService::ListAudit(grpc::CallbackServerContext* context,

@@ -20,6 +20,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "collector/access/access_control.h"
 #include "collector/access/audit_log.h"
@@ -128,6 +129,9 @@ class AdminService final : public wire::Admin::CallbackService {
   // Finds the processes, has that kept, and demands it of their agents.
   void BeginDemand(const Caller& by, const std::string& peer, const wire::OnDemandRequest& request,
                    const std::shared_ptr<DemandStream>& stream);
+  // The ranks that the request names, or else those that the open incidents of the job suspect.
+  std::vector<int32_t> RanksToCompare(const wire::OnDemandRequest& request,
+                                      absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots) const;
   // Keeps what came of it, then answers. From any thread.
   void Conclude(const Change& change, const absl::Status& outcome);
   // The same on a thread that may wait for the disk.

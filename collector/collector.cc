@@ -25,6 +25,7 @@ namespace {
 
 constexpr size_t kMaxIncidentsInMemory = 10'000;
 constexpr uint64_t kHostHistoriesEvery = 10;  // housekeepings
+constexpr uint64_t kSelfProfilesEvery = 5;    // housekeepings
 constexpr size_t kMostHostScores = 20;        // labels of that metric
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
 // A certificate is looked at when its connection begins: after this long it begins anew.
@@ -73,6 +74,7 @@ Collector::Collector(const CollectorOptions& options, const Dependencies& depend
                [this](const std::string& host, absl::string_view kind) { return agents_.Offers(host, kind); },
                dependencies.clock, dependencies.metrics.demands),
       hang_stacks_(MakeHangStacksParts()),
+      self_profiles_(MakeSelfProfilesParts()),
       ingest_(IngestServiceOptions(), *door_.access, router_, dependencies.clock),
       query_(MakeView()),
       admin_(MakeAdminParts()) {
@@ -127,6 +129,7 @@ absl::Status Collector::StartShards(const std::vector<LoggedJob>& logged) {
   dependencies_.metrics.SetIncidents(incidents_.Counts());
   RETURN_IF_ERROR(incident_ids_.Restore());
   RETURN_IF_ERROR(maintenance_.Restore());
+  RETURN_IF_ERROR(self_profiles_.Restore());
   RETURN_IF_ERROR(outbox_.TellLeftOver(incidents));
   if (const absl::Status status = RecoverSeries(logged, dependencies_.store); !status.ok()) {
     Log(LogLevel::kError, "the newest samples before the start may be missing", {{"error", status.ToString()}});
@@ -262,6 +265,23 @@ HangStacks::Parts Collector::MakeHangStacksParts() {
   };
 }
 
+SelfProfiles::Parts Collector::MakeSelfProfilesParts() {
+  return SelfProfiles::Parts{
+      .demands = demands_,
+      .audit = audit_,
+      .history = dependencies_.store,
+      .incidents = incidents_,
+      .worker = worker_,
+      .metrics = dependencies_.metrics,
+      .os_clock = dependencies_.os_clock,
+      .clock = dependencies_.clock,
+      .snapshots = [this] { return Snapshots(); },
+      .offers = [this](const std::string& host) { return agents_.Offers(host, "profile"); },
+      .run_on_shard = [this](const auto& job, auto task) { return RunOnShard(job, std::move(task)); },
+      .enabled = options_.profile_slow_jobs,
+  };
+}
+
 AdminService::Parts Collector::MakeAdminParts() {
   return AdminService::Parts{
       .access = *door_.access,
@@ -277,10 +297,7 @@ AdminService::Parts Collector::MakeAdminParts() {
       .demands = demands_,
       .metrics = dependencies_.metrics.queries,
       .clock = dependencies_.clock,
-      .run_on_shard =
-          [this](const std::string& job, std::function<void(JobTable&)> task) {
-            return shards_[ShardOfJob(job, shards_.size())]->TryRun(std::move(task));
-          },
+      .run_on_shard = [this](const auto& job, auto task) { return RunOnShard(job, std::move(task)); },
       .snapshots = [this] { return Snapshots(); },
   };
 }
@@ -329,6 +346,7 @@ void Collector::Housekeep() {
   dependencies_.metrics.CountDropped("failing_source", static_cast<double>(sources_.TakeRefused()));
   dependencies_.metrics.CountDropped("expected_host", static_cast<double>(hosts_.TakeRefused()));
   demands_.Expire();
+  if (housekeepings_.load() % kSelfProfilesEvery == 0) self_profiles_.Look();
   outbox_.TellOverdue();
   if (housekeepings_.load() % kHostHistoriesEvery == 1) RenewHostHistories();
   RenewGauges();

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,6 +46,7 @@
 #include "collector/job_table.h"
 #include "collector/maintenance_book.h"
 #include "collector/metrics.h"
+#include "collector/profiles/self_profiles.h"
 #include "collector/query_service.h"
 #include "collector/query_worker.h"
 #include "collector/router.h"
@@ -141,6 +143,11 @@ class Collector {
   FleetView MakeView();
   AdminService::Parts MakeAdminParts();
   HangStacks::Parts MakeHangStacksParts();
+  SelfProfiles::Parts MakeSelfProfilesParts();
+  // False when the shard of the job has too much to do, or has not begun.
+  bool RunOnShard(const std::string& job, std::function<void(JobTable&)> task) {
+    return shards_[ShardOfJob(job, shards_.size())]->TryRun(std::move(task));
+  }
   std::vector<std::shared_ptr<const JobsSnapshot>> Snapshots() const;
 
   const CollectorOptions options_;
@@ -172,6 +179,7 @@ class Collector {
   BackupRunner backups_;
   DemandBook demands_;
   HangStacks hang_stacks_;  // in front of the hook
+  SelfProfiles self_profiles_;
   std::vector<std::unique_ptr<Shard>> shards_;
   IngestService ingest_;
   QueryService query_;

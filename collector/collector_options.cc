@@ -207,6 +207,10 @@ void AddIncidentSettings(Settings& settings, CollectorOptions& options) {
   settings.Add("incident.storm_within", &options.storm_within, "see storm_incidents", Positive(&options.storm_within));
   settings.Add("incident.stacks", &options.stacks_on_hang,
                "have stacks of culprits and of two victims read when a job hangs");
+  settings.Add(
+      "incident.profiles", &options.profile_slow_jobs,
+      "have suspects and at most 16 peers profiled when a job is slow, where agents offer it: those ranks, for as "
+      "long as five steps, once per job and hour; nothing else of the job is touched");
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ struct CollectorOptions {
   int64_t storm_incidents = 8;
   absl::Duration storm_within = absl::Minutes(1);
   bool stacks_on_hang = true;
+  bool profile_slow_jobs = true;  // where agents offer profiles
   std::vector<std::string> webhook_urls;
   std::string webhook_ca;    // authorities of those that speak https; "" = the system's
   std::string alert_routes;  // file of other receivers and of routes to them; "" = none

@@ -128,6 +128,12 @@ absl::StatusOr<wire::Incident> JobTable::Act(const std::string& job, uint64_t id
   return std::move(acted.incident);
 }
 
+void JobTable::AddProfile(const std::string& job, const JobProfile& profile) {
+  const auto known = jobs_.find(job);
+  if (known == jobs_.end() || known->second.state >= JobState::kHung) return;
+  Publish(book_.AddProfile(job, profile, NextStamp()));
+}
+
 void JobTable::EndPart(const std::string& part, const std::string& whole) {
   const bool is_known = jobs_.erase(part) + orphans_.erase(part) > 0;
   if (!is_known) return;
@@ -305,7 +311,7 @@ void JobTable::Conclude(const std::string& name, Job& job, const JobEngine::Conc
   if (last.holds_on && !LastSeenOf(summary.state).holds_on) {
     Publish(book_.EndJob(name, watermark_ns, last.resolution, absl::StrCat(last.what, ", and was started again")));
   }
-  Publish(book_.Apply(name, conclusion, watermark_ns));
+  Publish(book_.Apply(name, conclusion, watermark_ns, /*is_well=*/summary.state == JobState::kHealthy));
 }
 
 // A request that cannot be sent has no answer: the engine waits for answers for a while only.

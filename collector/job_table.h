@@ -26,6 +26,7 @@
 #include "collector/fleet_pulse.h"
 #include "collector/incident/incident_action.h"
 #include "collector/incident/incident_book.h"
+#include "collector/incident/profile_evidence.h"
 #include "collector/incident_index.h"
 #include "collector/ingest/agent_registry.h"
 #include "collector/ingest/job_slice.h"
@@ -101,6 +102,9 @@ class JobTable {
   // Somebody says something of an incident of `job`. The incident as it is from now on; history has it a little later
   // (IncidentOutbox::WhenWritten). Errors as IncidentBook::Act.
   absl::StatusOr<wire::Incident> Act(const std::string& job, uint64_t id, const IncidentAction& action);
+
+  // Ranks of a job were profiled (IncidentBook::AddProfile). Of a job that is over or stands still nothing is added.
+  void AddProfile(const std::string& job, const JobProfile& profile);
 
   // All ranks of job `part` are of job `whole`: nobody tells of `part` any more (job_names.h).
   void EndPart(const std::string& part, const std::string& whole);

@@ -70,7 +70,9 @@ void FillProfile(const RankPatterns& patterns, wire::RankProfile& profile) {
 
 absl::StatusOr<RankPatterns> ReadProfile(const wire::RankProfile& profile) {
   const bool has_window = profile.window_seconds() > 0 && profile.window_seconds() <= kMaxWindowSeconds;
-  if (!has_window || !IsShare(profile.idle()) || profile.steps() < 0 || profile.functions_size() > kMaxFunctions) {
+  const bool has_rest = IsAmount(profile.left_out().beta()) && IsAmount(profile.left_out().event_seconds());
+  if (!has_window || !has_rest || !IsShare(profile.idle()) || profile.steps() < 0 ||
+      profile.functions_size() > kMaxFunctions) {
     return absl::InvalidArgumentError("the agent's answer is no profile");
   }
   RankPatterns patterns;
@@ -102,6 +104,11 @@ absl::StatusOr<RankPatterns> ReadProfile(const wire::RankProfile& profile) {
                                   .sigma = function.sigma()});
   }
   return patterns;
+}
+
+absl::StatusOr<RankPatterns> ParseProfile(const std::string& answer, wire::RankProfile& profile) {
+  if (!profile.ParseFromString(answer)) return absl::InvalidArgumentError("the agent's answer cannot be read");
+  return ReadProfile(profile);
 }
 
 }  // namespace lockstep

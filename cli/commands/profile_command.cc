@@ -1,7 +1,6 @@
 #include "cli/commands/profile_command.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -22,6 +21,7 @@
 #include "cli/render/report_json.h"
 #include "cli/render/report_text.h"
 #include "cli/render/text_table.h"
+#include "collector/demands/profile_length.h"
 #include "daemon/version.h"
 #include "detector/patterns/profile_diagnosis.h"
 #include "detector/patterns/rank_patterns.h"
@@ -36,10 +36,7 @@ namespace {
 
 constexpr uint32_t kMaxSteps = 100;
 constexpr uint32_t kMaxSeconds = 60;
-constexpr size_t kMaxSuspects = 32;
-// Less would be the launches of steps rather than what the GPU does in them: hosts run ahead.
-constexpr double kLeastSeconds = 0.5;
-constexpr double kMillisPerSecond = 1000;
+constexpr uint32_t kMillisPerSecond = 1000;
 
 // What one rank answered.
 struct Answer {
@@ -92,7 +89,7 @@ class ProfileCommand final : public Command {
     wire::OnDemandRequest request;
     request.set_kind("profile");
     request.set_job(job_);
-    ASSIGN_OR_RETURN(const std::set<int32_t> ranks, ranks_.empty() ? Suspects(collector) : NamedRanks());
+    ASSIGN_OR_RETURN(const std::set<int32_t> ranks, NamedRanks());
     for (const int32_t rank : ranks) request.add_ranks(rank);
     wire::ProfileParameters parameters;
     parameters.set_steps(steps_);
@@ -118,39 +115,12 @@ class ProfileCommand final : public Command {
     return ranks;
   }
 
-  // Whom the open incidents of the job name: ranks, or hosts with all their ranks.
-  absl::StatusOr<std::set<int32_t>> Suspects(CollectorClient& collector) const {
-    wire::ListIncidentsRequest of_job;
-    of_job.set_open_only(true);
-    of_job.set_job(job_);
-    ASSIGN_OR_RETURN(const wire::ListIncidentsResponse incidents, collector.ListIncidents(of_job));
-    std::set<int32_t> suspects;
-    std::set<std::string> hosts;
-    for (const wire::Incident& incident : incidents.incidents()) {
-      for (const wire::Culprit& culprit : incident.verdict().culprits()) {
-        if (culprit.rank() >= 0 && suspects.size() < kMaxSuspects) suspects.insert(culprit.rank());
-        if (culprit.rank() < 0) hosts.insert(culprit.host());
-      }
-    }
-    if (hosts.empty()) return suspects;
-    wire::ListRanksRequest all;
-    all.set_job(job_);
-    ASSIGN_OR_RETURN(const wire::ListRanksResponse ranks, collector.ListRanks(all));
-    for (const wire::Rank& rank : ranks.ranks()) {
-      if (hosts.count(rank.host()) > 0 && suspects.size() < kMaxSuspects) suspects.insert(rank.rank());
-    }
-    return suspects;
-  }
-
-  // How long the profiles last: so many steps of the job. A host that runs ahead of its GPU has its next steps launched
-  // in no time, so that a count of its steps would show none of the GPU's. 0 = the length of steps is not known.
+  // How long the profiles last; 0 = the length of steps is not known.
   absl::StatusOr<uint32_t> Millis(CollectorClient& collector) const {
-    if (seconds_ > 0) return seconds_ * static_cast<uint32_t>(kMillisPerSecond);
+    if (seconds_ > 0) return seconds_ * kMillisPerSecond;
     ASSIGN_OR_RETURN(const wire::ListJobsResponse jobs, collector.ListJobs());
     for (const wire::Job& job : jobs.jobs()) {
-      if (job.job() != job_ || job.step_seconds_median() <= 0) continue;
-      const double seconds = std::clamp<double>(steps_ * job.step_seconds_median(), kLeastSeconds, kMaxSeconds);
-      return static_cast<uint32_t>(std::ceil(seconds * kMillisPerSecond));
+      if (job.job() == job_) return ProfileMillis(job.step_seconds_median(), steps_);
     }
     return 0;
   }
@@ -160,9 +130,7 @@ class ProfileCommand final : public Command {
     wire::RankProfile profile;
     absl::StatusOr<RankPatterns> patterns = absl::UnknownError(answer.reason());
     if (answer.outcome() == wire::DemandAnswer::OUTCOME_DONE) {
-      patterns = profile.ParseFromString(answer.payload())
-                     ? ReadProfile(profile)
-                     : absl::InvalidArgumentError("the agent's answer cannot be read");
+      patterns = ParseProfile(answer.payload(), profile);
     }
     if (!patterns.ok()) {
       failures_.push_back({answer.rank(), answer.host(), std::string(patterns.status().message())});
@@ -219,7 +187,7 @@ class ProfileCommand final : public Command {
 
   std::string job_;
   std::vector<std::string> ranks_;
-  uint32_t steps_ = 5;
+  uint32_t steps_ = kUsualProfileSteps;
   uint32_t seconds_ = 0;
   bool python_ = false;
   bool keep_ = false;

@@ -131,8 +131,8 @@ constexpr OpenState kOpenStates[] = {
 // Transitions that say in their own words what happened, and nothing new of the cause.
 bool SpeaksForItself(const std::string& what) {
   static constexpr absl::string_view kWhats[] = {
-      "acknowledged", "unacknowledged",   "silenced",           "unsilenced", "commented",
-      "flapping",     "maintenance_ends", "maintenance_begins", "folded",     "unfolded"};
+      "acknowledged",     "unacknowledged",     "silenced", "unsilenced", "commented", "flapping",
+      "maintenance_ends", "maintenance_begins", "folded",   "unfolded",   "profiled"};
   return std::find(std::begin(kWhats), std::end(kWhats), what) != std::end(kWhats);
 }
 

@@ -82,8 +82,15 @@ class FakeQueryServer::Service final : public wire::Query::Service {
 
 class FakeQueryServer::AdminService final : public wire::Admin::Service {
  public:
-  explicit AdminService(std::function<void(const google::protobuf::Message&)> on_change)
-      : on_change_(std::move(on_change)) {}
+  explicit AdminService(const Answers& answers)
+      : job_(answers.job), on_demand_(answers.on_demand), on_change_(answers.on_change) {}
+
+  grpc::Status OnDemand(grpc::ServerContext*, const wire::OnDemandRequest* request,
+                        grpc::ServerWriter<wire::OnDemandAnswer>* writer) override {
+    if (request->job() != job_) return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no job called ", request->job())};
+    for (const wire::OnDemandAnswer& answer : on_demand_) writer->Write(answer);
+    return Note(*request);
+  }
 
   grpc::Status Acknowledge(grpc::ServerContext*, const wire::AcknowledgeRequest* request,
                            wire::Incident* response) override {
@@ -123,6 +130,8 @@ class FakeQueryServer::AdminService final : public wire::Admin::Service {
     return grpc::Status::OK;
   }
 
+  const std::string job_;
+  const std::vector<wire::OnDemandAnswer> on_demand_;
   const std::function<void(const google::protobuf::Message&)> on_change_;
 };
 
@@ -147,7 +156,7 @@ class FakeQueryServer::Listener {
 
 FakeQueryServer::FakeQueryServer(Answers answers)
     : service_(std::make_unique<Service>(answers)),
-      admin_(std::make_unique<AdminService>(answers.on_change)),
+      admin_(std::make_unique<AdminService>(answers)),
       listener_(std::make_unique<Listener>(*service_, *admin_)),
       address_(absl::StrCat("127.0.0.1:", listener_->port())) {}
 

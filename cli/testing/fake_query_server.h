@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "google/protobuf/message.h"
+#include "proto/admin.pb.h"
 #include "proto/query.pb.h"
 
 namespace lockstep {
@@ -33,6 +34,8 @@ class FakeQueryServer {
     std::function<void(const wire::GetHistoryRequest&)> on_history;
     std::function<void(const wire::ListIncidentsRequest&)> on_incidents;
     wire::ListMaintenanceResponse maintenance;
+    // What agents answer to any demand about `job`; of any other job it is NOT_FOUND. The request is told to on_change.
+    std::vector<wire::OnDemandAnswer> on_demand;
     // What was asked to be changed; the answer is the incident, or the window, as it is in the request.
     std::function<void(const google::protobuf::Message&)> on_change;
     // While it says true, lists of incidents are refused with UNAVAILABLE.

@@ -1,4 +1,5 @@
-// Runs one verb without the parser and without the other verbs: for tests of a command that asks no collector.
+// Runs one verb without the parser and without the other verbs: for tests of a command that asks no collector, or the
+// one that it is given.
 //
 // Not thread-safe.
 
@@ -29,13 +30,16 @@ struct CommandResult {
   std::string error;  // of one that succeeds: what it wrote to people; "" = none
 };
 
+inline constexpr char kNoCollector[] = "127.0.0.1:1";
+
 // The arguments of `command` are filled.
-inline CommandResult RunFilled(const std::unique_ptr<Command>& command, OutputFormat format = OutputFormat::kTable) {
-  CollectorClient nobody("127.0.0.1:1");
+inline CommandResult RunFilled(const std::unique_ptr<Command>& command, OutputFormat format = OutputFormat::kTable,
+                               const std::string& collector = kNoCollector) {
+  CollectorClient client(collector);
   SimClock clock;
   std::ostringstream out;
   std::ostringstream err;
-  CommandContext context{nobody, format, out, err, /*width=*/0, /*progress=*/false, clock};
+  CommandContext context{client, format, out, err, /*width=*/0, /*progress=*/false, clock};
   const absl::StatusOr<ExitCode> result = command->Run(context);
   if (result.ok()) return {*result, out.str(), err.str()};
   return {ExitCodeOf(result.status()), out.str(), std::string(result.status().message())};
@@ -44,7 +48,8 @@ inline CommandResult RunFilled(const std::unique_ptr<Command>& command, OutputFo
 // `values` by the names of the command's arguments; any value switches a flag on.
 inline CommandResult RunCommand(const std::unique_ptr<Command>& command,
                                 const std::map<std::string, std::string>& values,
-                                OutputFormat format = OutputFormat::kTable) {
+                                OutputFormat format = OutputFormat::kTable,
+                                const std::string& collector = kNoCollector) {
   size_t used = 0;
   for (const CommandArgument& argument : command->arguments()) {
     const auto value = values.find(argument.name);
@@ -66,7 +71,7 @@ inline CommandResult RunCommand(const std::unique_ptr<Command>& command,
         argument.target);
   }
   CHECK(used == values.size());
-  return RunFilled(command, format);
+  return RunFilled(command, format, collector);
 }
 
 }  // namespace lockstep

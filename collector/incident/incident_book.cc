@@ -100,7 +100,7 @@ void IncidentBook::Restore(const std::vector<wire::Incident>& incidents) {
 }
 
 std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const JobEngine::Conclusion& conclusion,
-                                               int64_t wall_ns) {
+                                               int64_t wall_ns, bool is_well) {
   std::map<std::string, const Verdict*> present;
   for (const Verdict& verdict : conclusion.verdicts) {
     // Nothing concluded is no cause that anybody could work on.
@@ -115,8 +115,11 @@ std::vector<IncidentEvent> IncidentBook::Apply(const std::string& job, const Job
   };
   if (conclusion.can_conclude) {
     for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
-      if (present.contains(it->first.second) || (it->second.inherited && !conclusion.has_judged)) continue;
-      keep(ApplyAbsent(it->second, wall_ns));
+      Entry& entry = it->second;
+      if (present.contains(it->first.second) || (entry.inherited && !conclusion.has_judged)) continue;
+      const bool holds = RestsOnProfiles(entry.incident) && !is_well;
+      if (holds) entry.absent_since_ns.reset();
+      if (!holds) keep(ApplyAbsent(entry, wall_ns));
     }
   }
   for (const auto& [cause, verdict] : present) keep(ApplyPresent({job, cause}, *verdict, wall_ns));
@@ -199,8 +202,8 @@ std::optional<IncidentEvent> IncidentBook::ApplyAbsent(Entry& entry, int64_t wal
   if (!IsOpen(entry.incident)) return std::nullopt;
   if (!entry.absent_since_ns.has_value()) entry.absent_since_ns = wall_ns;
   const int64_t absent_ns = wall_ns - *entry.absent_since_ns;
-  const bool flapping = entry.incident.flapping();
-  if (absent_ns < (flapping ? options_.flap_quiet_ns : options_.resolve_after_ns)) return std::nullopt;
+  const int64_t usual_ns = RestsOnProfiles(entry.incident) ? options_.profile_quiet_ns : options_.resolve_after_ns;
+  if (absent_ns < (entry.incident.flapping() ? options_.flap_quiet_ns : usual_ns)) return std::nullopt;
   return Resolve(entry, wall_ns, wire::Incident::RESOLUTION_CAUSE_GONE,
                  absl::StrCat("the cause has been absent for ", absent_ns * kSecondsPerNano, " s"));
 }
@@ -356,6 +359,7 @@ void IncidentBook::FollowUp(const std::string& job, uint64_t leader, int64_t wal
 std::optional<IncidentEvent> IncidentBook::Update(Entry& entry, const Verdict& verdict, int64_t wall_ns) {
   wire::Incident& incident = entry.incident;
   wire::Verdict newer = Tell(incident.job(), verdict);
+  CopyProfileEvidence(incident.verdict(), newer);
   const std::string change = MaterialChange(incident.verdict(), newer);
   if (!SaysTheSame(incident.verdict(), newer)) entry.has_news = true;
   *incident.mutable_verdict() = std::move(newer);
@@ -382,7 +386,9 @@ IncidentEvent IncidentBook::Reopen(Entry& entry, const Verdict& verdict, int64_t
   incident.clear_acknowledgement();  // whoever had it in hand has seen it end
   incident.set_folds(0);
   incident.set_suspected(incident.suspected() && IsSuspicion(verdict));
-  *incident.mutable_verdict() = Tell(incident.job(), verdict);
+  wire::Verdict newer = Tell(incident.job(), verdict);
+  CopyProfileEvidence(incident.verdict(), newer);
+  *incident.mutable_verdict() = std::move(newer);
   AddTransition(incident, "reopened", wall_ns, Headline(incident.verdict()));
   NoteFlapping(incident, wall_ns);
   return Begin(entry, IncidentEvent::Kind::kReopened, wall_ns);

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "collector/incident/incident_action.h"
 #include "collector/incident/incident_state.h"
+#include "collector/incident/profile_evidence.h"
 #include "detector/engine/job_engine.h"
 #include "proto/incident.pb.h"
 
@@ -39,6 +40,7 @@ struct IncidentBookOptions {
   int64_t flap_quiet_ns = 600'000'000'000;  // in place of resolve_after_ns while it is flapping
   int storm_incidents = 8;  // so many opened in one job within storm_within_ns, and further ones are folded
   int64_t storm_within_ns = 60'000'000'000;
+  int64_t profile_quiet_ns = 60'000'000'000;  // in place of resolve_after_ns for what rests on profiles
 };
 
 // What happened to an incident; the incident is already in its new state.
@@ -83,7 +85,17 @@ class IncidentBook {
   //
   // A change of class or of culprits within one cause is published at once and becomes a transition; newer numbers are
   // published every `update_every_ns`.
-  std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns);
+  //
+  // `is_well`: its steps take no longer than they ought to. What rests on profiles ends by that, or by a newer profile:
+  // the engine, which sees none, does not miss it.
+  std::vector<IncidentEvent> Apply(const std::string& job, const JobEngine::Conclusion& conclusion, int64_t wall_ns,
+                                   bool is_well = false);
+
+  // Ranks of `job` were profiled. A finding joins the open incident that names its culprits, or has its cause, or else
+  // is of the whole job as the finding is; an observation joins the incident because of which profiles were taken. An
+  // accusation that no incident takes opens one. What an earlier profile of the same ranks has shown is forgotten, and
+  // what rests on that alone is resolved. O(incidents of the job) for each finding.
+  std::vector<IncidentEvent> AddProfile(const std::string& job, const JobProfile& profile, int64_t wall_ns);
 
   // Somebody says something of an incident of `job`. NOT_FOUND for one that the book does not hold, else the errors of
   // Apply (incident_action.h). Who has it in hand is forgotten when it opens anew, a silence when its time is over.
@@ -133,6 +145,12 @@ class IncidentBook {
   void NoteFlapping(wire::Incident& incident, int64_t wall_ns) const;
   void FoldIntoStorm(Entry& entry, int64_t wall_ns);
   Entry* FindOpen(const std::string& job, uint64_t id);  // nullptr = there is none
+  // The one that a profile's verdict of this cause says more of; `reason` is the id of that because of which it was
+  // taken. nullptr = there is none.
+  Entry* FindExplained(const Key& key, const wire::Verdict& found, uint64_t reason);
+  // Opens it, or reopens it, and keeps in `opened` which. `found` is `finding` as it is told.
+  void OpenByProfile(const Key& key, const Verdict& finding, const wire::Verdict& found, int64_t wall_ns,
+                     std::map<Entry*, IncidentEvent::Kind>& opened);
   // After something that made it quiet has ended: calls somebody, unless something else does.
   static IncidentEvent Wake(Entry& entry, int64_t wall_ns);
   void TickOne(Entry& entry, int64_t wall_ns, std::vector<IncidentEvent>& events);

@@ -22,11 +22,14 @@
 #include "collector/store/rollup.h"
 #include "collector/store/values.h"
 #include "collector/testing/report_builder.h"
+#include "detector/patterns/rank_patterns.h"
 #include "eval/minder/lstm_vae.h"
 #include "eval/minder/minder_model.h"
+#include "formats/pattern_message.h"
 #include "proto/admin.pb.h"
 #include "proto/capture.pb.h"
 #include "proto/incident.pb.h"
+#include "proto/patterns.pb.h"
 #include "proto/resume.pb.h"
 
 namespace lockstep {
@@ -114,7 +117,6 @@ void WriteResumeSeeds(const std::filesystem::path& directory) {
   Write(directory / "point", point.SerializeAsString());
 }
 
-// The end of process 4711 by SIGKILL, as the kernel's process connector tells it.
 void WriteFabricSeeds(const std::filesystem::path& folder) {
   struct Header {
     uint64_t body_bytes;
@@ -137,6 +139,30 @@ void WriteFabricSeeds(const std::filesystem::path& folder) {
   Write(folder / "poll", {reinterpret_cast<const char*>(&poll), sizeof(poll)});
 }
 
+// Of two ranks, the second of which waits for its data.
+void WriteRankProfileSeeds(const std::filesystem::path& folder) {
+  const auto answer = [](double loading, bool is_newer) {
+    RankPatterns patterns;
+    patterns.window_seconds = 1;
+    patterns.steps = 5;
+    patterns.functions = {
+        {.kind = FunctionKind::kGpuCompute, .name = "gemm", .beta = 1 - loading, .calls_per_second = 10, .mu = 0.5},
+        {.kind = FunctionKind::kAnnotation, .name = "DataLoader.__next__", .beta = loading, .mean_seconds = loading}};
+    wire::RankProfile profile;
+    FillProfile(patterns, profile);
+    profile.set_pid(12);
+    profile.add_notes("the trace was cut off");
+    if (is_newer) profile.mutable_functions(0)->set_kind("of a newer agent");
+    return profile.SerializeAsString();
+  };
+  for (const bool is_newer : {false, true}) {
+    const std::string first = answer(0.01, is_newer);
+    const std::string bytes = {static_cast<char>(first.size() & 0xff), static_cast<char>(first.size() >> 8)};
+    Write(folder / (is_newer ? "newer_agent" : "slow_loader"), bytes + first + answer(0.4, false));
+  }
+}
+
+// The end of process 4711 by SIGKILL, as the kernel's process connector tells it.
 void WriteConnectorSeed(const std::filesystem::path& file) {
   nlmsghdr header = {};
   cn_msg connector = {};
@@ -214,6 +240,7 @@ int main(int argc, char** argv) {
   lockstep::WriteSpoolSeed(corpus / "spool_segment_fuzzer/segment");
   lockstep::WriteResumeSeeds(corpus / "resume_point_fuzzer");
   lockstep::WriteFabricSeeds(corpus / "fabric_message_fuzzer");
+  lockstep::WriteRankProfileSeeds(corpus / "rank_profile_fuzzer");
   lockstep::WriteConnectorSeed(corpus / "exit_connector_fuzzer/killed");
   lockstep::WriteMinderSeed(corpus / "minder_model_fuzzer/one_metric");
   return 0;

@@ -19,7 +19,9 @@ ALLOWED = {
     # Makes patterns of a trace where the trace is: it must not leave the machine.
     "agent/profiles": ["base", "proto", "agent", "detector", "formats"],
     "agent/recorder": [],
-    "collector": ["base", "proto", "daemon", "detector"],
+    "collector": ["base", "proto", "daemon", "detector", "collector/profiles"],
+    # Compares the patterns that agents send, as the command line does.
+    "collector/profiles": ["base", "proto", "detector", "collector", "formats"],
     "formats": ["base", "proto", "detector"],
     "cli": ["base", "proto", "daemon", "detector", "collector", "formats", "sim", "eval", "eval/live",
             "eval/metamorphic", "cli/doctor"],
