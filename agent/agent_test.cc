@@ -286,6 +286,7 @@ TEST_F(AgentTest, SaysHowManyProcessesHaveRegisteredForProfilesIfTheyMay) {
   Start({}, std::move(demands));
   agent_->Tick();
   EXPECT_GE(MetricValue("lockstep_agent_kineto_listening"), 0);
+  EXPECT_GE(MetricValue("lockstep_agent_kineto_name_taken"), 0);
   EXPECT_GE(MetricValue("lockstep_agent_kineto_processes"), 0);
   EXPECT_EQ(MetricValue("lockstep_agent_kineto_datagrams_total", "outcome=foreign_pid"), 0);
 }

@@ -131,6 +131,10 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("stacks", &options.stacks, "read stacks of recorded processes when the collector asks for them");
   settings.Add("kineto_endpoint", &options.kineto_endpoint,
                "whether processes of PyTorch (KINETO_USE_DAEMON=1) may register with this agent, in place of dynolog");
+  settings.Add(
+      "dynolog_port", &options.dynolog_port,
+      "port of this machine at which a dynolog that has that place already is asked for profiles; 0 = it is not",
+      Between(options.dynolog_port, int64_t{0}, int64_t{65'535}));
   settings.Add("profile_directory", &options.profile_directory,
                "folder, as a process of a job sees it, into which it writes a profile that was asked for",
                [&options] { return CheckProfileDirectory(options.profile_directory); });

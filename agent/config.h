@@ -32,6 +32,7 @@ struct AgentOptions {
   bool stacks = true;                                // a collector may have stacks of recorded processes read
   bool kineto_endpoint = false;                      // whether processes of PyTorch may register for profiles
   std::string profile_directory = "/tmp";            // where they write these, as they see it
+  int64_t dynolog_port = 1778;                       // of the dynolog that has the name already; 0 = do not ask it
   absl::Duration tick = absl::Seconds(1);
   absl::Duration source_deadline = absl::Milliseconds(200);
   absl::Duration drain = absl::Seconds(3);

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/demands/demand_kind.h"
+#include "agent/kineto/dynolog_client.h"
 #include "agent/kineto/fabric_endpoint.h"
 #include "agent/profiles/profiler.h"
 #include "agent/rooted_fs.h"
@@ -38,8 +39,14 @@ AgentDemands OpenDemands(const AgentOptions& options) {
   }
   if (options.kineto_endpoint) demands.fabric = OpenFabric(options);
   if (demands.fabric != nullptr) {
-    const auto profiler = std::make_shared<Profiler>(*demands.fabric, options.profile_directory, RealClock());
-    demands.kinds.push_back({"profile", [profiler](const DemandCall& call) { return profiler->Profile(call); }});
+    std::shared_ptr<const DynologClient> dynolog;
+    if (options.dynolog_port != 0) {
+      dynolog = std::make_shared<DynologClient>(static_cast<int>(options.dynolog_port), RealClock());
+    }
+    const auto profiler =
+        std::make_shared<Profiler>(*demands.fabric, dynolog.get(), options.profile_directory, RealClock());
+    demands.kinds.push_back(
+        {"profile", [profiler, dynolog](const DemandCall& call) { return profiler->Profile(call); }});
   }
   return demands;
 }

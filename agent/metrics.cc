@@ -80,8 +80,8 @@ AgentMetrics::AgentMetrics()
                                      "What else rings hold beyond their share of a report, by kind.")),
       operations_read_(Counter("lockstep_agent_operations_read_total", "Operations read from rings and reported.")),
       operations_lost_(Counter("lockstep_agent_operations_lost_total", "Operations not reported, by reason.")),
-      kineto_listening_(Gauge("lockstep_agent_kineto_listening",
-                              "1 while processes of PyTorch can register here; 0 = another daemon has the name.")),
+      kineto_listening_(Gauge("lockstep_agent_kineto_listening", "1 while processes of PyTorch can register here.")),
+      kineto_name_taken_(Gauge("lockstep_agent_kineto_name_taken", "1 while another daemon has the name for that.")),
       kineto_processes_(Gauge("lockstep_agent_kineto_processes", "Processes of PyTorch that are registered.")),
       kineto_datagrams_(
           Counter("lockstep_agent_kineto_datagrams_total",
@@ -175,6 +175,7 @@ void AgentMetrics::UpdateRings(const RingsSource& rings) {
 
 void AgentMetrics::UpdateFabric(const FabricStatistics& statistics) {
   kineto_listening_.Add({}).Set(statistics.listening ? 1 : 0);
+  kineto_name_taken_.Add({}).Set(statistics.name_taken ? 1 : 0);
   kineto_processes_.Add({}).Set(static_cast<double>(statistics.processes));
   RaiseTo(kineto_datagrams_.Add({{"outcome", "registered"}}), statistics.registrations);
   RaiseTo(kineto_datagrams_.Add({{"outcome", "polled"}}), statistics.polls);

@@ -83,6 +83,7 @@ class AgentMetrics {
   Counters& operations_read_;
   Counters& operations_lost_;
   Gauges& kineto_listening_;
+  Gauges& kineto_name_taken_;
   Gauges& kineto_processes_;
   Counters& kineto_datagrams_;
   Counters& kineto_orders_;

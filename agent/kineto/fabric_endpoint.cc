@@ -99,13 +99,14 @@ absl::Status FabricEndpoint::Listen() {
     return absl::ErrnoToStatus(errno, "the kernel does not tell who sends");
   }
   const FabricAddress address(name_);
-  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) != 0) {
-    return absl::ErrnoToStatus(errno, errno == EADDRINUSE ? "another daemon has the name" : "cannot take the name");
-  }
-  socket_ = std::move(fd);
+  const bool bound = bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) == 0;
+  const int error = bound ? 0 : errno;
+  if (bound) socket_ = std::move(fd);
   MutexLock lock(mutex_);
-  statistics_.listening = true;
-  return absl::OkStatus();
+  statistics_.listening = bound;
+  statistics_.name_taken = error == EADDRINUSE;
+  if (bound) return absl::OkStatus();
+  return absl::ErrnoToStatus(error, statistics_.name_taken ? "another daemon has the name" : "cannot take the name");
 }
 
 bool FabricEndpoint::Turn() {
@@ -197,8 +198,11 @@ void FabricEndpoint::Answer(const Datagram& datagram, const FabricMessage& messa
 
 absl::Status FabricEndpoint::Leave(const FabricProcess& process, std::string text) {
   MutexLock lock(mutex_);
-  if (!statistics_.listening) {
+  if (statistics_.name_taken) {
     return absl::UnavailableError("another daemon has the socket at which processes of PyTorch register");
+  }
+  if (!statistics_.listening) {
+    return absl::FailedPreconditionError("the agent cannot take the socket at which processes of PyTorch register");
   }
   if (!processes_.Knows(process.pid, process.start_ticks)) {
     return absl::FailedPreconditionError(

@@ -9,7 +9,7 @@
 //
 // A container with a network of its own does not reach the socket, nor does a process whose PID namespace the agent
 // does not see. Where another daemon (dynolog) has the name already, it keeps it, and the agent tries again every
-// kRetryNanos.
+// kRetryNanos; a dynolog can be asked instead (dynolog_client.h).
 
 #ifndef LOCKSTEP_AGENT_KINETO_FABRIC_ENDPOINT_H_
 #define LOCKSTEP_AGENT_KINETO_FABRIC_ENDPOINT_H_
@@ -41,8 +41,9 @@ namespace lockstep {
 
 // Since the start, but for `listening` and `processes`. Plain value; thread-compatible.
 struct FabricStatistics {
-  bool listening = false;  // the name is ours
-  size_t processes = 0;    // registered now
+  bool listening = false;   // the name is ours
+  bool name_taken = false;  // another daemon has it
+  size_t processes = 0;     // registered now
   uint64_t registrations = 0;
   uint64_t polls = 0;
   uint64_t orders = 0;                              // that were given out
@@ -82,7 +83,8 @@ class FabricEndpoint {
 
   // Leaves an order for a process: the text is what its next poll for activities is answered with, once. Whoever leaves
   // it withdraws it. UNAVAILABLE while another daemon has the name; FAILED_PRECONDITION for a process that has not
-  // registered; ALREADY_EXISTS while it has an order; RESOURCE_EXHAUSTED beyond kMaxOrders.
+  // registered, and where the name cannot be taken at all; ALREADY_EXISTS while it has an order; RESOURCE_EXHAUSTED
+  // beyond kMaxOrders.
   absl::Status Leave(const FabricProcess& process, std::string text);
 
   // Whether the process has been told.

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/kineto/dynolog_message.h"
 #include "agent/printable_text.h"
 #include "agent/profiles/profile_order.h"
 #include "agent/profiles/trace_bytes.h"
@@ -32,6 +33,7 @@ constexpr PatternLimits kLimits = {.events = size_t{1} << 18, .functions = size_
 // A trace that has not grown for so long is not going to.
 constexpr int64_t kGivenUpNanos = 20 * kNanosPerSecond;
 constexpr size_t kMaxNoteBytes = 256;
+constexpr size_t kMaxEnvironmentBytes = size_t{256} << 10;
 constexpr char kEnding[] = "the agent ends";
 
 // One order in the endpoint, for as long as somebody waits for what comes of it.
@@ -96,8 +98,34 @@ absl::StatusOr<std::string> Profiler::Profile(const DemandCall& call) const {
   const std::string stem = absl::StrFormat("lockstep-profile-%016x", SeedFromSystem());
   // Some versions put the pid behind the name that they are given.
   const std::string names[] = {stem + ".json", absl::StrCat(stem, "_", OwnPid(call.process.pid), ".json")};
+  const std::string text = ProfileOrder(parameters, absl::StrCat(folder_, "/", names[0]));
   HeldOrder order(fabric_, call.process);
-  RETURN_IF_ERROR(order.Leave(ProfileOrder(parameters, absl::StrCat(folder_, "/", names[0]))));
+  const absl::Status left = order.Leave(text);
+  const bool by_dynolog = absl::IsUnavailable(left) && dynolog_ != nullptr;
+  if (!by_dynolog) RETURN_IF_ERROR(left);
+  if (by_dynolog) RETURN_IF_ERROR(AskDynolog(call, text));
+  absl::StatusOr<std::string> answer = Await(call, parameters, folder, names);
+  if (!absl::IsDeadlineExceeded(answer.status()) || !answer.status().message().empty()) return answer;
+  constexpr absl::string_view kWroteNone =
+      "has written none in time: its program may not count steps as optimizers of PyTorch do, or its steps take too "
+      "long";
+  if (by_dynolog)
+    return absl::DeadlineExceededError(absl::StrCat("dynolog was to tell the process, which ", kWroteNone));
+  return absl::DeadlineExceededError(
+      order.IsTaken() ? absl::StrCat("the process was told to take a profile and ", kWroteNone)
+                      : "the process has registered for profiles and has not asked for its orders in time");
+}
+
+absl::Status Profiler::AskDynolog(const DemandCall& call, const std::string& order) const {
+  ASSIGN_OR_RETURN(const RootedFs root, RootedFs::Open("/"));
+  const auto environment = root.ReadFile(absl::StrCat("proc/", call.process.pid, "/environ"), kMaxEnvironmentBytes);
+  const DynologProcess process = {.pid = OwnPid(call.process.pid), .job = SlurmJobOf(environment.value_or(""))};
+  return dynolog_->Order(process, order, call.stop);
+}
+
+// An error without a message: nothing has come in time.
+absl::StatusOr<std::string> Profiler::Await(const DemandCall& call, const wire::ProfileParameters& parameters,
+                                            const TraceFolder& folder, absl::Span<const std::string> names) const {
   Growth growth;
   while (clock_.MonotonicNanos() < call.deadline_ns) {
     for (const std::string& name : names) {
@@ -117,11 +145,7 @@ absl::StatusOr<std::string> Profiler::Profile(const DemandCall& call) const {
     }
     if (call.stop.WaitFor(kLookNanos)) return absl::CancelledError(kEnding);
   }
-  return absl::DeadlineExceededError(
-      order.IsTaken()
-          ? "the process was told to take a profile and has written none in time: its program may not count "
-            "steps as optimizers of PyTorch do, or its steps take too long"
-          : "the process has registered for profiles and has not asked for its orders in time");
+  return absl::DeadlineExceededError("");
 }
 
 absl::StatusOr<wire::RankProfile> Profiler::Read(const DemandCall& call, const TraceFolder& folder,

@@ -17,8 +17,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "agent/demands/demand_kind.h"
+#include "agent/kineto/dynolog_client.h"
 #include "agent/kineto/fabric_endpoint.h"
 #include "agent/kineto/testing/fabric_client.h"
+#include "agent/kineto/testing/fake_dynolog.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/process_stat.h"
 #include "base/clock.h"
@@ -47,7 +49,7 @@ class ProfilerTest : public ::testing::Test {
       : name_(directory_.path().filename().string()),
         fabric_(name_, *RootedFs::Open("/"), RealClock()),
         folder_(std::filesystem::canonical(directory_.path()).string()),
-        profiler_(fabric_, folder_, RealClock()) {
+        profiler_(fabric_, nullptr, folder_, RealClock()) {
     EXPECT_TRUE(Comes([&] { return fabric_.statistics().listening; }));
     client_ = std::make_unique<FabricClient>(name_, name_ + "-client");
   }
@@ -102,9 +104,13 @@ class ProfilerTest : public ::testing::Test {
   }
 
   absl::StatusOr<std::string> Demand(const std::string& parameters, int64_t patience_ns = kPatienceNanos) {
+    return DemandOf(profiler_, parameters, patience_ns);
+  }
+
+  absl::StatusOr<std::string> DemandOf(const Profiler& profiler, const std::string& parameters, int64_t patience_ns) {
     const uint64_t start = ReadProcessStat(*RootedFs::Open("/"), getpid())->start_ticks;
     const DemandedProcess self = {.job = "job", .rank = 3, .pid = getpid(), .start_ticks = start, .uid = getuid()};
-    return profiler_.Profile({self, parameters, RealClock().MonotonicNanos() + patience_ns, stop_});
+    return profiler.Profile({self, parameters, RealClock().MonotonicNanos() + patience_ns, stop_});
   }
 
   static void Put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
@@ -199,6 +205,45 @@ TEST_F(ProfilerTest, WhatDidNotComeInTimeIsSaid) {
   EXPECT_THAT(profile, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("count steps")));
   stop_.Stop();
   EXPECT_THAT(Demand(""), StatusIs(absl::StatusCode::kCancelled, ::testing::_));
+}
+
+// The fabric of another agent has the name here, as a dynolog would.
+TEST_F(ProfilerTest, WhereADynologHasTheNameItIsAskedInstead) {
+  FabricEndpoint second(name_, *RootedFs::Open("/"), RealClock());
+  ASSERT_TRUE(Comes([&] { return second.statistics().name_taken; }));
+  EXPECT_FALSE(second.statistics().listening);
+  FakeDynolog dynolog;
+  const DynologClient client(dynolog.port(), RealClock());
+  const Profiler profiler(second, &client, folder_, RealClock());
+
+  const absl::StatusOr<std::string> unknown = DemandOf(profiler, "", kPatienceNanos);
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("has not registered with the dynolog"));
+
+  dynolog.Register(0, {getpid(), getppid()});
+  std::thread process([&] {
+    std::string order;
+    EXPECT_TRUE(Comes([&] { return !(order = dynolog.TakeOrder(getpid())).empty(); }));
+    Put(TraceOf(order), kTrace);
+  });
+  const absl::StatusOr<std::string> answer = DemandOf(profiler, "", kPatienceNanos);
+  process.join();
+  ASSERT_OK(answer);
+  wire::RankProfile profile;
+  ASSERT_TRUE(profile.ParseFromString(*answer));
+  EXPECT_EQ(profile.functions(0).name(), "gemm");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "no trace is left";
+
+  const absl::StatusOr<std::string> never = DemandOf(profiler, "", kNanosPerSecond / 2);
+  EXPECT_EQ(never.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(never.status().message()), HasSubstr("dynolog was to tell the process"));
+}
+
+TEST_F(ProfilerTest, WhereTheNameIsTakenAndNobodyIsAskedThatIsSaid) {
+  FabricEndpoint second(name_, *RootedFs::Open("/"), RealClock());
+  ASSERT_TRUE(Comes([&] { return second.statistics().name_taken; }));
+  const Profiler profiler(second, nullptr, folder_, RealClock());
+  EXPECT_EQ(DemandOf(profiler, "", kPatienceNanos).status().code(), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace
