@@ -11,6 +11,7 @@ import os
 import pathlib
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import unittest
 from places import BINARIES, ROOT
 
 NODE = "node-00001"
+AGENT, STRANGER = 47072, 47073  # users
 NAMESPACES = ["unshare", "--uts", "--net", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
 REASON = r"^lockstep 1: gpu_fault gpu 1, \d+% in gpt\n?$"
 COLLECTOR = "127.0.0.1:7070"
@@ -81,6 +83,7 @@ class SlurmTest(unittest.TestCase):
         for place in ("/dev/shm", "/etc/default"):
             run("mount", "-t", "tmpfs", "tmpfs", place)
         cls.lay_out_scripts()
+        cls.install_agents_user()
         cls.start("collector", BINARIES / "collector/lockstep-collector", "--data-directory", cls.directory / "history")
         cls.start("slurmctld", "slurmctld", "-D")
         cls.start("slurmd", "slurmd", "-D")
@@ -115,6 +118,17 @@ class SlurmTest(unittest.TestCase):
         os.chmod(cls.directory, 0o755)
 
     @classmethod
+    def install_agents_user(cls):
+        """As the package of the agent does, for this namespace alone."""
+        (cls.directory / "nobody").write_text("root:x:0:0:root:/root:/bin/sh\n")
+        for file, line in (("passwd", f"lockstep:x:{AGENT}:{AGENT}::/nonexistent:/usr/sbin/nologin"),
+                           ("group", f"lockstep:x:{AGENT}:")):
+            own = cls.directory / file
+            own.write_text(f"{pathlib.Path('/etc', file).read_text()}{line}\n")
+            own.chmod(0o644)
+            run("mount", "--bind", own, f"/etc/{file}")
+
+    @classmethod
     def start(cls, name, *command):
         log = cls.children.enter_context(open(cls.directory / f"{name}.out", "wb"))
         child = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -133,7 +147,55 @@ class SlurmTest(unittest.TestCase):
         rings = pathlib.Path("/dev/shm/lockstep")
         rings.mkdir(mode=0o755)  # as somebody who was there first may have made it
         self.assertEqual(self.job("echo $NCCL_PROFILER_PLUGIN $LD_PRELOAD"), str(self.plugin))
-        self.assertEqual(oct(rings.stat().st_mode & 0o7777), "0o1777")
+        self.assert_right(rings)
+
+    def assert_right(self, rings):
+        """As the agent wants it: agent/sources/rings/ring_place.h."""
+        status = os.stat(rings, follow_symlinks=False)
+        self.assertTrue(stat.S_ISDIR(status.st_mode))
+        self.assertEqual((status.st_uid, status.st_gid, oct(status.st_mode & 0o7777)), (AGENT, AGENT, "0o1777"))
+
+    def test_1_the_ring_directory_is_mended_whatever_was_there(self):
+        rings, prolog = pathlib.Path("/dev/shm/lockstep"), self.directory / "libexec/slurm/prolog"
+        precious = self.directory / "precious"
+        precious.mkdir(mode=0o700)
+
+        def somebodys_link():
+            rings.symlink_to(precious)
+            os.lchown(rings, STRANGER, STRANGER)
+
+        def somebodys_folder():
+            rings.mkdir(mode=0o700)
+            (rings / "theirs").touch()
+            os.chown(rings, STRANGER, STRANGER)
+
+        for what in (lambda: None, somebodys_link, somebodys_folder, lambda: rings.write_text("in the way")):
+            for left in (rings, rings.with_suffix(".aside")):
+                run("rm", "-rf", left)
+            what()
+            for _ in range(2):
+                run(prolog)
+                self.assert_right(rings)
+            status = precious.stat()
+            self.assertEqual((status.st_uid, oct(status.st_mode & 0o7777)), (0, "0o700"), "what a link names stays")
+        elsewhere = pathlib.Path("/dev/shm/elsewhere")
+        run("rm", "-rf", rings)
+        rings.symlink_to(elsewhere)  # root's
+        elsewhere.mkdir()
+        run(prolog)
+        self.assertTrue(rings.is_symlink())
+        self.assert_right(elsewhere)
+        rings.unlink()
+
+    def test_1_without_the_agent_the_ring_directory_is_roots(self):
+        run("mount", "--bind", self.directory / "nobody", "/etc/passwd")
+        try:
+            run("rm", "-rf", "/dev/shm/lockstep")
+            run(self.directory / "libexec/slurm/prolog")
+            status = os.stat("/dev/shm/lockstep")
+            self.assertEqual((status.st_uid, oct(status.st_mode & 0o7777)), (0, "0o1777"))
+        finally:
+            run("umount", "/etc/passwd")
 
     def test_1_what_a_job_sets_itself_stays(self):
         self.assertEqual(self.job("echo $NCCL_PROFILER_PLUGIN", NCCL_PROFILER_PLUGIN="libtheirs.so"), "libtheirs.so")
