@@ -163,6 +163,10 @@ void AddRetentionSettings(Settings& settings, CollectorOptions& options) {
                Between(&options.retention_min_free_bytes, 0, kMostBytes));
 }
 
+// What the configuration of 0.1.0 names, which an upgrade leaves where it is.
+constexpr const char* kRetired[] = {"detector.min_own_time_ratio", "detector.min_persistence", "detector.min_steps",
+                                    "detector.window_steps", "detector.min_persistence_span"};
+
 void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
   settings.Add("detector.min_step_cost", &detector.min_step_cost,
                "share of the step time that removing the cause must give back, at least",
@@ -175,6 +179,7 @@ void AddDetectorSettings(Settings& settings, DetectorSettings& detector) {
                Positive(&detector.host_silent));
   settings.Add("detector.min_peer_hosts", &detector.min_peer_hosts, "hosts needed to compare counters with peers",
                Between(&detector.min_peer_hosts, 2, 1'000'000));
+  for (const char* name : kRetired) settings.Retire(name);
 }
 
 }  // namespace

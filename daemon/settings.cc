@@ -64,6 +64,11 @@ void Settings::Add(std::string name, SettingTarget target, std::string help, Val
   settings_.push_back({std::move(name), target, std::move(help), std::move(validator), std::move(default_text), ""});
 }
 
+void Settings::Retire(std::string name) {
+  CHECK(Find(name) == nullptr);
+  retired_.push_back(std::move(name));
+}
+
 void Settings::AddSwitch(std::string flag, bool* target, std::string help) {
   switches_.push_back({std::move(flag), target, std::move(help)});
 }
@@ -90,18 +95,20 @@ SettingsOutcome Settings::Load(const std::vector<std::string>& arguments, const 
     CHECK(AssignSetting(setting.default_text, setting.target).ok());
     setting.origin.clear();
   }
-  LoadFile(line, &errors);
+  std::vector<std::string> notes;
+  LoadFile(line, &errors, &notes);
   LoadEnvironment(environment, &errors);
   LoadFlags(line, &errors);
   if (errors.empty()) Validate(&errors);
-  if (!errors.empty()) return {kExitBadConfig, Lines(program_, errors), errors};
-  if (line.check_config) return {kExitOk, "OK\n", {}};
-  return {};
+  if (!errors.empty()) return {kExitBadConfig, Lines(program_, errors), errors, notes};
+  if (line.check_config) return {kExitOk, "OK\n", {}, notes};
+  return {std::nullopt, "", {}, notes};
 }
 
 std::optional<int> Settings::LoadOrExplain(int argc, const char* const* argv) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const SettingsOutcome outcome = Load(arguments, [](const char* name) { return std::getenv(name); });
+  std::fputs(Lines(program_, outcome.notes).c_str(), stderr);
   if (!outcome.text.empty())
     std::fputs(outcome.text.c_str(), outcome.exit_code.value_or(0) == kExitOk ? stdout : stderr);
   return outcome.exit_code;
@@ -144,7 +151,7 @@ absl::Status Settings::ParseFlag(const std::vector<std::string>& arguments, size
   return absl::OkStatus();
 }
 
-void Settings::LoadFile(const CommandLine& line, std::vector<std::string>* errors) {
+void Settings::LoadFile(const CommandLine& line, std::vector<std::string>* errors, std::vector<std::string>* notes) {
   const std::string path = line.config_path.value_or(default_config_path_);
   // Only the default file may be missing.
   if (!line.config_path && !std::ifstream(path)) return;
@@ -154,7 +161,7 @@ void Settings::LoadFile(const CommandLine& line, std::vector<std::string>* error
     errors->emplace_back(read.message());
     return;
   }
-  std::vector<std::string> keys;
+  std::vector<std::string> keys = retired_;
   for (const Setting& setting : settings_) keys.push_back(setting.name);
   const YamlSettings yaml = ReadYamlSettings(text, keys);
   for (const YamlProblem& problem : yaml.problems) {
@@ -163,8 +170,11 @@ void Settings::LoadFile(const CommandLine& line, std::vector<std::string>* error
   }
   for (const YamlSetting& value : yaml.settings) {
     Setting* setting = Find(value.key);
-    CHECK(setting != nullptr);
     const std::string origin = absl::StrCat(path, ":", value.line, ": ", value.key);
+    if (setting == nullptr) {
+      notes->push_back(absl::StrCat(origin, " means nothing any more and is left out"));
+      continue;
+    }
     if (value.is_list && !IsListSetting(setting->target)) {
       errors->push_back(absl::StrCat(origin, ": expected ", SettingTypeName(setting->target), ", found a list"));
     } else {

@@ -32,6 +32,7 @@ struct SettingsOutcome {
   std::optional<int> exit_code;
   std::string text;
   std::vector<std::string> problems;  // what is wrong and where, one by one: what `text` says of them
+  std::vector<std::string> notes;     // what was left out of a file, and where
 };
 
 // Not thread-safe.
@@ -48,6 +49,10 @@ class Settings {
   // Binds `target`. REQUIRES: `name` is dotted lower case, new, and not a part of another name.
   void Add(std::string name, SettingTarget target, std::string help, Validator validator = nullptr);
 
+  // A name that an earlier release had. In a file it is left out and noted, so that an upgrade does not stop at it.
+  // REQUIRES: as of Add.
+  void Retire(std::string name);
+
   // Binds a flag without a value, for the command line alone: what is done once does not belong into a file.
   void AddSwitch(std::string flag, bool* target, std::string help);
 
@@ -58,8 +63,8 @@ class Settings {
   // After problems some targets are filled and some are not.
   SettingsOutcome Load(const std::vector<std::string>& arguments, const EnvironmentLookup& environment);
 
-  // Load with main's arguments and the process's environment; prints what there is to print (errors on stderr) and
-  // returns the exit code, or nothing when the program shall run.
+  // Load with main's arguments and the process's environment; prints what there is to print (errors, notes on stderr)
+  // and returns the exit code, or nothing when the program shall run.
   std::optional<int> LoadOrExplain(int argc, const char* const* argv);
 
   // The present value of every setting as text, by name.
@@ -96,7 +101,7 @@ class Settings {
   };
 
   absl::Status ParseFlag(const std::vector<std::string>& arguments, size_t* next, CommandLine* line);
-  void LoadFile(const CommandLine& line, std::vector<std::string>* errors);
+  void LoadFile(const CommandLine& line, std::vector<std::string>* errors, std::vector<std::string>* notes);
   void LoadEnvironment(const EnvironmentLookup& environment, std::vector<std::string>* errors);
   void LoadFlags(const CommandLine& line, std::vector<std::string>* errors);
   void Validate(std::vector<std::string>* errors);
@@ -112,6 +117,7 @@ class Settings {
   const std::string environment_prefix_;
   std::string default_config_path_;
   std::vector<Setting> settings_;  // in the order of Add
+  std::vector<std::string> retired_;
   std::vector<Switch> switches_;
   std::vector<std::string> arguments_;
   EnvironmentLookup environment_;

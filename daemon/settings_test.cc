@@ -71,6 +71,17 @@ TEST_F(SettingsTest, WithoutAnyInputKeepsTheDefaults) {
   EXPECT_EQ(options_.limit, 5);
 }
 
+TEST_F(SettingsTest, WhatAnEarlierReleaseKnewIsLeftOutOfTheFileAndNoted) {
+  settings_.Retire("alert.old");
+  const std::string path = directory_.Write("agent.yaml", "alert:\n  old: 7\n").string();
+  const SettingsOutcome outcome = Load({"--config", path});
+  EXPECT_EQ(outcome.exit_code, std::nullopt) << outcome.text;
+  EXPECT_THAT(outcome.notes, testing::ElementsAre(path + ":2: alert.old means nothing any more and is left out"));
+  EXPECT_THAT(Complaint("alert: {older: 7}\n"), HasSubstr("unknown key 'alert.older'"));
+  EXPECT_EQ(Load({"--alert-old=7"}).exit_code, kExitUsage) << "nobody upgrades a command line";
+  EXPECT_EQ(settings_.Help().find("old"), std::string::npos);
+}
+
 TEST_F(SettingsTest, ASwitchIsAFlagWithoutAValueAndNeitherInTheFileNorInTheEnvironment) {
   bool repair = false;
   settings_.AddSwitch("repair", &repair, "mend");

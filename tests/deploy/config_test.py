@@ -45,6 +45,13 @@ class ConfigTest(unittest.TestCase):
                 done = run(daemon, "--check-config", "--config", str(ROOT / folder / f"{daemon}.yaml"))
                 self.assertEqual(done.returncode, 0, f"{folder}/{daemon}.yaml: {done.stderr}")
 
+    def test_configurations_of_releases_are_accepted(self):
+        for daemon in DAEMONS:
+            released, = (ROOT / "tests/skew/testdata").glob(f"configuration-*/{daemon}.yaml")
+            done = run(daemon, "--check-config", "--config", str(released))
+            self.assertEqual((done.returncode, done.stdout), (0, "OK\n"), f"{released}: {done.stderr}")
+            self.assertNotIn("unknown", done.stderr)
+
     def test_shipped_receivers_and_routes_are_accepted(self):
         for file, told in (("config/alerts.yaml", {"nvsentinel", "oncall", "alertmanager"}),
                            ("kubernetes/components/nvsentinel/alerts.yaml", {"nvsentinel"})):

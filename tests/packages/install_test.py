@@ -20,11 +20,15 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import package  # noqa: E402
 
+# Packages of the release before, where there are any: `./dev package --test --before FOLDER`. No release had packages yet.
+PACKAGES_BEFORE = os.environ.get("LOCKSTEP_PACKAGES_BEFORE")
+# Without, they are today's programs with what release 0.1.0 had in /etc/lockstep.
+CONFIGURATION_BEFORE = ROOT / "tests/skew/testdata/configuration-0.1.0"
 PACKAGES = pathlib.Path(os.environ.get("LOCKSTEP_PACKAGES", ROOT / "packages"))
 NAMES = {"lockstep", "lockstep-agent", "lockstep-collector", "lockstep-recorder"}
 DAEMONS = ("lockstep-collector", "lockstep-agent")
 BEFORE = "0.0.9"
-OURS_IN_CONFIGURATION = ("log_level: info", "log_level: warning  # ours")
+OURS_IN_CONFIGURATION = ("resolve_after: 3s", "resolve_after: 4s  # ours")
 # What a system writes by itself, and the user, who stays.
 NOT_OURS = re.compile(r"^/(proc|sys|dev|run|tmp|var/(log|cache|tmp|lib/(dpkg|systemd|apt))|etc/(machine-id|\.pwd\.lock"
                       r"|(passwd|group|shadow|gshadow)-?|subuid|subgid)|root)\b")
@@ -37,17 +41,21 @@ def by_name(paths):
 
 
 def repacked(path, folder, version):
-    """The same package as of another version, with other defaults: what an upgrade finds."""
+    """The same package as of another version, with the configuration of release 0.1.0: what an upgrade finds."""
     content = folder / path.stem
     folder.mkdir(exist_ok=True)
     subprocess.run(["dpkg-deb", "-R", path, content], check=True)
     control = content / "DEBIAN/control"
     control.write_text(re.sub(r"^Version: .*", f"Version: {version}", control.read_text(), flags=re.M))
     for conffile in (content / "etc/lockstep").glob("*.yaml"):
-        conffile.write_text(f"# Of {version}.\n" + conffile.read_text())
+        conffile.write_text((CONFIGURATION_BEFORE / conffile.name).read_text())
     made = folder / f"{path.name.partition('_')[0]}_{version}.deb"
     subprocess.run(["dpkg-deb", "-Znone", "-b", content, made], check=True, stdout=subprocess.DEVNULL)
     return made
+
+
+def version_of(path):
+    return subprocess.run(["dpkg-deb", "-f", path, "Version"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 class InstallTest(unittest.TestCase):
@@ -57,7 +65,10 @@ class InstallTest(unittest.TestCase):
         folder = pathlib.Path(cls.scratch.name)
         cls.made = sorted(PACKAGES.iterdir())
         cls.now = by_name(cls.made)
-        cls.before = {name: repacked(path, folder / "before", BEFORE) for name, path in cls.now.items()}
+        if PACKAGES_BEFORE:
+            cls.before = by_name(sorted(pathlib.Path(PACKAGES_BEFORE).iterdir()))
+        else:
+            cls.before = {name: repacked(path, folder / "before", BEFORE) for name, path in cls.now.items()}
 
     @classmethod
     def tearDownClass(cls):
@@ -93,7 +104,8 @@ class InstallTest(unittest.TestCase):
         with machine(self.now.values()) as root:
             self.root = root
             empty = self.files()
-            self.install(self.before, BEFORE)
+            self.install(self.before, version_of(self.before["lockstep-collector"]))
+            default = (root.path / "etc/lockstep/agent.yaml").read_text()
             pids = self.check_running()
             self.check_places()
             # One file is changed by its owner, and stays as he wants it.
@@ -101,7 +113,10 @@ class InstallTest(unittest.TestCase):
             configuration.write_text(configuration.read_text().replace(*OURS_IN_CONFIGURATION))
             self.install(self.now, package.version())
             self.assertIn(OURS_IN_CONFIGURATION[1], configuration.read_text())
-            self.assertNotIn(BEFORE, (root.path / "etc/lockstep/agent.yaml").read_text(), "nobody had changed it")
+            self.assertEqual((root.path / "etc/lockstep/agent.yaml").read_text(),
+                             (ROOT / "deploy/config/agent.yaml").read_text(), "nobody had changed it")
+            if not PACKAGES_BEFORE:
+                self.assertNotEqual((root.path / "etc/lockstep/agent.yaml").read_text(), default)
             upgraded = self.check_running()
             self.assertFalse(set(pids) & set(upgraded), "upgraded daemons have to be started again")
             root.run("dpkg", "--purge", *sorted(NAMES))
