@@ -252,6 +252,10 @@ TEST_F(SlackOverRestartsTest, AThreadOutlivesOtherSettingsAndNotAnotherChannel) 
 // Two lives of the collector, the second ten seconds after the first: when a webhook hears of what is news then.
 class NewsAfterARestartTest : public AlertSinksTest {
  protected:
+  static constexpr int64_t kDay = 86'400 * kNanosPerSecond;
+
+  NewsAfterARestartTest() { clock_.Advance(2 * kDay); }
+
   void Live(Kind kind, const std::string& verdict_class, const AlertMemory& memory,
             const std::function<void()>& check) {
     AlertSinks sinks(ToOne(Webhook("other", other_)), clock_, Random(1), memory, QuickPace());
@@ -293,7 +297,7 @@ TEST_F(NewsAfterARestartTest, WithoutMemoryTheyComeAtOnce) {
 TEST_F(NewsAfterARestartTest, AClockThatWasPutBackMakesThemWaitAMinuteAndNoLonger) {
   const AlertMemory memory = MemoryIn(store_, metrics_);
   TellOfTheBegin(memory);
-  clock_.Advance(-86'400 * kNanosPerSecond);
+  clock_.Advance(-kDay);
   Live(Kind::kUpdated, "host_slow", memory, [this] {
     clock_.Advance(60 * kNanosPerSecond);
     EXPECT_TRUE(other_.WaitForRequests(2));
