@@ -93,7 +93,8 @@ void CollectorLife::StartShard(size_t index, const std::vector<wire::Incident>& 
       metrics_,
       [this](const std::string& host, const wire::Command& command) { return router_->Send(host, command); },
       nullptr,
-      [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); }};
+      [this](const std::string& job, wire::Verdict& verdict) { gpus_.Name(job, verdict); },
+      [this] { return agents_.agents(); }};
   auto jobs = std::make_unique<JobTable>(job_options, clock_, outlets);
   jobs->Restore(past.incidents);
   shards_.push_back(std::make_unique<Shard>(
