@@ -135,9 +135,10 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
       "dynolog_port", &options.dynolog_port,
       "port of this machine at which a dynolog that has that place already is asked for profiles; 0 = it is not",
       Between(options.dynolog_port, int64_t{0}, int64_t{65'535}));
-  settings.Add("profile_directory", &options.profile_directory,
-               "folder, as a process of a job sees it, into which it writes a profile that was asked for",
-               [&options] { return CheckProfileDirectory(options.profile_directory); });
+  settings.Add(
+      "profile_directory", &options.profile_directory,
+      "folder, as a process of a job sees it, into which it writes a profile that was asked for; without it /tmp",
+      [&options] { return CheckProfileDirectory(options.profile_directory); });
   settings.Add("tick", &options.tick, "time between two reports",
                Between(options.tick, absl::Milliseconds(50), absl::Minutes(1)));
   settings.Add("source_deadline", &options.source_deadline, "how long a tick waits for sources that may hang",

@@ -27,12 +27,12 @@ struct AgentOptions {
   std::string root = "/";
   std::string state_directory = "/run/lockstep-agent";  // in memory; empty = nothing survives a restart
   std::string nvml_library = "libnvidia-ml.so.1";
-  std::string nccl_ras_address = "localhost:28028";  // empty = do not ask
-  std::string dcgm_exporter_url;                     // of its page, on this machine; empty = do not ask
-  bool stacks = true;                                // a collector may have stacks of recorded processes read
-  bool kineto_endpoint = false;                      // whether processes of PyTorch may register for profiles
-  std::string profile_directory = "/tmp";            // where they write these, as they see it
-  int64_t dynolog_port = 1778;                       // of the dynolog that has the name already; 0 = do not ask it
+  std::string nccl_ras_address = "localhost:28028";          // empty = do not ask
+  std::string dcgm_exporter_url;                             // of its page, on this machine; empty = do not ask
+  bool stacks = true;                                        // a collector may have stacks of recorded processes read
+  bool kineto_endpoint = false;                              // whether processes of PyTorch may register for profiles
+  std::string profile_directory = "/tmp/lockstep-profiles";  // where they write these, as they see it; else /tmp
+  int64_t dynolog_port = 1778;  // of the dynolog that has the name already; 0 = do not ask it
   absl::Duration tick = absl::Seconds(1);
   absl::Duration source_deadline = absl::Milliseconds(200);
   absl::Duration drain = absl::Seconds(3);

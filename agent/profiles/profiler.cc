@@ -28,8 +28,6 @@
 namespace lockstep {
 namespace {
 
-// A few steps have fewer of both; of what is beyond, the shortest are left out and counted.
-constexpr PatternLimits kLimits = {.events = size_t{1} << 18, .functions = size_t{8} << 10};
 // A trace that has not grown for so long is not going to.
 constexpr int64_t kGivenUpNanos = 20 * kNanosPerSecond;
 constexpr size_t kMaxNoteBytes = 256;
@@ -91,20 +89,28 @@ class Growth {
 
 }  // namespace
 
+absl::StatusOr<Profiler::Place> Profiler::PlaceOf(const DemandedProcess& process) const {
+  absl::StatusOr<TraceFolder> folder = TraceFolder::Open(process, folder_);
+  if (folder.ok() && folder->IsTrusted()) return Place{*std::move(folder), folder_};
+  if (!folder.ok() && !absl::IsNotFound(folder.status())) return folder.status();
+  ASSIGN_OR_RETURN(TraceFolder usual, TraceFolder::Open(process, kUsualFolder));
+  return Place{std::move(usual), kUsualFolder};
+}
+
 absl::StatusOr<std::string> Profiler::Profile(const DemandCall& call) const {
   wire::ProfileParameters parameters;
   if (!parameters.ParseFromString(call.parameters)) return absl::InvalidArgumentError("parameters cannot be read");
-  ASSIGN_OR_RETURN(const TraceFolder folder, TraceFolder::Open(call.process, folder_));
+  ASSIGN_OR_RETURN(const Place place, PlaceOf(call.process));
   const std::string stem = absl::StrFormat("lockstep-profile-%016x", SeedFromSystem());
   // Some versions put the pid behind the name that they are given.
   const std::string names[] = {stem + ".json", absl::StrCat(stem, "_", OwnPid(call.process.pid), ".json")};
-  const std::string text = ProfileOrder(parameters, absl::StrCat(folder_, "/", names[0]));
+  const std::string text = ProfileOrder(parameters, absl::StrCat(place.path, "/", names[0]));
   HeldOrder order(fabric_, call.process);
   const absl::Status left = order.Leave(text);
   const bool by_dynolog = absl::IsUnavailable(left) && dynolog_ != nullptr;
   if (!by_dynolog) RETURN_IF_ERROR(left);
   if (by_dynolog) RETURN_IF_ERROR(AskDynolog(call, text));
-  absl::StatusOr<std::string> answer = Await(call, parameters, folder, names);
+  absl::StatusOr<std::string> answer = Await(call, parameters, place, names);
   if (!absl::IsDeadlineExceeded(answer.status()) || !answer.status().message().empty()) return answer;
   constexpr absl::string_view kWroteNone =
       "has written none in time: its program may not count steps as optimizers of PyTorch do, or its steps take too "
@@ -125,20 +131,20 @@ absl::Status Profiler::AskDynolog(const DemandCall& call, const std::string& ord
 
 // An error without a message: nothing has come in time.
 absl::StatusOr<std::string> Profiler::Await(const DemandCall& call, const wire::ProfileParameters& parameters,
-                                            const TraceFolder& folder, absl::Span<const std::string> names) const {
+                                            const Place& place, absl::Span<const std::string> names) const {
   Growth growth;
   while (clock_.MonotonicNanos() < call.deadline_ns) {
     for (const std::string& name : names) {
-      absl::StatusOr<OpenTrace> trace = folder.OpenFile(name);
+      absl::StatusOr<OpenTrace> trace = place.folder.OpenFile(name);
       if (absl::IsNotFound(trace.status())) continue;
       RETURN_IF_ERROR(trace.status());
       if (!growth.IsOver(*trace, clock_.MonotonicNanos())) continue;
-      absl::StatusOr<wire::RankProfile> profile = Read(call, folder, name, *std::move(trace));
-      if (parameters.keep() && profile.ok()) profile->set_trace(absl::StrCat(folder_, "/", name));
-      const absl::Status removed = parameters.keep() ? absl::OkStatus() : folder.Remove(name);
+      absl::StatusOr<wire::RankProfile> profile = Read(call, name, *std::move(trace));
+      if (parameters.keep() && profile.ok()) profile->set_trace(absl::StrCat(place.path, "/", name));
+      const absl::Status removed = parameters.keep() ? absl::OkStatus() : place.folder.Remove(name);
       RETURN_IF_ERROR(profile.status());
       if (!removed.ok()) {
-        profile->set_trace(absl::StrCat(folder_, "/", name));
+        profile->set_trace(absl::StrCat(place.path, "/", name));
         profile->add_notes(PrintableText(removed.message(), kMaxNoteBytes));
       }
       return profile->SerializeAsString();
@@ -148,8 +154,8 @@ absl::StatusOr<std::string> Profiler::Await(const DemandCall& call, const wire::
   return absl::DeadlineExceededError("");
 }
 
-absl::StatusOr<wire::RankProfile> Profiler::Read(const DemandCall& call, const TraceFolder& folder,
-                                                 const std::string& name, OpenTrace trace) const {
+absl::StatusOr<wire::RankProfile> Profiler::Read(const DemandCall& call, const std::string& name,
+                                                 OpenTrace trace) const {
   if (trace.bytes > kMaxTraceBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("the trace has ", trace.bytes, " bytes, more than ", kMaxTraceBytes, ": take fewer steps"));

@@ -9,6 +9,7 @@
 #ifndef LOCKSTEP_AGENT_PROFILES_PROFILER_H_
 #define LOCKSTEP_AGENT_PROFILES_PROFILER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "agent/profiles/trace_folder.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "detector/patterns/pattern_builder.h"
 #include "proto/patterns.pb.h"
 
 namespace lockstep {
@@ -31,9 +33,15 @@ class Profiler {
  public:
   static constexpr int64_t kMaxTraceBytes = int64_t{2} << 30;
   static constexpr int64_t kLookNanos = kNanosPerSecond / 5;  // between two looks for what is awaited
-  static constexpr int64_t kQuietNanos = kNanosPerSecond;     // a trace that has not grown for so long may be whole
+  // A few steps have fewer of both; of what is beyond, the shortest are left out and counted. With these, reading takes
+  // 64 MiB at most, whatever a trace holds.
+  static constexpr PatternLimits kLimits = {.events = size_t{1} << 18, .functions = size_t{8} << 10};
+  // Where Kineto lets every process write.
+  static constexpr char kUsualFolder[] = "/tmp";
+  static constexpr int64_t kQuietNanos = kNanosPerSecond;  // a trace that has not grown for so long may be whole
 
-  // `folder` is where processes are to write, as they see it. `dynolog` is asked while another daemon has the name;
+  // `folder` is where processes are to write, as they see it; those that have no such folder, or one that somebody else
+  // has made, write to kUsualFolder. `dynolog` is asked while another daemon has the name;
   // nullptr = nobody is. Borrows all but `folder`.
   Profiler(FabricEndpoint& fabric, const DynologClient* dynolog, std::string folder, const Clock& clock)
       : fabric_(fabric), dynolog_(dynolog), folder_(std::move(folder)), clock_(clock) {}
@@ -45,13 +53,19 @@ class Profiler {
   absl::StatusOr<std::string> Profile(const DemandCall& call) const;
 
  private:
+  // Where a process writes.
+  struct Place {
+    TraceFolder folder;
+    std::string path;  // as the process sees it
+  };
+
+  absl::StatusOr<Place> PlaceOf(const DemandedProcess& process) const;
   // Waits for the trace, which has one of these names, and reads it.
   absl::StatusOr<std::string> Await(const DemandCall& call, const wire::ProfileParameters& parameters,
-                                    const TraceFolder& folder, absl::Span<const std::string> names) const;
+                                    const Place& place, absl::Span<const std::string> names) const;
   // Has dynolog tell the process.
   absl::Status AskDynolog(const DemandCall& call, const std::string& order) const;
-  absl::StatusOr<wire::RankProfile> Read(const DemandCall& call, const TraceFolder& folder, const std::string& name,
-                                         OpenTrace trace) const;
+  absl::StatusOr<wire::RankProfile> Read(const DemandCall& call, const std::string& name, OpenTrace trace) const;
 
   FabricEndpoint& fabric_;
   const DynologClient* const dynolog_;

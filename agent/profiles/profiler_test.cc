@@ -207,6 +207,19 @@ TEST_F(ProfilerTest, WhatDidNotComeInTimeIsSaid) {
   EXPECT_THAT(Demand(""), StatusIs(absl::StatusCode::kCancelled, ::testing::_));
 }
 
+TEST_F(ProfilerTest, AProcessWithoutThatFolderWritesWhereAllMayWrite) {
+  const Profiler elsewhere(fabric_, nullptr, folder_ + "/none", RealClock());
+  Register();
+  absl::StatusOr<std::string> answer = absl::UnknownError("none");
+  std::thread demand([&] { answer = DemandOf(elsewhere, "", kPatienceNanos); });
+  const std::string trace = TraceOf(AwaitOrder());
+  EXPECT_THAT(trace, ::testing::StartsWith("/tmp/lockstep-profile-"));
+  Put(trace, kTrace);
+  demand.join();
+  EXPECT_OK(answer);
+  EXPECT_FALSE(std::filesystem::exists(trace));
+}
+
 // The fabric of another agent has the name here, as a dynolog would.
 TEST_F(ProfilerTest, WhereADynologHasTheNameItIsAskedInstead) {
   FabricEndpoint second(name_, *RootedFs::Open("/"), RealClock());

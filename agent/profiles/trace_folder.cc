@@ -44,6 +44,12 @@ absl::StatusOr<TraceFolder> TraceFolder::Open(const DemandedProcess& process, ab
   return TraceFolder(std::move(folder), process.uid);
 }
 
+bool TraceFolder::IsTrusted() const {
+  struct stat what = {};
+  if (fstat(folder_.get(), &what) != 0) return false;
+  return what.st_uid == 0 || what.st_uid == geteuid() || what.st_uid == uid_;
+}
+
 absl::StatusOr<UniqueFd> TraceFolder::Find(const std::string& name, int64_t& bytes) const {
   UniqueFd found(openat(folder_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!found.valid()) return absl::ErrnoToStatus(errno, "there is no trace");

@@ -31,6 +31,10 @@ class TraceFolder {
   // FAILED_PRECONDITION when a part of the path is no folder, or the agent is not in the PID namespace of the host.
   static absl::StatusOr<TraceFolder> Open(const DemandedProcess& process, absl::string_view path);
 
+  // Whether it belongs to root, to the agent's user or to that of the process: nobody else may take from it, if it is
+  // sticky, what others left in it.
+  bool IsTrusted() const;
+
   // NOT_FOUND: there is none yet. FAILED_PRECONDITION: it is a link or no file, or is another user's.
   absl::StatusOr<OpenTrace> OpenFile(const std::string& name) const;
 

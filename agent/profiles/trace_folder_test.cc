@@ -3,7 +3,9 @@
 #include "agent/profiles/trace_folder.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -54,6 +56,44 @@ TEST_F(TraceFolderTest, AFileOfTheProcessIsOpenedAndRemoved) {
   EXPECT_OK(folder.Remove("trace"));
   EXPECT_THAT(folder.OpenFile("trace"), StatusIs(absl::StatusCode::kNotFound, ::testing::_));
   EXPECT_THAT(folder.Remove("trace"), StatusIs(absl::StatusCode::kNotFound, ::testing::_));
+}
+
+TEST_F(TraceFolderTest, AFolderThatSomebodyElseHasMadeIsNotTrusted) {
+  EXPECT_TRUE(Folder().IsTrusted());
+  if (getuid() != 0) GTEST_SKIP() << "only root gives folders away";
+  constexpr uid_t kSomebody = 12'345;
+  ASSERT_EQ(chown(Path().c_str(), kSomebody, kSomebody), 0);
+  EXPECT_FALSE(Folder().IsTrusted());
+  DemandedProcess his = Self();
+  his.uid = kSomebody;
+  EXPECT_TRUE(Folder(his).IsTrusted());
+  ASSERT_EQ(chown(Path().c_str(), 0, 0), 0);
+}
+
+// As the packaged agent: it is neither root nor the owner of the trace, but owns the sticky folder.
+TEST_F(TraceFolderTest, TheOwnerOfAStickyFolderRemovesWhatOthersLeftInIt) {
+  if (getuid() != 0) GTEST_SKIP() << "only root plays two users";
+  constexpr uid_t kAgent = 12'345;
+  constexpr uid_t kUser = 12'346;
+  directory_.Write("trace", "{}");
+  ASSERT_EQ(chown((Path() + "/trace").c_str(), kUser, kUser), 0);
+  DemandedProcess his = Self();
+  his.uid = kUser;
+  const TraceFolder folder = Folder(his);
+  for (const uid_t owner : {uid_t{0}, kAgent}) {
+    ASSERT_EQ(chown(Path().c_str(), owner, owner), 0);
+    ASSERT_EQ(chmod(Path().c_str(), 01733), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool is_agent = setgroups(0, nullptr) == 0 && setgid(kAgent) == 0 && setuid(kAgent) == 0;
+      _exit(!is_agent ? 2 : folder.Remove("trace").ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), owner == kAgent ? 0 : 1);
+  }
+  EXPECT_THAT(folder.OpenFile("trace"), StatusIs(absl::StatusCode::kNotFound, ::testing::_));
+  ASSERT_EQ(chown(Path().c_str(), 0, 0), 0);
 }
 
 TEST_F(TraceFolderTest, LinksAreNotFollowed) {

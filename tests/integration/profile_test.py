@@ -7,6 +7,7 @@ Usage: profile_test.py; under Bazel, or by hand with the binaries in bazel-bin
 
 import glob
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -24,6 +25,11 @@ SCRIPT = pathlib.Path(__file__).resolve().parent / "kineto_rank.py"
 
 
 class ProfileTest(StackCase):
+    @classmethod
+    def prepare(cls):
+        # A job that is slow under load would be profiled by itself in between.
+        os.environ["LOCKSTEP_COLLECTOR_INCIDENT_PROFILES"] = "false"
+
     @classmethod
     def begin(cls):
         # A folder of its own: what is left there is this test's. Where the processes are to write, no part is a link.
