@@ -53,7 +53,7 @@ Settings::Validator PlaceName(const std::string& value) {
   };
 }
 
-Settings::Validator BytesBetween(const int64_t& value, int64_t least, int64_t most) {
+Settings::Validator IntegerBetween(const int64_t& value, int64_t least, int64_t most) {
   return [&value, least, most] {
     if (value >= least && value <= most) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("must be from ", least, " to ", most));
@@ -64,7 +64,7 @@ void AddSpool(AgentOptions& options, Settings& settings) {
   settings.Add("spool.directory", &options.spool_directory,
                "folder on disk where reports are kept as well until they are acknowledged; empty = memory only");
   settings.Add("spool.max_bytes", &options.spool_max_bytes, "disk for such reports",
-               BytesBetween(options.spool_max_bytes, kMinSpoolBytes, kMaxSpoolBytes));
+               IntegerBetween(options.spool_max_bytes, kMinSpoolBytes, kMaxSpoolBytes));
   settings.Add("spool.max_age", &options.spool_max_age, "how long such reports are kept",
                Between(options.spool_max_age, absl::Seconds(1), absl::Hours(24)));
   settings.Add("spool.sync", &options.spool_sync, "what a power failure may take of them: time between two syncs",
@@ -134,7 +134,7 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add(
       "dynolog_port", &options.dynolog_port,
       "port of this machine at which a dynolog that has that place already is asked for profiles; 0 = it is not",
-      Between(options.dynolog_port, int64_t{0}, int64_t{65'535}));
+      IntegerBetween(options.dynolog_port, 0, 65'535));
   settings.Add(
       "profile_directory", &options.profile_directory,
       "folder, as a process of a job sees it, into which it writes a profile that was asked for; without it /tmp",
@@ -146,7 +146,7 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("drain", &options.drain, "how long a stopping agent waits for the last acknowledgement",
                Between(options.drain, absl::ZeroDuration(), absl::Minutes(1)));
   settings.Add("outbox.bytes", &options.outbox_bytes, "memory for reports that are not acknowledged",
-               BytesBetween(options.outbox_bytes, kMinOutboxBytes, kMaxOutboxBytes));
+               IntegerBetween(options.outbox_bytes, kMinOutboxBytes, kMaxOutboxBytes));
   settings.Add("outbox.age", &options.outbox_age, "how long such reports are kept",
                Between(options.outbox_age, absl::Seconds(1), absl::Hours(24)));
   AddSpool(options, settings);
