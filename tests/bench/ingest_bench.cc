@@ -12,6 +12,7 @@
 #include "collector/convert/report_split.h"
 #include "collector/job_pipeline.h"
 #include "collector/testing/report_builder.h"
+#include "detector/model/fleet_sight.h"
 #include "tests/bench/json_reporter.h"
 
 namespace lockstep {
@@ -65,7 +66,7 @@ void ingest_report_to_conclusion(benchmark::State& state) {
     host = 0;
     ++second;
     for (int half = 0; half < 2; ++half) {
-      benchmark::DoNotOptimize(pipeline.Evaluate((second - 1) * kNanosPerSecond + kHosts + half));
+      benchmark::DoNotOptimize(pipeline.Evaluate((second - 1) * kNanosPerSecond + kHosts + half, FleetSight()));
     }
   }
 }
