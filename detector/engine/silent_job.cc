@@ -12,8 +12,8 @@
 namespace lockstep {
 namespace {
 
-// So many times host_silent_ns, behind the moment from which the job is missed: at the default half a minute in all,
-// longer than an agent takes to be upgraded and to connect again. By judgement, not measured.
+// So many times host_silent_ns, behind the moment from which the job is missed: at the default half a minute in all. A
+// budget: an agent that is upgraded is away for the 2 s of its unit and for a pause between two tries to connect.
 constexpr int64_t kPatience = 3;
 
 // By host slot: ranks of which nothing says that they ended.
