@@ -75,9 +75,9 @@ class SelfProfilesTest : public JobTableTest {
     for (int i = 0; i < seconds; ++i) RunSecond(table_, second_++, kSlowRank);
   }
 
-  // Of the next life of a collector.
-  std::unique_ptr<SelfProfiles> Make(bool enabled = true) {
-    auto profiles = std::make_unique<SelfProfiles>(SelfProfiles::Parts{
+  // Of the next life of a collector. The one before stays: answers to what it asked may still come.
+  SelfProfiles* Make(bool enabled = true) {
+    lives_.push_back(std::make_unique<SelfProfiles>(SelfProfiles::Parts{
         .demands = book_,
         .audit = audit_,
         .history = store_,
@@ -94,9 +94,9 @@ class SelfProfilesTest : public JobTableTest {
               return true;
             },
         .enabled = enabled,
-    });
-    EXPECT_OK(profiles->Restore());
-    return profiles;
+    }));
+    EXPECT_OK(lives_.back()->Restore());
+    return lives_.back().get();
   }
 
   // Until the thread has done what it was given.
@@ -165,12 +165,13 @@ class SelfProfilesTest : public JobTableTest {
                    clock_, metrics_.demands};
   JobTable table_;
   int second_ = 0;
+  std::vector<std::unique_ptr<SelfProfiles>> lives_;
   QueryWorker worker_;  // last: it ends first
 };
 
 TEST_F(SelfProfilesTest, TheFunctionAndItsNumbersJoinTheIncidentOfTheSlowRank) {
   MakeSlow();
-  const auto profiles = Make();
+  SelfProfiles* const profiles = Make();
   Look(*profiles);
   Look(*profiles);
   ASSERT_THAT(sent_, SizeIs(4)) << "the suspect and its peers, once";
@@ -206,7 +207,7 @@ TEST_F(SelfProfilesTest, NotOnceMoreAfterARestartNorInTheSameHour) {
   Look(*Make());
   AnswerAll(kSlowRank);
   for (int life = 0; life < 5; ++life) {
-    const auto profiles = Make();
+    SelfProfiles* const profiles = Make();
     GoOn(10);
     Look(*profiles);
     clock_.Advance(ProfileSchedule::kEveryNanos / 3);
@@ -245,7 +246,7 @@ TEST_F(SelfProfilesTest, NobodyIsProfiledOfWhomTheAuditCannotKeepIt) {
 
 TEST_F(SelfProfilesTest, AnswersThatAreNoneAreNoEvidence) {
   MakeSlow();
-  const auto profiles = Make();
+  SelfProfiles* const profiles = Make();
   Look(*profiles);
   ASSERT_THAT(sent_, SizeIs(4));
   Answer(sent_[0].second, "no message \xff", sent_[0].first);
@@ -261,7 +262,7 @@ TEST_F(SelfProfilesTest, AnswersThatAreNoneAreNoEvidence) {
 
 TEST_F(SelfProfilesTest, ProfilesThatAreAlikeAreToldOfInTheIncident) {
   MakeSlow();
-  const auto profiles = Make();
+  SelfProfiles* const profiles = Make();
   Look(*profiles);
   AnswerAll(/*slow=*/-1);
   EXPECT_EQ(Outcomes("nothing"), 1);
