@@ -87,14 +87,14 @@ std::optional<int64_t> AlertBacklog::NextDue() const {
 }
 
 // The oldest that may go; without one, what is to be said again.
-AlertBacklog::Waiting AlertBacklog::BeginSending(int64_t now_ns) {
+std::optional<AlertBacklog::Waiting> AlertBacklog::BeginSending(int64_t now_ns) {
   for (Waiting& waiting : waiting_) {
     CHECK(!waiting.is_being_sent);
     if (DueOf(waiting) > now_ns) continue;
     waiting.is_being_sent = true;
     return waiting;
   }
-  CHECK(RepeatDue().value_or(now_ns + 1) <= now_ns);
+  if (RepeatDue().value_or(now_ns + 1) > now_ns) return std::nullopt;
   const ToldIncidents::Told* again = told_.Find(told_.OldestOpen()->second);
   waiting_.push_back({{Kind::kUpdated, again->incident}, now_ns, {}, {}, /*is_being_sent=*/true});
   return waiting_.back();

@@ -68,8 +68,8 @@ class AlertBacklog {
   // When the next event may go, in the past if it may now; empty when there is none. REQUIRES: nothing is being sent.
   std::optional<int64_t> NextDue() const;
 
-  // The event to send next. Until EndSending it is not folded with anything. REQUIRES: NextDue() <= now_ns.
-  Waiting BeginSending(int64_t now_ns);
+  // The event to send next; nothing: none is due. Until EndSending it is not folded with anything.
+  std::optional<Waiting> BeginSending(int64_t now_ns);
 
   // `done`: it is gone, delivered or given up, and its numbers are returned. Otherwise it waits again, at its place.
   // `thread`: where the receiver keeps what it was told of the incident; "" = unknown, or as before.

@@ -40,7 +40,7 @@ std::string Text(const IncidentEvent& event) {
 std::vector<std::string> Drain(AlertBacklog& backlog, int64_t now_ns = 0) {
   std::vector<std::string> sent;
   while (backlog.NextDue().value_or(now_ns + 1) <= now_ns) {
-    sent.push_back(Text(backlog.BeginSending(now_ns).event));
+    sent.push_back(Text(backlog.BeginSending(now_ns)->event));
     backlog.EndSending(true, now_ns);
   }
   return sent;
@@ -68,7 +68,7 @@ TEST(AlertBacklogTest, UpdatesRefreshWhatWaitsAndTheNewestWins) {
 TEST(AlertBacklogTest, WhatIsBeingSentIsNotTouched) {
   AlertBacklog backlog(Room(10));
   backlog.Add(Event(1, Kind::kUpdated, 1), 0);
-  EXPECT_EQ(backlog.BeginSending(0).event.incident.updated_wall_ns(), 1);
+  EXPECT_EQ(backlog.BeginSending(0)->event.incident.updated_wall_ns(), 1);
   backlog.Add(Event(1, Kind::kUpdated, 2), 0);
   backlog.EndSending(true, 0);
   EXPECT_THAT(Drain(backlog, kMinute), ElementsAre("1:U:2"));
@@ -259,7 +259,7 @@ TEST(AlertBacklogTest, RandomSequencesKeepEveryTransitionInOrder) {
     std::map<uint64_t, std::vector<Kind>> announced, sent;
     std::map<uint64_t, bool> open;
     const auto send_one = [&] {
-      const IncidentEvent event = backlog.BeginSending(0).event;
+      const IncidentEvent event = backlog.BeginSending(0)->event;
       const bool done = random.Below(3) > 0;
       backlog.EndSending(done, 0);
       if (done && event.kind != Kind::kUpdated) sent[event.incident.id()].push_back(event.kind);

@@ -162,10 +162,10 @@ void AlertCourier::Deliver() {
   wire::Incident before;
   {
     MutexLock lock(mutex_);
-    // What the receiver was told by an earlier life may have come since the wait ended, and made it too early.
-    const int64_t now_ns = clock_.MonotonicNanos();
-    if (backlog_.NextDue().value_or(now_ns + 1) > now_ns) return;
-    waiting = backlog_.BeginSending(now_ns);
+    // What an earlier life has told the receiver may have come since the wait ended, and made it too early.
+    std::optional<AlertBacklog::Waiting> due = backlog_.BeginSending(clock_.MonotonicNanos());
+    if (!due.has_value()) return;
+    waiting = *std::move(due);
     if (const ToldIncidents::Told* told = backlog_.told(waiting.event.incident.id())) {
       context.thread = told->thread;
       before = told->incident;
