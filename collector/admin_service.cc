@@ -258,11 +258,8 @@ std::vector<int32_t> AdminService::RanksToCompare(
   std::vector<wire::Incident> open;
   parts_.incidents.ForEach(/*open_only=*/true, request.job(),
                            [&](const wire::Incident& incident) { open.push_back(incident); });
-  for (const auto& snapshot : snapshots) {
-    const auto ranks = snapshot->ranks.find(request.job());
-    if (ranks != snapshot->ranks.end()) return SuspectRanks(open, *ranks->second);
-  }
-  return {};
+  const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, request.job());
+  return ranks == nullptr ? std::vector<int32_t>() : SuspectRanks(open, *ranks);
 }
 
 grpc::ServerUnaryReactor* AdminService::ListAudit(grpc::CallbackServerContext* context,

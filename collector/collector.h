@@ -144,7 +144,7 @@ class Collector {
   AdminService::Parts MakeAdminParts();
   HangStacks::Parts MakeHangStacksParts();
   SelfProfiles::Parts MakeSelfProfilesParts();
-  // False when the shard of the job has too much to do, or has not begun.
+  // False when the shard of the job has too much to do. REQUIRES: the shards have begun.
   bool RunOnShard(const std::string& job, std::function<void(JobTable&)> task) {
     return shards_[ShardOfJob(job, shards_.size())]->TryRun(std::move(task));
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/log.h"
+#include "collector/demands/demand_targets.h"
 #include "proto/stacks.pb.h"
 
 namespace lockstep {
@@ -57,12 +58,10 @@ void HangStacks::Announce(const IncidentEvent& event) {
 }
 
 void HangStacks::Take(const wire::Incident& incident) {
-  std::vector<DemandTarget> targets;
-  for (const auto& snapshot : parts_.snapshots()) {
-    if (snapshot == nullptr) continue;
-    const auto found = snapshot->ranks.find(incident.job());
-    if (found != snapshot->ranks.end()) targets = StackTargets(incident, *found->second);
-  }
+  const auto snapshots = parts_.snapshots();
+  const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, incident.job());
+  if (ranks == nullptr) return;
+  const std::vector<DemandTarget> targets = StackTargets(incident, *ranks);
   for (uint32_t place = 0; place < targets.size(); ++place) {
     parts_.demands.Open({"stacks", incident.job(), "", {targets[place]}},
                         [this, id = incident.id(), job = incident.job(), place](const DemandResult& result) {

@@ -6,23 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "proto/query.pb.h"
 
 namespace lockstep {
 namespace {
-
-using Ranks = std::vector<wire::Rank>;
-
-absl::StatusOr<const Ranks*> RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
-                                     const std::string& job) {
-  const Ranks* known = nullptr;
-  for (const auto& snapshot : snapshots) {
-    const auto found = snapshot->ranks.find(job);
-    if (found != snapshot->ranks.end()) known = found->second.get();
-  }
-  if (known == nullptr) return absl::NotFoundError(absl::StrCat("no job \"", job, "\""));
-  return known;
-}
 
 // At most `most` of `ranks`, evenly spread.
 void AppendSpread(absl::Span<const wire::Rank* const> ranks, size_t most, std::vector<DemandTarget>& targets) {
@@ -33,11 +19,23 @@ void AppendSpread(absl::Span<const wire::Rank* const> ranks, size_t most, std::v
   }
 }
 
+absl::Status NoSuchJob(const std::string& job) { return absl::NotFoundError(absl::StrCat("no job \"", job, "\"")); }
+
 }  // namespace
+
+const std::vector<wire::Rank>* RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
+                                       const std::string& job) {
+  for (const auto& snapshot : snapshots) {
+    const auto found = snapshot->ranks.find(job);
+    if (found != snapshot->ranks.end()) return found->second.get();
+  }
+  return nullptr;
+}
 
 absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
                                                 const std::string& job, absl::Span<const int32_t> ranks, size_t max) {
-  ASSIGN_OR_RETURN(const Ranks* const known, RanksOf(snapshots, job));
+  const std::vector<wire::Rank>* const known = RanksOf(snapshots, job);
+  if (known == nullptr) return NoSuchJob(job);
   std::set<int32_t> wanted(ranks.begin(), ranks.end());
   DemandTargets result;
   for (const wire::Rank& rank : *known) {
@@ -56,7 +54,8 @@ absl::StatusOr<DemandTargets> FindDemandTargets(absl::Span<const std::shared_ptr
 absl::StatusOr<DemandTargets> FindCompared(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
                                            const std::string& job, absl::Span<const int32_t> ranks, size_t peers,
                                            size_t max) {
-  ASSIGN_OR_RETURN(const Ranks* const known, RanksOf(snapshots, job));
+  const std::vector<wire::Rank>* const known = RanksOf(snapshots, job);
+  if (known == nullptr) return NoSuchJob(job);
   DemandTargets result;
   if (!ranks.empty()) {
     ASSIGN_OR_RETURN(result, FindDemandTargets(snapshots, job, ranks, max));

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "collector/demands/demand_book.h"
 #include "collector/job_table.h"
+#include "proto/query.pb.h"
 
 namespace lockstep {
 
@@ -20,6 +21,10 @@ struct DemandTargets {
   std::vector<DemandTarget> targets;  // by rank
   size_t left_out = 0;                // further ones, for which there was no room
 };
+
+// The ranks of `job`, gone ones too; nullptr = it is in none of `snapshots`, which own them. Pure.
+const std::vector<wire::Rank>* RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
+                                       const std::string& job);
 
 // The processes of `ranks` (empty = all) of `job` that are not gone, at most `max`. NOT_FOUND for a job that is in none
 // of `snapshots`, or a rank that it has not. Pure.

@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -47,16 +46,6 @@ absl::StatusOr<ProfiledRank> Read(const DemandResult& result) {
   return rank;
 }
 
-// Ranks of the job as the engine knows them; empty = it knows no such job.
-std::vector<wire::Rank> RanksOf(absl::Span<const std::shared_ptr<const JobsSnapshot>> snapshots,
-                                const std::string& job) {
-  for (const auto& snapshot : snapshots) {
-    const auto found = snapshot->ranks.find(job);
-    if (found != snapshot->ranks.end()) return *found->second;
-  }
-  return {};
-}
-
 }  // namespace
 
 // What comes of one job.
@@ -91,12 +80,14 @@ void SelfProfiles::Look() {
   });
   const int64_t now_ns = parts_.clock.WallNanos();
   std::set<std::string> jobs;
-  for (const auto& snapshot : parts_.snapshots()) {
+  const Snapshots snapshots = parts_.snapshots();
+  for (const auto& snapshot : snapshots) {
     for (const wire::Job& job : snapshot->jobs) {
       jobs.insert(job.job());
-      const std::optional<ProfileReason> reason = schedule_.Due(job, incidents[job.job()], now_ns);
+      const std::vector<wire::Incident>& of_job = incidents[job.job()];
+      const std::optional<ProfileReason> reason = schedule_.Due(job, of_job, now_ns);
       if (!reason.has_value() || under_way_.load() >= kMostUnderWay) continue;
-      std::vector<DemandTarget> targets = Targets(job.job());
+      std::vector<DemandTarget> targets = Targets(snapshots, job.job(), of_job);
       if (targets.empty()) continue;
       schedule_.Begin(job.job(), now_ns);
       ++under_way_;
@@ -110,13 +101,11 @@ void SelfProfiles::Look() {
   schedule_.Forget(jobs, now_ns);
 }
 
-std::vector<DemandTarget> SelfProfiles::Targets(const std::string& job) const {
-  std::vector<wire::Incident> open;
-  parts_.incidents.ForEach(/*open_only=*/true, job, [&](const wire::Incident& incident) {
-    if (MayBeProfiled(incident)) open.push_back(incident);
-  });
-  const auto snapshots = parts_.snapshots();
-  const std::vector<int32_t> suspects = SuspectRanks(open, RanksOf(snapshots, job));
+std::vector<DemandTarget> SelfProfiles::Targets(const Snapshots& snapshots, const std::string& job,
+                                                absl::Span<const wire::Incident> incidents) const {
+  const std::vector<wire::Rank>* const ranks = RanksOf(snapshots, job);
+  if (ranks == nullptr) return {};
+  const std::vector<int32_t> suspects = SuspectRanks(incidents, *ranks);
   absl::StatusOr<DemandTargets> found =
       FindCompared(snapshots, job, suspects, FindDemandKind(kKind)->peers, DemandBook::kMaxOpenOfJob);
   if (!found.ok()) return {};

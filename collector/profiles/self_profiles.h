@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "collector/access/audit_log.h"
 #include "collector/demands/demand_book.h"
@@ -46,6 +47,8 @@ class SelfProfiles {
   // The word of the audit.
   static constexpr char kAction[] = "profile";
 
+  using Snapshots = std::vector<std::shared_ptr<const JobsSnapshot>>;  // one per shard
+
   struct Parts {
     DemandBook& demands;
     AuditLog& audit;
@@ -53,10 +56,10 @@ class SelfProfiles {
     const IncidentIndex& incidents;
     QueryWorker& worker;
     CollectorMetrics& metrics;
-    const Clock& os_clock;                                                        // that of the audit
-    const Clock& clock;                                                           // the collector's time line
-    std::function<std::vector<std::shared_ptr<const JobsSnapshot>>()> snapshots;  // one per shard
-    std::function<bool(const std::string& host)> offers;                          // whether its agent takes profiles
+    const Clock& os_clock;  // that of the audit
+    const Clock& clock;     // the collector's time line
+    std::function<Snapshots()> snapshots;
+    std::function<bool(const std::string& host)> offers;  // whether its agent takes profiles
     // Has the task called by the thread to which the job belongs; false when that has too much to do.
     std::function<bool(const std::string& job, std::function<void(JobTable&)> task)> run_on_shard;
     bool enabled = true;
@@ -73,8 +76,9 @@ class SelfProfiles {
  private:
   struct Gathering;
 
-  // The processes to profile: none where no agent of a suspect offers it.
-  std::vector<DemandTarget> Targets(const std::string& job) const;
+  // The processes to profile because of `incidents` of `job`: none where no agent of a suspect offers it.
+  std::vector<DemandTarget> Targets(const Snapshots& snapshots, const std::string& job,
+                                    absl::Span<const wire::Incident> incidents) const;
   void Begin(const wire::Job& job, const ProfileReason& reason, std::vector<DemandTarget> targets);
   void Take(const std::shared_ptr<Gathering>& gathering, const DemandResult& result);
   void Conclude(Gathering& gathering);
