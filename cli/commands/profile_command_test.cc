@@ -13,8 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/testing/fake_query_server.h"
 #include "cli/testing/run_command.h"
-#include "detector/patterns/rank_patterns.h"
-#include "formats/pattern_message.h"
+#include "formats/testing/loading_profile.h"
 #include "google/protobuf/message.h"
 #include "nlohmann/json.hpp"
 #include "proto/admin.pb.h"
@@ -55,20 +54,7 @@ class ProfileCommandTest : public ::testing::Test {
 
   // A rank that waits for its data for a share of the time, and computes for the rest.
   void AddAnswer(int rank, double loading, const std::string& trace = "") {
-    RankPatterns patterns;
-    patterns.window_seconds = 1;
-    patterns.functions = {{.kind = FunctionKind::kGpuCompute,
-                           .name = "gemm",
-                           .beta = 1 - loading,
-                           .calls_per_second = 10,
-                           .mean_seconds = 0.05},
-                          {.kind = FunctionKind::kAnnotation,
-                           .name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-                           .beta = loading,
-                           .calls_per_second = 5,
-                           .mean_seconds = loading / 5}};
-    wire::RankProfile profile;
-    FillProfile(patterns, profile);
+    wire::RankProfile profile = LoadingProfile(loading);
     profile.set_trace(trace);
     profile.set_trace_bytes(1'000);
     wire::OnDemandAnswer& answer = Answer(rank, wire::DemandAnswer::OUTCOME_DONE);

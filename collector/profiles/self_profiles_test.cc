@@ -27,12 +27,10 @@
 #include "collector/query_worker.h"
 #include "collector/store/testing/memory_store.h"
 #include "collector/testing/job_table_fixture.h"
-#include "detector/patterns/rank_patterns.h"
-#include "formats/pattern_message.h"
+#include "formats/testing/loading_profile.h"
 #include "proto/admin.pb.h"
 #include "proto/incident.pb.h"
 #include "proto/ingest.pb.h"
-#include "proto/patterns.pb.h"
 
 namespace lockstep {
 namespace {
@@ -42,25 +40,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int kSlowRank = 2;  // of the fixture's job
-
-// A rank that waits for its data for a share of the time, and computes for the rest.
-std::string Profile(double loading) {
-  RankPatterns patterns;
-  patterns.window_seconds = 1;
-  patterns.functions = {{.kind = FunctionKind::kGpuCompute,
-                         .name = "gemm",
-                         .beta = 1 - loading,
-                         .calls_per_second = 10,
-                         .mean_seconds = 0.05},
-                        {.kind = FunctionKind::kAnnotation,
-                         .name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-                         .beta = loading,
-                         .calls_per_second = 5,
-                         .mean_seconds = loading / 5}};
-  wire::RankProfile profile;
-  FillProfile(patterns, profile);
-  return profile.SerializeAsString();
-}
 
 class SelfProfilesTest : public JobTableTest {
  protected:
@@ -130,7 +109,7 @@ class SelfProfilesTest : public JobTableTest {
   // All that was asked is answered: `slow` waits for its data.
   void AnswerAll(int slow) {
     for (const auto& [host, command] : std::exchange(sent_, {})) {
-      Answer(command, Profile(command.demand().rank() == slow ? 0.4 : 0.01), host);
+      Answer(command, LoadingProfile(command.demand().rank() == slow ? 0.4 : 0.01).SerializeAsString(), host);
     }
     Settle();
   }
@@ -251,7 +230,7 @@ TEST_F(SelfProfilesTest, AnswersThatAreNoneAreNoEvidence) {
   ASSERT_THAT(sent_, SizeIs(4));
   Answer(sent_[0].second, "no message \xff", sent_[0].first);
   Answer(sent_[1].second, "", sent_[1].first);
-  Answer(sent_[2].second, Profile(2), sent_[2].first);  // a share above one
+  Answer(sent_[2].second, LoadingProfile(2).SerializeAsString(), sent_[2].first);  // a share above one
   clock_.Advance(FindDemandKind("profile")->patience_ns);
   book_.Expire();
   Settle();

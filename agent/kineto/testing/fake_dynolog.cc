@@ -1,10 +1,6 @@
 #include "agent/kineto/testing/fake_dynolog.h"
 
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -30,35 +26,7 @@ std::string Receive(int connection, size_t size) {
 }  // namespace
 
 FakeDynolog::FakeDynolog(Misbehave misbehave)
-    : misbehave_(std::move(misbehave)),
-      socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-      stop_(eventfd(0, EFD_CLOEXEC)) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof(address);
-  auto* const at = reinterpret_cast<sockaddr*>(&address);
-  CHECK(bind(socket_.get(), at, bytes) == 0 && listen(socket_.get(), 8) == 0);
-  CHECK(getsockname(socket_.get(), at, &bytes) == 0);
-  port_ = ntohs(address.sin_port);
-  thread_ = std::thread([this] { Run(); });
-}
-
-FakeDynolog::~FakeDynolog() {
-  const uint64_t one = 1;
-  CHECK(write(stop_.get(), &one, sizeof(one)) == sizeof(one));
-  thread_.join();
-}
-
-void FakeDynolog::Run() {
-  while (true) {
-    pollfd fds[2] = {{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
-    poll(fds, 2, -1);
-    if (fds[0].revents != 0) return;
-    const UniqueFd connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (connection.valid()) Serve(connection.get());
-  }
-}
+    : misbehave_(std::move(misbehave)), server_([this](int connection, int /*stop*/) { Serve(connection); }) {}
 
 void FakeDynolog::Serve(int connection) {
   int32_t length = 0;

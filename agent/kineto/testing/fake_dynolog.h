@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "agent/unique_fd.h"
+#include "agent/testing/loopback_server.h"
 #include "base/mutex.h"
 
 namespace lockstep {
@@ -21,11 +20,8 @@ class FakeDynolog {
   using Misbehave = std::function<void(int connection)>;
 
   explicit FakeDynolog(Misbehave misbehave = nullptr);
-  ~FakeDynolog();
-  FakeDynolog(const FakeDynolog&) = delete;
-  FakeDynolog& operator=(const FakeDynolog&) = delete;
 
-  int port() const { return port_; }
+  int port() const { return server_.port(); }
 
   // A process registers with its job, by the pids of itself and its ancestors.
   void Register(int64_t job, std::vector<int32_t> pids);
@@ -47,19 +43,15 @@ class FakeDynolog {
     std::string order;
   };
 
-  void Run();
   void Serve(int connection);
   // What dynolog answers; "" = it hangs up.
   std::string AnswerTo(const std::string& question);
 
   const Misbehave misbehave_;
-  UniqueFd socket_;
-  UniqueFd stop_;  // an eventfd: readable = stop
-  int port_ = 0;
   mutable Mutex mutex_;
   std::vector<Process> processes_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> questions_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
+  LoopbackServer server_;  // last: it ends first
 };
 
 }  // namespace lockstep

@@ -1,52 +1,19 @@
 #include "agent/sources/ras/testing/fake_ras_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 
 namespace lockstep {
-namespace {
-
-// False = told to stop.
-bool WaitFor(int fd, short events, int stop) {
-  pollfd fds[2] = {{fd, events, 0}, {stop, POLLIN, 0}};
-  while (poll(fds, 2, -1) < 0) {
-  }
-  return fds[1].revents == 0;
-}
-
-}  // namespace
 
 FakeRasServer::FakeRasServer(std::string answer, Manner manner)
     : manner_(manner),
-      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-      stop_(eventfd(0, EFD_CLOEXEC)),
-      answer_(std::move(answer)) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof(address);
-  auto* const plain = reinterpret_cast<sockaddr*>(&address);
-  CHECK(bind(listener_.get(), plain, bytes) == 0 && listen(listener_.get(), 16) == 0);
-  CHECK(getsockname(listener_.get(), plain, &bytes) == 0);
-  port_ = ntohs(address.sin_port);
-  thread_ = std::thread([this] { Serve(); });
-}
-
-FakeRasServer::~FakeRasServer() {
-  const uint64_t one = 1;
-  CHECK(write(stop_.get(), &one, sizeof(one)) == sizeof(one));
-  thread_.join();
-}
+      answer_(std::move(answer)),
+      server_([this](int connection, int stop) { Serve(connection, stop); }) {}
 
 void FakeRasServer::Answer(std::string answer) {
   MutexLock lock(mutex_);
@@ -58,17 +25,10 @@ std::string FakeRasServer::TakeReceived() {
   return std::exchange(received_, "");
 }
 
-void FakeRasServer::Serve() {
-  while (WaitFor(listener_.get(), POLLIN, stop_.get())) {
-    const UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (connection.get() >= 0) ServeOne(connection.get());
-  }
-}
-
-void FakeRasServer::ServeOne(int connection) {
+void FakeRasServer::Serve(int connection, int stop) {
   std::string pending;
   bool is_over = false;
-  while (!is_over && WaitFor(connection, POLLIN, stop_.get())) {
+  while (!is_over && LoopbackServer::WaitFor(connection, POLLIN, stop)) {
     char chunk[4096];
     const ssize_t got = recv(connection, chunk, sizeof(chunk), 0);
     if (got <= 0) return;
@@ -78,7 +38,7 @@ void FakeRasServer::ServeOne(int connection) {
       is_over = Reply(pending.substr(0, end), reply);
       pending.erase(0, end + 1);
     }
-    for (size_t sent = 0; sent < reply.size() && WaitFor(connection, POLLOUT, stop_.get());) {
+    for (size_t sent = 0; sent < reply.size() && LoopbackServer::WaitFor(connection, POLLOUT, stop);) {
       const ssize_t now = send(connection, reply.data() + sent, reply.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (now > 0) sent += static_cast<size_t>(now);
       if (now == 0) return;

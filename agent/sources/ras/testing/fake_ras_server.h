@@ -7,10 +7,9 @@
 
 #include <cstdint>
 #include <string>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "agent/unique_fd.h"
+#include "agent/testing/loopback_server.h"
 #include "base/mutex.h"
 
 namespace lockstep {
@@ -26,11 +25,8 @@ class FakeRasServer {
   };
 
   explicit FakeRasServer(std::string answer, Manner manner = Manner::kProper);
-  ~FakeRasServer();
-  FakeRasServer(const FakeRasServer&) = delete;
-  FakeRasServer& operator=(const FakeRasServer&) = delete;
 
-  uint16_t port() const { return port_; }
+  uint16_t port() const { return server_.port(); }
 
   // From the next question on.
   void Answer(std::string answer);
@@ -39,19 +35,15 @@ class FakeRasServer {
   std::string TakeReceived();
 
  private:
-  void Serve();
-  void ServeOne(int connection);
+  void Serve(int connection, int stop);
   // The replies to one command; true = the conversation is over.
   bool Reply(const std::string& command, std::string& reply);
 
   const Manner manner_;
-  UniqueFd listener_;
-  UniqueFd stop_;  // an eventfd: readable = stop
-  uint16_t port_ = 0;
   Mutex mutex_;
   std::string answer_ ABSL_GUARDED_BY(mutex_);
   std::string received_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
+  LoopbackServer server_;  // last: it ends first
 };
 
 }  // namespace lockstep
