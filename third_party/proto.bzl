@@ -1,5 +1,7 @@
 """lockstep_proto_library: C++ from one .proto file with Debian's protoc, and gRPC stubs if it has a service."""
 
+load("//tools/cc:cc.bzl", "SERVICE_COPTS")
+
 def lockstep_proto_library(name, src, deps = [], grpc = False, visibility = None):
     """Generates and compiles SRC.
 
@@ -31,7 +33,7 @@ def lockstep_proto_library(name, src, deps = [], grpc = False, visibility = None
         name = name,
         srcs = [o for o in outs if o.endswith(".cc")],
         hdrs = [o for o in outs if o.endswith(".h")],
-        copts = ["-w"],
+        copts = ["-w"] + SERVICE_COPTS,
         deps = deps + (["//third_party:grpc"] if grpc else ["//third_party:protobuf"]),
         visibility = visibility,
     )
