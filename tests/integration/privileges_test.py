@@ -12,12 +12,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import BINARIES, ROOT, Stack  # noqa: E402
+from demo.stack import BINARIES, ROOT, Stack, metric  # noqa: E402
 
 PATIENCE_SECONDS = 60
 AGENT_USER, JOB_USER = 47072, 47001
@@ -78,11 +77,7 @@ class PrivilegesTest(unittest.TestCase):
         self.port = self.stack._read_json(ports)["http"]
 
     def metric(self, series):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
-            for line in answer.read().decode().splitlines():
-                if line.startswith(series + " "):
-                    return float(line.split()[-1])
-        return None
+        return metric(self.port, series)
 
     def status(self, field):
         text = pathlib.Path(f"/proc/{self.stack.pid('agent')}/status").read_text()

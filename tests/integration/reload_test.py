@@ -13,12 +13,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import BINARIES, Stack  # noqa: E402
+from demo.stack import BINARIES, Stack, metric  # noqa: E402
 
 PATIENCE_SECONDS = 30
 
@@ -51,11 +50,7 @@ class ReloadTest(unittest.TestCase):
         return (self.stack.state / f"{daemon}.log").read_text()
 
     def metric(self, series):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/metrics", timeout=5) as answer:
-            for line in answer.read().decode().splitlines():
-                if line.startswith(series + " "):
-                    return float(line.split()[-1])
-        return None
+        return metric(self.http_port, series)
 
     def reload(self, daemon, outcome):
         """Sends SIGHUP and waits until the daemon has counted that."""

@@ -15,7 +15,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import RANKS  # noqa: E402
+from demo.stack import RANKS, metric  # noqa: E402
 from stack_case import StackCase  # noqa: E402
 
 PATIENCE_SECONDS = 120
@@ -69,6 +69,11 @@ class RestartTest(StackCase):
         self.stack.wait_until(f"alerts {words}", lambda: len(self.told()) >= len(words), PATIENCE_SECONDS)
         self.assertEqual(self.told(), list(words))
 
+    def all_answers_are_noted(self):
+        """Of this life of the collector, which has told something."""
+        shown = lambda series: metric(self.stack.http_port, f"lockstep_collector_alerts_{series}")
+        return shown('total{outcome="sent",receiver="webhook_url"}') and shown("waiting") == 0
+
     def restart(self):
         self.stack.stop("collector", signal.SIGKILL)
         time.sleep(1)
@@ -107,6 +112,8 @@ class RestartTest(StackCase):
         self.wait_for_told((number, "firing"), (number, "resolved"))
         *_, newest = (p for _, p in self.stack.alerts.received if p["groupLabels"]["incident_id"] == number)
         self.assertEqual(newest["commonAnnotations"]["acknowledgement_note"], before["note"])
+        # A collector that dies before it has noted an answer tells once more, rather than never.
+        self.stack.wait_until("every answer to be noted", self.all_answers_are_noted, PATIENCE_SECONDS)
         heard = self.heard_of(number)
         self.restart()
         time.sleep(HOLDS_SECONDS)

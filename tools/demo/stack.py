@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Under Bazel those of the test, else those that were built last.
@@ -75,6 +76,15 @@ class AlertReceiver:
     def close(self):
         self.hang(False)
         self._server.shutdown()
+
+
+def metric(port, series):
+    """What the daemon on PORT of the loopback shows in SERIES, or None."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        for line in answer.read().decode().splitlines():
+            if line.startswith(series + " "):
+                return float(line.split()[-1])
+    return None
 
 
 class Stack:
