@@ -1,6 +1,6 @@
 """cc_library, cc_binary and cc_test as everywhere, with what nearly all files include precompiled.
 
-Which headers these are depends on the folder and on what a target depends on (headers.bzl says which are in each). A
+Which headers these are depends on the folder and on what a target depends on (BUILD.bazel says which are in each). A
 target with compiler options of its own does without: a precompiled header holds for the options it was made with.
 """
 
