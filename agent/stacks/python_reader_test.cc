@@ -7,18 +7,17 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "agent/stacks/elf_symbol.h"
 #include "agent/stacks/mapped_python.h"
 #include "agent/stacks/python_layout.h"
-#include "agent/stacks/remote_memory.h"
+#include "agent/stacks/testing/python_image.h"
 #include "base/testing/status_matchers.h"
 
 namespace lockstep {
@@ -29,134 +28,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Bytes by address; what nobody has written cannot be read, but for the rest of its page.
-class ImageMemory final : public RemoteMemory {
- public:
-  bool Read(uint64_t address, void* to, size_t bytes) override {
-    ++reads;
-    if (before_read) before_read(address);
-    for (size_t i = 0; i < bytes; ++i) {
-      const auto page = pages_.find((address + i) / kPage);
-      if (page == pages_.end()) return false;
-      static_cast<char*>(to)[i] = page->second[(address + i) % kPage];
-    }
-    return true;
-  }
-  void Write(uint64_t address, const std::string& bytes) {
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      pages_.try_emplace((address + i) / kPage, kPage, '\0').first->second[(address + i) % kPage] = bytes[i];
-    }
-  }
-  template <typename T>
-  void Put(uint64_t address, T value) {
-    Write(address, std::string(reinterpret_cast<const char*>(&value), sizeof value));
-  }
+constexpr uint64_t kRuntime = PythonPlaces().runtime;
 
-  size_t reads = 0;
-  std::function<void(uint64_t address)> before_read;
-
- private:
-  static constexpr uint64_t kPage = 4096;
-  std::map<uint64_t, std::string> pages_;
-};
-
-constexpr uint64_t kRuntime = 0x10000;
-constexpr uint64_t kInterpreter = 0x20000;
-
-// An interpreter of one version, built by its layout.
-class Image {
- public:
-  explicit Image(int minor) {
-    if (minor == 13) PutDebugOffsets();
-    const auto layout = FindPythonLayout(memory, minor, kRuntime);
-    EXPECT_OK(layout);
-    layout_ = *layout;
-    memory.Put(kRuntime + layout_.first_interpreter, kInterpreter);
-    memory.Put(kInterpreter + layout_.next_interpreter, uint64_t{0});
-  }
-
-  uint64_t Text(const std::string& text) {
-    const uint64_t at = Take();
-    memory.Put(at + layout_.text_length, static_cast<uint64_t>(text.size()));
-    memory.Put(at + layout_.text_state, uint32_t{1 << 2 | 1 << 5 | 1 << 6});
-    memory.Write(at + layout_.ascii_header, text);
-    return at;
-  }
-  uint64_t WideText(const std::u16string& text) {
-    const uint64_t at = Take();
-    memory.Put(at + layout_.text_length, static_cast<uint64_t>(text.size()));
-    memory.Put(at + layout_.text_state, uint32_t{2 << 2 | 1 << 5});
-    for (size_t i = 0; i < text.size(); ++i) memory.Put(at + layout_.wide_header + 2 * i, text[i]);
-    return at;
-  }
-  uint64_t Code(uint64_t name, const std::string& file, int32_t line) {
-    const uint64_t at = Take();
-    memory.Put(at + layout_.code_name, name);
-    memory.Put(at + layout_.code_file, Text(file));
-    memory.Put(at + layout_.code_first_line, line);
-    return at;
-  }
-  uint64_t Frame(uint64_t previous, uint64_t code, uint8_t owner = 0) {
-    const uint64_t at = Take();
-    memory.Put(at + layout_.previous_frame, previous);
-    memory.Put(at + layout_.frame_code, code);
-    if (layout_.frame_owner != kNoField) memory.Put(at + layout_.frame_owner, owner);
-    return at;
-  }
-  // A thread in front of the others.
-  uint64_t Thread(int32_t tid, uint64_t top_frame) {
-    const uint64_t at = Take();
-    if (layout_.native_id != kNoField) {
-      memory.Put(at + layout_.native_id, static_cast<uint64_t>(tid));
-    } else {
-      const uint64_t handle = Take();
-      memory.Put(handle + 720, tid);
-      memory.Put(at + layout_.thread_handle, handle);
-    }
-    SetTop(at, top_frame);
-    memory.Put(at + layout_.next_thread, first_);
-    first_ = at;
-    memory.Put(kInterpreter + layout_.first_thread, first_);
-    return at;
-  }
-  void SetTop(uint64_t thread, uint64_t frame) {
-    if (layout_.cframe_top == kNoField) return memory.Put(thread + layout_.top_frame, frame);
-    const uint64_t cframe = Take();
-    memory.Put(cframe + layout_.cframe_top, frame);
-    memory.Put(thread + layout_.top_frame, cframe);
-  }
-
-  PythonSample Sample() { return PythonReader(memory, layout_, kRuntime).Sample(); }
-  const PythonLayout& layout() const { return layout_; }
-  uint64_t Take() {
-    next_ += 0x1000;
-    memory.Put(next_, uint64_t{0});
-    return next_;
-  }
-
-  ImageMemory memory;
-
- private:
-  // As 3.13.0 has them; the interpreter and its threads lie elsewhere than there.
-  void PutDebugOffsets() {
-    memory.Write(kRuntime, "xdebugpy");
-    const std::pair<uint64_t, uint64_t> numbers[] = {
-        {8, 0x030D00F0}, {40, 632}, {64, 7264}, {72, 7344}, {168, 8},   {184, 72}, {192, 152}, {200, 160}, {232, 8},
-        {240, 0},        {264, 70}, {280, 112}, {288, 120}, {296, 128}, {312, 68}, {544, 32},  {552, 16},  {560, 40},
-    };
-    for (const auto& [at, number] : numbers) memory.Put(kRuntime + at, number);
-  }
-
-  PythonLayout layout_;
-  uint64_t next_ = 0x100000;
-  uint64_t first_ = 0;
-};
+PythonSample SampleOf(PythonImage& image) {
+  return PythonReader(image.memory, image.layout(), image.places().runtime).Sample();
+}
 
 class PythonVersionTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(All, PythonVersionTest, ::testing::Range(kOldestPython, kNewestPython + 1));
 
 TEST_P(PythonVersionTest, ReadsTheFunctionsOfEachThread) {
-  Image image(GetParam());
+  PythonImage image(GetParam());
   const uint64_t module = image.Code(image.Text("<module>"), "/srvser/train.py", 1);
   const uint64_t step = image.Code(image.Text("step"), "/srvser/train.py", 40);
   const uint64_t shim = image.Frame(0, 0, kFrameOfC);
@@ -164,7 +46,7 @@ TEST_P(PythonVersionTest, ReadsTheFunctionsOfEachThread) {
   image.Thread(11, image.Frame(image.Frame(has_shims ? shim : 0, module), step));
   image.Thread(12, image.Frame(0, image.Code(image.WideText(u"f\u00fcr"), "loader.py", 7)));
   image.Thread(13, 0);
-  const PythonSample sample = image.Sample();
+  const PythonSample sample = SampleOf(image);
   ASSERT_THAT(sample.stacks, SizeIs(2));
   EXPECT_EQ(sample.stacks[0].tid, 12);
   EXPECT_THAT(sample.stacks[0].frames, ElementsAre("f?r (loader.py:7)"));
@@ -174,7 +56,7 @@ TEST_P(PythonVersionTest, ReadsTheFunctionsOfEachThread) {
 }
 
 TEST_P(PythonVersionTest, FollowsNoCircleAndNoLie) {
-  Image image(GetParam());
+  PythonImage image(GetParam());
   const uint64_t code = image.Code(image.Text("loops"), "a.py", 1);
   const uint64_t frame = image.Frame(0, code);
   image.memory.Put(frame + image.layout().previous_frame, frame);
@@ -182,7 +64,7 @@ TEST_P(PythonVersionTest, FollowsNoCircleAndNoLie) {
   image.Thread(12, image.Frame(0, 0xDEAD0000));
   image.Thread(13, image.Frame(0, image.Code(0xDEAD0000, "a.py", 1)));
   image.memory.Put(last + image.layout().next_thread, last);  // the list bites its tail
-  const PythonSample sample = image.Sample();
+  const PythonSample sample = SampleOf(image);
   ASSERT_THAT(sample.stacks, SizeIs(1));
   EXPECT_THAT(sample.stacks[0].frames, SizeIs(PythonReader::kMaxDepth));
   EXPECT_TRUE(sample.stacks[0].cut);
@@ -190,7 +72,7 @@ TEST_P(PythonVersionTest, FollowsNoCircleAndNoLie) {
 }
 
 TEST(PythonReaderTest, TextsAreBoundedAndPrintable) {
-  Image image(11);
+  PythonImage image(11);
   const uint64_t long_name = image.Text("prefix" + std::string(500, 'n'));
   const uint64_t odd_name = image.Text("a;b\n\x01\xff<script>");
   const uint64_t huge_name = image.Text("huge");
@@ -198,7 +80,7 @@ TEST(PythonReaderTest, TextsAreBoundedAndPrintable) {
   image.Thread(1, image.Frame(0, image.Code(long_name, std::string(400, 'd') + "/file.py", -5)));
   image.Thread(2, image.Frame(0, image.Code(odd_name, "x;y.py", 3)));
   image.Thread(3, image.Frame(0, image.Code(huge_name, "a.py", 3)));
-  const PythonSample sample = image.Sample();
+  const PythonSample sample = SampleOf(image);
   ASSERT_THAT(sample.stacks, SizeIs(2));
   EXPECT_THAT(sample.stacks[0].frames, ElementsAre("a:b?"
                                                    "?"
@@ -208,14 +90,14 @@ TEST(PythonReaderTest, TextsAreBoundedAndPrintable) {
 }
 
 TEST(PythonReaderTest, WhatChangesMeanwhileIsReadAgain) {
-  Image image(10);
+  PythonImage image(10);
   const uint64_t old_frame = image.Frame(0, image.Code(image.Text("old"), "a.py", 1));
   const uint64_t new_frame = image.Frame(0, image.Code(image.Text("new"), "a.py", 2));
   const uint64_t thread = image.Thread(1, old_frame);
   image.memory.before_read = [&](uint64_t address) {
     if (address == old_frame + image.layout().frame_code) image.SetTop(thread, new_frame);
   };
-  PythonSample sample = image.Sample();
+  PythonSample sample = SampleOf(image);
   ASSERT_THAT(sample.stacks, SizeIs(1));
   EXPECT_THAT(sample.stacks[0].frames, ElementsAre("new (a.py:2)"));
   EXPECT_EQ(sample.torn, 1u);
@@ -225,30 +107,30 @@ TEST(PythonReaderTest, WhatChangesMeanwhileIsReadAgain) {
     other = other == old_frame ? new_frame : old_frame;
     image.SetTop(thread, other);
   };
-  sample = image.Sample();
+  sample = SampleOf(image);
   EXPECT_THAT(sample.stacks, SizeIs(0));
   EXPECT_EQ(sample.torn, static_cast<uint32_t>(PythonReader::kMaxTries));
   EXPECT_EQ(sample.lost, 1u);
 }
 
 TEST(PythonReaderTest, AThousandThreadsOfDeepStacksCostABoundedNumberOfReads) {
-  Image image(12);
+  PythonImage image(12);
   const uint64_t code = image.Code(image.Text("deep"), "a.py", 1);
   uint64_t frame = 0;
   for (int i = 0; i < 300; ++i) frame = image.Frame(frame, code);
   for (int i = 0; i < 1000; ++i) image.Thread(i, frame);
-  const PythonSample sample = image.Sample();
+  const PythonSample sample = SampleOf(image);
   EXPECT_LE(sample.stacks.size(), PythonReader::kMaxThreads);
   EXPECT_GT(sample.left_out, 0u);
   EXPECT_LE(image.memory.reads, PythonReader::kMaxReads + 10);
 }
 
 TEST(PythonReaderTest, EndlessFramesOfCEnd) {
-  Image image(13);
+  PythonImage image(13);
   const uint64_t frame = image.Frame(0, 0, kFrameOfC);
   image.memory.Put(frame + image.layout().previous_frame, frame);
   image.Thread(1, frame);
-  EXPECT_THAT(image.Sample().stacks, SizeIs(0));
+  EXPECT_THAT(SampleOf(image).stacks, SizeIs(0));
   EXPECT_LE(image.memory.reads, PythonReader::kMaxReads + 10);
 }
 
@@ -259,7 +141,7 @@ TEST(PythonLayoutTest, OtherVersionsAreRefused) {
                 StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(absl::StrCat("Python 3.", minor))));
   }
   EXPECT_THAT(FindPythonLayout(memory, 13, kRuntime).status(), StatusIs(absl::StatusCode::kInvalidArgument, _));
-  Image image(13);
+  PythonImage image(13);
   image.memory.Put(kRuntime + 72, uint64_t{1} << 40);
   EXPECT_THAT(FindPythonLayout(image.memory, 13, kRuntime).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("make no sense")));
@@ -280,6 +162,15 @@ TEST(MappedPythonTest, FindsLibrariesBeforePrograms) {
   EXPECT_EQ(found[0].base, 0x7f0000000000u);
   EXPECT_EQ(found[0].minor, 9);
   EXPECT_EQ(found[1].base, 0x400000u);
+}
+
+TEST(ElfSymbolTest, FindsWhatIsExported) {
+  ImageMemory memory;
+  PutElfFile(memory, 0x7000, "_PyRuntime", 0x9123);
+  const absl::StatusOr<uint64_t> found = FindElfSymbol(memory, 0x7000, "_PyRuntime");
+  ASSERT_OK(found);
+  EXPECT_EQ(*found, 0x9123u);
+  EXPECT_THAT(FindElfSymbol(memory, 0x7000, "_PyRuntim").status(), StatusIs(absl::StatusCode::kNotFound, _));
 }
 
 TEST(ElfSymbolTest, FilesThatAreNoneAndTablesWithoutEndAreRefused) {

@@ -15,6 +15,7 @@
 #include "agent/recorder/ring_writer.h"
 #include "agent/sources/kernel_log/log_position.h"
 #include "agent/spool/segment_format.h"
+#include "agent/stacks/testing/python_image.h"
 #include "base/check.h"
 #include "collector/store/chunk.h"
 #include "collector/store/keys.h"
@@ -162,6 +163,23 @@ void WriteRankProfileSeeds(const std::filesystem::path& folder) {
   }
 }
 
+// Two threads in functions of Python 3.11, with the runtime at the beginning and behind the file that exports it.
+void WritePythonSeeds(const std::filesystem::path& folder) {
+  constexpr uint64_t kBase = 0x1000;
+  constexpr int kMinor = 11;
+  const std::string version(1, static_cast<char>(kMinor - kOldestPython));
+  for (const bool has_file : {false, true}) {
+    const uint64_t runtime = kBase + (has_file ? 0x400 : 0);
+    PythonImage image(kMinor,
+                      {.runtime = runtime, .interpreter = runtime + 0x80, .first = runtime + 0x100, .step = 0xC0});
+    if (has_file) PutElfFile(image.memory, kBase, "_PyRuntime", runtime);
+    const uint64_t step = image.Frame(0, image.Code(image.Text("step"), "train.py", 40));
+    image.Thread(11, image.Frame(step, image.Code(image.WideText(u"f\u00fcr"), "loader.py", 7)));
+    image.Thread(12, step);
+    Write(folder / (has_file ? "program" : "runtime"), version + image.memory.Flat(kBase));
+  }
+}
+
 // The end of process 4711 by SIGKILL, as the kernel's process connector tells it.
 void WriteConnectorSeed(const std::filesystem::path& file) {
   nlmsghdr header = {};
@@ -241,6 +259,7 @@ int main(int argc, char** argv) {
   lockstep::WriteResumeSeeds(corpus / "resume_point_fuzzer");
   lockstep::WriteFabricSeeds(corpus / "fabric_message_fuzzer");
   lockstep::WriteRankProfileSeeds(corpus / "rank_profile_fuzzer");
+  lockstep::WritePythonSeeds(corpus / "python_reader_fuzzer");
   lockstep::WriteConnectorSeed(corpus / "exit_connector_fuzzer/killed");
   lockstep::WriteMinderSeed(corpus / "minder_model_fuzzer/one_metric");
   return 0;
