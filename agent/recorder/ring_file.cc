@@ -16,7 +16,7 @@
 namespace lockstep::ring {
 namespace {
 
-constexpr char kRecorderVersion[] = "0.1.0";
+constexpr char kRecorderVersion[] = "0.2.0";
 constexpr int kMaxRecordersPerProcess = 16;
 constexpr mode_t kDirectoryMode = 01777;  // every user's jobs write here, nobody removes another user's ring
 
