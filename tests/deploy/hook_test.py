@@ -11,11 +11,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import urllib.request
 
 from places import BINARIES, ROOT
 
-from demo.stack import Stack
+from demo.stack import Stack, metrics
 
 PATIENCE_SECONDS = 60
 NODE = "node-00001"
@@ -78,13 +77,12 @@ class HookTest(unittest.TestCase):
                        check=True, timeout=120, capture_output=True)
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/metrics", timeout=10) as answer:
-            return answer.read().decode().splitlines()
+        return metrics(self.ports["http"])
 
     def outcomes(self):
         prefix = 'lockstep_collector_hook_total{outcome="'
-        return {line[len(prefix):].split('"')[0]: float(line.split()[-1]) for line in self.metrics()
-                if line.startswith(prefix)}
+        return {series[len(prefix):].split('"')[0]: value for series, value in self.metrics().items()
+                if series.startswith(prefix)}
 
     def test_in_words_alone_until_it_is_told_to_run(self):
         self.start_collector()
@@ -93,7 +91,8 @@ class HookTest(unittest.TestCase):
         self.assertFalse(self.asked.exists())
         self.write_routes(run="true")
         os.kill(self.ports["pid"], signal.SIGHUP)
-        self.stack.wait_until("the hook", lambda: "lockstep_collector_hook_enabled 1" in self.metrics(), PATIENCE_SECONDS)
+        self.stack.wait_until("the hook", lambda: self.metrics().get("lockstep_collector_hook_enabled") == 1,
+                              PATIENCE_SECONDS)
 
     def test_it_runs_once_and_the_audit_says_so(self):
         self.write_routes(run="true")

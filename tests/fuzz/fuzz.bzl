@@ -3,7 +3,8 @@
 load("//tools/cc:cc.bzl", "cc_binary")
 
 def lockstep_fuzzer(name, src, deps):
-    """Declares one fuzz target; it is left out of wildcard builds, since the default compiler has no libFuzzer.
+    """Declares one fuzz target; it is left out of wildcard builds, since only --config=asan has the compiler tell libFuzzer
+    where the code goes.
 
     Args:
       name: ends in _fuzzer.

@@ -16,7 +16,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import BINARIES, ROOT, Stack, metric  # noqa: E402
+from demo.stack import BINARIES, ROOT, Stack, metrics  # noqa: E402
 
 PATIENCE_SECONDS = 60
 AGENT_USER, JOB_USER = 47072, 47001
@@ -77,7 +77,7 @@ class PrivilegesTest(unittest.TestCase):
         self.port = self.stack._read_json(ports)["http"]
 
     def metric(self, series):
-        return metric(self.port, series)
+        return metrics(self.port).get(series)
 
     def status(self, field):
         text = pathlib.Path(f"/proc/{self.stack.pid('agent')}/status").read_text()

@@ -17,7 +17,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import BINARIES, Stack, metric  # noqa: E402
+from demo.stack import BINARIES, Stack, metrics  # noqa: E402
 
 PATIENCE_SECONDS = 30
 
@@ -50,7 +50,7 @@ class ReloadTest(unittest.TestCase):
         return (self.stack.state / f"{daemon}.log").read_text()
 
     def metric(self, series):
-        return metric(self.http_port, series)
+        return metrics(self.http_port).get(series)
 
     def reload(self, daemon, outcome):
         """Sends SIGHUP and waits until the daemon has counted that."""

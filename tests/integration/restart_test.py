@@ -15,7 +15,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import RANKS, metric  # noqa: E402
+from demo.stack import RANKS, metrics  # noqa: E402
 from stack_case import StackCase  # noqa: E402
 
 PATIENCE_SECONDS = 120
@@ -71,8 +71,9 @@ class RestartTest(StackCase):
 
     def all_answers_are_noted(self):
         """Of this life of the collector, which has told something."""
-        shown = lambda series: metric(self.stack.http_port, f"lockstep_collector_alerts_{series}")
-        return shown('total{outcome="sent",receiver="webhook_url"}') and shown("waiting") == 0
+        shown = metrics(self.stack.http_port)
+        sent = shown.get('lockstep_collector_alerts_total{outcome="sent",receiver="webhook_url"}')
+        return sent and shown["lockstep_collector_alerts_waiting"] == 0
 
     def restart(self):
         self.stack.stop("collector", signal.SIGKILL)

@@ -25,7 +25,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
-from demo.stack import AlertReceiver, BINARIES, ROOT, Stack, metric  # noqa: E402
+from demo.stack import AlertReceiver, BINARIES, ROOT, Stack, metrics  # noqa: E402
 
 PATIENCE_SECONDS = 30
 NOT_ALLOWED, USAGE, UNREACHABLE = 6, 2, 4
@@ -190,7 +190,7 @@ class SecurityTest(unittest.TestCase):
         return ["--tls-ca", self.keys.ca, "--tls-certificate", certificate, "--tls-key", key]
 
     def metric(self, series):
-        return metric(self.ports['http'], series)
+        return metrics(self.ports['http']).get(series)
 
     def log(self, daemon):
         return (self.stack.state / f"{daemon}.log").read_text()

@@ -19,12 +19,11 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from demo.stack import Stack, StackError  # noqa: E402
+from demo.stack import Stack, StackError, metrics  # noqa: E402
 from network_proxy import NetworkProxy  # noqa: E402
 
 HOSTS = ("node-1", "node-2")
@@ -60,8 +59,7 @@ class Life:
     ticks: int = 0  # that it had made at least when it was ended: each is a report
 
     def metric(self, name):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
-            return int(re.search(rf"^lockstep_agent_{name} (\d+)$", answer.read().decode(), re.M).group(1))
+        return int(metrics(self.port)[f"lockstep_agent_{name}"])
 
     def count_ticks(self):
         self.ticks = self.metric("ticks_total")

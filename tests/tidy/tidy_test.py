@@ -162,6 +162,19 @@ class Tree(unittest.TestCase):
         self.assertIn("storage_fuzzer", names)
         self.assertEqual([n for n in names if n != "canary_fuzzer" and not list((fuzz / "corpus" / n).glob("*"))], [])
 
+    def test_all_parts_say_one_version(self):
+        image = r"name: lockstep-.+\n +newTag: (.+)"
+        places = [
+            ("daemon/version.h", r'kVersion\[\] = "(.+)"'),
+            ("agent/recorder/ring_file.cc", r'kRecorderVersion\[\] = "(.+)"'),
+            ("deploy/debian/changelog", r"\Alockstep \((.+?)\)"),
+            ("deploy/kubernetes/base/kustomization.yaml", image),
+            ("deploy/kubernetes/overlays/places/kustomization.yaml", image),
+        ]
+        said = {place: set(re.findall(pattern, (ROOT / place).read_text(encoding="utf-8"))) for place, pattern in places}
+        version, = said["daemon/version.h"]
+        self.assertEqual(said, {place: {version} for place, _ in places})
+
     def test_every_threat_has_its_test(self):
         self.assertEqual(list(threats.violations(ROOT)), [])
 

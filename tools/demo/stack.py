@@ -78,13 +78,11 @@ class AlertReceiver:
         self._server.shutdown()
 
 
-def metric(port, series):
-    """What the daemon on PORT of the loopback shows in SERIES, or None."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-        for line in answer.read().decode().splitlines():
-            if line.startswith(series + " "):
-                return float(line.split()[-1])
-    return None
+def metrics(port):
+    """What the daemon on PORT of the loopback shows: values by series."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        lines = [line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#")]
+    return {series: float(value) for series, value in lines}
 
 
 class Stack:
