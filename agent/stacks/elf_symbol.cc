@@ -27,12 +27,6 @@ struct DynamicTables {
   uint64_t hash = 0;
 };
 
-uint32_t GnuHash(absl::string_view name) {
-  uint32_t hash = 5381;
-  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
-  return hash;
-}
-
 absl::StatusOr<DynamicTables> ReadTables(RemoteMemory& memory, uint64_t base) {
   const auto header = memory.Get<Elf64_Ehdr>(base);
   if (!header.has_value() || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -67,6 +61,12 @@ absl::StatusOr<DynamicTables> ReadTables(RemoteMemory& memory, uint64_t base) {
 }
 
 }  // namespace
+
+uint32_t GnuHash(absl::string_view name) {
+  uint32_t hash = 5381;
+  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
+  return hash;
+}
 
 absl::StatusOr<uint64_t> FindElfSymbol(RemoteMemory& memory, uint64_t base, absl::string_view name) {
   ASSIGN_OR_RETURN(const DynamicTables tables, ReadTables(memory, base));

@@ -12,6 +12,9 @@
 
 namespace lockstep {
 
+// What the table DT_GNU_HASH has instead of a name. Pure.
+uint32_t GnuHash(absl::string_view name);
+
 // The address of `name` in the 64-bit file whose header is at `base`, by its table DT_GNU_HASH. Follows a bounded
 // number of entries. NOT_FOUND where there is no such symbol; INVALID_ARGUMENT for what is no such file.
 absl::StatusOr<uint64_t> FindElfSymbol(RemoteMemory& memory, uint64_t base, absl::string_view name);

@@ -47,6 +47,14 @@ struct PythonLayout {
 // FRAME_OWNED_BY_CSTACK of 3.12 and 3.13.
 inline constexpr uint8_t kFrameOfC = 3;
 
+// In the state of a text.
+inline constexpr uint32_t kCompactText = 1 << 5;
+inline constexpr uint32_t kAsciiText = 1 << 6;
+
+// Where glibc's thread descriptor, to which a pthread_t points, has the tid: 64-bit, since 2.4. Interpreters
+// before 3.11 know no other name of a thread.
+inline constexpr uint64_t kTidOfPthread = 720;
+
 inline constexpr int kOldestPython = 8;
 inline constexpr int kNewestPython = 13;
 

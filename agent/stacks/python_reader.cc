@@ -12,12 +12,6 @@
 namespace lockstep {
 namespace {
 
-// Where glibc's thread descriptor, to which a pthread_t points, has the tid: 64-bit, since 2.4. Interpreters
-// before 3.11 know no other name of a thread.
-constexpr uint64_t kTidOfPthread = 720;
-
-constexpr uint64_t kCompact = 1 << 5;
-constexpr uint64_t kAscii = 1 << 6;
 constexpr uint64_t kMaxLength = 1 << 20;
 constexpr uint64_t kMaxLine = 10'000'000;
 
@@ -132,9 +126,10 @@ std::string PythonReader::Text(uint64_t text) {
   const uint64_t length = text == 0 ? 0 : Word(text + layout_.text_length);
   const uint64_t state = text == 0 ? 0 : Word(text + layout_.text_state);
   const uint64_t kind = state >> 2 & 7;  // bytes of a character
-  if (length == 0 || length > kMaxLength || (state & kCompact) == 0 || (kind != 1 && kind != 2 && kind != 4)) return "";
+  if (length == 0 || length > kMaxLength || (state & kCompactText) == 0 || (kind != 1 && kind != 2 && kind != 4))
+    return "";
   const uint64_t taken = std::min<uint64_t>(length, kMaxTextBytes);
-  const uint64_t begin = text + ((state & kAscii) != 0 ? layout_.ascii_header : layout_.wide_header);
+  const uint64_t begin = text + ((state & kAsciiText) != 0 ? layout_.ascii_header : layout_.wide_header);
   std::string characters(taken * kind, '\0');
   if (++reads_ > kMaxReads || !memory_->Read(begin + (length - taken) * kind, characters.data(), characters.size())) {
     return "";

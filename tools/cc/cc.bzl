@@ -26,30 +26,26 @@ def _kind(deps):
             return "pure"
     return "rpc" if type(deps) == "list" and _GRPC in deps else "service"
 
-def _with_header(name, optimized, deps):
-    header = "//tools/cc:" + name
-    return struct(
-        copts = optimized + ["-include", "$(BINDIR)/tools/cc/" + name + ".h"],
-        deps = deps + [header],
-    )
-
-def _library(copts, deps):
+def _attributes(copts, deps, is_test):
+    """The attributes of a target that say how its sources are compiled."""
     if copts:
-        return struct(copts = copts, deps = deps)
+        return {"copts": copts + (TEST_COPTS if is_test else []), "deps": deps}
     kind = _kind(deps)
-    return _with_header(kind, [] if kind == "pure" else SERVICE_COPTS, deps)
+    if is_test:
+        level, header = TEST_COPTS, kind + "_test"
+    else:
+        level, header = [] if kind == "pure" else SERVICE_COPTS, kind
+    return {
+        "copts": level + ["-include", "$(BINDIR)/tools/cc/" + header + ".h"],
+        "deps": deps + ["//tools/cc:" + header],
+    }
 
 def cc_library(name, copts = [], deps = [], **kwargs):
-    with_header = _library(copts, deps) if "srcs" in kwargs else struct(copts = copts, deps = deps)
-    native.cc_library(name = name, copts = with_header.copts, deps = with_header.deps, **kwargs)
+    attributes = _attributes(copts, deps, is_test = False) if "srcs" in kwargs else {"copts": copts, "deps": deps}
+    native.cc_library(name = name, **dict(kwargs, **attributes))
 
 def cc_binary(name, copts = [], deps = [], **kwargs):
-    with_header = _library(copts, deps)
-    native.cc_binary(name = name, copts = with_header.copts, deps = with_header.deps, **kwargs)
+    native.cc_binary(name = name, **dict(kwargs, **_attributes(copts, deps, is_test = False)))
 
 def cc_test(name, copts = [], deps = [], **kwargs):
-    if copts:
-        with_header = struct(copts = copts + TEST_COPTS, deps = deps)
-    else:
-        with_header = _with_header(_kind(deps) + "_test", TEST_COPTS, deps)
-    native.cc_test(name = name, copts = with_header.copts, deps = with_header.deps, **kwargs)
+    native.cc_test(name = name, **dict(kwargs, **_attributes(copts, deps, is_test = True)))

@@ -9,7 +9,7 @@ _COMPILE = "c++-compile"
 
 # Clang notes when the header was written and refuses another time, which a copy in another folder has. Templates that the
 # header uses are compiled with it, not with each file.
-_CLANG_FLAGS = ["-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates"]
+_PRECOMPILING_FLAGS = ["-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates"]
 
 def _flags(ctx, toolchain, source, output):
     features = cc_common.configure_features(
@@ -23,7 +23,7 @@ def _flags(ctx, toolchain, source, output):
         feature_configuration = features,
         cc_toolchain = toolchain,
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts +
-                             (_CLANG_FLAGS if toolchain.compiler == "clang" else []) + ["-x", "c++-header"],
+                             _PRECOMPILING_FLAGS + ["-x", "c++-header"],
         source_file = source.path,
         output_file = output.path,
         use_pic = True,

@@ -6,23 +6,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "agent/stacks/elf_symbol.h"
 #include "base/check.h"
 
 namespace lockstep {
-namespace {
-
-constexpr uint32_t kCompact = 1 << 5;
-constexpr uint32_t kAscii = 1 << 6;
-constexpr uint64_t kTidOfPthread = 720;
-
-uint32_t GnuHash(absl::string_view name) {
-  uint32_t hash = 5381;
-  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
-  return hash;
-}
-
-}  // namespace
-
 bool ImageMemory::Read(uint64_t address, void* to, size_t bytes) {
   ++reads;
   if (before_read) before_read(address);
@@ -104,7 +91,7 @@ uint64_t PythonImage::Take() {
 uint64_t PythonImage::Text(absl::string_view text) {
   const uint64_t at = Take();
   memory.Put(at + layout_.text_length, uint64_t{text.size()});
-  memory.Put(at + layout_.text_state, uint32_t{1 << 2 | kCompact | kAscii});
+  memory.Put(at + layout_.text_state, uint32_t{1 << 2 | kCompactText | kAsciiText});
   memory.Write(at + layout_.ascii_header, text);
   return at;
 }
@@ -112,7 +99,7 @@ uint64_t PythonImage::Text(absl::string_view text) {
 uint64_t PythonImage::WideText(const std::u16string& text) {
   const uint64_t at = Take();
   memory.Put(at + layout_.text_length, uint64_t{text.size()});
-  memory.Put(at + layout_.text_state, uint32_t{2 << 2 | kCompact});
+  memory.Put(at + layout_.text_state, uint32_t{2 << 2 | kCompactText});
   for (size_t i = 0; i < text.size(); ++i) memory.Put(at + layout_.wide_header + 2 * i, text[i]);
   return at;
 }
