@@ -25,6 +25,7 @@ inline constexpr size_t kFamilies = 9;
 struct FamilyState {
   std::atomic<uint64_t> newest_incident_id{0};  // never expires, so that its id is never given out again
   std::atomic<bool> background_error{false};    // something has failed since it was last looked at
+  std::atomic<uint64_t> broken_log_records{0};  // of the write-ahead log, when it was read again
   std::array<RemovedCounts, kFamilies> removed;
   std::array<EarlyCutoff, kFamilies> early;
 

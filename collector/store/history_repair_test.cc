@@ -78,6 +78,40 @@ class HistoryRepairTest : public testing::Test {
   RocksStoreOptions options_{.directory = (directory_.path() / "history").string()};
 };
 
+// What stands behind a broken record of the write-ahead log cannot be read: it must not go in silence.
+TEST_F(HistoryRepairTest, APartOfTheWriteAheadLogThatIsLostIsCounted) {
+  constexpr uint64_t kEntries = 50;
+  std::unique_ptr<RocksStore> store = Open();
+  for (uint64_t n = 1; n <= kEntries; ++n) Write(*store, n);
+  store.reset();
+  const std::vector<fs::path> logs = Files(".log");
+  ASSERT_THAT(logs, SizeIs(1));
+  std::fstream log(logs[0], std::ios::in | std::ios::out | std::ios::binary);
+  const auto middle = static_cast<std::streamoff>(fs::file_size(logs[0]) / 2);
+  log.seekg(middle);
+  const auto flipped = static_cast<char>(log.get() ^ 1);
+  log.seekp(middle);
+  log.put(flipped);
+  log.close();
+  store = Open();
+  EXPECT_LT(LogSize(*store, "a"), kEntries);
+  EXPECT_GT(store->stats().corrupt_records, 0u);
+}
+
+// Nobody can tell whether power took it before it was acknowledged.
+TEST_F(HistoryRepairTest, AWriteAheadLogThatBreaksOffIsCounted) {
+  constexpr uint64_t kEntries = 50;
+  std::unique_ptr<RocksStore> store = Open();
+  for (uint64_t n = 1; n <= kEntries; ++n) Write(*store, n);
+  store.reset();
+  const std::vector<fs::path> logs = Files(".log");
+  ASSERT_THAT(logs, SizeIs(1));
+  fs::resize_file(logs[0], fs::file_size(logs[0]) - 3);
+  store = Open();
+  EXPECT_EQ(LogSize(*store, "a"), kEntries) << "the last record is the incident's";
+  EXPECT_GT(store->stats().corrupt_records, 0u);
+}
+
 TEST_F(HistoryRepairTest, NothingIsLostIfOnlyTheIndexOfTheFilesIs) {
   {
     auto store = Open();

@@ -29,20 +29,34 @@ constexpr absl::string_view kSchemaVersionKey = "schema_version";  // DO NOT CHA
 constexpr absl::string_view kNumberOffsetKey = "number_offset";    // DO NOT CHANGE: written to disk
 constexpr absl::string_view kNothingKey = "nothing";               // DO NOT CHANGE: written to disk
 constexpr int kBackgroundJobs = 2;
+// In what RocksDB logs of each record of the write-ahead log that it cannot read.
+constexpr absl::string_view kDroppedFromLog = "dropping %d bytes";
+constexpr absl::string_view kLostHistory =
+    "the write-ahead log of history breaks off: if anything was written after this record, it is lost";
 
 rocksdb::Slice ToSlice(absl::string_view bytes) { return {bytes.data(), bytes.size()}; }
 absl::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// What goes wrong in the background goes where our log goes; RocksDB's chatter goes nowhere.
+// What goes wrong in the background goes where our log goes; RocksDB's chatter goes nowhere. That what stands behind a
+// broken record of the write-ahead log is left out when it is read again, RocksDB tells as a warning, and nowhere else.
 class ErrorLogger final : public rocksdb::Logger {
  public:
-  ErrorLogger() : rocksdb::Logger(rocksdb::ERROR_LEVEL) {}
+  explicit ErrorLogger(FamilyState& state) : rocksdb::Logger(rocksdb::WARN_LEVEL), state_(state) {}
   using rocksdb::Logger::Logv;
   void Logv(const char* format, va_list arguments) override {
+    Logv(rocksdb::INFO_LEVEL, format, arguments);
+  }
+  void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    const bool is_lost = level == rocksdb::WARN_LEVEL && absl::StrContains(format, kDroppedFromLog);
+    if (level < rocksdb::ERROR_LEVEL && !is_lost) return;
     char text[512];
     vsnprintf(text, sizeof(text), format, arguments);
-    Log(LogLevel::kError, "rocksdb", {{"text", text}});
+    if (is_lost) ++state_.broken_log_records;
+    Log(LogLevel::kError, is_lost ? kLostHistory : "rocksdb", {{"text", text}});
   }
+
+ private:
+  FamilyState& state_;
 };
 
 // Counts the files of the log that RocksDB deletes by age or size, and notes what fails in the background.
@@ -85,7 +99,7 @@ rocksdb::DBOptions DatabaseOptions(const RocksStoreOptions& options, rocksdb::En
   database.db_write_buffer_size = options.write_buffers_bytes;
   // KeepLogShort does that. RocksDB would empty its memory in the middle of a write: see FillMemory.
   database.max_total_wal_size = std::numeric_limits<uint64_t>::max();
-  database.info_log = std::make_shared<ErrorLogger>();
+  database.info_log = std::make_shared<ErrorLogger>(state);
   database.listeners.push_back(std::make_shared<StateListener>(state));
   return database;
 }

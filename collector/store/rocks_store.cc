@@ -422,8 +422,8 @@ absl::Status RocksStoreImpl::RecoverPoints(const std::vector<SeriesPoint>& point
 }
 
 RocksStoreStats RocksStoreImpl::stats() const {
-  RocksStoreStats stats = {
-      dropped_points_.load(), open_series_.load(), failed_writes_.load(), corrupt_.count(), {}, {}};
+  const uint64_t corrupt = corrupt_.count() + database_->state().broken_log_records.load();
+  RocksStoreStats stats = {dropped_points_.load(), open_series_.load(), failed_writes_.load(), corrupt, {}, {}};
   for (size_t i = 0; i < kFamilies; ++i) {
     const Family family = static_cast<Family>(i);
     if (MaxBytesOf(family, options_) == 0) continue;

@@ -78,7 +78,7 @@ struct RocksStoreStats {
   uint64_t dropped_points = 0;                                // by the limits of OpenChunks
   uint64_t open_series = 0;                                   // now
   uint64_t failed_writes = 0;                                 // of batches, incidents and sealed chunks
-  uint64_t corrupt_records = 0;                               // that a read skipped
+  uint64_t corrupt_records = 0;                               // that a read skipped, or a start
   std::vector<RemovedHistory> removed;                        // a row per kind and cause
   std::vector<std::pair<std::string, uint64_t>> table_bytes;  // of each kind on disk, now
 };
