@@ -5,6 +5,8 @@ namespace {
 
 // A rank has few communicators and peers: a short list beats a map.
 constexpr size_t kMaxRecent = 16;
+// Gaps in which a late record is looked for: a budget of time. Streams that share a communicator are few calls apart.
+constexpr size_t kMaxGapsBack = 64;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ void RankChannels::Run(size_t first_rank, size_t last_rank, int32_t* channel_of,
                        uint32_t* sequence_low) {
   for (size_t rank = first_rank; rank < last_rank; ++rank) {
     recent_.clear();
+    gaps_.clear();
     first_hole_.push_back(holes_.size());
     const size_t begin = trace_.first_operation[rank];
     for (size_t i = begin; i < trace_.first_operation[rank + 1]; ++i) {
@@ -43,16 +46,41 @@ void RankChannels::Run(size_t first_rank, size_t last_rank, int32_t* channel_of,
       sequence_low[i] = static_cast<uint32_t>(operation.sequence);
       if (channel >= 0) Note(static_cast<uint32_t>(i), operation.sequence, begin, static_cast<size_t>(channel));
     }
+    DropFilledHoles();
   }
 }
 
 void RankChannels::Note(uint32_t operation, uint64_t sequence, size_t first_of_rank, size_t channel) {
   Latest& latest = latest_[channel];
-  // Another rank's is no predecessor.
-  const bool known = ranges_[channel].records > 0 && latest.operation >= first_of_rank;
-  if (known && sequence > latest.sequence + 1) holes_.push_back({latest.operation, operation});
-  latest = {operation, sequence};
   ranges_[channel].Note(sequence);
+  // Another rank's is no predecessor.
+  const bool known = ranges_[channel].records > 1 && latest.operation >= first_of_rank;
+  if (known && sequence < latest.sequence) return FillGap(channel, sequence);
+  if (known && sequence > latest.sequence + 1) {
+    holes_.push_back({latest.operation, operation});
+    gaps_.push_back({channel, latest.sequence + 1, sequence - 1, sequence - latest.sequence - 1});
+  }
+  latest = {operation, sequence};
+}
+
+// Two streams that share a communicator may begin calls in another order than that of their numbers.
+void RankChannels::FillGap(size_t channel, uint64_t sequence) {
+  const size_t first = gaps_.size() - std::min(gaps_.size(), kMaxGapsBack);
+  for (size_t i = gaps_.size(); i > first; --i) {
+    Gap& gap = gaps_[i - 1];
+    if (gap.channel != channel || sequence < gap.first || sequence > gap.last) continue;
+    gap.missing -= std::min<uint64_t>(gap.missing, 1);
+    return;
+  }
+}
+
+// Of the rank at hand.
+void RankChannels::DropFilledHoles() {
+  size_t kept = first_hole_.back();
+  for (size_t i = 0; i < gaps_.size(); ++i) {
+    if (gaps_[i].missing > 0) holes_[kept++] = holes_[first_hole_.back() + i];
+  }
+  holes_.resize(kept);
 }
 
 int32_t RankChannels::ChannelOf(size_t rank, const TraceOperation& operation) {

@@ -68,21 +68,32 @@ class RankChannels {
     OperationKind kind;
     int32_t channel;
   };
+  // The one with the highest number.
   struct Latest {
     uint32_t operation = 0;
     uint64_t sequence = 0;
+  };
+  // Numbers between two records.
+  struct Gap {
+    size_t channel;
+    uint64_t first;
+    uint64_t last;
+    uint64_t missing;
   };
 
   int32_t ChannelOf(size_t rank, const TraceOperation& operation);
   int32_t ChannelOfPair(size_t rank, const TraceOperation& operation);
   int32_t Add(const OperationChannel& channel);
   void Note(uint32_t operation, uint64_t sequence, size_t first_of_rank, size_t channel);
+  void FillGap(size_t channel, uint64_t sequence);
+  void DropFilledHoles();
 
   const Trace& trace_;
   const CommunicatorPlaces& places_;
   std::vector<int32_t> channel_of_collectives_;  // by communicator
   absl::flat_hash_map<std::tuple<int32_t, int32_t, int32_t>, int32_t> pairs_;
   std::vector<Recent> recent_;  // of the rank at hand
+  std::vector<Gap> gaps_;       // by hole of the rank at hand
   std::vector<OperationChannel> channels_;
   std::vector<SequenceRange> ranges_;
   std::vector<Latest> latest_;  // by channel

@@ -11,8 +11,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "base/shares.h"
 #include "detector/model/disjoint_sets.h"
 #include "detector/model/input.h"
+#include "detector/model/one_way_rings.h"
 
 namespace lockstep {
 namespace {
@@ -23,6 +25,14 @@ constexpr size_t kMaxPipelinePeers = 2;
 constexpr double kHintConfidence = 0.95;
 constexpr double kMixConfidence = 0.9;
 constexpr double kShapeConfidence = 0.7;
+
+// A collective of so many bytes is about parameters or activations, not about a loss or a norm: as of transfers, below
+// which time is latency.
+constexpr uint64_t kMuchBytes = 1 << 20;
+// Of the collectives of a group, that are so large; a checkpoint or a start makes fewer.
+constexpr double kMinLarge = kFew;
+// Those that share an embedding are two stages, and reduce as much.
+constexpr size_t kMaxSharers = 2;
 
 constexpr double kBusier = 1.5;  // times the calls: lost records and the ends of a recording do not make that much
 
@@ -45,17 +55,23 @@ struct Usage {
   uint64_t collectives = 0;
   uint64_t all_to_alls = 0;
   uint64_t sends = 0;
+  uint64_t large = 0;  // collectives that reduce or gather much
 
-  void Note(OperationKind kind) {
+  void Note(const TraceOperation& operation) {
+    const OperationKind kind = operation.kind;
     const bool one_sided = IsSendOrRecv(kind);
     sends += one_sided;
     collectives += !one_sided;
     all_to_alls += kind == OperationKind::kAllToAll;
+    const bool gathers = kind == OperationKind::kAllReduce || kind == OperationKind::kAllGather ||
+                         kind == OperationKind::kReduceScatter;
+    large += gathers && operation.bytes >= kMuchBytes;
   }
   void Add(const Usage& other) {
     collectives += other.collectives;
     all_to_alls += other.all_to_alls;
     sends += other.sends;
+    large += other.large;
   }
 };
 
@@ -71,6 +87,7 @@ class Inference {
   JobRoles Run() {
     roles_.communicators.resize(trace_.communicators.size());
     CountUsage();
+    FindEqualSenders();
     JoinPipelines();
     if (!any_pipeline_) SignRanks();
     JoinPeers();
@@ -95,7 +112,7 @@ class Inference {
     RunParts(executor_, trace_.operations.size(), parts, [&](size_t part, size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         const TraceOperation& operation = trace_.operations[i];
-        of_part[part][static_cast<size_t>(operation.communicator)].Note(operation.kind);
+        of_part[part][static_cast<size_t>(operation.communicator)].Note(operation);
       }
     });
     for (const std::vector<Usage>& part : of_part) {
@@ -103,16 +120,53 @@ class Inference {
     }
   }
 
+  // What is reduced together belongs to the same layers, so that those who send to one another there are no stages.
+  bool ReduceTogether(int32_t a, int32_t b) const {
+    const std::vector<size_t>&of_a = reduces_in_[static_cast<size_t>(a)], &of_b = reduces_in_[static_cast<size_t>(b)];
+    return std::find_first_of(of_a.begin(), of_a.end(), of_b.begin(), of_b.end()) != of_a.end();
+  }
+
+  // Communicators in which equals send to one another.
+  void FindEqualSenders() {
+    reduces_in_.resize(trace_.ranks.size());
+    for (size_t i = 0; i < trace_.communicators.size(); ++i) {
+      const bool reduces = usage_[i].large > 0 && static_cast<double>(usage_[i].large) >=
+                                                      kMinLarge * static_cast<double>(usage_[i].collectives);
+      if (!reduces || Members(i).size() <= kMaxSharers) continue;
+      for (const int32_t member : Members(i)) {
+        if (member >= 0) reduces_in_[static_cast<size_t>(member)].push_back(i);
+      }
+    }
+    const std::vector<char> rings = FindOneWayRings(trace_, matched_);
+    std::vector<char> equal(trace_.communicators.size(), 0), unequal(trace_.communicators.size(), 0);
+    for (const OperationChannel& channel : matched_.channels) {
+      if (channel.collective()) continue;
+      const int32_t source = Member(channel.communicator, channel.source);
+      const int32_t destination = Member(channel.communicator, channel.destination);
+      if (source < 0 || destination < 0) continue;
+      (ReduceTogether(source, destination) ? equal : unequal)[static_cast<size_t>(channel.communicator)] = 1;
+    }
+    equal_senders_.assign(trace_.communicators.size(), 0);
+    for (size_t i = 0; i < equal_senders_.size(); ++i) {
+      equal_senders_[i] = rings[i] != 0 || (equal[i] != 0 && unequal[i] == 0) ? 1 : 0;
+    }
+  }
+
+  bool SendsToEquals(const OperationChannel& channel) const {
+    return equal_senders_[static_cast<size_t>(channel.communicator)] != 0;
+  }
+
   void JoinPipelines() {
     roles_.pipeline_of_rank.assign(trace_.ranks.size(), -1);
     std::map<std::pair<int32_t, int32_t>, std::set<int32_t>> partners;  // (communicator, place) -> places
     for (const OperationChannel& channel : matched_.channels) {
-      if (channel.collective()) continue;
+      if (channel.collective() || SendsToEquals(channel)) continue;
       partners[{channel.communicator, channel.source}].insert(channel.destination);
       partners[{channel.communicator, channel.destination}].insert(channel.source);
     }
     for (const OperationChannel& channel : matched_.channels) {
-      if (channel.collective() || partners[{channel.communicator, channel.source}].size() > kMaxPipelinePeers ||
+      if (channel.collective() || SendsToEquals(channel) ||
+          partners[{channel.communicator, channel.source}].size() > kMaxPipelinePeers ||
           partners[{channel.communicator, channel.destination}].size() > kMaxPipelinePeers) {
         continue;
       }
@@ -150,7 +204,7 @@ class Inference {
 
   bool InsideStage(size_t communicator) const {
     const std::vector<int32_t>& members = Members(communicator);
-    if (usage_[communicator].collectives == 0) return false;
+    if (usage_[communicator].collectives == 0) return equal_senders_[communicator] != 0;
     std::vector<int32_t> pipelines;
     int32_t first = -1;
     for (const int32_t member : members) {
@@ -294,7 +348,7 @@ class Inference {
     const Usage& usage = usage_[communicator];
     role.confidence = kShapeConfidence;
     if (usage.collectives == 0 && usage.sends > 0) {
-      role.role = GroupRole::kPipeline;
+      role.role = role.inside_stage ? GroupRole::kContext : GroupRole::kPipeline;
       role.confidence = kMixConfidence;
     } else if (!role.inside_stage) {
       const bool all = Members(communicator).size() >= trace_.ranks.size() + trace_.missing_ranks.size();
@@ -339,6 +393,8 @@ class Inference {
   DisjointSets peers_;
   bool any_pipeline_ = false;
   std::vector<Usage> usage_;
+  std::vector<std::vector<size_t>> reduces_in_;  // by rank: communicators in which it reduces or gathers much
+  std::vector<char> equal_senders_;              // by communicator
   std::vector<uint64_t> signature_;  // by rank; of jobs without pipelines
   mutable std::vector<double> quietest_of_class_;
   JobRoles roles_;

@@ -2,8 +2,9 @@
 //
 // Peers are ranks of equal duty: the members of groups inside one pipeline stage do the same work on other data or
 // another slice, so the stages are the sets that such groups connect. A group lies inside a stage unless two of its
-// members belong to one pipeline, that is, are connected by Send/Recv. Without Send/Recv a group lies inside a stage
-// when all of its members make the same kinds of calls. Roles come from the framework's name for the group where it
+// members belong to one pipeline, that is, are connected by Send/Recv. Those who reduce or gather much together, in a
+// group of more than two, or pass data round a ring (one_way_rings.h), are of one stage: Send/Recv between them is no
+// pipeline. Without Send/Recv a group lies inside a stage when all of its members make the same kinds of calls. Roles come from the framework's name for the group where it
 // has one, else from operation mix (AllToAll: experts), size, hosts, GPUs and call rate; the confidence says how sure
 // that is. Numbers of ranks and names say nothing: launchers deal them out as they like. Nothing here needs a clock.
 // Cost O(records + members). Pure.
@@ -42,7 +43,7 @@ struct JobRoles {
   int32_t families = 0;
   std::vector<int32_t> class_of_rank;         // by rank index: peers have the same class
   std::vector<std::vector<int32_t>> classes;  // rank indices, rising; classes by their lowest rank
-  std::vector<int32_t> pipeline_of_rank;      // ranks connected by Send/Recv; -1 = the rank does none
+  std::vector<int32_t> pipeline_of_rank;      // ranks connected by Send/Recv of stages; -1 = the rank does none
 
   const std::vector<int32_t>& PeersOf(size_t rank) const { return classes[static_cast<size_t>(class_of_rank[rank])]; }
 };

@@ -18,10 +18,9 @@
 namespace lockstep {
 namespace {
 
-// rank = tensor + 4 * (data + 2 * stage); four ranks to a host; each stage sends to the next and gets its gradient
+// rank = tensor + 4 * (data + the number of those * stage); four ranks to a host; each stage sends to the next and gets its gradient
 // back.
 constexpr int32_t kTensor = 4;
-constexpr int32_t kData = 2;
 
 struct Shape {
   int32_t stages = 3;
@@ -29,6 +28,8 @@ struct Shape {
   bool world = false;    // a barrier of all
   bool hints = false;
   uint64_t lose_every = 0;  // records; 0 = none
+  int32_t ring = 1;  // ranks of a data group beside one another that pass keys and values round before each layer
+  int32_t data = 2;
   int32_t number_step = 1;  // the rank in the n-th place has the number n times this, modulo the ranks
 };
 
@@ -46,13 +47,15 @@ class JobBuilder {
   }
 
  private:
-  int32_t ranks() const { return kTensor * kData * shape_.stages; }
-  static int32_t At(int32_t tensor, int32_t data, int32_t stage) { return tensor + kTensor * (data + kData * stage); }
+  int32_t ranks() const { return kTensor * shape_.data * shape_.stages; }
+  int32_t At(int32_t tensor, int32_t data, int32_t stage) const {
+    return tensor + kTensor * (data + shape_.data * stage);
+  }
 
   void Step() {
     for (int32_t stage = 0; stage < shape_.stages; ++stage) {
       for (int32_t tensor = 0; tensor < kTensor; ++tensor) {
-        for (int32_t data = 0; data < kData; ++data) {
+        for (int32_t data = 0; data < shape_.data; ++data) {
           if (stage > 0) Transfer(At(tensor, data, stage - 1), At(tensor, data, stage));
         }
       }
@@ -60,13 +63,14 @@ class JobBuilder {
     }
     for (int32_t stage = shape_.stages - 1; stage > 0; --stage) {
       for (int32_t tensor = 0; tensor < kTensor; ++tensor) {
-        for (int32_t data = 0; data < kData; ++data) Transfer(At(tensor, data, stage), At(tensor, data, stage - 1));
+        for (int32_t data = 0; data < shape_.data; ++data) Transfer(At(tensor, data, stage), At(tensor, data, stage - 1));
       }
     }
     for (int32_t stage = 0; stage < shape_.stages; ++stage) {
       for (int32_t tensor = 0; tensor < kTensor; ++tensor) {
-        Collective(absl::StrCat("b", stage, ".", tensor), "data_parallel", {At(tensor, 0, stage), At(tensor, 1, stage)},
-                   OperationKind::kReduceScatter);
+        std::vector<int32_t> members;
+        for (int32_t data = 0; data < shape_.data; ++data) members.push_back(At(tensor, data, stage));
+        Collective(absl::StrCat("b", stage, ".", tensor), "data_parallel", members, OperationKind::kReduceScatter);
       }
     }
     if (!shape_.world) return;
@@ -77,7 +81,8 @@ class JobBuilder {
 
   void Layers(int32_t stage) {
     for (int32_t layer = 0; layer < 3; ++layer) {
-      for (int32_t data = 0; data < kData; ++data) {
+      if (shape_.ring > 1) PassRound(stage);
+      for (int32_t data = 0; data < shape_.data; ++data) {
         std::vector<int32_t> members;
         for (int32_t tensor = 0; tensor < kTensor; ++tensor) members.push_back(At(tensor, data, stage));
         Collective(absl::StrCat("a", stage, ".", data), "tp_group", members, OperationKind::kAllReduce);
@@ -85,6 +90,17 @@ class JobBuilder {
       for (int32_t tensor = 0; shape_.experts && tensor < kTensor; ++tensor) {
         Collective(absl::StrCat("e", stage, ".", tensor), "expert_model", {At(tensor, 0, stage), At(tensor, 1, stage)},
                    OperationKind::kAllToAll);
+      }
+    }
+  }
+
+  void PassRound(int32_t stage) {
+    for (int32_t tensor = 0; tensor < kTensor; ++tensor) {
+      for (int32_t data = 0; data < shape_.data; ++data) {
+        const int32_t first = data / shape_.ring * shape_.ring, place = data - first;
+        const int32_t next = (place + 1) % shape_.ring;
+        SendTo(absl::StrCat("c", stage, ".", tensor, ".", first), "", shape_.ring, {At(tensor, data, stage), place},
+               {At(tensor, first + next, stage), next});
       }
     }
   }
@@ -102,15 +118,25 @@ class JobBuilder {
   }
 
   void Transfer(int32_t from, int32_t to) {
-    const std::string name = absl::StrCat("p", std::min(from, to) % (kTensor * kData));
-    const int32_t communicator = builder_.AddCommunicator(name, shape_.hints ? "pipeline" : "", shape_.stages);
-    const int32_t source = from / (kTensor * kData), destination = to / (kTensor * kData);
-    builder_.AddMember(communicator, source, Handle(from));
-    builder_.AddMember(communicator, destination, Handle(to));
-    const uint64_t sequence = ++sequences_[absl::StrCat(name, ":", source, ">", destination)];
+    const int32_t in_stage = kTensor * shape_.data;
+    SendTo(absl::StrCat("p", std::min(from, to) % in_stage), shape_.hints ? "pipeline" : "", shape_.stages,
+           {from, from / in_stage}, {to, to / in_stage});
+  }
+
+  struct Side {
+    int32_t rank;
+    int32_t place;
+  };
+  void SendTo(const std::string& name, const std::string& hint, int32_t size, Side from, Side to) {
+    const int32_t communicator = builder_.AddCommunicator(name, hint, size);
+    builder_.AddMember(communicator, from.place, Handle(from.rank));
+    builder_.AddMember(communicator, to.place, Handle(to.rank));
+    const uint64_t sequence = ++sequences_[absl::StrCat(name, ":", from.place, ">", to.place)];
     now_ns_ += 1'000'000;
-    Add(from, {.sequence = sequence, .communicator = communicator, .peer = destination, .kind = OperationKind::kSend});
-    Add(to, {.sequence = sequence, .communicator = communicator, .peer = source, .kind = OperationKind::kRecv});
+    Add(from.rank,
+        {.sequence = sequence, .communicator = communicator, .peer = to.place, .kind = OperationKind::kSend});
+    Add(to.rank,
+        {.sequence = sequence, .communicator = communicator, .peer = from.place, .kind = OperationKind::kRecv});
   }
 
   int32_t Handle(int32_t rank) const { return handles_[static_cast<size_t>(rank)]; }
@@ -119,7 +145,7 @@ class JobBuilder {
     if (shape_.lose_every > 0 && random_.Below(shape_.lose_every) == 0) return;
     operation.enqueue_ns = operation.start_ns = now_ns_;
     operation.end_ns = now_ns_ + 10'000;
-    operation.bytes = 4096;
+    operation.bytes = 4 << 20;
     builder_.Add(Handle(rank), operation);
   }
 
@@ -146,8 +172,9 @@ std::map<char, GroupRole> RoleOfLetter(const Trace& trace, const JobRoles& roles
 void ExpectStages(const Trace& trace, const JobRoles& roles, int32_t stages) {
   ASSERT_EQ(roles.classes.size(), static_cast<size_t>(stages));
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    EXPECT_EQ(roles.class_of_rank[rank], static_cast<int32_t>(rank) / (kTensor * kData));
-    EXPECT_EQ(roles.PeersOf(rank).size(), static_cast<size_t>(kTensor * kData));
+    const size_t in_stage = trace.ranks.size() / static_cast<size_t>(stages);
+    EXPECT_EQ(roles.class_of_rank[rank], static_cast<int32_t>(rank / in_stage));
+    EXPECT_EQ(roles.PeersOf(rank).size(), in_stage);
   }
 }
 
@@ -165,6 +192,19 @@ TEST(RolesTest, RolesFollowFromMixHostAndRateWhereNothingIsNamed) {
       {'a', GroupRole::kTensor}, {'b', GroupRole::kData}, {'e', GroupRole::kExpert}, {'p', GroupRole::kPipeline}};
   EXPECT_EQ(RoleOfLetter(trace, roles), expected);
   for (const CommunicatorRole& role : roles.communicators) EXPECT_LT(role.confidence, 0.95);
+}
+
+// The gradients of all of a stage are reduced together, of those too that pass keys and values round.
+TEST(RolesTest, WhoPassesDataRoundIsNoPipeline) {
+  for (const int32_t ring : {2, 4}) {
+    const Trace trace = JobBuilder({.stages = 3, .ring = ring, .data = 8}).Build();
+    const JobRoles roles = RolesOf(trace);
+    ExpectStages(trace, roles, 3);
+    EXPECT_EQ(RoleOfLetter(trace, roles).at('c'), GroupRole::kContext);
+    EXPECT_EQ(RoleOfLetter(trace, roles).at('p'), GroupRole::kPipeline);
+  }
+  const Trace alone = JobBuilder({.stages = 1, .ring = 4, .data = 8}).Build();
+  ExpectStages(alone, RolesOf(alone), 1);
 }
 
 TEST(RolesTest, NamesOfTheFrameworkGoFirst) {

@@ -32,7 +32,7 @@ struct TraceOperation {
   uint64_t sequence = 0;  // per communicator; for Send/Recv per directed (communicator, source, destination)
   uint64_t bytes = 0;     // 0 = unknown
   int32_t communicator = -1;
-  int32_t peer = -1;  // communicator rank of the other side of a Send/Recv
+  int32_t peer = -1;  // communicator rank of the other side of a Send/Recv, in its members; or -1
   OperationKind kind = OperationKind::kUnknown;
   TimingQuality quality = TimingQuality::kUnknown;
   Tuning tuning;

@@ -64,7 +64,7 @@ int32_t TraceBuilder::AddCommunicator(absl::string_view name, absl::string_view 
   if (found == communicator_handles_.end()) {
     if (communicators_.size() >= limits_.max_communicators) return -1;
     found = communicator_handles_.emplace(name, static_cast<int32_t>(communicators_.size())).first;
-    communicators_.push_back({std::string(name), "", 0, {}});
+    communicators_.push_back({.name = std::string(name)});
   }
   Communicator& communicator = communicators_[static_cast<size_t>(found->second)];
   if (communicator.hint < hint) communicator.hint = std::string(hint);
@@ -96,6 +96,8 @@ bool TraceBuilder::Add(int32_t rank_handle, const TraceOperation& operation) {
     return false;
   }
   ++stored_;
+  int32_t& highest_peer = communicators_[static_cast<size_t>(kept.communicator)].highest_peer;
+  if (static_cast<size_t>(kept.peer) < limits_.max_ranks) highest_peer = std::max(highest_peer, kept.peer);
   operations_[static_cast<size_t>(rank_handle)].push_back(kept);
   return true;
 }
@@ -167,7 +169,7 @@ void TraceBuilder::BuildCommunicators(const std::vector<int32_t>& new_rank, Trac
     Communicator& from = communicators_[old];
     (*new_communicator)[old] = static_cast<int32_t>(trace->communicators.size());
     TraceCommunicator to{std::move(from.name), std::move(from.hint), {}};
-    int32_t size = static_cast<int32_t>(from.place_of_rank.size());
+    int32_t size = std::max(static_cast<int32_t>(from.place_of_rank.size()), from.highest_peer + 1);
     for (const auto& [rank, place] : from.place_of_rank) {
       if (static_cast<size_t>(place) < limits_.max_ranks) size = std::max(size, place + 1);
     }
@@ -207,6 +209,8 @@ void TraceBuilder::BuildOperations(const std::vector<int32_t>& new_communicator,
     std::vector<TraceOperation>& own = operations_[static_cast<size_t>(handle)];
     for (TraceOperation& operation : own) {
       operation.communicator = new_communicator[static_cast<size_t>(operation.communicator)];
+      const auto& members = trace->communicators[static_cast<size_t>(operation.communicator)].members;
+      if (static_cast<size_t>(operation.peer) >= members.size()) operation.peer = -1;
     }
     if (!std::is_sorted(own.begin(), own.end(), Before)) std::sort(own.begin(), own.end(), Before);
     for (const TraceOperation& operation : own) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -97,6 +99,29 @@ TEST(TraceBuilderTest, CountsWhatItCannotKeep) {
   EXPECT_EQ(trace.missing_ranks, std::vector<int32_t>{1}) << "the group spans the job";
 }
 
+// Of two stages one left no records, and no size of the group is known.
+TEST(TraceBuilderTest, WhomARankSendsToIsAMemberWhoeverItIs) {
+  constexpr int32_t kPeer = 3, kNobody = 1000;
+  TraceBuilder builder("job", {.max_ranks = 100});
+  const int32_t rank = builder.AddRank({.rank = 0});
+  const int32_t group = builder.AddCommunicator("pipeline", "", 0);
+  builder.AddMember(group, 1, rank);
+  int64_t now_ns = 0;
+  for (const int32_t peer : {kPeer, kNobody}) {
+    ++now_ns;
+    EXPECT_TRUE(builder.Add(rank, {.enqueue_ns = now_ns,
+                                   .start_ns = now_ns,
+                                   .end_ns = now_ns + 1,
+                                   .communicator = group,
+                                   .peer = peer,
+                                   .kind = OperationKind::kSend}));
+  }
+  const Trace trace = builder.Build();
+  EXPECT_EQ(trace.communicators[0].members, (std::vector<int32_t>{-1, 0, -1, -1}));
+  EXPECT_EQ(trace.operations[0].peer, kPeer);
+  EXPECT_EQ(trace.operations[1].peer, -1) << "more than there can be";
+}
+
 using ChannelKey = std::tuple<int32_t, int32_t>;  // communicator ranks of a Send/Recv; -1 = collectives
 
 ChannelKey ChannelOf(const TraceOperation& operation, int32_t rank) {
@@ -104,16 +129,23 @@ ChannelKey ChannelOf(const TraceOperation& operation, int32_t rank) {
   return operation.kind == OperationKind::kSend ? ChannelKey(rank, operation.peer) : ChannelKey(operation.peer, rank);
 }
 
-// Of one rank, by a map.
+// Of one rank, by maps: above the highest number so far, some number in between is nowhere among its records.
 std::vector<std::pair<uint32_t, uint32_t>> HolesOf(const Trace& trace, size_t rank) {
+  std::map<ChannelKey, std::set<uint64_t>> recorded;
+  const auto key_of = [&](size_t i) { return ChannelOf(trace.operations[i], static_cast<int32_t>(rank)); };
+  const size_t begin = trace.first_operation[rank], end = trace.first_operation[rank + 1];
+  for (size_t i = begin; i < end; ++i) recorded[key_of(i)].insert(trace.operations[i].sequence);
   std::vector<std::pair<uint32_t, uint32_t>> holes;
-  std::map<ChannelKey, size_t> latest;
-  for (size_t i = trace.first_operation[rank]; i < trace.first_operation[rank + 1]; ++i) {
-    const auto [it, added] = latest.try_emplace(ChannelOf(trace.operations[i], static_cast<int32_t>(rank)), i);
-    if (added) continue;
-    const size_t before = std::exchange(it->second, i);
-    if (trace.operations[i].sequence <= trace.operations[before].sequence + 1) continue;
-    holes.emplace_back(before, i);
+  std::map<ChannelKey, size_t> highest;
+  for (size_t i = begin; i < end; ++i) {
+    const uint64_t sequence = trace.operations[i].sequence;
+    const auto [it, added] = highest.try_emplace(key_of(i), i);
+    const uint64_t before = trace.operations[it->second].sequence;
+    if (added || sequence < before) continue;
+    const std::set<uint64_t>& of_channel = recorded[key_of(i)];
+    const auto between = std::distance(of_channel.find(before), of_channel.find(sequence));
+    if (sequence > before && static_cast<uint64_t>(between) < sequence - before) holes.emplace_back(it->second, i);
+    it->second = i;
   }
   return holes;
 }
@@ -169,6 +201,28 @@ TEST_P(OperationInstancesTest, TellWhereRecordsAreMissing) {
 
 INSTANTIATE_TEST_SUITE_P(WildAndLanes, OperationInstancesTest,
                          testing::Combine(testing::Bool(), testing::Values(size_t{1}, size_t{2}, size_t{3})));
+
+// Two streams share a communicator: calls begin in another order than that of their numbers.
+TEST(OperationInstances, NumbersThatComeLateLeaveNoHole) {
+  TraceBuilder builder("job");
+  const int32_t rank = builder.AddRank({.rank = 0});
+  const int32_t group = builder.AddCommunicator("dp", "", 1);
+  builder.AddMember(group, 0, rank);
+  int64_t now_ns = 0;
+  for (const uint64_t sequence : {1, 0, 3, 2, 6, 5, 4, 7, 10, 8, 11}) {  // 9 is lost
+    now_ns += 1000;
+    ASSERT_TRUE(builder.Add(rank, {.enqueue_ns = now_ns,
+                                   .start_ns = now_ns,
+                                   .end_ns = now_ns + 1500,
+                                   .sequence = sequence,
+                                   .communicator = group,
+                                   .kind = OperationKind::kAllGather}));
+  }
+  const OperationInstances matched = MatchOperations(builder.Build());
+  ASSERT_EQ(matched.holes.size(), 1u);
+  EXPECT_EQ(matched.holes[0].before, 7u);
+  EXPECT_EQ(matched.holes[0].after, 8u);
+}
 
 TEST(OperationInstances, OfNothingAreNone) {
   Trace trace;

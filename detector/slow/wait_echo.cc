@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/shares.h"
 
 namespace lockstep {
 namespace {
@@ -23,7 +24,7 @@ class EchoSearch {
 
   void Listen(const SlowChannel& slow) {
     const OperationChannel& channel = matched_.channels[static_cast<size_t>(slow.channel)];
-    if (!channel.collective()) return;
+    if (!channel.collective()) return ListenBeside(channel, slow.first_step);
     const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(channel.communicator)].members;
     std::vector<size_t> places;
     for (const int32_t member : members) {
@@ -43,6 +44,23 @@ class EchoSearch {
   const std::set<int32_t>& echoes() const { return echoes_; }
 
  private:
+  // Who gets the data waits in its Recv, and others of its host for it, in a group that nobody recorded.
+  void ListenBeside(const OperationChannel& channel, int32_t first_step) {
+    const int32_t receiver = trace_.communicators[static_cast<size_t>(channel.communicator)]
+                                 .members[static_cast<size_t>(channel.destination)];
+    if (receiver < 0 || place_of_rank_.contains(receiver)) return;
+    const auto host_of = [this](int32_t rank) { return trace_.ranks[static_cast<size_t>(rank)].host; };
+    std::vector<const Suspect*> beside;
+    for (const Suspect& suspect : suspects_) {
+      const bool since_then = suspect.first_step >= first_step - kOnsetSteps;
+      if (since_then && host_of(suspect.rank) == host_of(receiver)) beside.push_back(&suspect);
+    }
+    if (beside.size() < 2) return;
+    // They wait for the same; work differs by more.
+    if (beside.back()->excess_seconds < kAllButFew * beside.front()->excess_seconds) return;
+    for (const Suspect* suspect : beside) echoes_.insert(suspect->rank);
+  }
+
   const Trace& trace_;
   const OperationInstances& matched_;
   const std::vector<Suspect>& suspects_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
@@ -24,15 +25,16 @@ struct Begins {
   double inside_seconds = 0;
 };
 
-// Of the collectives of one communicator, which GPUs carry out one after the other: those that seem to begin while the
-// one before them runs. What begins together with it may be one kernel.
+// Of the collectives of one kind and communicator, which GPUs carry out one after the other: those that seem to begin
+// while the one before them runs. What begins together with it may be one kernel; other kinds may have a stream of
+// their own.
 bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations) {
-  absl::flat_hash_map<int32_t, const TraceOperation*> latest;  // by communicator
+  absl::flat_hash_map<std::pair<int32_t, OperationKind>, const TraceOperation*> latest;
   size_t in_turn = 0, early = 0;
   for (const TraceOperation& operation : operations) {
     const bool is_known = operation.started() && operation.finished() && operation.quality == TimingQuality::kUnknown;
     if (!is_known || IsSendOrRecv(operation.kind)) continue;
-    const TraceOperation*& before = latest[operation.communicator];
+    const TraceOperation*& before = latest[{operation.communicator, operation.kind}];
     if (before != nullptr) {
       const bool together = operation.start_ns == before->start_ns || operation.end_ns == before->end_ns;
       ++(together || HasEndedBy(*before, operation.start_ns) ? in_turn : early);

@@ -16,6 +16,14 @@ constexpr int kCalls = 20;
 
 class BeginsSeenTest : public testing::Test {
  protected:
+  // The same with two streams: gathers and reductions that begin while the other kind runs, one after the other.
+  void AddRankOfTwoStreams(int64_t end_ns) {
+    AddRank(0, TimingQuality::kUnknown, end_ns);
+    for (size_t i = trace_.first_operation.end()[-2]; i < trace_.operations.size(); ++i) {
+      trace_.operations[i].kind = i % 2 == 0 ? OperationKind::kAllGather : OperationKind::kReduceScatter;
+    }
+  }
+
   // A rank of the one class, `seen` of whose calls begin after they were handed over.
   void AddRank(int seen, TimingQuality quality = TimingQuality::kUnknown, int64_t end_ns = 900) {
     const auto rank = static_cast<int32_t>(trace_.ranks.size());
@@ -53,6 +61,12 @@ TEST_F(BeginsSeenTest, WhereMostRanksBeginOutOfTurnTheTimesAreBegins) {
   AddRank(kCalls);
   for (int rank = 0; rank < 3; ++rank) AddRank(0, TimingQuality::kUnknown, /*end_ns=*/2500);
   EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 0}));
+}
+
+TEST_F(BeginsSeenTest, KindsOfACommunicatorMayHaveStreamsOfTheirOwn) {
+  for (int rank = 0; rank < 3; ++rank) AddRankOfTwoStreams(/*end_ns=*/1900);
+  AddRankOfTwoStreams(/*end_ns=*/4500);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
 }
 
 TEST_F(BeginsSeenTest, WhatTheRecorderSaysOfItsTimesCountsMoreThanTheTimes) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 #include "detector/stats/order_statistics.h"
 #include "detector/steps/peer_sample.h"
 
@@ -232,10 +234,11 @@ class DependencyLearner {
   }
 
  private:
-  // Steps with equal numbers of calls, of ranks of one class: own times by step, then call; 0 = unknown.
+  // Steps with equal numbers of calls, of ranks of one class.
   struct Sample {
     size_t calls = 0;
-    std::vector<float> own;
+    size_t overfull = 0;     // steps with more own time than there is between their calls
+    std::vector<float> own;  // by step, then call; 0 = unknown
 
     size_t steps() const { return own.size() / calls; }
   };
@@ -255,6 +258,7 @@ class DependencyLearner {
     for (size_t i = 0; i < best_.size(); ++i) {
       const std::vector<size_t> places = ChangedPlaces(best_[i], changed[i]);
       if (places.empty()) continue;
+      if (IsOverfull(changed[i], best_[i])) return false;
       differs = true;
       with += Deviation(changed[i], places);
       without += Deviation(best_[i], places);
@@ -293,6 +297,12 @@ class DependencyLearner {
     return deviation / static_cast<double>(sums.size());
   }
 
+  // A rank cannot work for longer than the step lasts: such an order counts something twice, however regular it is.
+  static bool IsOverfull(const Sample& changed, const Sample& before) {
+    return changed.overfull > before.overfull &&
+           static_cast<double>(changed.overfull) > kMainPart * static_cast<double>(changed.steps());
+  }
+
   std::vector<Sample> Measure(KindPairs* began_during = nullptr) {
     std::vector<Sample> samples;
     Sweep sweep(trace_, roles_, order_, awaited_, began_during);
@@ -318,6 +328,17 @@ class DependencyLearner {
     }
   }
 
+  // From the first begin to the last.
+  double SpanSeconds(const StepRange& range) const {
+    int64_t first_ns = std::numeric_limits<int64_t>::max(), last_ns = std::numeric_limits<int64_t>::min();
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      if (!trace_.operations[i].started()) continue;
+      first_ns = std::min(first_ns, trace_.operations[i].start_ns);
+      last_ns = std::max(last_ns, trace_.operations[i].start_ns);
+    }
+    return last_ns < first_ns ? 0 : ToSeconds(last_ns - first_ns);
+  }
+
   void Collect(size_t rank, Sweep* sweep, std::map<size_t, Sample>* by_calls) {
     const int32_t last = std::min(steps_.steps, kSampledSteps);
     for (int32_t step = 0; step < last; ++step) {
@@ -327,7 +348,12 @@ class DependencyLearner {
       sweep->Run(range.begin, range.end, before_.data());
       Sample& sample = (*by_calls)[before_.size()];
       sample.calls = before_.size();
-      for (const OwnInterval& interval : before_) sample.own.push_back(std::max(0.0F, interval.seconds));
+      double sum = 0;
+      for (const OwnInterval& interval : before_) {
+        sample.own.push_back(std::max(0.0F, interval.seconds));
+        sum += static_cast<double>(sample.own.back());
+      }
+      sample.overfull += sum > SpanSeconds(range) ? 1 : 0;
     }
   }
 

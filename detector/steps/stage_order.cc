@@ -39,9 +39,10 @@ class Order {
     return peer < 0 ? -1 : roles_.class_of_rank[static_cast<size_t>(peer)];
   }
 
-  void VoteIn(size_t begin, size_t end, Votes* votes) const {
-    std::set<int32_t> met;
-    for (size_t i = begin; i < end && met.size() < kNeighbours; ++i) {
+  // What peers send to one another says nothing of stages.
+  void VoteIn(size_t begin, size_t end, int32_t own, Votes* votes) const {
+    std::set<int32_t> met{own};
+    for (size_t i = begin; i < end && met.size() <= kNeighbours; ++i) {
       const TraceOperation& operation = trace_.operations[i];
       if (!IsSendOrRecv(operation.kind)) continue;
       const int32_t other = OtherClass(operation);
@@ -51,11 +52,12 @@ class Order {
 
   Votes VotesOf(size_t rank) const {
     Votes votes;
+    const int32_t own = roles_.class_of_rank[rank];
     for (int32_t step = 0; step < steps_.steps; ++step) {
       const StepRange& range = steps_.Of(rank, step);
-      if (range.complete) VoteIn(range.begin, range.end, &votes);
+      if (range.complete) VoteIn(range.begin, range.end, own, &votes);
     }
-    if (votes.empty()) VoteIn(trace_.first_operation[rank], trace_.first_operation[rank + 1], &votes);
+    if (votes.empty()) VoteIn(trace_.first_operation[rank], trace_.first_operation[rank + 1], own, &votes);
     return votes;
   }
 

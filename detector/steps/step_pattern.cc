@@ -87,6 +87,7 @@ void StepPattern::BuildPattern(const std::vector<int32_t>& peers, Pattern* patte
       const auto rank = static_cast<size_t>(peers[i]);
       const auto step = static_cast<int32_t>((static_cast<size_t>(turn) + i) % static_cast<size_t>(steps.steps));
       if (steps.usual[static_cast<size_t>(step)] == 0 || !IsWhole(rank, step)) continue;
+      if (analysis_.without_begins[rank] != 0) continue;  // in which order they begin, and when, it does not know
       const StepRange& range = steps.Of(rank, step);
       whole.emplace_back(rank, step);
       lengths.push_back(static_cast<double>(range.end - range.begin));
@@ -124,11 +125,13 @@ void StepPattern::LayOut(size_t rank, int32_t step, Pattern* pattern) {
   pattern->channels = ChannelsOf(rank, range);
   for (const Channel& channel : pattern->channels) {
     pattern->first_of.push_back(static_cast<uint32_t>(pattern->position_of.size()));
-    // Records of one channel come by rising sequence number.
+    std::vector<std::pair<uint64_t, uint32_t>> by_sequence;
     for (uint32_t i = range.begin; i < range.end; ++i) {
-      if (matched.instances[matched.instance_of[i]].channel != channel.channel) continue;
-      pattern->position_of.push_back(position[i - range.begin]);
+      const OperationInstance& instance = matched.instances[matched.instance_of[i]];
+      if (instance.channel == channel.channel) by_sequence.emplace_back(instance.sequence, position[i - range.begin]);
     }
+    std::sort(by_sequence.begin(), by_sequence.end());
+    for (const auto& [sequence, at] : by_sequence) pattern->position_of.push_back(at);
   }
   pattern->first_of.push_back(static_cast<uint32_t>(pattern->position_of.size()));
   pattern->channel_of.resize(calls.size());
