@@ -42,7 +42,8 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options
                                                      AgentDemands demands) {
   std::unique_ptr<Agent> agent(new Agent(options, uplink, metrics, clock, std::move(demands)));
   ASSIGN_OR_RETURN(RootedFs root, RootedFs::Open(options.root));
-  auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos(), clock);
+  auto rings = std::make_unique<RingsSource>(options.ring_directory, std::move(root), clock.MonotonicNanos(),
+                                             agent->gpu_names_, clock);
   agent->rings_ = rings.get();
   agent->runner_.Add(std::move(rings), /*may_hang=*/false);
   const SourceOptions source_options = {.root = options.root,

@@ -56,6 +56,14 @@ int32_t GpuNames::IndexOf(absl::string_view uuid) const {
   return -1;
 }
 
+std::string GpuNames::UuidOfMinor(int32_t minor) const {
+  MutexLock lock(mutex_);
+  for (const GpuName& gpu : gpus_) {
+    if (minor >= 0 && gpu.minor == minor) return gpu.instances.empty() ? gpu.uuid : "";
+  }
+  return "";
+}
+
 GpuNames::Place GpuNames::PlaceOf(const wire::ProcessReport& process) const {
   Place by_pid;
   int gpus_of_pid = 0;

@@ -1,6 +1,6 @@
-// The names of this machine's GPUs: index, UUID, PCI address, and the processes on each. A recorder knows its GPU by
-// UUID, the kernel log by address, counters by index; after Apply a report calls each by all of its names, and every
-// now and then lists them.
+// The names of this machine's GPUs: index, UUID, PCI address, device, and the processes on each. A recorder knows its
+// GPU by UUID, the kernel log by address, counters by index; after Apply a report calls each by all of its names, and
+// every now and then lists them.
 //
 // Thread-safe: the source that knows GPUs has a thread of its own, and may hang.
 
@@ -30,6 +30,7 @@ struct GpuName {
   std::string pci_address;    // "0000:3b:00.0"; "" = unknown
   std::vector<int32_t> pids;  // of the host, as of some seconds ago; also of the instances
   std::vector<GpuInstanceName> instances;
+  int32_t minor = -1;  // of its device, /dev/nvidia<minor>; -1 = unknown
 };
 
 class GpuNames {
@@ -45,6 +46,9 @@ class GpuNames {
 
   // Of the GPU with this UUID; -1 = none is known.
   int32_t IndexOf(absl::string_view uuid) const;
+
+  // Of the GPU with this device; "" = none is known, or it is divided: who may use it has a part of it.
+  std::string UuidOfMinor(int32_t minor) const;
 
   // A process is on the GPU that its recorder names, or else on the only one that lists its pid; what is known of that
   // GPU is filled in; the UUID is that of the instance where the process has one. An event about a GPU's address is

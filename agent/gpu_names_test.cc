@@ -24,10 +24,10 @@ wire::ProcessReport Named(GpuNames& names, int32_t pid, const std::string& uuid 
 class GpuNamesTest : public testing::Test {
  protected:
   GpuNamesTest() {
-    names_.Set({{0, "GPU-a", "0000:3b:00.0", {10, 12}, {}},
+    names_.Set({{0, "GPU-a", "0000:3b:00.0", {10, 12}, {}, 7},
                 {1, "GPU-b", "0000:3c:00.0", {11, 12}, {}},
                 {2, "", "", {13}, {}},
-                {3, "GPU-d", "0000:5e:00.0", {14, 15, 16}, {{"MIG-a", {14, 16}}, {"MIG-b", {15, 16}}}}});
+                {3, "GPU-d", "0000:5e:00.0", {14, 15, 16}, {{"MIG-a", {14, 16}}, {"MIG-b", {15, 16}}}, 0}});
   }
 
   GpuNames names_;
@@ -47,6 +47,13 @@ TEST_F(GpuNamesTest, OrOnTheOnlyOneThatListsIt) {
   EXPECT_EQ(Named(names_, 12).gpu_index(), -1) << "it is on two";
   EXPECT_EQ(Named(names_, 5).gpu_index(), -1) << "it is on none";
   EXPECT_EQ(Named(names_, 10, "GPU-of-another-driver").gpu_index(), -1) << "its recorder knows better";
+}
+
+TEST_F(GpuNamesTest, ADeviceTellsItsGpuUnlessThatIsDivided) {
+  EXPECT_EQ(names_.UuidOfMinor(7), "GPU-a");
+  EXPECT_EQ(names_.UuidOfMinor(0), "") << "a part of it";
+  EXPECT_EQ(names_.UuidOfMinor(1), "") << "an index is no device";
+  EXPECT_EQ(names_.UuidOfMinor(-1), "") << "not even of those whose device is unknown";
 }
 
 TEST_F(GpuNamesTest, AProcessInAnInstanceIsOnItsGpuAndHasTheUuidOfTheInstance) {

@@ -58,4 +58,13 @@ std::vector<wire::HostHistory> HostHistories(const IncidentIndex& incidents, int
   return histories;
 }
 
+bool IsLemon(const IncidentIndex& incidents, const wire::Incident& incident, int64_t now_wall_ns) {
+  if (incident.verdict().culprits().empty() || incident.verdict().culprits(0).host().empty()) return false;
+  const auto histories =
+      HostHistories(incidents, now_wall_ns, [&incident](const std::string& job) { return job != incident.job(); });
+  return std::any_of(histories.begin(), histories.end(), [&incident](const wire::HostHistory& history) {
+    return history.host() == incident.verdict().culprits(0).host() && history.jobs() >= kLemonJobs;
+  });
+}
+
 }  // namespace lockstep

@@ -70,5 +70,24 @@ TEST_F(HostHistoriesTest, WhatAccusesNoHostDoesNotCountAndOfOthersJobsNothingIsS
   EXPECT_TRUE(Of("a").empty());
 }
 
+TEST_F(HostHistoriesTest, ALemonIsBlamedInTwoOtherJobsOfLate) {
+  wire::Incident odd;
+  odd.set_job("c");
+  odd.mutable_verdict()->add_culprits()->set_host("lemon");
+  Blame("c", "lemon", kNow);
+  Blame("c", "lemon", kNow - kDay);
+  Blame("a", "lemon", kNow - kDay);
+  Blame("a", "lemon", kNow);
+  Blame("b", "lemon", kNow - 15 * kDay);
+  Blame("b", "pear", kNow);
+  EXPECT_FALSE(IsLemon(index_, odd, kNow)) << "its own job and one of long ago do not count";
+  Blame("b", "lemon", 0);
+  EXPECT_TRUE(IsLemon(index_, odd, kNow));
+  odd.mutable_verdict()->mutable_culprits(0)->set_host("pear");
+  EXPECT_FALSE(IsLemon(index_, odd, kNow));
+  odd.mutable_verdict()->clear_culprits();
+  EXPECT_FALSE(IsLemon(index_, odd, kNow));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include "collector/convert/detector_options.h"
 #include "collector/convert/fleet_sight.h"
 #include "collector/convert/summary.h"
+#include "collector/host_histories.h"
 #include "collector/warm_up.h"
 #include "detector/verdict/verdict.h"
 
@@ -58,7 +59,10 @@ JobTable::JobTable(const JobTableOptions& options, const Clock& clock, const Out
       outlets_(outlets),
       book_(
           options.incidents, [&index = outlets.index] { return index.NextId(); }, outlets.maintenance,
-          outlets.name_gpus),
+          outlets.name_gpus,
+          [&index = outlets.index](const wire::Incident& incident, int64_t wall_ns) {
+            return IsLemon(index, incident, wall_ns);
+          }),
       snapshot_(std::make_shared<JobsSnapshot>()) {}
 
 void JobTable::Restore(const std::vector<wire::Incident>& incidents) {

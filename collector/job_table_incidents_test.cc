@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,6 +82,52 @@ TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
   EXPECT_EQ(incident.verdict().culprits(0).device(), "0000:3b:00");
   std::vector<std::string> lines;
   EXPECT_EQ(Replay(lines).conclusions_different, 0u);
+}
+
+// Two hosts say the same of themselves, of which one was blamed in two jobs before: that is the third.
+TEST_F(JobTableTest, WhatProvesNothingByItselfIsToldOfAHostThatTwoJobsBlamed) {
+  for (const char* job : {"a", "b"}) {
+    wire::Incident blame;
+    blame.set_id(index_.NextId());
+    blame.set_job(job);
+    blame.set_state(wire::Incident::STATE_RESOLVED);
+    blame.set_resolved_wall_ns(clock_.WallNanos());
+    blame.mutable_verdict()->set_scope("machine");
+    blame.mutable_verdict()->add_culprits()->set_host("lemon");
+    index_.Put(blame);
+  }
+  JobTable table = MakeTable();
+  for (uint64_t second = 1; second <= 60; ++second) {
+    for (const char* host : {"fresh-1", "fresh-2", "lemon"}) {
+      wire::AgentReport report = MakeHostReport(second, 0.5);
+      if (second == 10 && host != std::string("fresh-1")) {
+        wire::KernelEvent& event = *report.add_kernel_events();
+        event.set_kind(wire::KernelEvent::KIND_XID);
+        event.set_code(92);
+        event.set_device("0000:3b:00");
+        event.set_text("NVRM: Xid (PCI:0000:3b:00): 92, High single-bit ECC error rate");
+        event.set_monotonic_ns(report.monotonic_ns());
+      }
+      table.Observe(Slice(host, std::move(report)));
+    }
+    clock_.Advance(kNanosPerSecond);
+    table.Evaluate();
+  }
+  std::map<std::string, wire::Incident> seen;
+  index_.ForEach(/*open_only=*/false, "", [&](const wire::Incident& incident) {
+    if (incident.job().empty()) seen[incident.verdict().culprits(0).host()] = incident;
+  });
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_TRUE(seen["fresh-2"].suspected());
+  EXPECT_FALSE(seen["lemon"].suspected());
+  EXPECT_EQ(seen["lemon"].verdict().scope(), "unknown");
+  std::vector<uint64_t> told;
+  for (const IncidentEvent& event : alerts_.events) {
+    if (event.kind == IncidentEvent::Kind::kOpened && event.is_for_receivers()) told.push_back(event.incident.id());
+  }
+  EXPECT_EQ(told, std::vector<uint64_t>{seen["lemon"].id()});
+  std::vector<std::string> lines;
+  EXPECT_EQ(Replay(lines).conclusions_different, 0u) << "the detector knows nothing of it";
 }
 
 TEST_F(JobTableTest, WhatWasOpenWhenItsJobDiedStaysSoUntilTheJobIsStartedAgain) {

@@ -36,7 +36,7 @@ class DumpCommand final : public Command {
     RETURN_IF_ERROR(CheckStacksForm("-o", output_));
     ASSIGN_OR_RETURN(const wire::OnDemandRequest request, Request());
     std::vector<wire::StackDump> dumps;
-    size_t failed = 0;
+    std::vector<UnreadRank> failed;
     RETURN_IF_ERROR(context.collector.OnDemand(request, [&](const wire::OnDemandAnswer& answer) {
       PrintLeftOutNote(answer.left_out(), "ranks", context.err);
       wire::StackDump dump;
@@ -46,16 +46,21 @@ class DumpCommand final : public Command {
         dump.set_job(job_);
         dumps.push_back(std::move(dump));
       } else {
-        ++failed;
+        failed.push_back(
+            {answer.rank(), answer.host(), answer.reason().empty() ? "the answer cannot be read" : answer.reason()});
         context.err << "rank " << answer.rank() << " on " << Printable(answer.host()) << ": "
-                    << Printable(answer.reason().empty() ? "the answer cannot be read" : answer.reason()) << "\n";
+                    << Printable(failed.back().why) << "\n";
       }
     }));
-    if (dumps.empty()) return absl::NotFoundError(absl::StrCat("no rank of job ", job_, " could be looked at"));
-    std::sort(dumps.begin(), dumps.end(), [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
     const bool is_default = output_ == kStacksForms[0] && context.format == OutputFormat::kJson;
-    context.out << StacksText(dumps, is_default ? "json" : output_, absl::StrCat("job ", job_));
-    return failed == 0 ? ExitCode::kOk : ExitCode::kFindings;
+    const std::string form = is_default ? "json" : output_;
+    // Whoever reads JSON has why in it.
+    if (dumps.empty() && (failed.empty() || form != "json")) {
+      return absl::NotFoundError(absl::StrCat("no rank of job ", job_, " could be looked at"));
+    }
+    std::sort(dumps.begin(), dumps.end(), [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
+    context.out << StacksText(dumps, form, absl::StrCat("job ", job_), failed);
+    return failed.empty() ? ExitCode::kOk : ExitCode::kFindings;
   }
 
  private:

@@ -106,12 +106,17 @@ std::string StackDumpText(const wire::StackDump& dump, bool brief) {
   return text;
 }
 
-std::string StacksText(const std::vector<wire::StackDump>& dumps, absl::string_view form, absl::string_view title) {
+std::string StacksText(const std::vector<wire::StackDump>& dumps, absl::string_view form, absl::string_view title,
+                       const std::vector<UnreadRank>& failed) {
   std::string text;
   if (form == "json") {
-    nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    for (const wire::StackDump& dump : dumps) json.push_back(ToJson(dump));
-    return JsonText({{"dumps", json}}, /*indented=*/true) + "\n";
+    nlohmann::ordered_json json = {{"dumps", nlohmann::ordered_json::array()},
+                                   {"failed", nlohmann::ordered_json::array()}};
+    for (const wire::StackDump& dump : dumps) json["dumps"].push_back(ToJson(dump));
+    for (const UnreadRank& rank : failed) {
+      json["failed"].push_back(nlohmann::ordered_json{{"rank", rank.rank}, {"host", rank.host}, {"reason", rank.why}});
+    }
+    return JsonText(json, /*indented=*/true) + "\n";
   }
   std::vector<FlameStack> stacks;
   for (const wire::StackDump& dump : dumps) {

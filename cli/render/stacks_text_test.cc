@@ -88,8 +88,9 @@ TEST(StacksTextTest, Folded) {
 }
 
 TEST(StacksTextTest, ForProgramsAndAsAGraph) {
-  const auto json = nlohmann::json::parse(StacksText({Dump()}, "json", ""));
+  const auto json = nlohmann::json::parse(StacksText({Dump()}, "json", "", {{5, "node-9", "it has ended"}}));
   EXPECT_EQ(json["dumps"][0]["threads"][0]["python"][0]["count"], 9);
+  EXPECT_EQ(json["failed"], nlohmann::json::parse(R"([{"rank": 5, "host": "node-9", "reason": "it has ended"}])"));
   EXPECT_THAT(StacksText({Dump()}, "svg", "job demo"),
               AllOf(HasSubstr("<svg"), HasSubstr(">job demo<"), HasSubstr("step (train.py:9): 9 of 14 samples")));
 }

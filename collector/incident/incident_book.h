@@ -1,10 +1,11 @@
 // From conclusions to incidents: one incident per cause, which opens, is updated, resolves, and may reopen.
 //
 // An observation begins as a suspicion, and is open from the first accusation of the same cause on. One that stops the
-// job is open at once: somebody has to be called, whoever is to blame. What comes and goes too often stays open until
-// it is quiet for longer. When many open in one job within a short time, one of them stands for the others: it says how
-// many they are, and nobody hears of these until it ends; then the oldest of those that are still open takes its place.
-// What stops a job is never folded under what does not.
+// job is open at once: somebody has to be called, whoever is to blame. So is one about a host that other jobs blamed:
+// it stays an observation, and blames the host no further. What comes and goes too often stays open until it is quiet
+// for longer. When many open in one job within a short time, one of them stands for the others: it says how many they
+// are, and nobody hears of these until it ends; then the oldest of those that are still open takes its place. What
+// stops a job is never folded under what does not.
 //
 // Pure: time comes with the calls. Not thread-safe: one book belongs to one shard. What does not fit is
 // counted.
@@ -69,10 +70,13 @@ class IncidentBook {
   // Gives the culprits of a verdict about a job all names of their GPUs.
   using NameGpus = std::function<void(const std::string& job, wire::Verdict& verdict)>;
 
+  // Whether the host that an incident names first has a history that lends weight to what is not proven.
+  using IsLemon = std::function<bool(const wire::Incident& incident, int64_t wall_ns)>;
+
   // `next_id` hands out ids that were never used before. No `maintenance`: there are no windows. No `name_gpus`:
-  // nothing is known of GPUs but what verdicts say.
+  // nothing is known of GPUs but what verdicts say. No `is_lemon`: all hosts are equal.
   IncidentBook(const IncidentBookOptions& options, std::function<uint64_t()> next_id, Maintenance maintenance = nullptr,
-               NameGpus name_gpus = nullptr);
+               NameGpus name_gpus = nullptr, IsLemon is_lemon = nullptr);
 
   // Takes over incidents of an earlier life of the collector. Open ones stay open until an engine that has judged all
   // of the job misses their cause; the same cause seen again continues them, without a second "opened". Of several with
@@ -137,6 +141,8 @@ class IncidentBook {
   std::optional<IncidentEvent> ApplyAbsent(Entry& entry, int64_t wall_ns);
   // A verdict about `job` as it is told.
   wire::Verdict Tell(const std::string& job, const Verdict& verdict) const;
+  // Whether somebody has to hear of it although it may be no more than an observation.
+  bool IsToBeTold(const wire::Incident& incident, const Verdict& verdict, int64_t wall_ns) const;
   std::optional<IncidentEvent> Open(const Key& key, const Verdict& verdict, int64_t wall_ns);
   std::optional<IncidentEvent> Update(Entry& entry, const Verdict& verdict, int64_t wall_ns);
   IncidentEvent Reopen(Entry& entry, const Verdict& verdict, int64_t wall_ns);
@@ -164,6 +170,7 @@ class IncidentBook {
   std::function<uint64_t()> next_id_;
   Maintenance maintenance_;
   NameGpus name_gpus_;
+  IsLemon is_lemon_;
   std::map<Key, Entry> entries_;  // at most max_incidents, and what Restore brought
   uint64_t refused_ = 0;
 };

@@ -39,6 +39,10 @@ class LifecycleTest : public ::testing::Test {
         options_, [this] { return ++last_id_; },
         [this](const wire::Incident& incident, int64_t /*wall_ns*/) -> uint64_t {
           return worked_on_.contains(incident.verdict().culprits(0).host()) ? 5 : 0;
+        },
+        nullptr,
+        [this](const wire::Incident& incident, int64_t /*wall_ns*/) {
+          return lemons_.contains(incident.verdict().culprits(0).host());
         });
   }
 
@@ -96,6 +100,7 @@ class LifecycleTest : public ::testing::Test {
 
   IncidentBookOptions options_;
   std::set<std::string> worked_on_;
+  std::set<std::string> lemons_;
   std::map<uint64_t, wire::Incident> stored_;
   uint64_t last_id_ = 0;
 };
@@ -114,6 +119,30 @@ TEST_F(LifecycleTest, AnObservationIsASuspicionUntilItBecomesAnAccusation) {
   EXPECT_EQ(stored_[1].transitions().rbegin()->what(), "opened");
   EXPECT_THAT(Told(Second(book, 9, {Odd("a", 9)})), ElementsAre("updated 1"));
   EXPECT_EQ(StateWord(stored_[1]), "open") << "what was proven once is no suspicion any more";
+}
+
+TEST_F(LifecycleTest, WhatIsNotProvenIsToldOfAHostThatOthersBlamedAndOfNoOther) {
+  lemons_ = {"lemon"};
+  IncidentBook book = NewBook();
+  EXPECT_THAT(Told(Second(book, 0, {Odd("lemon", 0), Odd("pear", 0)})), ElementsAre("opened 1"));
+  EXPECT_EQ(StateWord(stored_[1]), "open");
+  EXPECT_EQ(stored_[1].verdict().scope(), "unknown") << "an observation is still none that accuses";
+  EXPECT_THAT(stored_[1].transitions(0).why(), HasSubstr("unproven"));
+  EXPECT_EQ(StateWord(stored_[2]), "suspected");
+  Second(book, 10, {});
+  EXPECT_THAT(Told(Second(book, 20, {})), ElementsAre("resolved 1"));
+  EXPECT_THAT(Told(Second(book, 30, {Odd("lemon", 30), Odd("pear", 30)})), ElementsAre("reopened 1"));
+}
+
+TEST_F(LifecycleTest, ASuspicionIsToldOnceOthersBlameItsHost) {
+  IncidentBook book = NewBook();
+  EXPECT_THAT(Told(Second(book, 0, {Odd("lemon", 0)})), ElementsAre());
+  lemons_ = {"lemon"};
+  EXPECT_THAT(Told(Second(book, 1, {Odd("lemon", 1)})), ElementsAre()) << "histories are looked at every few seconds";
+  EXPECT_THAT(Told(Second(book, 6, {Odd("lemon", 6)})), ElementsAre("opened 1"));
+  lemons_.clear();
+  Second(book, 12, {Odd("lemon", 12)});
+  EXPECT_EQ(StateWord(stored_[1]), "open") << "what was told stays so";
 }
 
 TEST_F(LifecycleTest, ASuspicionThatGoesAwayIsToldToNobody) {

@@ -109,14 +109,14 @@ class Stack:
         self._children[name] = child
         return child
 
-    def start_collector(self, binary=None):
+    def start_collector(self, binary=None, flags=()):
         ports_file = self.state / "ports.json"
         ports_file.unlink(missing_ok=True)
         self.start("collector", [
             binary or self.binaries / "collector/lockstep-collector", f"--data-directory={self.state / 'history'}",
             f"--listen-address=127.0.0.1:{self.grpc_port}", f"--http-listen-address=127.0.0.1:{self.http_port}",
             f"--ports-file={ports_file}", f"--webhook-url={self.alerts.url}",
-            f"--backup-directory={self.state / 'backups'}"])
+            f"--backup-directory={self.state / 'backups'}", *flags])
         self.wait_until("the collector to listen", ports_file.exists, 20)
         ports = self.wait_until("the collector's ports", lambda: self._read_json(ports_file), 5)
         self.grpc_port, self.http_port = ports["grpc"], ports["http"]

@@ -25,6 +25,10 @@ absl::StatusOr<std::vector<GpuInfo>> ReadGpuInventory(const NvmlApi& api) {
       continue;
     }
     gpu.uuid = ReadNvmlUuid(api, gpu.handle);
+    uint32_t minor = 0;
+    if (api.minor_number != nullptr && api.minor_number(gpu.handle, &minor) == kNvmlSuccess) {
+      gpu.minor = static_cast<int32_t>(minor);
+    }
     NvmlPciInfo pci = {};
     if (api.pci_info != nullptr && api.pci_info(gpu.handle, &pci) == kNvmlSuccess) {
       gpu.pci_address = NormalizePciAddress(absl::string_view(pci.bus_id, strnlen(pci.bus_id, sizeof(pci.bus_id))));

@@ -21,6 +21,7 @@ struct GpuInfo {
   std::string device;              // of its metrics: "gpu0"
   std::string uuid;                // "GPU-..."; "" = unknown
   std::string pci_address;         // as in kernel events, "0000:3b:00.0"; "" = unknown
+  int32_t minor = -1;              // of its device, /dev/nvidia<minor>; -1 = unknown
   NvmlDevice handle = nullptr;     // nullptr = it could not be opened
   int open_result = kNvmlSuccess;  // of opening it
 };

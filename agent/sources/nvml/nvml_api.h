@@ -145,6 +145,7 @@ struct NvmlApi {
 
   int (*uuid)(NvmlDevice, char*, uint32_t);
   int (*pci_info)(NvmlDevice, NvmlPciInfo*);
+  int (*minor_number)(NvmlDevice, uint32_t*);
   int (*compute_processes)(NvmlDevice, uint32_t* count, NvmlProcess*);
   int (*utilization)(NvmlDevice, NvmlUtilization*);
   int (*memory)(NvmlDevice, NvmlMemory*);

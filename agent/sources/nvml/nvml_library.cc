@@ -44,6 +44,7 @@ absl::StatusOr<NvmlApi> LoadNvml(const std::string& name) {
   finder.Require("nvmlErrorString", api.error_string);
   finder.Find("nvmlDeviceGetUUID", api.uuid);
   finder.Find("nvmlDeviceGetPciInfo_v3", api.pci_info);
+  finder.Find("nvmlDeviceGetMinorNumber", api.minor_number);
   finder.Find("nvmlDeviceGetComputeRunningProcesses_v3", api.compute_processes);
   finder.Find("nvmlDeviceGetUtilizationRates", api.utilization);
   finder.Find("nvmlDeviceGetMemoryInfo", api.memory);

@@ -124,7 +124,7 @@ absl::Status NvmlSource::Lost(size_t index, const Tick& tick, wire::AgentReport&
 
 GpuName NvmlSource::LookInside(size_t index, const Tick& tick, wire::AgentReport& report) {
   const GpuInfo& gpu = gpus_[index];
-  GpuName name{static_cast<int32_t>(gpu.index), gpu.uuid, gpu.pci_address, {}, {}};
+  GpuName name{static_cast<int32_t>(gpu.index), gpu.uuid, gpu.pci_address, {}, {}, gpu.minor};
   // Whoever is lost is not asked once more.
   if (gpu.handle == nullptr || lost_ns_[index].has_value()) return name;
   MetricBlockBuilder block(report, gpu.device, tick.monotonic_ns);

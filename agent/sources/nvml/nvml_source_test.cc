@@ -68,6 +68,7 @@ TEST_F(NvmlSourceTest, TellsWhichProcessesAreOnWhichGpu) {
   EXPECT_EQ(Named(101).gpu_uuid(), "GPU-00000000-0000-0000-0000-000000000001");
   EXPECT_EQ(Named(101).gpu_pci_address(), "0000:3c:00.0");
   EXPECT_EQ(Named(99).gpu_index(), -1) << "it is on both";
+  EXPECT_EQ(names_->UuidOfMinor(11), "GPU-00000000-0000-0000-0000-000000000001");
   Script("unsupported nvmlDeviceGetComputeRunningProcesses_v3\n");
   Collect(10);
   EXPECT_EQ(Named(101).gpu_index(), -1);

@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/gpu_names.h"
 #include "agent/recorder/ring_format.h"
 #include "agent/rooted_fs.h"
 #include "agent/source.h"
@@ -116,7 +118,8 @@ class HostileRingsTest : public ::testing::Test {
   RingsSource MakeSource() {
     auto root = RootedFs::Open((directory_.path() / "root").string());
     EXPECT_OK(root);
-    return RingsSource((directory_.path() / "rings").string(), *std::move(root), 0, RealClock());
+    return RingsSource((directory_.path() / "rings").string(), *std::move(root), 0, std::make_shared<GpuNames>(),
+                       RealClock());
   }
 
   wire::AgentReport Collect(RingsSource& source, int64_t after_ns) {

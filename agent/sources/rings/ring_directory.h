@@ -30,6 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "agent/gpu_names.h"
 #include "agent/kubelet/pod_table.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/exit_watch.h"
@@ -60,6 +61,9 @@ struct FollowedRing {
   Pod pod;                              // without a name = in none, or not known
   bool is_pod_known = false;            // false = it may still turn out
   int64_t find_pod_ns = 0;              // not before; while it is not known
+  int32_t gpu_minor = -1;               // of the only GPU that the process may use; -1 = of none, or several
+  bool is_gpu_sought = false;           // and that is as it is
+  std::string gpu_uuid;                 // of that GPU; "" = not known
   int64_t gone_at_ns = 0;               // when that was seen; 0 = alive
   bool damaged = false;                 // not read until it is tried again
   int64_t try_again_ns = 0;             // when that is
@@ -78,6 +82,8 @@ class RingDirectory {
   static constexpr size_t kMaxLooksPerPoll = 256;
   // 8 MiB. A report of twice as many takes so long that the busiest rings turn meanwhile.
   static constexpr size_t kMaxKept = 65'536;
+  // Processes whose GPUs are sought in one call of FindGpus.
+  static constexpr size_t kMaxGpuLooks = 8;
   static constexpr int64_t kGoneNanos = 60 * kNanosPerSecond;
   // Between two looks for the pod of a process that is reported without one.
   static constexpr int64_t kFindPodNanos = 60 * kNanosPerSecond;
@@ -99,6 +105,9 @@ class RingDirectory {
 
   // Looks at the directory and at every ring. NOT_FOUND while there is no directory.
   absl::Status Poll(int64_t now_ns);
+
+  // After a Poll: names the GPU of each process that may use a single one and whose recorder does not know its own.
+  void FindGpus(const GpuNames& names);
 
   // Between two Polls: reads the rings that would turn before the next one and keeps what it finds for it; whether
   // there were any. Costs one short read for each ring that is not busy. At most kMaxKept operations are kept; beyond

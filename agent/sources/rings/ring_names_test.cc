@@ -67,6 +67,19 @@ TEST_F(PodRingTest, IsOnNoCertainGpuOfSeveral) {
   EXPECT_EQ(Collect(source, 0).processes(0).gpu_uuid(), "");
 }
 
+TEST_F(PodRingTest, IsOnTheOnlyGpuWhoseDeviceItsCgroupAllows) {
+  gpus_->Set({{0, "GPU-a", "", {}, {}, 4}, {1, "GPU-b", "", {}, {}, 5}});
+  ListPod();
+  GiveGpus(R"("GPU-a","GPU-b")");
+  directory_.Write(absl::StrCat("root/proc/", pid_, "/cgroup"), absl::StrCat("3:devices:/kubepods/pod", kUid, "/c1\n"));
+  directory_.Write(absl::StrCat("root/sys/fs/cgroup/devices/kubepods/pod", kUid, "/c1/devices.list"),
+                   "c 1:3 rwm\nc 195:5 rw\nc 195:255 rw\n");
+  RingsSource source = MakeSource();
+  EXPECT_EQ(Collect(source, 0).processes(0).gpu_uuid(), "GPU-b");
+  gpus_->Set({{0, "GPU-c", "", {}, {}, 5}});
+  EXPECT_EQ(Collect(source, 1).processes(0).gpu_uuid(), "GPU-c") << "whatever the driver calls it now";
+}
+
 TEST_F(PodRingTest, IsFirstReportedWithItsPod) {
   RingsSource source = MakeSource();
   EXPECT_EQ(Collect(source, 0).processes_size(), 0);

@@ -215,7 +215,7 @@ class Builder {
     to.set_gpu_index(header.gpu_index);
     to.set_gpu_uuid(RingText(header.gpu_uuid));
     to.set_gpu_pci_address(NormalizePciAddress(RingText(header.gpu_pci_address)));
-    AppendPod(part.ring->pod, to);
+    AppendPod(*part.ring, to);
     to.set_uid(part.ring->owner);
     to.set_recorder(FromTable(kRecorderKinds, header.recorder_kind));
     to.set_state(ToProcessState(part.ring->process));
@@ -230,11 +230,14 @@ class Builder {
     AppendCommunicators(part, to);
   }
 
-  // A process whose pod has one GPU is on that one, if it does not know better.
-  static void AppendPod(const Pod& pod, wire::ProcessReport& to) {
+  // A process that may use one GPU is on that one, if it does not know better: what the kubelet gave its pod may be a
+  // part of what its devices are of.
+  static void AppendPod(const FollowedRing& ring, wire::ProcessReport& to) {
+    const Pod& pod = ring.pod;
     if (!pod.name.empty()) to.set_pod(absl::StrCat(pod.name_space, "/", pod.name));
     const bool is_told = !to.gpu_uuid().empty() || !to.gpu_pci_address().empty();
-    if (!is_told && pod.gpu_uuids.size() == 1) to.set_gpu_uuid(pod.gpu_uuids.front());
+    if (is_told) return;
+    to.set_gpu_uuid(pod.gpu_uuids.size() == 1 ? pod.gpu_uuids.front() : ring.gpu_uuid);
   }
 
   void AppendEnd(const ProcessExit& end, wire::ProcessEnd& to) const {

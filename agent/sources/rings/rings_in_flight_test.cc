@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "agent/gpu_names.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_writer.h"
 #include "agent/rooted_fs.h"
@@ -86,7 +88,7 @@ TEST(RingReportTest, WhatDoesNotFitOfTheOperationsInFlightIsCounted) {
   for (int i = 0; i < 20; ++i) writer.Begin({.kind = ring::OperationKind::kAllReduce, .communicator = world}, now_ns);
   auto root = RootedFs::Open(directory.path().string());
   ASSERT_OK(root);
-  RingsSource source(rings, *std::move(root), 0, RealClock());
+  RingsSource source(rings, *std::move(root), 0, std::make_shared<GpuNames>(), RealClock());
   Tick tick;
   tick.monotonic_ns = now_ns + 2 * kStandsNanos;
   wire::AgentReport report;

@@ -53,6 +53,7 @@ absl::Status RingsSource::Collect(const Tick& tick, wire::AgentReport& report) {
   last_tick_ns_ = tick.monotonic_ns;
   place_.Keep();
   const absl::Status status = directory_.Poll(tick.monotonic_ns);
+  directory_.FindGpus(*gpus_);
   // Ranks go on while an agent that is stopped, or has no CPU, stands still between its clock and their rings.
   const int64_t read_ns = std::max(tick.monotonic_ns, clock_.MonotonicNanos());
   const RingTally tally = AppendRings(directory_.rings(), {tick.monotonic_ns, read_ns}, archive_, report);

@@ -4,6 +4,7 @@
 #define LOCKSTEP_AGENT_SOURCES_RINGS_RINGS_SOURCE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "agent/demands/demand_kind.h"
+#include "agent/gpu_names.h"
 #include "agent/rooted_fs.h"
 #include "agent/source.h"
 #include "agent/sources/rings/operation_archive.h"
@@ -28,9 +30,14 @@ namespace lockstep {
 class RingsSource final : public Source {
  public:
   // `directory` of the rings; `root` is where proc/ is; `since_ns` (CLOCK_MONOTONIC) is the start of the agent: what
-  // rings did before it is not reported again, see RingReader::Open. Borrows `clock`.
-  RingsSource(std::string directory, RootedFs root, int64_t since_ns, const Clock& clock)
-      : place_(directory), directory_(std::move(directory), std::move(root), since_ns), clock_(clock) {}
+  // rings did before it is not reported again, see RingReader::Open; `gpus` of this machine, as far as somebody tells
+  // of them. Borrows `clock`.
+  RingsSource(std::string directory, RootedFs root, int64_t since_ns, std::shared_ptr<const GpuNames> gpus,
+              const Clock& clock)
+      : place_(directory),
+        directory_(std::move(directory), std::move(root), since_ns),
+        gpus_(std::move(gpus)),
+        clock_(clock) {}
 
   absl::string_view name() const override { return "rings"; }
   bool comes_and_goes() const override { return true; }
@@ -70,6 +77,7 @@ class RingsSource final : public Source {
 
   RingPlace place_;
   RingDirectory directory_;
+  const std::shared_ptr<const GpuNames> gpus_;
   const Clock& clock_;
   OperationArchive archive_;
   RingTally total_;

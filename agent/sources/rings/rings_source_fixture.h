@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/gpu_names.h"
 #include "agent/recorder/ring_file.h"
 #include "agent/recorder/ring_writer.h"
 #include "agent/rooted_fs.h"
@@ -63,7 +65,7 @@ class RingsSourceFixture : public ::testing::Test {
   RingsSource MakeSource() {
     auto root = RootedFs::Open((directory_.path() / "root").string());
     EXPECT_OK(root);
-    return RingsSource(rings_, *std::move(root), 0, RealClock());
+    return RingsSource(rings_, *std::move(root), 0, gpus_, RealClock());
   }
 
   wire::AgentReport Collect(RingsSource& source, int64_t after_ns) {
@@ -76,6 +78,7 @@ class RingsSourceFixture : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::string rings_, path_, pid_, ticks_;
+  const std::shared_ptr<GpuNames> gpus_ = std::make_shared<GpuNames>();
   ring::RingWriter* writer_ = nullptr;
   int64_t now_ns_ = 0;
   uint32_t world_ = 0;

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "agent/gpu_names.h"
 #include "agent/recorder/ring_writer.h"
 #include "agent/rooted_fs.h"
 #include "agent/sources/rings/rings_source_fixture.h"
@@ -179,7 +181,8 @@ TEST(RingsSourceWithoutDirectoryTest, IsNoDataWhereNoneCanBeMade) {
   TemporaryDirectory directory;
   auto root = RootedFs::Open(directory.path().string());
   ASSERT_OK(root);
-  RingsSource source((directory.path() / "absent" / "rings").string(), *std::move(root), 0, RealClock());
+  RingsSource source((directory.path() / "absent" / "rings").string(), *std::move(root), 0,
+                     std::make_shared<GpuNames>(), RealClock());
   wire::AgentReport report;
   EXPECT_TRUE(IsNoData(source.Collect({}, report)));
 }

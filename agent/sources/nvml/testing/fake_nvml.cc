@@ -126,6 +126,12 @@ extern "C" int nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPciInfo* out) {
   return kSuccess;
 }
 
+// Devices are not numbered as the GPUs are.
+extern "C" int nvmlDeviceGetMinorNumber(NvmlDevice device, uint32_t* out) {
+  *out = 10 + IndexOf(device);
+  return kSuccess;
+}
+
 // One process on each, another one on all of them; of MIG instances one on each, which the GPU does not list.
 extern "C" int nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice device, uint32_t* count, NvmlProcess* out) {
   if (InstanceOf(device) >= 0 || IsMig(device)) {
