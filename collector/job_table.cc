@@ -14,6 +14,8 @@
 #include "collector/convert/summary.h"
 #include "collector/host_histories.h"
 #include "collector/warm_up.h"
+#include "detector/verdict/job_report.h"
+#include "detector/verdict/ledger_line.h"
 #include "detector/verdict/verdict.h"
 
 namespace lockstep {
@@ -348,7 +350,12 @@ wire::Job JobTable::Describe(const std::string& name, const Job& job) const {
   const JobSummary summary = job.pipeline.summary();
   wire::Job message;
   FillJob(summary, message);
-  FillLedger(job.pipeline.ledger(), message);
+  // The engine sees no profiles: what they have shown takes its part of what it cannot explain.
+  SeenLedger seen = job.pipeline.ledger();
+  for (const IncidentBook::ProfiledCost& cost : book_.ProfiledCosts(name)) {
+    Explain(cost.finding, cost.share, seen.ledger);
+  }
+  FillLedger(seen, message);
   message.set_job(name);
   message.set_ranks(static_cast<int32_t>(job.ranks->size()));
   message.set_hosts(static_cast<int32_t>(job.hosts.size()));

@@ -101,6 +101,14 @@ class IncidentBook {
   // what rests on that alone is resolved. O(incidents of the job) for each finding.
   std::vector<IncidentEvent> AddProfile(const std::string& job, const JobProfile& profile, int64_t wall_ns);
 
+  // What a finding that rests on profiles alone takes of a step.
+  struct ProfiledCost {
+    std::string finding;  // as in the ledger
+    double share = 0;     // of the time of a step
+  };
+  // Of the open incidents of `job`, the costliest first. O(incidents of the job).
+  std::vector<ProfiledCost> ProfiledCosts(const std::string& job) const;
+
   // Somebody says something of an incident of `job`. NOT_FOUND for one that the book does not hold, else the errors of
   // Apply (incident_action.h). Who has it in hand is forgotten when it opens anew, a silence when its time is over.
   absl::StatusOr<ActedIncident> Act(const std::string& job, uint64_t id, const IncidentAction& action, int64_t wall_ns);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/profile_evidence.h"
+#include "detector/verdict/ledger_line.h"
 
 namespace lockstep {
 namespace {
@@ -44,6 +45,24 @@ void IncidentBook::OpenByProfile(const Key& key, const Verdict& finding, const w
   if (!event.has_value() || entry == entries_.end()) return;  // there is no room, or somebody has resolved it by hand
   *entry->second.incident.mutable_verdict()->mutable_evidence() = found.evidence();
   opened.emplace(&entry->second, event->kind);
+}
+
+std::vector<IncidentBook::ProfiledCost> IncidentBook::ProfiledCosts(const std::string& job) const {
+  std::vector<ProfiledCost> costs;
+  for (auto it = entries_.lower_bound({job, ""}); it != entries_.end() && it->first.first == job; ++it) {
+    const wire::Incident& incident = it->second.incident;
+    if (!IsOpen(incident) || !RestsOnProfiles(incident)) continue;
+    const wire::Verdict& verdict = incident.verdict();
+    Culprit first;
+    if (!verdict.culprits().empty()) {
+      first.rank = verdict.culprits(0).rank();
+      first.host = verdict.culprits(0).host();
+    }
+    costs.push_back({FindingName(verdict.class_(), &first), verdict.cost().slowdown_fraction()});
+  }
+  std::stable_sort(costs.begin(), costs.end(),
+                   [](const ProfiledCost& a, const ProfiledCost& b) { return a.share > b.share; });
+  return costs;
 }
 
 std::vector<IncidentEvent> IncidentBook::AddProfile(const std::string& job, const JobProfile& profile,

@@ -87,6 +87,26 @@ TEST_F(IncidentProfilesTest, AFindingJoinsTheIncidentThatNamesItsRankWithNumbers
             "3 ranks were profiled: 2 more pieces of evidence");
 }
 
+TEST_F(IncidentProfilesTest, WhatRestsOnProfilesAloneIsForTheLedger) {
+  Evaluate({Slow(3)}, kStart);
+  Verdict known = Loader(3);
+  Verdict other = Loader(5);
+  Verdict of_all = Loader(-1);
+  of_all.verdict_class = VerdictClass::kJobRegression;
+  known.cost.slowdown_fraction = 0.4;  // in the line of what it joins
+  other.cost.slowdown_fraction = 0.1;
+  of_all.cost.slowdown_fraction = 0.2;
+  book_.AddProfile(kJob, {{known, other, of_all}, {3, 5, 6}, 1}, kStart + kSecond);
+  const std::vector<IncidentBook::ProfiledCost> costs = book_.ProfiledCosts(kJob);
+  ASSERT_THAT(costs, SizeIs(2));
+  EXPECT_EQ(costs[0].finding, "job_regression");
+  EXPECT_DOUBLE_EQ(costs[0].share, 0.2);
+  EXPECT_EQ(costs[1].finding, "storage_stall rank 5 node-1");
+  EXPECT_THAT(book_.ProfiledCosts("another"), IsEmpty());
+  book_.AddProfile(kJob, {{}, {3, 5, 6}, 1}, kStart + 2 * kSecond);
+  EXPECT_THAT(book_.ProfiledCosts(kJob), IsEmpty()) << "a newer profile shows it no more";
+}
+
 TEST_F(IncidentProfilesTest, NewerVerdictsLeaveItAndANewerProfileReplacesIt) {
   Evaluate({Slow(3)}, kStart);
   book_.AddProfile(kJob, {{Loader(3)}, {3, 4}, 1}, kStart + kSecond);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/stats/level_apart.h"
@@ -15,6 +14,7 @@
 #include "detector/stats/two_levels.h"
 #include "detector/structure/job_change.h"
 #include "detector/verdict/abstention.h"
+#include "detector/verdict/ledger_line.h"
 #include "detector/verdict/trace_names.h"
 
 namespace lockstep {
@@ -56,16 +56,6 @@ double MeanOf(const std::vector<double>& values) {
 double ErrorOf(std::vector<double> values) {
   const double middle = MedianInPlace(&values);
   return ErrorOfMiddle(&values, middle);
-}
-
-std::string FindingName(const Verdict& verdict) {
-  std::string name = Name(verdict.verdict_class);
-  if (verdict.culprits.empty()) return name;
-  const Culprit& first = verdict.culprits.front();
-  if (first.rank >= 0) absl::StrAppend(&name, " rank ", first.rank);
-  if (!first.host.empty()) absl::StrAppend(&name, " ", first.host);
-  if (!first.peer_host.empty()) absl::StrAppend(&name, " - ", first.peer_host);
-  return name;
 }
 
 LongerWork FindWhoWorksLonger(const TraceAnalysis& analysis, const StepShift& shift) {

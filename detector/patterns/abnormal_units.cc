@@ -153,6 +153,7 @@ class UnitSearch {
 
   void JudgeFunction(int32_t index, size_t duty, const std::vector<float>& others) {
     const FleetFunction& function = fleet_.functions()[static_cast<size_t>(index)];
+    if (function.group == FunctionGroup::kBarrier) return;  // who waits there longer than its peers has less to do
     OutlyingWorkers outlying = JudgeCallers(index, duty, others);
     if (outlying.places.empty()) return;
     const absl::Span<const float> group = Of(groups_[static_cast<size_t>(function.group)], duty);
@@ -263,6 +264,11 @@ class UnitSearch {
       OutlyingWorkers outlying = FindOutlyingWorkers(
           beta, Of(std::as_const(group_distances_[static_cast<size_t>(group)]), duty), Limits(duty, group));
       if (!outlying.places.empty()) Report(group, -1, duty, std::move(outlying));
+    }
+    // Ranks wait in a barrier for the latest, which waits least: what even that one spends there is the barrier's own.
+    if (group == FunctionGroup::kBarrier &&
+        static_cast<double>(*std::min_element(beta.begin(), beta.end())) <= traits.most_beta) {
+      return;
     }
     const bool beside_gpu = group == FunctionGroup::kOtherHost || group == FunctionGroup::kLaunch ||
                             group == FunctionGroup::kSynchronisation;

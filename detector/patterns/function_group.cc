@@ -29,6 +29,7 @@ constexpr GroupTraits kTraits[] = {
     {"copies between host and GPU", PatternClass::kMemoryCopies, 0.05, true, false},
     {"copies on the GPU", PatternClass::kMemoryCopies, 0.1, true, false},
     {"collectives", PatternClass::kCommunicationWait, 0.5, false, false},
+    {"barriers", PatternClass::kKernelLaunch, 0.05, false, false},
     {"launches", PatternClass::kKernelLaunch, 0.1, true, false},
     {"synchronisation", PatternClass::kKernelLaunch, 0.05, true, false},
     {"allocation", PatternClass::kSwapping, 0.02, true, false},
@@ -136,6 +137,7 @@ constexpr Word kHostWords[] = {
     {"aten::item", FunctionGroup::kSynchronisation},
     {"aten::is_nonzero", FunctionGroup::kSynchronisation},
     {"method item of", FunctionGroup::kSynchronisation},
+    {"barrier", FunctionGroup::kBarrier},  // of whatever library: it moves nothing
     {"nccl:", FunctionGroup::kCollective},
     {"gloo:", FunctionGroup::kCollective},
     {"mpi:", FunctionGroup::kCollective},

@@ -18,7 +18,7 @@ namespace lockstep {
 enum class PatternClass : uint8_t {
   kDataLoading,
   kGarbageCollection,
-  kKernelLaunch,  // launches and synchronisation with the GPU
+  kKernelLaunch,  // launches, and synchronisation with the GPU or among ranks
   kMemoryCopies,
   kSlowKernel,
   kCommunicationWait,
@@ -43,6 +43,7 @@ enum class FunctionGroup : uint8_t {
   kCopyOverBus,
   kCopyOnDevice,
   kCollective,
+  kBarrier,
   kLaunch,
   kSynchronisation,
   kAllocation,
@@ -53,7 +54,7 @@ enum class FunctionGroup : uint8_t {
   kOtherHost,
 };
 
-inline constexpr int kFunctionGroups = 19;  // as many as there are above
+inline constexpr int kFunctionGroups = 20;  // as many as there are above
 
 struct GroupTraits {
   const char* name;

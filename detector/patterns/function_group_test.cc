@@ -49,6 +49,10 @@ TEST(FunctionGroupTest, NamesOfTheWild) {
       {FunctionKind::kOperator, "aten::_local_scalar_dense", FunctionGroup::kSynchronisation},
       {FunctionKind::kOperator, "aten::addmm", FunctionGroup::kOtherHost},
       {FunctionKind::kAnnotation, "nccl:all_reduce", FunctionGroup::kCollective},
+      {FunctionKind::kOperator, "gloo:barrier", FunctionGroup::kBarrier},
+      {FunctionKind::kOperator, "c10d::barrier", FunctionGroup::kBarrier},
+      {FunctionKind::kPython, "torch/distributed/distributed_c10d.py(3145): barrier", FunctionGroup::kBarrier},
+      {FunctionKind::kPython, "torch/distributed/distributed_c10d.py(1498): all_reduce", FunctionGroup::kCollective},
       {FunctionKind::kPython, "megatron/training/checkpointing.py(312): save_checkpoint", FunctionGroup::kCheckpoint},
   };
   for (const auto& expected : cases) {

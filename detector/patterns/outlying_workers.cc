@@ -52,8 +52,13 @@ double LeastByRatio(absl::Span<const float> beta, const OutlyingLimits& limits) 
   if (few) logarithms.erase(std::max_element(logarithms.begin(), logarithms.end()));
   const Centre centre = CentreOf(logarithms, 0);
   const double uncertain = 1 + kFewUncertain / static_cast<double>(beta.size());
-  const double scatter = std::max(least_scatter, uncertain * static_cast<double>(centre.scatter));
-  return std::exp(static_cast<double>(centre.median) + HardlyReached(limits.tests) * scatter);
+  // Beside a small beta, differences that mean nothing are factors too. They are none of the work, and do not multiply.
+  const double usual = std::exp(static_cast<double>(centre.median));
+  const double seen = static_cast<double>(centre.scatter);
+  const double fine = std::min(seen, static_cast<double>(kLeastBetaScatter) / usual);
+  const double of_work = std::max(least_scatter, uncertain * std::sqrt(seen * seen - fine * fine));
+  const double reach = HardlyReached(limits.tests);
+  return usual * (std::exp(reach * of_work) + reach * uncertain * fine);
 }
 
 // How many of `excesses`, the largest first, lie above the widest gap; `next` is the largest of those who cannot be

@@ -73,6 +73,22 @@ TEST(OutlyingWorkersTest, ChanceAccusesNobodyHoweverManyTakePart) {
   EXPECT_LE(accused, 3u);
 }
 
+TEST(OutlyingWorkersTest, BesideASmallBetaWhatMeansNothingIsNoFactor) {
+  EXPECT_THAT(Find({0.009F, 0.004F, 0.178F, 0.006F}).places, ElementsAre(2)) << "half a percent, give or take the half";
+  EXPECT_THAT(Find({0.09F, 0.04F, 0.3F, 0.06F}).places, IsEmpty()) << "the same factors where they mean something";
+}
+
+TEST(OutlyingWorkersTest, ChanceAccusesNobodyWithLittleWorkEither) {
+  size_t accused = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    std::vector<float> beta = Noisy(3 + random.Below(100), 0.03 * random.Unit(), 0.3 * random.Unit(), random);
+    for (float& value : beta) value = std::fabs(value + static_cast<float>(0.003 * random.Gaussian()));
+    accused += Find(beta, 20 * static_cast<double>(beta.size())).places.empty() ? 0 : 1;
+  }
+  EXPECT_LE(accused, 3u);
+}
+
 // The distance of each value from the median in units of the scaled median deviation, with sorted copies.
 TEST(OutlyingWorkersTest, DistancesAgreeWithTheReference) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {

@@ -131,6 +131,33 @@ TEST(PatternComparisonTest, AGroupThatWaitsInACollectiveOfItsOwn) {
   EXPECT_THAT(report.findings[0].workers, ElementsAre(8, 9, 10, 11));
 }
 
+// `waits`: of ranks, in a barrier of each step that was left in.
+PatternFleet FleetWithBarrier(const std::vector<double>& waits) {
+  PatternFleet fleet;
+  for (size_t rank = 0; rank < waits.size(); ++rank) {
+    RankPatterns patterns = Rank(static_cast<int32_t>(rank), rank == 2 ? 0.2 : 0.003);
+    patterns.functions.back().beta -= waits[rank];
+    patterns.functions.push_back(Pattern(FunctionKind::kOperator, "gloo:barrier", waits[rank]));
+    fleet.Add(patterns);
+  }
+  return fleet;
+}
+
+TEST(PatternComparisonTest, ABarrierThatAllWaitInIsSoftware) {
+  const PatternReport report = ComparePatterns(FleetWithBarrier({0.15, 0.16, 0.12, 0.15, 0.17, 0.15}));
+  ASSERT_THAT(report.findings, SizeIs(2));
+  EXPECT_EQ(report.findings[0].pattern_class, PatternClass::kDataLoading);
+  EXPECT_EQ(report.findings[1].pattern_class, PatternClass::kKernelLaunch);
+  EXPECT_TRUE(report.findings[1].of_all);
+}
+
+TEST(PatternComparisonTest, ThatAllWaitInABarrierForTheLatestIsNotItsFault) {
+  const PatternReport report = ComparePatterns(FleetWithBarrier({0.15, 0.16, 0.002, 0.15, 0.17, 0.15}));
+  ASSERT_THAT(report.findings, SizeIs(1));
+  EXPECT_EQ(report.findings[0].pattern_class, PatternClass::kDataLoading);
+  EXPECT_THAT(report.findings[0].workers, ElementsAre(2));
+}
+
 TEST(PatternComparisonTest, AHostOnWhichEverythingTakesLong) {
   PatternFleet fleet;
   for (int32_t rank = 0; rank < 32; ++rank) {

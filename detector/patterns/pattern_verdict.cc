@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "detector/verdict/ledger_line.h"
 #include "detector/verdict/pattern_reasons.h"
 #include "detector/verdict/verdict.h"
 
@@ -55,7 +56,7 @@ class PatternVerdicts {
                                                       : Verdict::Accusation(scope, verdict_class);
     if (scope == VerdictScope::kSoftware) verdict.advice = Advice::kCheckSoftware;
     if (!finding.of_all) verdict.culprits = Culprits(finding);
-    verdict.cost.slowdown_fraction = finding.excess() / std::max(0.05, 1 - finding.excess());
+    verdict.cost.slowdown_fraction = finding.excess();
     const FleetWorker& worker = fleet_.workers()[finding.workers.front()];
     if (worker.steps > 0) {
       verdict.cost.seconds_per_step =
@@ -163,6 +164,10 @@ void AddPatternFindings(const PatternFleet& fleet, const PatternReport& patterns
     const bool accuses = found.type() == FindingType::kAccusation;
     if (accuses && (report.state == JobState::kUnknown || report.state == JobState::kHealthy)) {
       report.state = JobState::kSlow;
+    }
+    // Who waits is late for what others do.
+    if (finding.pattern_class != PatternClass::kCommunicationWait) {
+      Explain(FindingName(found), finding.excess(), report.ledger);
     }
     report.verdicts.push_back(std::move(found));
   }

@@ -2,7 +2,8 @@
 //
 // A finding about a rank that a verdict names already becomes evidence of that verdict; any other is a verdict of its
 // own. Profiles show one window, so that they accuse software alone: a GPU or host that is slow in it is observed.
-// What is found on all ranks becomes the reason where a job is slow and nobody knows why.
+// What is found on all ranks becomes the reason where a job is slow and nobody knows why. A verdict of its own is a
+// line of the ledger, of what is unexplained there; evidence of another one is in that one's line.
 //
 // Where nothing could be told without them and profiles show nothing either, that is said. Pure.
 
