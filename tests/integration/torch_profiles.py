@@ -78,7 +78,7 @@ def core_of(rank):
 
 
 def go_first():
-    """Before whatever else the machine does: how much of a core is left to a rank is to follow from its neighbours."""
+    """Before whatever else the machine does: what is left of a core to a rank is to follow from its neighbours."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -10)
     except PermissionError:
@@ -110,7 +110,8 @@ def crowd(ranks, directory, neighbours):
             now = [scheduled(rank.pid) for rank in ranks]
         except (FileNotFoundError, ProcessLookupError, ValueError):
             return  # one is gone
-        if not is_slowed([share_of(*pair) for pair in zip(before, now)], SLOWED) and len(neighbours) < MOST_NEIGHBOURS:
+        shares = [share_of(*pair) for pair in zip(before, now)]
+        if not is_slowed(shares, SLOWED) and len(neighbours) < MOST_NEIGHBOURS:
             neighbours.append(move_in())
         before = now
 
