@@ -248,6 +248,27 @@ TEST(PatternVerdictTest, WhatARankIsAccusedOfGetsItsReason) {
   EXPECT_NE(FindReason<WorkTakesLonger>(report.verdicts[0]), nullptr);
 }
 
+TEST(PatternVerdictTest, WhatWasUnexplainedIsALineOfTheLedger) {
+  JobReport slow;
+  slow.state = JobState::kSlow;
+  slow.ledger = {.reference_seconds = 0.7, .measured_seconds = 1, .unexplained_seconds = 0.3};
+  const JobReport report = Joined(Fleet(32, {Rank(5, 0.2)}), slow);
+  ASSERT_THAT(report.ledger.lines, SizeIs(1));
+  EXPECT_EQ(report.ledger.lines[0].finding, "storage_stall rank 5");
+  EXPECT_NEAR(report.ledger.lines[0].seconds, 0.197, 1e-3);
+  EXPECT_NEAR(report.ledger.unexplained_seconds + report.ledger.lines[0].seconds, 0.3, 1e-9);
+  EXPECT_NEAR(report.verdicts[0].cost.slowdown_fraction, 0.197, 1e-3) << "of the time with it";
+}
+
+TEST(PatternVerdictTest, EvidenceOfAKnownFindingIsNoSecondLine) {
+  JobReport known;
+  known.state = JobState::kSlow;
+  known.verdicts.push_back(Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow));
+  known.verdicts[0].culprits.push_back({.host = "a", .rank = 5});
+  known.ledger = {.reference_seconds = 0.7, .measured_seconds = 1, .unexplained_seconds = 0.3};
+  EXPECT_THAT(Joined(Fleet(32, {Rank(5, 0.003, 0.9)}), known).ledger.lines, IsEmpty());
+}
+
 TEST(PatternVerdictTest, WhereNothingCouldBeToldProfilesSaySo) {
   const JobReport report = Joined(Fleet(1), {});
   ASSERT_THAT(report.verdicts, SizeIs(1));

@@ -1,5 +1,5 @@
-// A line of the ledger of a job's time: how a finding is called there, and how one that no look at operations has made
-// comes in. Pure.
+// A line of the ledger of a job's time: how a finding is called there, and how one that no look at operations has
+// made comes in. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_VERDICT_LEDGER_LINE_H_
 #define LOCKSTEP_DETECTOR_VERDICT_LEDGER_LINE_H_
