@@ -43,9 +43,7 @@ class ErrorLogger final : public rocksdb::Logger {
  public:
   explicit ErrorLogger(FamilyState& state) : rocksdb::Logger(rocksdb::WARN_LEVEL), state_(state) {}
   using rocksdb::Logger::Logv;
-  void Logv(const char* format, va_list arguments) override {
-    Logv(rocksdb::INFO_LEVEL, format, arguments);
-  }
+  void Logv(const char* format, va_list arguments) override { Logv(rocksdb::INFO_LEVEL, format, arguments); }
   void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
     const bool is_lost = level == rocksdb::WARN_LEVEL && absl::StrContains(format, kDroppedFromLog);
     if (level < rocksdb::ERROR_LEVEL && !is_lost) return;

@@ -7,6 +7,7 @@
 namespace lockstep {
 namespace {
 
+// Two send to one another, which is a ring as well as two stages.
 constexpr size_t kFewestMembers = 3;
 
 // By sender.

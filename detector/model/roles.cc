@@ -63,8 +63,8 @@ struct Usage {
     sends += one_sided;
     collectives += !one_sided;
     all_to_alls += kind == OperationKind::kAllToAll;
-    const bool gathers = kind == OperationKind::kAllReduce || kind == OperationKind::kAllGather ||
-                         kind == OperationKind::kReduceScatter;
+    const bool gathers =
+        kind == OperationKind::kAllReduce || kind == OperationKind::kAllGather || kind == OperationKind::kReduceScatter;
     large += gathers && operation.bytes >= kMuchBytes;
   }
   void Add(const Usage& other) {
@@ -395,7 +395,7 @@ class Inference {
   std::vector<Usage> usage_;
   std::vector<std::vector<size_t>> reduces_in_;  // by rank: communicators in which it reduces or gathers much
   std::vector<char> equal_senders_;              // by communicator
-  std::vector<uint64_t> signature_;  // by rank; of jobs without pipelines
+  std::vector<uint64_t> signature_;              // by rank; of jobs without pipelines
   mutable std::vector<double> quietest_of_class_;
   JobRoles roles_;
 };

@@ -18,8 +18,8 @@
 namespace lockstep {
 namespace {
 
-// rank = tensor + 4 * (data + the number of those * stage); four ranks to a host; each stage sends to the next and gets its gradient
-// back.
+// rank = tensor + 4 * (data + the number of those * stage); four ranks to a host; each stage sends to the next and gets
+// its gradient back.
 constexpr int32_t kTensor = 4;
 
 struct Shape {
@@ -63,7 +63,8 @@ class JobBuilder {
     }
     for (int32_t stage = shape_.stages - 1; stage > 0; --stage) {
       for (int32_t tensor = 0; tensor < kTensor; ++tensor) {
-        for (int32_t data = 0; data < shape_.data; ++data) Transfer(At(tensor, data, stage), At(tensor, data, stage - 1));
+        for (int32_t data = 0; data < shape_.data; ++data)
+          Transfer(At(tensor, data, stage), At(tensor, data, stage - 1));
       }
     }
     for (int32_t stage = 0; stage < shape_.stages; ++stage) {

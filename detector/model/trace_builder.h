@@ -65,7 +65,7 @@ class TraceBuilder {
     std::string name;
     std::string hint;
     int32_t size = 0;
-    int32_t highest_peer = -1;  // of its Send/Recv
+    int32_t highest_peer = -1;                            // of its Send/Recv
     absl::flat_hash_map<int32_t, int32_t> place_of_rank;  // rank handle -> communicator rank, or -1
   };
 

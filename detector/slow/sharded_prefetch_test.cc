@@ -88,7 +88,8 @@ class ShardedJob {
     for (size_t rank = 0; rank < kRanks; ++rank) begins[rank] = std::max(posted_ns[rank], (*stream_ns)[rank]);
     const int64_t end_ns = *std::max_element(begins.begin(), begins.end()) + transfer_ns;
     for (size_t rank = 0; rank < kRanks; ++rank) {
-      const int64_t told_ns = blind_ && rank == kBlind ? std::max(told_ns_ + 1, begins[rank] - 400 * kMilli) : begins[rank];
+      const int64_t told_ns =
+          blind_ && rank == kBlind ? std::max(told_ns_ + 1, begins[rank] - 400 * kMilli) : begins[rank];
       if (rank == kBlind) told_ns_ = told_ns;
       builder_.Add(handles_[rank], {.start_ns = told_ns,
                                     .end_ns = end_ns,

@@ -57,7 +57,9 @@ void StepReplay::Collect(const TraceAnalysis& analysis) {
     first_node_.push_back(static_cast<uint32_t>(operation_.size()));
     const std::vector<PatternCall>& calls = pattern_.Complete(rank, step_);
     calls.empty() ? CollectRecorded(rank) : CollectPattern(rank, calls);
-    if (analysis.without_begins[rank] != 0) LetWaitForNobody(first_node_.back());
+    if (analysis.without_begins[rank] == 0) continue;
+    for (size_t node = first_node_.back(); node < nodes_.size(); ++node) nodes_[node].after = kNone;
+    std::fill(recorded_own_.begin() + first_node_.back(), recorded_own_.end(), 0.0F);
   }
   first_node_.push_back(static_cast<uint32_t>(operation_.size()));
 }
@@ -124,15 +126,6 @@ void StepReplay::GuessUnknownOwn(size_t first) {
   const float guess = known == 0 ? 0 : static_cast<float>(sum / static_cast<double>(known));
   for (size_t node = first; node < recorded_own_.size(); ++node) {
     if (recorded_own_[node] < 0) recorded_own_[node] = guess;
-  }
-}
-
-// When a rank arrives whose begins are not seen, nobody knows: it is there already.
-void StepReplay::LetWaitForNobody(size_t first) {
-  for (size_t node = first; node < nodes_.size(); ++node) {
-    nodes_[node].after = kNone;
-    nodes_[node].after_end = false;
-    recorded_own_[node] = 0;
   }
 }
 

@@ -5,13 +5,13 @@
 // gone on from the one before and done its own work; a collective ends when its last member has arrived and the
 // transfer is done, the transfer being the shortest time inside of any member; a Recv ends when both sides have arrived
 // and the data have moved; a Send by itself that did not wait for its receiver in the records does not in the replay
-// either. A rank whose begins are not seen (begins_seen.h) holds up nobody. Send and Recv of one rank that begin and end together were issued as one group: they end when the last of
-// them does, and how long the others took is known from where they went alone; unless the step does not hang together
-// that way. No clock of two hosts is compared.
-// A counterfactual replaces own times of some ranks, and lengths of some transfers.
-// Calls whose records are lost are put back where the rank's other steps have them (step_pattern.h), so that it waits
-// for others there, and others for it. How long such an operation's transfer took is not known if the lost member came
-// last: then what the nearest complete ones of its channel took is the better guess.
+// either. A rank whose begins are not seen (begins_seen.h) holds up nobody. Send and Recv of one rank that begin and
+// end together were issued as one group: they end when the last of them does, and how long the others took is known
+// from where they went alone; unless the step does not hang together that way. No clock of two hosts is compared. A
+// counterfactual replaces own times of some ranks, and lengths of some transfers. Calls whose records are lost are put
+// back where the rank's other steps have them (step_pattern.h), so that it waits for others there, and others for it.
+// How long such an operation's transfer took is not known if the lost member came last: then what the nearest complete
+// ones of its channel took is the better guess.
 //
 // Preparing costs O(operations of the step), and so does each replay (tens of nanoseconds per operation, no allocation
 // after the first). Going through the graph is what costs: two counterfactuals are replayed for the price of one. Not
@@ -95,7 +95,6 @@ class StepReplay {
   void CollectRecorded(size_t rank);
   void CollectPattern(size_t rank, const std::vector<PatternCall>& calls);
   void GuessUnknownOwn(size_t first);
-  void LetWaitForNobody(size_t first);
   void FindGroups(size_t first);
   bool Grouped(size_t node) const {
     return nodes_[node].group != node || (node + 1 < nodes_.size() && nodes_[node + 1].group == node);

@@ -6,7 +6,8 @@
 //
 // The recorder may say so (kHostEnqueue). Where a file does not tell, a rank counts as one of these when hardly any of
 // its operations begins after the call, and
-//   - collectives of one kind and communicator begin while the one before them runs, which GPUs carry out one by one; or
+//   - collectives of one kind and communicator begin while the one before them runs, which GPUs carry out one by one;
+//   or
 //   - most peers' begin later, and it is inside of operations for longer than they are: a host that issues work late
 //     begins at once as well, but comes last and stays shortly.
 // Where most ranks' begins are not seen, the only times are begins. Pure. Cost O(operations).
