@@ -103,9 +103,9 @@ TEST_F(JobTableTest, WhatProvesNothingByItselfIsToldOfAHostThatTwoJobsBlamed) {
       if (second == 10 && host != std::string("fresh-1")) {
         wire::KernelEvent& event = *report.add_kernel_events();
         event.set_kind(wire::KernelEvent::KIND_XID);
-        event.set_code(92);
+        event.set_code(61);
         event.set_device("0000:3b:00");
-        event.set_text("NVRM: Xid (PCI:0000:3b:00): 92, High single-bit ECC error rate");
+        event.set_text("NVRM: Xid (PCI:0000:3b:00): 61, pid=1, Internal micro-controller breakpoint");
         event.set_monotonic_ns(report.monotonic_ns());
       }
       table.Observe(Slice(host, std::move(report)));

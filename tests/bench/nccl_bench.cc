@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "agent/gpu_names.h"
 #include "agent/recorder/ring_format.h"
 #include "agent/recorder/testing/ring_directory.h"
 #include "agent/rooted_fs.h"
@@ -222,7 +224,8 @@ uint64_t PlayFast(Player& player) {
 class LiveAgent {
  public:
   LiveAgent(const std::string& ring_directory, RootedFs root)
-      : source_(ring_directory, std::move(root), Now(), RealClock()), thread_([this] { Run(); }) {}
+      : source_(ring_directory, std::move(root), Now(), std::make_shared<GpuNames>(), RealClock()),
+        thread_([this] { Run(); }) {}
 
   // Ends with a last look at the rings.
   const RingTally& Stop() {
