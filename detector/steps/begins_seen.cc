@@ -25,16 +25,16 @@ struct Begins {
   double inside_seconds = 0;
 };
 
-// Of the collectives of one kind and communicator, which GPUs carry out one after the other: those that seem to begin
-// while the one before them runs. What begins together with it may be one kernel; other kinds may have a stream of
-// their own.
-bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations) {
+// Of the collectives of one communicator, or of one kind in it, which GPUs carry out one after the other: those that
+// seem to begin while the one before them runs. What begins together with it may be one kernel.
+bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations, bool by_kind) {
   absl::flat_hash_map<std::pair<int32_t, OperationKind>, const TraceOperation*> latest;
   size_t in_turn = 0, early = 0;
   for (const TraceOperation& operation : operations) {
     const bool is_known = operation.started() && operation.finished() && operation.quality == TimingQuality::kUnknown;
     if (!is_known || IsSendOrRecv(operation.kind)) continue;
-    const TraceOperation*& before = latest[{operation.communicator, operation.kind}];
+    const OperationKind kind = by_kind ? operation.kind : OperationKind::kUnknown;
+    const TraceOperation*& before = latest[{operation.communicator, kind}];
     if (before != nullptr) {
       const bool together = operation.start_ns == before->start_ns || operation.end_ns == before->end_ns;
       ++(together || HasEndedBy(*before, operation.start_ns) ? in_turn : early);
@@ -44,7 +44,20 @@ bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations) {
   return static_cast<double>(early) > kHardlyAny * static_cast<double>(in_turn + early);
 }
 
-Begins BeginsOf(absl::Span<const TraceOperation> operations) {
+// By rank. Where most ranks begin so, kinds have streams of their own.
+std::vector<char> WhoBeginsOutOfTurn(const Trace& trace) {
+  std::vector<char> early;
+  for (const bool by_kind : {false, true}) {
+    early.clear();
+    for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+      early.push_back(BeginsOutOfTurn(trace.OperationsOf(rank), by_kind) ? 1 : 0);
+    }
+    if (2 * static_cast<size_t>(std::count(early.begin(), early.end(), 1)) <= early.size()) break;
+  }
+  return early;
+}
+
+Begins BeginsOf(absl::Span<const TraceOperation> operations, bool out_of_turn) {
   size_t seen = 0;
   size_t only_handed_over = 0;
   int64_t inside_ns = 0;
@@ -56,7 +69,7 @@ Begins BeginsOf(absl::Span<const TraceOperation> operations) {
   }
   const double few = kHardlyAny * static_cast<double>(operations.size());
   const bool hardly = static_cast<double>(seen) <= few;
-  return {.never = 2 * only_handed_over > operations.size() || (hardly && BeginsOutOfTurn(operations)),
+  return {.never = 2 * only_handed_over > operations.size() || (hardly && out_of_turn),
           .hardly = hardly,
           .inside_seconds = ToSeconds(inside_ns)};
 }
@@ -66,8 +79,9 @@ Begins BeginsOf(absl::Span<const TraceOperation> operations) {
 std::vector<char> RanksWithoutBegins(const Trace& trace, const JobRoles& roles) {
   std::vector<Begins> begins;
   std::vector<char> without;
+  const std::vector<char> out_of_turn = WhoBeginsOutOfTurn(trace);
   for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    begins.push_back(BeginsOf(trace.OperationsOf(rank)));
+    begins.push_back(BeginsOf(trace.OperationsOf(rank), out_of_turn[rank] != 0));
     without.push_back(begins.back().never ? 1 : 0);
   }
   // Where most do not see them, what they tell instead is all that ranks can be compared by.

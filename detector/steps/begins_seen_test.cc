@@ -69,6 +69,12 @@ TEST_F(BeginsSeenTest, KindsOfACommunicatorMayHaveStreamsOfTheirOwn) {
   EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
 }
 
+TEST_F(BeginsSeenTest, WhereKindsShareAStreamTheyTakeTurns) {
+  for (int rank = 0; rank < 3; ++rank) AddRankOfTwoStreams(/*end_ns=*/900);
+  AddRankOfTwoStreams(/*end_ns=*/1900);
+  EXPECT_EQ(RanksWithoutBegins(trace_, roles_), (std::vector<char>{0, 0, 0, 1}));
+}
+
 TEST_F(BeginsSeenTest, WhatTheRecorderSaysOfItsTimesCountsMoreThanTheTimes) {
   for (int rank = 0; rank < 3; ++rank) AddRank(kCalls, TimingQuality::kGpuTimer);
   AddRank(kCalls, TimingQuality::kHostEnqueue);
