@@ -102,10 +102,10 @@ TEST_F(JobTableTest, WhatProvesNothingByItselfIsToldOfAHostThatTwoJobsBlamed) {
       wire::AgentReport report = MakeHostReport(second, 0.5);
       if (second == 10 && host != std::string("fresh-1")) {
         wire::KernelEvent& event = *report.add_kernel_events();
-        event.set_kind(wire::KernelEvent::KIND_XID);
-        event.set_code(61);
+        event.set_kind(wire::KernelEvent::KIND_PCIE_AER);
+        event.set_code(1);
         event.set_device("0000:3b:00");
-        event.set_text("NVRM: Xid (PCI:0000:3b:00): 61, pid=1, Internal micro-controller breakpoint");
+        event.set_text("AER: Uncorrected (Non-Fatal) error");
         event.set_monotonic_ns(report.monotonic_ns());
       }
       table.Observe(Slice(host, std::move(report)));
