@@ -30,6 +30,9 @@ bool IsSynchronous(OperationKind kind);
 
 inline bool IsSendOrRecv(OperationKind kind) { return kind == OperationKind::kSend || kind == OperationKind::kRecv; }
 
+// Bytes of an operation below which latency and not bandwidth sets the time: a loss, a norm, a barrier.
+inline constexpr uint64_t kMuchBytes = 1 << 20;
+
 // "AllReduce", "Send", ...; "Unknown" for kUnknown.
 const char* Name(OperationKind kind);
 

@@ -15,6 +15,7 @@
 #include "detector/model/disjoint_sets.h"
 #include "detector/model/input.h"
 #include "detector/model/one_way_rings.h"
+#include "detector/model/operation_kind.h"
 
 namespace lockstep {
 namespace {
@@ -26,9 +27,6 @@ constexpr double kHintConfidence = 0.95;
 constexpr double kMixConfidence = 0.9;
 constexpr double kShapeConfidence = 0.7;
 
-// A collective of so many bytes is about parameters or activations, not about a loss or a norm: as of transfers, below
-// which time is latency.
-constexpr uint64_t kMuchBytes = 1 << 20;
 // Of the collectives of a group, that are so large; a checkpoint or a start makes fewer.
 constexpr double kMinLarge = kFew;
 // Those that share an embedding are two stages, and reduce as much.

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/clock.h"
 #include "base/shares.h"
+#include "detector/model/operation_kind.h"
 #include "detector/stats/robust.h"
 
 namespace lockstep {
@@ -18,8 +19,6 @@ namespace {
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 // Holds while fewer than three quarters are slow.
 constexpr double kHealthyQuantile = kMinorPart;
-// Below it, latency and not bandwidth sets the time, and a slow path looks like any other.
-constexpr uint64_t kMinBytes = 1 << 20;
 // Budget: operations after one that are looked at for overlap.
 constexpr size_t kOverlapReach = 8;
 // Budget of memory; a deviation of so many is known to 0.3 %.
@@ -162,7 +161,7 @@ class Measurement {
     const OperationInstance& instance = matched_.instances[index];
     const Quickest& quickest = quickest_[index];
     if (instance.member_count != path->ranks.size() || quickest.duration_ns < 0) return false;
-    if (quickest.kind == OperationKind::kBarrier || (quickest.bytes > 0 && quickest.bytes < kMinBytes)) return false;
+    if (quickest.kind == OperationKind::kBarrier || (quickest.bytes > 0 && quickest.bytes < kMuchBytes)) return false;
     path->exchange = path->exchange || quickest.kind == OperationKind::kAllToAll;
     const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest.kind;
     duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, quickest.bytes});
