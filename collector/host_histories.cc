@@ -25,9 +25,14 @@ bool AccusesAHost(const wire::Incident& incident) {
          !verdict.culprits(0).host().empty();
 }
 
-// As of when it counts: an open one is of today.
+// When it counts from: an open one is of today.
 int64_t TimeOf(const wire::Incident& incident, int64_t now_wall_ns) {
   return incident.resolved_wall_ns() == 0 ? now_wall_ns : std::min(incident.resolved_wall_ns(), now_wall_ns);
+}
+
+// In kHostHistoryDays.
+double AgeOf(const wire::Incident& incident, int64_t now_wall_ns) {
+  return static_cast<double>(now_wall_ns - TimeOf(incident, now_wall_ns)) / kDaysNanos;
 }
 
 }  // namespace
@@ -39,7 +44,7 @@ std::vector<wire::HostHistory> HostHistories(const IncidentIndex& incidents, int
     if (!AccusesAHost(incident) || !sees(incident.job())) return;
     Blame& blame = blames[incident.verdict().culprits(0).host()];
     const int64_t wall_ns = TimeOf(incident, now_wall_ns);
-    const double age = static_cast<double>(now_wall_ns - wall_ns) / kDaysNanos;
+    const double age = AgeOf(incident, now_wall_ns);
     blame.history.set_score(blame.history.score() + std::exp2(-age));
     blame.history.set_newest_wall_ns(std::max(blame.history.newest_wall_ns(), wall_ns));
     if (age > 1) return;
@@ -59,12 +64,14 @@ std::vector<wire::HostHistory> HostHistories(const IncidentIndex& incidents, int
 }
 
 bool IsLemon(const IncidentIndex& incidents, const wire::Incident& incident, int64_t now_wall_ns) {
-  if (incident.verdict().culprits().empty() || incident.verdict().culprits(0).host().empty()) return false;
-  const auto histories =
-      HostHistories(incidents, now_wall_ns, [&incident](const std::string& job) { return job != incident.job(); });
-  return std::any_of(histories.begin(), histories.end(), [&incident](const wire::HostHistory& history) {
-    return history.host() == incident.verdict().culprits(0).host() && history.jobs() >= kLemonJobs;
+  if (incident.verdict().culprits().empty()) return false;
+  const std::string& host = incident.verdict().culprits(0).host();
+  std::set<std::string> jobs;
+  incidents.ForEach(/*open_only=*/false, "", [&](const wire::Incident& other) {
+    if (!AccusesAHost(other) || other.verdict().culprits(0).host() != host || other.job() == incident.job()) return;
+    if (AgeOf(other, now_wall_ns) <= 1) jobs.insert(other.job());
   });
+  return jobs.size() >= kLemonJobs;
 }
 
 }  // namespace lockstep

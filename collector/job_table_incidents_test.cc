@@ -50,6 +50,15 @@ TEST_F(JobTableTest, AJobThatWasAPartOfAnotherIsOver) {
   EXPECT_TRUE(table.snapshot()->jobs.empty());
 }
 
+void AddKernelEvent(wire::KernelEvent::Kind kind, int64_t code, const char* text, wire::AgentReport& report) {
+  wire::KernelEvent& event = *report.add_kernel_events();
+  event.set_kind(kind);
+  event.set_code(code);
+  event.set_device("0000:3b:00");
+  event.set_text(text);
+  event.set_monotonic_ns(report.monotonic_ns());
+}
+
 // Idle hosts, and those of jobs that nobody records: what the hardware says of itself is an incident of the host.
 TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
   JobTable table = MakeTable();
@@ -57,12 +66,8 @@ TEST_F(JobTableTest, AFatalXidOfAHostWithoutAJobBecomesAnIncidentOfTheHost) {
     for (int host = 0; host < 4; ++host) {
       wire::AgentReport report = MakeHostReport(second, 0.5);
       if (second == 10 && host == 2) {
-        wire::KernelEvent& event = *report.add_kernel_events();
-        event.set_kind(wire::KernelEvent::KIND_XID);
-        event.set_code(79);
-        event.set_device("0000:3b:00");
-        event.set_text("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.");
-        event.set_monotonic_ns(report.monotonic_ns());
+        AddKernelEvent(wire::KernelEvent::KIND_XID, 79, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.",
+                       report);
       }
       // From here on its agent is silent, as after an orderly stop: that alone accuses nobody.
       if (host == 3 && second > 20) continue;
@@ -101,12 +106,7 @@ TEST_F(JobTableTest, WhatProvesNothingByItselfIsToldOfAHostThatTwoJobsBlamed) {
     for (const char* host : {"fresh-1", "fresh-2", "lemon"}) {
       wire::AgentReport report = MakeHostReport(second, 0.5);
       if (second == 10 && host != std::string("fresh-1")) {
-        wire::KernelEvent& event = *report.add_kernel_events();
-        event.set_kind(wire::KernelEvent::KIND_PCIE_AER);
-        event.set_code(1);
-        event.set_device("0000:3b:00");
-        event.set_text("AER: Uncorrected (Non-Fatal) error");
-        event.set_monotonic_ns(report.monotonic_ns());
+        AddKernelEvent(wire::KernelEvent::KIND_PCIE_AER, 1, "AER: Uncorrected (Non-Fatal) error", report);
       }
       table.Observe(Slice(host, std::move(report)));
     }
