@@ -32,6 +32,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+constexpr uint64_t kEntries = 50;
 
 class HistoryRepairTest : public testing::Test {
  protected:
@@ -52,6 +53,15 @@ class HistoryRepairTest : public testing::Test {
     wire::Incident incident;
     incident.set_id(n);
     ASSERT_OK(store.PutIncident(incident));
+  }
+
+  // Where kEntries of job "a" are, and in no table yet.
+  fs::path WriteAheadLog() {
+    const std::unique_ptr<RocksStore> store = Open();
+    for (uint64_t n = 1; n <= kEntries; ++n) Write(*store, n);
+    const std::vector<fs::path> logs = Files(".log");
+    EXPECT_THAT(logs, SizeIs(1));
+    return logs.at(0);
   }
 
   size_t LogSize(RocksStore& store, const std::string& job) {
@@ -80,34 +90,24 @@ class HistoryRepairTest : public testing::Test {
 
 // What stands behind a broken record of the write-ahead log cannot be read: it must not go in silence.
 TEST_F(HistoryRepairTest, APartOfTheWriteAheadLogThatIsLostIsCounted) {
-  constexpr uint64_t kEntries = 50;
-  std::unique_ptr<RocksStore> store = Open();
-  for (uint64_t n = 1; n <= kEntries; ++n) Write(*store, n);
-  store.reset();
-  const std::vector<fs::path> logs = Files(".log");
-  ASSERT_THAT(logs, SizeIs(1));
-  std::fstream log(logs[0], std::ios::in | std::ios::out | std::ios::binary);
-  const auto middle = static_cast<std::streamoff>(fs::file_size(logs[0]) / 2);
+  const fs::path path = WriteAheadLog();
+  std::fstream log(path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto middle = static_cast<std::streamoff>(fs::file_size(path) / 2);
   log.seekg(middle);
   const auto flipped = static_cast<char>(log.get() ^ 1);
   log.seekp(middle);
   log.put(flipped);
   log.close();
-  store = Open();
+  const std::unique_ptr<RocksStore> store = Open();
   EXPECT_LT(LogSize(*store, "a"), kEntries);
   EXPECT_GT(store->stats().corrupt_records, 0u);
 }
 
 // Nobody can tell whether power took it before it was acknowledged.
 TEST_F(HistoryRepairTest, AWriteAheadLogThatBreaksOffIsCounted) {
-  constexpr uint64_t kEntries = 50;
-  std::unique_ptr<RocksStore> store = Open();
-  for (uint64_t n = 1; n <= kEntries; ++n) Write(*store, n);
-  store.reset();
-  const std::vector<fs::path> logs = Files(".log");
-  ASSERT_THAT(logs, SizeIs(1));
-  fs::resize_file(logs[0], fs::file_size(logs[0]) - 3);
-  store = Open();
+  const fs::path path = WriteAheadLog();
+  fs::resize_file(path, fs::file_size(path) - 3);
+  const std::unique_ptr<RocksStore> store = Open();
   EXPECT_EQ(LogSize(*store, "a"), kEntries) << "the last record is the incident's";
   EXPECT_GT(store->stats().corrupt_records, 0u);
 }

@@ -57,6 +57,13 @@ class ErrorLogger final : public rocksdb::Logger {
   FamilyState& state_;
 };
 
+// The real opening says it again.
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
 // Counts the files of the log that RocksDB deletes by age or size, and notes what fails in the background.
 class StateListener final : public rocksdb::EventListener {
  public:
@@ -148,6 +155,7 @@ absl::Status CheckSchemaReadOnly(const RocksStoreOptions& options, const rocksdb
   if (!rocksdb::DB::ListColumnFamilies(database, options.directory, &names).ok()) return absl::OkStatus();
   rocksdb::DBOptions reading = database;
   reading.listeners.clear();
+  reading.info_log = std::make_shared<SilentLogger>();
   reading.create_if_missing = false;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (Family family : {Family::kDefault, Family::kMeta})
