@@ -347,7 +347,8 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   const std::optional<Reason> not_judged = WhyNotJudged(analysis);
   const bool judged = !not_judged.has_value() && !hangs.open_question.has_value();
   report.state = StateWith(report.verdicts, judged ? JobState::kHealthy : JobState::kUnknown);
-  AddLedger(analysis, longer_steps, slowness, options, &report);
+  AddLedger(analysis, longer_steps.has_value() ? longer_steps : FindFewWaited(analysis.steps, options.min_cost),
+            slowness, options, &report);
   const PlaceTable places = AllPlaces(evidence, options);
   AddCounters(evidence.metrics,
               {.has_records = !evidence.trace.operations.empty(),

@@ -30,21 +30,35 @@ constexpr double kLeastNormal = kMinorPart;
 // Of a cost, that a reader would notice.
 constexpr double kWorthSaying = kFew;
 
-// Of usual steps whose length is known.
+// Of steps whose length is known.
 struct Series {
   std::vector<int32_t> step;
   std::vector<double> seconds;
 };
 
-Series UsualSteps(const StepTable& steps) {
+template <typename Counts>
+Series StepsThat(const StepTable& steps, Counts counts) {
   Series series;
   for (int32_t step = 0; step < steps.steps; ++step) {
     const auto at = static_cast<size_t>(step);
-    if (steps.usual[at] == 0 || steps.step_seconds[at] <= 0) continue;
+    if (!counts(at) || steps.step_seconds[at] <= 0) continue;
     series.step.push_back(step);
     series.seconds.push_back(steps.step_seconds[at]);
   }
   return series;
+}
+
+// In the first step a job connects and compiles.
+bool IsWaited(const StepTable& steps, size_t step) {
+  return step > 0 && step < steps.waited.size() && steps.waited[step] != 0;
+}
+
+Series UsualSteps(const StepTable& steps) {
+  return StepsThat(steps, [&](size_t step) { return steps.usual[step] != 0; });
+}
+
+Series AllThatCount(const StepTable& steps) {
+  return StepsThat(steps, [&](size_t step) { return steps.usual[step] != 0 || IsWaited(steps, step); });
 }
 
 double MeanOf(const std::vector<double>& values) {
@@ -143,6 +157,22 @@ std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain
   return level.has_value() ? level : FindLongerOnes(series, min_gain);
 }
 
+std::optional<StepShift> FindFewWaited(const StepTable& steps, double min_gain) {
+  const Series usual = UsualSteps(steps);
+  Series waited = StepsThat(steps, [&](size_t step) { return IsWaited(steps, step); });
+  if (waited.step.empty() || usual.step.size() < kMinPast) return std::nullopt;
+  const int32_t first = waited.step.front();
+  const auto beside = usual.step.end() - std::lower_bound(usual.step.begin(), usual.step.end(), first);
+  const auto longer = static_cast<double>(waited.step.size());
+  StepShift shift{.first_step = first, .share = longer / (longer + static_cast<double>(beside))};
+  shift.error_seconds = shift.share * ErrorOf(usual.seconds);
+  std::vector<double> others = usual.seconds;
+  shift.before_seconds = MedianInPlace(&others);
+  shift.after_seconds = MedianInPlace(&waited.seconds);
+  if (!shift.in_some_steps() || shift.lost_seconds() < min_gain * shift.mean_seconds()) return std::nullopt;
+  return shift;
+}
+
 bool CostsSteps(const Verdict& verdict) {
   return verdict.verdict_class != VerdictClass::kPause && verdict.cost.slowdown_fraction > 0 &&
          verdict.cost.slowdown_fraction < 1;
@@ -151,7 +181,7 @@ bool CostsSteps(const Verdict& verdict) {
 TimeLedger BuildLedger(const StepTable& steps, const std::vector<Verdict>& verdicts,
                        const std::optional<StepShift>& shift) {
   TimeLedger ledger;
-  const Series series = UsualSteps(steps);
+  const Series series = AllThatCount(steps);
   if (series.step.size() < kMinPast) return ledger;
   ledger.measured_seconds = MeanOf(series.seconds);
   // The past ends with the first onset that leaves one.

@@ -1,17 +1,18 @@
 // The ledger of a job's time: what a step takes, what it ought to take, and what the difference is owed to.
 //
-//   measured = reference + lines + unexplained        (seconds per step, the mean over all usual steps; always exact)
+//   measured = reference + lines + unexplained        (seconds per step, the mean over all that count; always exact)
 //
 // Reference: the job's own past where there is one, usual steps before the first onset of a finding, or before the step
 // since which steps take longer, without what was wrong by then already. Else what is measured without the lines:
 // nothing but their replays says what the job would take. Lines: what findings cost, each averaged over all steps, so
 // that one of the second half counts for half. A sum that exceeds what was lost is scaled down to it: causes that hide
-// behind one another cost less together than one by one. Hangs and pauses are no part of a usual step.
+// behind one another cost less together than one by one. Usual steps count, and the few longer ones in which ranks wait
+// for others (StepTable::waited): what was lost in these was lost. Hangs and pauses count nowhere.
 //
 // SlowForUnknownReason: steps take longer since some step, and the findings explain less than half of it: the job is
 // slow, and nobody knows why. The change is the best split of the series into two levels, as in job_change.h. Where the
 // job did not go over to another level, some of its steps may lie on one of their own, far above the others'; at equal
-// intervals they are the program's.
+// intervals they are the program's. Or ranks wait for others in a few.
 // Pure. Cost O(steps + verdicts).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_TIME_LEDGER_H_
@@ -34,7 +35,7 @@ struct StepShift {
   double before_seconds = 0;  // of the others
   double after_seconds = 0;
   double error_seconds = 0;  // standard error of what was lost
-  double share = 1;          // of the usual steps since first_step
+  double share = 1;          // of the steps that count since first_step
 
   bool in_some_steps() const { return share < 1; }
   bool Has(const StepTable& steps, int32_t step) const {
@@ -48,6 +49,9 @@ struct StepShift {
 
 // Longer ones, significantly, and by `min_gain` of what steps take then in the mean.
 std::optional<StepShift> FindLongerSteps(const StepTable& steps, double min_gain);
+
+// The few in which ranks wait for others. They accuse nobody: what happened once or twice is no level.
+std::optional<StepShift> FindFewWaited(const StepTable& steps, double min_gain);
 
 // A line of the ledger is owed to it: it costs a part of every step, or of some.
 bool CostsSteps(const Verdict& verdict);

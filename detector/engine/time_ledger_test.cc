@@ -178,6 +178,44 @@ TEST(SlowForUnknownReasonTest, SaysSoOfSomeStepsAsWell) {
 }
 
 // Boundaries may lie inside of the slow part: then a step is longer by none, one or two of its pieces.
+// Of twenty steps of a second two in which ranks wait for others take two more.
+StepTable TwoWaited() {
+  StepTable steps = Steps(1.0);
+  steps.waited.assign(20, 0);
+  for (const size_t step : {8u, 13u}) {
+    steps.step_seconds[step] = 3;
+    steps.usual[step] = 0;
+    steps.waited[step] = 1;
+  }
+  return steps;
+}
+
+TEST(FindFewWaitedTest, WhatIsLostInAFewStepsIsLost) {
+  const StepTable steps = TwoWaited();
+  EXPECT_FALSE(FindLongerSteps(steps, 0.03).has_value()) << "no level";
+  const std::optional<StepShift> few = FindFewWaited(steps, 0.03);
+  ASSERT_TRUE(few.has_value());
+  EXPECT_EQ(few->first_step, 8);
+  EXPECT_NEAR(few->share, 2.0 / 12, 1e-9);
+  EXPECT_NEAR(few->lost_seconds(), 4.0 / 12, 1e-9);
+  const TimeLedger none = BuildLedger(steps, {}, few);
+  EXPECT_NEAR(none.measured_seconds, 1.2, 1e-9);
+  EXPECT_NEAR(none.unexplained_seconds, 0.2, 1e-9);
+  const TimeLedger explained = BuildLedger(steps, {Finding(8, 4.0 / 12)}, few);
+  ASSERT_EQ(explained.lines.size(), 1U);
+  EXPECT_NEAR(explained.lines[0].seconds, 0.2, 1e-9);
+  EXPECT_NEAR(explained.unexplained_seconds, 0, 1e-9);
+  EXPECT_EQ(UnexplainedSeconds(*few, {Finding(8, 4.0 / 12)}, 0.03), 0);
+}
+
+TEST(FindFewWaitedTest, PausesAndWhatCostsLittleAreNone) {
+  StepTable paused = TwoWaited();
+  paused.waited.assign(20, 0);
+  EXPECT_FALSE(FindFewWaited(paused, 0.03).has_value());
+  EXPECT_NEAR(BuildLedger(paused, {}, std::nullopt).measured_seconds, 1, 1e-9);
+  EXPECT_FALSE(FindFewWaited(TwoWaited(), 0.3).has_value());
+}
+
 TEST(FindLongerStepsTest, StepsThatAreLongerByDifferentAmountsAreLonger) {
   const std::vector<int> longer = {8, 9, 13, 14, 15, 17, 20, 22, 23, 25, 26, 29, 31, 32, 35, 36, 38, 39};
   StepTable steps = SomeLonger(longer, 1.3);

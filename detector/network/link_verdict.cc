@@ -182,7 +182,8 @@ bool HostsOfRanks(const Trace& trace, std::vector<int32_t>* hosts) {
 Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall& stall) {
   const double length = steps.usual_seconds;
   const auto since = static_cast<double>(steps.steps - stall.first_step);
-  Verdict verdict = Verdict::Accusation(VerdictScope::kNetwork, VerdictClass::kGroupSlow);
+  const PathClass& row = ClassOf(stall.kind);
+  Verdict verdict = Verdict::Accusation(row.scope, row.verdict_class);
   verdict.first_step = stall.first_step;
   verdict.last_step = stall.last_step;
   verdict.cost = {.slowdown_fraction = stall.share,

@@ -17,7 +17,7 @@ namespace {
 constexpr double kLongStepDeviations = kSureDeviations;
 // Usual steps. By judgement, not measured.
 constexpr double kMinLongStep = 1.1;
-// Of what the step took longer, in one transfer: more than half, so that it is the main cause.
+// Of what the step took longer, in transfers of one path: more than half, so that it is the main cause.
 constexpr double kMostOfTheWait = kMainPart;
 // Of it, at most, in the middle one of the other steps.
 constexpr double kUnlikeOthers = kMinorPart;
@@ -65,7 +65,7 @@ class StallSearch {
   std::vector<size_t> StalledPaths(size_t step, double extra) const {
     std::vector<size_t> stalled;
     for (size_t path = 0; path < table_.paths.size(); ++path) {
-      const auto row = absl::MakeConstSpan(table_.longest_seconds).subspan(path * table_.steps, table_.steps);
+      const auto row = absl::MakeConstSpan(table_.longer_seconds).subspan(path * table_.steps, table_.steps);
       if (std::binary_search(explained_.begin(), explained_.end(), table_.paths[path].channel)) continue;
       if (!table_.paths[path].crosses_hosts || !table_.paths[path].sees_all || std::isnan(row[step])) continue;
       if (static_cast<double>(row[step]) < kMostOfTheWait * extra) continue;
@@ -91,7 +91,9 @@ class StallSearch {
     }
     std::set<int32_t> named;
     stall->told_apart = true;
-    for (const PathCause& cause : VoteOnPaths(paths, host_of_)) {
+    const std::vector<PathCause> causes = VoteOnPaths(paths, host_of_);
+    stall->kind = causes.size() == 1 ? causes.front().kind : PathCauseKind::kHosts;
+    for (const PathCause& cause : causes) {
       named.insert(cause.hosts.begin(), cause.hosts.end());
       const bool between = cause.kind == PathCauseKind::kLink || cause.kind == PathCauseKind::kGroup ||
                            cause.kind == PathCauseKind::kHosts;
@@ -102,7 +104,7 @@ class StallSearch {
 
   bool MeasuredIn(size_t path, const TransferStall& stall) const {
     for (int64_t step = stall.first_step; step <= stall.last_step; ++step) {
-      if (!std::isnan(table_.longest_seconds[path * table_.steps + static_cast<size_t>(step)])) return true;
+      if (!std::isnan(table_.longer_seconds[path * table_.steps + static_cast<size_t>(step)])) return true;
     }
     return false;
   }

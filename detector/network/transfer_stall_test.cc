@@ -36,7 +36,7 @@ class TransferStallTest : public testing::Test {
                             .crosses_hosts = true,
                             .sees_all = true});
     for (size_t step = 0; step < kSteps; ++step) {
-      table_.longest_seconds.push_back(stalls && step == kLongStep ? static_cast<float>(kLonger) : 0.001F);
+      table_.longer_seconds.push_back(stalls && step == kLongStep ? static_cast<float>(kLonger) : 0.001F);
     }
   }
 
@@ -74,6 +74,16 @@ TEST_F(TransferStallTest, NamesBothEndsWhereNothingTellsThemApart) {
   EXPECT_EQ(stall.hosts, (std::vector<int32_t>{0, 1, 2, 3}));
 }
 
+TEST_F(TransferStallTest, WhatOneDirectionOfAnAdapterStalledIsToldAsThat) {
+  for (const int32_t to : {1, 2, 3}) AddPath({0, to}, true);
+  for (const int32_t from : {1, 2, 3}) AddPath({from, 0}, false);
+  AddPath({1, 2}, false);
+  const TransferStall stall = Find();
+  EXPECT_TRUE(stall.told_apart);
+  EXPECT_EQ(stall.hosts, std::vector<int32_t>{0});
+  EXPECT_EQ(stall.kind, PathCauseKind::kSend);
+}
+
 TEST_F(TransferStallTest, AMemberWhoseBeginsAreNotSeenMayHaveBeenLate) {
   AddPath({1, 3, 5, 7}, true);
   table_.paths.back().sees_all = false;
@@ -94,7 +104,7 @@ TEST_F(TransferStallTest, ALongStepWithUsualTransfersIsNoStall) {
 
 TEST_F(TransferStallTest, ATransferThatAlwaysTakesLongStalledNowhere) {
   AddPath({0, 2}, true);
-  for (float& seconds : table_.longest_seconds) seconds = static_cast<float>(kLonger);
+  for (float& seconds : table_.longer_seconds) seconds = static_cast<float>(kLonger);
   EXPECT_EQ(Find().steps, 0);
 }
 

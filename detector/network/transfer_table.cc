@@ -53,7 +53,7 @@ class Measurement {
     FindUsual();
     table_.ratio.assign(table_.paths.size() * table_.steps, kUnknown);
     table_.excess_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
-    table_.longest_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
+    table_.longer_seconds.assign(table_.paths.size() * table_.steps, kUnknown);
     for (size_t channel = 0; channel < matched_.channels.size(); ++channel) SumSteps(channel);
     MeasureNoise();
     return std::move(table_);
@@ -225,6 +225,7 @@ class Measurement {
     std::vector<double> took(table_.steps, 0);
     std::vector<double> usual(table_.steps, 0);
     std::vector<double> excess(table_.steps, 0);
+    std::vector<double> longer(table_.steps, 0);
     bool alone = true;
     for (uint32_t i = 0; i < channel.instances; ++i) {
       const size_t index = channel.first_instance + i;
@@ -235,8 +236,7 @@ class Measurement {
       alone = alone && alone_[duty] != 0;
       if (step < 0) continue;
       const double seconds = quickest.seconds();
-      float& longest = table_.longest_seconds[static_cast<size_t>(path) * table_.steps + static_cast<size_t>(step)];
-      longest = std::fmax(longest, static_cast<float>(seconds - usual_[duty]));
+      longer[static_cast<size_t>(step)] += seconds - usual_[duty];
       if (!table_.paths[static_cast<size_t>(path)].point_to_point) {
         took[static_cast<size_t>(step)] += seconds;
         usual[static_cast<size_t>(step)] += usual_[duty];
@@ -252,6 +252,7 @@ class Measurement {
       if (usual[step] <= 0) continue;
       table_.ratio[static_cast<size_t>(path) * table_.steps + step] = static_cast<float>(took[step] / usual[step]);
       table_.excess_seconds[static_cast<size_t>(path) * table_.steps + step] = static_cast<float>(excess[step]);
+      table_.longer_seconds[static_cast<size_t>(path) * table_.steps + step] = static_cast<float>(longer[step]);
     }
   }
 

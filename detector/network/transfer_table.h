@@ -46,8 +46,8 @@ struct TransferTable {
   std::vector<float> ratio;  // transfer time over the usual one; 1 = as elsewhere
   // Above the usual one, of operations during which the last member to arrive enters nothing that it called later.
   std::vector<float> excess_seconds;
-  std::vector<float> longest_seconds;  // above the usual one, of the single transfer that exceeded it most
-  double noise = 0;                    // robust deviation of log ratio, over all paths and steps
+  std::vector<float> longer_seconds;  // above the usual ones, of all its transfers in the step together
+  double noise = 0;                   // robust deviation of log ratio, over all paths and steps
 };
 
 // `without_begins`: as RanksWithoutBegins (steps/begins_seen.h). `executor` may be nullptr.

@@ -188,15 +188,31 @@ class StepFinder {
     }
     for (size_t step = 0; step < lengths.size(); ++step) table->step_seconds[step] = MedianInPlace(&lengths[step]);
     table->usual = FindUsualSteps(table->step_seconds);
-    if (std::count(table->usual.begin(), table->usual.end(), 0) >= static_cast<std::ptrdiff_t>(kLevelSteps)) {
-      AddWaitedSteps(table->step_seconds, InsideSeconds(*table), &table->usual);
-    }
+    table->waited.assign(table->usual.size(), 0);
+    // In the first step a job connects and compiles.
+    const bool all_usual = std::count(table->usual.begin(), table->usual.end(), 0) <= (IsUsualAt(*table, 0) ? 0 : 1);
+    if (!all_usual) TellWaited(table);
     std::vector<double> usual;
     for (size_t step = 0; step < table->step_seconds.size(); ++step) {
       if (table->usual[step] != 0) usual.push_back(table->step_seconds[step]);
     }
     table->usual_seconds = MedianInPlace(&usual);
     table->usual_spread_seconds = SigmaInPlace(&usual, table->usual_seconds);
+  }
+
+  static bool IsUsualAt(const StepTable& table, size_t step) {
+    return step < table.usual.size() && table.usual[step] != 0;
+  }
+
+  // Many steps that are longer because ranks wait are usual, few are not.
+  void TellWaited(StepTable* table) const {
+    std::vector<char> waited = FindWaitedSteps(table->step_seconds, InsideSeconds(*table), table->usual);
+    const bool many = std::count(waited.begin(), waited.end(), 1) >= static_cast<std::ptrdiff_t>(kLevelSteps);
+    if (!many) {
+      table->waited = std::move(waited);
+      return;
+    }
+    for (size_t step = 0; step < waited.size(); ++step) table->usual[step] |= waited[step];
   }
 
   // Time that a rank is inside of one operation or another.

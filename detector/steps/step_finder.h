@@ -45,6 +45,7 @@ struct StepTable {
   std::vector<double> step_seconds;  // by step: median over ranks; 0 = unknown (its beginning is not recorded)
   std::vector<char> usual;           // by step: 1 = in usual time or less, 0 = unknown, or with a pause, an evaluation
                                      // or another program in it (usual_steps.h)
+  std::vector<char> waited;          // by step: 1 = not usual, longer because ranks wait in calls of every step
   double usual_seconds = 0;          // median over usual steps; 0 = unknown
   double usual_spread_seconds = 0;   // robust standard deviation of usual steps
 

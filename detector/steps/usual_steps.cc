@@ -46,22 +46,24 @@ std::vector<char> FindUsualSteps(absl::Span<const double> seconds) {
   return usual;
 }
 
-void AddWaitedSteps(absl::Span<const double> seconds, absl::Span<const double> inside_seconds,
-                    std::vector<char>* usual) {
+std::vector<char> FindWaitedSteps(absl::Span<const double> seconds, absl::Span<const double> inside_seconds,
+                                  absl::Span<const char> usual) {
   std::vector<double> lengths, insides;
   for (size_t step = 0; step < seconds.size(); ++step) {
-    if ((*usual)[step] == 0 || inside_seconds[step] <= 0) continue;
+    if (usual[step] == 0 || inside_seconds[step] <= 0) continue;
     lengths.push_back(seconds[step]);
     insides.push_back(inside_seconds[step]);
   }
   const double length = MedianInPlace(&lengths), inside = MedianInPlace(&insides);
   std::vector<size_t> waited;
   for (size_t step = 0; step < seconds.size() && !lengths.empty(); ++step) {
-    if ((*usual)[step] != 0 || seconds[step] <= 0 || inside_seconds[step] <= 0) continue;
+    if (usual[step] != 0 || seconds[step] <= 0 || inside_seconds[step] <= 0) continue;
     if (inside_seconds[step] - inside >= kWaited * (seconds[step] - length)) waited.push_back(step);
   }
-  if (waited.size() < kLevelSteps || AtEqualIntervals(waited)) return;
-  for (const size_t step : waited) (*usual)[step] = 1;
+  std::vector<char> found(seconds.size(), 0);
+  if (AtEqualIntervals(waited)) return found;
+  for (const size_t step : waited) found[step] = 1;
+  return found;
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 //   - when it is longer because ranks wait inside of the calls that every step makes. Then somebody is late, now and
 //     then: in a pause all are outside, an evaluation has calls of its own. Such steps count where there are
 //     kLevelSteps of them, and where they do not come back at equal intervals, as when one rank writes a checkpoint.
+// Fewer of these are no usual steps, but what was lost in them counts (engine/time_ledger.h).
 // Pure. Cost O(n log n).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_USUAL_STEPS_H_
@@ -26,10 +27,10 @@ inline constexpr size_t kLevelSteps = 4;
 // By step: 1 = usual, 0 = longer, or unknown. `seconds` by step; 0 = unknown. The first two of the above.
 std::vector<char> FindUsualSteps(absl::Span<const double> seconds);
 
-// The third. `inside_seconds` by step: how long the middle rank was inside of operations; 0 = unknown, or other calls
-// than usual.
-void AddWaitedSteps(absl::Span<const double> seconds, absl::Span<const double> inside_seconds,
-                    std::vector<char>* usual);
+// By step: 1 = longer because ranks wait, as the third, at no equal intervals; however few. `inside_seconds` by step:
+// how long the middle rank was inside of operations; 0 = unknown, or other calls than usual.
+std::vector<char> FindWaitedSteps(absl::Span<const double> seconds, absl::Span<const double> inside_seconds,
+                                  absl::Span<const char> usual);
 
 }  // namespace lockstep
 
