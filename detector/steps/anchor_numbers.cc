@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -11,14 +12,13 @@
 #include "detector/model/input.h"
 #include "detector/steps/anchor_period.h"
 #include "detector/steps/step_anchor.h"
+#include "detector/steps/telling_sizes.h"
 
 namespace lockstep {
 namespace {
 
 // Of ranks and channels: as own_time.cc.
 constexpr size_t kPartsPerLane = 4;
-// More sizes than this: the size says nothing about the kind of call. By judgement, not measured.
-constexpr size_t kMaxSizes = 16;
 // Of the ranks of a class, that make an anchor's call: the majority.
 constexpr double kMostRanks = kMainPart;
 
@@ -28,6 +28,7 @@ struct AnchorCall {
   uint64_t bytes = 0;
   bool by_bytes = false;
   uint32_t per_step = 1;
+  bool by_time = false;  // the long stretches of a step are those that last long, not those of many calls
 
   bool operator==(const AnchorCall&) const = default;
 };
@@ -63,19 +64,16 @@ class Numbering {
       }
     }
     const absl::Span<const TraceOperation> operations = trace_.OperationsOf(richest);
-    std::map<std::pair<int32_t, OperationKind>, std::set<uint64_t>> sizes;
-    for (const TraceOperation& operation : operations) {
-      std::set<uint64_t>& known = sizes[{FamilyOf(operation), operation.kind}];
-      if (known.size() <= kMaxSizes) known.insert(operation.bytes);
-    }
+    const std::set<std::pair<int32_t, OperationKind>> telling = WithTellingSizes(operations);
     std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, int32_t> numbers;
     std::vector<AnchorCall> calls;
     std::vector<CallKind> kinds;
     std::vector<int32_t> history;
+    std::vector<int64_t> launched_ns;
     for (const TraceOperation& operation : operations) {
       const bool one_sided = IsSendOrRecv(operation.kind);
       const int32_t family = FamilyOf(operation);
-      const bool by_bytes = !one_sided && sizes[{family, operation.kind}].size() <= kMaxSizes;
+      const bool by_bytes = !one_sided && telling.contains({family, operation.kind});
       const auto key =
           std::make_tuple(family, operation.kind, by_bytes ? operation.bytes : 0, one_sided ? operation.peer : -1);
       const auto [it, added] = numbers.try_emplace(key, static_cast<int32_t>(calls.size()));
@@ -85,24 +83,60 @@ class Numbering {
         kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members)});
       }
       history.push_back(it->second);
+      launched_ns.push_back(LaunchOf(operation));
     }
     const int32_t anchor = FindAnchor(history, kinds);
     if (anchor < 0) return AnchorCall{};
     AnchorCall call = calls[static_cast<size_t>(anchor)];
     call.per_step = AnchorsPerStep(Stretches(history, anchor));
+    const auto count = static_cast<double>(std::count(history.begin(), history.end(), anchor));
+    if (call.per_step > 1 || count < kAllButFew * static_cast<double>(history.size())) return call;
+    call.per_step = AnchorsPerStep(StretchTimes(history, launched_ns, anchor));
+    call.by_time = call.per_step > 1;
     return call;
   }
 
-  // Calls from behind each of the anchor's through the next one.
-  static std::vector<uint32_t> Stretches(absl::Span<const int32_t> history, int32_t anchor) {
-    std::vector<uint32_t> stretches;
-    auto last = std::find(history.begin(), history.end(), anchor);
-    while (last != history.end()) {
-      const auto next = std::find(last + 1, history.end(), anchor);
-      if (next != history.end()) stretches.push_back(static_cast<uint32_t>(next - last));
-      last = next;
+  // Kinds of calls of which the sizes tell which they are.
+  std::set<std::pair<int32_t, OperationKind>> WithTellingSizes(absl::Span<const TraceOperation> operations) const {
+    std::map<std::pair<int32_t, OperationKind>, std::vector<uint64_t>> sizes;
+    for (const TraceOperation& operation : operations) {
+      sizes[{FamilyOf(operation), operation.kind}].push_back(operation.bytes);
     }
-    return stretches;
+    std::set<std::pair<int32_t, OperationKind>> telling;
+    for (const auto& [kind, bytes] : sizes) {
+      if (SizesTell(bytes)) telling.insert(kind);
+    }
+    return telling;
+  }
+
+  // Where a host runs ahead, its launches tell what the program does, and begins what others do.
+  static int64_t LaunchOf(const TraceOperation& operation) {
+    return operation.enqueue_ns != kNoTime ? operation.enqueue_ns : operation.start_ns;
+  }
+
+  // 0 = not known.
+  static int64_t Between(int64_t from_ns, int64_t to_ns) {
+    return from_ns == kNoTime || to_ns == kNoTime ? 0 : to_ns - from_ns;
+  }
+
+  // Calls from behind each of the anchor's through the next one.
+  static std::vector<int64_t> Stretches(absl::Span<const int32_t> history, int32_t anchor) {
+    std::vector<int64_t> places(history.size());
+    std::iota(places.begin(), places.end(), 0);
+    return StretchTimes(history, places, anchor);
+  }
+
+  // Of the same, the differences of `at`, a value by call.
+  static std::vector<int64_t> StretchTimes(absl::Span<const int32_t> history, absl::Span<const int64_t> at,
+                                           int32_t anchor) {
+    std::vector<int64_t> lengths;
+    size_t last = history.size();
+    for (size_t i = 0; i < history.size(); ++i) {
+      if (history[i] != anchor) continue;
+      if (last < i) lengths.push_back(Between(at[last], at[i]));
+      last = i;
+    }
+    return lengths;
   }
 
   // Numbers the anchor's instances within their communicator.
@@ -127,14 +161,15 @@ class Numbering {
       if (!Matches(trace_.operations[member], anchor) || number >= kMaxSteps) continue;
       numbers_.of_instance[i] = number++;
     }
-    if (anchor.per_step > 1) KeepLastOfSteps(channel, static_cast<int32_t>(anchor.per_step));
+    if (anchor.per_step > 1) KeepLastOfSteps(channel, anchor);
   }
 
   // Of several anchors per step the one behind which the next step begins, with its long stretch, numbers the step.
-  void KeepLastOfSteps(const OperationChannel& channel, int32_t per_step) {
+  void KeepLastOfSteps(const OperationChannel& channel, const AnchorCall& anchor) {
+    const auto per_step = static_cast<int32_t>(anchor.per_step);
     const uint32_t first_member = matched_.members[matched_.instances[channel.first_instance].first_member];
     const auto first_rank = static_cast<size_t>(matched_.rank_of[first_member]);
-    const int32_t last = LastOfStep(first_rank, channel, per_step);
+    const int32_t last = LastOfStep(first_rank, channel, anchor);
     for (uint32_t i = channel.first_instance; i < channel.first_instance + channel.instances; ++i) {
       int32_t& number = numbers_.of_instance[i];
       if (number == AnchorNumbers::kNone) continue;
@@ -142,12 +177,12 @@ class Numbering {
     }
   }
 
-  // Its number modulo `per_step`, as the calls of this member tell.
-  int32_t LastOfStep(size_t rank, const OperationChannel& channel, int32_t per_step) const {
-    std::vector<uint32_t> stretches;
+  // Its number modulo those per step, as the calls of this member tell.
+  int32_t LastOfStep(size_t rank, const OperationChannel& channel, const AnchorCall& anchor) const {
+    std::vector<int64_t> stretches;
     std::vector<int32_t> numbers;  // of the anchors that these begin behind
     int32_t last = AnchorNumbers::kNone;
-    uint32_t calls = 0;
+    int64_t calls = 0, last_ns = 0;
     for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
       ++calls;
       const uint32_t instance = matched_.instance_of[i];
@@ -155,15 +190,16 @@ class Numbering {
       const int32_t number = numbers_.of_instance[instance];
       if (number == AnchorNumbers::kNone) continue;
       if (last != AnchorNumbers::kNone && number == last + 1) {
-        stretches.push_back(calls);
+        stretches.push_back(anchor.by_time ? Between(last_ns, LaunchOf(trace_.operations[i])) : calls);
         numbers.push_back(last);
       }
       last = number;
+      last_ns = LaunchOf(trace_.operations[i]);
       calls = 0;
     }
     const std::vector<char> is_long = LongStretches(stretches);
-    std::vector<int> votes(static_cast<size_t>(per_step), 0);
-    for (size_t i = 0; i < numbers.size(); ++i) votes[static_cast<size_t>(numbers[i] % per_step)] += is_long[i];
+    std::vector<int> votes(anchor.per_step, 0);
+    for (size_t i = 0; i < numbers.size(); ++i) votes[static_cast<size_t>(numbers[i]) % anchor.per_step] += is_long[i];
     return static_cast<int32_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
   }
 

@@ -5,6 +5,8 @@
 // one of the stretches, and the others hold a layer of the backward pass each. The forward pass is a quarter of a
 // step's calls at least, and it comes with every step: so one stretch in so many is much longer than the others, always
 // after equally many. Evaluations are rarer or shorter than that, and no stretch that is longer now and then is a step.
+// Where the anchor is all that ranks call (gradients of replicas whose sizes are not recorded), stretches are measured
+// in time instead: the same holds for the time between the launches.
 // Pure. Cost O(stretches log stretches).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_ANCHOR_PERIOD_H_
@@ -18,12 +20,12 @@
 
 namespace lockstep {
 
-// `calls`: of each stretch between two anchors that follow each other, with the later anchor, oldest first.
-// 1 = a step has one anchor, as far as these tell.
-uint32_t AnchorsPerStep(absl::Span<const uint32_t> calls);
+// `lengths`: of each stretch between two anchors that follow each other, oldest first: its calls, with the later
+// anchor, or its time in any unit. 1 = a step has one anchor, as far as these tell.
+uint32_t AnchorsPerStep(absl::Span<const int64_t> lengths);
 
 // By stretch: 1 = much longer than usual, as the one that a step begins with.
-std::vector<char> LongStretches(absl::Span<const uint32_t> calls);
+std::vector<char> LongStretches(absl::Span<const int64_t> lengths);
 
 }  // namespace lockstep
 

@@ -11,15 +11,15 @@ namespace {
 using ::testing::ElementsAre;
 
 // `steps` times the stretches of one step.
-std::vector<uint32_t> Repeat(const std::vector<uint32_t>& step, int steps) {
-  std::vector<uint32_t> calls;
+std::vector<int64_t> Repeat(const std::vector<int64_t>& step, int steps) {
+  std::vector<int64_t> calls;
   for (int i = 0; i < steps; ++i) calls.insert(calls.end(), step.begin(), step.end());
   return calls;
 }
 
 // Gathers of `layers` layers forwards, then a gather and a reduce-scatter of each backwards.
-std::vector<uint32_t> Sharded(uint32_t layers) {
-  std::vector<uint32_t> step(layers, 2);
+std::vector<int64_t> Sharded(int64_t layers) {
+  std::vector<int64_t> step(layers, 2);
   step.front() += layers;
   return step;
 }
@@ -37,17 +37,17 @@ TEST(AnchorPeriodTest, TheForwardPassLiesInOneOfTheStretches) {
 }
 
 TEST(AnchorPeriodTest, ALostRecordHereAndThereChangesNothing) {
-  std::vector<uint32_t> calls = Repeat({6, 2, 2, 2}, 40);
+  std::vector<int64_t> calls = Repeat({6, 2, 2, 2}, 40);
   calls[17] = 1;
   calls.erase(calls.begin() + 50);
   EXPECT_EQ(AnchorsPerStep(calls), 4u);
 }
 
 TEST(AnchorPeriodTest, EvaluationsAndCheckpointsAreNoPartOfEachStep) {
-  std::vector<uint32_t> step(10, 12);
+  std::vector<int64_t> step(10, 12);
   step.front() += 12;  // an evaluation of three batches, every ten steps
   EXPECT_EQ(AnchorsPerStep(Repeat(step, 10)), 1u);
-  std::vector<uint32_t> calls = Repeat({4}, 60);
+  std::vector<int64_t> calls = Repeat({4}, 60);
   for (const size_t at : {5, 17, 22, 41}) calls[at] = 30;
   EXPECT_EQ(AnchorsPerStep(calls), 1u) << "now and then";
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/median.h"
 #include "base/shares.h"
 
 namespace lockstep {
@@ -71,7 +72,11 @@ Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
       cut.kinds_held = count.second;
     }
   }
-  if (static_cast<double>(typical) < kMinTypicalShare * static_cast<double>(cut.stretches)) cut.kinds_held = 0;
+  // A lost record here and there makes most stretches of many kinds differ.
+  if (static_cast<double>(typical) < kMinTypicalShare * static_cast<double>(cut.stretches)) {
+    std::vector<size_t> held_of = cut.held;
+    cut.kinds_held = LowerMedian(&held_of);
+  }
   return cut;
 }
 
