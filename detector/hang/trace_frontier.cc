@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@ using Progress = Frontier::Progress;
 bool IsDead(const TraceRank& rank) {
   return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
 }
+
+// Collectives of one communicator that a GPU is inside of at once: gathers and reductions of a sharded job.
+constexpr size_t kMostAtOnce = 2;
 
 // A rank has few communicators and peers: a short list beats a map.
 constexpr size_t kMaxTallies = 32;
@@ -46,13 +50,16 @@ class Reader {
     found_.entered_by_all.assign(trace_.communicators.size(), -1);
     found_.tells_begun.assign(ranks_, 0);
     found_.tells_called.assign(ranks_, 0);
+    ends_nothing_.assign(ranks_, 0);
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
     TellByAbsence();
     const double lost = std::max(CountHoles(), static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
     active_only_.assign(ranks_, 0);
+    FindWithoutEnds();
     for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
+    for (size_t rank = 0; rank < ranks_; ++rank) InferEnds(rank);
     found_.unseen.assign(ranks_, 0);
     found_.cut_short.assign(ranks_, 0);
     for (size_t rank = 0; rank < ranks_; ++rank) {
@@ -66,6 +73,12 @@ class Reader {
   }
 
  private:
+  // Collectives of one communicator, of one member.
+  struct Begun {
+    int64_t last = -1;
+    size_t count = 0;
+  };
+
   // What the records of one rank say of one communicator, or of one direction to one peer.
   struct Tally {
     int32_t communicator = -1;
@@ -118,6 +131,7 @@ class Reader {
       began_some = began_some || (operation.started() && !operation.finished());
       began_not_all = began_not_all || !operation.started();
     }
+    ends_nothing_[rank_index] = ended_some ? 0 : 1;
     found_.tells_begun[rank_index] = found_.tells_called[rank_index];
     if (ended_some && (began_some || began_not_all)) {  // a dump of active work may know begins by halves
       in_flight_.push_back(rank_index);
@@ -162,12 +176,67 @@ class Reader {
     tallies_.clear();
   }
 
+  // More collectives of one communicator have begun and none has ended: no work in flight, but a recorder that tells no
+  // ends.
+  void FindWithoutEnds() {
+    without_ends_.assign(ranks_, 0);
+    if (std::find(ends_nothing_.begin(), ends_nothing_.end(), 1) == ends_nothing_.end()) return;
+    begun_.assign(members_.size(), Begun{});
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+        const int32_t member = members_.MemberOf(rank, operation.communicator);
+        if (member < 0 || !operation.started()) continue;
+        if (IsPointToPoint(operation.kind)) {
+          NoteBegun(operation, member);
+          continue;
+        }
+        Begun& begun = begun_[members_.IndexOf(operation.communicator, member)];
+        begun.last = std::max(begun.last, static_cast<int64_t>(operation.sequence));
+        if (ends_nothing_[rank] != 0 && ++begun.count > kMostAtOnce) without_ends_[rank] = 1;
+      }
+    }
+  }
+
+  void NoteBegun(const TraceOperation& operation, int32_t member) {
+    const bool sends = operation.kind == OperationKind::kSend;
+    auto& [sent, received] = begun_of_pair_[sends ? Frontier::PairKey{operation.communicator, member, operation.peer}
+                                                  : Frontier::PairKey{operation.communicator, operation.peer, member}];
+    int64_t& last = sends ? sent : received;
+    last = std::max(last, static_cast<int64_t>(operation.sequence) + 1);
+  }
+
+  // Of a rank that tells no ends: what all members, or both sides, have begun has ended, as far as anybody knows.
+  void InferEnds(size_t rank_index) {
+    if (without_ends_[rank_index] == 0) return;
+    for (const MemberTable::Membership& place : members_.Of(rank_index)) {
+      int64_t by_all = begun_[members_.IndexOf(place.communicator, place.member)].last;
+      const std::vector<int32_t>& ranks = trace_.communicators[static_cast<size_t>(place.communicator)].members;
+      for (size_t member = 0; member < ranks.size(); ++member) {
+        const auto index = members_.IndexOf(place.communicator, static_cast<int32_t>(member));
+        if (ranks[member] >= 0) by_all = std::min(by_all, begun_[index].last);
+      }
+      Progress& progress = Of(place.communicator, place.member);
+      progress.finished = std::max(progress.finished, by_all);
+      int64_t& entered_by_all = found_.entered_by_all[static_cast<size_t>(place.communicator)];
+      entered_by_all = std::max(entered_by_all, by_all);
+    }
+    for (const TraceOperation& operation : trace_.OperationsOf(rank_index)) {
+      const int32_t member = members_.MemberOf(rank_index, operation.communicator);
+      if (member < 0 || !operation.started() || !IsPointToPoint(operation.kind)) continue;
+      const bool sends = operation.kind == OperationKind::kSend;
+      const Frontier::PairKey key = sends ? Frontier::PairKey{operation.communicator, member, operation.peer}
+                                          : Frontier::PairKey{operation.communicator, operation.peer, member};
+      const auto [sent, received] = begun_of_pair_[key];
+      Progress& progress = sends ? found_.pairs[key].send : found_.pairs[key].receive;
+      progress.finished = std::max(progress.finished, std::min(sent, received) - 1);
+    }
+  }
+
   // A dump of active work holds no finished operation. Operations of one communicator end in order, so that whatever
   // comes before the first that it holds has ended.
   void InferFinished(size_t rank_index) {
     const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank_index);
-    const auto finished = [](const TraceOperation& operation) { return operation.finished(); };
-    if (std::any_of(operations.begin(), operations.end(), finished)) return;
+    if (without_ends_[rank_index] != 0 || ends_nothing_[rank_index] == 0) return;
     active_only_[rank_index] = 1;
     for (auto it = operations.rbegin(); it != operations.rend(); ++it) {
       const int32_t member = members_.MemberOf(rank_index, it->communicator);
@@ -264,8 +333,13 @@ class Reader {
   const size_t ranks_;
   MemberTable members_;
   Frontier::Content found_;
-  std::vector<Tally> tallies_;     // of the rank at hand
-  std::vector<char> active_only_;  // no finished operation is recorded
+  std::vector<Tally> tallies_;      // of the rank at hand
+  std::vector<char> active_only_;   // no finished operation is recorded
+  std::vector<char> ends_nothing_;  // by rank: no record has an end
+  std::vector<char> without_ends_;  // by rank
+  std::vector<Begun> begun_;        // by index of the member
+  // How many calls of one direction have begun, by the last one's number, of sender and receiver.
+  std::map<Frontier::PairKey, std::pair<int64_t, int64_t>> begun_of_pair_;
   std::vector<size_t> in_flight_;  // rank indices that ended something, and have something in flight
   size_t lack_begins_ = 0;         // of these, how many have not begun all of it
   size_t by_absence_ = 0;          // and how many of those have begun some of it

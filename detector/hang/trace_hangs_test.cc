@@ -83,6 +83,38 @@ TEST(Hang, NamesExactlyTheRanksWhoseProgramStopped) {
   }
 }
 
+Trace WithoutEnds(Trace trace) {
+  for (TraceOperation& operation : trace.operations) operation.end_ns = kNoTime;
+  return trace;
+}
+
+TEST(Hang, NobodyStandsStillOnlyBecauseNoEndsAreRecorded) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed);
+    const ScriptedJob job = JobFrom(random);
+    Trace trace = WithoutEnds(RunScript(job, ScriptedRecords::kFull, random).trace);
+    EXPECT_TRUE(VerdictsOf(trace, {}, false).empty()) << "seed " << seed;
+    LookAfter(kLongAfterNs, &trace);
+    EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{}) << "seed " << seed;
+  }
+}
+
+TEST(Hang, WhoNeverEntersIsNamedByRecordsWithoutEnds) {
+  size_t named = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed);
+    ScriptedJob job = JobFrom(random);
+    const size_t rank = random.Below(job.programs.size());
+    job.host_stops_at[rank] = job.programs[rank].size() / 2;
+    Trace trace = WithoutEnds(RunScript(job, ScriptedRecords::kFull, random).trace);
+    LookAfter(kLongAfterNs, &trace);
+    const std::set<int32_t> truth = {static_cast<int32_t>(rank)}, accused = Accused(VerdictsOf(trace, {}, false));
+    EXPECT_TRUE(accused.empty() || accused == truth) << "seed " << seed;
+    named += accused == truth ? 1 : 0;
+  }
+  EXPECT_GE(named, 40u);
+}
+
 TEST(Hang, NamesTheGpuThatNeverBegan) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
