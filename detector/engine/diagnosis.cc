@@ -29,6 +29,7 @@
 #include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/even_work.h"
 #include "detector/slow/intermittent_excess.h"
+#include "detector/slow/more_input.h"
 #include "detector/slow/persistent_excess.h"
 #include "detector/slow/shared_batch.h"
 #include "detector/slow/slow_cause.h"
@@ -47,6 +48,7 @@
 #include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/reason.h"
+#include "detector/verdict/trace_names.h"
 
 namespace lockstep {
 namespace {
@@ -96,10 +98,39 @@ FoundSlowness::Told ToldOf(const Verdict& verdict, std::vector<size_t> causes, s
           .transfers = std::move(transfers)};
 }
 
+// Of a cause that is given more to do. Where batches of different length have been told of, it is one of them.
+void AddMoreInput(const Trace& trace, const MoreInput& more, const SlowCause& cause, const CounterfactualGain& gain,
+                  const CostLimit& limit, JobReport* report) {
+  const Suspect& strongest = cause.suspects.front();
+  const GivenMore reason{.rank = NameOf(trace, strongest.rank),
+                         .host_ranks = cause.whole_host ? cause.suspects.size() : 0,
+                         .times = strongest.own_seconds / (strongest.own_seconds - strongest.excess_seconds),
+                         .kind = more.kind,
+                         .bytes = more.bytes,
+                         .peer_bytes = more.peer_bytes,
+                         .peers = more.peers};
+  const auto told = std::find_if(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
+    return verdict.verdict_class == VerdictClass::kSequenceImbalance;
+  });
+  if (told != report->verdicts.end()) {
+    told->evidence.push_back({EvidenceKind::kLateness, reason});
+    return;
+  }
+  StructuralFinding finding{.verdict_class = VerdictClass::kSequenceImbalance,
+                            .first_step = strongest.first_step,
+                            .last_step = strongest.last_step,
+                            .gain = gain.slowdown(),
+                            .steps_affected = gain.steps_affected,
+                            .reason = reason};
+  if (finding.gain < limit.Of(finding.verdict_class)) return;
+  report->verdicts.push_back(StructuralVerdict(std::move(finding), gain.step_seconds));
+}
+
 // Slow ranks, each at what removing it gives back; those that share a slow batch as one.
-void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const std::vector<SlowCause>& causes,
-                  const std::vector<CounterfactualGain>& gains, const CostLimit& limit, FoundSlowness* found,
-                  JobReport* report) {
+void AddSlowRanks(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places,
+                  const std::vector<SlowCause>& causes, const std::vector<CounterfactualGain>& gains,
+                  const CostLimit& limit, FoundSlowness* found, JobReport* report) {
+  const Trace& trace = *analysis.trace;
   std::vector<char> shared(causes.size(), 0);
   for (const SharedBatch& batch : FindSharedBatches(trace, places, causes)) {
     for (const size_t i : batch.causes) shared[i] = 1;
@@ -109,6 +140,12 @@ void AddSlowRanks(const Trace& trace, absl::Span<const PlaceInJob> places, const
   }
   for (size_t i = 0; i < causes.size(); ++i) {
     if (shared[i] != 0 || gains[i].IsOfMany(trace.hosts.size())) continue;
+    if (const std::optional<MoreInput> more = FindMoreInput(analysis, causes[i])) {
+      const size_t before = report->verdicts.size();
+      AddMoreInput(trace, *more, causes[i], gains[i], limit, report);
+      if (report->verdicts.size() > before) found->told.push_back(ToldOf(report->verdicts.back(), {i}, {}));
+      continue;
+    }
     Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
     const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
     if (worth < limit.Of(verdict)) continue;
@@ -205,7 +242,7 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
   for (Verdict& verdict : FindStalls(trace, found.transfers, analysis.steps, found.links, options.min_cost)) {
     report->verdicts.push_back(std::move(verdict));
   }
-  AddSlowRanks(trace, found.profile.places, causes, gains.of_ranks, limit, &slowness, report);
+  AddSlowRanks(analysis, found.profile.places, causes, gains.of_ranks, limit, &slowness, report);
   return slowness;
 }
 

@@ -22,6 +22,9 @@ bool IsDead(const TraceRank& rank) {
 
 // Collectives of one communicator that a GPU is inside of at once: gathers and reductions of a sharded job.
 constexpr size_t kMostAtOnce = 2;
+// Calls of one communicator that a host is ahead of its GPU: CUDA queues 1,024 launches of a stream, several of them
+// for the work between two collectives.
+constexpr size_t kMostAhead = 128;
 
 // A rank has few communicators and peers: a short list beats a map.
 constexpr size_t kMaxTallies = 32;
@@ -75,8 +78,9 @@ class Reader {
  private:
   // Collectives of one communicator, of one member.
   struct Begun {
-    int64_t last = -1;
+    int64_t last = -1;  // of a rank without begins, the last called
     size_t count = 0;
+    size_t calls = 0;
   };
 
   // What the records of one rank say of one communicator, or of one direction to one peer.
@@ -176,25 +180,36 @@ class Reader {
     tallies_.clear();
   }
 
-  // More collectives of one communicator have begun and none has ended: no work in flight, but a recorder that tells no
-  // ends.
+  // More collectives of one communicator have begun than a GPU is inside of, or more were called than a host runs
+  // ahead, and none has ended: no work in flight, but a recorder that tells no ends.
   void FindWithoutEnds() {
     without_ends_.assign(ranks_, 0);
     if (std::find(ends_nothing_.begin(), ends_nothing_.end(), 1) == ends_nothing_.end()) return;
     begun_.assign(members_.size(), Begun{});
     for (size_t rank = 0; rank < ranks_; ++rank) {
+      const bool tells_begins = TellsBegins(rank);
       for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
         const int32_t member = members_.MemberOf(rank, operation.communicator);
-        if (member < 0 || !operation.started()) continue;
+        if (member < 0) continue;
+        const bool begun_or_called = operation.started() || !tells_begins;
         if (IsPointToPoint(operation.kind)) {
-          NoteBegun(operation, member);
+          if (begun_or_called) NoteBegun(operation, member);
           continue;
         }
         Begun& begun = begun_[members_.IndexOf(operation.communicator, member)];
-        begun.last = std::max(begun.last, static_cast<int64_t>(operation.sequence));
-        if (ends_nothing_[rank] != 0 && ++begun.count > kMostAtOnce) without_ends_[rank] = 1;
+        const auto number = static_cast<int64_t>(operation.sequence);
+        if (begun_or_called) begun.last = std::max(begun.last, number);
+        begun.count += operation.started() ? 1 : 0;
+        ++begun.calls;
+        const bool too_many = begun.count > kMostAtOnce || begun.calls > kMostAhead;
+        if (ends_nothing_[rank] != 0 && too_many) without_ends_[rank] = 1;
       }
     }
+  }
+
+  bool TellsBegins(size_t rank) const {
+    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank);
+    return std::any_of(operations.begin(), operations.end(), [](const TraceOperation& it) { return it.started(); });
   }
 
   void NoteBegun(const TraceOperation& operation, int32_t member) {
@@ -222,7 +237,7 @@ class Reader {
     }
     for (const TraceOperation& operation : trace_.OperationsOf(rank_index)) {
       const int32_t member = members_.MemberOf(rank_index, operation.communicator);
-      if (member < 0 || !operation.started() || !IsPointToPoint(operation.kind)) continue;
+      if (member < 0 || !IsPointToPoint(operation.kind)) continue;
       const bool sends = operation.kind == OperationKind::kSend;
       const Frontier::PairKey key = sends ? Frontier::PairKey{operation.communicator, member, operation.peer}
                                           : Frontier::PairKey{operation.communicator, operation.peer, member};

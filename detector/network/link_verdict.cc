@@ -25,12 +25,13 @@ namespace {
 constexpr size_t kMinAgreeing = 2;
 // As many as a sentence lists.
 constexpr size_t kHostsShown = 8;
-constexpr size_t kMostOfOneFault = 2;  // hosts: the ends of a link
-// Of the job's hosts; a cause that lies among more than these names nobody.
+constexpr size_t kMostOfOneFault = 2;  // the ends of a link
+// Of the job's hosts, or ranks; a cause that lies among more than these names nobody.
 constexpr double kMostNamed = kMinorPart;
 
-bool MayName(const Trace& trace, size_t hosts) {
-  return hosts <= kMostOfOneFault || static_cast<double>(hosts) <= kMostNamed * static_cast<double>(trace.hosts.size());
+// Of so many hosts or ranks of the job.
+bool IsFew(size_t count, size_t all) {
+  return count <= kMostOfOneFault || static_cast<double>(count) <= kMostNamed * static_cast<double>(all);
 }
 
 class Writer {
@@ -77,9 +78,12 @@ class Writer {
     return place;
   }
 
-  // Nobody where so many are meant that the evidence tells nothing about any of them.
+  // Nobody where so many are meant that the evidence tells nothing about any of them. Of a group the members count, not
+  // the hosts that it spans.
   void AddCulprits(const PathCause& cause, Verdict* verdict) const {
-    if (!MayName(trace_, cause.hosts.size())) return;
+    const bool few = cause.kind == PathCauseKind::kGroup ? IsFew(cause.ranks.size(), trace_.ranks.size())
+                                                         : IsFew(cause.hosts.size(), trace_.hosts.size());
+    if (!few) return;
     switch (cause.kind) {
       case PathCauseKind::kSend:
       case PathCauseKind::kReceive:
@@ -190,7 +194,7 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
                   .seconds_per_step = stall.seconds / since,
                   .steps_affected_fraction = static_cast<double>(stall.steps) / since};
   verdict.advice = Advice::kCheckLink;
-  const bool named = MayName(trace, stall.hosts.size());
+  const bool named = IsFew(stall.hosts.size(), trace.hosts.size());
   const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
   std::vector<std::string> names;
   for (const int32_t host : stall.hosts) {

@@ -100,6 +100,7 @@ class StallSearch {
       stall->told_apart &= !between;
     }
     stall->hosts.assign(named.begin(), named.end());
+    if (stall->kind == PathCauseKind::kLink) stall->hosts = causes.front().hosts;
   }
 
   bool MeasuredIn(size_t path, const TransferStall& stall) const {

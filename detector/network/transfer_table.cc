@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +17,8 @@
 namespace lockstep {
 namespace {
 
+// Of a normal distribution: from its quarter to its eighth, in standard deviations.
+constexpr double kQuarterToEighth = 0.476;
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 // Holds while fewer than three quarters are slow.
 constexpr double kHealthyQuantile = kMinorPart;
@@ -256,15 +259,35 @@ class Measurement {
     }
   }
 
-  void MeasureNoise() {
+  // Logs of the ratio of one path in the steps in which it was measured.
+  std::vector<double> LogsOf(size_t path) const {
     std::vector<double> logs;
-    const size_t stride = 1 + table_.ratio.size() / kMostNoiseSamples;
-    for (size_t i = 0; i < table_.ratio.size(); i += stride) {
-      if (!std::isnan(table_.ratio[i]) && table_.ratio[i] > 0) {
-        logs.push_back(std::log(static_cast<double>(table_.ratio[i])));
-      }
+    for (size_t step = 0; step < table_.steps; ++step) {
+      const auto ratio = static_cast<double>(table_.ratio[path * table_.steps + step]);
+      if (ratio > 0) logs.push_back(std::log(ratio));  // NaN is not
     }
-    table_.noise = RobustDeviation(logs);
+    return logs;
+  }
+
+  void MeasureNoise() {
+    std::vector<double> all, changes, middles;
+    const size_t stride = 1 + table_.ratio.size() / kMostNoiseSamples;
+    for (size_t path = 0; path < table_.paths.size(); path += stride) {
+      std::vector<double> logs = LogsOf(path);
+      all.insert(all.end(), logs.begin(), logs.end());
+      for (size_t i = 1; i < logs.size(); ++i) changes.push_back(logs[i] - logs[i - 1]);
+      if (!logs.empty()) middles.push_back(Median(std::move(logs)));
+    }
+    const double of_steps = RobustDeviation(changes) / std::numbers::sqrt2;
+    table_.noise = std::min(RobustDeviation(all), std::hypot(of_steps, DeviationOfQuickest(std::move(middles))));
+  }
+
+  // Of paths, by what the quickest quarter lies below its upper end. 0 where there are too few.
+  static double DeviationOfQuickest(std::vector<double> middles) {
+    if (middles.empty()) return 0;
+    const double quarter = Quantile(middles, kHealthyQuantile);
+    const double eighth = Quantile(std::move(middles), kHealthyQuantile / 2);
+    return (quarter - eighth) / kQuarterToEighth;
   }
 
   const Trace& trace_;

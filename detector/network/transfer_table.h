@@ -47,7 +47,9 @@ struct TransferTable {
   // Above the usual one, of operations during which the last member to arrive enters nothing that it called later.
   std::vector<float> excess_seconds;
   std::vector<float> longer_seconds;  // above the usual ones, of all its transfers in the step together
-  double noise = 0;                   // robust deviation of log ratio, over all paths and steps
+  // Robust deviation of log ratio: over all paths and steps, or, where that is less, from step to step and from path to
+  // path among the quickest. What is slow on most paths, or from some step on, is no noise.
+  double noise = 0;
 };
 
 // `without_begins`: as RanksWithoutBegins (steps/begins_seen.h). `executor` may be nullptr.

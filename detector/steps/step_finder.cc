@@ -188,6 +188,7 @@ class StepFinder {
     }
     for (size_t step = 0; step < lengths.size(); ++step) table->step_seconds[step] = MedianInPlace(&lengths[step]);
     table->usual = FindUsualSteps(table->step_seconds);
+    LeaveOutEvaluations(table);
     table->waited.assign(table->usual.size(), 0);
     // In the first step a job connects and compiles.
     const bool all_usual = std::count(table->usual.begin(), table->usual.end(), 0) <= (IsUsualAt(*table, 0) ? 0 : 1);
@@ -198,6 +199,32 @@ class StepFinder {
     }
     table->usual_seconds = MedianInPlace(&usual);
     table->usual_spread_seconds = SigmaInPlace(&usual, table->usual_seconds);
+  }
+
+  // An evaluation that makes the anchor's call is shorter than a step, and makes far fewer calls.
+  static void LeaveOutEvaluations(StepTable* table) {
+    std::vector<double> calls, seconds;
+    for (int32_t step = 0; step < table->steps; ++step) calls.push_back(CallsIn(*table, step));
+    for (size_t step = 0; step < calls.size(); ++step) {
+      if (calls[step] > 0 && table->step_seconds[step] > 0) seconds.push_back(table->step_seconds[step]);
+    }
+    std::vector<double> known = calls;
+    std::erase(known, 0);
+    const double usual_calls = MedianInPlace(&known), usual_seconds = MedianInPlace(&seconds);
+    for (size_t step = 0; step < calls.size(); ++step) {
+      const bool fewer = calls[step] > 0 && calls[step] < kMajorPart * usual_calls;
+      if (fewer && table->step_seconds[step] < usual_seconds) table->usual[step] = 0;
+    }
+  }
+
+  // Of the middle rank of those whose step is whole; 0 = of none.
+  static double CallsIn(const StepTable& table, int32_t step) {
+    std::vector<double> calls;
+    for (size_t rank = 0; rank < table.ranks; ++rank) {
+      const StepRange& range = table.Of(rank, step);
+      if (range.complete) calls.push_back(static_cast<double>(range.end - range.begin));
+    }
+    return MedianInPlace(&calls);
   }
 
   static bool IsUsualAt(const StepTable& table, size_t step) {

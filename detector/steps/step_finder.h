@@ -4,9 +4,9 @@
 // size) the one whose recurrences cut its history into stretches that hold nearly all kinds of calls, and into as many
 // such stretches as possible, happens once per step: the anchor. How many micro-batches lie between does not matter; a
 // checkpoint's own calls are too few. An evaluation belongs to the step after it, unless it makes the anchor's call as
-// well: then it is a step of its own. Since all members of a group meet in each instance of the anchor, the instances
-// number the steps of the group; Send/Recv and larger groups connect the numberings of groups that never meet (the most
-// frequent difference decides).
+// well: then it is a step of its own, and no usual one. Since all members of a group meet in each instance of the
+// anchor, the instances number the steps of the group; Send/Recv and larger groups connect the numberings of groups
+// that never meet (the most frequent difference decides).
 //
 // What misleads it: micro-batches that hold three quarters of the kinds of calls of the step, and checkpoints of their
 // own call beside steps of fewer than three kinds.

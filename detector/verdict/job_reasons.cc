@@ -3,6 +3,11 @@
 #include "absl/strings/str_format.h"
 
 namespace lockstep {
+namespace {
+
+constexpr double kBytesPerMegabyte = 1e6;
+
+}  // namespace
 
 std::string Sentence(const LongStage& reason) {
   return absl::StrFormat(
@@ -31,6 +36,18 @@ std::string Sentence(const LongReplica& reason) {
       "All %d hosts of one data replica, in all of its stages, became slow in the same way at step %d, and work on the "
       "same batches: these are longer than the others'.",
       reason.hosts, reason.first_step);
+}
+
+std::string Sentence(const GivenMore& reason) {
+  const std::string rank = Text(reason.rank);
+  return absl::StrFormat(
+      "%s works %.2f times as long as its peers and is given more to do: its %ss carry %.4g MB each, those of %d "
+      "peers "
+      "%.4g MB; no machine is slow.",
+      reason.host_ranks > 0 ? absl::StrFormat("A host with %d ranks, among them %s,", reason.host_ranks, rank)
+                            : Capitalized(rank),
+      reason.times, Name(reason.kind), reason.bytes / kBytesPerMegabyte, reason.peers,
+      reason.peer_bytes / kBytesPerMegabyte);
 }
 
 std::string Sentence(const HotExpert& reason) {

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <string>
 
+#include "detector/model/operation_kind.h"
+#include "detector/verdict/wording.h"
+
 namespace lockstep {
 
 // One stage works longer than the middle one, in all of its replicas.
@@ -35,6 +38,18 @@ struct LongReplica {
   uint64_t hosts = 0;
   int64_t first_step = 0;
   bool operator==(const LongReplica&) const = default;
+};
+
+// Ranks work longer than their peers, and are given more to do.
+struct GivenMore {
+  RankName rank;            // the one with most
+  uint64_t host_ranks = 0;  // of a host that is slow as a whole; 0 = the rank alone
+  double times = 0;         // own work over that of the peers
+  OperationKind kind = OperationKind::kUnknown;
+  double bytes = 0;  // of a call of that kind
+  double peer_bytes = 0;
+  uint64_t peers = 0;
+  bool operator==(const GivenMore&) const = default;
 };
 
 struct HotExpert {
@@ -68,6 +83,7 @@ std::string Sentence(const LongStage& reason);
 std::string Sentence(const RotatingStalls& reason);
 std::string Sentence(const VaryingBatches& reason);
 std::string Sentence(const LongReplica& reason);
+std::string Sentence(const GivenMore& reason);
 std::string Sentence(const HotExpert& reason);
 std::string Sentence(const LongerEverywhere& reason);
 std::string Sentence(const SlowDrift& reason);

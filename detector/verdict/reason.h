@@ -37,7 +37,8 @@ using ReasonKinds = ReasonKindList<
     NoRecords, FewSteps, MissingRanks, RanksWithoutTimes, LostRecords, NoMeeting, OpenWait, SlowWithoutCause,
     LongerWork, CausesRuledOut, FewCounters, InputNote,
     // The job, or the layout of its work.
-    LongStage, RotatingStalls, VaryingBatches, LongReplica, HotExpert, LongerEverywhere, SlowDrift, CommonPause,
+    LongStage, RotatingStalls, VaryingBatches, LongReplica, GivenMore, HotExpert, LongerEverywhere, SlowDrift,
+    CommonPause,
     // Slow ranks and hosts.
     OwnTimeExcess, GrewAlone, HostWaitLeftOut, ExcessPlace, LateLaunches, OtherSteps, CriticalPathShare,
     CounterfactualOwnTime, SameEvent, SharedCost,
