@@ -48,6 +48,7 @@
 #include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/reason.h"
+#include "detector/verdict/same_onset.h"
 #include "detector/verdict/trace_names.h"
 
 namespace lockstep {
@@ -376,6 +377,7 @@ Judgement Judge(const JobEvidence& evidence, const DiagnosisOptions& options) {
   const std::optional<StepShift> longer_steps = found.longer_steps;
   const FoundSlowness slowness = AddSlowness(analysis, options, std::move(found), &report);
   JoinGpuWithItsGroup(&report.verdicts);
+  DropEchoesOfDearer(&report.verdicts);
   std::stable_sort(report.verdicts.begin(), report.verdicts.end(), [](const Verdict& a, const Verdict& b) {
     if (IsHang(a.verdict_class) != IsHang(b.verdict_class)) return IsHang(a.verdict_class);
     if (IsPlanned(a) != IsPlanned(b)) return IsPlanned(b);

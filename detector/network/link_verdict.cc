@@ -196,10 +196,16 @@ Verdict OfStall(const Trace& trace, const StepTable& steps, const TransferStall&
   verdict.advice = Advice::kCheckLink;
   const bool named = IsFew(stall.hosts.size(), trace.hosts.size());
   const double confidence = stall.told_apart ? kLikelyConfidence : 1.0 / static_cast<double>(stall.hosts.size());
+  const bool link = stall.kind == PathCauseKind::kLink;
+  if (link) {
+    verdict.culprits = {{.host = trace.hosts[static_cast<size_t>(stall.hosts[0])],
+                         .peer_host = trace.hosts[static_cast<size_t>(stall.hosts[1])],
+                         .confidence = kLikelyConfidence}};
+  }
   std::vector<std::string> names;
   for (const int32_t host : stall.hosts) {
     const std::string& name = trace.hosts[static_cast<size_t>(host)];
-    if (named) verdict.culprits.push_back({.host = name, .confidence = confidence});
+    if (named && !link) verdict.culprits.push_back({.host = name, .confidence = confidence});
     if (names.size() < kHostsShown) names.push_back(name);
   }
   verdict.evidence.push_back({EvidenceKind::kDelayMatrix, StalledTransfers{.steps = stall.steps,

@@ -24,9 +24,10 @@ struct TransferStall {
   int64_t first_step = 0;  // of the steps that stood still
   int64_t last_step = 0;
   int64_t steps = 0;
-  double seconds = 0;                          // longer than usual steps, together
-  double share = 0;                            // of the time from the first of them on
-  std::vector<int32_t> hosts;                  // rising: the side that is named, or all that cannot be told apart
+  double seconds = 0;  // longer than usual steps, together
+  double share = 0;    // of the time from the first of them on
+  // Rising: the side that is named, or all that cannot be told apart; of a link from, to.
+  std::vector<int32_t> hosts;
   bool told_apart = false;                     // `hosts` are one side
   PathCauseKind kind = PathCauseKind::kHosts;  // what they are of all stalled paths; of several causes kHosts
   size_t stalled_paths = 0;

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/shares.h"
 #include "detector/model/operation_kind.h"
 #include "detector/stats/robust.h"
@@ -152,22 +153,37 @@ class Measurement {
                                      [&](int32_t rank) { return HostOf(rank) != HostOf(path.ranks[0]); });
     const int32_t family = roles_.communicators[static_cast<size_t>(channel.communicator)].family;
     bool any = false;
+    const uint64_t calls = path.point_to_point ? 1 : CallsPerStep(channel);
     for (uint32_t i = 0; i < channel.instances; ++i) {
-      any = MeasureInstance(channel.first_instance + i, family, &path) || any;
+      any = MeasureInstance(channel.first_instance + i, family, calls, &path) || any;
     }
     if (!any) return;
     path_of_channel_[channel_index] = static_cast<int32_t>(table_.paths.size());
     table_.paths.push_back(std::move(path));
   }
 
-  bool MeasureInstance(size_t index, int32_t family, TransferPath* path) {
+  // At least 1.
+  uint64_t CallsPerStep(const OperationChannel& channel) const {
+    std::map<int32_t, double> calls;  // by step
+    for (uint32_t i = 0; i < channel.instances; ++i) {
+      const int32_t step = quickest_[channel.first_instance + i].step;
+      if (step >= 0) ++calls[step];
+    }
+    std::vector<double> counts;
+    for (const auto& [step, count] : calls) counts.push_back(count);
+    return counts.empty() ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(UpperMedian(&counts)));
+  }
+
+  // Where no sizes are recorded, the place among the calls of a step tells large ones from small ones.
+  bool MeasureInstance(size_t index, int32_t family, uint64_t calls, TransferPath* path) {
     const OperationInstance& instance = matched_.instances[index];
     const Quickest& quickest = quickest_[index];
     if (instance.member_count != path->ranks.size() || quickest.duration_ns < 0) return false;
     if (quickest.kind == OperationKind::kBarrier || (quickest.bytes > 0 && quickest.bytes < kMuchBytes)) return false;
     path->exchange = path->exchange || quickest.kind == OperationKind::kAllToAll;
     const OperationKind kind = path->point_to_point ? OperationKind::kSend : quickest.kind;
-    duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, quickest.bytes});
+    const uint64_t bytes = quickest.bytes > 0 ? quickest.bytes : instance.sequence % calls;
+    duty_of_[index] = NumberOf({family, path->point_to_point, path->crosses_hosts, kind, bytes});
     return quickest.duration_ns > 0;
   }
 

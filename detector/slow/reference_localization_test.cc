@@ -48,7 +48,7 @@ std::vector<std::set<int32_t>> StretchesOf(const std::vector<int32_t>& calls, in
 
 struct Cut {
   size_t stretches = 0;
-  size_t kinds = 0;  // of the set that most stretches hold; 0 = fewer than half of them agree
+  size_t kinds = 0;  // of the set that most stretches hold, or where fewer than half agree, of the middle one
 };
 
 Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
@@ -62,7 +62,11 @@ Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
       cut.kinds = stretch.size();
     }
   }
-  if (2 * static_cast<size_t>(most) < cut.stretches) cut.kinds = 0;
+  if (2 * static_cast<size_t>(most) >= cut.stretches) return cut;
+  std::vector<size_t> sizes;
+  for (const std::set<int32_t>& stretch : stretches) sizes.push_back(stretch.size());
+  std::sort(sizes.begin(), sizes.end());
+  cut.kinds = sizes[(sizes.size() - 1) / 2];
   return cut;
 }
 

@@ -1,0 +1,81 @@
+// Transfer times by path where recordings do not tell how large calls are.
+
+#include "detector/network/transfer_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "detector/model/input.h"
+#include "detector/model/operation_instances.h"
+#include "detector/model/roles.h"
+#include "detector/model/trace.h"
+#include "detector/model/trace_builder.h"
+#include "detector/steps/step_finder.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int32_t kGroups = 6;
+constexpr int32_t kMembers = 4;
+constexpr int32_t kSteps = 12;
+constexpr int64_t kMicro = 1000;
+constexpr int64_t kForwardNs = 1'000'000 * kMicro, kBackwardNs = 350'000 * kMicro;  // from begin to begin
+constexpr int64_t kGradientsNs = 150'000 * kMicro, kLossNs = 25 * kMicro;
+
+// Each group reduces gradients and then a loss, once per step; one of them takes `slowness` times as long for the
+// gradients. Nobody tells how many bytes it were.
+Trace Job(double slowness) {
+  TraceBuilder builder("job");
+  int64_t now_ns = 0;
+  std::vector<int32_t> ranks, groups;
+  for (int32_t rank = 0; rank < kGroups * kMembers; ++rank) {
+    ranks.push_back(builder.AddRank({.rank = rank, .host = builder.AddHost(absl::StrCat("h", rank))}));
+    if (rank % kMembers == 0) groups.push_back(builder.AddCommunicator(absl::StrCat("dp", rank), "", kMembers));
+    builder.AddMember(groups.back(), rank % kMembers, ranks.back());
+  }
+  for (int32_t step = 0; step < kSteps; ++step) {
+    for (const bool of_loss : {false, true}) {
+      now_ns += (of_loss ? kBackwardNs : kForwardNs);
+      for (int32_t rank = 0; rank < kGroups * kMembers; ++rank) {
+        const double factor = rank / kMembers == 2 && !of_loss ? slowness : 1;
+        const auto takes_ns = static_cast<int64_t>(factor * static_cast<double>(of_loss ? kLossNs : kGradientsNs));
+        builder.Add(ranks[static_cast<size_t>(rank)], {.start_ns = now_ns,
+                                                       .end_ns = now_ns + takes_ns,
+                                                       .sequence = static_cast<uint64_t>(2 * step + (of_loss ? 1 : 0)),
+                                                       .communicator = groups[static_cast<size_t>(rank / kMembers)],
+                                                       .kind = OperationKind::kAllReduce});
+      }
+    }
+  }
+  return builder.Build();
+}
+
+// By group, in the middle of the recording.
+std::vector<float> Ratios(const Trace& trace) {
+  const OperationInstances matched = MatchOperations(trace);
+  const JobRoles roles = InferRoles(trace, matched);
+  const TransferTable table = MeasureTransfers(trace, matched, roles, FindSteps(trace, matched, roles),
+                                               std::vector<char>(trace.ranks.size(), 0));
+  std::vector<float> ratios(table.paths.size());
+  for (size_t path = 0; path < table.paths.size(); ++path) {
+    const auto group = static_cast<size_t>(table.paths[path].ranks[0] / kMembers);
+    ratios.at(group) = table.ratio[path * table.steps + table.steps / 2];
+  }
+  return ratios;
+}
+
+TEST(TransferTableTest, WithoutSizesLargeCallsAreNotComparedWithSmallOnes) {
+  for (const double slowness : {1.0, 2.0}) {
+    const std::vector<float> ratios = Ratios(Job(slowness));
+    ASSERT_EQ(ratios.size(), static_cast<size_t>(kGroups));
+    for (size_t group = 0; group < ratios.size(); ++group) {
+      EXPECT_NEAR(ratios[group], group == 2 ? slowness : 1, 0.05) << group << " of " << slowness;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
