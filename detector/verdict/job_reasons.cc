@@ -5,6 +5,7 @@
 namespace lockstep {
 namespace {
 
+// Decimal, as rates of networks are.
 constexpr double kBytesPerMegabyte = 1e6;
 
 }  // namespace
