@@ -195,7 +195,7 @@ class Search {
   }
 
   RecordsEnd Judge() {
-    if (found_.hangs.empty()) return RecordsEnd::kMoving;
+    if (found_.hangs.empty()) return MostStand() ? RecordsEnd::kOpen : RecordsEnd::kMoving;
     if (clocks_.looked_at) return RecordsEnd::kHung;  // only long waits were kept
     for (const Hang& hang : found_.hangs) {
       if (HasDead(hang) || IsLong(hang)) return RecordsEnd::kHung;
@@ -208,6 +208,17 @@ class Search {
     if (unexplained > most) return RecordsEnd::kMoving;
     if (!CausesAreFew()) return RecordsEnd::kOpen;
     return KeepUnprecedented() ? RecordsEnd::kHung : RecordsEnd::kOpen;
+  }
+
+  // Most ranks with records wait for longer than ever, whoever may be the cause.
+  bool MostStand() const {
+    size_t known = 0, standing = 0;
+    for (size_t rank = 0; rank < ranks_; ++rank) {
+      if (!frontier_.IsKnown(rank)) continue;
+      ++known;
+      standing += clocks_.waited_ns[rank] >= clocks_.long_ns ? 1 : 0;
+    }
+    return clocks_.looked_at && 2 * standing > known;
   }
 
   // Drops causes that may be passing lateness, unless that leaves none: then all are kept, and nothing is known.

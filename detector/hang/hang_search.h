@@ -30,7 +30,9 @@ enum class RecordsEnd : uint8_t {
 
 struct HangSearch {
   RecordsEnd end = RecordsEnd::kFinished;
-  std::vector<Hang> hangs;             // independent causes; those that more ranks wait for come first
+  // Independent causes; those that more ranks wait for come first. None at an open end: most ranks wait for longer than
+  // ever, and the records do not show for whom.
+  std::vector<Hang> hangs;
   std::vector<int32_t> blocked_ranks;  // rank indices that stand at an operation, rising
   std::vector<int32_t> unseen_ranks;   // whose records end before what others prove that they did
   std::vector<int32_t> quiet_ranks;    // that were looked at long after their last record, rising

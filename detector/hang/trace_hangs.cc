@@ -94,6 +94,7 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
 
 // What everybody waits for, where nothing tells whether it will pass.
 OpenWait OpenQuestion(const Trace& trace, const HangSearch& search) {
+  if (search.hangs.empty()) return {.waiting = search.blocked_ranks.size(), .ranks = trace.ranks.size()};
   const Hang& first = search.hangs.front();
   return {.waiting = static_cast<uint64_t>(first.victims),
           .ranks = trace.ranks.size(),

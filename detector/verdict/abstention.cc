@@ -31,6 +31,13 @@ std::string Sentence(const NoMeeting&) {
 }
 
 std::string Sentence(const OpenWait& reason) {
+  if (reason.waited_for.empty() && reason.communicator.name.empty()) {
+    return absl::StrFormat(
+        "The records end while %d of %d ranks wait, most of them for longer than ever before: the job stands still, "
+        "and "
+        "the records do not show for whom.",
+        reason.waiting, reason.ranks);
+  }
   const std::string others =
       reason.other_causes > 0 ? absl::StrFormat(" (and some for %d other causes)", reason.other_causes) : "";
   return absl::StrFormat(
