@@ -211,14 +211,16 @@ class Search {
   }
 
   // Most ranks with records wait for longer than ever, whoever may be the cause.
-  bool MostStand() const {
+  bool MostStand() {
     size_t known = 0, standing = 0;
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (!frontier_.IsKnown(rank)) continue;
       ++known;
       standing += clocks_.waited_ns[rank] >= clocks_.long_ns ? 1 : 0;
     }
-    return clocks_.looked_at && 2 * standing > known;
+    if (!clocks_.looked_at || 2 * standing <= known) return false;
+    found_.standing_ranks = standing;
+    return true;
   }
 
   // Drops causes that may be passing lateness, unless that leaves none: then all are kept, and nothing is known.

@@ -13,6 +13,7 @@
 #ifndef LOCKSTEP_DETECTOR_HANG_HANG_SEARCH_H_
 #define LOCKSTEP_DETECTOR_HANG_HANG_SEARCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct HangSearch {
   std::vector<int32_t> unseen_ranks;   // whose records end before what others prove that they did
   std::vector<int32_t> quiet_ranks;    // that were looked at long after their last record, rising
   int32_t free_ranks = 0;              // no cause, and wait for none of the causes
+  size_t standing_ranks = 0;           // that wait for longer than ever; 0 = there are causes, or nobody was looked at
   int32_t left_out = 0;                // causes beyond those that can be looked at
 };
 

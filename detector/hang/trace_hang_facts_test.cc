@@ -127,8 +127,7 @@ TEST_F(FourRanks, AnAbsenceThatLossExplainsAccusesNobody) {
   const HangFindings found = FindHangs(FrontierOf(trace_), {}, false);
   EXPECT_TRUE(found.verdicts.empty());
   ASSERT_TRUE(found.open_question.has_value()) << "and yet most of them wait for longer than ever";
-  EXPECT_TRUE(found.open_question->waited_for.empty());
-  EXPECT_NE(Sentence(*found.open_question).find("the job stands still"), std::string::npos);
+  EXPECT_EQ(found.open_question->ranks, 4u);
 }
 
 TEST_F(FourRanks, AProcessThatDiedInsideIsNamedAndNotItsGroup) {

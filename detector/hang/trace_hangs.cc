@@ -94,7 +94,7 @@ void AddSilentlyBroken(const Trace& trace, absl::Span<const HostEvent> events, s
 
 // What everybody waits for, where nothing tells whether it will pass.
 OpenWait OpenQuestion(const Trace& trace, const HangSearch& search) {
-  if (search.hangs.empty()) return {.waiting = search.blocked_ranks.size(), .ranks = trace.ranks.size()};
+  if (search.hangs.empty()) return {.waiting = search.standing_ranks, .ranks = trace.ranks.size()};
   const Hang& first = search.hangs.front();
   return {.waiting = static_cast<uint64_t>(first.victims),
           .ranks = trace.ranks.size(),
@@ -113,8 +113,10 @@ HangFindings FindHangs(const Frontier& frontier, absl::Span<const HostEvent> eve
   const bool hung = search.end == RecordsEnd::kHung;
   findings.verdicts = HangVerdicts(frontier, hung ? search : HangSearch{}, events);
   if (hung) AddSilentlyBroken(trace, events, &findings.verdicts);
-  if (search.end == RecordsEnd::kOpen && findings.verdicts.empty())
+  // A hang of which nobody is left to be accused is no health.
+  if ((hung || search.end == RecordsEnd::kOpen) && findings.verdicts.empty()) {
     findings.open_question = OpenQuestion(trace, search);
+  }
   return findings;
 }
 

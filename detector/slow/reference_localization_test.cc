@@ -48,7 +48,7 @@ std::vector<std::set<int32_t>> StretchesOf(const std::vector<int32_t>& calls, in
 
 struct Cut {
   size_t stretches = 0;
-  size_t kinds = 0;  // of the set that most stretches hold, or where fewer than half agree, of the middle one
+  size_t kinds = 0;  // of the set that most stretches hold; 0 = fewer than half of them agree
 };
 
 Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
@@ -62,11 +62,7 @@ Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
       cut.kinds = stretch.size();
     }
   }
-  if (2 * static_cast<size_t>(most) >= cut.stretches) return cut;
-  std::vector<size_t> sizes;
-  for (const std::set<int32_t>& stretch : stretches) sizes.push_back(stretch.size());
-  std::sort(sizes.begin(), sizes.end());
-  cut.kinds = sizes[(sizes.size() - 1) / 2];
+  if (2 * static_cast<size_t>(most) < cut.stretches) cut.kinds = 0;
   return cut;
 }
 
@@ -84,7 +80,16 @@ bool MayBeTwoSteps(const std::vector<int32_t>& calls, int32_t kind) {
   return at[0] == 0 && period <= 64 && 10 * alike >= 9 * late.size();
 }
 
-int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<CallKind>& kinds) {
+// The middle number of kinds, where stretches need not agree.
+size_t MiddleKinds(const std::vector<int32_t>& calls, int32_t anchor) {
+  std::vector<size_t> sizes;
+  for (const std::set<int32_t>& stretch : StretchesOf(calls, anchor)) sizes.push_back(stretch.size());
+  std::sort(sizes.begin(), sizes.end());
+  return sizes.empty() ? 0 : sizes[(sizes.size() - 1) / 2];
+}
+
+// `agree`: stretches hold the same kinds mostly.
+int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<CallKind>& kinds, bool agree = true) {
   std::vector<Cut> cuts(kinds.size());
   size_t most_kinds = 0;
   std::vector<ptrdiff_t> count(kinds.size());
@@ -92,6 +97,7 @@ int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<Cal
     count[kind] = std::count(calls.begin(), calls.end(), static_cast<int32_t>(kind));
     if (count[kind] <= 2 || kinds[kind].weight == 0) continue;
     cuts[kind] = ReferenceCut(calls, static_cast<int32_t>(kind));
+    if (!agree) cuts[kind].kinds = MiddleKinds(calls, static_cast<int32_t>(kind));
     most_kinds = std::max(most_kinds, cuts[kind].kinds);
   }
   const auto serves = [&](size_t kind) {
@@ -113,6 +119,7 @@ int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<Cal
     const auto rank = [&](size_t k) { return std::make_pair(kinds[k].weight, count[k]); };
     if (best < 0 || rank(kind) > rank(static_cast<size_t>(best))) best = static_cast<int32_t>(kind);
   }
+  if (best < 0 && agree) return ReferenceAnchor(calls, kinds, false);
   for (size_t kind = 0; best >= 0 && kind < kinds.size(); ++kind) {
     if (count[kind] == 2 && kinds[kind].weight > 0 && MayBeTwoSteps(calls, static_cast<int32_t>(kind)) &&
         3 * StretchesOf(calls, static_cast<int32_t>(kind))[0].size() > 4 * cuts[static_cast<size_t>(best)].kinds) {

@@ -72,11 +72,7 @@ Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
       cut.kinds_held = count.second;
     }
   }
-  // A lost record here and there makes most stretches of many kinds differ.
-  if (static_cast<double>(typical) < kMinTypicalShare * static_cast<double>(cut.stretches)) {
-    std::vector<size_t> held_of = cut.held;
-    cut.kinds_held = LowerMedian(&held_of);
-  }
+  if (static_cast<double>(typical) < kMinTypicalShare * static_cast<double>(cut.stretches)) cut.kinds_held = 0;
   return cut;
 }
 
@@ -90,24 +86,12 @@ bool RepeatsItself(absl::Span<const int32_t> calls, int32_t kind) {
   return static_cast<double>(alike) >= kMinAlike * static_cast<double>(calls.size() - period);
 }
 
-}  // namespace
-
-int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds) {
-  calls = calls.subspan(0, std::min(calls.size(), kMaxAnchorCalls));
-  std::vector<std::pair<size_t, int32_t>> counts(kinds.size());
-  for (size_t kind = 0; kind < kinds.size(); ++kind) counts[kind] = {0, static_cast<int32_t>(kind)};
-  for (const int32_t call : calls) ++counts[static_cast<size_t>(call)].first;
-  std::sort(counts.begin(), counts.end(),
-            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-  if (counts.size() > kMaxAnchorCandidates) counts.resize(kMaxAnchorCandidates);
-  std::vector<Candidate> candidates;
-  size_t most_kinds = 0;
-  for (const auto& [count, kind] : counts) {
-    if (count <= kMinStretches || kinds[static_cast<size_t>(kind)].weight == 0) continue;
-    candidates.push_back(Cut(calls, kinds.size(), kind));
-    if (candidates.back().stretches >= kMinStretches) most_kinds = std::max(most_kinds, candidates.back().kinds_held);
+// The heaviest of the candidates with most stretches that hold nearly all kinds; nullptr = none.
+const Candidate* BestOf(const std::vector<Candidate>& candidates, absl::Span<const CallKind> kinds) {
+  size_t most_kinds = 0, most_stretches = 0;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.stretches >= kMinStretches) most_kinds = std::max(most_kinds, candidate.kinds_held);
   }
-  size_t most_stretches = 0;
   const auto is_full = [most_kinds](size_t held) {
     return held > 0 && static_cast<double>(held) >= kMinKinds * static_cast<double>(most_kinds);
   };
@@ -125,6 +109,33 @@ int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> k
     if (!holds_enough(candidate) || candidate.stretches + slack < most_stretches) continue;
     const int32_t weight = kinds[static_cast<size_t>(candidate.kind)].weight;
     if (best == nullptr || weight > kinds[static_cast<size_t>(best->kind)].weight) best = &candidate;
+  }
+  return best;
+}
+
+}  // namespace
+
+int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds) {
+  calls = calls.subspan(0, std::min(calls.size(), kMaxAnchorCalls));
+  std::vector<std::pair<size_t, int32_t>> counts(kinds.size());
+  for (size_t kind = 0; kind < kinds.size(); ++kind) counts[kind] = {0, static_cast<int32_t>(kind)};
+  for (const int32_t call : calls) ++counts[static_cast<size_t>(call)].first;
+  std::sort(counts.begin(), counts.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  if (counts.size() > kMaxAnchorCandidates) counts.resize(kMaxAnchorCandidates);
+  std::vector<Candidate> candidates;
+  for (const auto& [count, kind] : counts) {
+    if (count <= kMinStretches || kinds[static_cast<size_t>(kind)].weight == 0) continue;
+    candidates.push_back(Cut(calls, kinds.size(), kind));
+  }
+  const Candidate* best = BestOf(candidates, kinds);
+  if (best == nullptr) {
+    // A lost record here and there makes most stretches of many kinds differ.
+    for (Candidate& candidate : candidates) {
+      std::vector<size_t> held = candidate.held;
+      candidate.kinds_held = LowerMedian(&held);
+    }
+    best = BestOf(candidates, kinds);
   }
   if (best == nullptr) return -1;
   // Two steps of several micro-batches: what comes once per step has come twice, too seldom for an anchor, and what

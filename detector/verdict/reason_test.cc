@@ -144,6 +144,7 @@ TEST(ReasonTest, AnOpenWaitCountsOtherCausesIfThereAreAny) {
   wait.waited_for = {};
   wait.communicator = {.name = "0x1f", .members = 4};
   EXPECT_NE(Sentence(wait).find("wait for communicator 0x1f (4 members) (and"), std::string::npos);
+  EXPECT_NE(Sentence(OpenWait{.waiting = 6, .ranks = 8}).find("6 of 8 ranks wait, most of them"), std::string::npos);
 }
 
 TEST(ReasonTest, SlownessWithoutACauseSaysHowMuchAndOnWhom) {

@@ -51,7 +51,7 @@ struct ReferencePath {
   bool exchange = false;
   bool alone = true;
   std::vector<Transfer> transfers;
-  std::map<int32_t, double> ratio, excess, longest;  // by step
+  std::map<int32_t, double> ratio, excess, longer;  // by step
 };
 
 // The value that a quarter, or half, of the others lie below: no interpolation, the lower one where two could serve.
@@ -177,14 +177,14 @@ class Reference {
     }
     for (const auto& [step, transfers] : of_step) {
       double took = 0, usual = 0, least_slow = std::numeric_limits<double>::infinity();
-      path->longest[step] = -std::numeric_limits<double>::infinity();
+      path->longer[step] = 0;
       path->excess[step] = 0;
       for (const Transfer* transfer : transfers) {
         const double expected = usual_.at(transfer->duty);
         took += transfer->seconds;
         usual += expected;
         least_slow = std::min(least_slow, transfer->seconds / expected);
-        path->longest[step] = std::max(path->longest[step], transfer->seconds - expected);
+        path->longer[step] += transfer->seconds - expected;
         if (!Overlapped(transfer->last_to_arrive)) path->excess[step] += transfer->seconds - expected;
       }
       path->ratio[step] = point_to_point ? least_slow : took / usual;
@@ -282,7 +282,7 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
       EXPECT_EQ(path.alone, expected.alone);
       ExpectNear(expected.ratio, table.ratio, i, table.steps, "ratio");
       ExpectNear(expected.excess, table.excess_seconds, i, table.steps, "excess");
-      ExpectNear(expected.longest, table.longest_seconds, i, table.steps, "longest");
+      ExpectNear(expected.longer, table.longer_seconds, i, table.steps, "longer");
       for (const auto& [step, ratio] : expected.ratio) {
         logs.push_back(std::log(ratio));
         slow += ratio > 1.5 ? 1 : 0;
