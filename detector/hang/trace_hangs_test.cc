@@ -115,6 +115,33 @@ TEST(Hang, WhoNeverEntersIsNamedByRecordsWithoutEnds) {
   EXPECT_GE(named, 40u);
 }
 
+TEST(Hang, AFileWhoseRanksAllStandIsNeverWithoutAWord) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    ScriptedJob job = JobFrom(random);
+    const size_t rank = random.Below(job.programs.size());
+    job.host_stops_at[rank] = job.programs[rank].size() / 2;
+    Trace trace = RunScript(job, ScriptedRecords::kFull, random).trace;
+    // One record in ten gets lost.
+    Trace kept = trace;
+    kept.operations.clear();
+    for (size_t r = 0; r < trace.ranks.size(); ++r) {
+      kept.first_operation[r] = kept.operations.size();
+      for (const TraceOperation& operation : trace.OperationsOf(r)) {
+        if (random.Below(10) == 0) {
+          ++kept.lost_records;
+        } else {
+          kept.operations.push_back(operation);
+        }
+      }
+    }
+    kept.first_operation[trace.ranks.size()] = kept.operations.size();
+    LookAfter(kLongAfterNs, &kept);
+    const HangFindings found = FindHangs(FrontierOf(kept), {}, false);
+    EXPECT_TRUE(!found.verdicts.empty() || found.open_question.has_value()) << "seed " << seed;
+  }
+}
+
 TEST(Hang, NamesTheGpuThatNeverBegan) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);

@@ -153,7 +153,7 @@ class Measurement {
                                      [&](int32_t rank) { return HostOf(rank) != HostOf(path.ranks[0]); });
     const int32_t family = roles_.communicators[static_cast<size_t>(channel.communicator)].family;
     bool any = false;
-    const uint64_t calls = path.point_to_point ? 1 : CallsPerStep(channel);
+    const uint64_t calls = path.point_to_point ? 1 : CallsPerStep(channel, path.ranks.size());
     for (uint32_t i = 0; i < channel.instances; ++i) {
       any = MeasureInstance(channel.first_instance + i, family, calls, &path) || any;
     }
@@ -162,16 +162,18 @@ class Measurement {
     table_.paths.push_back(std::move(path));
   }
 
-  // At least 1.
-  uint64_t CallsPerStep(const OperationChannel& channel) const {
-    std::map<int32_t, double> calls;  // by step
+  // In the middle step; at least 1.
+  uint64_t CallsPerStep(const OperationChannel& channel, size_t members) const {
+    std::map<int32_t, uint64_t> calls;  // by step
     for (uint32_t i = 0; i < channel.instances; ++i) {
-      const int32_t step = quickest_[channel.first_instance + i].step;
-      if (step >= 0) ++calls[step];
+      const size_t index = channel.first_instance + i;
+      const Quickest& quickest = quickest_[index];
+      const bool is_whole = matched_.instances[index].member_count == members && quickest.duration_ns >= 0;
+      if (is_whole && quickest.step >= 0) ++calls[quickest.step];
     }
-    std::vector<double> counts;
+    std::vector<uint64_t> counts;
     for (const auto& [step, count] : calls) counts.push_back(count);
-    return counts.empty() ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(UpperMedian(&counts)));
+    return counts.empty() ? 1 : UpperMedian(&counts);
   }
 
   // Where no sizes are recorded, the place among the calls of a step tells large ones from small ones.

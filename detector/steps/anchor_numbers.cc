@@ -30,6 +30,7 @@ struct AnchorCall {
   uint32_t per_step = 1;
   bool by_time = false;  // the long stretches of a step are those that last long, not those of many calls
 
+  bool known() const { return kind != OperationKind::kUnknown; }
   bool operator==(const AnchorCall&) const = default;
 };
 
@@ -39,7 +40,12 @@ class Numbering {
       : trace_(trace), matched_(matched), roles_(roles), executor_(executor) {}
 
   AnchorNumbers Run() {
-    for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers));
+    // A class without an anchor is cut at that of others, if there are any.
+    for (const bool agree : {true, false}) {
+      if (std::any_of(anchors_.begin(), anchors_.end(), [](const AnchorCall& call) { return call.known(); })) break;
+      anchors_.clear();
+      for (const std::vector<int32_t>& peers : roles_.classes) anchors_.push_back(AnchorOf(peers, agree));
+    }
     NumberInstances();
     ChooseAnchors();
     return std::move(numbers_);
@@ -56,7 +62,7 @@ class Numbering {
   }
 
   // From the peer with the most records.
-  AnchorCall AnchorOf(const std::vector<int32_t>& peers) const {
+  AnchorCall AnchorOf(const std::vector<int32_t>& peers, bool agree) const {
     size_t richest = static_cast<size_t>(peers.front());
     for (const int32_t peer : peers) {
       if (trace_.OperationsOf(static_cast<size_t>(peer)).size() > trace_.OperationsOf(richest).size()) {
@@ -85,12 +91,14 @@ class Numbering {
       history.push_back(it->second);
       launched_ns.push_back(LaunchOf(operation));
     }
-    const int32_t anchor = FindAnchor(history, kinds);
+    const int32_t anchor = FindAnchor(history, kinds, agree);
     if (anchor < 0) return AnchorCall{};
     AnchorCall call = calls[static_cast<size_t>(anchor)];
     call.per_step = AnchorsPerStep(Stretches(history, anchor));
     const auto count = static_cast<double>(std::count(history.begin(), history.end(), anchor));
-    if (call.per_step > 1 || count < kAllButFew * static_cast<double>(history.size())) return call;
+    // Calls of one known size are one call.
+    const bool tells = call.per_step > 1 || call.bytes > 0 || count < kAllButFew * static_cast<double>(history.size());
+    if (tells) return call;
     call.per_step = AnchorsPerStep(StretchTimes(history, launched_ns, anchor));
     call.by_time = call.per_step > 1;
     return call;

@@ -115,7 +115,7 @@ const Candidate* BestOf(const std::vector<Candidate>& candidates, absl::Span<con
 
 }  // namespace
 
-int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds) {
+int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds, bool agree) {
   calls = calls.subspan(0, std::min(calls.size(), kMaxAnchorCalls));
   std::vector<std::pair<size_t, int32_t>> counts(kinds.size());
   for (size_t kind = 0; kind < kinds.size(); ++kind) counts[kind] = {0, static_cast<int32_t>(kind)};
@@ -127,16 +127,10 @@ int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> k
   for (const auto& [count, kind] : counts) {
     if (count <= kMinStretches || kinds[static_cast<size_t>(kind)].weight == 0) continue;
     candidates.push_back(Cut(calls, kinds.size(), kind));
+    std::vector<size_t> held = candidates.back().held;
+    if (!agree) candidates.back().kinds_held = LowerMedian(&held);
   }
-  const Candidate* best = BestOf(candidates, kinds);
-  if (best == nullptr) {
-    // A lost record here and there makes most stretches of many kinds differ.
-    for (Candidate& candidate : candidates) {
-      std::vector<size_t> held = candidate.held;
-      candidate.kinds_held = LowerMedian(&held);
-    }
-    best = BestOf(candidates, kinds);
-  }
+  const Candidate* const best = BestOf(candidates, kinds);
   if (best == nullptr) return -1;
   // Two steps of several micro-batches: what comes once per step has come twice, too seldom for an anchor, and what
   // comes more often cuts them into micro-batches.

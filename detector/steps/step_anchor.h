@@ -18,8 +18,9 @@ struct CallKind {
 };
 
 // The anchor's kind; -1 = nothing recurs, or the whole history looks like two steps of several micro-batches. `calls`:
-// kinds, oldest first; each below kinds.size().
-int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds);
+// kinds, oldest first; each below kinds.size(). `agree`: most stretches hold the same kinds; where a step makes calls
+// of many kinds, a lost record here and there makes most of them differ.
+int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds, bool agree = true);
 
 // A rank's history is judged by at most this many calls, the oldest ones.
 inline constexpr size_t kMaxAnchorCalls = 200'000;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -60,6 +61,12 @@ double SortedAt(std::vector<double> values, double share) {
   return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
+double DeviationOf(std::vector<double> values) {
+  const double middle = SortedAt(values, 0.5);
+  for (double& value : values) value = std::abs(value - middle);
+  return 1.4826 * SortedAt(values, 0.5);
+}
+
 class Reference {
  public:
   Reference(const Trace& trace, const JobRoles& roles, const StepTable& steps)
@@ -93,6 +100,36 @@ class Reference {
     }
   }
 
+  // None where the times of some member tell nothing.
+  std::optional<Transfer> TransferOf(const std::vector<Record>& records) const {
+    Transfer transfer{.seconds = std::numeric_limits<double>::infinity()};
+    for (const Record& record : records) {
+      const TraceOperation& operation = trace_.operations[record.index];
+      const bool measured = operation.finished() && operation.started() &&
+                            operation.quality != TimingQuality::kHostCall &&
+                            operation.quality != TimingQuality::kHostEnqueue;
+      if (!measured) return std::nullopt;
+      const double seconds = static_cast<double>(operation.end_ns - operation.start_ns) * 1e-9;
+      if (seconds >= transfer.seconds) continue;
+      transfer.seconds = seconds;
+      transfer.last_to_arrive = record;
+    }
+    return transfer;
+  }
+
+  // In the middle step, the upper one of two.
+  uint64_t CallsPerStep(const std::map<uint64_t, Transfer>& transfers) const {
+    std::map<int32_t, uint64_t> calls;
+    for (const auto& [sequence, transfer] : transfers) {
+      const int32_t step = StepOf(transfer.last_to_arrive);
+      if (step >= 0) ++calls[step];
+    }
+    std::vector<uint64_t> counts;
+    for (const auto& [step, count] : calls) counts.push_back(count);
+    std::sort(counts.begin(), counts.end());
+    return counts.empty() ? 1 : counts[counts.size() / 2];
+  }
+
   void AddPath(const Wire& wire, const std::map<uint64_t, std::vector<Record>>& by_sequence) {
     const auto [communicator, source, destination] = wire;
     const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(communicator)].members;
@@ -106,26 +143,19 @@ class Reference {
     }
     path.crosses_hosts = hosts.size() > 1;
     const int32_t family = roles_.communicators[static_cast<size_t>(communicator)].family;
+    std::map<uint64_t, Transfer> measured;  // by sequence
     for (const auto& [sequence, records] : by_sequence) {
       if (records.size() != path.ranks.size()) continue;
-      Transfer transfer{.seconds = std::numeric_limits<double>::infinity()};
-      bool measured = true;
-      for (const Record& record : records) {
-        const TraceOperation& operation = trace_.operations[record.index];
-        measured = measured && operation.finished() && operation.started() &&
-                   operation.quality != TimingQuality::kHostCall && operation.quality != TimingQuality::kHostEnqueue;
-        if (!measured) break;
-        const double seconds = static_cast<double>(operation.end_ns - operation.start_ns) * 1e-9;
-        if (seconds >= transfer.seconds) continue;
-        transfer.seconds = seconds;
-        transfer.last_to_arrive = record;
-      }
-      if (!measured) continue;
+      if (const std::optional<Transfer> transfer = TransferOf(records)) measured[sequence] = *transfer;
+    }
+    const uint64_t calls = source >= 0 ? 1 : CallsPerStep(measured);
+    for (auto& [sequence, transfer] : measured) {
       const TraceOperation& last = trace_.operations[transfer.last_to_arrive.index];
       if (last.bytes != 0 && last.bytes < 1024 * 1024) continue;  // 0 = unknown
       if (last.kind == OperationKind::kAllToAll) path.exchange = true;
       const OperationKind kind = source >= 0 ? OperationKind::kSend : last.kind;
-      transfer.duty = {family, source >= 0, path.crosses_hosts, kind, last.bytes};
+      const uint64_t size_or_place = last.bytes != 0 ? last.bytes : sequence % calls;
+      transfer.duty = {family, source >= 0, path.crosses_hosts, kind, size_or_place};
       path.transfers.push_back(transfer);
     }
     if (!path.transfers.empty()) paths_[wire] = std::move(path);
@@ -267,7 +297,7 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
     const std::map<Wire, ReferencePath> reference = Reference(trace, roles, steps).Run();
     ASSERT_EQ(table.paths.size(), reference.size());
     ASSERT_EQ(table.steps, static_cast<size_t>(steps.steps));
-    std::vector<double> logs;
+    std::vector<double> logs, changes, middles;
     std::map<std::pair<int32_t, bool>, std::set<bool>> crossings;  // of the paths of a family
     for (size_t i = 0; i < table.paths.size(); ++i) {
       const TransferPath& path = table.paths[i];
@@ -283,10 +313,14 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
       ExpectNear(expected.ratio, table.ratio, i, table.steps, "ratio");
       ExpectNear(expected.excess, table.excess_seconds, i, table.steps, "excess");
       ExpectNear(expected.longer, table.longer_seconds, i, table.steps, "longer");
+      std::vector<double> of_path;
       for (const auto& [step, ratio] : expected.ratio) {
-        logs.push_back(std::log(ratio));
+        if (!of_path.empty()) changes.push_back(std::log(ratio) - of_path.back());
+        of_path.push_back(std::log(ratio));
         slow += ratio > 1.5 ? 1 : 0;
       }
+      logs.insert(logs.end(), of_path.begin(), of_path.end());
+      if (!of_path.empty()) middles.push_back(SortedAt(of_path, 0.5));
       (path.point_to_point ? sends : groups) += 1;
       const int32_t family = roles.communicators[static_cast<size_t>(channel.communicator)].family;
       crossings[{family, path.point_to_point}].insert(path.crosses_hosts);
@@ -294,9 +328,9 @@ TEST(TransferTableTest, AgreesWithTheSlowReferenceOnRandomJobs) {
       alone += path.alone ? 1 : 0;
     }
     for (const auto& [family, sides] : crossings) mixed += sides.size() > 1 ? 1 : 0;
-    const double middle = SortedAt(logs, 0.5);
-    for (double& log : logs) log = std::abs(log - middle);
-    EXPECT_NEAR(table.noise, 1.4826 * SortedAt(logs, 0.5), 1e-6);
+    const double of_levels = (SortedAt(middles, 0.25) - SortedAt(middles, 0.125)) / 0.476;
+    const double of_steps = DeviationOf(changes) / std::sqrt(2.0);
+    EXPECT_NEAR(table.noise, std::min(DeviationOf(logs), std::hypot(of_steps, of_levels)), 1e-6);
   }
   // Every kind of path has been compared, slow ones among them.
   EXPECT_GT(sends, 100u);
