@@ -217,7 +217,9 @@ TEST_F(IncidentHookTest, NobodyWaitsForAProgramThatHangs) {
   spec_.command = Script("exec /usr/bin/sleep 3600");
   spec_.timeout_ns = int64_t{3'600} * 1'000'000'000;
   Begin();
-  for (uint64_t id = 1; id <= IncidentHook::kMaxWaiting + 2; ++id) Open(id, "a");
+  Open(1, "a");
+  while (Audited().empty()) std::this_thread::yield();  // it runs
+  for (uint64_t id = 2; id <= IncidentHook::kMaxWaiting + 2; ++id) Open(id, "a");
   EXPECT_EQ(next_.told.size(), IncidentHook::kMaxWaiting + 2);
   WaitFor("dropped");
   hook_->Close();
