@@ -20,6 +20,7 @@
 #include "detector/engine/grown_alone.h"
 #include "detector/engine/past_cost.h"
 #include "detector/engine/remedies.h"
+#include "detector/engine/same_onset.h"
 #include "detector/engine/time_ledger.h"
 #include "detector/hang/frontier.h"
 #include "detector/hang/trace_frontier.h"
@@ -48,7 +49,6 @@
 #include "detector/verdict/cost_limit.h"
 #include "detector/verdict/job_state.h"
 #include "detector/verdict/reason.h"
-#include "detector/verdict/same_onset.h"
 #include "detector/verdict/trace_names.h"
 
 namespace lockstep {
@@ -69,12 +69,17 @@ void Describe(const JobEvidence& evidence, const TraceAnalysis& analysis, JobRep
   report->completeness = {trace.operations.size(), trace.missing_ranks, trace.lost_records};
 }
 
+// What has been told of batches of different length; nullptr = nothing.
+Verdict* UnevenBatchesIn(JobReport* report) {
+  const auto told = std::find_if(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
+    return verdict.verdict_class == VerdictClass::kSequenceImbalance;
+  });
+  return told == report->verdicts.end() ? nullptr : &*told;
+}
+
 // Of a replica whose machines are slow together, at what removing all of them gives back; none if it has been told.
 void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& causes,
                     const std::vector<CounterfactualGain>& gains, const CostLimit& limit, JobReport* report) {
-  const bool told = std::any_of(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
-    return verdict.verdict_class == VerdictClass::kSequenceImbalance;
-  });
   const Suspect& first = causes[batch.causes.front()].suspects.front();
   StructuralFinding finding{
       .verdict_class = VerdictClass::kSequenceImbalance, .first_step = first.first_step, .last_step = first.last_step};
@@ -86,7 +91,7 @@ void AddSharedBatch(const SharedBatch& batch, const std::vector<SlowCause>& caus
     finding.steps_affected = gains[i].steps_affected;
     step_seconds = gains[i].step_seconds;
   }
-  if (told || finding.gain < limit.Of(finding.verdict_class)) return;
+  if (UnevenBatchesIn(report) != nullptr || finding.gain < limit.Of(finding.verdict_class)) return;
   finding.reason = LongReplica{.hosts = batch.causes.size(), .first_step = finding.first_step};
   report->verdicts.push_back(StructuralVerdict(std::move(finding), step_seconds));
 }
@@ -110,10 +115,7 @@ void AddMoreInput(const Trace& trace, const MoreInput& more, const SlowCause& ca
                          .bytes = more.bytes,
                          .peer_bytes = more.peer_bytes,
                          .peers = more.peers};
-  const auto told = std::find_if(report->verdicts.begin(), report->verdicts.end(), [](const Verdict& verdict) {
-    return verdict.verdict_class == VerdictClass::kSequenceImbalance;
-  });
-  if (told != report->verdicts.end()) {
+  if (Verdict* const told = UnevenBatchesIn(report)) {
     told->evidence.push_back({EvidenceKind::kLateness, reason});
     return;
   }

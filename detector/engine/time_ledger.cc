@@ -48,10 +48,7 @@ Series StepsThat(const StepTable& steps, Counts counts) {
   return series;
 }
 
-// In the first step a job connects and compiles.
-bool IsWaited(const StepTable& steps, size_t step) {
-  return step > 0 && step < steps.waited.size() && steps.waited[step] != 0;
-}
+bool IsWaited(const StepTable& steps, size_t step) { return step < steps.waited.size() && steps.waited[step] != 0; }
 
 Series UsualSteps(const StepTable& steps) {
   return StepsThat(steps, [&](size_t step) { return steps.usual[step] != 0; });

@@ -96,6 +96,19 @@ class Reader {
     return found_.collectives[members_.IndexOf(communicator, member)];
   }
 
+  // Of an operation, or of a tally: sender and receiver. `member`: whose it is.
+  template <typename Call>
+  static Frontier::PairKey PairOf(const Call& call, int32_t member) {
+    if (call.kind == OperationKind::kSend) return {call.communicator, member, call.peer};
+    return {call.communicator, call.peer, member};
+  }
+
+  template <typename Call>
+  Progress& SideOf(const Call& call, int32_t member) {
+    Frontier::PairProgress& pair = found_.pairs[PairOf(call, member)];
+    return call.kind == OperationKind::kSend ? pair.send : pair.receive;
+  }
+
   // Numbers of calls may be far apart: their sum fits no integer.
   double CountHoles() const {
     double holes = 0;
@@ -167,10 +180,8 @@ class Reader {
     for (const Tally& tally : tallies_) {
       const int32_t member = members_.MemberOf(rank_index, tally.communicator);
       if (member < 0) continue;
-      if (tally.kind == OperationKind::kSend) {
-        Add(tally.progress, &found_.pairs[{tally.communicator, member, tally.peer}].send);
-      } else if (tally.kind == OperationKind::kRecv) {
-        Add(tally.progress, &found_.pairs[{tally.communicator, tally.peer, member}].receive);
+      if (IsPointToPoint(tally.kind)) {
+        Add(tally.progress, &SideOf(tally, member));
       } else {
         const auto communicator = static_cast<size_t>(tally.communicator);
         Add(tally.progress, &Of(tally.communicator, member));
@@ -213,10 +224,8 @@ class Reader {
   }
 
   void NoteBegun(const TraceOperation& operation, int32_t member) {
-    const bool sends = operation.kind == OperationKind::kSend;
-    auto& [sent, received] = begun_of_pair_[sends ? Frontier::PairKey{operation.communicator, member, operation.peer}
-                                                  : Frontier::PairKey{operation.communicator, operation.peer, member}];
-    int64_t& last = sends ? sent : received;
+    auto& [sent, received] = begun_of_pair_[PairOf(operation, member)];
+    int64_t& last = operation.kind == OperationKind::kSend ? sent : received;
     last = std::max(last, static_cast<int64_t>(operation.sequence) + 1);
   }
 
@@ -238,11 +247,8 @@ class Reader {
     for (const TraceOperation& operation : trace_.OperationsOf(rank_index)) {
       const int32_t member = members_.MemberOf(rank_index, operation.communicator);
       if (member < 0 || !IsPointToPoint(operation.kind)) continue;
-      const bool sends = operation.kind == OperationKind::kSend;
-      const Frontier::PairKey key = sends ? Frontier::PairKey{operation.communicator, member, operation.peer}
-                                          : Frontier::PairKey{operation.communicator, operation.peer, member};
-      const auto [sent, received] = begun_of_pair_[key];
-      Progress& progress = sends ? found_.pairs[key].send : found_.pairs[key].receive;
+      const auto [sent, received] = begun_of_pair_[PairOf(operation, member)];
+      Progress& progress = SideOf(operation, member);
       progress.finished = std::max(progress.finished, std::min(sent, received) - 1);
     }
   }
@@ -257,10 +263,8 @@ class Reader {
       const int32_t member = members_.MemberOf(rank_index, it->communicator);
       if (member < 0) continue;
       const int64_t before = static_cast<int64_t>(it->sequence) - 1;
-      if (it->kind == OperationKind::kSend) {
-        found_.pairs[{it->communicator, member, it->peer}].send.finished = before;
-      } else if (it->kind == OperationKind::kRecv) {
-        found_.pairs[{it->communicator, it->peer, member}].receive.finished = before;
+      if (IsPointToPoint(it->kind)) {
+        SideOf(*it, member).finished = before;
       } else {
         Of(it->communicator, member).finished = before;
       }
@@ -317,12 +321,7 @@ class Reader {
     const int32_t member = members_.MemberOf(rank_index, operation.communicator);
     if (member < 0) return false;
     const auto sequence = static_cast<int64_t>(operation.sequence);
-    if (operation.kind == OperationKind::kSend) {
-      return sequence > found_.pairs[{operation.communicator, member, operation.peer}].send.finished;
-    }
-    if (operation.kind == OperationKind::kRecv) {
-      return sequence > found_.pairs[{operation.communicator, operation.peer, member}].receive.finished;
-    }
+    if (IsPointToPoint(operation.kind)) return sequence > SideOf(operation, member).finished;
     return sequence > Of(operation.communicator, member).finished;
   }
 

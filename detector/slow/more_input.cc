@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "base/shares.h"
+#include "detector/stats/even_places.h"
 #include "detector/stats/order_statistics.h"
 
 namespace lockstep {
@@ -68,9 +69,8 @@ std::vector<int32_t> PeersBeside(const JobRoles& roles, const SlowCause& cause) 
   for (const int32_t peer : roles.PeersOf(static_cast<size_t>(cause.suspects.front().rank))) {
     if (!ranks.contains(peer)) others.push_back(peer);
   }
-  if (others.size() <= kMostPeers) return others;
   std::vector<int32_t> sample;
-  for (size_t i = 0; i < kMostPeers; ++i) sample.push_back(others[i * others.size() / kMostPeers]);
+  for (const size_t place : EvenPlaces(others.size(), kMostPeers)) sample.push_back(others[place]);
   return sample;
 }
 

@@ -191,8 +191,7 @@ class StepFinder {
     LeaveOutEvaluations(table);
     table->waited.assign(table->usual.size(), 0);
     // In the first step a job connects and compiles.
-    const bool all_usual = std::count(table->usual.begin(), table->usual.end(), 0) <= (IsUsualAt(*table, 0) ? 0 : 1);
-    if (!all_usual) TellWaited(table);
+    if (table->steps > 0 && std::count(table->usual.begin() + 1, table->usual.end(), 0) > 0) TellWaited(table);
     std::vector<double> usual;
     for (size_t step = 0; step < table->step_seconds.size(); ++step) {
       if (table->usual[step] != 0) usual.push_back(table->step_seconds[step]);
@@ -227,15 +226,12 @@ class StepFinder {
     return MedianInPlace(&calls);
   }
 
-  static bool IsUsualAt(const StepTable& table, size_t step) {
-    return step < table.usual.size() && table.usual[step] != 0;
-  }
-
   // Many steps that are longer because ranks wait are usual, few are not.
   void TellWaited(StepTable* table) const {
     std::vector<char> waited = FindWaitedSteps(table->step_seconds, InsideSeconds(*table), table->usual);
     const bool many = std::count(waited.begin(), waited.end(), 1) >= static_cast<std::ptrdiff_t>(kLevelSteps);
     if (!many) {
+      waited[0] = 0;
       table->waited = std::move(waited);
       return;
     }

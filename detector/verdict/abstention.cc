@@ -34,8 +34,7 @@ std::string Sentence(const OpenWait& reason) {
   if (reason.waited_for.empty() && reason.communicator.name.empty()) {
     return absl::StrFormat(
         "The records end while %d of %d ranks wait, most of them for longer than ever before: the job stands still, "
-        "and "
-        "the records do not show for whom.",
+        "and the records do not show for whom.",
         reason.waiting, reason.ranks);
   }
   const std::string others =

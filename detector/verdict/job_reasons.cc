@@ -43,8 +43,7 @@ std::string Sentence(const GivenMore& reason) {
   const std::string rank = Text(reason.rank);
   return absl::StrFormat(
       "%s works %.2f times as long as its peers and is given more to do: its %ss carry %.4g MB each, those of %d "
-      "peers "
-      "%.4g MB; no machine is slow.",
+      "peers %.4g MB; no machine is slow.",
       reason.host_ranks > 0 ? absl::StrFormat("A host with %d ranks, among them %s,", reason.host_ranks, rank)
                             : Capitalized(rank),
       reason.times, Name(reason.kind), reason.bytes / kBytesPerMegabyte, reason.peers,

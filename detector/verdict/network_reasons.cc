@@ -73,8 +73,7 @@ std::string Sentence(const SlowPathTransfers& reason) {
 std::string Sentence(const StalledTransfers& reason) {
   return absl::StrFormat(
       "In %d of the steps from %d to %d, transfers on %d of %d paths took about %.3g s longer in all, where a usual "
-      "step "
-      "takes %.3g s; %s %s%s%s.",
+      "step takes %.3g s; %s %s%s%s.",
       reason.steps, reason.first_step, reason.last_step, reason.stalled_paths, reason.compared_paths, reason.seconds,
       reason.usual_step_seconds, reason.told_apart ? "all of them touch one side of" : "they lie between ends of",
       reason.hosts == 1 ? "host " : absl::StrCat(reason.hosts, " hosts: "), absl::StrJoin(reason.named_hosts, ", "),

@@ -1,4 +1,4 @@
-#include "detector/verdict/same_onset.h"
+#include "detector/engine/same_onset.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,19 +6,15 @@
 #include <cstdlib>
 
 #include "base/shares.h"
+#include "detector/slow/counterfactual_gain.h"
+#include "detector/slow/persistent_excess.h"
 
 namespace lockstep {
 namespace {
 
-// As many steps before an onset as make a past (slow/persistent_excess.h).
-constexpr int64_t kMinPastSteps = 3;
-// Onsets are known to a step.
-constexpr int64_t kSameOnsetSteps = 1;
-// Accusations of one onset that are an event: as kMinEventCauses of slow/counterfactual_gain.h.
-constexpr int kEvent = 3;
-
 bool Accuses(const Verdict& verdict) {
-  return !IsHang(verdict.verdict_class) && !verdict.culprits.empty() && verdict.first_step >= kMinPastSteps &&
+  return !IsHang(verdict.verdict_class) && !verdict.culprits.empty() &&
+         verdict.first_step >= static_cast<int64_t>(kMinPastSteps) &&
          (verdict.scope == VerdictScope::kMachine || verdict.scope == VerdictScope::kNetwork);
 }
 
@@ -43,7 +39,7 @@ void DropEchoesOfDearer(std::vector<Verdict>* verdicts) {
   for (size_t i = 0; i < verdicts->size(); ++i) {
     const Verdict& cheap = (*verdicts)[i];
     if (!Accuses(cheap)) continue;
-    int together = 0;
+    size_t together = 0;
     bool explained = false;
     for (const Verdict& other : *verdicts) {
       if (!Accuses(other) || !BeganTogether(cheap, other)) continue;
@@ -51,7 +47,7 @@ void DropEchoesOfDearer(std::vector<Verdict>* verdicts) {
       const double both = cheap.cost.seconds_per_step + other.cost.seconds_per_step;
       explained |= other.cost.seconds_per_step >= kMajorPart * both && !ShareHost(cheap, other);
     }
-    echo[i] = explained && together < kEvent ? 1 : 0;
+    echo[i] = explained && together < kMinEventCauses ? 1 : 0;
   }
   size_t at = 0;
   std::erase_if(*verdicts, [&](const Verdict&) { return echo[at++] != 0; });

@@ -6,8 +6,8 @@
 // costs stays unexplained. Kept are ranks of the same host, which one cause may slow by different amounts, and three
 // onsets or more at once, which are an event (slow/counterfactual_gain.h). Our own. Pure. Cost O(verdicts squared).
 
-#ifndef LOCKSTEP_DETECTOR_VERDICT_SAME_ONSET_H_
-#define LOCKSTEP_DETECTOR_VERDICT_SAME_ONSET_H_
+#ifndef LOCKSTEP_DETECTOR_ENGINE_SAME_ONSET_H_
+#define LOCKSTEP_DETECTOR_ENGINE_SAME_ONSET_H_
 
 #include <vector>
 
@@ -19,4 +19,4 @@ void DropEchoesOfDearer(std::vector<Verdict>* verdicts);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_VERDICT_SAME_ONSET_H_
+#endif  // LOCKSTEP_DETECTOR_ENGINE_SAME_ONSET_H_

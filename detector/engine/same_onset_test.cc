@@ -1,4 +1,4 @@
-#include "detector/verdict/same_onset.h"
+#include "detector/engine/same_onset.h"
 
 #include <string>
 #include <vector>
