@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <vector>
 
 #include "base/shares.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 // So few that they cannot be one per step, or chance's. By judgement, not measured.
 constexpr size_t kFewSizes = 16;
+// More are no step's. Bound of memory, with kMinRepeats.
+constexpr size_t kMostSizes = 4096;
 // Occurrences of a size, in the mean: two are no repetition.
 constexpr size_t kMinRepeats = 3;
 // Of the calls, that follow the size which they mostly follow: lost records break two of these pairs each.
@@ -34,12 +37,13 @@ bool LeadToOneAnother(const Followers& followers, size_t pairs) {
 }  // namespace
 
 bool SizesTell(absl::Span<const uint64_t> bytes) {
+  std::vector<uint64_t> sizes(bytes.begin(), bytes.end());
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  if (sizes.size() <= kFewSizes) return true;
+  if (sizes.size() > kMostSizes || bytes.size() < kMinRepeats * sizes.size()) return false;
   Followers followers;
   for (size_t i = 0; i + 1 < bytes.size(); ++i) ++followers[bytes[i]][bytes[i + 1]];
-  if (!bytes.empty()) followers.try_emplace(bytes.back());
-  if (followers.size() <= kFewSizes) return true;
-  if (bytes.size() < kMinRepeats * followers.size()) return false;
-  std::erase_if(followers, [](const auto& of_size) { return of_size.second.empty(); });
   return LeadToOneAnother(followers, bytes.size() - 1);
 }
 
