@@ -150,6 +150,13 @@ class Frontier {
   Content content_;
 };
 
+// Sender and receiver of a Send/Recv of `member`, of anything that has communicator, kind and peer.
+template <typename Call>
+Frontier::PairKey PairOf(const Call& call, int32_t member) {
+  if (call.kind == OperationKind::kSend) return {call.communicator, member, call.peer};
+  return {call.communicator, call.peer, member};
+}
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DETECTOR_HANG_FRONTIER_H_

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/hang/member_table.h"
+#include "detector/hang/without_ends.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
@@ -19,12 +19,6 @@ using Progress = Frontier::Progress;
 bool IsDead(const TraceRank& rank) {
   return rank.process_state == ProcessState::kGone || rank.process_state == ProcessState::kZombie;
 }
-
-// Collectives of one communicator that a GPU is inside of at once: gathers and reductions of a sharded job.
-constexpr size_t kMostAtOnce = 2;
-// Calls of one communicator that a host is ahead of its GPU: CUDA queues 1,024 launches of a stream, several of them
-// for the work between two collectives.
-constexpr size_t kMostAhead = 128;
 
 // A rank has few communicators and peers: a short list beats a map.
 constexpr size_t kMaxTallies = 32;
@@ -46,21 +40,20 @@ void Add(const Progress& from, Progress* to) {
 
 class Reader {
  public:
-  explicit Reader(const Trace& trace) : trace_(trace), ranks_(trace.ranks.size()), members_(trace) {}
+  explicit Reader(const Trace& trace)
+      : trace_(trace), ranks_(trace.ranks.size()), members_(trace), without_ends_(trace, members_) {}
 
   Frontier Run() {
     found_.collectives.assign(members_.size(), Progress{});
     found_.entered_by_all.assign(trace_.communicators.size(), -1);
     found_.tells_begun.assign(ranks_, 0);
     found_.tells_called.assign(ranks_, 0);
-    ends_nothing_.assign(ranks_, 0);
     std::vector<size_t> unfinished;
     for (size_t rank = 0; rank < ranks_; ++rank) NoteRank(rank, &unfinished);
     TellByAbsence();
     const double lost = std::max(CountHoles(), static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
     active_only_.assign(ranks_, 0);
-    FindWithoutEnds();
     for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
     for (size_t rank = 0; rank < ranks_; ++rank) InferEnds(rank);
     found_.unseen.assign(ranks_, 0);
@@ -76,13 +69,6 @@ class Reader {
   }
 
  private:
-  // Collectives of one communicator, of one member.
-  struct Begun {
-    int64_t last = -1;  // of a rank without begins, the last called
-    size_t count = 0;
-    size_t calls = 0;
-  };
-
   // What the records of one rank say of one communicator, or of one direction to one peer.
   struct Tally {
     int32_t communicator = -1;
@@ -94,13 +80,6 @@ class Reader {
 
   Progress& Of(int32_t communicator, int32_t member) {
     return found_.collectives[members_.IndexOf(communicator, member)];
-  }
-
-  // Of an operation, or of a tally: sender and receiver. `member`: whose it is.
-  template <typename Call>
-  static Frontier::PairKey PairOf(const Call& call, int32_t member) {
-    if (call.kind == OperationKind::kSend) return {call.communicator, member, call.peer};
-    return {call.communicator, call.peer, member};
   }
 
   template <typename Call>
@@ -148,7 +127,6 @@ class Reader {
       began_some = began_some || (operation.started() && !operation.finished());
       began_not_all = began_not_all || !operation.started();
     }
-    ends_nothing_[rank_index] = ended_some ? 0 : 1;
     found_.tells_begun[rank_index] = found_.tells_called[rank_index];
     if (ended_some && (began_some || began_not_all)) {  // a dump of active work may know begins by halves
       in_flight_.push_back(rank_index);
@@ -191,65 +169,21 @@ class Reader {
     tallies_.clear();
   }
 
-  // More collectives of one communicator have begun than a GPU is inside of, or more were called than a host runs
-  // ahead, and none has ended: no work in flight, but a recorder that tells no ends.
-  void FindWithoutEnds() {
-    without_ends_.assign(ranks_, 0);
-    if (std::find(ends_nothing_.begin(), ends_nothing_.end(), 1) == ends_nothing_.end()) return;
-    begun_.assign(members_.size(), Begun{});
-    for (size_t rank = 0; rank < ranks_; ++rank) {
-      const bool tells_begins = TellsBegins(rank);
-      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
-        const int32_t member = members_.MemberOf(rank, operation.communicator);
-        if (member < 0) continue;
-        const bool begun_or_called = operation.started() || !tells_begins;
-        if (IsPointToPoint(operation.kind)) {
-          if (begun_or_called) NoteBegun(operation, member);
-          continue;
-        }
-        Begun& begun = begun_[members_.IndexOf(operation.communicator, member)];
-        const auto number = static_cast<int64_t>(operation.sequence);
-        if (begun_or_called) begun.last = std::max(begun.last, number);
-        begun.count += operation.started() ? 1 : 0;
-        ++begun.calls;
-        const bool too_many = begun.count > kMostAtOnce || begun.calls > kMostAhead;
-        if (ends_nothing_[rank] != 0 && too_many) without_ends_[rank] = 1;
-      }
-    }
-  }
-
-  bool TellsBegins(size_t rank) const {
-    const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank);
-    return std::any_of(operations.begin(), operations.end(), [](const TraceOperation& it) { return it.started(); });
-  }
-
-  void NoteBegun(const TraceOperation& operation, int32_t member) {
-    auto& [sent, received] = begun_of_pair_[PairOf(operation, member)];
-    int64_t& last = operation.kind == OperationKind::kSend ? sent : received;
-    last = std::max(last, static_cast<int64_t>(operation.sequence) + 1);
-  }
-
-  // Of a rank that tells no ends: what all members, or both sides, have begun has ended, as far as anybody knows.
+  // Of a rank that tells no ends.
   void InferEnds(size_t rank_index) {
-    if (without_ends_[rank_index] == 0) return;
+    if (!without_ends_.TellsNoEnds(rank_index)) return;
     for (const MemberTable::Membership& place : members_.Of(rank_index)) {
-      int64_t by_all = begun_[members_.IndexOf(place.communicator, place.member)].last;
-      const std::vector<int32_t>& ranks = trace_.communicators[static_cast<size_t>(place.communicator)].members;
-      for (size_t member = 0; member < ranks.size(); ++member) {
-        const auto index = members_.IndexOf(place.communicator, static_cast<int32_t>(member));
-        if (ranks[member] >= 0) by_all = std::min(by_all, begun_[index].last);
-      }
-      Progress& progress = Of(place.communicator, place.member);
-      progress.finished = std::max(progress.finished, by_all);
+      const int64_t ended = without_ends_.EndedByAll(place.communicator);
+      int64_t& finished = Of(place.communicator, place.member).finished;
+      finished = std::max(finished, ended);
       int64_t& entered_by_all = found_.entered_by_all[static_cast<size_t>(place.communicator)];
-      entered_by_all = std::max(entered_by_all, by_all);
+      entered_by_all = std::max(entered_by_all, ended);
     }
     for (const TraceOperation& operation : trace_.OperationsOf(rank_index)) {
       const int32_t member = members_.MemberOf(rank_index, operation.communicator);
       if (member < 0 || !IsPointToPoint(operation.kind)) continue;
-      const auto [sent, received] = begun_of_pair_[PairOf(operation, member)];
-      Progress& progress = SideOf(operation, member);
-      progress.finished = std::max(progress.finished, std::min(sent, received) - 1);
+      int64_t& finished = SideOf(operation, member).finished;
+      finished = std::max(finished, without_ends_.EndedByBoth(PairOf(operation, member)));
     }
   }
 
@@ -257,7 +191,7 @@ class Reader {
   // comes before the first that it holds has ended.
   void InferFinished(size_t rank_index) {
     const absl::Span<const TraceOperation> operations = trace_.OperationsOf(rank_index);
-    if (without_ends_[rank_index] != 0 || ends_nothing_[rank_index] == 0) return;
+    if (without_ends_.TellsNoEnds(rank_index) || !without_ends_.EndsNothing(rank_index)) return;
     active_only_[rank_index] = 1;
     for (auto it = operations.rbegin(); it != operations.rend(); ++it) {
       const int32_t member = members_.MemberOf(rank_index, it->communicator);
@@ -346,14 +280,10 @@ class Reader {
   const Trace& trace_;
   const size_t ranks_;
   MemberTable members_;
+  const WithoutEnds without_ends_;
   Frontier::Content found_;
-  std::vector<Tally> tallies_;      // of the rank at hand
-  std::vector<char> active_only_;   // no finished operation is recorded
-  std::vector<char> ends_nothing_;  // by rank: no record has an end
-  std::vector<char> without_ends_;  // by rank
-  std::vector<Begun> begun_;        // by index of the member
-  // How many calls of one direction have begun, by the last one's number, of sender and receiver.
-  std::map<Frontier::PairKey, std::pair<int64_t, int64_t>> begun_of_pair_;
+  std::vector<Tally> tallies_;     // of the rank at hand
+  std::vector<char> active_only_;  // no finished operation is recorded
   std::vector<size_t> in_flight_;  // rank indices that ended something, and have something in flight
   size_t lack_begins_ = 0;         // of these, how many have not begun all of it
   size_t by_absence_ = 0;          // and how many of those have begun some of it

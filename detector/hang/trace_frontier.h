@@ -2,9 +2,8 @@
 //
 // An operation without an end counts as open only while nothing later in the same communicator (or between the same
 // two ranks, in the same direction) is known to have ended: otherwise its record is incomplete, not the operation. A
-// rank without any finished operation is held to be a dump of active work, from which finished ones are left out. But
-// one that has begun more collectives of one communicator than run at once, or called more than hosts run ahead, tells
-// no ends: what all have begun, or called, has ended. Cost O(operations), memory O(memberships + pairs of peers +
+// rank without any finished operation is held to be a dump of active work, from which finished ones are left out,
+// unless its recorder tells no ends (without_ends.h). Cost O(operations), memory O(memberships + pairs of peers +
 // operations without an end). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_TRACE_FRONTIER_H_

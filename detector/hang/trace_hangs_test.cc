@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/random.h"
 #include "detector/hang/precedents.h"
@@ -83,7 +84,7 @@ TEST(Hang, NamesExactlyTheRanksWhoseProgramStopped) {
   }
 }
 
-Trace WithoutEnds(Trace trace) {
+Trace StripEnds(Trace trace) {
   for (TraceOperation& operation : trace.operations) operation.end_ns = kNoTime;
   return trace;
 }
@@ -92,9 +93,42 @@ TEST(Hang, NobodyStandsStillOnlyBecauseNoEndsAreRecorded) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     const ScriptedJob job = JobFrom(random);
-    Trace trace = WithoutEnds(RunScript(job, ScriptedRecords::kFull, random).trace);
+    Trace trace = StripEnds(RunScript(job, ScriptedRecords::kFull, random).trace);
     EXPECT_TRUE(VerdictsOf(trace, {}, false).empty()) << "seed " << seed;
     LookAfter(kLongAfterNs, &trace);
+    EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{}) << "seed " << seed;
+  }
+}
+
+TEST(Hang, NobodyStandsStillOnlyBecauseCallsAloneAreRecorded) {
+  Random random(3);
+  Trace trace = StripEnds(RunScript(RandomJob(2, 2, 1, 100, random), ScriptedRecords::kFull, random).trace);
+  for (TraceOperation& operation : trace.operations) operation.start_ns = kNoTime;
+  EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{});
+  LookAfter(kLongAfterNs, &trace);
+  EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{});
+}
+
+// What is left when records are dropped; `kept` is asked in their order.
+Trace Kept(const Trace& trace, absl::FunctionRef<bool(size_t rank)> kept) {
+  Trace left = trace;
+  left.operations.clear();
+  for (size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    left.first_operation[rank] = left.operations.size();
+    for (const TraceOperation& operation : trace.OperationsOf(rank)) {
+      if (kept(rank)) left.operations.push_back(operation);
+    }
+  }
+  left.first_operation[trace.ranks.size()] = left.operations.size();
+  return left;
+}
+
+TEST(Hang, NobodyIsMissingOnlyBecauseNoEndsAreRecorded) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed);
+    const Trace whole = StripEnds(RunScript(JobFrom(random), ScriptedRecords::kFull, random).trace);
+    const size_t silent = random.Below(whole.ranks.size());
+    const Trace trace = Kept(whole, [silent](size_t rank) { return rank != silent; });
     EXPECT_EQ(Accused(VerdictsOf(trace, {}, false)), std::set<int32_t>{}) << "seed " << seed;
   }
 }
@@ -106,7 +140,7 @@ TEST(Hang, WhoNeverEntersIsNamedByRecordsWithoutEnds) {
     ScriptedJob job = JobFrom(random);
     const size_t rank = random.Below(job.programs.size());
     job.host_stops_at[rank] = job.programs[rank].size() / 2;
-    Trace trace = WithoutEnds(RunScript(job, ScriptedRecords::kFull, random).trace);
+    Trace trace = StripEnds(RunScript(job, ScriptedRecords::kFull, random).trace);
     LookAfter(kLongAfterNs, &trace);
     const std::set<int32_t> truth = {static_cast<int32_t>(rank)}, accused = Accused(VerdictsOf(trace, {}, false));
     EXPECT_TRUE(accused.empty() || accused == truth) << "seed " << seed;
@@ -121,21 +155,9 @@ TEST(Hang, AFileWhoseRanksAllStandIsNeverWithoutAWord) {
     ScriptedJob job = JobFrom(random);
     const size_t rank = random.Below(job.programs.size());
     job.host_stops_at[rank] = job.programs[rank].size() / 2;
-    Trace trace = RunScript(job, ScriptedRecords::kFull, random).trace;
-    // One record in ten gets lost.
-    Trace kept = trace;
-    kept.operations.clear();
-    for (size_t r = 0; r < trace.ranks.size(); ++r) {
-      kept.first_operation[r] = kept.operations.size();
-      for (const TraceOperation& operation : trace.OperationsOf(r)) {
-        if (random.Below(10) == 0) {
-          ++kept.lost_records;
-        } else {
-          kept.operations.push_back(operation);
-        }
-      }
-    }
-    kept.first_operation[trace.ranks.size()] = kept.operations.size();
+    const Trace whole = RunScript(job, ScriptedRecords::kFull, random).trace;
+    Trace kept = Kept(whole, [&](size_t) { return random.Below(10) != 0; });
+    kept.lost_records = whole.operations.size() - kept.operations.size();
     LookAfter(kLongAfterNs, &kept);
     const HangFindings found = FindHangs(FrontierOf(kept), {}, false);
     EXPECT_TRUE(!found.verdicts.empty() || found.open_question.has_value()) << "seed " << seed;
