@@ -29,6 +29,7 @@
 #include "detector/network/transfer_table.h"
 #include "detector/slow/counterfactual_gain.h"
 #include "detector/slow/even_work.h"
+#include "detector/slow/hidden_work.h"
 #include "detector/slow/intermittent_excess.h"
 #include "detector/slow/more_input.h"
 #include "detector/slow/persistent_excess.h"
@@ -230,6 +231,7 @@ FoundSlowness AddSlowness(const TraceAnalysis& analysis, const DiagnosisOptions&
   AddSlowWithinHosts(analysis.profile, analysis.steps, persistence, &causes);
   AddStarvedHosts(trace, analysis.roles, analysis.profile, analysis.steps, persistence, &causes);
   if (found.longer_steps.has_value()) AddGrownAlone(analysis, *found.longer_steps, found.links, &causes);
+  TellHiddenWork(analysis, &causes);
   CounterfactualGains gains = GainsOf(analysis, causes, transfers, options.min_cost, options.executor);
   if (found.longer_steps.has_value() &&
       UnexplainedSeconds(*found.longer_steps, report->verdicts, options.min_cost) > 0) {

@@ -47,10 +47,11 @@ void AddCounterfactual(const Ailment& ailment, int32_t step, Counterfactual* cou
 }  // namespace
 
 // Where collectives run beside the work, peers that wait in them seem to work less than they do; but before the onset
-// nobody waited, and the rank itself needed what it needs.
+// nobody waited, and the rank itself needed what it needs; without a past, what of the peers' work is seen tells.
 double ExcessOf(const Suspect& suspect) {
-  if (suspect.before_seconds <= 0) return suspect.excess_seconds;
-  return std::clamp(suspect.own_seconds - suspect.before_seconds, 0.0, suspect.excess_seconds);
+  const double healthy = suspect.before_seconds > 0 ? suspect.before_seconds : suspect.needed_seconds;
+  if (healthy <= 0) return suspect.excess_seconds;
+  return std::clamp(suspect.own_seconds - healthy, 0.0, suspect.excess_seconds);
 }
 
 double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {

@@ -64,6 +64,10 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Counte
                                                .significance = strongest.significance});
     say(EvidenceKind::kLateness, ExcessPlace{.kind = cause.kind});
   }
+  if (strongest.needed_seconds > 0) {
+    say(EvidenceKind::kLateness,
+        HiddenPeerWork{.needed_seconds = strongest.needed_seconds, .own_seconds = strongest.own_seconds});
+  }
   if (cause.beyond_host) say(EvidenceKind::kLateness, HostWaitLeftOut{});
   if (cause.starved) {
     say(EvidenceKind::kLateness, LateLaunches{});

@@ -47,6 +47,14 @@ std::string Sentence(const HostWaitLeftOut&) {
          "ranks of the host.";
 }
 
+std::string Sentence(const HiddenPeerWork& reason) {
+  return absl::StrFormat(
+      "Its peers do part of their work unseen, beside operations that wait in line. By the part that is seen of both, "
+      "a "
+      "healthy rank would need %.4g s of the %.4g s.",
+      reason.needed_seconds, reason.own_seconds);
+}
+
 std::string Sentence(const ExcessPlace& reason) {
   return absl::StrCat("The excess lies ", kPlaces[static_cast<size_t>(reason.kind)], ".");
 }

@@ -42,6 +42,13 @@ struct HostWaitLeftOut {
   bool operator==(const HostWaitLeftOut&) const = default;
 };
 
+// Peers do part of their work unseen: what of its own work a healthy rank would need, by what is seen of both.
+struct HiddenPeerWork {
+  double needed_seconds = 0;
+  double own_seconds = 0;
+  bool operator==(const HiddenPeerWork&) const = default;
+};
+
 struct ExcessPlace {
   SlowKind kind = SlowKind::kCompute;
   bool operator==(const ExcessPlace&) const = default;
@@ -88,6 +95,7 @@ struct SharedCost {
 std::string Sentence(const OwnTimeExcess& reason);
 std::string Sentence(const GrewAlone& reason);
 std::string Sentence(const HostWaitLeftOut& reason);
+std::string Sentence(const HiddenPeerWork& reason);
 std::string Sentence(const ExcessPlace& reason);
 std::string Sentence(const LateLaunches& reason);
 std::string Sentence(const OtherSteps& reason);
