@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/shares.h"
 #include "detector/hang/hang_reason.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
+#include "detector/verdict/abstention.h"
 #include "detector/verdict/confidence.h"
 #include "detector/verdict/hang_reasons.h"
 #include "detector/verdict/trace_names.h"
@@ -34,6 +36,15 @@ void SayVictims(const Frontier& frontier, const Hang& hang, Verdict* verdict) {
 
 Verdict OfUnrecorded(const Frontier& frontier, const Hang& hang) {
   const Trace& trace = frontier.trace();
+  const size_t all = trace.ranks.size() + trace.missing_ranks.size();
+  if (static_cast<double>(hang.unrecorded.size()) > kMainPart * static_cast<double>(all)) {
+    // Most records were not handed in, whoever is to blame.
+    Verdict verdict = Verdict::Observation(VerdictClass::kHangNotEntered);
+    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+    SayOfHang(MissingRanks{.missing = hang.unrecorded.size(), .all = all}, &verdict);
+    SayVictims(frontier, hang, &verdict);
+    return verdict;
+  }
   Verdict verdict = BeginHang(VerdictScope::kMachine, VerdictClass::kHangNotEntered, Advice::kCordonAndReplace);
   for (const int32_t rank : hang.unrecorded) {
     Culprit culprit{.rank = rank, .confidence = kUnseenConfidence};

@@ -19,8 +19,6 @@ constexpr double kKnownTail = 2;
 // That one of all waits that are looked at is as long by chance. One recording in a thousand.
 constexpr double kMostChance = 0.001;
 
-bool TellsTimes(const TraceOperation& operation) { return operation.quality != TimingQuality::kHostEnqueue; }
-
 bool Whole(const TraceOperation& operation) { return operation.started() && operation.finished(); }
 
 absl::Span<const TraceOperation> NewerHalf(absl::Span<const TraceOperation> operations) {
@@ -39,14 +37,8 @@ int64_t LastMove(absl::Span<const TraceOperation> operations) {
 }  // namespace
 
 bool HasPrecedents(const Frontier& frontier) {
-  const Trace& trace = frontier.trace();
-  bool open = false;
-  for (size_t rank = 0; rank < trace.ranks.size() && !open; ++rank) {
-    const absl::Span<const size_t> indices = frontier.OpenOf(rank);
-    open = std::any_of(indices.begin(), indices.end(), [&](size_t i) { return TellsTimes(trace.operations[i]); });
-  }
-  return open && std::any_of(trace.operations.begin(), trace.operations.end(),
-                             [](const TraceOperation& operation) { return Whole(operation) && TellsTimes(operation); });
+  const std::vector<TraceOperation>& operations = frontier.trace().operations;
+  return std::any_of(operations.begin(), operations.end(), Whole);
 }
 
 Precedents::Precedents(const Frontier& frontier) : frontier_(&frontier), trace_(&frontier.trace()) {

@@ -33,8 +33,8 @@
 
 namespace lockstep {
 
-// False where records cannot tell what is usual: nothing in them has ended, or they hold nothing but when hosts called.
-// Such a dump is of what is open (the Flight Recorder), and written when somebody's patience is over.
+// False where nothing has ended: such a dump is of what is open (the Flight Recorder), and written when somebody's
+// patience is over.
 bool HasPrecedents(const Frontier& frontier);
 
 class Precedents {

@@ -99,12 +99,50 @@ TEST_F(FourRanks, AWaitLikeThoseBeforeIsAnOpenQuestion) {
   EXPECT_FALSE(found.open_question.has_value());
 }
 
-TEST_F(FourRanks, ADumpOfCallsIsWrittenWhenAWatchdogHasWaitedLongEnough) {
+TEST_F(FourRanks, ADumpOfWhatIsOpenIsWrittenWhenAWatchdogHasWaitedLongEnough) {
   job_.host_stops_at[2] = 2;
   trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
-  EXPECT_TRUE(Find().empty());
   for (TraceOperation& operation : trace_.operations) operation.quality = TimingQuality::kHostEnqueue;
+  EXPECT_TRUE(Find().empty()) << "what has ended shows a job under way, which may be dumped at any moment";
+  std::vector<TraceOperation> open;
+  for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
+    const size_t begin = trace_.first_operation[rank], end = trace_.first_operation[rank + 1];
+    trace_.first_operation[rank] = open.size();
+    for (size_t i = begin; i < end; ++i) {
+      if (trace_.operations[i].finished()) continue;
+      // The host has called more: what it called has not begun, and nothing has ended.
+      for (uint64_t later = 0; later < 4; ++later) {
+        open.push_back(trace_.operations[i]);
+        open.back().sequence += later;
+      }
+    }
+  }
+  trace_.first_operation.back() = open.size();
+  trace_.operations = open;
   EXPECT_EQ(Accused(Find()), std::set<int32_t>{2});
+}
+
+TEST_F(FourRanks, WhereMostLeftNoRecordNobodyIsAccusedOfThat) {
+  job_.host_stops_at[2] = 2;
+  trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
+  const Trace played = trace_;
+  for (const size_t left : {2u, 1u}) {
+    trace_ = played;
+    trace_.ranks.resize(left);
+    trace_.first_operation.resize(left + 1);
+    trace_.operations.resize(trace_.first_operation.back());
+    std::set<int32_t> missing;
+    for (int32_t rank = static_cast<int32_t>(left); rank < 4; ++rank) {
+      trace_.communicators[0].members[static_cast<size_t>(rank)] = -1;
+      trace_.missing_ranks.push_back(rank);
+      if (left > 1) missing.insert(rank);
+    }
+    LookAfter(60'000'000'000, &trace_);
+    const std::vector<Verdict> verdicts = Find();
+    ASSERT_FALSE(verdicts.empty()) << left;
+    EXPECT_EQ(Accused(verdicts), missing) << left << Told(verdicts);
+    EXPECT_EQ(verdicts.back().verdict_class, VerdictClass::kHangNotEntered);
+  }
 }
 
 TEST_F(FourRanks, TheKernelAnswersAnOpenQuestion) {

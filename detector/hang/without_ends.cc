@@ -13,12 +13,17 @@ constexpr size_t kMostAtOnce = 2;
 // CUDA queues 1,024 launches of a stream, several of them for the work between two calls of a communicator.
 constexpr size_t kMostAhead = 128;
 
+// Where the begin is that of the call, nothing is known but the call.
+bool TellsBegin(const TraceOperation& operation) {
+  return operation.started() && operation.quality != TimingQuality::kHostEnqueue;
+}
+
 }  // namespace
 
 void WithoutEnds::Begun::Note(const TraceOperation& operation, bool tells_begins) {
   ++calls;
-  begins += operation.started() ? 1 : 0;
-  if (operation.started() || !tells_begins) last = std::max(last, static_cast<int64_t>(operation.sequence));
+  begins += TellsBegin(operation) ? 1 : 0;
+  if (TellsBegin(operation) || !tells_begins) last = std::max(last, static_cast<int64_t>(operation.sequence));
 }
 
 bool WithoutEnds::Begun::MoreThanInFlight() const { return begins > kMostAtOnce || calls > kMostAhead; }
@@ -38,8 +43,7 @@ WithoutEnds::WithoutEnds(const Trace& trace, const MemberTable& members) {
 
 void WithoutEnds::Read(const Trace& trace, const MemberTable& members, size_t rank_index) {
   const absl::Span<const TraceOperation> operations = trace.OperationsOf(rank_index);
-  const bool tells_begins =
-      std::any_of(operations.begin(), operations.end(), [](const TraceOperation& it) { return it.started(); });
+  const bool tells_begins = std::any_of(operations.begin(), operations.end(), TellsBegin);
   for (const TraceOperation& operation : operations) {
     const int32_t member = members.MemberOf(rank_index, operation.communicator);
     if (member < 0) continue;

@@ -39,11 +39,16 @@ std::string Sentence(const OpenWait& reason) {
   }
   const std::string others =
       reason.other_causes > 0 ? absl::StrFormat(" (and some for %d other causes)", reason.other_causes) : "";
+  const std::string waited_for = reason.waited_for.empty() ? Text(reason.communicator) : Text(reason.waited_for);
+  const std::string whoever =
+      reason.waiting > 0 ? absl::StrFormat("%d of %d ranks wait for %s", reason.waiting, reason.ranks, waited_for)
+                         : absl::StrFormat("%s stand in one operation", waited_for);
   return absl::StrFormat(
-      "The records end while %d of %d ranks wait for %s%s, and nothing proves that it has lasted longer than such "
-      "waits before. Whether the job went on they do not tell: they would have to say when they were taken.",
-      reason.waiting, reason.ranks, reason.waited_for.empty() ? Text(reason.communicator) : Text(reason.waited_for),
-      others);
+      "The records end while %s%s, and nothing proves that it has lasted longer than such waits before. Whether the "
+      "job "
+      "went on they do not tell: they would have to say when they were taken. If it stood still, `lockstep diagnose "
+      "--stuck` takes that for granted.",
+      whoever, others);
 }
 
 std::string Sentence(const SlowWithoutCause& reason) {
