@@ -107,9 +107,9 @@ class Writer {
               {.host = HostName(host), .confidence = 1.0 / static_cast<double>(cause.hosts.size())});
         }
         return;
-      case PathCauseKind::kHost:
       case PathCauseKind::kWithin:
         return;
+      case PathCauseKind::kHost:
       case PathCauseKind::kInside:
       case PathCauseKind::kFabric:
         for (const int32_t host : cause.hosts) {

@@ -46,15 +46,15 @@ class FindSlowLinksTest : public testing::Test {
     }
   }
 
-  // Both directions between neighbours of a chain of hosts; `host` sends slowly.
-  void AddChain(int32_t host, const std::function<bool(size_t)>& is_slow) {
+  // Both directions between neighbours of a chain of hosts; `host` sends slowly, and receives so.
+  void AddChain(int32_t host, const std::function<bool(size_t)>& is_slow, bool receives = false) {
     const auto never = [](size_t) { return false; };
     const auto hosts = static_cast<int32_t>(trace_.hosts.size());
     for (int32_t a = 0; a + 1 < hosts; ++a) {
       for (int32_t gpu = 0; gpu < kGpus; ++gpu) {
         const int32_t left = a * kGpus + gpu, right = left + kGpus;
-        AddPath({left, right}, true, a == host ? is_slow : never);
-        AddPath({right, left}, true, a + 1 == host ? is_slow : never);
+        AddPath({left, right}, true, a == host || (receives && a + 1 == host) ? is_slow : never);
+        AddPath({right, left}, true, a + 1 == host || (receives && a == host) ? is_slow : never);
       }
     }
   }
@@ -79,6 +79,16 @@ TEST_F(FindSlowLinksTest, AllAdaptersOfAHostAreOneVerdictOnIt) {
   EXPECT_EQ(verdict.first_step, 10);
   EXPECT_EQ(links[0].transfers.channels.size(), 4u);
   EXPECT_TRUE(links[0].transfers.in_step.empty());
+}
+
+TEST_F(FindSlowLinksTest, AHostThatIsSlowBothWaysIsNamed) {
+  AddChain(
+      5, [](size_t step) { return step >= 10; }, /*receives=*/true);
+  const std::vector<SlowLink> links = Find();
+  ASSERT_EQ(links.size(), 1u);
+  ASSERT_EQ(links[0].verdict.culprits.size(), 1u);
+  EXPECT_EQ(links[0].verdict.culprits[0].host, "h5");
+  EXPECT_EQ(links[0].transfers.channels.size(), 8u);
 }
 
 TEST_F(FindSlowLinksTest, AFaultThatComesAndGoesIsRemovedInItsSteps) {
