@@ -120,7 +120,7 @@ size_t FirstLonger(absl::Span<const double> rising, size_t least) {
   return two ? levels.at : FirstApart(rising, least, kMinPast);
 }
 
-// Some steps, not at equal intervals.
+// Some steps, not at equal intervals, and not the first ones.
 std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
   std::vector<double> rising = series.seconds;
   std::sort(rising.begin(), rising.end());
@@ -135,6 +135,8 @@ std::optional<StepShift> FindLongerOnes(const Series& series, double min_gain) {
     since += longer.empty() ? 0 : 1;
   }
   if (longer.size() < kMinPast || AtEqualIntervals(longer)) return std::nullopt;
+  // The first steps, and no others: the job became quicker.
+  if (longer.back() == static_cast<size_t>(series.step[longer.size() - 1])) return std::nullopt;
   const auto split = rising.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<double> lower(rising.begin(), split), higher(split, rising.end());
   StepShift shift{.first_step = static_cast<int32_t>(longer.front()),

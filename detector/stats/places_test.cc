@@ -23,6 +23,8 @@ TEST(AtEqualIntervalsTest, NeedsTwoIntervals) {
   EXPECT_FALSE(AtEqualIntervals(Places{2, 7, 12, 18}));
   EXPECT_FALSE(AtEqualIntervals(Places{2, 7}));
   EXPECT_FALSE(AtEqualIntervals({}));
+  EXPECT_FALSE(AtEqualIntervals(Places{2, 4, 6, 8})) << "every other step is no plan";
+  EXPECT_FALSE(AtEqualIntervals(Places{9, 10, 11, 12})) << "a stretch";
 }
 
 }  // namespace

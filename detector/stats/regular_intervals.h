@@ -1,4 +1,6 @@
-// Whether what happens in some steps comes back at equal intervals: then the program plans it. Pure. Cost O(n).
+// Whether what happens in some steps comes back at equal intervals: then the program plans it. What comes back within a
+// few steps is no such plan: nobody writes a checkpoint or evaluates that often, and a stretch of steps in a row has
+// equal intervals as well. Pure. Cost O(n).
 
 #ifndef LOCKSTEP_DETECTOR_STATS_REGULAR_INTERVALS_H_
 #define LOCKSTEP_DETECTOR_STATS_REGULAR_INTERVALS_H_
@@ -9,9 +11,12 @@
 
 namespace lockstep {
 
+// In steps. By judgement, not measured: with fewer, what is planned would take a good part of all steps.
+inline constexpr size_t kShortestPlanned = 5;
+
 // Two intervals at least. `steps` rising.
 inline bool AtEqualIntervals(absl::Span<const size_t> steps) {
-  bool equal = steps.size() >= 3;
+  bool equal = steps.size() >= 3 && steps[1] - steps[0] >= kShortestPlanned;
   for (size_t i = 2; i < steps.size(); ++i) equal = equal && steps[i] - steps[i - 1] == steps[1] - steps[0];
   return equal;
 }

@@ -61,8 +61,11 @@ TEST(UsualStepsTest, StepsInWhichRanksWaitForSomebodyAreUsual) {
 }
 
 TEST(UsualStepsTest, RegularWaitsArePauses) {
-  const Seconds regular = {0, 0, 0.5, 0, 0, 0.5, 0, 0, 0.5, 0, 0, 0.5, 0, 0};
-  EXPECT_NE(WithWaited(regular, regular), Flags(14, 1));
+  Seconds every_sixth(26, 0), every_third(26, 0);
+  for (size_t step = 2; step < 26; step += 6) every_sixth[step] = 0.5;
+  for (size_t step = 2; step < 26; step += 3) every_third[step] = 0.5;
+  EXPECT_NE(WithWaited(every_sixth, every_sixth), Flags(26, 1));
+  EXPECT_EQ(WithWaited(every_third, every_third), Flags(26, 1)) << "nobody plans that much of them";
 }
 
 }  // namespace
