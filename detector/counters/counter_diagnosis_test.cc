@@ -108,6 +108,33 @@ TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoDegradation) {
   EXPECT_EQ(accused->culprits.at(0).host, "node-3");
 }
 
+// Rows of memory that were remapped on host 5 before the job began, read every 15 s; at `more_from` another one is.
+void AddRemappedRows(int more_from, MetricTable* table) {
+  for (int32_t host = 0; host < kHosts; ++host) {
+    MetricSeries rows = Series(host, Metric::kGpuRemappedRowsUncorrected, "gpu2");
+    for (int second = 0; second < kSeconds; second += 15) {
+      rows.time_ms.push_back(1'000'000 + 1000 * second);
+      rows.value.push_back(host == 5 ? (second < more_from ? 3 : 4) : 0);
+    }
+    table->series.push_back(rows);
+  }
+}
+
+TEST(CounterDiagnosisTest, WhatHasStoodSoForAsLongAsTheJobIsKnownDidNotDegradeIt) {
+  const auto accuses = [](int more_from, const std::string& host) {
+    MetricTable table = Job({.power = 0.5, .job = 0.9, .clock = 0.6});
+    AddRemappedRows(more_from, &table);
+    JobReport report;
+    AddCounters(table, {}, &report);
+    return std::any_of(report.verdicts.begin(), report.verdicts.end(), [&](const Verdict& verdict) {
+      return verdict.type() == FindingType::kAccusation && verdict.culprits.at(0).host == host;
+    });
+  };
+  EXPECT_FALSE(accuses(kSeconds, "node-5"));
+  EXPECT_TRUE(accuses(kSeconds, "node-3")) << "whose power and clock fell";
+  EXPECT_TRUE(accuses(kOnset, "node-5")) << "one row more is news";
+}
+
 JobReport OfRecords(const std::string& host) {
   JobReport report{.state = JobState::kSlow};
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
