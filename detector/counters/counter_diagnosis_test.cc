@@ -135,6 +135,35 @@ TEST(CounterDiagnosisTest, WhatHasStoodSoForAsLongAsTheJobIsKnownDidNotDegradeIt
   EXPECT_TRUE(accuses(kOnset, "node-5")) << "one row more is news";
 }
 
+// Of each series the samples that somebody would have who reads every `seconds`.
+MetricTable ReadEvery(int seconds, MetricTable table) {
+  for (MetricSeries& series : table.series) {
+    size_t kept = 0;
+    for (size_t i = 0; i < series.time_ms.size(); i += static_cast<size_t>(seconds), ++kept) {
+      series.time_ms[kept] = series.time_ms[i];
+      series.value[kept] = series.value[i];
+    }
+    series.time_ms.resize(kept);
+    series.value.resize(kept);
+  }
+  return table;
+}
+
+TEST(CounterDiagnosisTest, JobsThatAreReadEveryTenOrFifteenSecondsAreJudged) {
+  for (const int seconds : {6, 8, 10, 15}) {
+    JobReport well;
+    AddCounters(ReadEvery(seconds, Job({})), {}, &well);
+    EXPECT_EQ(well.state, JobState::kHealthy) << seconds;
+    EXPECT_TRUE(well.verdicts.empty()) << seconds;
+    JobReport report;
+    AddCounters(ReadEvery(seconds, Job({.power = 0.5, .job = 0.9, .clock = 0.6})), {}, &report);
+    EXPECT_EQ(report.state, JobState::kSlow) << seconds;
+    ASSERT_EQ(report.verdicts.size(), 1u) << seconds;
+    EXPECT_EQ(report.verdicts[0].type(), FindingType::kAccusation) << seconds;
+    EXPECT_EQ(report.verdicts[0].culprits.at(0).host, "node-3") << seconds;
+  }
+}
+
 JobReport OfRecords(const std::string& host) {
   JobReport report{.state = JobState::kSlow};
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
