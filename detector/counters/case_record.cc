@@ -28,6 +28,7 @@ void CaseRecord::Note(const std::vector<MachineCase>& cases, const PeerDetector&
   history_.end_ms = now_ms;
   for (const MachineCase& found : cases) NoteCase(found, detector, now_ms);
   history_.common_cause = history_.common_cause || detector.common_signs() > 0;
+  NoteReturns(detector);
   NoteShifts(detector, now_ms);
   NoteJob(detector, now_ms);
   ForgetOldest(now_ms);
@@ -39,6 +40,10 @@ void CaseRecord::NoteCase(const MachineCase& found, const PeerDetector& detector
   if (fresh) history_.cases.push_back({.host = found.host, .kind = found.kind, .alarm_ms = now_ms});
   HistoryCase& noted = history_.cases[at->second];
   noted.last_ms = now_ms;
+  if (found.kind == CaseKind::kSilence) {
+    Silence& silence = silences_.try_emplace(found.host, Silence{at->second}).first->second;
+    silence.job_hung = silence.job_hung || detector.activity().stuck_since_ms() != 0;
+  }
   if (IsDegraded(noted, detector, now_ms)) {
     if (!noted.job_degraded) noted.degraded_ms = now_ms;
     noted.job_degraded = true;
@@ -50,6 +55,18 @@ void CaseRecord::NoteCase(const MachineCase& found, const PeerDetector& detector
   noted.score = found.score;
   noted.signs.clear();
   for (const CounterSign& sign : found.signs) noted.signs.push_back(Named(sign, detector));
+}
+
+// A machine that reports again was not gone: what was missing were its samples. A synchronous job cannot do without a
+// machine; only of one that came back while the job hung is that not known.
+void CaseRecord::NoteReturns(const PeerDetector& detector) {
+  std::erase_if(silences_, [&](const auto& entry) {
+    const auto& [host, silence] = entry;
+    HistoryCase& noted = history_.cases[silence.at];
+    if (detector.LastSampleMs(host) <= noted.onset_ms) return false;
+    noted.only_unseen = !silence.job_hung;
+    return true;
+  });
 }
 
 void CaseRecord::NoteShifts(const PeerDetector& detector, int64_t now_ms) {
@@ -95,6 +112,8 @@ void CaseRecord::ForgetOldest(int64_t now_ms) {
     forgotten_ += history_.cases.size() - kept.size();
     std::erase_if(known_, [&](const auto& entry) { return moved[entry.second] == moved.size(); });
     for (auto& [key, index] : known_) index = moved[index];
+    std::erase_if(silences_, [&](const auto& entry) { return moved[entry.second.at] == moved.size(); });
+    for (auto& [host, silence] : silences_) silence.at = moved[silence.at];
     history_.cases = std::move(kept);
   }
   if (history_.shifts.size() <= kMostShifts) return;

@@ -31,9 +31,14 @@ struct HistoryCase {
   int64_t last_ms = 0;   // when it last held
   // While it held the job was degraded, or, of an alarm that had just been raised, seemed slower.
   bool job_degraded = false;
-  int64_t degraded_ms = 0;       // when both were first known
+  int64_t degraded_ms = 0;  // when both were first known
+  // Of silence: samples of the machine came again, and the job did not stand still for want of it meanwhile.
+  bool only_unseen = false;
   double job_loss = 0;           // largest while the job was degraded; see JobActivity::loss
   std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
+
+  // What the whole of it says; a running job is told what is known at the time.
+  bool MayAccuse() const { return kind != CaseKind::kSoft && job_degraded && !only_unseen; }
 };
 
 // So many machines went the same way that they have a common cause; none of them is among the cases for it.
@@ -86,6 +91,7 @@ class CaseRecord {
 
  private:
   void NoteCase(const MachineCase& found, const PeerDetector& detector, int64_t now_ms);
+  void NoteReturns(const PeerDetector& detector);
   void NoteShifts(const PeerDetector& detector, int64_t now_ms);
   void NoteJob(const PeerDetector& detector, int64_t now_ms);
   void ForgetOldest(int64_t now_ms);
@@ -93,6 +99,12 @@ class CaseRecord {
   CounterHistory history_;
   std::map<std::tuple<int32_t, CaseKind, int64_t>, size_t> known_;  // by host, kind and since when: into cases
   std::map<std::pair<int32_t, bool>, size_t> shift_of_way_;         // the newest of each way: into shifts
+  // Machines that are silent: the case, and whether the job hung meanwhile.
+  struct Silence {
+    size_t at = 0;
+    bool job_hung = false;
+  };
+  std::map<int32_t, Silence> silences_;  // by host
   uint64_t forgotten_ = 0;
 };
 

@@ -164,6 +164,30 @@ TEST(CounterDiagnosisTest, JobsThatAreReadEveryTenOrFifteenSecondsAreJudged) {
   }
 }
 
+// An agent that was restarted, while another machine made the job slower.
+TEST(CounterDiagnosisTest, AMachineWhoseSamplesComeAgainWasNotGone) {
+  for (const bool comes_again : {false, true}) {
+    MetricTable table = Job({.power = 0.5, .job = 0.9, .clock = 0.6});
+    for (MetricSeries& series : table.series) {
+      if (series.host != 9) continue;
+      const auto end = comes_again ? 150 : kSeconds - kOnset - 50;
+      series.time_ms.erase(series.time_ms.begin() + kOnset + 50, series.time_ms.begin() + kOnset + 50 + end);
+      series.value.erase(series.value.begin() + kOnset + 50, series.value.begin() + kOnset + 50 + end);
+    }
+    JobReport report;
+    AddCounters(table, {}, &report);
+    ASSERT_EQ(report.verdicts.size(), 2u) << comes_again;
+    EXPECT_EQ(report.verdicts[0].type(), FindingType::kAccusation);
+    const auto is_silent = [](const Verdict& verdict) { return verdict.culprits.at(0).host == "node-9"; };
+    const Verdict& silent = report.verdicts[is_silent(report.verdicts[0]) ? 0 : 1];
+    ASSERT_TRUE(is_silent(silent)) << comes_again;
+    EXPECT_NE(TextOf(silent).find("No counters of host node-9 came"), std::string::npos);
+    EXPECT_EQ(silent.type() == FindingType::kAccusation, !comes_again);
+    EXPECT_EQ(silent.cost.slowdown_fraction > 0, !comes_again);
+    EXPECT_EQ(TextOf(silent).find("went on as usual"), std::string::npos);
+  }
+}
+
 JobReport OfRecords(const std::string& host) {
   JobReport report{.state = JobState::kSlow};
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);
