@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "detector/counters/job_loss.h"
 #include "detector/counters/named_sign.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/hardware/event_judge.h"
@@ -34,7 +35,7 @@ struct HistoryCase {
   int64_t degraded_ms = 0;  // when both were first known
   // Of silence: samples of the machine came again, and the job did not stand still for want of it meanwhile.
   bool only_unseen = false;
-  double job_loss = 0;           // largest while the job was degraded; see JobActivity::loss
+  double job_loss = 0;           // while the job was degraded; see JobLoss
   std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
 
   // What the whole of it says; a running job is told what is known at the time.
@@ -66,7 +67,8 @@ struct CounterHistory {
   std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name
   int32_t machines = 0;                    // that could be compared
   bool activity_known = false;             // whether "the job is degraded" could be told at all
-  bool degraded = false;                   // the job was, or seemed to be while a machine stood out, at least once
+  // The job was, or seemed to be while a machine stood out, at least once, beside pauses that ended.
+  bool degraded = false;
   bool degraded_at_end = false;
   bool stuck_at_end = false;  // everything stands while GPUs are busy
   double loss = 0;            // largest while it was degraded
@@ -97,6 +99,8 @@ class CaseRecord {
   void ForgetOldest(int64_t now_ms);
 
   CounterHistory history_;
+  std::vector<JobLoss> case_losses_;                                // of cases
+  std::vector<JobLoss> shift_losses_;                               // and of shifts
   std::map<std::tuple<int32_t, CaseKind, int64_t>, size_t> known_;  // by host, kind and since when: into cases
   std::map<std::pair<int32_t, bool>, size_t> shift_of_way_;         // the newest of each way: into shifts
   // Machines that are silent: the case, and whether the job hung meanwhile.

@@ -141,7 +141,8 @@ void SayState(const CounterHistory& history, JobReport* report) {
   const bool long_enough = history.end_ms - history.start_ms >= kLongEnoughMs;
   const bool judged = history.activity_known && history.machines >= 2 && long_enough;
   if (judged) {
-    report->state = !history.degraded ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
+    const bool well = !history.degraded && !history.degraded_at_end;
+    report->state = well ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
     return;
   }
   if (!report->verdicts.empty()) return;

@@ -164,6 +164,26 @@ TEST(CounterDiagnosisTest, JobsThatAreReadEveryTenOrFifteenSecondsAreJudged) {
   }
 }
 
+// All GPUs idle for 40 s.
+MetricTable WithCheckpoint(int second, MetricTable table) {
+  for (MetricSeries& series : table.series) {
+    if (series.metric != Metric::kGpuPowerWatts) continue;
+    for (int i = second; i < second + 40; ++i) series.value[static_cast<size_t>(i)] *= 0.15;
+  }
+  return table;
+}
+
+TEST(CounterDiagnosisTest, ACheckpointIsNeitherDegradationNorCost) {
+  JobReport well;
+  AddCounters(WithCheckpoint(kOnset, Job({})), {}, &well);
+  EXPECT_EQ(well.state, JobState::kHealthy);
+  JobReport report;
+  AddCounters(WithCheckpoint(kOnset + 150, Job({.power = 0.5, .job = 0.9, .clock = 0.6})), {}, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].culprits.at(0).host, "node-3");
+  EXPECT_NEAR(report.verdicts[0].cost.slowdown_fraction, 0.1, 0.03);
+}
+
 // An agent that was restarted, while another machine made the job slower.
 TEST(CounterDiagnosisTest, AMachineWhoseSamplesComeAgainWasNotGone) {
   for (const bool comes_again : {false, true}) {
