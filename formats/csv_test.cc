@@ -271,7 +271,10 @@ TEST(MetricsCsvTest, KnowsWhatExportersCallTheMetrics) {
 TEST(ExporterNamesTest, LeadToMetricsOfTheCatalogue) {
   for (const char* theirs : {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK",
                              "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "node_context_switches_total", "node_vmstat_pgmajfault",
-                             "node_infiniband_port_data_received_bytes_total"}) {
+                             "node_infiniband_port_data_received_bytes_total", "node_infiniband_symbol_error_total",
+                             "node_infiniband_link_downed_total", "node_infiniband_port_receive_errors_total",
+                             "node_infiniband_rate_bytes_per_second", "DCGM_FI_DEV_POWER_VIOLATION",
+                             "DCGM_FI_DEV_THERMAL_VIOLATION", "node_infiniband_vl15_dropped_total"}) {
     const ExporterName* name = FindExporterName(theirs);
     ASSERT_NE(name, nullptr) << theirs;
     EXPECT_NE(FindMetric(name->ours), nullptr) << name->ours;

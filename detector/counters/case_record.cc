@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "detector/counters/job_regime.h"
 #include "detector/counters/pace_average.h"
 
 namespace lockstep {
@@ -28,6 +29,7 @@ void CaseRecord::Note(const std::vector<MachineCase>& cases, const PeerDetector&
   history_.end_ms = now_ms;
   for (const MachineCase& found : cases) NoteCase(found, detector, now_ms);
   history_.common_cause = history_.common_cause || detector.common_signs() > 0;
+  NoteReturns(detector);
   NoteShifts(detector, now_ms);
   NoteJob(detector, now_ms);
   ForgetOldest(now_ms);
@@ -36,14 +38,24 @@ void CaseRecord::Note(const std::vector<MachineCase>& cases, const PeerDetector&
 void CaseRecord::NoteCase(const MachineCase& found, const PeerDetector& detector, int64_t now_ms) {
   const auto key = std::make_tuple(found.host, found.kind, found.since_ms);
   const auto [at, fresh] = known_.emplace(key, history_.cases.size());
-  if (fresh) history_.cases.push_back({.host = found.host, .kind = found.kind, .alarm_ms = now_ms});
+  if (fresh) {
+    history_.cases.push_back({.host = found.host, .kind = found.kind, .alarm_ms = now_ms});
+    case_losses_.emplace_back();
+  }
   HistoryCase& noted = history_.cases[at->second];
   noted.last_ms = now_ms;
+  if (found.kind == CaseKind::kSilence) {
+    Silence& silence = silences_.try_emplace(found.host, Silence{at->second}).first->second;
+    silence.job_hung = silence.job_hung || detector.activity().stuck_since_ms() != 0;
+  }
   if (IsDegraded(noted, detector, now_ms)) {
     if (!noted.job_degraded) noted.degraded_ms = now_ms;
     noted.job_degraded = true;
-    noted.job_loss = std::max(noted.job_loss, detector.activity().loss());
-    history_.degraded = history_.degraded || noted.kind == CaseKind::kAlarm;
+    JobLoss& loss = case_losses_[at->second];
+    loss.Note(detector.activity().regime(), detector.activity().loss());
+    noted.job_loss = loss.share();
+    const bool pauses = detector.activity().regime() == kJobStands;
+    history_.degraded = history_.degraded || (!pauses && noted.kind == CaseKind::kAlarm);
   }
   if (!fresh && found.score <= noted.score) return;
   if (fresh || found.onset_ms < noted.onset_ms) noted.onset_ms = found.onset_ms;
@@ -52,17 +64,34 @@ void CaseRecord::NoteCase(const MachineCase& found, const PeerDetector& detector
   for (const CounterSign& sign : found.signs) noted.signs.push_back(Named(sign, detector));
 }
 
+// A machine that reports again was not gone: what was missing were its samples. A synchronous job cannot do without a
+// machine; only of one that came back while the job hung is that not known.
+void CaseRecord::NoteReturns(const PeerDetector& detector) {
+  std::erase_if(silences_, [&](const auto& entry) {
+    const auto& [host, silence] = entry;
+    HistoryCase& noted = history_.cases[silence.at];
+    if (detector.LastSampleMs(host) <= noted.onset_ms) return false;
+    noted.only_unseen = !silence.job_hung;
+    return true;
+  });
+}
+
 void CaseRecord::NoteShifts(const PeerDetector& detector, int64_t now_ms) {
   std::vector<HistoryShift>& shifts = history_.shifts;
   for (const CommonShift& shift : detector.common_shifts()) {
     const auto [at, fresh] = shift_of_way_.emplace(std::pair(shift.watch, shift.up), shifts.size());
     if (!fresh && now_ms - shifts[at->second].last_ms > kTogetherMs) at->second = shifts.size();
-    if (at->second == shifts.size()) shifts.push_back({.onset_ms = shift.onset_ms});
+    if (at->second == shifts.size()) {
+      shifts.push_back({.onset_ms = shift.onset_ms});
+      shift_losses_.emplace_back();
+    }
     HistoryShift& noted = shifts[at->second];
     noted.last_ms = now_ms;
     if (detector.JobIsDegraded()) {
       noted.job_degraded = true;
-      noted.job_loss = std::max(noted.job_loss, detector.activity().loss());
+      JobLoss& loss = shift_losses_[at->second];
+      loss.Note(detector.activity().regime(), detector.activity().loss());
+      noted.job_loss = loss.share();
     }
     if (shift.hosts.size() >= noted.hosts.size()) noted.hosts = shift.hosts;
     if (shift.strongest.excursion.share <= noted.strongest.excursion.share) continue;
@@ -77,7 +106,8 @@ void CaseRecord::NoteJob(const PeerDetector& detector, int64_t now_ms) {
   history_.degraded_at_end = detector.JobIsDegraded();
   history_.stuck_at_end = activity.IsDegraded(now_ms) && activity.stuck_since_ms() != 0;
   if (!history_.degraded_at_end) return;
-  history_.degraded = true;
+  // A pause that ends is a checkpoint or an evaluation: a healthy job has them.
+  if (activity.regime() != kJobStands) history_.degraded = true;
   history_.loss = std::max(history_.loss, activity.loss());
 }
 
@@ -85,23 +115,29 @@ void CaseRecord::NoteJob(const PeerDetector& detector, int64_t now_ms) {
 void CaseRecord::ForgetOldest(int64_t now_ms) {
   if (history_.cases.size() > kMostCases) {
     std::vector<HistoryCase> kept;
+    std::vector<JobLoss> kept_losses;
     std::vector<size_t> moved(history_.cases.size(), history_.cases.size());
     for (size_t i = 0; i < history_.cases.size(); ++i) {
       const bool old = i < kMostCases / 4 && history_.cases[i].last_ms < now_ms;
       if (old) continue;
       moved[i] = kept.size();
       kept.push_back(std::move(history_.cases[i]));
+      kept_losses.push_back(case_losses_[i]);
     }
     forgotten_ += history_.cases.size() - kept.size();
     std::erase_if(known_, [&](const auto& entry) { return moved[entry.second] == moved.size(); });
     for (auto& [key, index] : known_) index = moved[index];
+    std::erase_if(silences_, [&](const auto& entry) { return moved[entry.second.at] == moved.size(); });
+    for (auto& [host, silence] : silences_) silence.at = moved[silence.at];
     history_.cases = std::move(kept);
+    case_losses_ = std::move(kept_losses);
   }
   if (history_.shifts.size() <= kMostShifts) return;
   const size_t old = kMostShifts / 4;
   std::erase_if(shift_of_way_, [old](const auto& entry) { return entry.second < old; });
   for (auto& [way, index] : shift_of_way_) index -= old;
   history_.shifts.erase(history_.shifts.begin(), history_.shifts.begin() + static_cast<ptrdiff_t>(old));
+  shift_losses_.erase(shift_losses_.begin(), shift_losses_.begin() + static_cast<ptrdiff_t>(old));
   forgotten_ += old;
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "detector/counters/job_loss.h"
 #include "detector/counters/named_sign.h"
 #include "detector/counters/peer_detector.h"
 #include "detector/hardware/event_judge.h"
@@ -31,9 +32,14 @@ struct HistoryCase {
   int64_t last_ms = 0;   // when it last held
   // While it held the job was degraded, or, of an alarm that had just been raised, seemed slower.
   bool job_degraded = false;
-  int64_t degraded_ms = 0;       // when both were first known
-  double job_loss = 0;           // largest while the job was degraded; see JobActivity::loss
+  int64_t degraded_ms = 0;  // when both were first known
+  // Of silence: samples of the machine came again, and the job did not stand still for want of it meanwhile.
+  bool only_unseen = false;
+  double job_loss = 0;           // while the job was degraded; see JobLoss
   std::vector<NamedSign> signs;  // as of the moment at which the evidence was strongest
+
+  // What the whole of it says; a running job is told what is known at the time.
+  bool MayAccuse() const { return kind != CaseKind::kSoft && job_degraded && !only_unseen; }
 };
 
 // So many machines went the same way that they have a common cause; none of them is among the cases for it.
@@ -61,7 +67,8 @@ struct CounterHistory {
   std::vector<std::string> not_looked_at;  // areas of metrics that the history does not hold, by name
   int32_t machines = 0;                    // that could be compared
   bool activity_known = false;             // whether "the job is degraded" could be told at all
-  bool degraded = false;                   // the job was, or seemed to be while a machine stood out, at least once
+  // The job was, or seemed to be while a machine stood out, at least once, beside pauses that ended.
+  bool degraded = false;
   bool degraded_at_end = false;
   bool stuck_at_end = false;  // everything stands while GPUs are busy
   double loss = 0;            // largest while it was degraded
@@ -86,13 +93,22 @@ class CaseRecord {
 
  private:
   void NoteCase(const MachineCase& found, const PeerDetector& detector, int64_t now_ms);
+  void NoteReturns(const PeerDetector& detector);
   void NoteShifts(const PeerDetector& detector, int64_t now_ms);
   void NoteJob(const PeerDetector& detector, int64_t now_ms);
   void ForgetOldest(int64_t now_ms);
 
   CounterHistory history_;
+  std::vector<JobLoss> case_losses_;                                // of cases
+  std::vector<JobLoss> shift_losses_;                               // and of shifts
   std::map<std::tuple<int32_t, CaseKind, int64_t>, size_t> known_;  // by host, kind and since when: into cases
   std::map<std::pair<int32_t, bool>, size_t> shift_of_way_;         // the newest of each way: into shifts
+  // Machines that are silent: the case, and whether the job hung meanwhile.
+  struct Silence {
+    size_t at = 0;
+    bool job_hung = false;
+  };
+  std::map<int32_t, Silence> silences_;  // by host
   uint64_t forgotten_ = 0;
 };
 

@@ -71,9 +71,7 @@ Verdict FullVerdict(const HistoryCase& found, const CounterHistory& history, con
 
 // One case per machine: one that may accuse before one that may not, then the one with the most evidence. By host.
 std::vector<const HistoryCase*> BestOfEachHost(const CounterHistory& history) {
-  const auto rank = [](const HistoryCase* found) {
-    return std::tuple(found->kind != CaseKind::kSoft && found->job_degraded, found->score);
-  };
+  const auto rank = [](const HistoryCase* found) { return std::tuple(found->MayAccuse(), found->score); };
   std::map<int32_t, const HistoryCase*> best;
   for (const HistoryCase& found : history.cases) {
     const HistoryCase*& known = best[found.host];
@@ -143,7 +141,8 @@ void SayState(const CounterHistory& history, JobReport* report) {
   const bool long_enough = history.end_ms - history.start_ms >= kLongEnoughMs;
   const bool judged = history.activity_known && history.machines >= 2 && long_enough;
   if (judged) {
-    report->state = !history.degraded ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
+    const bool well = !history.degraded && !history.degraded_at_end;
+    report->state = well ? JobState::kHealthy : history.stuck_at_end ? JobState::kHung : JobState::kSlow;
     return;
   }
   if (!report->verdicts.empty()) return;
@@ -160,7 +159,7 @@ VerdictClass ClassOf(const HistoryCase& found) {
 }
 
 Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, const std::string& host, bool may_accuse) {
-  const bool accuse = may_accuse && found.kind != CaseKind::kSoft && found.job_degraded;
+  const bool accuse = may_accuse && found.MayAccuse();
   const bool network = accuse && IsNetwork(ClassOf(found));
   Verdict verdict =
       !accuse ? Verdict::Observation(VerdictClass::kCounterOutlier)
@@ -173,7 +172,7 @@ Verdict CaseVerdict(const HistoryCase& found, const CounterHistory& history, con
   if (accuse) {
     verdict.cost = {.slowdown_fraction = found.job_loss, .steps_affected_fraction = 1};
     verdict.evidence.push_back({EvidenceKind::kCounter, JobDidLess{.loss = found.job_loss}});
-  } else if (may_accuse) {
+  } else if (may_accuse && !found.job_degraded) {
     verdict.evidence.push_back({EvidenceKind::kAbstained, NoDegradationSeen{.activity_known = history.activity_known}});
   }
   return verdict;

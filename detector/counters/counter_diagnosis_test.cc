@@ -108,6 +108,106 @@ TEST(CounterDiagnosisTest, ABrokenDeviceNeedsNoDegradation) {
   EXPECT_EQ(accused->culprits.at(0).host, "node-3");
 }
 
+// Rows of memory that were remapped on host 5 before the job began, read every 15 s; at `more_from` another one is.
+void AddRemappedRows(int more_from, MetricTable* table) {
+  for (int32_t host = 0; host < kHosts; ++host) {
+    MetricSeries rows = Series(host, Metric::kGpuRemappedRowsUncorrected, "gpu2");
+    for (int second = 0; second < kSeconds; second += 15) {
+      rows.time_ms.push_back(1'000'000 + 1000 * second);
+      rows.value.push_back(host == 5 ? (second < more_from ? 3 : 4) : 0);
+    }
+    table->series.push_back(rows);
+  }
+}
+
+TEST(CounterDiagnosisTest, WhatHasStoodSoForAsLongAsTheJobIsKnownDidNotDegradeIt) {
+  const auto accuses = [](int more_from, const std::string& host) {
+    MetricTable table = Job({.power = 0.5, .job = 0.9, .clock = 0.6});
+    AddRemappedRows(more_from, &table);
+    JobReport report;
+    AddCounters(table, {}, &report);
+    return std::any_of(report.verdicts.begin(), report.verdicts.end(), [&](const Verdict& verdict) {
+      return verdict.type() == FindingType::kAccusation && verdict.culprits.at(0).host == host;
+    });
+  };
+  EXPECT_FALSE(accuses(kSeconds, "node-5"));
+  EXPECT_TRUE(accuses(kSeconds, "node-3")) << "whose power and clock fell";
+  EXPECT_TRUE(accuses(kOnset, "node-5")) << "one row more is news";
+}
+
+// Of each series the samples that somebody would have who reads every `seconds`.
+MetricTable ReadEvery(int seconds, MetricTable table) {
+  for (MetricSeries& series : table.series) {
+    size_t kept = 0;
+    for (size_t i = 0; i < series.time_ms.size(); i += static_cast<size_t>(seconds), ++kept) {
+      series.time_ms[kept] = series.time_ms[i];
+      series.value[kept] = series.value[i];
+    }
+    series.time_ms.resize(kept);
+    series.value.resize(kept);
+  }
+  return table;
+}
+
+TEST(CounterDiagnosisTest, JobsThatAreReadEveryTenOrFifteenSecondsAreJudged) {
+  for (const int seconds : {6, 8, 10, 15}) {
+    JobReport well;
+    AddCounters(ReadEvery(seconds, Job({})), {}, &well);
+    EXPECT_EQ(well.state, JobState::kHealthy) << seconds;
+    EXPECT_TRUE(well.verdicts.empty()) << seconds;
+    JobReport report;
+    AddCounters(ReadEvery(seconds, Job({.power = 0.5, .job = 0.9, .clock = 0.6})), {}, &report);
+    EXPECT_EQ(report.state, JobState::kSlow) << seconds;
+    ASSERT_EQ(report.verdicts.size(), 1u) << seconds;
+    EXPECT_EQ(report.verdicts[0].type(), FindingType::kAccusation) << seconds;
+    EXPECT_EQ(report.verdicts[0].culprits.at(0).host, "node-3") << seconds;
+  }
+}
+
+// All GPUs idle for 40 s.
+MetricTable WithCheckpoint(int second, MetricTable table) {
+  for (MetricSeries& series : table.series) {
+    if (series.metric != Metric::kGpuPowerWatts) continue;
+    for (int i = second; i < second + 40; ++i) series.value[static_cast<size_t>(i)] *= 0.15;
+  }
+  return table;
+}
+
+TEST(CounterDiagnosisTest, ACheckpointIsNeitherDegradationNorCost) {
+  JobReport well;
+  AddCounters(WithCheckpoint(kOnset, Job({})), {}, &well);
+  EXPECT_EQ(well.state, JobState::kHealthy);
+  JobReport report;
+  AddCounters(WithCheckpoint(kOnset + 150, Job({.power = 0.5, .job = 0.9, .clock = 0.6})), {}, &report);
+  ASSERT_EQ(report.verdicts.size(), 1u);
+  EXPECT_EQ(report.verdicts[0].culprits.at(0).host, "node-3");
+  EXPECT_NEAR(report.verdicts[0].cost.slowdown_fraction, 0.1, 0.03);
+}
+
+// An agent that was restarted, while another machine made the job slower.
+TEST(CounterDiagnosisTest, AMachineWhoseSamplesComeAgainWasNotGone) {
+  for (const bool comes_again : {false, true}) {
+    MetricTable table = Job({.power = 0.5, .job = 0.9, .clock = 0.6});
+    for (MetricSeries& series : table.series) {
+      if (series.host != 9) continue;
+      const auto end = comes_again ? 150 : kSeconds - kOnset - 50;
+      series.time_ms.erase(series.time_ms.begin() + kOnset + 50, series.time_ms.begin() + kOnset + 50 + end);
+      series.value.erase(series.value.begin() + kOnset + 50, series.value.begin() + kOnset + 50 + end);
+    }
+    JobReport report;
+    AddCounters(table, {}, &report);
+    ASSERT_EQ(report.verdicts.size(), 2u) << comes_again;
+    EXPECT_EQ(report.verdicts[0].type(), FindingType::kAccusation);
+    const auto is_silent = [](const Verdict& verdict) { return verdict.culprits.at(0).host == "node-9"; };
+    const Verdict& silent = report.verdicts[is_silent(report.verdicts[0]) ? 0 : 1];
+    ASSERT_TRUE(is_silent(silent)) << comes_again;
+    EXPECT_NE(TextOf(silent).find("No counters of host node-9 came"), std::string::npos);
+    EXPECT_EQ(silent.type() == FindingType::kAccusation, !comes_again);
+    EXPECT_EQ(silent.cost.slowdown_fraction > 0, !comes_again);
+    EXPECT_EQ(TextOf(silent).find("went on as usual"), std::string::npos);
+  }
+}
+
 JobReport OfRecords(const std::string& host) {
   JobReport report{.state = JobState::kSlow};
   Verdict verdict = Verdict::Accusation(VerdictScope::kMachine, VerdictClass::kComputeSlow);

@@ -69,7 +69,7 @@ int32_t CounterDriver::AddSeries(const SeriesName& name) {
   auto track = track_of_.find(name.metric_name);
   if (track == track_of_.end() && !is_ignored && tracks_.size() < static_cast<size_t>(options_.max_metrics)) {
     track = track_of_.emplace(name.metric_name, static_cast<int32_t>(tracks_.size())).first;
-    tracks_.push_back({.metric = name.metric, .raster = MetricRaster(IsCounter(name.metric))});
+    tracks_.push_back({.metric = name.metric, .raster = MetricRaster(CountsUp(name.metric, name.metric_name))});
     if (zero_ms_ != kNone) tracks_.back().raster.SetZero(zero_ms_);
   }
   if (track != track_of_.end()) {

@@ -80,5 +80,23 @@ TEST(CounterHistoryTest, SilenceAccusesOnlyWhereTheJobIsDegraded) {
   }
 }
 
+// By Prometheus' convention: where a counter began and that it was reset says nothing, how fast it grows does.
+TEST(CounterHistoryTest, UnknownNamesThatEndInTotalAreCounters) {
+  MetricTable table = Job(kHosts, 1);
+  for (int32_t host = 0; host < kHosts; ++host) {
+    MetricSeries series{.host = host, .name = "of_ours_total"};
+    double value = 1000.0 * host * host;
+    for (int second = 0; second < kSeconds; ++second) {
+      if (host == kOdd && second == kOnset) value = 0;
+      series.time_ms.push_back(kStartMs + 1000 * second);
+      series.value.push_back(value += 100 + second % 7);
+    }
+    table.series.push_back(std::move(series));
+  }
+  const CounterHistory history = JudgeHistory(table, {});
+  EXPECT_TRUE(history.cases.empty());
+  EXPECT_EQ(history.losses.resets, 1u);
+}
+
 }  // namespace
 }  // namespace lockstep

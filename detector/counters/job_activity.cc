@@ -25,15 +25,32 @@ bool Lasts(int64_t since_ms, int64_t now_ms, int64_t least_ms) {
 // A job that is slower from time to time in less than this is slower: a step of 10 s. Empirical.
 constexpr int64_t kRecoveredMs = 10'000;
 
+bool IsLearnt(double seconds, double tick_seconds, double least_seconds, double least_ticks) {
+  return seconds >= std::max(least_seconds, least_ticks * tick_seconds);
+}
+
 }  // namespace
 
 double JobActivity::Level::Loss() const { return usual <= 0 ? 0 : 1 - now / usual; }
 
+bool JobActivity::TellsInTime(double tick_seconds) const {
+  return tick_seconds <= std::max(kLongestBesideFaster, fastest_tick_seconds_);
+}
+
+bool JobActivity::IsKnown() const {
+  return std::any_of(series_.begin(), series_.end(),
+                     [](const auto& known) { return known.second.readings >= kPaceTicks; });
+}
+
 void JobActivity::Observe(Metric metric, double median, double mean, int64_t time_ms, double tick_seconds) {
-  if (std::isnan(median) || tick_seconds > kLongestTickSeconds) return;
+  if (std::isnan(median) || !TellsInTime(tick_seconds)) return;
   if (metric == Metric::kGpuUtilizationRatio) {
     utilisation_ = median;
     return;
+  }
+  if (tick_seconds < fastest_tick_seconds_) {
+    fastest_tick_seconds_ = tick_seconds;
+    std::erase_if(series_, [this](const auto& known) { return !TellsInTime(known.second.tick_seconds); });
   }
   Activity& activity = series_[metric];
   activity.median.now = median;
@@ -44,6 +61,7 @@ void JobActivity::Observe(Metric metric, double median, double mean, int64_t tim
   }
   activity.tick_seconds = tick_seconds;
   activity.seconds += tick_seconds;
+  ++activity.readings;
   Conclude(time_ms);
   // A job that stands is not a slower one, and a pause of it no news about its usual pace.
   if (standing_since_ms_ != 0) return;
@@ -51,7 +69,7 @@ void JobActivity::Observe(Metric metric, double median, double mean, int64_t tim
     activity.resumes = false;
     return;
   }
-  const bool known = activity.seconds >= kLearningSeconds;
+  const bool known = IsLearnt(activity.seconds, tick_seconds, kLearningSeconds, kLearningTicks);
   const double weight = std::min(1.0, tick_seconds / std::min(kUsualSeconds, kRemembered * activity.seconds));
   for (Level* const level : {&activity.median, &activity.mean}) {
     level->lately += std::min(1.0, tick_seconds / kLatelySeconds) * (level->now - level->lately);
@@ -79,14 +97,18 @@ void JobActivity::Conclude(int64_t time_ms) {
   double seeming = 0;
   double lag_seconds = PaceAverage::kLongest;
   for (const auto& [metric, activity] : series_) {
-    if (activity.seconds < kLearningSeconds || activity.median.usual <= 0) continue;
+    const double tick_seconds = activity.tick_seconds;
+    if (!IsLearnt(activity.seconds, tick_seconds, kLearningSeconds, kLearningTicks) || activity.median.usual <= 0)
+      continue;
     ++known;
     standing = standing && activity.median.now < kStanding * activity.median.usual;
     loss_ = std::max(loss_, std::min(activity.median.Loss(), activity.mean.Loss()));
     // Traffic comes in bursts that are as long as steps: its mean over less than many of them says nothing.
-    if (metric < Metric::kGpuUtilizationRatio || activity.seconds < kPaceSeconds) continue;
-    const Slowness median = activity.median.average.SlowerThan(activity.median.usual, activity.tick_seconds);
-    const Slowness mean = activity.mean.average.SlowerThan(activity.mean.usual, activity.tick_seconds);
+    if (metric < Metric::kGpuUtilizationRatio || !IsLearnt(activity.seconds, tick_seconds, kPaceSeconds, kPaceTicks)) {
+      continue;
+    }
+    const Slowness median = activity.median.average.SlowerThan(activity.median.usual, tick_seconds);
+    const Slowness mean = activity.mean.average.SlowerThan(activity.mean.usual, tick_seconds);
     seeming = std::max(seeming, std::min(median.seeming, mean.seeming));
     if (median.share == 0 || mean.share == 0) continue;
     slowest = std::max(slowest, std::min(median.share, mean.share));
@@ -104,7 +126,8 @@ void JobActivity::Conclude(int64_t time_ms) {
   }
   if (slowest > 0) slower_last_ms_ = std::max(slower_last_ms_, time_ms);
   if (slower_since_ms_ == 0) slower_lag_ms_ = LagOf(time_ms, static_cast<int64_t>(1000 * lag_seconds));
-  Hold(slower_last_ms_ != 0 && time_ms - slower_last_ms_ <= kRecoveredMs, time_ms, &slower_since_ms_);
+  const bool lately = time_ms - slower_last_ms_ <= std::max(kRecoveredMs, NextReadingMs());
+  Hold(slower_last_ms_ != 0 && lately, time_ms, &slower_since_ms_);
 }
 
 bool JobActivity::IsSlower() const { return Lasts(slower_since_ms_, slower_last_ms_, kSlowerMs); }
@@ -133,7 +156,8 @@ int64_t JobActivity::degraded_since_ms() const {
 }
 
 bool JobActivity::IsDegraded(int64_t now_ms) const {
-  return Lasts(stuck_since_ms_, now_ms, kStuckMs) || Lasts(standing_since_ms_, now_ms, kPauseMs) || IsSlower();
+  return Lasts(stuck_since_ms_, now_ms, std::max(kStuckMs, NextReadingMs())) ||
+         Lasts(standing_since_ms_, now_ms, std::max(kPauseMs, NextReadingMs())) || IsSlower();
 }
 
 }  // namespace lockstep

@@ -47,8 +47,18 @@ class JobActivity {
   static constexpr int64_t kPauseMs = 30'000;
   // Two looks of metrics that are read once a second.
   static constexpr int64_t kSlowerMs = 2'000;
-  // Slower metrics come too late to tell: kStuckMs would be a single reading.
-  static constexpr double kLongestTickSeconds = 5;
+  // Prometheus scrapes every 10 to 30 s where nobody thinks of a job; of what is read less often two steps of 10 s are
+  // less than a reading.
+  static constexpr double kLongestTickSeconds = 30;
+  // Beside metrics that are read faster, those that are read less often than this come too late to tell: kStuckMs would
+  // be a single reading.
+  static constexpr double kLongestBesideFaster = 5;
+  // Readings that a level is learnt from, however long they take: known to a third of what they vary by. Twice as many
+  // for a pace, as with the seconds.
+  static constexpr double kLearningTicks = 8;
+  static constexpr double kPaceTicks = 16;
+  // One reading is no state: the next one comes within so many ticks.
+  static constexpr double kNextReading = 1.5;
 
   // Median and mean over all machines of one activity metric or of GPU utilisation, for the tick that ended at
   // `time_ms`.
@@ -66,8 +76,8 @@ class JobActivity {
   int64_t degraded_lag_ms() const { return standing_since_ms_ != 0 ? 0 : slower_lag_ms_; }
   // Of job_regime.h.
   int regime() const { return standing_since_ms_ == 0 ? kJobWorks : (stuck_since_ms_ == 0 ? kJobStands : kJobHangs); }
-  // False when no metric tells: then degraded is not known, and not false.
-  bool IsKnown() const { return !series_.empty(); }
+  // False when no metric tells, or none has been read often enough: then degraded is not known, and not false.
+  bool IsKnown() const;
 
   // True while the job seems slower, though not surely enough to be degraded (PaceAverage::kFewRipples).
   bool SeemsSlower() const { return standing_since_ms_ == 0 && loss_ > 0; }
@@ -90,10 +100,13 @@ class JobActivity {
     Level median;
     Level mean;
     double seconds = 0;       // observed
+    double readings = 0;      // of all times
     double tick_seconds = 0;  // the newest; 0 = none yet
     bool resumes = false;     // after a pause: its next tick may hold part of it
   };
 
+  bool TellsInTime(double tick_seconds) const;
+  int64_t NextReadingMs() const { return static_cast<int64_t>(1000 * kNextReading * fastest_tick_seconds_); }
   void Conclude(int64_t time_ms);
   int64_t LagOf(int64_t time_ms, int64_t average_ms) const;
   void Resume(int64_t time_ms);
@@ -101,7 +114,8 @@ class JobActivity {
   bool IsSlower() const;  // seen to be, over kSlowerMs
 
   std::map<Metric, Activity> series_;
-  double utilisation_ = -1;  // -1 = unknown
+  double fastest_tick_seconds_ = kLongestTickSeconds;  // of them
+  double utilisation_ = -1;                            // -1 = unknown
   int64_t stuck_since_ms_ = 0;
   int64_t standing_since_ms_ = 0;
   int64_t paused_ms_ = 0;   // when it last began to stand, of a pause that is over

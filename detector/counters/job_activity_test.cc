@@ -197,12 +197,51 @@ TEST_F(JobActivityTest, NothingIsConcludedBeforeItHasLearnt) {
 
 TEST_F(JobActivityTest, WhatComesTooSeldomOrNotAtAllTellsNothing) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (int64_t second = 0; second < 3000; second += 15) {
-    activity_.Observe(Metric::kGpuPowerWatts, second < 2000 ? 600 : 60, second < 2000 ? 600 : 60, 1000 * second, 15);
+  for (int64_t second = 0; second < 3000; second += 45) {
+    activity_.Observe(Metric::kGpuPowerWatts, second < 2000 ? 600 : 60, second < 2000 ? 600 : 60, 1000 * second, 45);
     activity_.Observe(Metric::kGpuTensorActiveRatio, nan, nan, 1000 * second, 1);
   }
   EXPECT_FALSE(activity_.IsKnown());
   EXPECT_FALSE(activity_.IsDegraded(3'000'000));
+}
+
+// `tick` seconds from reading to reading: when the job is first degraded, which works `share` of the usual from 1,200 s
+// on, and does nothing in the single reading at `dip`; -1 = never.
+int64_t DegradedAt(int64_t tick, double share, int64_t dip) {
+  Random random(3);
+  JobActivity activity;
+  for (int64_t second = 0; second < 3000; second += tick) {
+    const double power = 600 * (1 + 0.003 * random.Gaussian()) * (second == dip ? 0.2 : second < 1200 ? 1 : share);
+    activity.Observe(Metric::kGpuUtilizationRatio, 0.98, 0.98, 1000 * second, static_cast<double>(tick));
+    activity.Observe(Metric::kGpuPowerWatts, power, power, 1000 * second, static_cast<double>(tick));
+    for (int64_t now = second; now < second + tick; ++now) {
+      if (activity.IsDegraded(1000 * now)) return now;
+    }
+  }
+  return -1;
+}
+
+TEST(SlowlyReadJobTest, IsJudgedByReadingsThatAreSecondsApart) {
+  for (const int64_t tick : {6, 10, 15, 30}) {
+    EXPECT_EQ(DegradedAt(tick, 1, 900), -1) << tick << ": one reading is no hang";
+    for (const double share : {0.2, 0.85}) {
+      const int64_t at = DegradedAt(tick, share, -1);
+      EXPECT_GE(at, 1200) << tick;
+      EXPECT_LE(at, 1200 + 6 * tick) << tick;
+    }
+  }
+}
+
+TEST(SlowlyReadJobTest, BesideFasterMetricsSlowOnesDoNotCount) {
+  JobActivity activity;
+  for (int64_t second = 0; second < 600; ++second) {
+    // Read every 15 s, the sum of what GPUs took would hide for as long that they stand.
+    if (second % 15 == 0) activity.Observe(Metric::kGpuEnergyJoulesTotal, 600, 600, 1000 * second, 15);
+    const double power = second < 500 ? 600 : 60;
+    activity.Observe(Metric::kGpuUtilizationRatio, 0.98, 0.98, 1000 * second, 1);
+    activity.Observe(Metric::kGpuPowerWatts, power, power, 1000 * second, 1);
+  }
+  EXPECT_NE(activity.stuck_since_ms(), 0);
 }
 
 }  // namespace

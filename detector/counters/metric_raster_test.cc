@@ -41,6 +41,16 @@ MetricRaster Rows(bool is_rate, int rows) {
   return raster;
 }
 
+// A tick that is a little too short loses samples all the time.
+TEST(MetricRasterTest, IntervalsThatNobodyUsuallySetsAreWholeSeconds) {
+  EXPECT_EQ(ConfiguredInterval(5940), 6000);
+  EXPECT_EQ(ConfiguredInterval(8110), 8000);
+  EXPECT_EQ(ConfiguredInterval(10'300), 10'000);
+  EXPECT_EQ(ConfiguredInterval(11'020), 11'000);
+  EXPECT_EQ(ConfiguredInterval(1500), 1500);
+  EXPECT_EQ(ConfiguredInterval(330), 330);
+}
+
 TEST(MetricRasterTest, ATickIsOverWhenTheLastUnitHasSampled) {
   MetricRaster raster = Rows(false, 3);
   SampleLosses losses;

@@ -128,6 +128,16 @@ constexpr Unit kUnits[] = {{"_ratio", 0.02}, {"_celsius", 2}, {"_watts", 5}, {"_
 
 constexpr double kEventsPerTick = 0.5;      // a count is a whole number: half a step
 constexpr double kLeastResolution = 1e-30;  // of what has none
+// Of a gauge that counts things: it is rounded by at most half a step.
+constexpr double kHalfStep = 0.5;
+
+// Gauges of whole numbers that are exact, so that a step of them is news.
+constexpr Metric kExactMetrics[] = {
+    kNetUp, kIbLinkUp, kGpuPcieLinkWidth, kGpuNvlinkActiveLinks, kGpuRemappedRowsCorrected, kGpuRemappedRowsUncorrected,
+};
+// A tenth of a step: by five deviations a tick adds as much as it may (3 x 5 - 4.5 nats, kLargestStep of 26), and twice
+// that leaves room for a place that is hardly known.
+constexpr double kExactResolution = 0.1;
 
 bool IsPause(Metric metric) {
   return metric >= kNetReceivePauseFramesTotal && metric <= kNetTransmitPauseMicrosecondsTotal;
@@ -147,15 +157,22 @@ constexpr MetricArea kAreas[] = {
 
 }  // namespace
 
+bool CountsUp(Metric metric, absl::string_view name) {
+  const MetricInfo* const info = FindMetric(metric);
+  return info == nullptr ? absl::EndsWith(name, "_total") : info->kind == MetricKind::kCounter;
+}
+
 MetricTraits TraitsOf(Metric metric, absl::string_view name) {
   MetricTraits traits;
-  const MetricInfo* const info = FindMetric(metric);
-  traits.is_rate = info != nullptr && info->kind == MetricKind::kCounter;
+  traits.is_rate = CountsUp(metric, name);
   for (const Unit& unit : kUnits) {
     if (absl::EndsWith(name, unit.suffix)) traits.absolute_resolution = unit.absolute_resolution;
   }
   if (In(kSaturatingMetrics, metric)) traits.absolute_resolution = kSaturatingResolution;
   if (In(kFineMetrics, metric)) traits.absolute_resolution = kFineResolution;
+  if (!traits.is_rate && traits.absolute_resolution == 0) {
+    traits.whole_resolution = In(kExactMetrics, metric) ? kExactResolution : kHalfStep;
+  }
   if (metric == kGpuSmClockHertz) traits.relative_resolution = kClockResolution;
   if (In(kIgnoredMetrics, metric)) {
     traits.family = MetricFamily::kIgnored;

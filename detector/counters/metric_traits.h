@@ -1,6 +1,7 @@
 // What a comparison of machines has to know of a metric: how fine a difference is worth speaking of, and whose it is.
 //
-// A metric that the catalogue does not know is a gauge of unknown unit and is trusted as little as a soft one.
+// A metric that the catalogue does not know is of unknown unit and is trusted as little as a soft one: a counter if its
+// name ends in _total, as Prometheus' convention has it, else a gauge.
 // Immutable; thread-safe.
 
 #ifndef LOCKSTEP_DETECTOR_COUNTERS_METRIC_TRAITS_H_
@@ -33,6 +34,9 @@ enum class WorkKind : uint8_t {
   kTraffic,  // an amount that comes in bursts, which sampling cuts anywhere
 };
 
+// Whether it only grows, until it wraps or is reset, and is compared by its rate.
+bool CountsUp(Metric metric, absl::string_view name);
+
 struct MetricTraits {
   MetricFamily family = MetricFamily::kSoft;
   bool is_rate = false;
@@ -47,6 +51,7 @@ struct MetricTraits {
   bool is_work() const { return work != WorkKind::kNone; }
   double relative_resolution = 0.02;  // of the level: machines of one model are no more alike than this
   double absolute_resolution = 0;     // in the metric's unit; of a rate: see ResolutionOf
+  double whole_resolution = 0;        // the same of a gauge without a unit, while all its values are whole numbers
 };
 
 MetricTraits TraitsOf(Metric metric, absl::string_view name);

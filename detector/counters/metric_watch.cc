@@ -1,6 +1,7 @@
 #include "detector/counters/metric_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -36,7 +37,7 @@ void MetricWatch::Place(int32_t row, int32_t duty) {
 }
 
 int32_t MetricWatch::AddUnit(int32_t host, const std::string& device, int32_t duty) {
-  units_.push_back({host, device, duty, 0, 0});
+  units_.push_back({.host = host, .device = device, .duty = duty});
   Place(units() - 1, duty);
   return units() - 1;
 }
@@ -55,9 +56,19 @@ void MetricWatch::SortByBehaviour() {
   for (size_t row = 0; row < units_.size(); ++row) Place(static_cast<int32_t>(row), duties[row]);
 }
 
+void MetricWatch::NoteChanges(absl::Span<const float> values) {
+  for (size_t row = 0; row < units_.size(); ++row) {
+    Unit& unit = units_[row];
+    if (unit.has_changed || std::isnan(values[row])) continue;
+    if (std::isnan(unit.first)) unit.first = values[row];
+    unit.has_changed = values[row] != unit.first;
+  }
+}
+
 void MetricWatch::Step(absl::Span<const float> values, int64_t time_ms, double tick_seconds, int regime) {
   CHECK(values.size() == units_.size());
   tick_seconds_ = tick_seconds;
+  NoteChanges(values);
   for (Group& group : groups_) {
     group.values.clear();
     for (const int32_t row : group.rows) group.values.push_back(values[static_cast<size_t>(row)]);
@@ -122,7 +133,8 @@ void MetricWatch::Append(int32_t watch, const Group& group, const PeerGroup& pee
                          std::vector<CounterSign>* signs) const {
   for (const Excursion& excursion : peers.excursions()) {
     const int32_t row = group.rows[static_cast<size_t>(excursion.unit)];
-    signs->push_back({HostOf(row), DeviceOf(row), watch, excursion, peers.units(), tick_seconds});
+    const Unit& unit = units_[static_cast<size_t>(row)];
+    signs->push_back({unit.host, unit.device, watch, excursion, peers.units(), tick_seconds, unit.has_changed});
     signs->back().excursion.unit = row;
   }
 }

@@ -10,6 +10,7 @@
 #define LOCKSTEP_DETECTOR_COUNTERS_METRIC_WATCH_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct CounterSign {
   Excursion excursion;  // its unit is that of the watch
   int32_t peers = 0;    // units compared
   double tick_seconds = 1;
+  bool has_changed = true;  // false = the unit has shown one and the same value ever since it is watched
 };
 
 class MetricWatch {
@@ -74,7 +76,9 @@ class MetricWatch {
     std::string device;
     int32_t duty = -1;
     size_t group = 0;
-    int32_t index = 0;  // within the group
+    int32_t index = 0;                                      // within the group
+    float first = std::numeric_limits<float>::quiet_NaN();  // value; NaN = none yet
+    bool has_changed = false;                               // whatever its groups: they may be made anew
   };
   struct Group {
     int32_t duty = -1;
@@ -86,6 +90,7 @@ class MetricWatch {
   };
 
   void Place(int32_t row, int32_t duty);
+  void NoteChanges(absl::Span<const float> values);
   void StepSums(Group* group, int64_t time_ms, double tick_seconds, int regime) const;
   void Append(int32_t watch, const Group& group, const PeerGroup& peers, double tick_seconds,
               std::vector<CounterSign>* signs) const;

@@ -187,6 +187,22 @@ TEST(MetricWatchTest, PlacesLearntInBadMomentsAreNoEvidence) {
   }
 }
 
+// All stand at 0 until one machine has 5.
+TEST(MetricWatchTest, AGaugeOfWholeNumbersIsAtLeastAsNoisyAsItsStep) {
+  MetricWatch watch("of_ours", Metric::kUnspecified, PeerGroupOptions());
+  for (int host = 0; host < kHosts; ++host) watch.AddUnit(host, "", -1);
+  for (int tick = 0; tick < 400; ++tick) {
+    std::vector<float> values(kHosts, 0);
+    if (tick >= 300) values[3] = 5;
+    watch.Step(values, 1000 * tick, 1, kJobWorks);
+  }
+  std::vector<CounterSign> signs;
+  watch.AppendSigns(0, &signs);
+  ASSERT_EQ(signs.size(), 1u);
+  EXPECT_EQ(signs[0].host, 3);
+  EXPECT_NEAR(signs[0].excursion.sigmas, 10, 3) << "half a step is noise";
+}
+
 TEST(MetricWatchTest, WithoutUnitsItKnowsNothing) {
   const MetricWatch watch = Power();
   EXPECT_TRUE(std::isnan(watch.median()));

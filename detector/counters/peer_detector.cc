@@ -31,6 +31,8 @@ constexpr int64_t kCautionMs = 5000;
 constexpr int64_t kResettleMs = 60'000;
 // Deviations from the peers of the recent mean of a soft sign that accuses: two standard errors of that mean.
 constexpr double kStillAway = 2.0 / 3;
+// Intervals that must be missing at least: two are missing by chance where some 1 % of the samples do.
+constexpr double kSilentTicks = 3;
 // Of all must report while one is called silent: with fewer, the way to the collector is what failed.
 constexpr double kFreshHosts = 0.7;
 
@@ -364,6 +366,7 @@ void PeerDetector::JudgeSilence(int64_t now_ms) {
       needed_ms = options_.silent_ms / 2;
       if (coincide == 1) needed_ms = options_.silent_when_stuck_ms + (chance <= kChanceGaps ? 0 : kCautionMs);
     }
+    needed_ms = std::max(needed_ms, static_cast<int64_t>(1000 * kSilentTicks * fastest_tick_seconds_));
     if (silent_ms(hosts_[i]) < needed_ms) continue;
     Open(static_cast<int32_t>(i), CaseKind::kSilence, static_cast<double>(silent_ms(hosts_[i])) / 1000, now_ms);
   }

@@ -121,6 +121,7 @@ class PeerDetector {
   int32_t watches() const { return static_cast<int32_t>(watches_.size()); }
   const JobActivity& activity() const { return activity_; }
   bool JobIsDegraded() const { return degraded_; }
+  int64_t LastSampleMs(int32_t host) const { return hosts_[static_cast<size_t>(host)].last_ms; }
   uint64_t refused_units() const { return refused_units_; }
   // (machine, metric) signs that the newest Conclude set aside because too many machines showed them.
   int common_signs() const { return common_signs_; }

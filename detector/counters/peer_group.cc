@@ -61,6 +61,7 @@ bool PeerGroup::Locate(absl::Span<const float> values, Tick& tick) {
     if (std::isnan(values[i])) continue;
     sum += values[i];
     ++known;
+    all_whole_ = all_whole_ && values[i] == std::floor(values[i]);
     if (without_away && units_[i].away) continue;
     scratch_.push_back(values[i]);
     magnitude += std::abs(values[i]);
@@ -94,7 +95,7 @@ void PeerGroup::Scale(Tick& tick) {
   const LevelPhase& main = phases_.at(main_phase);
   const double usual = main.center == 0 ? 0 : main.spread * std::abs(tick.median / main.center);
   const double floor = tick.median == 0 ? kMagnitudeFloor * magnitude_ : 0;
-  tick.resolution = std::max(ResolutionOf(traits_, tick.median, tick.seconds), floor);
+  tick.resolution = std::max(ResolutionAt(tick.median), floor);
   tick.spread = std::max(phase.spread, tick.resolution);
   tick.inherited_scale = main_phase == match.phase ? 1 : tick.spread / SpreadIn(main);
   tick.between = std::max(usual, tick.spread);

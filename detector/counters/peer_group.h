@@ -171,8 +171,9 @@ class PeerGroup {
   void DateShift(int32_t index, double value, double away, const Tick& tick);
   void ListDegradation(absl::Span<const float> values, const Tick& tick);
   // How far apart machines stand in a phase, at least what can be told apart.
-  double SpreadIn(const LevelPhase& phase) const {
-    return std::max(phase.spread, ResolutionOf(traits_, phase.center, tick_seconds_));
+  double SpreadIn(const LevelPhase& phase) const { return std::max(phase.spread, ResolutionAt(phase.center)); }
+  double ResolutionAt(double level) const {
+    return std::max(ResolutionOf(traits_, level, tick_seconds_), all_whole_ ? traits_.whole_resolution : 0);
   }
   double Independent(const Tick& tick) const { return 1 / (tick.inflation * tick.inflation); }
 
@@ -187,6 +188,7 @@ class PeerGroup {
   int last_phase_ = -1;  // none yet
   UsualScatter lately_;
   double tick_seconds_ = 1;
+  bool all_whole_ = true;  // all values so far are whole numbers
   PhaseTable phases_;
   double magnitude_ = 0;  // slow mean of |value|
   double inflation_ = 1;  // mean of (sum over a block)^2 / its ticks, in noise: 1 if ticks were independent

@@ -15,7 +15,7 @@ using Group = std::vector<const HistoryCase*>;
 
 std::vector<Group> TogetherIn(absl::Span<const HistoryCase* const> cases) {
   Group sorted(cases.begin(), cases.end());
-  std::erase_if(sorted, [](const HistoryCase* found) { return found->kind == CaseKind::kSoft; });
+  std::erase_if(sorted, [](const HistoryCase* found) { return found->kind == CaseKind::kSoft || found->only_unseen; });
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const HistoryCase* a, const HistoryCase* b) { return a->onset_ms < b->onset_ms; });
   std::vector<Group> groups;

@@ -16,6 +16,7 @@ constexpr int64_t kRoundMs[] = {100,    200,    250,    500,    1000,   2000,   
 // A measured interval so near to a round one is that one: the least of two intervals of samplers that jitter by 200 ms
 // in 5 s, or by 40 ms in 1 s, is off by less. Half of the least distance between two round ones would be 10 %.
 constexpr double kRoundTolerance = 0.05;
+constexpr int64_t kSecondMs = 1000;
 
 }  // namespace
 
@@ -35,6 +36,10 @@ int64_t ConfiguredInterval(int64_t measured_ms) {
   });
   const auto off = static_cast<double>(std::abs(*near - measured_ms));
   if (off <= kRoundTolerance * static_cast<double>(*near)) return *near;
+  // Whoever sets another one sets whole seconds.
+  const int64_t whole_ms = (measured_ms + kSecondMs / 2) / kSecondMs * kSecondMs;
+  const auto off_whole = static_cast<double>(std::abs(whole_ms - measured_ms));
+  if (off_whole <= kRoundTolerance * static_cast<double>(whole_ms)) return whole_ms;
   return std::max(kShortestIntervalMs, measured_ms);
 }
 

@@ -47,11 +47,12 @@ void SignMeaning::Begin(const Look& look, const std::vector<CounterSign>* signs)
   }
 }
 
-// Of a device and in the direction that faults have. A machine that did a little less of the work of a step had less to
+// Of a device and in the direction that faults have. What has stood as it does for as long as the job is known is how
+// the machine is, not what befell it. A machine that did a little less of the work of a step had less to
 // do, as far as the job is not degraded; its traffic, which the rest of the job decides, never accuses it by a little.
 bool SignMeaning::IsHard(const CounterSign& sign, bool may_degrade) const {
   const MetricTraits& traits = watch(sign.watch).traits();
-  if (traits.family != MetricFamily::kDevice) return false;
+  if (traits.family != MetricFamily::kDevice || !sign.has_changed) return false;
   if (!traits.is_work()) return true;
   if (sign.excursion.up) return false;
   if (StoppedFirst(sign)) return true;
@@ -201,7 +202,7 @@ SignMeaning::Meaning SignMeaning::Of(const CounterSign& sign) const {
   Meaning meaning;
   const bool more_work = sign.excursion.up && watch(sign.watch).traits().is_work();
   const bool no_chance = IsNoChance(sign) || ShareSinceDegradation(sign) >= PeerGroup::kWorthMention;
-  meaning.may_degrade = !more_work && IsTimely(sign) && !IsExplained(sign) && no_chance;
+  meaning.may_degrade = sign.has_changed && !more_work && IsTimely(sign) && !IsExplained(sign) && no_chance;
   meaning.hard = IsHard(sign, meaning.may_degrade);
   meaning.since_degradation = meaning.may_degrade && ShareSinceDegradation(sign) > sign.excursion.share;
   meaning.weight = WeightOf(sign, meaning);

@@ -18,7 +18,7 @@ struct MetricSeries {
   int32_t host = -1;   // index into MetricTable::hosts
   std::string device;  // "" = the host, "gpu0", "mlx5_0/1", ...
   std::string name;
-  Metric metric = Metric::kUnspecified;  // kUnspecified = a name that the catalogue does not know: a gauge
+  Metric metric = Metric::kUnspecified;  // kUnspecified = a name that the catalogue does not know
   std::vector<int64_t> time_ms;
   std::vector<double> value;  // one per time
 };

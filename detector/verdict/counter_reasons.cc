@@ -59,7 +59,7 @@ std::string Sentence(const SamplesLeftOut& reason) {
 }
 
 std::string Sentence(const JobDidLess& reason) {
-  return absl::StrFormat("Meanwhile the whole job did up to %.0f %% less than usual.", 100 * reason.loss);
+  return absl::StrFormat("Meanwhile the whole job did %.0f %% less than usual.", 100 * reason.loss);
 }
 
 std::string Sentence(const NoDegradationSeen& reason) {
