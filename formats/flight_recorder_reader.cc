@@ -122,11 +122,6 @@ std::vector<int32_t> RanksOf(const PlainDocument& document, const PlainNode& ran
   return numbers;
 }
 
-int32_t PositionIn(const std::vector<int32_t>& ranks, int32_t rank) {
-  const auto found = std::find(ranks.begin(), ranks.end(), rank);
-  return found != ranks.end() ? static_cast<int32_t>(found - ranks.begin()) : -1;
-}
-
 }  // namespace
 
 ReadResult FlightRecorderReader::Read(absl::string_view path, ByteSource& source, JobIndex job) {

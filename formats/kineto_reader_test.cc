@@ -341,6 +341,37 @@ TEST(KinetoNumberTest, PeersMayBeRanksOfTheGroupOrOfTheJob) {
   }
 }
 
+// The first of `peers` may be a rank of the group as well as of the job.
+TEST(KinetoNumberTest, TheTransfersOfAFileTellWhatItsPeersAreRanksOf) {
+  const struct {
+    const char* name;
+    const char* ranks;
+    const char* rank;
+    std::vector<const char*> peers;
+    std::vector<int32_t> expected;
+  } cases[] = {
+      {"of the job", "\"[3, 1]\"", "3", {"1"}, {1}},
+      {"of the job, which may be all ranks", "\"[0, 1]\"", "0", {"1"}, {1}},
+      {"of the job: another is none of the group's", "\"[0, 2, 1]\"", "0", {"1", "2"}, {2, 1}},
+      {"of the group: nobody sends to itself", "\"[1, 3]\"", "1", {"1"}, {1}},
+      {"of the group: another is none of the job's", "\"[1, 2, 4]\"", "4", {"1", "0"}, {1, 0}},
+  };
+  for (const auto& expected : cases) {
+    std::vector<std::string> kernels;
+    for (const char* peer : expected.peers) {
+      kernels.push_back(Kernel(static_cast<int64_t>(kernels.size()) + 1, {{"Process Group Name", "\"pp\""},
+                                                                          {"Process Group Ranks", expected.ranks},
+                                                                          {"Collective name", "\"send\""},
+                                                                          {"Dst Rank", peer}}));
+    }
+    const Parsed parsed =
+        Parse(TraceText(kernels, {{"distributedInfo", absl::StrCat("{\"rank\": ", expected.rank, "}")}}));
+    std::vector<int32_t> peers;
+    for (const TraceOperation& operation : parsed.trace().operations) peers.push_back(operation.peer);
+    EXPECT_EQ(peers, expected.expected) << expected.name;
+  }
+}
+
 TEST(KinetoFileTest, TheRankIsOfTheTraceOrOfTheNameOfTheFile) {
   const struct {
     const char* path;
