@@ -74,6 +74,23 @@ Call CallOf(absl::string_view profiling_name) {
   return call;
 }
 
+// The entry of a whole batch.
+bool IsBatch(const PlainDocument& document, const PlainNode& entry) {
+  return TextOf(document.Find(entry, "profiling_name")) == "nccl:coalesced";
+}
+
+absl::string_view GroupNameOf(const PlainDocument& document, const PlainNode& entry) {
+  const PlainNode& named = document.Find(entry, "process_group");  // [name, description]
+  const bool is_named = named.kind == Kind::kList && !named.items.empty();
+  return is_named ? TextOf(document.node(named.items[0])) : absl::string_view();
+}
+
+// -1 = there is none.
+int64_t SequenceOf(const PlainDocument& document, const PlainNode& entry, bool transfer) {
+  const PlainNode& numbered = document.Find(entry, transfer ? "p2p_seq_id" : "collective_seq_id");
+  return IntegerOr(numbered.kind != Kind::kNone ? numbered : document.Find(entry, "seq_id"), -1);
+}
+
 int64_t TimeOr(const PlainNode& node, int64_t otherwise) {
   const int64_t nanos = IntegerOr(node, 0);
   return nanos > 0 && IsRecordedTime(nanos) ? nanos : otherwise;
@@ -141,8 +158,12 @@ absl::Status FlightRecorderReader::ReadDump(absl::string_view path, const PlainD
   const PlainNode& root = document.node(document.root);
   const PlainNode& entries = document.Find(root, "entries");
   if (entries.kind != Kind::kList) return absl::DataLossError("expected a list 'entries', found none");
-  Dump dump{document, job, /*rank=*/-1, std::string(TextOf(document.Find(root, "host_name"))),
-            TellsStarted(document, entries)};
+  Dump dump{document,
+            job,
+            /*rank=*/-1,
+            std::string(TextOf(document.Find(root, "host_name"))),
+            TellsStarted(document, entries),
+            /*batches=*/{}};
   const int64_t rank = IntegerOr(document.Find(root, "rank"), RankAtEndOfFileName(path));
   if (rank < 0 || rank > kMaxRank) {
     return absl::DataLossError("expected a rank in the dump or in the name of the file, found none");
@@ -153,6 +174,7 @@ absl::Status FlightRecorderReader::ReadDump(absl::string_view path, const PlainD
   row.host = dump.host;
   builder_.DescribeRank(job, row);
   DescribeGroups(dump);
+  FindBatches(entries, dump);
   for (size_t i = 0; i < entries.items.size(); ++i) {
     if (TakeEntry(dump, document.node(entries.items[i]))) {
       ++result.records;
@@ -179,26 +201,42 @@ void FlightRecorderReader::DescribeGroups(const Dump& dump) {
   }
 }
 
+void FlightRecorderReader::FindBatches(const PlainNode& entries, Dump& dump) {
+  const PlainDocument& document = dump.document;
+  for (const uint32_t number : entries.items) {
+    const PlainNode& entry = document.node(number);
+    if (!IsBatch(document, entry) || TimeOr(document.Find(entry, "time_created_ns"), 0) <= 0) continue;
+    const bool transfers = IntegerOr(document.Find(entry, "is_p2p"), 0) != 0;
+    const int64_t sequence = SequenceOf(document, entry, transfers);
+    if (sequence < 0) continue;
+    dump.batches[{std::string(GroupNameOf(document, entry)), transfers, sequence}] = {&entry};
+  }
+}
+
 FlightRecorderReader::Group FlightRecorderReader::GroupOf(const Dump& dump, const PlainNode& entry) const {
   const PlainDocument& document = dump.document;
-  const PlainNode& named = document.Find(entry, "process_group");  // [name, description]
   Group group;
-  if (named.kind != Kind::kList || named.items.empty()) return group;
-  const absl::string_view name = TextOf(document.node(named.items[0]));
+  const absl::string_view name = GroupNameOf(document, entry);
+  if (name.empty()) return group;
   const PlainNode& configuration = document.Find(document.Find(document.node(document.root), "pg_config"), name);
   group.ranks = RanksOf(document, document.Find(configuration, "ranks"));
   group.name = CommunicatorName(name, group.ranks);
   return group;
 }
 
-bool FlightRecorderReader::TakeEntry(const Dump& dump, const PlainNode& entry) {
+bool FlightRecorderReader::TakeEntry(Dump& dump, const PlainNode& entry) {
   const PlainDocument& document = dump.document;
   const Group group = GroupOf(dump, entry);
   const Call call = CallOf(TextOf(document.Find(entry, "profiling_name")));
+  const bool is_batch = IsBatch(document, entry);
   const bool transfer = call.kind == OperationKind::kSend || call.kind == OperationKind::kRecv;
-  const PlainNode& numbered = document.Find(entry, transfer ? "p2p_seq_id" : "collective_seq_id");
-  const int64_t sequence = IntegerOr(numbered.kind != Kind::kNone ? numbered : document.Find(entry, "seq_id"), -1);
+  const bool transfers = transfer || (is_batch && IntegerOr(document.Find(entry, "is_p2p"), 0) != 0);
+  const int64_t sequence = SequenceOf(document, entry, transfers);
   if (group.name.empty() || sequence < 0 || TimeOr(document.Find(entry, "time_created_ns"), 0) <= 0) return false;
+  const auto found = dump.batches.find({std::string(GroupNameOf(document, entry)), transfers, sequence});
+  Batch* const batch = found != dump.batches.end() ? &found->second : nullptr;
+  if (is_batch && transfers) return true;  // its transfers stand for it
+  if (batch != nullptr && !transfers && std::exchange(batch->is_taken, true)) return true;
   Transfer taken;
   taken.job = dump.job;
   taken.rank = dump.rank;
@@ -209,7 +247,7 @@ bool FlightRecorderReader::TakeEntry(const Dump& dump, const PlainNode& entry) {
   taken.operation.peer = call.peer;
   taken.operation.sequence = static_cast<uint64_t>(sequence);
   taken.operation.bytes = BytesOf(document, entry);
-  FillTimes(document, entry, dump.tells_started, taken.operation);
+  FillTimes(document, batch != nullptr ? *batch->watched : entry, dump.tells_started, taken.operation);
   if (transfer) {
     if (transfers_.size() == kMaxTransfers) return false;
     transfers_.push_back(std::move(taken));

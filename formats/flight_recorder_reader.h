@@ -7,6 +7,10 @@
 // group, both sides count alike and the numbers are used as they are. Otherwise the two sides of each pair are matched
 // by counting from the first that is not completed; that takes all dumps, so that transfers wait until Finish.
 //
+// A batch (batch_isend_irecv, or collectives that are issued as one) has an entry for each call, of which the watchdog
+// sees nothing, and after them one "nccl:coalesced" of the same number, which it watches: one kernel. Transfers have
+// the state and the times of their batch. Collectives of a batch have one number, and the first stands for all.
+//
 // Memory: one dump, and the transfers of all. Not thread-safe.
 
 #ifndef LOCKSTEP_FORMATS_FLIGHT_RECORDER_READER_H_
@@ -14,7 +18,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -48,6 +54,12 @@ class FlightRecorderReader {
     int32_t communicator_size = -1;
     TraceOperation operation;
   };
+  // Process group, whether of transfers, number.
+  using BatchKey = std::tuple<std::string, bool, int64_t>;
+  struct Batch {
+    const PlainNode* watched;  // the entry "nccl:coalesced"
+    bool is_taken = false;     // of collectives: an operation stands for it
+  };
   // The dump that is being read.
   struct Dump {
     const PlainDocument& document;
@@ -55,6 +67,7 @@ class FlightRecorderReader {
     int32_t rank;
     std::string host;
     bool tells_started;  // false: nothing in it says when anything began on the GPU
+    std::map<BatchKey, Batch> batches;
   };
   struct Group {
     std::string name;
@@ -63,8 +76,9 @@ class FlightRecorderReader {
 
   absl::Status ReadDump(absl::string_view path, const PlainDocument& document, JobIndex job, ReadResult& result);
   void DescribeGroups(const Dump& dump);
+  static void FindBatches(const PlainNode& entries, Dump& dump);
   Group GroupOf(const Dump& dump, const PlainNode& entry) const;
-  bool TakeEntry(const Dump& dump, const PlainNode& entry);
+  bool TakeEntry(Dump& dump, const PlainNode& entry);
 
   EvidenceBuilder& builder_;
   std::vector<Transfer> transfers_;

@@ -367,6 +367,42 @@ TEST(FlightRecorderTransferTest, WithOnePeerTheNumbersAreUsedAsTheyAre) {
   EXPECT_EQ(parsed.trace().OperationsOf(1).at(0).sequence, 41u);
 }
 
+// The calls of a batch stay scheduled for ever; what the watchdog saw of them is told by the entry that follows them.
+TEST(FlightRecorderBatchTest, TransfersOfABatchBeginAndEndWithIt) {
+  const auto call = [](const char* name, const char* sequence) {
+    return Entry({{"profiling_name", name},
+                  {"p2p_seq_id", sequence},
+                  {"is_p2p", "true"},
+                  {"state", R"("scheduled")"},
+                  {"retired", "false"},
+                  {"time_discovered_started_ns", "null"},
+                  {"time_discovered_completed_ns", "null"}});
+  };
+  const std::string done = Entry({{"profiling_name", R"("nccl:coalesced")"}, {"p2p_seq_id", "7"}, {"is_p2p", "true"}});
+  const Parsed parsed = Parse({{"rank0", Dump({call(R"("nccl:send 0->1")", "7"), call(R"("nccl:recv 0<-1")", "7"), done,
+                                               call(R"("nccl:send 0->1")", "8"), call(R"("nccl:coalesced")", "8")})}});
+  EXPECT_OK(parsed.results[0].status);
+  EXPECT_EQ(parsed.results[0].records, 5u);
+  const std::vector<TraceOperation>& operations = parsed.trace().operations;
+  ASSERT_EQ(operations.size(), 3u);
+  for (const TraceOperation& operation : operations) {
+    const bool of_first = operation.sequence == 7;
+    EXPECT_EQ(operation.start_ns, of_first ? 1500 : kNoTime);
+    EXPECT_EQ(operation.end_ns, of_first ? 2000 : kNoTime);
+  }
+}
+
+TEST(FlightRecorderBatchTest, CollectivesOfABatchAreOneOperation) {
+  const std::string call =
+      Entry({{"is_p2p", "false"}, {"state", R"("scheduled")"}, {"time_discovered_completed_ns", "null"}});
+  const Parsed parsed =
+      Parse({{"rank0", Dump({call, call, Entry({{"profiling_name", R"("nccl:coalesced")"}, {"is_p2p", "false"}})})}});
+  EXPECT_OK(parsed.results[0].status);
+  ASSERT_EQ(parsed.trace().operations.size(), 1u);
+  EXPECT_EQ(parsed.trace().operations[0].kind, OperationKind::kAllReduce);
+  EXPECT_EQ(parsed.trace().operations[0].end_ns, 2000);
+}
+
 TEST(FlightRecorderDamageTest, WhateverTheBytesNoTimeRunsBackwards) {
   const std::string whole = Dump({Entry({}), Entry({{"profiling_name", R"("nccl:send 0->1")"}, {"p2p_seq_id", "3"}}),
                                   Entry({{"collective_seq_id", "5"}, {"state", R"("started")"}})},
