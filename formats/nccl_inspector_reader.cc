@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "detector/model/input.h"
+#include "formats/function_counts.h"
 #include "formats/json_stream.h"
 #include "formats/operation_names.h"
 #include "formats/plain_json.h"
@@ -154,7 +155,17 @@ std::vector<int32_t> NcclInspectorReader::NumberRanks() const {
   return ranks;
 }
 
+// Of each communicator, which all of its processes call in one order.
+void NcclInspectorReader::NumberCalls() {
+  std::map<std::pair<JobIndex, int32_t>, std::vector<CountedCall>> calls;
+  for (Record& record : records_) {
+    calls[{record.job, record.operation.communicator}].push_back({record.process, &record.operation});
+  }
+  for (auto& [communicator, of_it] : calls) CountPerCommunicator(std::move(of_it));
+}
+
 void NcclInspectorReader::Finish() {
+  NumberCalls();
   const std::vector<int32_t> ranks = NumberRanks();
   const std::vector<std::string>& names = communicators_.names();
   for (const Record& record : records_) {

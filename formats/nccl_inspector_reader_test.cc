@@ -219,6 +219,20 @@ TEST(InspectorFileTest, AFileOfOtherObjectsIsGivenUp) {
   EXPECT_EQ(parsed.result.records, 0u);
 }
 
+// NCCL counts the calls of each function of a communicator.
+TEST(InspectorNumberTest, FunctionsThatAreCountedEachForItselfGetOneCount) {
+  Record gather, reduce, next;
+  gather.coll = next.coll = "\"AllGather\"";
+  reduce.coll = "\"ReduceScatter\"";
+  next.sequence = "6";
+  reduce.timestamp_us = "3000000";
+  next.timestamp_us = "4000000";
+  const Parsed parsed = Parse(TextOf(gather) + TextOf(reduce) + TextOf(next));
+  std::vector<uint64_t> numbers;
+  for (const TraceOperation& operation : parsed.trace().operations) numbers.push_back(operation.sequence);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2));
+}
+
 // A process of a job whose world has `world` ranks and whose tensor groups have `tensor`.
 std::string ProcessText(const std::string& host, int pid, int rank, int world, int tensor) {
   Record of_world, of_group;
