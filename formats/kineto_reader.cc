@@ -65,8 +65,8 @@ class KinetoFile final : public KinetoHandler {
     if (key == "baseTimeNanoseconds" && !absl::SimpleAtoi(value, &base_ns_)) base_ns_ = 0;
   }
 
-  // Hands over what was found.
-  absl::Status Emit(JobIndex job, EvidenceBuilder& builder, ReadResult& result);
+  // Hands over what was found; `whole`: to the end of the file.
+  absl::Status Emit(JobIndex job, bool whole, EvidenceBuilder& builder, ReadResult& result);
 
  private:
   // {"rank": 0, "world_size": 2, "pg_config": [{"pg_name": "0", "pg_desc": ..., "ranks": [0, 1]}]}
@@ -255,7 +255,7 @@ void KinetoFile::EmitKernels(JobIndex job, const std::string& host, int32_t rank
   }
 }
 
-absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult& result) {
+absl::Status KinetoFile::Emit(JobIndex job, bool whole, EvidenceBuilder& builder, ReadResult& result) {
   constexpr int64_t kMaxBaseNanos = int64_t{4} << 60;  // leaves room for the times of the events
   result.malformed = broken_;
   if (base_ns_ < 0 || base_ns_ > kMaxBaseNanos) base_ns_ = 0;
@@ -280,7 +280,10 @@ absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult
   patterns.rank = rank;
   if (patterns.window_seconds > 0) builder.AddPatterns(job, patterns);
   result.records = kernels_.size();
-  if (kernels_.empty()) {
+  if (kernels_.empty() && !whole) {
+    builder.AddNote(job, absl::StrCat("The trace of rank ", rank, " is cut off or damaged after ", events_,
+                                      " events, and there are no NCCL kernels among those."));
+  } else if (kernels_.empty()) {
     builder.AddNote(job, absl::StrCat("The trace of rank ", rank, " has no NCCL kernels among its ", events_,
                                       " events: it was recorded without GPU activity, or nothing was communicated."));
   }
@@ -301,7 +304,7 @@ ReadResult ReadKineto(absl::string_view path, ByteSource& source, JobIndex job, 
   ReadResult result;
   KinetoFile file(path);
   const absl::Status scanned = WalkKineto(source, file);
-  const absl::Status emitted = file.Emit(job, builder, result);
+  const absl::Status emitted = file.Emit(job, scanned.ok(), builder, result);
   result.status = scanned.ok() ? emitted : absl::DataLossError(scanned.message());
   return result;
 }

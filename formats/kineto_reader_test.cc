@@ -427,6 +427,13 @@ TEST(KinetoFileTest, ATraceWithoutKernelsSaysSo) {
   EXPECT_THAT(parsed.trace().missing_ranks, ElementsAre(1));
 }
 
+TEST(KinetoFileTest, ATraceThatIsCutOffBeforeItsKernelsSaysSo) {
+  const std::string whole = TraceText({R"({"ph": "M"})", Kernel(1)});
+  const Parsed parsed = Parse(whole.substr(0, whole.size() - 9));
+  EXPECT_EQ(parsed.result.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(parsed.job.notes, ElementsAre(HasSubstr("The trace of rank 0 is cut off or damaged after 1 events")));
+}
+
 TEST(KinetoFileTest, DamageHasAPlace) {
   const std::string whole = TraceText({Kernel(1), Kernel(20)});
   const struct {
