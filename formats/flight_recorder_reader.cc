@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -30,8 +31,12 @@ constexpr double kNanosPerMilli = 1e6;
 constexpr uint64_t kFirstOpenSequence = uint64_t{1} << 32;
 
 absl::StatusOr<PlainDocument> ParseDump(const std::string& bytes) {
-  const size_t first = bytes.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && (bytes[first] == '{' || bytes[first] == '[')) return ParsePlainJson(bytes);
+  constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // a pickle begins otherwise
+  const size_t begin = absl::StartsWith(bytes, kByteOrderMark) ? kByteOrderMark.size() : 0;
+  const size_t first = bytes.find_first_not_of(" \t\r\n", begin);
+  if (first != std::string::npos && (bytes[first] == '{' || bytes[first] == '[')) {
+    return ParsePlainJson(bytes.substr(begin));
+  }
   return ParsePickle(bytes);
 }
 

@@ -295,6 +295,12 @@ TEST(FlightRecorderDumpTest, GroupsAreNamedByTheirMembersToo) {
   EXPECT_THAT(parsed.trace().missing_ranks, ElementsAre(0, 2, 3));
 }
 
+TEST(FlightRecorderDumpTest, AByteOrderMarkIsPassedOver) {
+  const Parsed parsed = Parse({{"rank0", "\xef\xbb\xbf" + Dump({Entry({})})}});
+  EXPECT_OK(parsed.results[0].status);
+  EXPECT_EQ(parsed.trace().operations.size(), 1u);
+}
+
 TEST(FlightRecorderDumpTest, WhatIsNoDumpIsRefused) {
   const struct {
     std::string bytes;
