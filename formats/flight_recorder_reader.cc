@@ -101,27 +101,37 @@ int64_t TimeOr(const PlainNode& node, int64_t otherwise) {
   return nanos > 0 && IsRecordedTime(nanos) ? nanos : otherwise;
 }
 
-// What the watchdog saw of an operation, in its own order: scheduled, started, completed.
+// What the watchdog saw of an operation, in its own order: scheduled, started, completed. It looks now and then, and
+// what took `duration_ms` had begun by when it was found begun, and that long before it was found over, whichever is
+// earlier.
 void FillTimes(const PlainDocument& document, const PlainNode& entry, bool tells_started, TraceOperation& operation) {
   const absl::string_view state = TextOf(document.Find(entry, "state"));
+  const int64_t found_begun_ns = TimeOr(document.Find(entry, "time_discovered_started_ns"), kNoTime);
+  const int64_t found_over_ns = TimeOr(document.Find(entry, "time_discovered_completed_ns"), kNoTime);
   operation.enqueue_ns = TimeOr(document.Find(entry, "time_created_ns"), 0);
-  operation.start_ns = TimeOr(document.Find(entry, "time_discovered_started_ns"), kNoTime);
-  operation.end_ns = TimeOr(document.Find(entry, "time_discovered_completed_ns"), kNoTime);
+  operation.start_ns = found_begun_ns;
+  operation.end_ns = found_over_ns;
   operation.quality = TimingQuality::kHostEnqueue;
   const bool completed =
-      state == "completed" || operation.end_ns != kNoTime || IntegerOr(document.Find(entry, "retired"), 0) != 0;
+      state == "completed" || found_over_ns != kNoTime || IntegerOr(document.Find(entry, "retired"), 0) != 0;
   // A recorder without start events leaves everything "scheduled": called is all that can be known.
   if (operation.start_ns == kNoTime && (completed || state == "started" || !tells_started)) {
     operation.start_ns = operation.enqueue_ns;
   }
-  if (completed && operation.end_ns == kNoTime) operation.end_ns = operation.start_ns;
-  if (completed) operation.end_ns = std::max(operation.end_ns, operation.start_ns);
+  if (!completed) return;
+  if (found_over_ns == kNoTime) operation.end_ns = operation.start_ns;
+  operation.end_ns = std::max(operation.end_ns, operation.start_ns);
   const double duration_ms = RealOr(document.Find(entry, "duration_ms"), 0);
   constexpr double kMostMillis = 1e12;
-  if (completed && duration_ms > 0 && duration_ms < kMostMillis) {
-    operation.end_ns = operation.start_ns + static_cast<int64_t>(duration_ms * kNanosPerMilli);
-    operation.quality = TimingQuality::kGpuTimer;
+  if (!(duration_ms > 0 && duration_ms < kMostMillis)) return;
+  const auto duration_ns = static_cast<int64_t>(duration_ms * kNanosPerMilli);
+  if (found_over_ns != kNoTime) {
+    const int64_t latest_ns = found_over_ns - duration_ns;
+    const int64_t begun_ns = found_begun_ns != kNoTime ? std::min(found_begun_ns, latest_ns) : latest_ns;
+    operation.start_ns = std::max(operation.enqueue_ns, begun_ns);
   }
+  operation.end_ns = operation.start_ns + duration_ns;
+  operation.quality = TimingQuality::kGpuTimer;
 }
 
 bool TellsStarted(const PlainDocument& document, const PlainNode& entries) {
