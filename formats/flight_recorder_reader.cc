@@ -275,6 +275,31 @@ bool FlightRecorderReader::TakeEntry(Dump& dump, const PlainNode& entry) {
   return true;
 }
 
+// The batches of a group have one count, of which each direction has some numbers: what both sides lack is in no batch
+// of this direction, and would look lost.
+void FlightRecorderReader::CloseGaps(const std::set<std::pair<JobIndex, std::string>>& mixed) {
+  using Pair = std::tuple<JobIndex, std::string, int32_t, int32_t>;  // source, destination
+  std::map<Pair, std::vector<Transfer*>> pairs;
+  for (Transfer& transfer : transfers_) {
+    const bool known = transfer.communicator_rank >= 0 && transfer.operation.peer >= 0;
+    if (!known || mixed.count({transfer.job, transfer.communicator}) != 0) continue;
+    const bool sends = transfer.operation.kind == OperationKind::kSend;
+    const int32_t source = sends ? transfer.communicator_rank : transfer.operation.peer;
+    const int32_t destination = sends ? transfer.operation.peer : transfer.communicator_rank;
+    pairs[{transfer.job, transfer.communicator, source, destination}].push_back(&transfer);
+  }
+  for (const auto& [pair, transfers] : pairs) {
+    std::vector<uint64_t> numbers;
+    for (const Transfer* transfer : transfers) numbers.push_back(transfer->operation.sequence);
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    for (Transfer* transfer : transfers) {
+      const auto place = std::lower_bound(numbers.begin(), numbers.end(), transfer->operation.sequence);
+      transfer->operation.sequence = numbers.front() + static_cast<uint64_t>(place - numbers.begin());
+    }
+  }
+}
+
 void FlightRecorderReader::Finish() {
   // Groups in which some rank has several peers; the numbers of both sides differ there.
   std::map<std::tuple<JobIndex, std::string, int32_t>, std::set<int32_t>> peers;
@@ -285,6 +310,7 @@ void FlightRecorderReader::Finish() {
   for (const auto& [key, found] : peers) {
     if (found.size() > 1) mixed.emplace(std::get<0>(key), std::get<1>(key));
   }
+  CloseGaps(mixed);
   // Of each rank, peer and direction: transfers by number.
   using Direction = std::tuple<JobIndex, std::string, int32_t, int32_t, OperationKind>;
   std::map<Direction, std::vector<Transfer*>> directions;

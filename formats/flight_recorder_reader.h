@@ -4,8 +4,8 @@
 // which the watchdog noticed a start or end, up to a second late: their quality says so. A dump knows no host.
 //
 // Send and Recv: PyTorch numbers all transfers of a rank in a group together. As long as every rank has one peer in the
-// group, both sides count alike and the numbers are used as they are. Otherwise the two sides of each pair are matched
-// by counting from the first that is not completed; that takes all dumps, so that transfers wait until Finish.
+// group, both sides count alike, and only gaps that both have are closed. Otherwise the two sides of each pair are
+// matched by counting from the first that is not completed; that takes all dumps, so that transfers wait until Finish.
 //
 // A batch (batch_isend_irecv, or collectives that are issued as one) has an entry for each call, of which the watchdog
 // sees nothing, and after them one "nccl:coalesced" of the same number, which it watches: one kernel. Transfers have
@@ -19,8 +19,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -79,6 +81,8 @@ class FlightRecorderReader {
   static void FindBatches(const PlainNode& entries, Dump& dump);
   Group GroupOf(const Dump& dump, const PlainNode& entry) const;
   bool TakeEntry(Dump& dump, const PlainNode& entry);
+  // `mixed`: groups whose transfers are counted otherwise.
+  void CloseGaps(const std::set<std::pair<JobIndex, std::string>>& mixed);
 
   EvidenceBuilder& builder_;
   std::vector<Transfer> transfers_;

@@ -421,6 +421,22 @@ TEST(FlightRecorderBatchTest, CollectivesOfABatchAreOneOperation) {
   EXPECT_EQ(parsed.trace().operations[0].end_ns, 2000);
 }
 
+// 42 is of the other direction, and 43 is lost on one side.
+TEST(FlightRecorderTransferTest, NumbersThatBothSidesLackAreNoGap) {
+  const auto transfer = [](const char* name, const char* sequence) {
+    return Entry({{"profiling_name", name}, {"p2p_seq_id", sequence}, {"time_created_ns", sequence}});
+  };
+  const char* send = R"("nccl:send 0->1")";
+  const char* receive = R"("nccl:recv 1<-0")";
+  const Parsed parsed = Parse({{"rank0", Dump({transfer(send, "41"), transfer(send, "43"), transfer(send, "44")})},
+                               {"rank1", Dump({transfer(receive, "41"), transfer(receive, "44")})}});
+  std::vector<uint64_t> sent, received;
+  for (const TraceOperation& operation : parsed.trace().OperationsOf(0)) sent.push_back(operation.sequence);
+  for (const TraceOperation& operation : parsed.trace().OperationsOf(1)) received.push_back(operation.sequence);
+  EXPECT_THAT(sent, ElementsAre(41, 42, 43));
+  EXPECT_THAT(received, ElementsAre(41, 43));
+}
+
 TEST(FlightRecorderDamageTest, WhateverTheBytesNoTimeRunsBackwards) {
   const std::string whole = Dump({Entry({}), Entry({{"profiling_name", R"("nccl:send 0->1")"}, {"p2p_seq_id", "3"}}),
                                   Entry({{"collective_seq_id", "5"}, {"state", R"("started")"}})},
