@@ -19,6 +19,7 @@
 #include "formats/plain_json.h"
 #include "formats/process_group.h"
 #include "formats/time_range.h"
+#include "formats/watchdog_times.h"
 #include "formats/whole_file.h"
 
 namespace lockstep {
@@ -134,6 +135,44 @@ void FillTimes(const PlainDocument& document, const PlainNode& entry, bool tells
   operation.quality = TimingQuality::kGpuTimer;
 }
 
+// When the watchdog looked and noticed something: the first moment of each look.
+std::vector<int64_t> LooksOf(const PlainDocument& document, const PlainNode& entries) {
+  constexpr int64_t kLookNanos = 30'000'000;  // one takes less, and two are 100 ms apart
+  std::vector<int64_t> moments;
+  for (const uint32_t number : entries.items) {
+    for (const char* key : {"time_discovered_started_ns", "time_discovered_completed_ns"}) {
+      const int64_t moment = TimeOr(document.Find(document.node(number), key), kNoTime);
+      if (moment != kNoTime) moments.push_back(moment);
+    }
+  }
+  std::sort(moments.begin(), moments.end());
+  std::vector<int64_t> looks;
+  for (size_t i = 0; i < moments.size(); ++i) {
+    if (i == 0 || moments[i] - moments[i - 1] > kLookNanos) looks.push_back(moments[i]);
+  }
+  return looks;
+}
+
+// The look before that of `moment`; kNoTime = none is known.
+int64_t LookBefore(const std::vector<int64_t>& looks, int64_t moment) {
+  const auto next = std::upper_bound(looks.begin(), looks.end(), moment);
+  return next - looks.begin() < 2 ? kNoTime : *(next - 2);
+}
+
+// When a timed operation ended at the earliest: neither its begin nor its end was seen at the look before.
+int64_t EarliestEnd(const PlainDocument& document, const PlainNode& entry, const std::vector<int64_t>& looks,
+                    const TraceOperation& operation) {
+  const int64_t duration_ns = operation.duration_ns();
+  int64_t earliest_ns = operation.enqueue_ns + duration_ns;
+  const int64_t begun_ns = TimeOr(document.Find(entry, "time_discovered_started_ns"), kNoTime);
+  const int64_t over_ns = TimeOr(document.Find(entry, "time_discovered_completed_ns"), kNoTime);
+  const int64_t before_begun_ns = begun_ns != kNoTime ? LookBefore(looks, begun_ns) : kNoTime;
+  const int64_t before_over_ns = over_ns != kNoTime ? LookBefore(looks, over_ns) : kNoTime;
+  if (before_begun_ns != kNoTime) earliest_ns = std::max(earliest_ns, before_begun_ns + duration_ns);
+  if (before_over_ns != kNoTime) earliest_ns = std::max(earliest_ns, before_over_ns);
+  return std::min(earliest_ns, operation.end_ns);
+}
+
 bool TellsStarted(const PlainDocument& document, const PlainNode& entries) {
   return std::any_of(entries.items.begin(), entries.items.end(), [&](uint32_t number) {
     const PlainNode& entry = document.node(number);
@@ -178,7 +217,8 @@ absl::Status FlightRecorderReader::ReadDump(absl::string_view path, const PlainD
             /*rank=*/-1,
             std::string(TextOf(document.Find(root, "host_name"))),
             TellsStarted(document, entries),
-            /*batches=*/{}};
+            /*batches=*/{},
+            LooksOf(document, entries)};
   const int64_t rank = IntegerOr(document.Find(root, "rank"), RankAtEndOfFileName(path));
   if (rank < 0 || rank > kMaxRank) {
     return absl::DataLossError("expected a rank in the dump or in the name of the file, found none");
@@ -262,10 +302,17 @@ bool FlightRecorderReader::TakeEntry(Dump& dump, const PlainNode& entry) {
   taken.operation.peer = call.peer;
   taken.operation.sequence = static_cast<uint64_t>(sequence);
   taken.operation.bytes = BytesOf(document, entry);
-  FillTimes(document, batch != nullptr ? *batch->watched : entry, dump.tells_started, taken.operation);
+  const PlainNode& watched = batch != nullptr ? *batch->watched : entry;
+  FillTimes(document, watched, dump.tells_started, taken.operation);
   if (transfer) {
     if (transfers_.size() == kMaxTransfers) return false;
     transfers_.push_back(std::move(taken));
+    return true;
+  }
+  if (taken.operation.quality == TimingQuality::kGpuTimer && timed_.size() < kMaxTransfers) {
+    taken.earliest_end_ns = EarliestEnd(document, watched, dump.looks, taken.operation);
+    taken.host = dump.host;
+    timed_.push_back(std::move(taken));
     return true;
   }
   OperationRow row{
@@ -300,7 +347,35 @@ void FlightRecorderReader::CloseGaps(const std::set<std::pair<JobIndex, std::str
   }
 }
 
+void FlightRecorderReader::FinishTimed() {
+  std::stable_sort(timed_.begin(), timed_.end(), [](const Transfer& a, const Transfer& b) { return a.job < b.job; });
+  for (auto first = timed_.begin(); first != timed_.end();) {
+    const auto end = std::find_if(first, timed_.end(), [&](const Transfer& call) { return call.job != first->job; });
+    std::map<std::string, int32_t> communicators;
+    std::vector<WatchedCall> calls;
+    for (auto call = first; call != end; ++call) {
+      const int32_t next = static_cast<int32_t>(communicators.size());
+      const int32_t communicator = communicators.emplace(call->communicator, next).first->second;
+      const TraceOperation& operation = call->operation;
+      calls.push_back({call->rank, communicator, operation.sequence, operation.duration_ns(), call->earliest_end_ns,
+                       operation.end_ns});
+    }
+    NarrowEnds(calls);
+    for (size_t i = 0; first != end; ++first, ++i) {
+      TraceOperation& operation = first->operation;
+      operation.end_ns = calls[i].earliest_end_ns + (calls[i].latest_end_ns - calls[i].earliest_end_ns) / 2;
+      operation.start_ns = operation.end_ns - calls[i].duration_ns;
+      operation.enqueue_ns = std::min(operation.enqueue_ns, operation.start_ns);
+      OperationRow row{first->rank, first->host,
+                       /*gpu=*/-1,  first->communicator, first->communicator_rank, first->communicator_size, operation};
+      builder_.AddOperation(first->job, row);
+    }
+  }
+  timed_.clear();
+}
+
 void FlightRecorderReader::Finish() {
+  FinishTimed();
   // Groups in which some rank has several peers; the numbers of both sides differ there.
   std::map<std::tuple<JobIndex, std::string, int32_t>, std::set<int32_t>> peers;
   for (const Transfer& transfer : transfers_) {

@@ -11,7 +11,10 @@
 // sees nothing, and after them one "nccl:coalesced" of the same number, which it watches: one kernel. Transfers have
 // the state and the times of their batch. Collectives of a batch have one number, and the first stands for all.
 //
-// Memory: one dump, and the transfers of all. Not thread-safe.
+// Ends of collectives with `duration_ms` are narrowed down from the looks of all watchdogs (watchdog_times.h), so that
+// these wait until Finish, too.
+//
+// Memory: one dump, and the transfers and timed collectives of all, up to kMaxTransfers of each. Not thread-safe.
 
 #ifndef LOCKSTEP_FORMATS_FLIGHT_RECORDER_READER_H_
 #define LOCKSTEP_FORMATS_FLIGHT_RECORDER_READER_H_
@@ -55,6 +58,8 @@ class FlightRecorderReader {
     int32_t communicator_rank = -1;
     int32_t communicator_size = -1;
     TraceOperation operation;
+    int64_t earliest_end_ns = kNoTime;  // of what is timed
+    std::string host = {};
   };
   // Process group, whether of transfers, number.
   using BatchKey = std::tuple<std::string, bool, int64_t>;
@@ -70,6 +75,7 @@ class FlightRecorderReader {
     std::string host;
     bool tells_started;  // false: nothing in it says when anything began on the GPU
     std::map<BatchKey, Batch> batches;
+    std::vector<int64_t> looks;  // of the watchdog, as far as it noticed anything
   };
   struct Group {
     std::string name;
@@ -84,8 +90,11 @@ class FlightRecorderReader {
   // `mixed`: groups whose transfers are counted otherwise.
   void CloseGaps(const std::set<std::pair<JobIndex, std::string>>& mixed);
 
+  void FinishTimed();
+
   EvidenceBuilder& builder_;
   std::vector<Transfer> transfers_;
+  std::vector<Transfer> timed_;  // collectives
 };
 
 }  // namespace lockstep

@@ -86,6 +86,7 @@ TraceOperation OnlyOperation(const Members& changed) {
   return parsed.trace().operations.empty() ? TraceOperation() : parsed.trace().operations[0];
 }
 
+// What is timed lies in the middle of what the looks leave open.
 TEST(FlightRecorderEntryTest, TimesFollowWhatTheWatchdogSaw) {
   const std::string none;
   const struct {
@@ -95,17 +96,17 @@ TEST(FlightRecorderEntryTest, TimesFollowWhatTheWatchdogSaw) {
     TimingQuality quality;
   } cases[] = {
       {"completed", {}, 1500, 2000, TimingQuality::kHostEnqueue},
-      {"found begun at one look, over at the next", {{"duration_ms", "0.0002"}}, 1500, 1700, TimingQuality::kGpuTimer},
-      {"found begun and over at one look", {{"duration_ms", "0.0007"}}, 1300, 2000, TimingQuality::kGpuTimer},
+      {"found begun at one look, over at the next", {{"duration_ms", "0.0002"}}, 1250, 1450, TimingQuality::kGpuTimer},
+      {"found begun and over at one look", {{"duration_ms", "0.0007"}}, 1150, 1850, TimingQuality::kGpuTimer},
       {"found over alone",
        {{"duration_ms", "0.0007"}, {"time_discovered_started_ns", "null"}},
-       1300,
-       2000,
+       1150,
+       1850,
        TimingQuality::kGpuTimer},
       {"never found over",
        {{"duration_ms", "0.0007"}, {"time_discovered_completed_ns", "null"}},
-       1500,
-       2200,
+       1250,
+       1950,
        TimingQuality::kGpuTimer},
       {"longer than since the call", {{"duration_ms", "0.25"}}, 1000, 251'000, TimingQuality::kGpuTimer},
       {"a duration of nothing", {{"duration_ms", "0"}}, 1500, 2000, TimingQuality::kHostEnqueue},
