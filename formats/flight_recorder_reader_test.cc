@@ -86,6 +86,7 @@ TraceOperation OnlyOperation(const Members& changed) {
   return parsed.trace().operations.empty() ? TraceOperation() : parsed.trace().operations[0];
 }
 
+// What is timed lies in the middle of what the looks leave open.
 TEST(FlightRecorderEntryTest, TimesFollowWhatTheWatchdogSaw) {
   const std::string none;
   const struct {
@@ -95,7 +96,19 @@ TEST(FlightRecorderEntryTest, TimesFollowWhatTheWatchdogSaw) {
     TimingQuality quality;
   } cases[] = {
       {"completed", {}, 1500, 2000, TimingQuality::kHostEnqueue},
-      {"timed on the GPU", {{"duration_ms", "0.25"}}, 1500, 251'500, TimingQuality::kGpuTimer},
+      {"found begun at one look, over at the next", {{"duration_ms", "0.0002"}}, 1250, 1450, TimingQuality::kGpuTimer},
+      {"found begun and over at one look", {{"duration_ms", "0.0007"}}, 1150, 1850, TimingQuality::kGpuTimer},
+      {"found over alone",
+       {{"duration_ms", "0.0007"}, {"time_discovered_started_ns", "null"}},
+       1150,
+       1850,
+       TimingQuality::kGpuTimer},
+      {"never found over",
+       {{"duration_ms", "0.0007"}, {"time_discovered_completed_ns", "null"}},
+       1250,
+       1950,
+       TimingQuality::kGpuTimer},
+      {"longer than since the call", {{"duration_ms", "0.25"}}, 1000, 251'000, TimingQuality::kGpuTimer},
       {"a duration of nothing", {{"duration_ms", "0"}}, 1500, 2000, TimingQuality::kHostEnqueue},
       {"an impossible duration", {{"duration_ms", "1e300"}}, 1500, 2000, TimingQuality::kHostEnqueue},
       {"started",
@@ -295,6 +308,12 @@ TEST(FlightRecorderDumpTest, GroupsAreNamedByTheirMembersToo) {
   EXPECT_THAT(parsed.trace().missing_ranks, ElementsAre(0, 2, 3));
 }
 
+TEST(FlightRecorderDumpTest, AByteOrderMarkIsPassedOver) {
+  const Parsed parsed = Parse({{"rank0", "\xef\xbb\xbf" + Dump({Entry({})})}});
+  EXPECT_OK(parsed.results[0].status);
+  EXPECT_EQ(parsed.trace().operations.size(), 1u);
+}
+
 TEST(FlightRecorderDumpTest, WhatIsNoDumpIsRefused) {
   const struct {
     std::string bytes;
@@ -365,6 +384,58 @@ TEST(FlightRecorderTransferTest, WithOnePeerTheNumbersAreUsedAsTheyAre) {
              {"rank1", Dump({Entry({{"profiling_name", R"("nccl:recv 1<-0")"}, {"p2p_seq_id", "41"}})})}});
   EXPECT_EQ(parsed.trace().OperationsOf(0).at(0).sequence, 41u);
   EXPECT_EQ(parsed.trace().OperationsOf(1).at(0).sequence, 41u);
+}
+
+// The calls of a batch stay scheduled for ever; what the watchdog saw of them is told by the entry that follows them.
+TEST(FlightRecorderBatchTest, TransfersOfABatchBeginAndEndWithIt) {
+  const auto call = [](const char* name, const char* sequence) {
+    return Entry({{"profiling_name", name},
+                  {"p2p_seq_id", sequence},
+                  {"is_p2p", "true"},
+                  {"state", R"("scheduled")"},
+                  {"retired", "false"},
+                  {"time_discovered_started_ns", "null"},
+                  {"time_discovered_completed_ns", "null"}});
+  };
+  const std::string done = Entry({{"profiling_name", R"("nccl:coalesced")"}, {"p2p_seq_id", "7"}, {"is_p2p", "true"}});
+  const Parsed parsed = Parse({{"rank0", Dump({call(R"("nccl:send 0->1")", "7"), call(R"("nccl:recv 0<-1")", "7"), done,
+                                               call(R"("nccl:send 0->1")", "8"), call(R"("nccl:coalesced")", "8")})}});
+  EXPECT_OK(parsed.results[0].status);
+  EXPECT_EQ(parsed.results[0].records, 5u);
+  const std::vector<TraceOperation>& operations = parsed.trace().operations;
+  ASSERT_EQ(operations.size(), 3u);
+  for (const TraceOperation& operation : operations) {
+    const bool of_first = operation.sequence == 7;
+    EXPECT_EQ(operation.start_ns, of_first ? 1500 : kNoTime);
+    EXPECT_EQ(operation.end_ns, of_first ? 2000 : kNoTime);
+  }
+}
+
+TEST(FlightRecorderBatchTest, CollectivesOfABatchAreOneOperation) {
+  const std::string call =
+      Entry({{"is_p2p", "false"}, {"state", R"("scheduled")"}, {"time_discovered_completed_ns", "null"}});
+  const Parsed parsed =
+      Parse({{"rank0", Dump({call, call, Entry({{"profiling_name", R"("nccl:coalesced")"}, {"is_p2p", "false"}})})}});
+  EXPECT_OK(parsed.results[0].status);
+  ASSERT_EQ(parsed.trace().operations.size(), 1u);
+  EXPECT_EQ(parsed.trace().operations[0].kind, OperationKind::kAllReduce);
+  EXPECT_EQ(parsed.trace().operations[0].end_ns, 2000);
+}
+
+// 42 is of the other direction, and 43 is lost on one side.
+TEST(FlightRecorderTransferTest, NumbersThatBothSidesLackAreNoGap) {
+  const auto transfer = [](const char* name, const char* sequence) {
+    return Entry({{"profiling_name", name}, {"p2p_seq_id", sequence}, {"time_created_ns", sequence}});
+  };
+  const char* send = R"("nccl:send 0->1")";
+  const char* receive = R"("nccl:recv 1<-0")";
+  const Parsed parsed = Parse({{"rank0", Dump({transfer(send, "41"), transfer(send, "43"), transfer(send, "44")})},
+                               {"rank1", Dump({transfer(receive, "41"), transfer(receive, "44")})}});
+  std::vector<uint64_t> sent, received;
+  for (const TraceOperation& operation : parsed.trace().OperationsOf(0)) sent.push_back(operation.sequence);
+  for (const TraceOperation& operation : parsed.trace().OperationsOf(1)) received.push_back(operation.sequence);
+  EXPECT_THAT(sent, ElementsAre(41, 42, 43));
+  EXPECT_THAT(received, ElementsAre(41, 43));
 }
 
 TEST(FlightRecorderDamageTest, WhateverTheBytesNoTimeRunsBackwards) {

@@ -8,12 +8,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace lockstep {
 namespace {
 
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kFirstBufferBytes = size_t{4} << 20;
 
 enum class Byte : uint8_t { kOther, kSpace, kQuote, kOpen, kClose, kComma };
@@ -178,6 +180,7 @@ absl::StatusOr<bool> JsonStream::Fill() {
     memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
     consumed_ += at_;
     end_ -= at_;
+    value_ -= std::min(value_, at_);
     at_ = 0;
   }
   const size_t room = buffer_.size() - kJsonPadding - end_;
@@ -197,8 +200,14 @@ absl::StatusOr<char> JsonStream::Peek() {
   while (true) {
     while (at_ < end_ && ClassOf(buffer_[at_]) == Byte::kSpace) ++at_;
     if (at_ < end_) return buffer_[at_];
-    ASSIGN_OR_RETURN(const bool more, Fill());
+    const bool at_beginning = consumed_ == 0 && at_ == 0;
+    ASSIGN_OR_RETURN(bool more, Fill());
     if (!more) return '\0';
+    if (!at_beginning) continue;
+    while (more && end_ < kByteOrderMark.size()) {
+      ASSIGN_OR_RETURN(more, Fill());
+    }
+    if (absl::StartsWith(absl::string_view(buffer_.data(), end_), kByteOrderMark)) at_ = kByteOrderMark.size();
   }
 }
 
@@ -214,7 +223,9 @@ absl::Status JsonStream::Expect(char wanted) {
 }
 
 absl::StatusOr<absl::string_view> JsonStream::Value() {
-  RETURN_IF_ERROR(Peek().status());
+  const absl::Status peeked = Peek().status();
+  value_ = at_;
+  RETURN_IF_ERROR(peeked);
   ValueScanner scanner;
   size_t length = 0;
   while (true) {
@@ -231,6 +242,16 @@ absl::StatusOr<absl::string_view> JsonStream::Value() {
   const absl::string_view value(buffer_.data() + at_, length);
   at_ += length;
   return value;
+}
+
+bool JsonStream::BackToLine(char wanted) {
+  const size_t end = at_ > value_ ? at_ : end_;  // of what is no whole value, all that was read
+  for (size_t at = value_ + 1; at < end; ++at) {
+    if (buffer_[at - 1] != '\n' || buffer_[at] != wanted) continue;
+    at_ = at;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace lockstep

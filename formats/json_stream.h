@@ -28,7 +28,8 @@ class JsonStream {
   // `source` is borrowed. A value beyond `most_value_bytes` (rounded up to a power of two times 4 MiB) is an error.
   explicit JsonStream(ByteSource& source, size_t most_value_bytes = kMaxJsonValueBytes);
 
-  // The next byte that is not white space, which stays where it is; '\0' at the end (and for a zero byte: AtEnd()).
+  // The next byte that is not white space, which stays where it is; '\0' at the end (and for a zero byte: AtEnd()). A
+  // byte order mark at the beginning is passed over.
   absl::StatusOr<char> Peek();
 
   // Whether the last Peek found the end of the data.
@@ -43,6 +44,10 @@ class JsonStream {
   // Takes the whole value that begins here. Valid until the next call, with kJsonPadding readable bytes behind it.
   absl::StatusOr<absl::string_view> Value();
 
+  // After a Value that was none, or that makes no sense: goes back to the first line within it that begins with
+  // `wanted`, since what lacks its end swallows what follows. False when there is none; then nothing changes.
+  bool BackToLine(char wanted);
+
   // In the plain text, of the next byte.
   uint64_t offset() const { return consumed_ + at_; }
 
@@ -55,6 +60,7 @@ class JsonStream {
   std::vector<char> buffer_;
   size_t at_ = 0;
   size_t end_ = 0;
+  size_t value_ = 0;       // where the last one begins
   uint64_t consumed_ = 0;  // before the buffer
 };
 

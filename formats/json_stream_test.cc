@@ -184,5 +184,23 @@ TEST(JsonStreamTest, ErrorsOfTheBytesArePassedOn) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("compressed data damaged near byte ")));
 }
 
+TEST(JsonStreamTest, AByteOrderMarkIsPassedOver) {
+  const auto elements = ElementsOf("\xef\xbb\xbf [1]");
+  ASSERT_OK(elements.status());
+  EXPECT_EQ(elements->size(), 1u);
+  EXPECT_FALSE(ElementsOf("\xef\xbb").ok());
+}
+
+TEST(JsonStreamTest, WhatLacksItsEndIsLeftAtTheNextLineThatBegins) {
+  const auto source = SourceOf("{\"a\": [\n{\"b\":\n 1}\n{\"c\": 2");
+  JsonStream stream(*source);
+  EXPECT_FALSE(stream.Value().ok());
+  ASSERT_TRUE(stream.BackToLine('{'));
+  EXPECT_EQ(*stream.Value(), "{\"b\":\n 1}");
+  EXPECT_FALSE(stream.BackToLine('{')) << "it has its end";
+  EXPECT_FALSE(stream.Value().ok());
+  EXPECT_FALSE(stream.BackToLine('{'));
+}
+
 }  // namespace
 }  // namespace lockstep

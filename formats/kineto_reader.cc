@@ -65,8 +65,8 @@ class KinetoFile final : public KinetoHandler {
     if (key == "baseTimeNanoseconds" && !absl::SimpleAtoi(value, &base_ns_)) base_ns_ = 0;
   }
 
-  // Hands over what was found.
-  absl::Status Emit(JobIndex job, EvidenceBuilder& builder, ReadResult& result);
+  // Hands over what was found; `whole`: to the end of the file.
+  absl::Status Emit(JobIndex job, bool whole, EvidenceBuilder& builder, ReadResult& result);
 
  private:
   // {"rank": 0, "world_size": 2, "pg_config": [{"pg_name": "0", "pg_desc": ..., "ranks": [0, 1]}]}
@@ -122,14 +122,8 @@ class KinetoFile final : public KinetoHandler {
     kernel.operation.end_ns = event.end_ns;
     kernel.operation.bytes = event.bytes;
     kernel.operation.quality = TimingQuality::kGpuTimer;
-    const std::vector<int32_t>& ranks = groups_[static_cast<size_t>(group)].ranks;
-    kernel.operation.peer = -1;
-    if (event.other_side < 0 || event.other_side > kMaxRank) return;
-    kernel.operation.peer = static_cast<int32_t>(event.other_side);
-    // Numbered in the group, but for versions that give the rank in the job.
-    const auto global = std::find(ranks.begin(), ranks.end(), kernel.operation.peer);
-    if (!ranks.empty() && static_cast<size_t>(event.other_side) >= ranks.size() && global != ranks.end()) {
-      kernel.operation.peer = static_cast<int32_t>(global - ranks.begin());
+    if (event.other_side >= 0 && event.other_side <= kMaxRank) {
+      kernel.operation.peer = static_cast<int32_t>(event.other_side);  // in whatever numbers: FindPeers
     }
   }
 
@@ -160,6 +154,8 @@ class KinetoFile final : public KinetoHandler {
     return number;
   }
 
+  bool PeersAreRanksOfGroups(int32_t rank) const;
+  void FindPeers(int32_t rank);
   void FindEnqueueTimes();
   void Number();
   void EmitKernels(JobIndex job, const std::string& host, int32_t rank, EvidenceBuilder& builder);
@@ -181,6 +177,30 @@ class KinetoFile final : public KinetoHandler {
   uint64_t broken_ = 0;
   uint64_t unnamed_ = 0;
 };
+
+// PyTorch writes the rank in the job of the other side. A file in whose numbers more transfers make sense as ranks of
+// their groups, since nobody sends outside of the group or to itself, has those.
+bool KinetoFile::PeersAreRanksOfGroups(int32_t rank) const {
+  size_t of_job = 0;
+  size_t of_group = 0;
+  for (const Kernel& kernel : kernels_) {
+    const std::vector<int32_t>& ranks = groups_[static_cast<size_t>(kernel.group)].ranks;
+    const int32_t peer = kernel.operation.peer;
+    if (peer < 0) continue;
+    of_job += PositionIn(ranks, peer) >= 0 && peer != rank;
+    of_group += static_cast<size_t>(peer) < ranks.size() && peer != PositionIn(ranks, rank);
+  }
+  return of_group > of_job;
+}
+
+// Peers as ranks of their groups. What is none of the group's ranks stays as it is.
+void KinetoFile::FindPeers(int32_t rank) {
+  if (PeersAreRanksOfGroups(rank)) return;
+  for (Kernel& kernel : kernels_) {
+    const int32_t position = PositionIn(groups_[static_cast<size_t>(kernel.group)].ranks, kernel.operation.peer);
+    if (position >= 0) kernel.operation.peer = position;
+  }
+}
 
 // When the host called: the launch of the kernel, or of the graph that holds it.
 void KinetoFile::FindEnqueueTimes() {
@@ -226,10 +246,8 @@ void KinetoFile::EmitKernels(JobIndex job, const std::string& host, int32_t rank
   }
   for (const Kernel& kernel : kernels_) {
     const Group& group = groups_[static_cast<size_t>(kernel.group)];
-    const auto place = std::find(group.ranks.begin(), group.ranks.end(), rank);
     OperationRow row{
-        rank, host, kernel.device, group.communicator, /*communicator_rank=*/-1, group.size, kernel.operation};
-    if (place != group.ranks.end()) row.communicator_rank = static_cast<int32_t>(place - group.ranks.begin());
+        rank, host, kernel.device, group.communicator, PositionIn(group.ranks, rank), group.size, kernel.operation};
     row.operation.enqueue_ns += base_ns_;
     row.operation.start_ns += base_ns_;
     row.operation.end_ns += base_ns_;
@@ -237,7 +255,7 @@ void KinetoFile::EmitKernels(JobIndex job, const std::string& host, int32_t rank
   }
 }
 
-absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult& result) {
+absl::Status KinetoFile::Emit(JobIndex job, bool whole, EvidenceBuilder& builder, ReadResult& result) {
   constexpr int64_t kMaxBaseNanos = int64_t{4} << 60;  // leaves room for the times of the events
   result.malformed = broken_;
   if (base_ns_ < 0 || base_ns_ > kMaxBaseNanos) base_ns_ = 0;
@@ -254,6 +272,7 @@ absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult
   builder.DescribeRank(job, row);
   builder.ExpectRanks(job, static_cast<int32_t>(std::clamp<int64_t>(world_size_, 0, kMaxRank + 1)));
   FindEnqueueTimes();
+  FindPeers(rank);
   Number();
   EmitKernels(job, host, rank, builder);
   builder.AddLost(job, broken_);
@@ -261,7 +280,10 @@ absl::Status KinetoFile::Emit(JobIndex job, EvidenceBuilder& builder, ReadResult
   patterns.rank = rank;
   if (patterns.window_seconds > 0) builder.AddPatterns(job, patterns);
   result.records = kernels_.size();
-  if (kernels_.empty()) {
+  if (kernels_.empty() && !whole) {
+    builder.AddNote(job, absl::StrCat("The trace of rank ", rank, " is cut off or damaged after ", events_,
+                                      " events, and there are no NCCL kernels among those."));
+  } else if (kernels_.empty()) {
     builder.AddNote(job, absl::StrCat("The trace of rank ", rank, " has no NCCL kernels among its ", events_,
                                       " events: it was recorded without GPU activity, or nothing was communicated."));
   }
@@ -282,7 +304,7 @@ ReadResult ReadKineto(absl::string_view path, ByteSource& source, JobIndex job, 
   ReadResult result;
   KinetoFile file(path);
   const absl::Status scanned = WalkKineto(source, file);
-  const absl::Status emitted = file.Emit(job, builder, result);
+  const absl::Status emitted = file.Emit(job, scanned.ok(), builder, result);
   result.status = scanned.ok() ? emitted : absl::DataLossError(scanned.message());
   return result;
 }

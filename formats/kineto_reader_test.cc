@@ -341,6 +341,37 @@ TEST(KinetoNumberTest, PeersMayBeRanksOfTheGroupOrOfTheJob) {
   }
 }
 
+// The first of `peers` may be a rank of the group as well as of the job.
+TEST(KinetoNumberTest, TheTransfersOfAFileTellWhatItsPeersAreRanksOf) {
+  const struct {
+    const char* name;
+    const char* ranks;
+    const char* rank;
+    std::vector<const char*> peers;
+    std::vector<int32_t> expected;
+  } cases[] = {
+      {"of the job", "\"[3, 1]\"", "3", {"1"}, {1}},
+      {"of the job, which may be all ranks", "\"[0, 1]\"", "0", {"1"}, {1}},
+      {"of the job: another is none of the group's", "\"[0, 2, 1]\"", "0", {"1", "2"}, {2, 1}},
+      {"of the group: nobody sends to itself", "\"[1, 3]\"", "1", {"1"}, {1}},
+      {"of the group: another is none of the job's", "\"[1, 2, 4]\"", "4", {"1", "0"}, {1, 0}},
+  };
+  for (const auto& expected : cases) {
+    std::vector<std::string> kernels;
+    for (const char* peer : expected.peers) {
+      kernels.push_back(Kernel(static_cast<int64_t>(kernels.size()) + 1, {{"Process Group Name", "\"pp\""},
+                                                                          {"Process Group Ranks", expected.ranks},
+                                                                          {"Collective name", "\"send\""},
+                                                                          {"Dst Rank", peer}}));
+    }
+    const Parsed parsed =
+        Parse(TraceText(kernels, {{"distributedInfo", absl::StrCat("{\"rank\": ", expected.rank, "}")}}));
+    std::vector<int32_t> peers;
+    for (const TraceOperation& operation : parsed.trace().operations) peers.push_back(operation.peer);
+    EXPECT_EQ(peers, expected.expected) << expected.name;
+  }
+}
+
 TEST(KinetoFileTest, TheRankIsOfTheTraceOrOfTheNameOfTheFile) {
   const struct {
     const char* path;
@@ -394,6 +425,13 @@ TEST(KinetoFileTest, ATraceWithoutKernelsSaysSo) {
   EXPECT_THAT(parsed.job.notes, ElementsAre(HasSubstr("The trace of rank 0 has no NCCL kernels among its 2 events")));
   EXPECT_EQ(parsed.trace().ranks.size(), 1u) << "the rank left records, only none of communication";
   EXPECT_THAT(parsed.trace().missing_ranks, ElementsAre(1));
+}
+
+TEST(KinetoFileTest, ATraceThatIsCutOffBeforeItsKernelsSaysSo) {
+  const std::string whole = TraceText({R"({"ph": "M"})", Kernel(1)});
+  const Parsed parsed = Parse(whole.substr(0, whole.size() - 9));
+  EXPECT_EQ(parsed.result.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(parsed.job.notes, ElementsAre(HasSubstr("The trace of rank 0 is cut off or damaged after 1 events")));
 }
 
 TEST(KinetoFileTest, DamageHasAPlace) {

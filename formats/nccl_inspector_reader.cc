@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "detector/model/input.h"
+#include "formats/function_counts.h"
 #include "formats/json_stream.h"
 #include "formats/operation_names.h"
 #include "formats/plain_json.h"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr int64_t kNanosPerMicro = 1000;
 constexpr uint64_t kMaxMalformedObjects = 1000;
+// One that lacks its end swallows as much before it is given up; verbose ones of many channels take some 10 KiB.
+constexpr size_t kMaxRecordBytes = size_t{4} << 20;
 
 struct TimingSource {
   absl::string_view name;
@@ -64,26 +67,31 @@ void FillTimes(const PlainDocument& document, const PlainNode& performance, int6
 
 ReadResult NcclInspectorReader::Read(ByteSource& source, JobIndex job) {
   ReadResult result;
-  JsonStream stream(source);
+  JsonStream stream(source, kMaxRecordBytes);
+  const auto fail = [&result](const std::string& why) {
+    if (result.status.ok()) result.status = absl::DataLossError(why);
+  };
   while (result.malformed < kMaxMalformedObjects) {
     const uint64_t offset = stream.offset();
     const absl::StatusOr<char> next = stream.Peek();
     if (next.ok() && stream.AtEnd()) break;
     const absl::StatusOr<absl::string_view> value = stream.Value();  // repeats an error of Peek
     if (!value.ok()) {
-      result.status =
-          absl::DataLossError(absl::StrCat(value.status().message(), ", after ", result.records, " records"));
-      break;
+      fail(absl::StrCat(value.status().message(), ", after ", result.records, " records"));
+      if (!stream.BackToLine('{')) break;
+      ++result.malformed;
+      continue;
     }
     const absl::StatusOr<PlainDocument> document = ParsePlainJson(std::string(*value));
     if (document.ok() && Take(*document, job)) {
       ++result.records;
-    } else if (result.malformed++ == 0) {
-      result.status = absl::DataLossError(
-          absl::StrCat("byte ", offset, ": ",
-                       document.ok() ? "expected a record with header, metadata and coll_perf, found another"
-                                     : document.status().message()));
+      continue;
     }
+    ++result.malformed;
+    fail(absl::StrCat("byte ", offset, ": ",
+                      document.ok() ? "expected a record with header, metadata and coll_perf, found another"
+                                    : document.status().message()));
+    if (!document.ok()) stream.BackToLine('{');
   }
   builder_.AddLost(job, result.malformed);
   return result;
@@ -94,6 +102,13 @@ bool NcclInspectorReader::Take(const PlainDocument& document, JobIndex job) {
   const PlainNode& header = document.Find(root, "header");
   const PlainNode& metadata = document.Find(root, "metadata");
   const PlainNode& performance = document.Find(root, "coll_perf");
+  if (document.Find(root, "p2p_perf").kind == PlainNode::Kind::kDict) {
+    builder_.AddNote(
+        job,
+        "Transfers in the NCCL Inspector records (p2p_perf) are left out: nothing tells which Send belongs "
+        "to which Recv.");
+    return true;
+  }
   const int64_t rank = IntegerOr(document.Find(header, "rank"), -1);
   const int64_t size = IntegerOr(document.Find(header, "n_ranks"), -1);
   const int64_t sequence = IntegerOr(document.Find(performance, "coll_sn"), -1);
@@ -154,7 +169,17 @@ std::vector<int32_t> NcclInspectorReader::NumberRanks() const {
   return ranks;
 }
 
+// Of each communicator, which all of its processes call in one order.
+void NcclInspectorReader::NumberCalls() {
+  std::map<std::pair<JobIndex, int32_t>, std::vector<CountedCall>> calls;
+  for (Record& record : records_) {
+    calls[{record.job, record.operation.communicator}].push_back({record.process, &record.operation});
+  }
+  for (auto& [communicator, of_it] : calls) CountPerCommunicator(std::move(of_it));
+}
+
 void NcclInspectorReader::Finish() {
+  NumberCalls();
   const std::vector<int32_t> ranks = NumberRanks();
   const std::vector<std::string>& names = communicators_.names();
   for (const Record& record : records_) {

@@ -4,8 +4,9 @@
 // to be the rank in the largest communicator of the process; where this gives two processes of a job one number, all of
 // its processes are numbered by host and process id instead, and a note says so. It takes all files, so that records
 // wait until Finish.
+// Numbers count each function of a communicator for itself; function_counts.h makes one count of them.
 //
-// Memory: about 90 bytes per record, up to kMaxInspectorRecords; one object of the file. Not thread-safe.
+// Memory: about 150 bytes per record, up to kMaxInspectorRecords; one object of the file. Not thread-safe.
 
 #ifndef LOCKSTEP_FORMATS_NCCL_INSPECTOR_READER_H_
 #define LOCKSTEP_FORMATS_NCCL_INSPECTOR_READER_H_
@@ -59,6 +60,7 @@ class NcclInspectorReader {
   bool Take(const PlainDocument& document, JobIndex job);
   int32_t ProcessOf(JobIndex job, const std::string& host, int32_t pid);
   std::vector<int32_t> NumberRanks() const;
+  void NumberCalls();
 
   EvidenceBuilder& builder_;
   NameTable communicators_;

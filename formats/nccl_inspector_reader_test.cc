@@ -211,12 +211,51 @@ TEST(InspectorFileTest, ZerosInTheMiddleAreDamageAndNotTheEnd) {
   EXPECT_EQ(parsed.trace().operations.size(), 2u);
 }
 
+TEST(InspectorFileTest, ADamagedLineCostsNoOther) {
+  Record record;
+  const std::string good = TextOf(record);
+  record.sequence = "6";
+  const std::string other = TextOf(record);
+  const std::string damaged[] = {good.substr(0, 70) + "\n", good.substr(0, good.find("\"header")) + "\n",
+                                 good.substr(0, good.size() - 3) + "}}}\n", "half of what was writ\n"};
+  for (const std::string& line : damaged) {
+    const Parsed parsed = Parse(good + line + other);
+    EXPECT_THAT(parsed.result.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("byte "))) << line;
+    EXPECT_EQ(parsed.trace().operations.size(), 2u) << line;
+    EXPECT_GE(parsed.result.malformed, 1u) << line;
+  }
+}
+
+TEST(InspectorFileTest, TransfersAreLeftOutAndSaidToBe) {
+  const Record record;
+  std::string transfer = TextOf(record);
+  transfer.replace(transfer.find("coll_perf"), 9, "p2p_perf");
+  const Parsed parsed = Parse(transfer + TextOf(record) + transfer);
+  EXPECT_OK(parsed.result.status);
+  EXPECT_EQ(parsed.trace().operations.size(), 1u);
+  EXPECT_THAT(parsed.jobs[0].notes, ElementsAre(HasSubstr("p2p_perf")));
+}
+
 TEST(InspectorFileTest, AFileOfOtherObjectsIsGivenUp) {
   std::string text;
   for (int i = 0; i < 1'500; ++i) text += "{\"a\": 1}\n";
   const Parsed parsed = Parse(text + TextOf(Record()));
   EXPECT_EQ(parsed.result.malformed, 1'000u);
   EXPECT_EQ(parsed.result.records, 0u);
+}
+
+// NCCL counts the calls of each function of a communicator.
+TEST(InspectorNumberTest, FunctionsThatAreCountedEachForItselfGetOneCount) {
+  Record gather, reduce, next;
+  gather.coll = next.coll = "\"AllGather\"";
+  reduce.coll = "\"ReduceScatter\"";
+  next.sequence = "6";
+  reduce.timestamp_us = "3000000";
+  next.timestamp_us = "4000000";
+  const Parsed parsed = Parse(TextOf(gather) + TextOf(reduce) + TextOf(next));
+  std::vector<uint64_t> numbers;
+  for (const TraceOperation& operation : parsed.trace().operations) numbers.push_back(operation.sequence);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2));
 }
 
 // A process of a job whose world has `world` ranks and whose tensor groups have `tensor`.

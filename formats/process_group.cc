@@ -1,5 +1,7 @@
 #include "formats/process_group.h"
 
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -42,6 +44,11 @@ std::vector<int32_t> StridedRanks(int64_t start, int64_t stride, int64_t size) {
   if (start + stride * (size - 1) >= limit) return ranks;
   for (int64_t i = 0; i < size; ++i) ranks.push_back(static_cast<int32_t>(start + stride * i));
   return ranks;
+}
+
+int32_t PositionIn(absl::Span<const int32_t> ranks, int32_t rank) {
+  const auto found = std::find(ranks.begin(), ranks.end(), rank);
+  return found != ranks.end() ? static_cast<int32_t>(found - ranks.begin()) : -1;
 }
 
 std::string CommunicatorName(absl::string_view group, absl::Span<const int32_t> ranks) {

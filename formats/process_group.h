@@ -24,6 +24,9 @@ std::vector<int32_t> ParseRankList(absl::string_view text);
 // start, start + stride, ...; empty unless the numbers make sense.
 std::vector<int32_t> StridedRanks(int64_t start, int64_t stride, int64_t size);
 
+// Where `rank` stands among the members of a group: its rank there. -1 = it is none of them.
+int32_t PositionIn(absl::Span<const int32_t> ranks, int32_t rank);
+
 // "39[0,8]", and for more than a few members "0[0,1..15;16;1f83d9ab]" with their number and a hash of all.
 std::string CommunicatorName(absl::string_view group, absl::Span<const int32_t> ranks);
 

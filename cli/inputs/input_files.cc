@@ -2,11 +2,13 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -54,6 +56,19 @@ std::string Quoted(const std::string& bytes) {
   return bytes.empty() ? "an empty file" : absl::StrCat("'", absl::CHexEscape(bytes.substr(0, kQuotedBytes)), "'");
 }
 
+// "rank_3.json" and "rank_12.json" are both "rank_#.json".
+std::string NameWithoutNumbers(const std::string& path) {
+  std::string name;
+  for (const char c : path.substr(path.find_last_of('/') + 1)) {
+    if (!absl::ascii_isdigit(c)) {
+      name.push_back(c);
+    } else if (name.empty() || name.back() != '#') {
+      name.push_back('#');
+    }
+  }
+  return name;
+}
+
 class InputReader {
  public:
   InputReader(std::optional<InputFormat> format, const std::function<void(const ReadProgress&)>& progress)
@@ -67,7 +82,10 @@ class InputReader {
         continue;
       }
       const size_t before = files_.size() + files_failed_;
+      const size_t first = files_.size();
+      empty_.clear();
       for (const InputPath& path : *paths) Recognise(path);
+      FailEmpty(first);
       if (files_.size() + files_failed_ == before) {
         Fail(argument, absl::DataLossError(absl::StrCat("expected files of a known format (", InputFormatNames(),
                                                         "), found none among ", paths->size())));
@@ -113,9 +131,23 @@ class InputReader {
     const std::optional<InputFormat> sniffed = SniffFormat(*beginning);
     if (sniffed.has_value()) {
       files_.push_back({path, *sniffed});
+    } else if (!path.was_named && beginning->empty()) {
+      empty_.push_back(path.path);
     } else if (path.was_named) {
       Fail(path.path, absl::DataLossError(absl::StrCat("byte 0: expected a known format (", InputFormatNames(),
                                                        "), found ", Quoted(*beginning))));
+    }
+  }
+
+  // Of the empty files of a folder those that are called like a file of it, from `first` on, whose format is known:
+  // they ought to hold records. Others are nobody's business.
+  void FailEmpty(size_t first) {
+    std::set<std::string> kinds;
+    for (size_t i = first; i < files_.size(); ++i) kinds.insert(NameWithoutNumbers(files_[i].path.path));
+    for (const std::string& path : empty_) {
+      if (kinds.count(NameWithoutNumbers(path)) != 0) {
+        Fail(path, absl::DataLossError("expected records, found an empty file"));
+      }
     }
   }
 
@@ -172,6 +204,7 @@ class InputReader {
   FlightRecorderReader dumps_;
   NcclInspectorReader inspector_;
   std::vector<KnownFile> files_;
+  std::vector<std::string> empty_;  // of the folder that is looked through
   size_t files_failed_ = 0;
   std::optional<std::string> only_job_;
   ReadProgress progress_now_;

@@ -65,6 +65,18 @@ TEST(InputFilesTest, OneBrokenFileStopsNoOther) {
   }
 }
 
+TEST(InputFilesTest, AnEmptyFileAmongFilesOfItsKindIsNamed) {
+  const TemporaryDirectory directory;
+  directory.Write("run/rank3.json", kDump);
+  directory.Write("run/rank12.json", "");
+  directory.Write("run/_SUCCESS", "");
+  const InputFiles inputs = Read({(directory.path() / "run").string()});
+  ASSERT_EQ(inputs.unreadable.size(), 1u);
+  EXPECT_THAT(inputs.unreadable[0].path, HasSubstr("rank12.json"));
+  EXPECT_THAT(inputs.unreadable[0].error, HasSubstr("found an empty file"));
+  EXPECT_EQ(inputs.jobs.size(), 1u);
+}
+
 TEST(InputFormatTest, NamesGoBothWays) {
   for (const InputFormat format : {InputFormat::kOpsCsv, InputFormat::kMetricsCsv, InputFormat::kCapture,
                                    InputFormat::kKineto, InputFormat::kFlightRecorder, InputFormat::kNcclInspector}) {

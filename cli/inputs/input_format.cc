@@ -25,6 +25,7 @@ struct Mark {
 // Keys that only one format has, the surest first.
 constexpr Mark kJsonMarks[] = {
     {"\"coll_perf\"", InputFormat::kNcclInspector},
+    {"\"p2p_perf\"", InputFormat::kNcclInspector},
     {"\"inspector_output_format_version\"", InputFormat::kNcclInspector},
     {"\"traceEvents\"", InputFormat::kKineto},
     {"\"schemaVersion\"", InputFormat::kKineto},
