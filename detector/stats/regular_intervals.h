@@ -8,11 +8,13 @@
 #include <cstddef>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
 
 namespace lockstep {
 
-// In steps. By judgement, not measured: with fewer, what is planned would take a good part of all steps.
-inline constexpr size_t kShortestPlanned = 5;
+// In steps: nearly all go without what is planned.
+inline constexpr auto kShortestPlanned = static_cast<size_t>(1 / (1 - kNearlyAll));
+static_assert(kShortestPlanned == 5);
 
 // Two intervals at least. `steps` rising.
 inline bool AtEqualIntervals(absl::Span<const size_t> steps) {
