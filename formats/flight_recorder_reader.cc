@@ -292,9 +292,10 @@ bool FlightRecorderReader::TakeEntry(Dump& dump, const PlainNode& entry) {
   Batch* const batch = found != dump.batches.end() ? &found->second : nullptr;
   if (is_batch && transfers) return true;  // its transfers stand for it
   if (batch != nullptr && !transfers && std::exchange(batch->is_taken, true)) return true;
-  Transfer taken;
+  HeldCall taken;
   taken.job = dump.job;
   taken.rank = dump.rank;
+  taken.host = dump.host;
   taken.communicator = group.name;
   taken.communicator_rank = PositionIn(group.ranks, dump.rank);
   taken.communicator_size = group.ranks.empty() ? -1 : static_cast<int32_t>(group.ranks.size());
@@ -311,23 +312,25 @@ bool FlightRecorderReader::TakeEntry(Dump& dump, const PlainNode& entry) {
   }
   if (taken.operation.quality == TimingQuality::kGpuTimer && timed_.size() < kMaxTransfers) {
     taken.earliest_end_ns = EarliestEnd(document, watched, dump.looks, taken.operation);
-    taken.host = dump.host;
     timed_.push_back(std::move(taken));
     return true;
   }
-  OperationRow row{
-      taken.rank,     dump.host, /*gpu=*/-1, taken.communicator, taken.communicator_rank, taken.communicator_size,
-      taken.operation};
-  builder_.AddOperation(dump.job, row);
+  HandOver(taken);
   return true;
+}
+
+void FlightRecorderReader::HandOver(const HeldCall& call) {
+  OperationRow row{call.rank,  call.host,
+                   /*gpu=*/-1, call.communicator, call.communicator_rank, call.communicator_size, call.operation};
+  builder_.AddOperation(call.job, row);
 }
 
 // The batches of a group have one count, of which each direction has some numbers: what both sides lack is in no batch
 // of this direction, and would look lost.
 void FlightRecorderReader::CloseGaps(const std::set<std::pair<JobIndex, std::string>>& mixed) {
   using Pair = std::tuple<JobIndex, std::string, int32_t, int32_t>;  // source, destination
-  std::map<Pair, std::vector<Transfer*>> pairs;
-  for (Transfer& transfer : transfers_) {
+  std::map<Pair, std::vector<HeldCall*>> pairs;
+  for (HeldCall& transfer : transfers_) {
     const bool known = transfer.communicator_rank >= 0 && transfer.operation.peer >= 0;
     if (!known || mixed.count({transfer.job, transfer.communicator}) != 0) continue;
     const bool sends = transfer.operation.kind == OperationKind::kSend;
@@ -337,10 +340,10 @@ void FlightRecorderReader::CloseGaps(const std::set<std::pair<JobIndex, std::str
   }
   for (const auto& [pair, transfers] : pairs) {
     std::vector<uint64_t> numbers;
-    for (const Transfer* transfer : transfers) numbers.push_back(transfer->operation.sequence);
+    for (const HeldCall* transfer : transfers) numbers.push_back(transfer->operation.sequence);
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    for (Transfer* transfer : transfers) {
+    for (HeldCall* transfer : transfers) {
       const auto place = std::lower_bound(numbers.begin(), numbers.end(), transfer->operation.sequence);
       transfer->operation.sequence = numbers.front() + static_cast<uint64_t>(place - numbers.begin());
     }
@@ -348,9 +351,9 @@ void FlightRecorderReader::CloseGaps(const std::set<std::pair<JobIndex, std::str
 }
 
 void FlightRecorderReader::FinishTimed() {
-  std::stable_sort(timed_.begin(), timed_.end(), [](const Transfer& a, const Transfer& b) { return a.job < b.job; });
+  std::stable_sort(timed_.begin(), timed_.end(), [](const HeldCall& a, const HeldCall& b) { return a.job < b.job; });
   for (auto first = timed_.begin(); first != timed_.end();) {
-    const auto end = std::find_if(first, timed_.end(), [&](const Transfer& call) { return call.job != first->job; });
+    const auto end = std::find_if(first, timed_.end(), [&](const HeldCall& call) { return call.job != first->job; });
     std::map<std::string, int32_t> communicators;
     std::vector<WatchedCall> calls;
     for (auto call = first; call != end; ++call) {
@@ -366,9 +369,7 @@ void FlightRecorderReader::FinishTimed() {
       operation.end_ns = calls[i].earliest_end_ns + (calls[i].latest_end_ns - calls[i].earliest_end_ns) / 2;
       operation.start_ns = operation.end_ns - calls[i].duration_ns;
       operation.enqueue_ns = std::min(operation.enqueue_ns, operation.start_ns);
-      OperationRow row{first->rank, first->host,
-                       /*gpu=*/-1,  first->communicator, first->communicator_rank, first->communicator_size, operation};
-      builder_.AddOperation(first->job, row);
+      HandOver(*first);
     }
   }
   timed_.clear();
@@ -378,7 +379,7 @@ void FlightRecorderReader::Finish() {
   FinishTimed();
   // Groups in which some rank has several peers; the numbers of both sides differ there.
   std::map<std::tuple<JobIndex, std::string, int32_t>, std::set<int32_t>> peers;
-  for (const Transfer& transfer : transfers_) {
+  for (const HeldCall& transfer : transfers_) {
     peers[{transfer.job, transfer.communicator, transfer.rank}].insert(transfer.operation.peer);
   }
   std::set<std::pair<JobIndex, std::string>> mixed;
@@ -388,31 +389,22 @@ void FlightRecorderReader::Finish() {
   CloseGaps(mixed);
   // Of each rank, peer and direction: transfers by number.
   using Direction = std::tuple<JobIndex, std::string, int32_t, int32_t, OperationKind>;
-  std::map<Direction, std::vector<Transfer*>> directions;
-  for (Transfer& transfer : transfers_) {
+  std::map<Direction, std::vector<HeldCall*>> directions;
+  for (HeldCall& transfer : transfers_) {
     if (mixed.count({transfer.job, transfer.communicator}) == 0) continue;
     directions[{transfer.job, transfer.communicator, transfer.rank, transfer.operation.peer, transfer.operation.kind}]
         .push_back(&transfer);
   }
   for (auto& [direction, in_order] : directions) {
-    std::stable_sort(in_order.begin(), in_order.end(), [](const Transfer* a, const Transfer* b) {
+    std::stable_sort(in_order.begin(), in_order.end(), [](const HeldCall* a, const HeldCall* b) {
       return a->operation.sequence < b->operation.sequence;
     });
     const auto first_open = std::find_if(in_order.begin(), in_order.end(),
-                                         [](const Transfer* transfer) { return !transfer->operation.finished(); });
+                                         [](const HeldCall* transfer) { return !transfer->operation.finished(); });
     const auto completed = static_cast<uint64_t>(first_open - in_order.begin());
     for (size_t i = 0; i < in_order.size(); ++i) in_order[i]->operation.sequence = kFirstOpenSequence + i - completed;
   }
-  for (const Transfer& transfer : transfers_) {
-    OperationRow row{transfer.rank,
-                     "",
-                     /*gpu=*/-1,
-                     transfer.communicator,
-                     transfer.communicator_rank,
-                     transfer.communicator_size,
-                     transfer.operation};
-    builder_.AddOperation(transfer.job, row);
-  }
+  for (const HeldCall& transfer : transfers_) HandOver(transfer);
   transfers_.clear();
 }
 

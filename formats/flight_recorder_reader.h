@@ -51,7 +51,7 @@ class FlightRecorderReader {
   void Finish();
 
  private:
-  struct Transfer {
+  struct HeldCall {
     JobIndex job = 0;
     int32_t rank = -1;
     std::string communicator;
@@ -90,11 +90,12 @@ class FlightRecorderReader {
   // `mixed`: groups whose transfers are counted otherwise.
   void CloseGaps(const std::set<std::pair<JobIndex, std::string>>& mixed);
 
+  void HandOver(const HeldCall& call);
   void FinishTimed();
 
   EvidenceBuilder& builder_;
-  std::vector<Transfer> transfers_;
-  std::vector<Transfer> timed_;  // collectives
+  std::vector<HeldCall> transfers_;
+  std::vector<HeldCall> timed_;  // collectives
 };
 
 }  // namespace lockstep
