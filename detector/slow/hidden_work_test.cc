@@ -2,20 +2,16 @@
 
 #include "detector/slow/hidden_work.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
-#include "detector/model/trace_builder.h"
 #include "detector/slow/slow_cause.h"
 #include "detector/steps/trace_analysis.h"
+#include "detector/testing/stream_job.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -39,19 +35,14 @@ struct ReplicaSpec {
 // Replicas that sum gradients bucket by bucket, on one stream beside the backward pass.
 class ReplicaJob {
  public:
-  explicit ReplicaJob(const ReplicaSpec& spec) : spec_(spec), builder_("job") {
-    group_ = builder_.AddCommunicator("dp", "", kRanks);
-    for (int32_t rank = 0; rank < static_cast<int32_t>(kRanks); ++rank) {
-      handles_.push_back(builder_.AddRank({.rank = rank, .host = builder_.AddHost(absl::StrCat("h", rank)), .gpu = 0}));
-      builder_.AddMember(group_, rank, handles_.back());
-    }
+  explicit ReplicaJob(const ReplicaSpec& spec) : spec_(spec), job_(kRanks, /*ranks_of_host=*/1, /*noise=*/0.01, 7) {
     for (int32_t step = 0; step < kSteps; ++step) Step();
-    trace_ = builder_.Build();
+    trace_ = job_.Build();
     analysis_ = AnalyseTrace(trace_, /*flip_lateness=*/false);
   }
 
   const TraceAnalysis& analysis() const { return analysis_; }
-  double step_seconds() const { return static_cast<double>(now_[0]) * 1e-9 / kSteps; }
+  double step_seconds() const { return static_cast<double>(job_.now()[0]) * 1e-9 / kSteps; }
 
   Suspect SickSuspect() const {
     const auto own = analysis_.profile.Row(analysis_.profile.own, kSick)[kSteps / 2];
@@ -70,52 +61,21 @@ class ReplicaJob {
 
  private:
   void Step() {
-    now_[kSick] += static_cast<int64_t>(spec_.input_millis * kMilli);
-    Work(spec_.forward_millis);
-    Moments summed{};
+    job_.now()[kSick] += static_cast<int64_t>(spec_.input_millis * kMilli);
+    job_.Work(spec_.forward_millis, kSick, spec_.slowness);
+    StreamJob::Moments summed;
     for (int bucket = 0; bucket < spec_.buckets; ++bucket) {
-      Work(spec_.bucket_millis);
-      summed = Sum(1 << (20 + bucket));
-      if (spec_.waits_for_sums) now_ = summed;
+      job_.Work(spec_.bucket_millis, kSick, spec_.slowness);
+      summed = job_.Call(OperationKind::kAllReduce, job_.now(), static_cast<int64_t>(spec_.sum_millis * kMilli),
+                         uint64_t{1} << (20 + bucket), &stream_);
+      if (spec_.waits_for_sums) job_.now() = summed;
     }
-    now_ = summed;
-  }
-
-  using Moments = std::array<int64_t, kRanks>;
-
-  void Work(double millis) {
-    for (size_t rank = 0; rank < kRanks; ++rank) {
-      const double scale = (rank == kSick ? spec_.slowness : 1) * (1 + 0.01 * random_.Unit());
-      now_[rank] += static_cast<int64_t>(millis * scale * kMilli);
-    }
-  }
-
-  // Begins when the stream is free; ends everywhere when the last has begun and the data have moved.
-  Moments Sum(int64_t bytes) {
-    Moments begins{};
-    for (size_t rank = 0; rank < kRanks; ++rank) begins[rank] = std::max(now_[rank], stream_[rank]);
-    const int64_t end_ns =
-        *std::max_element(begins.begin(), begins.end()) + static_cast<int64_t>(spec_.sum_millis * kMilli);
-    for (size_t rank = 0; rank < kRanks; ++rank) {
-      builder_.Add(handles_[rank], {.start_ns = begins[rank],
-                                    .end_ns = end_ns,
-                                    .sequence = sequence_,
-                                    .bytes = static_cast<uint64_t>(bytes),
-                                    .communicator = group_,
-                                    .kind = OperationKind::kAllReduce});
-    }
-    ++sequence_;
-    stream_.fill(end_ns);
-    return stream_;
+    job_.now() = summed;
   }
 
   const ReplicaSpec spec_;
-  TraceBuilder builder_;
-  Random random_{7};
-  int32_t group_ = -1;
-  std::vector<int32_t> handles_;
-  Moments now_{}, stream_{};
-  uint64_t sequence_ = 0;
+  StreamJob job_;
+  StreamJob::Moments stream_;
   Trace trace_;
   TraceAnalysis analysis_;
 };

@@ -4,45 +4,39 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "base/random.h"
 #include "detector/model/input.h"
 #include "detector/model/trace.h"
-#include "detector/model/trace_builder.h"
 #include "detector/slow/step_replay.h"
 #include "detector/steps/trace_analysis.h"
+#include "detector/testing/stream_job.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int32_t kRanks = 16;
-constexpr int32_t kSick = 5;
-constexpr int32_t kBlind = 9;
+constexpr size_t kRanks = 16;
+constexpr size_t kSick = 5;
+constexpr size_t kBlind = 9;
 constexpr int32_t kSteps = 24;
 constexpr int32_t kLayers = 5;
 constexpr int64_t kMilli = 1'000'000;
 constexpr int64_t kGatherNs = 8 * kMilli, kScatterNs = 16 * kMilli, kSumNs = kMilli / 20;
-
-using Moments = std::array<int64_t, kRanks>;
+constexpr uint64_t kBytes = uint64_t{1} << 30;
 
 // Gathers have one stream of the communicator, the other calls another one.
 class ShardedJob {
  public:
   // `slowness`: of the sick rank. `blind`: one rank's recorder knows when calls were handed over, half a step before.
-  explicit ShardedJob(double slowness, bool blind = false) : slowness_(slowness), blind_(blind), builder_("job") {
-    group_ = builder_.AddCommunicator("dp", "", kRanks);
-    for (int32_t rank = 0; rank < kRanks; ++rank) {
-      handles_.push_back(
-          builder_.AddRank({.rank = rank, .host = builder_.AddHost(absl::StrCat("h", rank / 4)), .gpu = rank % 4}));
-      builder_.AddMember(group_, rank, handles_.back());
-    }
+  explicit ShardedJob(double slowness, bool blind = false)
+      : slowness_(slowness), job_(kRanks, /*ranks_of_host=*/4, /*noise=*/0.02, 3) {
+    job_.TellBegins([this, blind](size_t rank, int64_t begin_ns) {
+      if (!blind || rank != kBlind) return begin_ns;
+      return told_ns_ = std::max(told_ns_ + 1, begin_ns - 400 * kMilli);
+    });
     for (int32_t step = 0; step < kSteps; ++step) Step();
-    trace_ = builder_.Build();
+    trace_ = job_.Build();
     analysis_ = AnalyseTrace(trace_, /*flip_lateness=*/false);
   }
 
@@ -54,63 +48,39 @@ class ShardedJob {
   }
 
  private:
+  using Moments = StreamJob::Moments;
+
   void Step() {
-    begin_ns_ = now_[0];
+    begin_ns_ = job_.now()[0];
     Work(15);
-    Moments gathered = Call(OperationKind::kAllGather, now_, kGatherNs, &gathers_);
+    Moments gathered = Gather();
     for (int32_t layer = 0; layer < kLayers; ++layer) {
-      for (size_t rank = 0; rank < kRanks; ++rank) now_[rank] = std::max(now_[rank], gathered[rank]);
-      if (layer + 1 < kLayers) gathered = Call(OperationKind::kAllGather, now_, kGatherNs, &gathers_);
+      WaitFor(gathered);
+      if (layer + 1 < kLayers) gathered = Gather();
       Work(30);
     }
-    Moments reduced{};
+    Moments reduced;
     for (int32_t layer = 0; layer < kLayers; ++layer) {
       Work(60);
-      reduced = Call(OperationKind::kReduceScatter, now_, kScatterNs, &others_);
+      reduced = job_.Call(OperationKind::kReduceScatter, job_.now(), kScatterNs, kBytes, &others_);
       if (layer + 1 == kLayers) break;
-      gathered = Call(OperationKind::kAllGather, now_, kGatherNs, &gathers_);
-      for (size_t rank = 0; rank < kRanks; ++rank) now_[rank] = std::max(now_[rank], gathered[rank]);
+      WaitFor(Gather());
     }
-    now_ = Call(OperationKind::kAllReduce, reduced, kSumNs, &others_);
-    end_ns_ = now_[0];
+    job_.now() = job_.Call(OperationKind::kAllReduce, reduced, kSumNs, kBytes, &others_);
+    end_ns_ = job_.now()[0];
   }
 
-  void Work(double millis) {
-    for (size_t rank = 0; rank < kRanks; ++rank) {
-      const double scale = (rank == kSick ? slowness_ : 1) * (1 + 0.02 * random_.Unit());
-      now_[rank] += static_cast<int64_t>(millis * scale * kMilli);
-    }
-  }
+  void Work(double millis) { job_.Work(millis, kSick, slowness_); }
 
-  // Begins when its stream is free; ends everywhere when the last has begun and the data have moved.
-  Moments Call(OperationKind kind, const Moments& posted_ns, int64_t transfer_ns, Moments* stream_ns) {
-    Moments begins{};
-    for (size_t rank = 0; rank < kRanks; ++rank) begins[rank] = std::max(posted_ns[rank], (*stream_ns)[rank]);
-    const int64_t end_ns = *std::max_element(begins.begin(), begins.end()) + transfer_ns;
-    for (size_t rank = 0; rank < kRanks; ++rank) {
-      const int64_t told_ns =
-          blind_ && rank == kBlind ? std::max(told_ns_ + 1, begins[rank] - 400 * kMilli) : begins[rank];
-      if (rank == kBlind) told_ns_ = told_ns;
-      builder_.Add(handles_[rank], {.start_ns = told_ns,
-                                    .end_ns = end_ns,
-                                    .sequence = sequence_,
-                                    .bytes = 1 << 30,
-                                    .communicator = group_,
-                                    .kind = kind});
-    }
-    ++sequence_;
-    stream_ns->fill(end_ns);
-    return *stream_ns;
+  Moments Gather() { return job_.Call(OperationKind::kAllGather, job_.now(), kGatherNs, kBytes, &gathers_); }
+
+  void WaitFor(const Moments& ends_ns) {
+    for (size_t rank = 0; rank < kRanks; ++rank) job_.now()[rank] = std::max(job_.now()[rank], ends_ns[rank]);
   }
 
   const double slowness_;
-  const bool blind_;
-  TraceBuilder builder_;
-  Random random_{3};
-  int32_t group_ = -1;
-  std::vector<int32_t> handles_;
-  Moments now_{}, gathers_{}, others_{};
-  uint64_t sequence_ = 0;
+  StreamJob job_;
+  Moments gathers_, others_;
   int64_t begin_ns_ = 0, end_ns_ = 0;
   int64_t told_ns_ = 0;  // of the blind rank
   Trace trace_;
