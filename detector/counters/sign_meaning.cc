@@ -48,8 +48,8 @@ void SignMeaning::Begin(const Look& look, const std::vector<CounterSign>* signs)
 }
 
 // Of a device and in the direction that faults have. What has stood as it does for as long as the job is known is how
-// the machine is, not what befell it. A machine that did a little less of the work of a step had less to
-// do, as far as the job is not degraded; its traffic, which the rest of the job decides, never accuses it by a little.
+// the machine is, not what befell it. A machine that did a little less of the work of a step had less to do, as far as
+// the job is not degraded; its traffic, which the rest of the job decides, never accuses it by a little.
 bool SignMeaning::IsHard(const CounterSign& sign, bool may_degrade) const {
   const MetricTraits& traits = watch(sign.watch).traits();
   if (traits.family != MetricFamily::kDevice || !sign.has_changed) return false;

@@ -1,7 +1,6 @@
 #include "detector/slow/hidden_work.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -59,11 +58,13 @@ class HiddenWork {
 
   // Of a suspect's own work, the share that a healthy rank would need; 0 = nothing is known.
   double NeededShare(const Suspect& suspect, SlowKind kind) {
-    const KindPairs beside = FindBeside(suspect);
+    const auto rank = static_cast<size_t>(suspect.rank);
+    const std::vector<uint32_t> places = PlacesOf(rank);
+    const KindPairs beside = FindBeside(suspect, places);
     if (beside.empty()) return 0;
     const CallsByPlace& usual = CallsOfPeers(suspect, beside);
     CallsByPlace own;
-    AddCalls(static_cast<size_t>(suspect.rank), suspect, beside, &own);
+    AddCalls(rank, places, suspect, beside, &own);
     double own_seconds = 0, excess = 0, seen = 0, usual_seen = 0, all_work = 0;
     std::vector<std::pair<double, double>> hidden;  // own time, work
     for (const auto& [place, calls] : own) {
@@ -112,9 +113,8 @@ class HiddenWork {
   }
 
   static double Deviation(std::vector<double> values) {
-    const double center = MedianOf(values);
-    for (double& value : values) value = std::abs(value - center);
-    return MedianInPlace(&values);
+    const double center = MedianInPlace(&values);
+    return SigmaInPlace(&values, center);
   }
 
   bool IsInLine(uint32_t i) const {
@@ -159,8 +159,8 @@ class HiddenWork {
   }
 
   // Calls `visit` with each call of the rank's sampled steps of which its own time is known, and its place.
-  void Visit(size_t rank, const Suspect& suspect, absl::FunctionRef<void(uint32_t call, const Place& place)> visit,
-             const std::vector<uint32_t>& places) const {
+  void Visit(size_t rank, const std::vector<uint32_t>& places, const Suspect& suspect,
+             absl::FunctionRef<void(uint32_t call, const Place& place)> visit) const {
     for (const int32_t step : StepsOf(rank, suspect)) {
       const StepRange& range = analysis_.steps.Of(rank, step);
       for (uint32_t i = range.begin; i < range.end; ++i) {
@@ -173,8 +173,8 @@ class HiddenWork {
     return PlacesOfCalls(*analysis_.trace, analysis_.roles, analysis_.steps, rank, [](int32_t) { return true; });
   }
 
-  void AddCalls(size_t rank, const Suspect& suspect, const KindPairs& beside, CallsByPlace* calls) const {
-    const std::vector<uint32_t> places = PlacesOf(rank);
+  void AddCalls(size_t rank, const std::vector<uint32_t>& places, const Suspect& suspect, const KindPairs& beside,
+                CallsByPlace* calls) const {
     const auto place_of = [&](uint32_t call) {
       return Place(KindOfCall(call), places[call - analysis_.trace->first_operation[rank]]);
     };
@@ -188,23 +188,23 @@ class HiddenWork {
       of_place.own.push_back(static_cast<double>(IntervalOf(call).seconds));
       of_place.work.push_back(work);
     };
-    Visit(rank, suspect, add, places);
+    Visit(rank, places, suspect, add);
   }
 
   const CallsByPlace& CallsOfPeers(const Suspect& suspect, const KindPairs& beside) {
     const int32_t peers = analysis_.roles.class_of_rank[static_cast<size_t>(suspect.rank)];
     const auto [known, is_new] = of_peers_.try_emplace({peers, suspect.first_step, suspect.last_step, beside});
     if (is_new) {
-      for (const size_t rank : SomePeers(suspect)) AddCalls(rank, suspect, beside, &known->second);
+      for (const size_t rank : SomePeers(suspect)) AddCalls(rank, PlacesOf(rank), suspect, beside, &known->second);
     }
     return known->second;
   }
 
   // Where peers stand in line and the suspect does not, the work goes on beside what they stand behind.
-  KindPairs FindBeside(const Suspect& suspect) {
+  KindPairs FindBeside(const Suspect& suspect, const std::vector<uint32_t>& places) {
     const auto rank = static_cast<size_t>(suspect.rank);
     CallsByPlace own;
-    AddCalls(rank, suspect, {}, &own);
+    AddCalls(rank, places, suspect, {}, &own);
     const CallsByPlace& usual = CallsOfPeers(suspect, {});
     KindPairs beside;
     const auto look_at = [&](uint32_t i, const Place& place) {
@@ -217,7 +217,7 @@ class HiddenWork {
         if (!IsInLine(call)) break;
       }
     };
-    Visit(rank, suspect, look_at, PlacesOf(rank));
+    Visit(rank, places, suspect, look_at);
     return beside;
   }
 

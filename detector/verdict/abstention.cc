@@ -45,9 +45,8 @@ std::string Sentence(const OpenWait& reason) {
                          : absl::StrFormat("%s stand in one operation", waited_for);
   return absl::StrFormat(
       "The records end while %s%s, and nothing proves that it has lasted longer than such waits before. Whether the "
-      "job "
-      "went on they do not tell: they would have to say when they were taken. If it stood still, `lockstep diagnose "
-      "--stuck` takes that for granted.",
+      "job went on they do not tell: they would have to say when they were taken. If it stood still, `lockstep "
+      "diagnose --stuck` takes that for granted.",
       whoever, others);
 }
 

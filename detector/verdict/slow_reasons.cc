@@ -50,8 +50,7 @@ std::string Sentence(const HostWaitLeftOut&) {
 std::string Sentence(const HiddenPeerWork& reason) {
   return absl::StrFormat(
       "Its peers do part of their work unseen, beside operations that wait in line. By the part that is seen of both, "
-      "a "
-      "healthy rank would need %.4g s of the %.4g s.",
+      "a healthy rank would need %.4g s of the %.4g s.",
       reason.needed_seconds, reason.own_seconds);
 }
 
