@@ -33,6 +33,7 @@
 #include "detector/slow/intermittent_excess.h"
 #include "detector/slow/more_input.h"
 #include "detector/slow/persistent_excess.h"
+#include "detector/slow/program_duty.h"
 #include "detector/slow/shared_batch.h"
 #include "detector/slow/slow_cause.h"
 #include "detector/slow/slow_rank_verdict.h"
@@ -130,6 +131,13 @@ void AddMoreInput(const Trace& trace, const MoreInput& more, const SlowCause& ca
   report->verdicts.push_back(StructuralVerdict(std::move(finding), gain.step_seconds));
 }
 
+// The machine does what it is told to.
+void BlameProgram(const DutyOfPlace& duty, Verdict* verdict) {
+  verdict->scope = VerdictScope::kSoftware;
+  verdict->advice = Advice::kCheckSoftware;
+  verdict->evidence.push_back({EvidenceKind::kLateness, duty});
+}
+
 // Slow ranks, each at what removing it gives back; those that share a slow batch as one.
 void AddSlowRanks(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> places,
                   const std::vector<SlowCause>& causes, const std::vector<CounterfactualGain>& gains,
@@ -151,6 +159,7 @@ void AddSlowRanks(const TraceAnalysis& analysis, absl::Span<const PlaceInJob> pl
       continue;
     }
     Verdict verdict = SlowRankVerdict(trace, causes[i], gains[i]);
+    if (std::optional<DutyOfPlace> duty = FindProgramDuty(analysis, places, causes, i)) BlameProgram(*duty, &verdict);
     const double worth = std::max(verdict.cost.slowdown_fraction, gains[i].Worth(trace.hosts.size()));
     if (worth < limit.Of(verdict)) continue;
     if (gains[i].replayed) found->told.push_back(ToldOf(verdict, {i}, {}));

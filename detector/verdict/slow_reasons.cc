@@ -58,6 +58,21 @@ std::string Sentence(const ExcessPlace& reason) {
   return absl::StrCat("The excess lies ", kPlaces[static_cast<size_t>(reason.kind)], ".");
 }
 
+std::string Sentence(const DutyOfPlace& reason) {
+  if (reason.place == DutyOfPlace::Place::kOfReplica) {
+    return absl::StrFormat(
+        "%d of the %d ranks that have this place in their replicas stall like that, on %d hosts, since the records "
+        "begin: they wait for one thing, and their machines are not shown to be slow. Check what they read, and from "
+        "where.",
+        reason.ranks, reason.of_ranks, reason.hosts);
+  }
+  return absl::StrFormat(
+      "It is the %s rank of the job, and it was so since the records begin: programs let that rank log, keep metadata "
+      "or read for others. Its machine is not shown to be slow. If the program does nothing there, check what the host "
+      "reads and writes.",
+      reason.place == DutyOfPlace::Place::kFirst ? "first" : "last");
+}
+
 std::string Sentence(const LateLaunches&) {
   return "Its ranks take turns: operations start the moment they are launched, while those of other hosts wait in the "
          "queue. The host no longer runs ahead of its GPUs.";

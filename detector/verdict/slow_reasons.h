@@ -54,6 +54,16 @@ struct ExcessPlace {
   bool operator==(const ExcessPlace&) const = default;
 };
 
+// The program gives the rank to do what its peers have not: see slow/program_duty.h.
+struct DutyOfPlace {
+  enum class Place : uint8_t { kFirst, kLast, kOfReplica };
+  Place place = Place::kFirst;
+  uint64_t ranks = 0;     // kOfReplica: that stall alike,
+  uint64_t of_ranks = 0;  // of those that have this place in their replicas,
+  uint64_t hosts = 0;     // on so many hosts
+  bool operator==(const DutyOfPlace&) const = default;
+};
+
 struct LateLaunches {
   bool operator==(const LateLaunches&) const = default;
 };
@@ -97,6 +107,7 @@ std::string Sentence(const GrewAlone& reason);
 std::string Sentence(const HostWaitLeftOut& reason);
 std::string Sentence(const HiddenPeerWork& reason);
 std::string Sentence(const ExcessPlace& reason);
+std::string Sentence(const DutyOfPlace& reason);
 std::string Sentence(const LateLaunches& reason);
 std::string Sentence(const OtherSteps& reason);
 std::string Sentence(const CriticalPathShare& reason);
