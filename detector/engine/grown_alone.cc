@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -18,8 +18,7 @@ namespace {
 
 constexpr size_t kMinSteps = 4;       // on either side: as many as a suspect needs
 constexpr double kMinErrors = 5;      // one in three million by chance: of as many ranks and steps as jobs have
-constexpr size_t kMinOtherHosts = 2;  // two that stay as they are: else which of them changed is a matter of view
-constexpr double kGrown = kMainPart;  // of what the steps became longer by
+constexpr double kGrown = kMainPart;  // of what a longer step takes longer
 constexpr double kSame = kMinorPart;  // below it
 
 struct Growth {
@@ -34,10 +33,15 @@ struct Growth {
 std::vector<Growth> GrowthOf(const TraceAnalysis& analysis, const StepShift& shift) {
   std::vector<Growth> growth;
   for (size_t rank = 0; rank < analysis.profile.ranks; ++rank) {
-    const absl::Span<const float> row = analysis.profile.Row(analysis.profile.shared, rank);
+    std::vector<double> before, after;
+    for (int32_t step = 0; step < analysis.steps.steps; ++step) {
+      const auto own =
+          static_cast<double>(analysis.profile.Row(analysis.profile.shared, rank)[static_cast<size_t>(step)]);
+      if (!std::isnan(own)) (shift.Has(analysis.steps, step) ? after : before).push_back(own);
+    }
     const Growth one{.rank = static_cast<int32_t>(rank),
-                     .before = UsualWorkIn(row, 0, shift.first_step),
-                     .after = UsualWorkIn(row, shift.first_step, analysis.steps.steps)};
+                     .before = UsualWorkOf(std::move(before)),
+                     .after = UsualWorkOf(std::move(after))};
     if (one.before.steps >= kMinSteps && one.after.steps >= kMinSteps) growth.push_back(one);
   }
   return growth;
@@ -52,40 +56,39 @@ Suspect SuspectOf(const TraceAnalysis& analysis, const StepShift& shift, const G
           .own_seconds = grown.after.seconds,
           .before_seconds = grown.before.seconds,
           .significance = grown.errors(),
-          .share_of_steps = 1};
+          .share_of_steps = shift.share,
+          .slow_above_seconds = shift.in_some_steps() ? kGrown * grown.seconds() : -1,
+          .against_past = true};
 }
 
 }  // namespace
 
 std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const StepShift& shift) {
-  if (shift.in_some_steps()) return std::nullopt;
+  const double longer = shift.after_seconds - shift.before_seconds;
   const std::vector<TraceRank>& ranks = analysis.trace->ranks;
   const auto host_of = [&ranks](const Growth& one) { return ranks[static_cast<size_t>(one.rank)].host; };
   const std::vector<Growth> growth = GrowthOf(analysis, shift);
   std::vector<Growth> grown;
-  std::copy_if(growth.begin(), growth.end(), std::back_inserter(grown), [&shift](const Growth& one) {
-    return one.seconds() >= kGrown * shift.lost_seconds() && one.errors() >= kMinErrors;
-  });
+  std::copy_if(growth.begin(), growth.end(), std::back_inserter(grown),
+               [longer](const Growth& one) { return one.seconds() >= kGrown * longer && one.errors() >= kMinErrors; });
   if (grown.empty() || host_of(grown[0]) < 0) return std::nullopt;
   const int32_t host = host_of(grown[0]);
   if (std::any_of(grown.begin(), grown.end(), [&](const Growth& one) { return host_of(one) != host; })) {
     return std::nullopt;
   }
   size_t on_host = 0, others = 0, others_same = 0;
-  std::set<int32_t> other_hosts;
   for (const Growth& one : growth) {
     if (host_of(one) == host) {
       ++on_host;
       continue;
     }
     ++others;
-    other_hosts.insert(host_of(one));
-    if (one.seconds() < kSame * shift.lost_seconds()) ++others_same;
+    if (one.seconds() < kSame * longer) ++others_same;
   }
   const auto nearly_all = [](size_t part, size_t whole) {
     return static_cast<double>(part) >= kNearlyAll * static_cast<double>(whole);
   };
-  if (other_hosts.size() < kMinOtherHosts || !nearly_all(others_same, others)) return std::nullopt;
+  if (others == 0 || !nearly_all(others_same, others)) return std::nullopt;
   const bool whole_host = on_host > 1 && nearly_all(grown.size(), on_host);
   if (!whole_host && grown.size() > 1) return std::nullopt;
   std::stable_sort(grown.begin(), grown.end(),

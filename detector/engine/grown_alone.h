@@ -1,11 +1,11 @@
 // A host, or a rank, whose own work became longer when the steps did, while nobody else's changed.
 //
 // Suspects are found by comparison with peers of equal duty. Where all peers share the host (a pipeline stage on one
-// machine), or nobody has the same duty, a slow machine exceeds nobody. But it exceeds its own past, at the step at
-// which the job became slower, and alone: work that the software makes longer grows on several hosts. So where no other
-// cause is known since that step, this is one. Grown = by half of what the steps became longer by, at least, and five
-// standard errors. Of a host nearly all ranks have to be, of the others on three hosts or more none, and nearly all by
-// less than a quarter. Pure. Cost O(ranks x steps).
+// machine), or nobody has the same duty, a slow machine exceeds nobody. But it exceeds its own past, in the steps in
+// which the job is slower, and alone: work that the software makes longer grows on several hosts. So where no other
+// cause is known since the steps became longer, all of them or some, this is one. Grown = by half of what a longer step
+// takes longer, at least, and five standard errors. Of a host nearly all ranks have to be, and of the others nearly all
+// by less than a quarter, and none by as much. Pure. Cost O(ranks x steps).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_GROWN_ALONE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_GROWN_ALONE_H_
@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// nullopt = several have grown, or nobody, or some of the steps are longer only: nothing has grown for good.
+// nullopt = several have grown, or nobody.
 std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const StepShift& shift);
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "detector/engine/time_ledger.h"
+#include "detector/slow/counterfactual_step.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -91,10 +92,49 @@ TEST_F(GrownAloneTest, NobodyGrewByLessThanHalfOfWhatWasLostNorWithinTheNoise) {
   EXPECT_FALSE(Find().has_value());
 }
 
-TEST_F(GrownAloneTest, OfTwoHostsWhichOneChangedIsAMatterOfView) {
+TEST_F(GrownAloneTest, OfTwoHostsTheOneThatGrewIsIt) {
   for (TraceRank& rank : trace_.ranks) rank.host = rank.host == 2 ? 1 : 0;
   Grow(4, 0.5F);
   Grow(5, 0.5F);
+  const std::optional<SlowCause> cause = Find();
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_TRUE(cause->whole_host);
+  EXPECT_EQ(cause->suspects[0].rank / kRanksPerHost, 2);
+}
+
+TEST_F(GrownAloneTest, OfOneHostNobodyStaysAsItIs) {
+  for (TraceRank& rank : trace_.ranks) rank.host = 0;
+  for (int32_t rank = 0; rank < kHosts * kRanksPerHost; ++rank) Grow(rank, 0.5F);
+  EXPECT_FALSE(Find().has_value());
+}
+
+// Every second step since the onset.
+TEST_F(GrownAloneTest, InSomeStepsItIsTheHostThatIsSlowInThese) {
+  analysis_.steps.step_seconds.assign(kSteps, 2);
+  for (int32_t step = kOnset; step < kSteps; step += 2) {
+    analysis_.steps.step_seconds[static_cast<size_t>(step)] = 2.5;
+    for (const int32_t rank : {4, 5}) analysis_.profile.shared[static_cast<size_t>(rank * kSteps + step)] += 0.5F;
+  }
+  const StepShift shift{.first_step = kOnset, .before_seconds = 2, .after_seconds = 2.5, .share = 0.5};
+  const std::optional<SlowCause> cause = FindGrownAlone(analysis_, shift);
+  ASSERT_TRUE(cause.has_value());
+  const Suspect& suspect = cause->suspects[0];
+  EXPECT_EQ(suspect.rank / kRanksPerHost, 2);
+  EXPECT_TRUE(suspect.in_some_steps());
+  EXPECT_DOUBLE_EQ(suspect.share_of_steps, 0.5);
+  EXPECT_NEAR(ExcessInStep(suspect, analysis_.profile, kOnset), 0.5, 0.05);
+  EXPECT_EQ(ExcessInStep(suspect, analysis_.profile, kOnset + 1), 0);
+}
+
+TEST_F(GrownAloneTest, WhereAnotherHostIsSlowInEachLongerStepNobodyIs) {
+  analysis_.steps.step_seconds.assign(kSteps, 2);
+  for (int32_t step = kOnset; step < kSteps; ++step) {
+    analysis_.steps.step_seconds[static_cast<size_t>(step)] = 2.5;
+    const int32_t rank = step % kHosts * kRanksPerHost;
+    for (const int32_t of_host : {rank, rank + 1}) {
+      analysis_.profile.shared[static_cast<size_t>(of_host * kSteps + step)] += 0.5F;
+    }
+  }
   EXPECT_FALSE(Find().has_value());
 }
 

@@ -56,10 +56,10 @@ double ExcessOf(const Suspect& suspect) {
 
 double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step) {
   const auto row = static_cast<size_t>(suspect.rank), at = static_cast<size_t>(step);
-  const auto excess = static_cast<double>(profile.Row(profile.excess, row)[at]);
+  const double more = static_cast<double>(profile.Row(profile.shared, row)[at]) - suspect.before_seconds;
+  const double excess = suspect.against_past ? more : static_cast<double>(profile.Row(profile.excess, row)[at]);
   if (std::isnan(excess) || excess < suspect.slow_above_seconds) return 0;
-  if (suspect.before_seconds <= 0) return excess;
-  return std::clamp(static_cast<double>(profile.Row(profile.shared, row)[at]) - suspect.before_seconds, 0.0, excess);
+  return suspect.before_seconds <= 0 ? excess : std::clamp(more, 0.0, excess);
 }
 
 bool Ailment::IsIn(int32_t step) const {

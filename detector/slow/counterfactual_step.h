@@ -44,7 +44,7 @@ struct Ailment {
 double ExcessOf(const Suspect& suspect);
 
 // The same of one step of a suspect that is slow in some steps: what it exceeds its peers by, at most what it exceeds
-// its own other steps by; 0 in a step in which it is not slow, or nothing is known of it.
+// its own other steps by, or the latter alone; 0 in a step in which it is not slow, or nothing is known of it.
 double ExcessInStep(const Suspect& suspect, const OwnProfile& profile, int32_t step);
 
 // Of the ailments that are there in this step, all but some. `left_out` rises.

@@ -56,6 +56,7 @@ struct Suspect {
   // Slow in some steps only (intermittent_excess.h, starved_host.h): those with at least this excess, each by as much
   // as it has. Negative = in all steps of the stretch, by the median.
   double slow_above_seconds = -1;
+  bool against_past = false;  // its excess is over its own before_seconds, whatever its peers do
 
   bool in_some_steps() const { return slow_above_seconds >= 0; }
 

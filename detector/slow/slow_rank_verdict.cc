@@ -50,6 +50,7 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Counte
                                            .before_seconds = strongest.before_seconds,
                                            .own_seconds = strongest.own_seconds,
                                            .first_step = strongest.first_step,
+                                           .share_of_steps = strongest.share_of_steps,
                                            .significance = strongest.significance});
   } else {
     say(EvidenceKind::kLateness, OwnTimeExcess{.rank = NameOf(trace, strongest.rank),
@@ -71,7 +72,7 @@ Verdict SlowRankVerdict(const Trace& trace, const SlowCause& cause, const Counte
   if (cause.beyond_host) say(EvidenceKind::kLateness, HostWaitLeftOut{});
   if (cause.starved) {
     say(EvidenceKind::kLateness, LateLaunches{});
-  } else if (strongest.in_some_steps()) {
+  } else if (strongest.in_some_steps() && !strongest.against_past) {
     say(EvidenceKind::kLateness, OtherSteps{.seconds = strongest.before_seconds});
   }
   if (gain.path_share > 0) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -21,16 +22,21 @@ struct UsualWork {
   size_t steps = 0;          // known ones
 };
 
+// Of known values, in seconds.
+inline UsualWork UsualWorkOf(std::vector<double> known) {
+  UsualWork work{.steps = known.size()};
+  work.seconds = MedianInPlace(&known);
+  work.error_seconds = ErrorOfMiddle(&known, work.seconds);
+  return work;
+}
+
 // `row`: a row of an OwnProfile, NaN = unknown, as in unusual steps. Of the steps of [first, last).
 inline UsualWork UsualWorkIn(absl::Span<const float> row, int32_t first, int32_t last) {
   std::vector<double> known;
   for (const float seconds : row.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first))) {
     if (!std::isnan(seconds)) known.push_back(static_cast<double>(seconds));
   }
-  UsualWork work{.steps = known.size()};
-  work.seconds = MedianInPlace(&known);
-  work.error_seconds = ErrorOfMiddle(&known, work.seconds);
-  return work;
+  return UsualWorkOf(std::move(known));
 }
 
 }  // namespace lockstep

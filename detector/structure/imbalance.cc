@@ -31,36 +31,6 @@ double OwnAt(const StepProfile& profile, size_t rank, size_t step) {
   return static_cast<double>(profile.own_seconds[rank * profile.steps + step]);
 }
 
-// Middle own time of each rank over the steps.
-std::vector<double> TypicalOwn(const StepProfile& profile) {
-  std::vector<double> typical(profile.ranks(), std::nan(""));
-  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    std::vector<double> known;
-    for (const float own : profile.OwnOf(rank)) {
-      if (!std::isnan(own)) known.push_back(static_cast<double>(own));
-    }
-    typical[rank] = Median(std::move(known));
-  }
-  return typical;
-}
-
-// The profile without what single ranks have beyond their place all the time: what two causes cost may hide behind one
-// another, and a slow machine must not hide a long stage.
-StepProfile WithoutSlowRanks(const StepProfile& profile) {
-  const std::vector<float> beyond = ExcessBeyondPlace(profile);
-  StepProfile cleaned = profile;
-  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    std::vector<double> known;
-    for (size_t step = 0; step < profile.steps; ++step) {
-      const auto value = static_cast<double>(beyond[rank * profile.steps + step]);
-      if (!std::isnan(value)) known.push_back(value);
-    }
-    const auto factor = static_cast<float>(std::max(1.0, known.empty() ? 1.0 : Median(std::move(known))));
-    for (size_t step = 0; step < profile.steps; ++step) cleaned.own_seconds[rank * profile.steps + step] /= factor;
-  }
-  return cleaned;
-}
-
 std::map<std::pair<int32_t, int32_t>, RankList> Peers(const StepProfile& profile) {
   std::map<std::pair<int32_t, int32_t>, RankList> peers;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
@@ -77,46 +47,19 @@ std::vector<double> RowOf(const StepProfile& profile, const std::vector<float>& 
 
 }  // namespace
 
-std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, double min_gain) {
-  const std::vector<double> typical = TypicalOwn(profile);
-  // The quickest replica of a stage bounds what the stage itself costs: one slow machine does not move it.
-  std::map<int32_t, std::map<int32_t, double>> slowest_lane;  // stage, replica
+StepProfile WithoutSlowRanks(const StepProfile& profile) {
+  const std::vector<float> beyond = ExcessBeyondPlace(profile);
+  StepProfile cleaned = profile;
   for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    if (std::isnan(typical[rank])) continue;
-    const PlaceInJob& place = profile.places[rank];
-    double& slowest = slowest_lane[place.stage][place.replica];
-    slowest = std::max(slowest, typical[rank]);
-  }
-  if (slowest_lane.size() < 2) return {};
-  std::map<int32_t, double> of_stage;
-  std::vector<double> all;
-  for (const auto& [stage, replicas] : slowest_lane) {
-    if (replicas.size() < 2) return {};
-    std::vector<double> values;
-    for (const auto& [replica, seconds] : replicas) values.push_back(seconds);
-    of_stage[stage] = Quantile(std::move(values), 0.25);
-    all.push_back(of_stage[stage]);
-  }
-  const double usual = Median(std::move(all));
-  const auto longest = std::max_element(of_stage.begin(), of_stage.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (usual <= 0) return {};
-  const StepProfile others = WithoutSlowRanks(profile);
-  std::vector<float> counterfactual = others.own_seconds;
-  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
-    const auto stage = of_stage.find(profile.places[rank].stage);
-    if (stage == of_stage.end()) continue;  // nothing is known of any of its ranks
-    const double factor = std::min(1.0, usual / stage->second);
+    std::vector<double> known;
     for (size_t step = 0; step < profile.steps; ++step) {
-      counterfactual[rank * profile.steps + step] *= static_cast<float>(factor);
+      const auto value = static_cast<double>(beyond[rank * profile.steps + step]);
+      if (!std::isnan(value)) known.push_back(value);
     }
+    const auto factor = static_cast<float>(std::max(1.0, known.empty() ? 1.0 : Median(std::move(known))));
+    for (size_t step = 0; step < profile.steps; ++step) cleaned.own_seconds[rank * profile.steps + step] /= factor;
   }
-  const double gain = ModelGain(others, counterfactual);
-  if (gain < min_gain) return {};
-  return {Throughout(VerdictClass::kStageImbalance, profile.steps, gain,
-                     LongStage{.stage = longest->first,
-                               .times = longest->second / usual,
-                               .replicas = slowest_lane.at(longest->first).size()})};
+  return cleaned;
 }
 
 namespace {

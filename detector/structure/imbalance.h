@@ -17,12 +17,12 @@
 
 namespace lockstep {
 
-// A stage that is slower than the others in every replica. Needs two stages and two replicas: with one replica a long
-// stage and a slow machine look alike. Returns at most one finding.
-std::vector<StructuralFinding> FindStageImbalance(const StepProfile& profile, double min_gain);
-
 // Single long stalls that hit another rank each time: the program's doing (garbage collection), no machine's.
 std::vector<StructuralFinding> FindRotatingStalls(const StepProfile& profile, double min_gain);
+
+// The profile without what single ranks have beyond their place all the time: what two causes cost may hide behind one
+// another, and a slow machine must not hide a long stage.
+StepProfile WithoutSlowRanks(const StepProfile& profile);
 
 // Own time of each rank and step, without what the routing of tokens decides, over that of the middle one of its peers.
 // Layout of profile.own_seconds; NaN where it is not known. What remains above 1, always on the same rank,

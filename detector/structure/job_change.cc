@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
@@ -92,6 +93,19 @@ double SquaresLeft(absl::Span<const double> series, absl::Span<const double> fit
   return left;
 }
 
+// Least squares of values, as shares of their mean, over a curve: 1 = they follow it.
+double SlopeOver(absl::Span<const double> curve, absl::Span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double middle = std::accumulate(curve.begin(), curve.end(), 0.0) / n;
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double together = 0, squares = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    together += (curve[i] - middle) * (values[i] / mean - 1);
+    squares += (curve[i] - middle) * (curve[i] - middle);
+  }
+  return squares > 0 && mean > 0 ? together / squares : 0;
+}
+
 // Share of the ranks whose own time made at least half of the shift at the same step.
 double RanksThatShifted(const StepProfile& profile, size_t first_step, double ratio) {
   size_t known = 0;
@@ -108,6 +122,26 @@ double RanksThatShifted(const StepProfile& profile, size_t first_step, double ra
     if (Median(std::move(after)) >= (1 + (ratio - 1) / 2) * Median(std::move(before))) ++shifted;
   }
   return known == 0 ? 0 : static_cast<double>(shifted) / static_cast<double>(known);
+}
+
+// Share of the ranks whose own time follows a curve of the common mode, by half of it or more: `fitted` by telling
+// step.
+double RanksThatFollow(const StepProfile& profile, const Series& series, absl::Span<const double> fitted) {
+  size_t known = 0;
+  size_t follow = 0;
+  for (size_t rank = 0; rank < profile.ranks(); ++rank) {
+    std::vector<double> own, curve;
+    for (size_t i = 0; i < series.step.size(); ++i) {
+      const float value = profile.OwnOf(rank)[series.step[i]];
+      if (std::isnan(value)) continue;
+      own.push_back(static_cast<double>(value));
+      curve.push_back(fitted[i]);
+    }
+    if (own.size() < kMinDriftSteps) continue;
+    ++known;
+    if (SlopeOver(curve, own) >= kMainPart) ++follow;
+  }
+  return known == 0 ? 0 : static_cast<double>(follow) / static_cast<double>(known);
 }
 
 // Breaks that come back at equal intervals, or that are of equal length, are planned.
@@ -216,6 +250,7 @@ std::vector<StructuralFinding> FindDrift(const StepProfile& profile) {
   const auto [low, high] = std::minmax_element(fitted.begin(), fitted.end());
   const double range = *high - *low;
   if (f < kMinDriftF || range < kMinDrift || range > kMaxDrift) return {};
+  if (RanksThatFollow(profile, series, fitted) < kRanksAgree) return {};
   const double mean = constant[0];
   return {{.verdict_class = VerdictClass::kDrift,
            .first_step = static_cast<int64_t>(series.step.front()),

@@ -9,6 +9,7 @@
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/sequence_imbalance.h"
+#include "detector/structure/stage_imbalance.h"
 
 namespace lockstep {
 namespace {

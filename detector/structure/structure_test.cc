@@ -6,10 +6,13 @@
 
 #include "base/random.h"
 #include "detector/steps/step_profile.h"
+#include "detector/structure/finding.h"
 #include "detector/structure/imbalance.h"
 #include "detector/structure/job_change.h"
 #include "detector/structure/rotation.h"
+#include "detector/structure/stage_imbalance.h"
 #include "detector/structure/structural_verdicts.h"
+#include "detector/verdict/job_reasons.h"
 #include "detector/verdict/verdict.h"
 #include "gtest/gtest.h"
 
@@ -302,6 +305,34 @@ TEST(Structure, AStageOfWhichNothingIsKnownIsLeftOut) {
     for (size_t step = 0; step < profile.steps; ++step) profile.own_seconds[rank * profile.steps + step] = NAN;
   }
   EXPECT_EQ(Classes(profile), std::vector<VerdictClass>{VerdictClass::kStageImbalance});
+}
+
+TEST(Structure, WhatBecomesLongerInTheMiddleIsNoLayout) {
+  constexpr size_t kOnset = 10;
+  const auto times = [](double layout) {
+    return [layout](const PlaceInJob& place, size_t step) {
+      const double since = step >= kOnset ? 1.5 : 1;
+      return place.stage == 1 ? layout * since : 1.0;
+    };
+  };
+  EXPECT_TRUE(FindStageImbalance(Profile({}, 1, times(1)), kMinGain).empty()) << "a host that is the stage";
+  const std::vector<StructuralFinding> both = FindStageImbalance(Profile({}, 1, times(1.3)), kMinGain);
+  ASSERT_EQ(both.size(), 1u);
+  const auto* const stage = both[0].reason.As<LongStage>();
+  ASSERT_NE(stage, nullptr);
+  EXPECT_NEAR(stage->times, 1.3, 0.02) << "before it";
+  const auto recovers = [&times](const PlaceInJob& place, size_t step) { return times(1)(place, 23 - step); };
+  EXPECT_TRUE(FindStageImbalance(Profile({}, 1, recovers), kMinGain).empty()) << "it was slow and is not any more";
+}
+
+TEST(Structure, ADriftIsThatOfNearlyAllRanks) {
+  const auto wave_of = [](int32_t replicas) {
+    return [replicas](const PlaceInJob& place, size_t step) {
+      return place.replica < replicas ? 1 + 0.12 * std::sin(static_cast<double>(step) / 10) : 1;
+    };
+  };
+  EXPECT_FALSE(FindDrift(Profile({.steps = 60}, 1, wave_of(8))).empty());
+  EXPECT_TRUE(FindDrift(Profile({.steps = 60}, 1, wave_of(5))).empty()) << "some ranks stand out";
 }
 
 TEST(Structure, UnknownOwnTimesAreNoEvidence) {

@@ -35,11 +35,14 @@ std::string Sentence(const OwnTimeExcess& reason) {
 }
 
 std::string Sentence(const GrewAlone& reason) {
+  const std::string steps =
+      reason.share_of_steps < 1 ? absl::StrFormat("%.0f%% of the steps", 100 * reason.share_of_steps) : "each step";
   return absl::StrFormat(
-      "%s spends %.4g s of each step on its own work since step %d, and %.4g s before: %.1f standard errors of the "
-      "noise. No other host's work changed then; nobody of equal duty is elsewhere to compare with.",
-      Subject(reason.rank, reason.host_ranks), reason.own_seconds, reason.first_step, reason.before_seconds,
-      reason.significance);
+      "%s spends %.4g s of %s on its own work since step %d, and %.4g s %s: %.1f standard errors of the noise. No "
+      "other "
+      "host's work changed then; nobody of equal duty is elsewhere to compare with.",
+      Subject(reason.rank, reason.host_ranks), reason.own_seconds, steps, reason.first_step, reason.before_seconds,
+      reason.share_of_steps < 1 ? "of the others" : "before", reason.significance);
 }
 
 std::string Sentence(const HostWaitLeftOut&) {

@@ -34,7 +34,8 @@ struct GrewAlone {
   double before_seconds = 0;
   double own_seconds = 0;
   int32_t first_step = 0;
-  double significance = 0;  // in standard errors
+  double share_of_steps = 1;  // since then; in the others it spends what it did before
+  double significance = 0;    // in standard errors
   bool operator==(const GrewAlone&) const = default;
 };
 
