@@ -215,11 +215,15 @@ void TellCost(const CounterfactualGain& gain, Verdict* verdict) {
 // Where nothing else is known to be slow since the steps became longer.
 void AddGrownAlone(const TraceAnalysis& analysis, const StepShift& shift, const std::vector<SlowLink>& links,
                    std::vector<SlowCause>* causes) {
-  const bool known = std::any_of(causes->begin(), causes->end(),
-                                 [&shift](const SlowCause& cause) { return BeganWith(cause, shift); }) ||
-                     std::any_of(links.begin(), links.end(), [&shift](const SlowLink& link) {
-                       return std::abs(link.transfers.first_step - shift.first_step) <= kSameOnsetSteps;
-                     });
+  const bool known =
+      std::any_of(causes->begin(), causes->end(),
+                  [&shift](const SlowCause& cause) {
+                    return BeganWith(cause, shift) && TakesPart(cause.suspects.front().excess_seconds, shift);
+                  }) ||
+      std::any_of(links.begin(), links.end(), [&shift](const SlowLink& link) {
+        return std::abs(link.transfers.first_step - shift.first_step) <= kSameOnsetSteps &&
+               TakesPart(link.transfers.excess_seconds, shift);
+      });
   if (known) return;
   if (std::optional<SlowCause> alone = FindGrownAlone(analysis, shift)) causes->push_back(*std::move(alone));
 }

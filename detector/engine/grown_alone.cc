@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "base/shares.h"
+#include "detector/stats/order_statistics.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/usual_work.h"
 
@@ -70,8 +71,10 @@ std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const Ste
   const std::vector<Growth> growth = GrowthOf(analysis, shift);
   std::vector<Growth> grown;
   std::copy_if(growth.begin(), growth.end(), std::back_inserter(grown),
-               [longer](const Growth& one) { return one.seconds() >= kGrown * longer && one.errors() >= kMinErrors; });
-  if (grown.empty() || host_of(grown[0]) < 0) return std::nullopt;
+               [longer](const Growth& one) { return one.seconds() >= kGrown * longer && one.errors() >= kSureErrors; });
+  const bool sure =
+      std::any_of(grown.begin(), grown.end(), [](const Growth& one) { return one.errors() >= kMinErrors; });
+  if (!sure || host_of(grown[0]) < 0) return std::nullopt;
   const int32_t host = host_of(grown[0]);
   if (std::any_of(grown.begin(), grown.end(), [&](const Growth& one) { return host_of(one) != host; })) {
     return std::nullopt;

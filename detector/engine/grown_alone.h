@@ -4,8 +4,8 @@
 // machine), or nobody has the same duty, a slow machine exceeds nobody. But it exceeds its own past, in the steps in
 // which the job is slower, and alone: work that the software makes longer grows on several hosts. So where no other
 // cause is known since the steps became longer, all of them or some, this is one. Grown = by half of what a longer step
-// takes longer, at least, and five standard errors. Of a host nearly all ranks have to be, and of the others nearly all
-// by less than a quarter, and none by as much. Pure. Cost O(ranks x steps).
+// takes longer, at least, and beyond the noise, one of them by five standard errors. Of a host nearly all ranks have to
+// be, and of the others nearly all by less than a quarter, and none by as much. Pure. Cost O(ranks x steps).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_GROWN_ALONE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_GROWN_ALONE_H_

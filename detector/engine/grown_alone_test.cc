@@ -108,6 +108,20 @@ TEST_F(GrownAloneTest, OfOneHostNobodyStaysAsItIs) {
   EXPECT_FALSE(Find().has_value());
 }
 
+TEST_F(GrownAloneTest, OfAHostOneRankHasToBeSureAndTheOthersLikely) {
+  Grow(4, 0.5F);
+  for (int32_t step = kOnset; step < kSteps; ++step) {
+    analysis_.profile.shared[static_cast<size_t>(5 * kSteps + step)] += step % 2 == 0 ? 0.2F : 0.8F;
+  }
+  const std::optional<SlowCause> cause = Find();
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_TRUE(cause->whole_host);
+  for (int32_t step = kOnset; step < kSteps; ++step) {
+    analysis_.profile.shared[static_cast<size_t>(4 * kSteps + step)] += step % 2 == 0 ? -0.3F : 0.3F;
+  }
+  EXPECT_FALSE(Find().has_value()) << "none is sure";
+}
+
 // Every second step since the onset.
 TEST_F(GrownAloneTest, InSomeStepsItIsTheHostThatIsSlowInThese) {
   analysis_.steps.step_seconds.assign(kSteps, 2);

@@ -10,9 +10,6 @@
 namespace lockstep {
 namespace {
 
-// Of what the steps got longer by: less has no part in it.
-constexpr double kTakesPart = kMinorPart;
-
 bool AreFew(size_t hosts, const Trace& trace) {
   return static_cast<double>(hosts) <= std::max(1.0, kMostAtOnce * static_cast<double>(trace.hosts.size()));
 }
@@ -25,6 +22,10 @@ bool BeganWith(const SlowCause& cause, const StepShift& shift) {
          shift.first_step <= first.first_step + kSameOnsetSteps;
 }
 
+bool TakesPart(double excess_seconds, const StepShift& shift) {
+  return excess_seconds >= kMinorPart * (shift.after_seconds - shift.before_seconds);
+}
+
 void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<SlowCause>& causes, double min_cost,
                  CounterfactualGains* gains) {
   const auto is_dear = [min_cost](const CounterfactualGain& gain) { return gain.slowdown() >= min_cost; };
@@ -35,7 +36,7 @@ void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<S
     if (!BeganWith(causes[i], shift) || causes[i].alone) continue;
     if (gains->of_ranks[i].Worth(trace.hosts.size()) >= min_cost) return;
     const Suspect& first = causes[i].suspects.front();
-    if (first.excess_seconds < kTakesPart * shift.lost_seconds()) continue;
+    if (!TakesPart(first.excess_seconds, shift)) continue;
     since.push_back(i);
     hosts.insert(trace.ranks[static_cast<size_t>(first.rank)].host);
   }

@@ -21,6 +21,9 @@ namespace lockstep {
 // The cause, for all that is known of lost records.
 bool BeganWith(const SlowCause& cause, const StepShift& shift);
 
+// What exceeds less than a minor part of what a longer step takes longer has no part in it.
+bool TakesPart(double excess_seconds, const StepShift& shift);
+
 // `gains` of `causes`, and of slow transfers.
 void PayFromPast(const Trace& trace, const StepShift& shift, const std::vector<SlowCause>& causes, double min_cost,
                  CounterfactualGains* gains);
