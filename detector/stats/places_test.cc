@@ -22,6 +22,8 @@ TEST(AtEqualIntervalsTest, NeedsTwoIntervals) {
   EXPECT_TRUE(AtEqualIntervals(Places{2, 7, 12, 17}));
   EXPECT_FALSE(AtEqualIntervals(Places{2, 7, 12, 18}));
   EXPECT_FALSE(AtEqualIntervals(Places{2, 7}));
+  EXPECT_TRUE(AtEqualIntervals(Places{9, 14, 19})) << "the first may be hidden";
+  EXPECT_FALSE(AtEqualIntervals(Places{10, 15, 20})) << "it was not so from the beginning";
   EXPECT_FALSE(AtEqualIntervals({}));
   EXPECT_FALSE(AtEqualIntervals(Places{2, 4, 6, 8})) << "every other step is no plan";
   EXPECT_FALSE(AtEqualIntervals(Places{9, 10, 11, 12})) << "a stretch";
