@@ -16,24 +16,30 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 // Between the onset that the records tell and that of the counters, of which some are read every 15 s.
 constexpr int64_t kMostApartMs = 60'000;
 
+// What is there from the start shows from the second step on at the latest: recordings begin inside of one.
+constexpr int64_t kFirstKnownSteps = 2;
+
 bool IsGroup(const Verdict& verdict, const std::set<std::string>& hosts) {
   const bool may_be_one =
       verdict.verdict_class == VerdictClass::kGroupSlow || verdict.verdict_class == VerdictClass::kLinkSlow;
-  return verdict.scope == VerdictScope::kNetwork && may_be_one && hosts.size() > 1;
+  return verdict.scope == VerdictScope::kNetwork && may_be_one && hosts.size() != 1;
 }
 
 bool BeganTogether(const Verdict& verdict, const MemberSign& sign, const CounterSpan& span) {
   const int64_t onset_ms = verdict.first_seen_ns / kNanosPerMilli;
   const bool is_on_one_clock = onset_ms >= span.begin_ms && onset_ms <= span.end_ms;
-  return !is_on_one_clock || std::abs(onset_ms - sign.onset_ms) <= kMostApartMs;
+  if (is_on_one_clock) return std::abs(onset_ms - sign.onset_ms) <= kMostApartMs;
+  if (verdict.first_step < 0) return true;
+  const int64_t since_begin_ms = sign.onset_ms - span.begin_ms;
+  return verdict.first_step < kFirstKnownSteps ? since_begin_ms <= kMostApartMs : since_begin_ms > 0;
 }
 
-// The only machine among `hosts` with signs, as its first sign; nullptr = none or several.
+// The only machine among `hosts` with signs, as its first sign; nullptr = none or several. No hosts = all are meant.
 const MemberSign* OnlyMember(absl::Span<const MemberSign> signs, const CounterSpan& span, const Verdict& verdict,
                              const std::set<std::string>& hosts) {
   const MemberSign* only = nullptr;
   for (const MemberSign& sign : signs) {
-    if (!hosts.contains(sign.host) || !BeganTogether(verdict, sign, span)) continue;
+    if ((!hosts.empty() && !hosts.contains(sign.host)) || !BeganTogether(verdict, sign, span)) continue;
     if (only == nullptr) {
       only = &sign;
     } else if (only->host != sign.host) {

@@ -29,7 +29,7 @@ struct MemberSign {
 };
 
 // From when to when there are counters. Operation records and counters are on one clock when the group's onset lies
-// within; else times are not compared.
+// within; else all that is compared is whether both were there from the start.
 struct CounterSpan {
   int64_t begin_ms = 0;
   int64_t end_ms = 0;

@@ -56,6 +56,31 @@ TEST(GroupMemberTest, TimesOfDifferentClocksAreNotCompared) {
   EXPECT_EQ(verdicts[0].culprits.size(), 1u);
 }
 
+TEST(GroupMemberTest, OfAGroupThatListsNobodyEachMachineIsAMember) {
+  std::vector<Verdict> verdicts = Group(300'000);
+  verdicts[0].culprits.clear();
+  const std::vector<Verdict> nobody = verdicts;
+  NarrowGroups({Sign("h2", 310'000), Sign("h3", 310'000)}, kSpan, &verdicts);
+  EXPECT_EQ(verdicts, nobody);
+  NarrowGroups({Sign("h2", 310'000)}, kSpan, &verdicts);
+  ASSERT_EQ(verdicts[0].culprits.size(), 1u);
+  EXPECT_EQ(verdicts[0].culprits[0].host, "h2");
+  EXPECT_EQ(verdicts[0].evidence.back().text(), "Of all hosts only h2 has network counters that stand out.");
+}
+
+TEST(GroupMemberTest, WithoutOneClockBothAreThereFromTheStartOrNeither) {
+  const auto narrowed = [](int64_t first_step, int64_t sign_ms) {
+    std::vector<Verdict> verdicts = Group(1'700'000'000'000);
+    verdicts[0].first_step = first_step;
+    NarrowGroups({Sign("h2", sign_ms)}, kSpan, &verdicts);
+    return verdicts[0].culprits.size() == 1;
+  };
+  EXPECT_TRUE(narrowed(0, 10'000));
+  EXPECT_FALSE(narrowed(0, 300'000));
+  EXPECT_TRUE(narrowed(20, 300'000));
+  EXPECT_FALSE(narrowed(20, 0));
+}
+
 TEST(GroupMemberTest, MachinesAndLinksThatAreKnownStayAsTheyAre) {
   std::vector<Verdict> verdicts = Group(300'000);
   verdicts[0].culprits.resize(2);  // one host

@@ -78,6 +78,9 @@ std::string Sentence(const PlaceStandsOut& reason) {
 }
 
 std::string Sentence(const OnlyMemberStandsOut& reason) {
+  if (reason.hosts == 0) {
+    return absl::StrFormat("Of all hosts only %s has network counters that stand out.", reason.host);
+  }
   return absl::StrFormat("Of the %d hosts of this group only %s has network counters that stand out.", reason.hosts,
                          reason.host);
 }

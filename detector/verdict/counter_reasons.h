@@ -67,7 +67,7 @@ struct PlaceStandsOut {
 };
 
 struct OnlyMemberStandsOut {
-  uint64_t hosts = 0;
+  uint64_t hosts = 0;  // of the group; 0 = it is the job
   std::string host;
   bool operator==(const OnlyMemberStandsOut&) const = default;
 };
