@@ -142,7 +142,8 @@ class Sieve {
       for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
       lost = lost && LossExplains(frontier_, hang);
     }
-    for (Hang& hang : *hangs) hang.doubt = lost && hosts.size() > 1 ? Doubt::kLost : Doubt::kNone;
+    if (!lost || hosts.size() <= 1) return;
+    for (Hang& hang : *hangs) hang.doubt = Doubt::kLost;
   }
 
   const Frontier& frontier_;

@@ -23,6 +23,7 @@ struct BlockedOperation {
   std::vector<int32_t> at;          // rank indices that stand here, rising
   std::vector<size_t> operations;   // theirs, in the trace
   std::vector<int32_t> unrecorded;  // communicator ranks that have not entered and left no record at all
+  std::vector<int32_t> blind;       // communicator ranks that may stand here: see blind_members.h
   std::vector<int32_t> differing;   // rank indices whose call is another one than that of the others
   std::optional<Tuning> usual_tuning, other_tuning;  // they differ only in how they carry it out
   int64_t since_ns = kNoTime;                        // in a watched job: when the first that is stuck here came

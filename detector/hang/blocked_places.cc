@@ -15,7 +15,8 @@ constexpr int64_t kMaxLostInARow = 8;
 
 }  // namespace
 
-BlockedPlaces::BlockedPlaces(const Frontier& frontier) : frontier_(frontier), trace_(frontier.trace()) {
+BlockedPlaces::BlockedPlaces(const Frontier& frontier)
+    : frontier_(frontier), trace_(frontier.trace()), blind_(frontier) {
   const size_t ranks = trace_.ranks.size();
   not_begun_.assign(ranks, 0);
   held_by_itself_.assign(ranks, 0);
@@ -33,6 +34,7 @@ BlockedPlaces::BlockedPlaces(const Frontier& frontier) : frontier_(frontier), tr
     FillGaps(rank, &of_rank_[rank]);
     if (not_begun_[rank] == 0) without_place_.push_back(static_cast<int32_t>(rank));
   }
+  PlaceTheBlind();
 }
 
 BlockedPlaces::StreamKey BlockedPlaces::StreamOf(size_t rank, const TraceOperation& operation) const {
@@ -148,6 +150,38 @@ void BlockedPlaces::FillGaps(size_t rank, std::vector<int32_t>* blocked_operatio
       if (found != numbers_.end()) blocked_operations->push_back(found->second);
     }
     place_lost_[rank] = blocked_operations->empty() ? 1 : 0;
+  }
+}
+
+void BlockedPlaces::PlaceTheBlind() {
+  std::vector<char> placed(trace_.ranks.size(), 0);
+  for (size_t rank = 0; rank < placed.size(); ++rank) {
+    const bool ends_early = frontier_.Unseen(rank) || frontier_.CutShort(rank);  // of these, less is known still
+    placed[rank] = ends_early || !of_rank_[rank].empty() ? 1 : 0;
+  }
+  const auto place = [&](size_t s, int32_t member) {
+    const BlockedOperation& blocked = operations_[s];
+    const int32_t rank = blind_.IsBlind(blocked, member) ? blind_.RankAt(blocked.communicator, member) : -1;
+    if (rank < 0 || placed[static_cast<size_t>(rank)] != 0) return;
+    of_rank_[static_cast<size_t>(rank)].push_back(static_cast<int32_t>(s));
+    not_begun_[static_cast<size_t>(rank)] = 0;
+  };
+  for (size_t s = 0; s < operations_.size(); ++s) {
+    const BlockedOperation& blocked = operations_[s];
+    const auto members =
+        static_cast<int32_t>(trace_.communicators[static_cast<size_t>(blocked.communicator)].members.size());
+    if (!blocked.collective()) {
+      for (const int32_t side : {blocked.source, blocked.destination}) {
+        if (side >= 0 && side < members) place(s, side);
+      }
+    } else if (frontier_.EnteredByAll(blocked.communicator) < static_cast<int64_t>(blocked.sequence)) {
+      for (int32_t member = 0; member < members; ++member) place(s, member);
+    }
+  }
+  for (size_t rank = 0; rank < placed.size(); ++rank) {
+    if (blind_.somewhere()[rank] == 0 || placed[rank] != 0 || !of_rank_[rank].empty()) continue;
+    not_begun_[rank] = 0;
+    place_lost_[rank] = 1;
   }
 }
 

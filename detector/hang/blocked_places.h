@@ -1,8 +1,9 @@
 // Where each rank stands: the operations in which it is blocked, as far as records tell them.
 //
 // A rank stands at the first open operation of each of its streams, begun where that can be told. One that has begun
-// nothing of what it called may stand in an operation whose record was lost. The frontier must outlive it.
-// Thread-compatible. Cost O(open operations).
+// nothing of what it called may stand in an operation whose record was lost, and one that stands nowhere in an
+// operation of a communicator in which nothing of it is recorded. The frontier must outlive it. Thread-compatible. Cost
+// O(open operations).
 
 #ifndef LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_
 #define LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "detector/hang/blind_members.h"
 #include "detector/hang/blocked_operation.h"
 #include "detector/hang/frontier.h"
 #include "detector/model/trace.h"
@@ -36,6 +38,7 @@ class BlockedPlaces {
 
   // Whether the member has come to the operation itself, and not only called it behind an earlier one.
   bool StandsHere(const BlockedOperation& blocked, int32_t rank) const;
+  const BlindMembers& blind() const { return blind_; }
 
  private:
   using StreamKey = std::tuple<int32_t, int32_t, int32_t>;             // communicator, source, destination
@@ -54,6 +57,8 @@ class BlockedPlaces {
   std::vector<Alike> StandsIn(size_t rank, int32_t communicator) const;
   // What is missing between the last finished and the first open operation of a stream, and others have not left.
   void FillGaps(size_t rank, std::vector<int32_t>* blocked_operations);
+  // Operations of communicators in which a rank without a place left no record at all: it may stand in any of them.
+  void PlaceTheBlind();
   // The last operation of the stream that the rank has left, as its own or others' records prove.
   int64_t LastDone(size_t rank, const TraceOperation& operation, const StreamKey& stream) const;
   bool HoldsSequence(size_t rank, const StreamKey& stream, int64_t sequence) const;
@@ -63,6 +68,7 @@ class BlockedPlaces {
 
   const Frontier& frontier_;
   const Trace& trace_;
+  const BlindMembers blind_;
   std::vector<BlockedOperation> operations_;
   std::vector<std::vector<int32_t>> of_rank_;
   std::vector<char> not_begun_;

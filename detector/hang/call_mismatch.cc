@@ -16,19 +16,6 @@ namespace {
 using Call = std::pair<OperationKind, uint64_t>;
 using Place = std::pair<size_t, uint64_t>;  // size of the communicator, sequence
 
-bool SameBytesNeeded(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kAllReduce:
-    case OperationKind::kAllGather:
-    case OperationKind::kReduceScatter:
-    case OperationKind::kBroadcast:
-    case OperationKind::kReduce:
-      return true;
-    default:
-      return false;
-  }
-}
-
 struct MemberCall {
   int32_t rank = -1;  // rank index
   Call call;
@@ -56,7 +43,7 @@ std::vector<MemberCall> CallsAt(const Trace& trace, const Frontier& frontier, co
                                     [&](const MemberCall& one) { return one.call.first == calls[0].call.first; });
   for (MemberCall& one : calls) {
     // Beside another operation, sizes that may differ make no party of their own.
-    if (!sizes_known || (!one_kind && !SameBytesNeeded(one.call.first))) one.call.second = 0;
+    if (!sizes_known || (!one_kind && !NeedsSameBytes(one.call.first))) one.call.second = 0;
   }
   return calls;
 }
@@ -85,7 +72,7 @@ size_t Precedents(const Trace& trace, const BlockedOperation& blocked, int32_t r
 
 // Different operations never meet, and some operations need the same size everywhere.
 bool MustAgree(const std::map<Call, size_t>& parties) {
-  return parties.begin()->first.first != parties.rbegin()->first.first || SameBytesNeeded(parties.begin()->first.first);
+  return parties.begin()->first.first != parties.rbegin()->first.first || NeedsSameBytes(parties.begin()->first.first);
 }
 
 // Sizes of an AllToAll may differ, but where they never did, a size that was never seen is the wrong one.
@@ -195,6 +182,19 @@ class Comparison {
 };
 
 }  // namespace
+
+bool NeedsSameBytes(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kAllReduce:
+    case OperationKind::kAllGather:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kBroadcast:
+    case OperationKind::kReduce:
+      return true;
+    default:
+      return false;
+  }
+}
 
 void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<BlockedOperation>* blocked_operations) {
   Comparison(trace, frontier).Run(blocked_operations);

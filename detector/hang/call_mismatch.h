@@ -11,8 +11,12 @@
 
 #include "detector/hang/blocked_operation.h"
 #include "detector/hang/frontier.h"
+#include "detector/model/input.h"
 
 namespace lockstep {
+
+// All members must call it with the same size.
+bool NeedsSameBytes(OperationKind kind);
 
 // Fills `differing`, and the tunings, of every blocked operation that somebody is stuck in and that nobody has left.
 void FindMismatches(const Trace& trace, const Frontier& frontier, std::vector<BlockedOperation>* blocked_operations);

@@ -49,6 +49,7 @@ class Frontier {
     int64_t finished = -1;
     int64_t first = -1;
     int64_t records = 0;
+    int64_t ended = 0;  // of these, with an end, which others must have entered; not of a watched job
     // Records that are missing between the first and the last.
     int64_t Holes() const { return records > 0 ? entered - first - (records - 1) : 0; }
   };
@@ -61,6 +62,7 @@ class Frontier {
   struct Content {
     std::vector<Progress> collectives;                 // by MemberTable::IndexOf
     std::vector<int64_t> entered_by_all;               // by communicator
+    std::vector<int64_t> left_by_record;               // by communicator; empty = as entered_by_all
     absl::flat_hash_map<PairKey, PairProgress> pairs;  // those that anything is known of
     std::vector<size_t> open;                          // operations, rank after rank, by rising enqueue time
     std::vector<size_t> first_open;                    // and one past the last
@@ -103,6 +105,15 @@ class Frontier {
     return content_.entered_by_all[static_cast<size_t>(communicator)];
   }
 
+  // The same, where a record of its end shows it: in a dump of what is in flight, a lost record looks like an end.
+  int64_t LeftByRecord(int32_t communicator) const {
+    const std::vector<int64_t>& left =
+        content_.left_by_record.empty() ? content_.entered_by_all : content_.left_by_record;
+    return left[static_cast<size_t>(communicator)];
+  }
+
+  // Those that anything is known of.
+  const absl::flat_hash_map<PairKey, PairProgress>& pairs() const { return content_.pairs; }
   // One side of the transfers from `source` to `destination`, both communicator ranks.
   Progress Sends(int32_t communicator, int32_t source, int32_t destination) const;
   Progress Receives(int32_t communicator, int32_t source, int32_t destination) const;

@@ -31,12 +31,16 @@ enum class Doubt : uint8_t {
   kNone,
   kLost,  // one of the ranks of all hangs is the cause, and lost records show the others
   kMany,  // there are more causes than come at once: they wait for something that is not recorded
+  kGaps,  // kTransfer: the records do not show whether all are inside
 };
 
 struct Hang {
   HangKind kind = HangKind::kNotEntered;
   std::vector<int32_t> ranks;       // rank indices, rising: exactly the cause, or those that cannot be told apart
-  std::vector<int32_t> unrecorded;  // numbers of ranks without any record, rising; kNotEntered only
+  std::vector<int32_t> unrecorded;  // numbers of ranks without a record that may be the cause, rising
+  uint64_t more_unrecorded = 0;     // kGaps: and ranks like them, of which the number is not known
+  bool begins_seen = true;          // of kTransfer: the GPUs of all are known to have begun it
+  bool sizes_known = true;          // of kTransfer: and that they called it with one size, where they must
   bool called = false;              // kNotEntered: the hosts have called it, the GPUs have not begun
   bool stopped_calling = false;     // of these, and the hosts stopped calling far before those of all others
   int32_t communicator = -1;        // where the others wait, or stand

@@ -87,6 +87,7 @@ class Collector {
     AddLeakyCycles();
     LeaveExplainedTransfers();
     MergeTransfers();
+    AddUncalled();
     LeaveUnrecorded();
     return std::move(hangs_);
   }
@@ -120,7 +121,11 @@ class Collector {
         // Its host has called other things that its GPU has not begun: the record of this call may be lost. Counters
         // of a watched job have it by then.
         const bool by_records = frontier_.watch() == nullptr && frontier_.lost_share() > 0;
-        if (by_records && !called && graph_.not_begun[rank] != 0) continue;
+        if (by_records && !called && graph_.not_begun[rank] != 0) {
+          uncalled_.push_back(HangAt(HangKind::kNotEntered, trace_, graph_.blocked_operations[s]));
+          uncalled_.back().ranks = {blockers[i]};
+          continue;
+        }
         if (cause[rank] < 0 && shared < 0) add(rank, graph_.blocked_operations[s], HangKind::kNotEntered, called);
         if (cause[rank] < 0) cause[rank] = shared;
         if (shared >= 0 && shared != cause[rank]) std::replace(cause.begin(), cause.end(), shared, cause[rank]);
@@ -136,8 +141,12 @@ class Collector {
       for (const int32_t slot : blocked.at) {
         const auto rank = static_cast<size_t>(slot);
         if (cause[rank] >= 0 || graph_.left_behind[rank] == 0 || frontier_.IsExcused(rank)) continue;
-        if (shared < 0) add(rank, blocked, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
-        if (shared < 0) shared = cause[rank];
+        if (shared < 0) {
+          add(rank, blocked, few ? HangKind::kNotFinished : HangKind::kTransfer, false);
+          shared = cause[rank];
+          const bool proven = frontier_.LeftByRecord(blocked.communicator) >= static_cast<int64_t>(blocked.sequence);
+          if (!few && !proven) DoubtTransfer(frontier_, blocked, &causes.back());
+        }
         cause[rank] = shared;
       }
     }
@@ -280,25 +289,50 @@ class Collector {
     for (const auto& [rank, count] : in) {
       if (count == transfers.size()) shared.push_back(rank);
     }
-    if (transfers.size() < 2 || shared.empty()) return;
+    if (transfers.size() < 2) return;
+    if (shared.empty()) {
+      // No single GPU that has not begun holds all of them.
+      for (const size_t h : transfers) {
+        if (!IsUnrecorded(hangs_[h])) hangs_[h].doubt = Doubt::kNone;
+      }
+      return;
+    }
     const auto told = std::min_element(transfers.begin(), transfers.end(),
                                        [&](size_t a, size_t b) { return ToldBefore(hangs_[a], hangs_[b]); });
     if (told != transfers.begin()) std::swap(hangs_[transfers[0]], hangs_[*told]);
     const bool stopped = shared.size() == 1 && frontier_.CutShort(static_cast<size_t>(shared.front()));
     if (stopped) hangs_[transfers[0]].kind = HangKind::kStopped;
+    // Of several groups that one rank or a few share, these hold them, whether they have begun or not.
+    const bool fewer = shared.size() < hangs_[transfers[0]].ranks.size();
+    if (fewer && !IsUnrecorded(hangs_[transfers[0]])) hangs_[transfers[0]].doubt = Doubt::kNone;
     hangs_[transfers[0]].ranks = std::move(shared);
     for (size_t i = transfers.size(); i-- > 1;) {
       hangs_.erase(hangs_.begin() + static_cast<std::ptrdiff_t>(transfers[i]));
     }
   }
 
+  // Only ranks that left no record show as its cause.
+  static bool IsUnrecorded(const Hang& hang) {
+    return hang.ranks.empty() ? hang.kind == HangKind::kNotEntered
+                              : !hang.unrecorded.empty() || hang.more_unrecorded > 0;
+  }
+
+  // A GPU that has begun nothing of what its host called, where nothing else is a cause and no loss of the call that
+  // others wait for explains it.
+  void AddUncalled() {
+    if (!std::all_of(hangs_.begin(), hangs_.end(), IsUnrecorded)) return;
+    std::sort(uncalled_.begin(), uncalled_.end(),
+              [](const Hang& a, const Hang& b) { return a.ranks != b.ranks ? a.ranks < b.ranks : ToldBefore(a, b); });
+    for (size_t i = 0; i < uncalled_.size(); ++i) {
+      const bool told = i > 0 && uncalled_[i].ranks == uncalled_[i - 1].ranks;
+      if (!told && !LossExplains(frontier_, uncalled_[i])) hangs_.push_back(uncalled_[i]);
+    }
+  }
+
   // Ranks that left no record may themselves wait for a cause that is known.
   void LeaveUnrecorded() {
-    const auto is_unrecorded = [](const Hang& hang) {
-      return hang.kind == HangKind::kNotEntered && hang.ranks.empty();
-    };
-    if (std::all_of(hangs_.begin(), hangs_.end(), is_unrecorded)) return;
-    std::erase_if(hangs_, is_unrecorded);
+    if (std::all_of(hangs_.begin(), hangs_.end(), IsUnrecorded)) return;
+    std::erase_if(hangs_, IsUnrecorded);
   }
 
   const Frontier& frontier_;
@@ -308,6 +342,7 @@ class Collector {
   const bool artefacts_likely_;
   const size_t ranks_;
   std::vector<Hang> hangs_;
+  std::vector<Hang> uncalled_;      // of ranks that have begun nothing and did not call what others wait in
   std::vector<Hang> leaky_cycles_;  // deadlocks, if what leads out of them is an artefact
 };
 

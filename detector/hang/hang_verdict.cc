@@ -47,7 +47,7 @@ class Writer {
           AddMissing(hang);
           break;
         case HangKind::kTransfer:
-          verdicts_.push_back(OfStuckTransfer(frontier_, hang));
+          AddTransfer(hang);
           break;
         case HangKind::kMismatch:
         case HangKind::kDeadlock:
@@ -120,11 +120,21 @@ class Writer {
   void AddUndecided() {
     if (candidates_.empty() || !verdicts_.empty()) return;
     const Hang& hang = search_.hangs.front();
-    Verdict verdict = Verdict::Observation(ClassOf(hang));
-    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+    Verdict verdict = ObserveHang(ClassOf(hang));
     SayOfHang(WhatTheyDo(trace_, hang, {candidates_.begin(), candidates_.end()}), &verdict);
     SayVictims(frontier_, hang, &verdict);
     verdicts_.push_back(std::move(verdict));
+  }
+
+  // Of operations that ranks without records may hold, the one that keeps up most is told: they are one cause.
+  void AddTransfer(const Hang& hang) {
+    if (hang.doubt != Doubt::kGaps) {
+      verdicts_.push_back(OfStuckTransfer(frontier_, hang));
+      return;
+    }
+    const bool unrecorded = !hang.unrecorded.empty() || hang.more_unrecorded > 0;
+    if (unrecorded && std::exchange(unknown_holder_told_, true)) return;
+    verdicts_.push_back(OfUnknownHolder(frontier_, hang));
   }
 
   // Ranks that are missing in many places are one cause.
@@ -224,6 +234,7 @@ class Writer {
   std::set<int32_t> rank_named_;        // in a watched job
   std::set<int32_t> candidates_;        // ranks, one of which is the cause
   std::set<int32_t> unrecorded_named_;  // numbers of ranks
+  bool unknown_holder_told_ = false;    // that ranks without records may hold an operation
   std::vector<Verdict> verdicts_;
 };
 

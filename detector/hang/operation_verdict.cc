@@ -18,9 +18,22 @@
 
 namespace lockstep {
 
+namespace {
+
+// All of the job stands, whoever is to blame.
+constexpr Cost kEverything = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+
+}  // namespace
+
+Verdict ObserveHang(VerdictClass verdict_class) {
+  Verdict verdict = Verdict::Observation(verdict_class);
+  verdict.cost = kEverything;
+  return verdict;
+}
+
 Verdict BeginHang(VerdictScope scope, VerdictClass verdict_class, Advice advice) {
   Verdict verdict = Verdict::Accusation(scope, verdict_class);
-  verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+  verdict.cost = kEverything;
   verdict.advice = advice;
   return verdict;
 }
@@ -39,8 +52,7 @@ Verdict OfUnrecorded(const Frontier& frontier, const Hang& hang) {
   const size_t all = trace.ranks.size() + trace.missing_ranks.size();
   if (static_cast<double>(hang.unrecorded.size()) > kMainPart * static_cast<double>(all)) {
     // Most records were not handed in, whoever is to blame.
-    Verdict verdict = Verdict::Observation(VerdictClass::kHangNotEntered);
-    verdict.cost = {.slowdown_fraction = 1, .seconds_per_step = 0, .steps_affected_fraction = 1};
+    Verdict verdict = ObserveHang(VerdictClass::kHangNotEntered);
     SayOfHang(MissingRanks{.missing = hang.unrecorded.size(), .all = all}, &verdict);
     SayVictims(frontier, hang, &verdict);
     return verdict;
@@ -67,10 +79,24 @@ Verdict OfStuckTransfer(const Frontier& frontier, const Hang& hang) {
     verdict.culprits[0].peer_host = verdict.culprits[1].host;
     verdict.culprits[1].peer_host = verdict.culprits[0].host;
   }
-  SayOfHang(
-      StuckTransfer{
-          .ranks = NumbersOf(trace, hang.ranks), .operation = OperationOf(trace, hang), .tuning = hang.tuning},
-      &verdict);
+  SayOfHang(StuckTransfer{.ranks = NumbersOf(trace, hang.ranks),
+                          .operation = OperationOf(trace, hang),
+                          .tuning = hang.tuning,
+                          .sizes_known = hang.sizes_known},
+            &verdict);
+  SayVictims(frontier, hang, &verdict);
+  return verdict;
+}
+
+Verdict OfUnknownHolder(const Frontier& frontier, const Hang& hang) {
+  Verdict verdict = ObserveHang(VerdictClass::kHangInCommunication);
+  SayOfHang(HolderUnknown{.operation = OperationOf(frontier.trace(), hang),
+                          .inside = static_cast<uint64_t>(hang.waiting),
+                          .unrecorded = hang.unrecorded,
+                          .more_unrecorded = hang.more_unrecorded,
+                          .begins_seen = hang.begins_seen,
+                          .sizes_known = hang.sizes_known},
+            &verdict);
   SayVictims(frontier, hang, &verdict);
   return verdict;
 }

@@ -13,7 +13,8 @@ namespace lockstep {
 namespace {
 
 // The host of a GPU that is stuck in a kernel fills its queue as all others do, from that kernel on instead of from the
-// operation: it is behind by what lies in between, the call itself and at most another one beside it.
+// operation: it is behind by what lies in between, the call itself and at most another one beside it. And a queue holds
+// so many launches: the calls in a long one differ by one or two between hosts that all go on.
 constexpr int64_t kFarBehind = 3;
 
 // What most members of a communicator have called, in all that they share.
@@ -103,8 +104,9 @@ std::vector<int32_t> StoppedMembers(
 }  // namespace
 
 std::vector<int32_t> StoppedCalling(const Frontier& frontier, int32_t communicator) {
-  return StoppedMembers(frontier, communicator, [](const UsualCalls& usual, int64_t, size_t in_flight) {
-    return in_flight < usual.least_in_flight;
+  return StoppedMembers(frontier, communicator, [](const UsualCalls& usual, int64_t missing, size_t in_flight) {
+    if (in_flight >= usual.least_in_flight) return false;
+    return missing >= kFarBehind || 2 * in_flight <= usual.least_in_flight;
   });
 }
 

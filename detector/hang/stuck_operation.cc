@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/shares.h"
+#include "detector/hang/call_mismatch.h"
 #include "detector/hang/stopped_calling.h"
 #include "detector/hang/unrecorded_ranks.h"
 #include "detector/model/input.h"
@@ -88,6 +90,54 @@ std::optional<std::vector<int32_t>> NotBegun(const Frontier& frontier, const Blo
   return queued;
 }
 
+// The members of which it is not known whether they have entered.
+class Unrecorded {
+ public:
+  explicit Unrecorded(const Frontier& frontier) : frontier_(frontier) {}
+
+  void Add(const BlockedOperation& blocked) {
+    members_ += MembersOf(frontier_, blocked).size();
+    absent_ += blocked.unrecorded.size();
+    blind_ += blocked.blind.size();
+    if (blocked.unrecorded.empty() && blocked.blind.empty()) return;
+    const std::vector<int32_t> numbers = MemberNumbers(frontier_.trace(), blocked.communicator);
+    for (const int32_t member : blocked.unrecorded) {
+      if (const int32_t number = numbers[static_cast<size_t>(member)]; number >= 0) absent_ranks_.insert(number);
+    }
+    for (const int32_t member : blocked.blind) {
+      const int32_t number = numbers[static_cast<size_t>(member)];
+      if (number >= 0) blind_ranks_.insert(number);
+      nameless_ += number < 0 ? 1 : 0;
+      silent_ = silent_ || !IsKnown(number);
+    }
+  }
+
+  // Some left no record where nothing proves that they took part before: their silence is a sign.
+  bool any_absent() const { return absent_ > 0; }
+  void NameAbsentIn(Hang* hang) const { hang->unrecorded.assign(absent_ranks_.begin(), absent_ranks_.end()); }
+
+  // So many blind members, or such that leave no records elsewhere either, may well hold it. Of a few that do, each is
+  // as likely to be it as any other member.
+  bool any_doubtful() const { return silent_ || static_cast<double>(blind_) > kFew * static_cast<double>(members_); }
+  void NameBlindIn(Hang* hang) const {
+    hang->unrecorded.assign(blind_ranks_.begin(), blind_ranks_.end());
+    hang->more_unrecorded = nameless_;
+  }
+
+ private:
+  bool IsKnown(int32_t number) const {
+    const std::vector<TraceRank>& ranks = frontier_.trace().ranks;
+    const auto found = std::find_if(ranks.begin(), ranks.end(), [&](const TraceRank& r) { return r.rank == number; });
+    return found != ranks.end() && frontier_.IsKnown(static_cast<size_t>(found - ranks.begin()));
+  }
+
+  const Frontier& frontier_;
+  std::set<int32_t> absent_ranks_, blind_ranks_;  // their numbers
+  uint64_t nameless_ = 0;                         // blind ones, of which the number is not known
+  size_t members_ = 0, absent_ = 0, blind_ = 0;
+  bool silent_ = false;
+};
+
 void NameNotBegun(std::vector<int32_t> ranks, Hang* hang) {
   hang->kind = HangKind::kNotEntered;
   hang->called = true;
@@ -124,14 +174,14 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
   if (blocked.finished_by_some && blocked.collective()) return std::nullopt;
   Hang hang = HangAt(HangKind::kTransfer, frontier.trace(), blocked);
   std::set<int32_t> inside;
-  bool all_recorded = true, all_known = true;
+  Unrecorded unrecorded(frontier);
+  bool all_known = true;
   for (const int32_t node : nodes) {
     if (!graph.IsBlocked(node)) continue;
     if (IsPassing(frontier, graph.At(node))) return std::nullopt;
     all_known = all_known && !graph.At(node).unjudged;
     AddInside(frontier, graph.At(node), &inside);
-    AddUnrecorded(frontier.trace(), graph.At(node), &hang.unrecorded);
-    all_recorded = all_recorded && graph.At(node).unrecorded.empty();
+    unrecorded.Add(graph.At(node));
   }
   // Whoever is not heard of may be the cause, unless a GPU shows that it has not begun.
   if (!all_known) {
@@ -140,8 +190,9 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
     NameNotBegun(*not_begun, &hang);
     return hang;
   }
-  if (!all_recorded) {
+  if (unrecorded.any_absent()) {
     hang.kind = HangKind::kNotEntered;
+    unrecorded.NameAbsentIn(&hang);
     if (hang.unrecorded.empty()) hang.unrecorded = frontier.trace().missing_ranks;  // one of these
     return hang;
   }
@@ -149,7 +200,24 @@ std::optional<Hang> StuckOperation(const Frontier& frontier, const WaitGraph& gr
   if (inside.empty()) return std::nullopt;
   hang.ranks.assign(inside.begin(), inside.end());
   if (!Narrow(frontier, blocked, &hang)) return std::nullopt;
+  if (hang.kind != HangKind::kTransfer) return hang;
+  DoubtTransfer(frontier, blocked, &hang);
+  if (unrecorded.any_doubtful()) {
+    unrecorded.NameBlindIn(&hang);
+    hang.doubt = Doubt::kGaps;
+  }
   return hang;
+}
+
+void DoubtTransfer(const Frontier& frontier, const BlockedOperation& blocked, Hang* hang) {
+  if (frontier.watch() != nullptr || !blocked.collective()) return;
+  for (size_t i = 0; i < blocked.at.size(); ++i) {
+    const TraceOperation& operation = OperationAt(frontier, blocked, i);
+    const bool begun = operation.started() && frontier.TellsBegun(static_cast<size_t>(blocked.at[i]));
+    hang->begins_seen = hang->begins_seen && begun;
+    hang->sizes_known = hang->sizes_known && (operation.bytes > 0 || !NeedsSameBytes(operation.kind));
+  }
+  if (!hang->begins_seen) hang->doubt = Doubt::kGaps;
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include "base/shares.h"
 #include "detector/hang/member_table.h"
 #include "detector/hang/without_ends.h"
+#include "detector/model/begin_order.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
@@ -28,7 +29,9 @@ void Raise(const TraceOperation& operation, Progress* progress) {
   progress->entered = std::max(progress->entered, sequence);
   progress->first = progress->first < 0 ? sequence : std::min(progress->first, sequence);
   ++progress->records;
-  if (operation.finished()) progress->finished = std::max(progress->finished, sequence);
+  if (!operation.finished()) return;
+  progress->finished = std::max(progress->finished, sequence);
+  if (IsPointToPoint(operation.kind) || IsSynchronous(operation.kind)) ++progress->ended;
 }
 
 void Add(const Progress& from, Progress* to) {
@@ -36,6 +39,7 @@ void Add(const Progress& from, Progress* to) {
   to->finished = std::max(to->finished, from.finished);
   to->first = to->first < 0 ? from.first : std::min(to->first, from.first);
   to->records += from.records;
+  to->ended += from.ended;
 }
 
 class Reader {
@@ -53,6 +57,7 @@ class Reader {
     TellByAbsence();
     const double lost = std::max(CountHoles(), static_cast<double>(trace_.lost_records));
     if (lost > 0) found_.lost_share = lost / (lost + static_cast<double>(trace_.operations.size()));
+    found_.left_by_record = found_.entered_by_all;
     active_only_.assign(ranks_, 0);
     for (size_t rank = 0; rank < ranks_; ++rank) InferFinished(rank);
     for (size_t rank = 0; rank < ranks_; ++rank) InferEnds(rank);
@@ -127,6 +132,9 @@ class Reader {
       began_some = began_some || (operation.started() && !operation.finished());
       began_not_all = began_not_all || !operation.started();
     }
+    // Where hosts run ahead of GPUs that nobody sees, what is told as the begin is the call.
+    const bool early = BeginsOutOfTurn(trace_.OperationsOf(rank_index), /*by_kind=*/true);
+    if (early) found_.tells_called[rank_index] = 0;
     found_.tells_begun[rank_index] = found_.tells_called[rank_index];
     if (ended_some && (began_some || began_not_all)) {  // a dump of active work may know begins by halves
       in_flight_.push_back(rank_index);

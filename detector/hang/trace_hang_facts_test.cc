@@ -123,7 +123,7 @@ TEST_F(FourRanks, ADumpOfWhatIsOpenIsWrittenWhenAWatchdogHasWaitedLongEnough) {
 }
 
 TEST_F(FourRanks, WhereMostLeftNoRecordNobodyIsAccusedOfThat) {
-  job_.host_stops_at[2] = 2;
+  job_.host_stops_at[2] = 0;
   trace_ = RunScript(job_, ScriptedRecords::kFull, random_).trace;
   const Trace played = trace_;
   for (const size_t left : {2u, 1u}) {

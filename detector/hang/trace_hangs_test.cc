@@ -178,6 +178,7 @@ TEST(Hang, NamesTheGpuThatNeverBegan) {
   }
 }
 
+// Where begins are seen, or a transfer has two sides; else one of many GPUs may not have begun it.
 TEST(Hang, AStuckTransferListsItsMembersAndNobodyElse) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
@@ -193,9 +194,11 @@ TEST(Hang, AStuckTransferListsItsMembersAndNobodyElse) {
       const ScriptedRun run = RunScript(job, records, random);
       const std::vector<Verdict> verdicts = FindLong(run.trace, records);
       ASSERT_EQ(verdicts.size(), 1u) << "seed " << seed << "\n" << Told(verdicts);
-      ASSERT_EQ(Accused(verdicts), truth) << "seed " << seed << " records " << static_cast<int>(records) << "\n"
-                                          << Told(verdicts);
-      EXPECT_EQ(verdicts[0].scope, VerdictScope::kNetwork);
+      const bool shown = records == ScriptedRecords::kFull || stuck.peer >= 0;
+      ASSERT_EQ(Accused(verdicts), shown ? truth : std::set<int32_t>{})
+          << "seed " << seed << " records " << static_cast<int>(records) << "\n"
+          << Told(verdicts);
+      EXPECT_EQ(verdicts[0].scope, shown ? VerdictScope::kNetwork : VerdictScope::kUnknown);
       EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangInCommunication);
     }
   }

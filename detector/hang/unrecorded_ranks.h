@@ -1,4 +1,4 @@
-// The numbers of ranks that left no record at all, as far as their groups tell. Pure.
+// The numbers of members that left no record, as far as their groups tell. Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_UNRECORDED_RANKS_H_
 #define LOCKSTEP_DETECTOR_HANG_UNRECORDED_RANKS_H_
@@ -6,14 +6,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "detector/hang/blocked_operation.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {
 
-// Adds those of `blocked.unrecorded` that can be told: members of a group lie at a constant distance. `numbers` stays
-// sorted and without repetitions.
-void AddUnrecorded(const Trace& trace, const BlockedOperation& blocked, std::vector<int32_t>* numbers);
+// By communicator rank: the number of the rank; of a member without records, which lie at a constant distance, where
+// the others tell that, or else the one that is missing from the job; -1 = not known. Cost O(members).
+std::vector<int32_t> MemberNumbers(const Trace& trace, int32_t communicator);
 
 }  // namespace lockstep
 

@@ -50,7 +50,9 @@ class Builder {
       return;
     }
     const auto known = [&](int32_t m) { return m >= 0 && static_cast<size_t>(m) < members.size(); };
-    blocked.unjudged = !known(blocked.source) || !known(blocked.destination);
+    // Places that are only counted, because some members left no record, may make a peer of the rank itself.
+    const bool itself = blocked.source == blocked.destination;
+    blocked.unjudged = itself || !known(blocked.source) || !known(blocked.destination);
     if (blocked.unjudged) return;
     const auto sends = frontier_.Sends(blocked.communicator, blocked.source, blocked.destination);
     const auto receives = frontier_.Receives(blocked.communicator, blocked.source, blocked.destination);
@@ -63,8 +65,7 @@ class Builder {
 
   void JudgeMember(size_t s, int32_t member, const Frontier::Progress& progress) {
     BlockedOperation& blocked = graph_.blocked_operations[s];
-    const int32_t rank =
-        trace_.communicators[static_cast<size_t>(blocked.communicator)].members[static_cast<size_t>(member)];
+    const int32_t rank = places_.blind().RankAt(blocked.communicator, member);
     const auto sequence = static_cast<int64_t>(blocked.sequence);
     if (progress.finished >= sequence) return;
     const bool entered = progress.entered >= sequence;
@@ -72,7 +73,13 @@ class Builder {
       AddEdge(s, rank, MemberState::kNotCalled);
       return;
     }
-    if (rank < 0 || !frontier_.IsKnown(static_cast<size_t>(rank))) {
+    const bool known = rank >= 0 && frontier_.IsKnown(static_cast<size_t>(rank));
+    if (known && frontier_.CutShort(static_cast<size_t>(rank))) return;
+    if (places_.blind().IsBlind(blocked, member)) {
+      JudgeBlind(s, member, rank);
+      return;
+    }
+    if (!known) {
       if (entered) return;
       // Who reports nothing to a watch may be without a recorder.
       if (frontier_.watch() == nullptr) blocked.unrecorded.push_back(member);
@@ -80,7 +87,6 @@ class Builder {
       return;
     }
     const auto index = static_cast<size_t>(rank);
-    if (frontier_.CutShort(index)) return;
     if (frontier_.IsExcused(index) || (!entered && !frontier_.ProvesAbsence(index, blocked.since_ns))) {
       blocked.unjudged = true;
       return;
@@ -91,6 +97,18 @@ class Builder {
             !entered && !HidesCalls(blocked, index)  ? MemberState::kNotCalled
             : entered && frontier_.TellsBegun(index) ? MemberState::kNotBegun
                                                      : MemberState::kQueued);
+  }
+
+  // That it has not entered is not known. What it is known to stand in elsewhere may keep it from here.
+  void JudgeBlind(size_t s, int32_t member, int32_t rank) {
+    const std::vector<int32_t> nowhere;
+    const std::vector<int32_t>& stands = rank < 0 ? nowhere : places_.of_rank()[static_cast<size_t>(rank)];
+    const bool here = std::find(stands.begin(), stands.end(), static_cast<int32_t>(s)) != stands.end();
+    if (stands.empty() || here) {
+      graph_.blocked_operations[s].blind.push_back(member);
+    } else {
+      AddEdge(s, rank, MemberState::kQueued);
+    }
   }
 
   void AddEdge(size_t s, int32_t rank, MemberState state) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "detector/model/begin_order.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {
@@ -19,20 +20,12 @@ namespace lockstep {
 // No predecessor, or the operation never began.
 inline constexpr uint32_t kNoOperation = std::numeric_limits<uint32_t>::max();
 
-// An operation that ends within 1/20 of its length after another's start has ended before it: recorders read the two
-// times one after the other. By judgement, not measured.
-inline constexpr int64_t kEndTolerance = 20;
-
 // The start of an operation, or its end.
 struct WorkMoment {
   int64_t at_ns = kNoTime;
   uint32_t operation = kNoOperation;
   bool is_end = false;
 };
-
-inline bool HasEndedBy(const TraceOperation& operation, int64_t start_ns) {
-  return operation.finished() && operation.end_ns - start_ns <= operation.duration_ns() / kEndTolerance;
-}
 
 // The second began as soon as the first, before it in its communicator, had ended.
 inline bool StoodBehind(const TraceOperation& ended, const TraceOperation& operation) {

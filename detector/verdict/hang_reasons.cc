@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace lockstep {
 namespace {
@@ -119,9 +120,29 @@ std::string Sentence(const MembersWithoutRecord& reason) {
                       Text(reason.operation), ": silence of a member that others wait for is not innocence.");
 }
 
+std::string Sentence(const HolderUnknown& reason) {
+  std::vector<std::string> gaps;
+  const uint64_t unrecorded = reason.unrecorded.size() + reason.more_unrecorded;
+  if (unrecorded > 0) {
+    const std::string who =
+        reason.unrecorded.empty()
+            ? absl::StrCat(unrecorded, unrecorded == 1 ? " member" : " members")
+            : absl::StrCat(Text(reason.unrecorded),
+                           reason.more_unrecorded > 0 ? absl::StrCat(" and ", reason.more_unrecorded, " more") : "");
+    gaps.push_back(absl::StrCat("of ", who, " nothing was recorded there, not even what ended before, so that ",
+                                "silence does not tell who is missing"));
+  }
+  if (!reason.begins_seen) gaps.push_back("when GPUs begin was not recorded, and one may be stuck in earlier work");
+  if (!reason.sizes_known) gaps.push_back("sizes were not recorded, and calls of different sizes do not end");
+  return absl::StrCat(reason.inside, reason.inside == 1 ? " member has" : " members have", " come to ",
+                      Text(reason.operation),
+                      ", which does not end. Who holds it is not known: ", absl::StrJoin(gaps, "; "), ".");
+}
+
 std::string Sentence(const StuckTransfer& reason) {
   return absl::StrCat("All members have entered ", WithTuning(reason.operation, reason.tuning),
-                      " and it does not end: what is stuck is the transfer between ", Text(reason.ranks), ".");
+                      " and it does not end: what is stuck is the transfer between ", Text(reason.ranks), ".",
+                      reason.sizes_known ? "" : " Sizes were not recorded: that one called another size is possible.");
 }
 
 std::string Sentence(const DifferentTuning& reason) {

@@ -98,10 +98,22 @@ struct MembersWithoutRecord {
   bool operator==(const MembersWithoutRecord&) const = default;
 };
 
+// All members that are known of have come to an operation, and the records do not tell who of them holds it.
+struct HolderUnknown {
+  OperationName operation;
+  uint64_t inside = 0;              // members that have come to it
+  std::vector<int32_t> unrecorded;  // ranks that took part before, and left no record of it there either
+  uint64_t more_unrecorded = 0;     // and members like them, of which the number is not known
+  bool begins_seen = true;
+  bool sizes_known = true;
+  bool operator==(const HolderUnknown&) const = default;
+};
+
 struct StuckTransfer {
   std::vector<int32_t> ranks;
   OperationName operation;
   Tuning tuning;
+  bool sizes_known = true;
   bool operator==(const StuckTransfer&) const = default;
 };
 
@@ -139,6 +151,7 @@ std::string Sentence(const JobSilence& reason);
 std::string Sentence(const HostRecordsEnd& reason);
 std::string Sentence(const DeadProcesses& reason);
 std::string Sentence(const MembersWithoutRecord& reason);
+std::string Sentence(const HolderUnknown& reason);
 std::string Sentence(const StuckTransfer& reason);
 std::string Sentence(const DifferentTuning& reason);
 std::string Sentence(const DifferentCall& reason);

@@ -46,7 +46,8 @@ using ReasonKinds = ReasonKindList<
     SlowPathTransfers, StalledTransfers, CounterfactualTransfers, LongerWaits, UsualWaitsStep, LateGpu, NetworkClear,
     // Hangs.
     HeldUpRanks, ProcessCannotRun, Waiters, Victims, HostSilence, JobSilence, HostRecordsEnd, DeadProcesses,
-    MembersWithoutRecord, StuckTransfer, DifferentTuning, DifferentCall, DifferentOrder, NothingFinishedSince,
+    MembersWithoutRecord, HolderUnknown, StuckTransfer, DifferentTuning, DifferentCall, DifferentOrder,
+    NothingFinishedSince,
     // Processes that ended.
     ProcessEnded, LastRecorded, DeathsThatFollowed, DeathsTooNear, DiedInHang,
     // Hosts, their processes, and NCCL's RAS service.

@@ -147,6 +147,23 @@ TEST(ReasonTest, AnOpenWaitCountsOtherCausesIfThereAreAny) {
   EXPECT_NE(Sentence(OpenWait{.waiting = 6, .ranks = 8}).find("6 of 8 ranks wait, most of them"), std::string::npos);
 }
 
+TEST(ReasonTest, AnUnknownHolderSaysWhatIsNotRecorded) {
+  HolderUnknown held{
+      .operation = {OperationKind::kAllReduce, 7, {.name = "dp", .members = 8}}, .inside = 8, .begins_seen = false};
+  EXPECT_EQ(
+      Sentence(held),
+      "8 members have come to AllReduce 7 of communicator dp (8 members), which does not end. Who holds it is not "
+      "known: when GPUs begin was not recorded, and one may be stuck in earlier work.");
+  held.unrecorded = {3};
+  held.begins_seen = true;
+  EXPECT_NE(Sentence(held).find("not known: of rank 3 nothing was recorded there, not even"), std::string::npos);
+  held.unrecorded = {};
+  held.more_unrecorded = 2;
+  held.sizes_known = false;
+  EXPECT_NE(Sentence(held).find("of 2 members nothing"), std::string::npos);
+  EXPECT_NE(Sentence(held).find("; sizes were not recorded"), std::string::npos);
+}
+
 TEST(ReasonTest, SlownessWithoutACauseSaysHowMuchAndOnWhom) {
   const SlowWithoutCause slow{
       .first_step = 10, .before_seconds = 1, .after_seconds = 1.25, .unexplained_seconds = 0.25, .error_seconds = 0.01};

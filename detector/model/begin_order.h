@@ -1,0 +1,31 @@
+// Whether operations of a rank seem to begin before it can have begun them.
+//
+// A GPU carries out the collectives of one communicator one after the other. Where one seems to begin while the one
+// before it runs, the time is that of the call: the host runs ahead, and the recorder does not see the GPU. Pure.
+
+#ifndef LOCKSTEP_DETECTOR_MODEL_BEGIN_ORDER_H_
+#define LOCKSTEP_DETECTOR_MODEL_BEGIN_ORDER_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "detector/model/trace.h"
+
+namespace lockstep {
+
+// An operation that ends within 1/20 of its length after another's start has ended before it: recorders read the two
+// times one after the other. By judgement, not measured.
+inline constexpr int64_t kEndTolerance = 20;
+
+inline bool HasEndedBy(const TraceOperation& operation, int64_t start_ns) {
+  return operation.finished() && operation.end_ns - start_ns <= operation.duration_ns() / kEndTolerance;
+}
+
+// More than a few of the rank's collectives seem to begin while the one before them in their communicator runs, or,
+// `by_kind`, the one before them of their kind there. Only those of which the file does not say whose times they are.
+// `operations` by rising enqueue time. Cost O(operations).
+bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations, bool by_kind);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DETECTOR_MODEL_BEGIN_ORDER_H_

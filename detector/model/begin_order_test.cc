@@ -1,0 +1,45 @@
+#include "detector/model/begin_order.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "detector/model/input.h"
+#include "detector/model/trace.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+// Calls of one communicator, each `step_ns` after the one before and 100 ns long.
+std::vector<TraceOperation> Calls(int64_t step_ns, TimingQuality quality = TimingQuality::kUnknown) {
+  std::vector<TraceOperation> calls;
+  for (int64_t i = 0; i < 20; ++i) {
+    const OperationKind kind = i % 2 == 0 ? OperationKind::kAllGather : OperationKind::kReduceScatter;
+    calls.push_back({.enqueue_ns = i,
+                     .start_ns = i * step_ns,
+                     .end_ns = i * step_ns + 100,
+                     .sequence = static_cast<uint64_t>(i),
+                     .communicator = 0,
+                     .kind = kind,
+                     .quality = quality});
+  }
+  return calls;
+}
+
+TEST(BeginOrderTest, WhatBeginsWhileTheOneBeforeItRunsIsACall) {
+  EXPECT_FALSE(BeginsOutOfTurn(Calls(100), false));
+  EXPECT_FALSE(BeginsOutOfTurn(Calls(96), false)) << "within what recorders err by";
+  EXPECT_TRUE(BeginsOutOfTurn(Calls(60), false));
+}
+
+TEST(BeginOrderTest, KindsMayHaveStreamsOfTheirOwn) {
+  EXPECT_FALSE(BeginsOutOfTurn(Calls(60), true));
+  EXPECT_TRUE(BeginsOutOfTurn(Calls(40), true));
+}
+
+TEST(BeginOrderTest, WhatTheRecorderSaysOfItsTimesIsBelieved) {
+  EXPECT_FALSE(BeginsOutOfTurn(Calls(40, TimingQuality::kGpuTimer), true));
+}
+
+}  // namespace
+}  // namespace lockstep
