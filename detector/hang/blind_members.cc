@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "detector/hang/unrecorded_ranks.h"
+#include "detector/hang/member_numbers.h"
 #include "detector/model/trace.h"
 
 namespace lockstep {

@@ -29,6 +29,8 @@ class BlindMembers {
   bool IsBlind(const BlockedOperation& blocked, int32_t member) const;
   // The rank index of a member, also of a blind one that left other records; -1 = nobody that is known.
   int32_t RankAt(int32_t communicator, int32_t member) const;
+  // Whether any of them left other records.
+  bool any() const { return !ranks_.empty(); }
   // By rank index: it is blind somewhere.
   const std::vector<char>& somewhere() const { return somewhere_; }
 

@@ -154,6 +154,7 @@ void BlockedPlaces::FillGaps(size_t rank, std::vector<int32_t>* blocked_operatio
 }
 
 void BlockedPlaces::PlaceTheBlind() {
+  if (!blind_.any()) return;
   std::vector<char> placed(trace_.ranks.size(), 0);
   for (size_t rank = 0; rank < placed.size(); ++rank) {
     const bool ends_early = frontier_.Unseen(rank) || frontier_.CutShort(rank);  // of these, less is known still

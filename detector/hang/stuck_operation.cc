@@ -9,8 +9,8 @@
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/hang/call_mismatch.h"
+#include "detector/hang/member_numbers.h"
 #include "detector/hang/stopped_calling.h"
-#include "detector/hang/unrecorded_ranks.h"
 #include "detector/model/input.h"
 #include "detector/model/operation_kind.h"
 

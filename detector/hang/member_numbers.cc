@@ -1,4 +1,4 @@
-#include "detector/hang/unrecorded_ranks.h"
+#include "detector/hang/member_numbers.h"
 
 #include <algorithm>
 #include <cstddef>

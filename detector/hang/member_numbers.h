@@ -1,7 +1,7 @@
-// The numbers of members that left no record, as far as their groups tell. Pure.
+// Which number of the job each member of a group has, also where it left no record. Pure.
 
-#ifndef LOCKSTEP_DETECTOR_HANG_UNRECORDED_RANKS_H_
-#define LOCKSTEP_DETECTOR_HANG_UNRECORDED_RANKS_H_
+#ifndef LOCKSTEP_DETECTOR_HANG_MEMBER_NUMBERS_H_
+#define LOCKSTEP_DETECTOR_HANG_MEMBER_NUMBERS_H_
 
 #include <cstdint>
 #include <vector>
@@ -16,4 +16,4 @@ std::vector<int32_t> MemberNumbers(const Trace& trace, int32_t communicator);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_DETECTOR_HANG_UNRECORDED_RANKS_H_
+#endif  // LOCKSTEP_DETECTOR_HANG_MEMBER_NUMBERS_H_
