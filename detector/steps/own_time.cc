@@ -61,6 +61,7 @@ class Sweep {
     before_ = before;
     latest_ = {};
     ends_apart_.clear();
+    ends_beside_.clear();
     in_flight_.clear();
     OrderByStart(trace_, begin, end, &order_);
     for (const auto& [start_ns, i] : order_) Start(i);
@@ -123,6 +124,10 @@ class Sweep {
       const bool apart = is_told || work_order_.Apart(earlier, kind);
       if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
     }
+    for (const auto& [earlier, end] : ends_beside_) {
+      const bool is_told = recv != kUntold && IsRecv(earlier) && !IsRecv(kind);
+      if (!is_told && StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
+    }
     if (recv < kUntold) GoOn({std::min(trace_.operations[recv].end_ns, operation.start_ns), recv, true}, &from);
     return from;
   }
@@ -130,9 +135,11 @@ class Sweep {
   static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
 
   bool StoodInLine(const TraceOperation& operation) const {
-    return std::any_of(ends_apart_.begin(), ends_apart_.end(), [&](const std::pair<size_t, WorkMoment>& entry) {
+    const auto stood_behind = [&](const std::pair<size_t, WorkMoment>& entry) {
       return StoodBehind(trace_.operations[entry.second.operation], operation);
-    });
+    };
+    return std::any_of(ends_apart_.begin(), ends_apart_.end(), stood_behind) ||
+           std::any_of(ends_beside_.begin(), ends_beside_.end(), stood_behind);
   }
 
   // Send/Recv that are issued as one group, and what two streams begin when one piece of work is done: nothing was done
@@ -158,14 +165,17 @@ class Sweep {
     const size_t kind = ended.kind;
     ++counts_[kind].ended;
     counts_[kind].beside += ended.beside;
-    if (ended.beside && work_order_.awaited[kind] == 0) return;
     const WorkMoment end{at_ns, ended.operation, true};
+    if (ended.beside && work_order_.awaited[kind] == 0) return Keep(kind, end, &ends_beside_);
     const bool is_told = !awaited_.empty() && IsRecv(kind);
     if (work_order_.apart[kind].empty() && !is_told) return GoOn(end, &latest_);
-    const auto known = std::find_if(ends_apart_.begin(), ends_apart_.end(),
-                                    [kind](const std::pair<size_t, WorkMoment>& entry) { return entry.first == kind; });
-    if (known == ends_apart_.end()) {
-      ends_apart_.emplace_back(kind, end);
+    Keep(kind, end, &ends_apart_);
+  }
+
+  static void Keep(size_t kind, const WorkMoment& end, std::vector<std::pair<size_t, WorkMoment>>* ends) {
+    const auto known = std::find_if(ends->begin(), ends->end(), [kind](const auto& entry) { return entry.first == kind; });
+    if (known == ends->end()) {
+      ends->emplace_back(kind, end);
     } else {
       GoOn(end, &known->second);
     }
@@ -181,6 +191,7 @@ class Sweep {
   WorkMoment latest_;  // that counts for whatever comes next
   // By kind, its latest end: of kinds whose ends count for some only, and of Recvs where these are told.
   std::vector<std::pair<size_t, WorkMoment>> ends_apart_;
+  std::vector<std::pair<size_t, WorkMoment>> ends_beside_;  // by kind, of what counts for nothing
   std::vector<InFlight> in_flight_;
   std::vector<std::pair<int64_t, uint32_t>> order_;  // start, operation
   std::vector<Counts> counts_;
