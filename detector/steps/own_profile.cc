@@ -31,7 +31,20 @@ constexpr size_t kMinFellows = 3;
 // Share of the work that lies apart from that between AllToAlls, and stands for it.
 constexpr double kMinApart = kMinorPart;
 
-void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile) {
+// What a host does and what its GPU does may be own time at the same moment: it counts once. `intervals`: from, to.
+int64_t CountedTwiceNs(std::vector<std::pair<int64_t, int64_t>>* intervals) {
+  if (!std::is_sorted(intervals->begin(), intervals->end())) std::sort(intervals->begin(), intervals->end());
+  int64_t twice_ns = 0, until_ns = std::numeric_limits<int64_t>::min();
+  for (const auto& [from_ns, to_ns] : *intervals) {
+    if (until_ns > from_ns) twice_ns += std::min(until_ns, to_ns) - from_ns;
+    until_ns = std::max(until_ns, to_ns);
+  }
+  return twice_ns;
+}
+
+void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile,
+             std::vector<std::pair<int64_t, int64_t>>* intervals) {
+  intervals->clear();
   double own = 0, experts = 0, host_bound = 0, largest = 0;
   uint32_t known = 0, largest_before = kNoOperation;
   for (uint32_t i = range.begin; i < range.end; ++i) {
@@ -40,16 +53,20 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     ++known;
     const auto seconds = static_cast<double>(interval.seconds);
     own += seconds;
+    const TraceOperation& operation = trace.operations[i];
+    if (seconds > 0) {
+      intervals->emplace_back(operation.start_ns - static_cast<int64_t>(seconds * kNanosPerSecond), operation.start_ns);
+    }
     if (interval.routed) {
       experts += seconds;
       continue;
     }
-    const TraceOperation& operation = trace.operations[i];
     if (ToSeconds(operation.start_ns - operation.enqueue_ns) < kJustIssued * seconds) host_bound += seconds;
     if (seconds <= largest) continue;
     largest = seconds;
     largest_before = i;
   }
+  own -= ToSeconds(CountedTwiceNs(intervals));
   const uint32_t all = range.end - range.begin;
   if (known < kMinKnown * all) return;
   // Unknown intervals are taken to be like the others.
@@ -63,10 +80,11 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
 }
 
 void SumSteps(const Trace& trace, size_t rank, const StepTable& steps, const OwnTimes& times, OwnProfile* profile) {
+  std::vector<std::pair<int64_t, int64_t>> intervals;
   for (int32_t step = 0; step < steps.steps; ++step) {
     const StepRange& range = steps.Of(rank, step);
     if (range.empty() || !range.complete || steps.usual[static_cast<size_t>(step)] == 0) continue;
-    SumStep(trace, range, times, rank * profile->steps + static_cast<size_t>(step), profile);
+    SumStep(trace, range, times, rank * profile->steps + static_cast<size_t>(step), profile, &intervals);
   }
 }
 

@@ -31,6 +31,10 @@ constexpr size_t kMinSamples = 4;
 constexpr size_t kPartsPerLane = 4;
 // Calls behind one whose own time changes, that may gain what it loses. By judgement, not measured.
 constexpr size_t kFollowers = 2;
+// Of the own interval before a start, from the call: the host was behind, and the start is its moment. As own_profile.
+constexpr double kJustIssued = kFew;
+// Starts by hosts that no moment of the GPU has followed yet. Bound of time: of more, the oldest count for all.
+constexpr size_t kMaxCallMoments = 16;
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
 
@@ -60,6 +64,7 @@ class Sweep {
     begin_ = begin;
     before_ = before;
     latest_ = {};
+    call_moments_.clear();
     ends_apart_.clear();
     ends_beside_.clear();
     in_flight_.clear();
@@ -95,9 +100,29 @@ class Sweep {
       other.beside = true;
       if (began_during_ != nullptr) began_during_->emplace(other.kind, kind);
     }
-    if (!StoodInLine(operation)) GoOn({operation.start_ns, i, false}, &latest_);
+    if (!StoodInLine(operation)) NoteStart(i, interval);
     in_flight_.push_back({i, static_cast<uint32_t>(kind), false});
   }
+
+  // A start at the moment of the call is the host's: it says nothing of work that was handed over before.
+  void NoteStart(uint32_t i, const OwnInterval& interval) {
+    const TraceOperation& operation = trace_.operations[i];
+    const WorkMoment start{operation.start_ns, i, false};
+    const double waited = ToSeconds(operation.start_ns - operation.enqueue_ns);
+    if (waited >= kJustIssued * static_cast<double>(interval.seconds)) return GoOnForAll(start);
+    while (!call_moments_.empty() && CalledNs(call_moments_.back()) >= operation.enqueue_ns) call_moments_.pop_back();
+    call_moments_.push_back(start);
+    if (call_moments_.size() <= kMaxCallMoments) return;
+    GoOn(call_moments_.front(), &latest_);
+    call_moments_.erase(call_moments_.begin());
+  }
+
+  void GoOnForAll(const WorkMoment& moment) {
+    GoOn(moment, &latest_);
+    std::erase_if(call_moments_, [&](const WorkMoment& call) { return call.at_ns <= latest_.at_ns; });
+  }
+
+  int64_t CalledNs(const WorkMoment& moment) const { return trace_.operations[moment.operation].enqueue_ns; }
 
   // Before AllToAll `i`, in its own interval or in that of what began together with it.
   void NoteRouted(uint32_t i) {
@@ -118,18 +143,31 @@ class Sweep {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t recv = awaited_.empty() ? kUntold : awaited_[i];
     WorkMoment from = latest_;
+    const auto called_before = std::find_if(
+        call_moments_.rbegin(), call_moments_.rend(),
+        [&](const WorkMoment& call) { return CalledNs(call) <= operation.enqueue_ns; });
+    if (called_before != call_moments_.rend()) GoOn(*called_before, &from);
     for (const auto& [earlier, end] : ends_apart_) {
       const bool is_told = recv != kUntold && IsRecv(earlier);
       if (is_told && !IsRecv(kind)) continue;
-      const bool apart = is_told || work_order_.Apart(earlier, kind);
-      if (!apart || StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
+      if (StoodBehind(trace_.operations[end.operation], operation)) {
+        GoOn(EndBefore(end.operation, operation), &from);
+      } else if (!is_told && !work_order_.Apart(earlier, kind)) {
+        GoOn(end, &from);
+      }
     }
     for (const auto& [earlier, end] : ends_beside_) {
       const bool is_told = recv != kUntold && IsRecv(earlier) && !IsRecv(kind);
-      if (!is_told && StoodBehind(trace_.operations[end.operation], operation)) GoOn(end, &from);
+      const bool stood_behind = StoodBehind(trace_.operations[end.operation], operation);
+      if (!is_told && stood_behind) GoOn(EndBefore(end.operation, operation), &from);
     }
-    if (recv < kUntold) GoOn({std::min(trace_.operations[recv].end_ns, operation.start_ns), recv, true}, &from);
+    if (recv < kUntold) GoOn(EndBefore(recv, operation), &from);
     return from;
+  }
+
+  // By its record: what counted as ended by an earlier start may have gone on for a while.
+  WorkMoment EndBefore(uint32_t ended, const TraceOperation& operation) const {
+    return {std::min(trace_.operations[ended].end_ns, operation.start_ns), ended, true};
   }
 
   static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
@@ -168,7 +206,7 @@ class Sweep {
     const WorkMoment end{at_ns, ended.operation, true};
     if (ended.beside && work_order_.awaited[kind] == 0) return Keep(kind, end, &ends_beside_);
     const bool is_told = !awaited_.empty() && IsRecv(kind);
-    if (work_order_.apart[kind].empty() && !is_told) return GoOn(end, &latest_);
+    if (work_order_.apart[kind].empty() && !is_told) return GoOnForAll(end);
     Keep(kind, end, &ends_apart_);
   }
 
@@ -189,6 +227,7 @@ class Sweep {
   size_t begin_ = 0;
   OwnInterval* before_ = nullptr;
   WorkMoment latest_;  // that counts for whatever comes next
+  std::vector<WorkMoment> call_moments_;  // later ones, that count for what was called later, by rising call and time
   // By kind, its latest end: of kinds whose ends count for some only, and of Recvs where these are told.
   std::vector<std::pair<size_t, WorkMoment>> ends_apart_;
   std::vector<std::pair<size_t, WorkMoment>> ends_beside_;  // by kind, of what counts for nothing
