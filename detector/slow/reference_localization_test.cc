@@ -1,4 +1,4 @@
-// Anchors, own times and persistence against slow versions that follow their definitions, on random input.
+// Own times and persistence against slow versions that follow their definitions, on random input.
 
 #include <algorithm>
 #include <cmath>
@@ -21,139 +21,12 @@
 #include "detector/steps/begins_seen.h"
 #include "detector/steps/own_profile.h"
 #include "detector/steps/own_time.h"
-#include "detector/steps/step_anchor.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/whole_steps.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
 namespace {
-
-// Anchors ----------------------------------------------------------------------------------------------------------
-
-// The sets of kinds between two occurrences of `anchor`, each with the second occurrence.
-std::vector<std::set<int32_t>> StretchesOf(const std::vector<int32_t>& calls, int32_t anchor) {
-  std::vector<std::set<int32_t>> stretches;
-  bool inside = false;
-  std::set<int32_t> kinds;
-  for (const int32_t call : calls) {
-    kinds.insert(call);
-    if (call != anchor) continue;
-    if (inside) stretches.push_back(kinds);
-    inside = true;
-    kinds.clear();
-  }
-  return stretches;
-}
-
-struct Cut {
-  size_t stretches = 0;
-  size_t kinds = 0;  // of the set that most stretches hold; 0 = fewer than half of them agree
-};
-
-Cut ReferenceCut(const std::vector<int32_t>& calls, int32_t anchor) {
-  const std::vector<std::set<int32_t>> stretches = StretchesOf(calls, anchor);
-  Cut cut{stretches.size(), 0};
-  ptrdiff_t most = 0;
-  for (const std::set<int32_t>& stretch : stretches) {
-    const ptrdiff_t equal = std::count(stretches.begin(), stretches.end(), stretch);
-    if (equal > most || (equal == most && stretch.size() > cut.kinds)) {
-      most = equal;
-      cut.kinds = stretch.size();
-    }
-  }
-  if (2 * static_cast<size_t>(most) < cut.stretches) cut.kinds = 0;
-  return cut;
-}
-
-// The first call is of this kind, and nine of ten are made again as many calls later as the second of it, at most 64.
-bool MayBeTwoSteps(const std::vector<int32_t>& calls, int32_t kind) {
-  std::vector<size_t> at;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    if (calls[i] == kind) at.push_back(i);
-  }
-  const size_t period = at[1] - at[0];
-  const std::vector<int32_t> early(calls.begin(), calls.end() - static_cast<ptrdiff_t>(period));
-  const std::vector<int32_t> late(calls.begin() + static_cast<ptrdiff_t>(period), calls.end());
-  size_t alike = 0;
-  for (size_t i = 0; i < late.size(); ++i) alike += early[i] == late[i] ? 1 : 0;
-  return at[0] == 0 && period <= 64 && 10 * alike >= 9 * late.size();
-}
-
-// The middle number of kinds, where stretches need not agree.
-size_t MiddleKinds(const std::vector<int32_t>& calls, int32_t anchor) {
-  std::vector<size_t> sizes;
-  for (const std::set<int32_t>& stretch : StretchesOf(calls, anchor)) sizes.push_back(stretch.size());
-  std::sort(sizes.begin(), sizes.end());
-  return sizes.empty() ? 0 : sizes[(sizes.size() - 1) / 2];
-}
-
-// `agree`: stretches hold the same kinds mostly.
-int32_t ReferenceAnchor(const std::vector<int32_t>& calls, const std::vector<CallKind>& kinds, bool agree) {
-  std::vector<Cut> cuts(kinds.size());
-  size_t most_kinds = 0;
-  std::vector<ptrdiff_t> count(kinds.size());
-  for (size_t kind = 0; kind < kinds.size(); ++kind) {
-    count[kind] = std::count(calls.begin(), calls.end(), static_cast<int32_t>(kind));
-    if (count[kind] <= 2 || kinds[kind].weight == 0) continue;
-    cuts[kind] = ReferenceCut(calls, static_cast<int32_t>(kind));
-    if (!agree) cuts[kind].kinds = MiddleKinds(calls, static_cast<int32_t>(kind));
-    most_kinds = std::max(most_kinds, cuts[kind].kinds);
-  }
-  const auto serves = [&](size_t kind) {
-    if (cuts[kind].kinds == 0 || 4 * cuts[kind].kinds < 3 * most_kinds) return false;
-    const std::vector<std::set<int32_t>> stretches = StretchesOf(calls, static_cast<int32_t>(kind));
-    const ptrdiff_t full = std::count_if(stretches.begin(), stretches.end(), [&](const std::set<int32_t>& stretch) {
-      return 4 * stretch.size() >= 3 * most_kinds;
-    });
-    return 3 * static_cast<size_t>(full) >= 2 * stretches.size();
-  };
-  size_t most_stretches = 0;
-  for (size_t kind = 0; kind < kinds.size(); ++kind) {
-    if (serves(kind)) most_stretches = std::max(most_stretches, cuts[kind].stretches);
-  }
-  // The heaviest of those that happen as often, but for one in twenty; then the most frequent, then the first.
-  int32_t best = -1;
-  for (size_t kind = 0; kind < kinds.size(); ++kind) {
-    if (!serves(kind) || cuts[kind].stretches + 1 + most_stretches / 20 < most_stretches) continue;
-    const auto rank = [&](size_t k) { return std::make_pair(kinds[k].weight, count[k]); };
-    if (best < 0 || rank(kind) > rank(static_cast<size_t>(best))) best = static_cast<int32_t>(kind);
-  }
-  for (size_t kind = 0; best >= 0 && kind < kinds.size(); ++kind) {
-    if (count[kind] == 2 && kinds[kind].weight > 0 && MayBeTwoSteps(calls, static_cast<int32_t>(kind)) &&
-        3 * StretchesOf(calls, static_cast<int32_t>(kind))[0].size() > 4 * cuts[static_cast<size_t>(best)].kinds) {
-      return -1;
-    }
-  }
-  return best;
-}
-
-TEST(ReferenceAnchorTest, AgreesOnRandomHistories) {
-  int found = 0;
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
-    Random random(seed);
-    std::vector<CallKind> kinds(2 + random.Below(7));
-    for (CallKind& kind : kinds) kind.weight = static_cast<int32_t>(random.Below(4));
-    const auto any = [&] { return static_cast<int32_t>(random.Below(kinds.size())); };
-    std::vector<int32_t> batch, once, calls;
-    for (uint64_t i = 1 + random.Below(3); i > 0; --i) batch.push_back(any());
-    for (uint64_t i = 1 + random.Below(3); i > 0; --i) once.push_back(any());
-    const uint64_t lost = random.Below(2) == 0 ? 0 : 10 + random.Below(100);
-    for (uint64_t step = random.Below(30); step > 0; --step) {
-      for (uint64_t i = 1 + random.Below(4); i > 0; --i) calls.insert(calls.end(), batch.begin(), batch.end());
-      calls.insert(calls.end(), once.begin(), once.end());
-      if (random.Below(8) == 0) calls.push_back(any());
-    }
-    if (lost > 0)
-      calls.erase(std::remove_if(calls.begin(), calls.end(), [&](int32_t) { return random.Below(lost) == 0; }),
-                  calls.end());
-    const int32_t anchor = FindAnchor(calls, kinds);
-    EXPECT_EQ(anchor, ReferenceAnchor(calls, kinds, true)) << "seed " << seed;
-    EXPECT_EQ(FindAnchor(calls, kinds, false), ReferenceAnchor(calls, kinds, false)) << "seed " << seed;
-    found += anchor >= 0 ? 1 : 0;
-  }
-  EXPECT_GT(found, 100);
-}
 
 // Own times --------------------------------------------------------------------------------------------------------
 
@@ -172,57 +45,72 @@ class ReferencePast {
   ReferencePast(const std::vector<const TraceOperation*>& order, const JobRoles& roles, const WorkOrder& work_order)
       : order_(order), roles_(roles), work_order_(work_order) {}
 
-  // When the work went on at the latest, as far as `operation`, at place `count`, can tell.
-  int64_t WentOnNs(size_t count) const {
+  // Seconds before the operation at place `count`, from when the work went on at the latest, as far as it can tell;
+  // -1 before the first. To be asked for each place in turn.
+  double OwnSeconds(size_t count) {
     const TraceOperation& operation = *order_[count];
-    int64_t went_on_ns = std::numeric_limits<int64_t>::min();
+    int64_t went_on_ns = kNever;
     for (size_t j = 0; j < count; ++j) {
-      if (!StoodInLine(j)) went_on_ns = std::max(went_on_ns, order_[j]->start_ns);
-      const int64_t end_ns = CountedEndNs(j, count);
-      const bool apart = work_order_.Apart(KindOf(roles_, *order_[j]), KindOf(roles_, operation));
-      const auto last = [&] { return end_ns == LatestEndNs(KindOf(roles_, *order_[j]), count); };
-      if (!apart || (StoodBehind(*order_[j], operation) && last())) went_on_ns = std::max(went_on_ns, end_ns);
+      const bool says = !IsMomentOfCall(j) || order_[j]->enqueue_ns <= operation.enqueue_ns;
+      if (says && !StoodInLine(j)) went_on_ns = std::max(went_on_ns, order_[j]->start_ns);
+      const End end = EndOf(j, count);
+      if (HoldsUp(j, count)) went_on_ns = std::max(went_on_ns, std::min(order_[j]->end_ns, operation.start_ns));
+      const bool apart = work_order_.Apart(KindAt(j), KindAt(count));
+      if (end.counts && !apart) went_on_ns = std::max(went_on_ns, end.at_ns);
     }
-    return went_on_ns;
+    const auto seconds = static_cast<double>(operation.start_ns - went_on_ns) * 1e-9;
+    return own_.emplace_back(count == 0 ? -1 : std::max(0.0, seconds));
   }
 
  private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
+
+  struct End {
+    int64_t at_ns = kNever;
+    bool counts = false;  // not only for what stood in line behind it
+  };
+
+  size_t KindAt(size_t place) const { return KindOf(roles_, *order_[place]); }
+
+  bool IsMomentOfCall(size_t place) const {
+    const auto waited_ns = static_cast<double>(order_[place]->start_ns - order_[place]->enqueue_ns);
+    return waited_ns * 1e-9 < 0.1 * own_[place];
+  }
+
   static bool StoodBehind(const TraceOperation& before, const TraceOperation& operation) {
     return before.communicator == operation.communicator &&
            20 * (operation.start_ns - before.end_ns) <= before.duration_ns();
   }
 
-  // Of operation j, if it has ended by the start of that at place `count` and counts for anybody; else the beginning of
-  // time.
-  int64_t CountedEndNs(size_t j, size_t count) const {
+  // Of operation j, if it has ended by the start of that at place `count`; else never.
+  End EndOf(size_t j, size_t count) const {
     bool beside = false;
     for (size_t m = j + 1; m <= count; ++m) {
       if (HasEnded(*order_[j], *order_[m])) {
-        if (beside && work_order_.awaited[KindOf(roles_, *order_[j])] == 0) break;
-        return std::min(order_[j]->end_ns, order_[m]->start_ns);
+        return {std::min(order_[j]->end_ns, order_[m]->start_ns), !beside || work_order_.awaited[KindAt(j)] != 0};
       }
       beside |= !BeganTogether(*order_[j], *order_[m]);
     }
-    return std::numeric_limits<int64_t>::min();
+    return {};
   }
 
-  int64_t LatestEndNs(size_t kind, size_t count) const {
-    int64_t latest_ns = std::numeric_limits<int64_t>::min();
-    for (size_t j = 0; j < count; ++j) {
-      if (KindOf(roles_, *order_[j]) == kind) latest_ns = std::max(latest_ns, CountedEndNs(j, count));
+  // The operation at place `count` stood in line behind operation j, whose end does not count for whatever comes next
+  // and is the latest such end of its kind.
+  bool HoldsUp(size_t j, size_t count) const {
+    if (!StoodBehind(*order_[j], *order_[count])) return false;
+    const End end = EndOf(j, count);
+    const bool counts_for_all = end.counts && work_order_.apart[KindAt(j)].empty();
+    if (end.at_ns == kNever || counts_for_all) return false;
+    for (size_t other = 0; other < count; ++other) {
+      const End later = EndOf(other, count);
+      if (KindAt(other) == KindAt(j) && later.counts == end.counts && later.at_ns > end.at_ns) return false;
     }
-    return latest_ns;
+    return true;
   }
 
-  // Behind the latest of a kind whose ends count for some only.
   bool StoodInLine(size_t count) const {
     for (size_t j = 0; j < count; ++j) {
-      const size_t kind = KindOf(roles_, *order_[j]);
-      if (work_order_.apart[kind].empty() || !StoodBehind(*order_[j], *order_[count])) continue;
-      const int64_t end_ns = CountedEndNs(j, count);
-      if (end_ns > std::numeric_limits<int64_t>::min() && end_ns == LatestEndNs(kind, count)) {
-        return true;
-      }
+      if (HoldsUp(j, count)) return true;
     }
     return false;
   }
@@ -230,6 +118,7 @@ class ReferencePast {
   const std::vector<const TraceOperation*>& order_;
   const JobRoles& roles_;
   const WorkOrder& work_order_;
+  std::vector<double> own_;  // by place
 };
 
 // Seconds before each operation of a rank without losses, by looking at all earlier ones.
@@ -239,17 +128,16 @@ std::vector<double> ReferenceOwn(absl::Span<const TraceOperation> operations, co
   for (const TraceOperation& operation : operations) order.push_back(&operation);
   std::stable_sort(order.begin(), order.end(),
                    [](const TraceOperation* a, const TraceOperation* b) { return a->start_ns < b->start_ns; });
-  const ReferencePast past(order, roles, work_order);
-  std::vector<double> own(operations.size(), -1);
-  for (size_t k = 1; k < order.size(); ++k) {
-    own[static_cast<size_t>(order[k] - operations.data())] =
-        std::max(0.0, static_cast<double>(order[k]->start_ns - past.WentOnNs(k)) * 1e-9);
+  ReferencePast past(order, roles, work_order);
+  std::vector<double> own(operations.size());
+  for (size_t k = 0; k < order.size(); ++k) {
+    own[static_cast<size_t>(order[k] - operations.data())] = past.OwnSeconds(k);
   }
   return own;
 }
 
 // Two ranks that meet in communicators of which the second may run beside the work of the first; or does so in a stream
-// of its own, beside work that is regular.
+// of its own, beside work that is regular, and behind other work of that stream. Hosts may be ahead of their GPUs.
 Trace RandomStreams(Random& random) {
   constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kAllGather, OperationKind::kBroadcast};
   constexpr size_t kPlaces[] = {0, 1, 0, 1, 0, 0, 2};  // in the step, of the kinds
@@ -266,8 +154,9 @@ Trace RandomStreams(Random& random) {
   }
   const uint64_t overlap = random.Below(3);
   const bool own_stream = random.Below(2) == 0;
+  const uint64_t lead_ns = random.Below(2) == 0 ? 1 : 600'000, other_ns = random.Below(2) == 0 ? 1 : 300'000;
   for (const int32_t rank : ranks) {
-    int64_t now_ns = 1'000'000;
+    int64_t now_ns = 1'000'000, called_ns = 0;
     int64_t free_ns = 0;  // when the stream of the second communicator is
     std::vector<uint64_t> sequence(3, 0);
     for (int32_t step = 0; step < 12; ++step) {
@@ -276,9 +165,11 @@ Trace RandomStreams(Random& random) {
         const bool beside = own_stream && which == 1;
         if (own_stream && which == 2) now_ns = std::max(now_ns, free_ns);
         const auto length_ns = static_cast<int64_t>(1'000 + random.Below(own_stream && !beside ? 50'000 : 500'000));
-        const int64_t start_ns = beside ? std::max(now_ns, free_ns) : now_ns;
+        const auto other_work_ns = static_cast<int64_t>(random.Below(other_ns));
+        const int64_t start_ns = beside ? std::max(now_ns, free_ns) + other_work_ns : now_ns;
         if (beside) free_ns = start_ns + length_ns;
-        builder.Add(rank, {.enqueue_ns = now_ns,
+        called_ns = std::max(called_ns, now_ns - static_cast<int64_t>(random.Below(lead_ns)));
+        builder.Add(rank, {.enqueue_ns = called_ns,
                            .start_ns = start_ns,
                            .end_ns = start_ns + length_ns,
                            .sequence = ++sequence[which],

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/shares.h"
 #include "detector/model/place_in_group.h"
@@ -31,34 +32,53 @@ constexpr size_t kMinFellows = 3;
 // Share of the work that lies apart from that between AllToAlls, and stands for it.
 constexpr double kMinApart = kMinorPart;
 
-// What a host does and what its GPU does may be own time at the same moment: it counts once. `intervals`: from, to.
-int64_t CountedTwiceNs(std::vector<std::pair<int64_t, int64_t>>* intervals) {
-  if (!std::is_sorted(intervals->begin(), intervals->end())) std::sort(intervals->begin(), intervals->end());
-  int64_t twice_ns = 0, until_ns = std::numeric_limits<int64_t>::min();
-  for (const auto& [from_ns, to_ns] : *intervals) {
-    if (until_ns > from_ns) twice_ns += std::min(until_ns, to_ns) - from_ns;
-    until_ns = std::max(until_ns, to_ns);
+// Own intervals of a rank in a step. What a host does and what its GPU does may lie at the same moment: it counts once.
+class Intervals {
+ public:
+  void Clear() {
+    spans_.clear();
+    seconds_ = 0;
   }
-  return twice_ns;
-}
+
+  void Add(double seconds, int64_t until_ns) {
+    seconds_ += seconds;
+    if (seconds > 0) spans_.emplace_back(until_ns - static_cast<int64_t>(seconds * kNanosPerSecond), until_ns);
+  }
+
+  double SecondsOnce() {
+    if (!std::is_sorted(spans_.begin(), spans_.end())) std::sort(spans_.begin(), spans_.end());
+    int64_t twice_ns = 0, until_ns = std::numeric_limits<int64_t>::min();
+    for (const auto& [from_ns, to_ns] : spans_) {
+      if (until_ns > from_ns) twice_ns += std::min(until_ns, to_ns) - from_ns;
+      until_ns = std::max(until_ns, to_ns);
+    }
+    return seconds_ - ToSeconds(twice_ns);
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> spans_;  // from, to
+  double seconds_ = 0;
+};
+
+struct StepSums {
+  Intervals all, routed;
+};
 
 void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, size_t at, OwnProfile* profile,
-             std::vector<std::pair<int64_t, int64_t>>* intervals) {
-  intervals->clear();
-  double own = 0, experts = 0, host_bound = 0, largest = 0;
+             StepSums* sums) {
+  sums->all.Clear();
+  sums->routed.Clear();
+  double host_bound = 0, largest = 0;
   uint32_t known = 0, largest_before = kNoOperation;
   for (uint32_t i = range.begin; i < range.end; ++i) {
     const OwnInterval& interval = times.before[i];
     if (interval.seconds < 0) continue;
     ++known;
     const auto seconds = static_cast<double>(interval.seconds);
-    own += seconds;
     const TraceOperation& operation = trace.operations[i];
-    if (seconds > 0) {
-      intervals->emplace_back(operation.start_ns - static_cast<int64_t>(seconds * kNanosPerSecond), operation.start_ns);
-    }
+    sums->all.Add(seconds, operation.start_ns);
     if (interval.routed) {
-      experts += seconds;
+      sums->routed.Add(seconds, operation.start_ns);
       continue;
     }
     if (ToSeconds(operation.start_ns - operation.enqueue_ns) < kJustIssued * seconds) host_bound += seconds;
@@ -66,25 +86,25 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
     largest = seconds;
     largest_before = i;
   }
-  own -= ToSeconds(CountedTwiceNs(intervals));
   const uint32_t all = range.end - range.begin;
   if (known < kMinKnown * all) return;
   // Unknown intervals are taken to be like the others.
   const double scale = static_cast<double>(all) / known;
   profile->guess_scale[at] = static_cast<float>(scale);
+  const double own = sums->all.SecondsOnce(), routed = sums->routed.SecondsOnce();
   profile->own[at] = static_cast<float>(own * scale);
-  profile->shared[at] = static_cast<float>((own - experts) * scale);
+  profile->shared[at] = static_cast<float>((own - routed) * scale);
   profile->host_bound[at] = static_cast<float>(host_bound * scale);
   profile->largest[at] = static_cast<float>(largest);
   profile->largest_before[at] = largest_before;
 }
 
 void SumSteps(const Trace& trace, size_t rank, const StepTable& steps, const OwnTimes& times, OwnProfile* profile) {
-  std::vector<std::pair<int64_t, int64_t>> intervals;
+  StepSums sums;
   for (int32_t step = 0; step < steps.steps; ++step) {
     const StepRange& range = steps.Of(rank, step);
     if (range.empty() || !range.complete || steps.usual[static_cast<size_t>(step)] == 0) continue;
-    SumStep(trace, range, times, rank * profile->steps + static_cast<size_t>(step), profile, &intervals);
+    SumStep(trace, range, times, rank * profile->steps + static_cast<size_t>(step), profile, &sums);
   }
 }
 

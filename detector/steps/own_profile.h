@@ -1,4 +1,5 @@
-// Own times summed per rank and step, and how far each is above what its peers took in the same step.
+// Own times summed per rank and step, and how far each is above what its peers took in the same step. What a host and
+// its GPU do at the same moment may be own time before an operation of each: the sums count such time once.
 //
 // Peers are the ranks of one class. The reference of a rank is the median of the others, so that a rank of two has the
 // other one to compare with. Peers on two hosts are told apart by host, and the median of the quicker host is the
@@ -26,7 +27,7 @@ namespace lockstep {
 struct OwnProfile {
   size_t ranks = 0;
   size_t steps = 0;
-  // By rank, then step. Seconds; NaN = unknown.
+  // By rank, then step. Seconds; NaN = unknown. What lies in two own intervals counts once in `own` and `shared`.
   std::vector<float> own;
   std::vector<float> shared;             // without what the routing decides: what peers have in common
   std::vector<float> excess;             // of `shared` over the peers' median of the same step; NaN also without peers

@@ -31,7 +31,7 @@ constexpr size_t kMinSamples = 4;
 constexpr size_t kPartsPerLane = 4;
 // Calls behind one whose own time changes, that may gain what it loses. By judgement, not measured.
 constexpr size_t kFollowers = 2;
-// Of the own interval before a start, from the call: the host was behind, and the start is its moment. As own_profile.
+// Of the own interval before a start, since the call: with less, the start is the host's moment. As own_profile.
 constexpr double kJustIssued = kFew;
 // Starts by hosts that no moment of the GPU has followed yet. Bound of time: of more, the oldest count for all.
 constexpr size_t kMaxCallMoments = 16;
@@ -78,9 +78,6 @@ class Sweep {
     uint32_t kind;
     bool beside;  // others began while it ran
   };
-  static void GoOn(const WorkMoment& moment, WorkMoment* latest) {
-    if (latest->operation == kNoOperation || latest->at_ns <= moment.at_ns) *latest = moment;
-  }
 
   void Start(uint32_t i) {
     const TraceOperation& operation = trace_.operations[i];
@@ -143,9 +140,9 @@ class Sweep {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t recv = awaited_.empty() ? kUntold : awaited_[i];
     WorkMoment from = latest_;
-    const auto called_before = std::find_if(
-        call_moments_.rbegin(), call_moments_.rend(),
-        [&](const WorkMoment& call) { return CalledNs(call) <= operation.enqueue_ns; });
+    const auto called_before = std::find_if(call_moments_.rbegin(), call_moments_.rend(), [&](const WorkMoment& call) {
+      return CalledNs(call) <= operation.enqueue_ns;
+    });
     if (called_before != call_moments_.rend()) GoOn(*called_before, &from);
     for (const auto& [earlier, end] : ends_apart_) {
       const bool is_told = recv != kUntold && IsRecv(earlier);
@@ -173,7 +170,7 @@ class Sweep {
   static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
 
   bool StoodInLine(const TraceOperation& operation) const {
-    const auto stood_behind = [&](const std::pair<size_t, WorkMoment>& entry) {
+    const auto stood_behind = [&](const EndsByKind::value_type& entry) {
       return StoodBehind(trace_.operations[entry.second.operation], operation);
     };
     return std::any_of(ends_apart_.begin(), ends_apart_.end(), stood_behind) ||
@@ -204,19 +201,10 @@ class Sweep {
     ++counts_[kind].ended;
     counts_[kind].beside += ended.beside;
     const WorkMoment end{at_ns, ended.operation, true};
-    if (ended.beside && work_order_.awaited[kind] == 0) return Keep(kind, end, &ends_beside_);
+    if (ended.beside && work_order_.awaited[kind] == 0) return KeepLatest(kind, end, &ends_beside_);
     const bool is_told = !awaited_.empty() && IsRecv(kind);
     if (work_order_.apart[kind].empty() && !is_told) return GoOnForAll(end);
-    Keep(kind, end, &ends_apart_);
-  }
-
-  static void Keep(size_t kind, const WorkMoment& end, std::vector<std::pair<size_t, WorkMoment>>* ends) {
-    const auto known = std::find_if(ends->begin(), ends->end(), [kind](const auto& entry) { return entry.first == kind; });
-    if (known == ends->end()) {
-      ends->emplace_back(kind, end);
-    } else {
-      GoOn(end, &known->second);
-    }
+    KeepLatest(kind, end, &ends_apart_);
   }
 
   const Trace& trace_;
@@ -227,10 +215,11 @@ class Sweep {
   size_t begin_ = 0;
   OwnInterval* before_ = nullptr;
   WorkMoment latest_;  // that counts for whatever comes next
-  std::vector<WorkMoment> call_moments_;  // later ones, that count for what was called later, by rising call and time
-  // By kind, its latest end: of kinds whose ends count for some only, and of Recvs where these are told.
-  std::vector<std::pair<size_t, WorkMoment>> ends_apart_;
-  std::vector<std::pair<size_t, WorkMoment>> ends_beside_;  // by kind, of what counts for nothing
+  // Later starts at the moment of their call, that count for what was called later. By rising call and time.
+  std::vector<WorkMoment> call_moments_;
+  // Of kinds whose ends count for some only, and of Recvs where these are told.
+  EndsByKind ends_apart_;
+  EndsByKind ends_beside_;  // of what counts for nothing else than what stood in line behind it
   std::vector<InFlight> in_flight_;
   std::vector<std::pair<int64_t, uint32_t>> order_;  // start, operation
   std::vector<Counts> counts_;

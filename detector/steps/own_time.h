@@ -1,15 +1,20 @@
 // What a rank does between its operations: the part of a step in which it waits for nobody.
 //
 // Before every operation, the own time reaches back to the latest moment at which the rank is known to have gone on
-// with its work: the start of an earlier operation, or its end. The end counts where the work waited for it. Where
-// streams overlap it need not: an operation during which others of the same rank began ran beside the work, and its end
-// is no sign of anything - unless own times become more regular over the steps and among the peers when it is taken for
-// one, in which case the work did wait for it. That is learned from a few ranks of every class, kind by kind (group
-// family and operation). So an operation that always begins right after the end of another depends on it.
-// A kind that began while another ran, on whatever rank, can do without its end. On a rank that comes late the other is
-// short, and ends before: its end still is no sign of anything, though nothing began during it. So the end counts only
-// for what stood in line behind it, in the same communicator, and began as it came; whose start then is no sign of the
-// work either. Regularity decides for each such pair of kinds, too.
+// with its work: the start of an earlier operation, or its end. A start at the moment of the call is the host's,
+// which was behind: of work that was handed over before it says nothing, so that it counts only for what was not
+// called earlier. The end counts where the work waited for it. Where streams overlap it need not: an operation during
+// which others of the same rank began ran beside the work, and its end is no sign of anything - unless own times
+// become more regular over the steps and among the peers when it is taken for one, in which case the work did wait
+// for it. That is learned from a few ranks of every class, kind by kind (group family and operation). So an operation
+// that always begins right after the end of another depends on it.
+//
+// What began as the one before it in its communicator ended stood in line behind it. It goes on from that end, as
+// recorded, also where ends of that kind count for nothing else; its own start is no sign of the work.
+//
+// A kind that began while another ran, on whatever rank, can do without its end. On a rank that comes late the other
+// is short, and ends before: its end still is no sign of anything, though nothing began during it. So the end counts
+// for what stood in line alone. Regularity decides for each such pair of kinds, too.
 //
 // Ends of Recvs count for what causality tells to wait for them (awaited_recvs.h), where a step is whole, and for the
 // Recv that stood in line behind: a host whose queue is full posts it when it can, not when its work is done.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -216,7 +217,16 @@ TEST(OwnTimeTest, WorkBetweenAllToAllsIsRoutedWhateverBeginsTogetherWithTheSecon
   }
 }
 
-// One call after the other of two ranks, in steps that are alike.
+// One call of a rank, in milliseconds from the begin of its step.
+struct Call {
+  std::string group;
+  OperationKind kind;
+  double call_ms;
+  double begin_ms;
+  double end_ms;
+};
+
+// Two ranks, both in all groups, whose steps are written down.
 class StepsOfTwo {
  public:
   StepsOfTwo() {
@@ -224,68 +234,155 @@ class StepsOfTwo {
       handles_[static_cast<size_t>(rank)] =
           builder_.AddRank({.rank = rank, .host = builder_.AddHost("h"), .gpu = rank});
     }
-    for (int32_t c = 0; c < 2; ++c) {
-      communicators_[static_cast<size_t>(c)] = builder_.AddCommunicator(c == 0 ? "dp" : "pp", "", 2);
-      for (int32_t rank = 0; rank < 2; ++rank) {
-        builder_.AddMember(communicators_[static_cast<size_t>(c)], rank, handles_[static_cast<size_t>(rank)]);
-      }
-    }
-    for (int32_t step = 0; step < kSteps; ++step) Step(step);
-    trace_ = builder_.Build();
   }
 
-  // Of rank 0: seconds before the second Recv of each step, where no operation is known to wait for a Recv.
-  std::vector<float> BeforeSecondRecvs() const {
-    const OperationInstances matched = MatchOperations(trace_);
-    const JobRoles roles = InferRoles(trace_, matched);
-    const OwnTimes times = MeasureOwnTimes(trace_, matched, roles, FindSteps(trace_, matched, roles),
-                                           AwaitedRecvs(trace_.operations.size(), kNoRecv), {0, 0});
-    std::vector<float> seconds;
-    for (size_t i = 0; i < trace_.first_operation[1]; ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      if (operation.kind == OperationKind::kRecv && operation.sequence % 2 == 1) {
-        seconds.push_back(times.before[i].seconds);
-      }
+  void AddStep(const std::vector<Call>& of_rank_0, const std::vector<Call>& of_rank_1) {
+    for (const Call& call : of_rank_0) Add(0, call);
+    for (const Call& call : of_rank_1) Add(1, call);
+    ++steps_;
+  }
+
+  // Both ranks do the same in each of kSteps steps, but that the last call ends when it likes: nothing waits for it.
+  void AddSteps(std::vector<Call> calls) {
+    Random random(5);
+    const double earliest_ms = calls.back().end_ms;
+    for (int32_t step = 0; step < kSteps; ++step) {
+      calls.back().end_ms = earliest_ms + 20 * random.Unit();
+      AddStep(calls, calls);
     }
-    return seconds;
+  }
+
+  // Of rank 0: milliseconds before one of its calls of a kind, by its place among those of each step. No operation is
+  // known to wait for a Recv.
+  std::vector<double> Before(OperationKind kind, size_t place) {
+    if (trace_.ranks.empty()) Measure();
+    std::vector<double> all, milliseconds;
+    for (size_t i = 0; i < trace_.first_operation[1]; ++i) {
+      if (trace_.operations[i].kind == kind) all.push_back(1e3 * static_cast<double>(times_.before[i].seconds));
+    }
+    for (size_t at = place; at < all.size(); at += all.size() / steps_) milliseconds.push_back(all[at]);
+    return milliseconds;
   }
 
  private:
-  void Step(int32_t step) {
-    const int64_t from_ms = int64_t{400} * step;
-    for (int32_t rank = 0; rank < 2; ++rank) {
-      Add(rank, 0, OperationKind::kAllReduce, static_cast<uint64_t>(step), -1, from_ms, from_ms + 2);
-    }
-    for (int32_t k = 0; k < 2; ++k) {
-      const auto sequence = static_cast<uint64_t>(2 * step + k);
-      Add(0, 1, OperationKind::kRecv, sequence, 1, from_ms + 4 + 100 * k, from_ms + 104 + 100 * k);
-      Add(1, 1, OperationKind::kSend, sequence, 0, from_ms + 94 + 100 * k, from_ms + 104 + 100 * k);
-    }
+  void Measure() {
+    trace_ = builder_.Build();
+    const OperationInstances matched = MatchOperations(trace_);
+    const JobRoles roles = InferRoles(trace_, matched);
+    times_ = MeasureOwnTimes(trace_, matched, roles, FindSteps(trace_, matched, roles),
+                             AwaitedRecvs(trace_.operations.size(), kNoRecv), {0, 0});
   }
 
-  void Add(int32_t rank, int32_t communicator, OperationKind kind, uint64_t sequence, int32_t peer, int64_t begin_ms,
-           int64_t end_ms) {
-    builder_.Add(handles_[static_cast<size_t>(rank)],
-                 {.enqueue_ns = begin_ms * kMilli,
-                  .start_ns = begin_ms * kMilli,
-                  .end_ns = end_ms * kMilli,
-                  .sequence = sequence,
-                  .bytes = 4096,
-                  .communicator = communicators_[static_cast<size_t>(communicator)],
-                  .peer = peer,
-                  .kind = kind});
+  void Add(int32_t rank, const Call& call) {
+    const auto at = static_cast<size_t>(rank);
+    const int32_t communicator = builder_.AddCommunicator(call.group, "", 2);
+    builder_.AddMember(communicator, rank, handles_[at]);
+    const auto time_ns = [this](double ms) {
+      return static_cast<int64_t>(1e6 * (400 * static_cast<double>(1 + steps_) + ms));
+    };
+    builder_.Add(handles_[at], {.enqueue_ns = time_ns(call.call_ms),
+                                .start_ns = time_ns(call.begin_ms),
+                                .end_ns = time_ns(call.end_ms),
+                                .sequence = sequences_[at][call.group]++,
+                                .bytes = 4096,
+                                .communicator = communicator,
+                                .peer = IsSendOrRecv(call.kind) ? 1 - rank : -1,
+                                .kind = call.kind});
   }
 
   TraceBuilder builder_{"job"};
-  std::array<int32_t, 2> handles_, communicators_;
+  std::array<int32_t, 2> handles_;
+  std::array<std::map<std::string, uint64_t>, 2> sequences_;  // by rank, of the next call of the group
+  size_t steps_ = 0;
   Trace trace_;
+  OwnTimes times_;
 };
 
-// A host whose queue is full posts the next Recv when the one before has ended: it waited, whatever others do.
+void ExpectAll(const std::vector<double>& milliseconds, double expected) {
+  ASSERT_EQ(milliseconds.size(), static_cast<size_t>(kSteps));
+  for (const double before : milliseconds) EXPECT_NEAR(before, expected, 1e-3);
+}
+
+constexpr OperationKind kBarrier = OperationKind::kBarrier, kAllReduce = OperationKind::kAllReduce,
+                        kScatter = OperationKind::kReduceScatter, kGather = OperationKind::kAllGather,
+                        kSend = OperationKind::kSend, kRecv = OperationKind::kRecv;
+
+// A host whose queue is full posts the next Recv when the one before has ended: it waited, whatever others do. With a
+// reduction that begins 4 ms before that end, so that the Recv counts as ended by then, and is over 1 ms later.
 TEST(OwnTimeTest, ARecvThatStoodBehindAnotherWaitedForIt) {
-  const std::vector<float> seconds = StepsOfTwo().BeforeSecondRecvs();
-  ASSERT_EQ(seconds.size(), static_cast<size_t>(kSteps));
-  for (const float before : seconds) EXPECT_NEAR(before, 0, 1e-6);
+  for (const bool reduces : {false, true}) {
+    StepsOfTwo steps;
+    for (int32_t step = 0; step < kSteps; ++step) {
+      const Call first{"all", kBarrier, 0, 0, 2};
+      std::vector<Call> receiver = {first, {"pp", kRecv, 4, 4, 104}, {"pp", kRecv, 104, 104, 204}};
+      std::vector<Call> sender = {first, {"pp", kSend, 94, 94, 104}, {"pp", kSend, 194, 194, 204}};
+      if (reduces) {
+        receiver.push_back({"tp", kAllReduce, 3, 100, 101});
+        sender.push_back({"tp", kAllReduce, 3, 60, 101});
+      }
+      steps.AddStep(receiver, sender);
+    }
+    ExpectAll(steps.Before(kRecv, 1), 0);
+  }
+}
+
+// Work of 10 ms before each tensor reduction. Two buckets of gradients are reduced beside it, the second behind the
+// first. The tensor reduction at `third_ms` may begin before the end that the second bucket stood behind.
+std::vector<Call> TwoBuckets(double third_ms) {
+  return {{"all", kBarrier, -1, 0, 2},
+          {"tp", kAllReduce, 1, 12, 13},
+          {"tp", kAllReduce, 1, 23, 24},
+          {"tp", kAllReduce, 1, third_ms, third_ms + 0.2},
+          {"tp", kAllReduce, 1, third_ms + 10.2, third_ms + 11},
+          {"dp", kScatter, 1, 13, 41},
+          {"dp", kScatter, 1, 41, 63}};
+}
+
+// The ends of buckets count for nothing: tensor reductions come when they come. But the second bucket began as the
+// first ended: nothing was done for it meanwhile, and its start says nothing of the work before the next reduction.
+TEST(OwnTimeTest, WhatStoodInLineGoesOnFromThereThoughThatEndCountsForNothingElse) {
+  StepsOfTwo steps;
+  steps.AddSteps(TwoBuckets(34));
+  ExpectAll(steps.Before(kScatter, 1), 0);
+  ExpectAll(steps.Before(kAllReduce, 2), 10);
+  ExpectAll(steps.Before(kAllReduce, 3), 10);
+}
+
+// A tensor reduction begins 1 ms before the end of the first bucket, which counts as ended by then, and ends 0.2 ms
+// later.
+TEST(OwnTimeTest, WhatStoodInLineGoesOnFromTheEndOfTheRecord) {
+  StepsOfTwo steps;
+  steps.AddSteps(TwoBuckets(40));
+  ExpectAll(steps.Before(kScatter, 1), 0);
+}
+
+// A reduction begins 48 ms after the barrier. Meanwhile, at 20 ms, a gather is called and begins at once: that may be
+// what the work went on from if the reduction is called later, and cannot be if it was called before.
+TEST(OwnTimeTest, AStartAtTheMomentOfItsCallCountsForWhatIsCalledLaterAlone) {
+  for (const double call_ms : {3, 25}) {
+    StepsOfTwo steps;
+    steps.AddSteps({{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, call_ms, 50, 51}, {"dp", kGather, 20, 20, 90}});
+    ExpectAll(steps.Before(kAllReduce, 0), call_ms < 20 ? 48 : 30);
+  }
+}
+
+// The gather waited for its turn on the GPU: its start is that of the GPU, which did what was called before.
+TEST(OwnTimeTest, AStartThatIsNotAtTheMomentOfItsCallCountsForAll) {
+  StepsOfTwo steps;
+  steps.AddSteps({{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, 3, 50, 51}, {"dp", kGather, 10, 20, 90}});
+  ExpectAll(steps.Before(kAllReduce, 0), 30);
+}
+
+// Twenty gathers, a millisecond apart. Sixteen starts are kept; of the four oldest the last counts for all.
+TEST(OwnTimeTest, OfMoreStartsThanAreKeptTheOldestCountForAll) {
+  std::vector<Call> calls = {{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, 3, 50, 51}};
+  for (int32_t gather = 0; gather < 20; ++gather) {
+    const double begin_ms = 20 + gather;
+    calls.push_back({absl::StrCat("dp", gather), kGather, begin_ms, begin_ms, 90});
+  }
+  StepsOfTwo steps;
+  steps.AddSteps(calls);
+  ExpectAll(steps.Before(kAllReduce, 0), 50 - 23);
 }
 
 }  // namespace
