@@ -16,7 +16,6 @@
 #include "detector/slow/step_replay.h"
 #include "detector/steps/own_time.h"
 #include "detector/steps/slow_transfers.h"
-#include "detector/steps/step_anchor.h"
 #include "detector/steps/step_finder.h"
 #include "detector/steps/trace_analysis.h"
 #include "gtest/gtest.h"
@@ -112,39 +111,6 @@ class Player {
 
 std::vector<Suspect> SuspectsOf(const TraceAnalysis& analysis) {
   return FindPersistentExcess(analysis.profile, analysis.roles, analysis.steps, {});
-}
-
-TEST(StepAnchorTest, IsTheCallThatRecursOncePerStepWhateverTheBatchCount) {
-  std::vector<int32_t> calls;
-  for (const int batches : {4, 6, 3, 5, 4}) {
-    for (int i = 0; i < batches; ++i) calls.insert(calls.end(), {0, 1});
-    calls.insert(calls.end(), {2, 3});
-  }
-  EXPECT_EQ(FindAnchor(calls, {{0}, {0}, {4}, {8}}), 3) << "the one of the larger group";
-  EXPECT_EQ(FindAnchor({0, 1, 2}, {{2}, {2}, {2}}), -1);
-}
-
-TEST(StepAnchorTest, IsNoCallThatComesTwicePerStepThoughOneIsLost) {
-  std::vector<int32_t> calls;
-  for (int step = 0; step < 12; ++step) {
-    for (int i = 0; i < 4; ++i) calls.insert(calls.end(), {0, 1});
-    calls.push_back(4);
-    if (step != 5) calls.push_back(2);  // lost: as many long stretches between these as short ones
-    calls.insert(calls.end(), {0, 2, 3});
-  }
-  EXPECT_EQ(FindAnchor(calls, {{2}, {2}, {8}, {4}, {2}}), 3);
-}
-
-// Two steps of four micro-batches are no eight steps of which two have more calls.
-TEST(StepAnchorTest, OfTwoStepsOfMicrobatchesNothingIsSaid) {
-  std::vector<int32_t> calls;
-  const std::vector<int32_t> step = {0, 1, 1, 1, 1, 2};
-  for (int i = 0; i < 2; ++i) calls.insert(calls.end(), step.begin(), step.end());
-  EXPECT_EQ(FindAnchor(calls, {{8}, {8}, {8}}), -1);
-  calls.insert(calls.end(), step.begin(), step.end());
-  EXPECT_EQ(FindAnchor(calls, {{8}, {8}, {8}}), 0) << "the third step tells";
-  // Eight steps of one call, with a checkpoint behind each third.
-  EXPECT_EQ(FindAnchor({1, 1, 1, 0, 2, 1, 1, 1, 0, 2, 1, 1}, {{8}, {8}, {8}}), 1);
 }
 
 TEST(StepFinderTest, FindsEveryStepAndItsLength) {

@@ -1,6 +1,8 @@
 #include "detector/steps/anchor_numbers.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -21,6 +23,9 @@ namespace {
 constexpr size_t kPartsPerLane = 4;
 // Of the ranks of a class, that make an anchor's call: the majority.
 constexpr double kMostRanks = kMainPart;
+// Of the time of the longest kind of call, each as it usually is without waits: what is less is latency.
+constexpr double kSlightTime = kFew;
+constexpr size_t kSampledTransfers = 64;  // budget of time
 
 struct AnchorCall {
   int32_t family = -1;
@@ -28,7 +33,7 @@ struct AnchorCall {
   uint64_t bytes = 0;
   bool by_bytes = false;
   uint32_t per_step = 1;
-  bool by_time = false;  // the long stretches of a step are those that last long, not those of many calls
+  StretchMeasure measure = StretchMeasure::kCalls;
 
   bool known() const { return kind != OperationKind::kUnknown; }
   bool operator==(const AnchorCall&) const = default;
@@ -74,8 +79,9 @@ class Numbering {
     std::map<std::tuple<int32_t, OperationKind, uint64_t, int32_t>, int32_t> numbers;
     std::vector<AnchorCall> calls;
     std::vector<CallKind> kinds;
+    std::vector<std::vector<int64_t>> transfers_ns;  // by kind
     std::vector<int32_t> history;
-    std::vector<int64_t> launched_ns;
+    std::vector<int64_t> launched_ns, begun_ns;
     for (const TraceOperation& operation : operations) {
       const bool one_sided = IsSendOrRecv(operation.kind);
       const int32_t family = FamilyOf(operation);
@@ -86,22 +92,81 @@ class Numbering {
       if (added) {
         const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
         calls.push_back({family, operation.kind, operation.bytes, by_bytes});
-        kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members)});
+        kinds.push_back({one_sided ? 0 : static_cast<int32_t>(members), by_bytes && operation.bytes > 0});
+        transfers_ns.emplace_back();
       }
+      std::vector<int64_t>& known = transfers_ns[static_cast<size_t>(it->second)];
+      if (!one_sided && operation.bytes == 0 && known.size() < kSampledTransfers) AddTransfer(operation, &known);
       history.push_back(it->second);
       launched_ns.push_back(LaunchOf(operation));
+      begun_ns.push_back(operation.start_ns);
     }
-    const int32_t anchor = FindAnchor(history, kinds, agree);
-    if (anchor < 0) return AnchorCall{};
-    AnchorCall call = calls[static_cast<size_t>(anchor)];
-    call.per_step = AnchorsPerStep(Stretches(history, anchor));
-    const auto count = static_cast<double>(std::count(history.begin(), history.end(), anchor));
-    // Calls of one known size are one call.
-    const bool tells = call.per_step > 1 || call.bytes > 0 || count < kAllButFew * static_cast<double>(history.size());
-    if (tells) return call;
-    call.per_step = AnchorsPerStep(StretchTimes(history, launched_ns, anchor));
-    call.by_time = call.per_step > 1;
+    MarkSlight(calls, &transfers_ns, &kinds);
+    const auto parts = [&](const std::vector<int32_t>& some) {
+      std::set<int32_t> families;
+      for (const int32_t kind : some) families.insert(calls[static_cast<size_t>(kind)].family);
+      return PartsOfPeers(peers, families);
+    };
+    const StepAnchor anchor = FindAnchor({history, launched_ns, begun_ns, kinds, parts}, agree);
+    if (anchor.kind < 0) return AnchorCall{};
+    AnchorCall call = calls[static_cast<size_t>(anchor.kind)];
+    call.per_step = anchor.per_step;
+    call.measure = anchor.measure;
     return call;
+  }
+
+  // Into how many the peers fall that groups of these families connect.
+  size_t PartsOfPeers(const std::vector<int32_t>& peers, const std::set<int32_t>& families) const {
+    std::map<int32_t, int32_t> part_of;  // by rank index; towards the first of its part
+    for (const int32_t peer : peers) part_of[peer] = peer;
+    const auto first_of = [&](int32_t rank) {
+      while (part_of.at(rank) != rank) rank = part_of.at(rank) = part_of.at(part_of.at(rank));
+      return rank;
+    };
+    for (size_t c = 0; c < trace_.communicators.size(); ++c) {
+      if (!families.contains(roles_.communicators[c].family)) continue;
+      int32_t before = -1;
+      for (const int32_t member : trace_.communicators[c].members) {
+        if (!part_of.contains(member)) continue;
+        if (before >= 0) part_of[first_of(member)] = first_of(before);
+        before = member;
+      }
+    }
+    return static_cast<size_t>(
+        std::count_if(peers.begin(), peers.end(), [&](int32_t peer) { return part_of.at(peer) == peer; }));
+  }
+
+  // What the last member to come spends inside.
+  void AddTransfer(const TraceOperation& operation, std::vector<int64_t>* transfers_ns) const {
+    const uint32_t instance = matched_.instance_of[static_cast<size_t>(&operation - trace_.operations.data())];
+    if (instance == kNoInstance) return;
+    int64_t quickest_ns = std::numeric_limits<int64_t>::max();
+    for (const uint32_t member : matched_.MembersOf(matched_.instances[instance])) {
+      const TraceOperation& of_member = trace_.operations[member];
+      if (of_member.started() && of_member.finished()) quickest_ns = std::min(quickest_ns, of_member.duration_ns());
+    }
+    if (quickest_ns < std::numeric_limits<int64_t>::max()) transfers_ns->push_back(quickest_ns);
+  }
+
+  // Where sizes are not recorded, times tell. Calls of several sizes may be of one kind: the longer ones count.
+  static void MarkSlight(const std::vector<AnchorCall>& calls, std::vector<std::vector<int64_t>>* transfers_ns,
+                         std::vector<CallKind>* kinds) {
+    std::vector<int64_t> usual_ns;
+    for (std::vector<int64_t>& known : *transfers_ns) {
+      std::sort(known.begin(), known.end());
+      usual_ns.push_back(known.empty() ? 0 : known[known.size() * 3 / 4]);
+    }
+    const auto longest_ns = static_cast<double>(*std::max_element(usual_ns.begin(), usual_ns.end()));
+    for (size_t kind = 0; kind < kinds->size(); ++kind) {
+      const AnchorCall& call = calls[kind];
+      const bool known = call.bytes > 0 || IsSendOrRecv(call.kind) || usual_ns[kind] == 0;
+      const bool is_quick = !known && static_cast<double>(usual_ns[kind]) < kSlightTime * longest_ns;
+      const bool is_small = call.bytes > 0 && call.bytes < kMuchBytes;
+      (*kinds)[kind].slight = call.kind == OperationKind::kBarrier || is_quick || is_small;
+    }
+    // Where nothing else is called, it has to do.
+    const bool all = std::all_of(kinds->begin(), kinds->end(), [](const CallKind& kind) { return kind.slight; });
+    for (CallKind& kind : *kinds) kind.slight = kind.slight && !all;
   }
 
   // Kinds of calls of which the sizes tell which they are.
@@ -125,26 +190,6 @@ class Numbering {
   // 0 = not known.
   static int64_t Between(int64_t from_ns, int64_t to_ns) {
     return from_ns == kNoTime || to_ns == kNoTime ? 0 : to_ns - from_ns;
-  }
-
-  // Calls from behind each of the anchor's through the next one.
-  static std::vector<int64_t> Stretches(absl::Span<const int32_t> history, int32_t anchor) {
-    std::vector<int64_t> places(history.size());
-    std::iota(places.begin(), places.end(), 0);
-    return StretchTimes(history, places, anchor);
-  }
-
-  // Of the same, the differences of `at`, a value by call.
-  static std::vector<int64_t> StretchTimes(absl::Span<const int32_t> history, absl::Span<const int64_t> at,
-                                           int32_t anchor) {
-    std::vector<int64_t> lengths;
-    size_t last = history.size();
-    for (size_t i = 0; i < history.size(); ++i) {
-      if (history[i] != anchor) continue;
-      if (last < i) lengths.push_back(Between(at[last], at[i]));
-      last = i;
-    }
-    return lengths;
   }
 
   // Numbers the anchor's instances within their communicator.
@@ -191,6 +236,9 @@ class Numbering {
     std::vector<int32_t> numbers;  // of the anchors that these begin behind
     int32_t last = AnchorNumbers::kNone;
     int64_t calls = 0, last_ns = 0;
+    const auto time_of = [&](const TraceOperation& operation) {
+      return anchor.measure == StretchMeasure::kBegins ? operation.start_ns : LaunchOf(operation);
+    };
     for (size_t i = trace_.first_operation[rank]; i < trace_.first_operation[rank + 1]; ++i) {
       ++calls;
       const uint32_t instance = matched_.instance_of[i];
@@ -198,11 +246,12 @@ class Numbering {
       const int32_t number = numbers_.of_instance[instance];
       if (number == AnchorNumbers::kNone) continue;
       if (last != AnchorNumbers::kNone && number == last + 1) {
-        stretches.push_back(anchor.by_time ? Between(last_ns, LaunchOf(trace_.operations[i])) : calls);
+        const bool by_calls = anchor.measure == StretchMeasure::kCalls;
+        stretches.push_back(by_calls ? calls : Between(last_ns, time_of(trace_.operations[i])));
         numbers.push_back(last);
       }
       last = number;
-      last_ns = LaunchOf(trace_.operations[i]);
+      last_ns = time_of(trace_.operations[i]);
       calls = 0;
     }
     const std::vector<char> is_long = LongStretches(stretches);

@@ -5,8 +5,8 @@
 // one of the stretches, and the others hold a layer of the backward pass each. The forward pass is a quarter of a
 // step's calls at least, and it comes with every step: so one stretch in so many is much longer than the others, always
 // after equally many. Evaluations are rarer or shorter than that, and no stretch that is longer now and then is a step.
-// Where the anchor is all that ranks call (gradients of replicas whose sizes are not recorded), stretches are measured
-// in time instead: the same holds for the time between the launches.
+// Where ranks call hardly anything else (gradients of replicas whose sizes are not recorded), stretches are measured in
+// time instead: the same holds for the time between the launches, and where hosts run ahead, between the begins.
 // Pure. Cost O(stretches log stretches).
 
 #ifndef LOCKSTEP_DETECTOR_STEPS_ANCHOR_PERIOD_H_

@@ -6,13 +6,15 @@
 
 #include "base/median.h"
 #include "base/shares.h"
+#include "detector/model/trace.h"
+#include "detector/steps/anchor_period.h"
 
 namespace lockstep {
 namespace {
 
 // A stretch between two anchors holds at least this share of the kinds of calls that the fullest typical stretch holds:
 // a checkpoint's or an evaluation's own calls may be missing from an ordinary step.
-constexpr double kMinKinds = kMajorPart;
+constexpr double kMinKinds = kNearlyAll;
 // Of stretches that hold the same kinds: the majority.
 constexpr double kMinTypicalShare = kMainPart;
 // Of stretches that hold enough: half of those between calls that come twice per step do, and a few more where records
@@ -20,8 +22,8 @@ constexpr double kMinTypicalShare = kMainPart;
 constexpr double kMinFullShare = 2.0 / 3;
 // One is no repetition.
 constexpr size_t kMinStretches = 2;
-// Lost records make counts of once-per-step calls differ. By judgement, not measured.
-constexpr double kEqualCounts = 0.05;
+// Lost records make counts of once-per-step calls differ.
+constexpr double kEqualCounts = kFew;
 // Checkpoints are further apart than this many calls, of histories that make hardly any other.
 constexpr size_t kMaxDoubtfulPeriod = 64;
 // Of calls that are the same one period later, where records are lost:
@@ -34,35 +36,35 @@ uint64_t Scatter(uint64_t z) {
 }
 
 struct Candidate {
-  int32_t kind = -1;
+  StepAnchor anchor;
   size_t stretches = 0;
-  size_t kinds_held = 0;     // by the typical stretch
-  std::vector<size_t> held;  // by stretch
+  size_t kinds_held = 0;        // by the typical stretch
+  std::vector<size_t> held;     // by stretch
+  std::vector<int32_t> common;  // kinds that most stretches hold
+  bool doubtful = false;        // hardly anything but such calls, and nothing tells how many make a step
 };
 
-// Cuts the history at the calls of one kind.
-Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
-  std::vector<size_t> seen_in(kinds, 0);                 // number of the stretch, from 1
+// Cuts the history behind the calls at `ends`.
+Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
+  std::vector<size_t> seen_in(history.kinds.size(), 0);  // number of the stretch, from 1
+  std::vector<size_t> holding(history.kinds.size(), 0);  // stretches
   std::map<uint64_t, std::pair<size_t, size_t>> shapes;  // set of kinds -> stretches, kinds
-  Candidate cut{.kind = anchor};
-  size_t stretch = 0, held = 0;
-  uint64_t shape = 0;
-  for (const int32_t call : calls) {
-    if (stretch > 0 && seen_in[static_cast<size_t>(call)] != stretch) {
-      seen_in[static_cast<size_t>(call)] = stretch;
-      shape ^= Scatter(static_cast<uint64_t>(call) + 1);
+  Candidate cut;
+  for (size_t stretch = 1; stretch < ends.size(); ++stretch) {
+    uint64_t shape = 0;
+    size_t held = 0;
+    for (size_t i = ends[stretch - 1] + 1; i <= ends[stretch]; ++i) {
+      const auto kind = static_cast<size_t>(history.calls[i]);
+      if (history.kinds[kind].slight || seen_in[kind] == stretch) continue;
+      seen_in[kind] = stretch;
+      shape ^= Scatter(kind + 1);
+      ++holding[kind];
       ++held;
     }
-    if (call != anchor) continue;
-    if (stretch > 0) {
-      auto& known = shapes[shape];
-      ++known.first;
-      known.second = held;
-      cut.held.push_back(held);
-    }
-    ++stretch;
-    shape = 0;
-    held = 0;
+    auto& known = shapes[shape];
+    ++known.first;
+    known.second = held;
+    cut.held.push_back(held);
   }
   cut.stretches = cut.held.size();
   size_t typical = 0;
@@ -73,6 +75,64 @@ Candidate Cut(absl::Span<const int32_t> calls, size_t kinds, int32_t anchor) {
     }
   }
   if (static_cast<double>(typical) < kMinTypicalShare * static_cast<double>(cut.stretches)) cut.kinds_held = 0;
+  for (size_t kind = 0; kind < holding.size(); ++kind) {
+    const bool common = static_cast<double>(holding[kind]) > kMainPart * static_cast<double>(cut.stretches);
+    if (common) cut.common.push_back(static_cast<int32_t>(kind));
+  }
+  return cut;
+}
+
+std::vector<size_t> PlacesOf(absl::Span<const int32_t> calls, int32_t kind) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i] == kind) places.push_back(i);
+  }
+  return places;
+}
+
+// Between each and the next one.
+template <typename At>
+std::vector<int64_t> Differences(const std::vector<size_t>& places, const At& at) {
+  std::vector<int64_t> differences;
+  for (size_t i = 1; i < places.size(); ++i) {
+    const int64_t from = at(places[i - 1]), to = at(places[i]);
+    differences.push_back(from == kNoTime || to == kNoTime ? 0 : to - from);
+  }
+  return differences;
+}
+
+// Of several calls of the kind per step, those behind which the next step begins, with its long stretch.
+Candidate CutAt(const CallHistory& history, int32_t kind) {
+  const std::vector<size_t> places = PlacesOf(history.calls, kind);
+  const auto lengths_by = [&](StretchMeasure measure) {
+    if (measure == StretchMeasure::kCalls) return Differences(places, [](size_t i) { return static_cast<int64_t>(i); });
+    const auto& at_ns = measure == StretchMeasure::kLaunches ? history.launched_ns : history.begun_ns;
+    return Differences(places, [&](size_t place) { return at_ns[place]; });
+  };
+  StepAnchor anchor{.kind = kind};
+  std::vector<int64_t> lengths = lengths_by(anchor.measure);
+  anchor.per_step = AnchorsPerStep(lengths);
+  const auto alone = std::count_if(lengths.begin(), lengths.end(), [](int64_t length) { return length == 1; });
+  // Where it is hardly interrupted by others, time tells; calls of one known size are one call.
+  const bool of_many = !history.kinds[static_cast<size_t>(kind)].sized &&
+                       static_cast<double>(alone) >= kMajorPart * static_cast<double>(lengths.size());
+  for (const StretchMeasure measure : {StretchMeasure::kLaunches, StretchMeasure::kBegins}) {
+    if (anchor.per_step > 1 || !of_many) break;
+    lengths = lengths_by(measure);
+    anchor.per_step = AnchorsPerStep(lengths);
+    anchor.measure = measure;
+  }
+  std::vector<size_t> ends = places;
+  if (anchor.per_step > 1) {
+    ends.clear();
+    const std::vector<char> is_long = LongStretches(lengths);
+    for (size_t i = 0; i < is_long.size(); ++i) {
+      if (is_long[i] != 0) ends.push_back(places[i]);
+    }
+  }
+  Candidate cut = Cut(history, ends);
+  cut.anchor = anchor;
+  cut.doubtful = of_many && anchor.per_step == 1;
   return cut;
 }
 
@@ -86,60 +146,74 @@ bool RepeatsItself(absl::Span<const int32_t> calls, int32_t kind) {
   return static_cast<double>(alike) >= kMinAlike * static_cast<double>(calls.size() - period);
 }
 
-// The heaviest of the candidates with most stretches that hold nearly all kinds; nullptr = none.
-const Candidate* BestOf(const std::vector<Candidate>& candidates, absl::Span<const CallKind> kinds) {
-  size_t most_kinds = 0, most_stretches = 0;
+// The heaviest of the candidates with most stretches that hold nearly all kinds, and that connect as many peers as all
+// calls do; nullptr = none.
+const Candidate* BestOf(const std::vector<Candidate>& candidates, const CallHistory& history) {
+  size_t most_kinds = 0, most_stretches = 0, fewest_parts = SIZE_MAX;
   for (const Candidate& candidate : candidates) {
     if (candidate.stretches >= kMinStretches) most_kinds = std::max(most_kinds, candidate.kinds_held);
+    if (candidate.stretches >= kMinStretches) fewest_parts = std::min(fewest_parts, history.parts(candidate.common));
   }
   const auto is_full = [most_kinds](size_t held) {
     return held > 0 && static_cast<double>(held) >= kMinKinds * static_cast<double>(most_kinds);
   };
-  const auto holds_enough = [is_full](const Candidate& candidate) {
+  const auto holds_enough = [&](const Candidate& candidate) {
     const auto full = std::count_if(candidate.held.begin(), candidate.held.end(), is_full);
-    return is_full(candidate.kinds_held) &&
-           static_cast<double>(full) >= kMinFullShare * static_cast<double>(candidate.stretches);
+    return candidate.stretches >= kMinStretches && is_full(candidate.kinds_held) &&
+           static_cast<double>(full) >= kMinFullShare * static_cast<double>(candidate.stretches) &&
+           history.parts(candidate.common) <= fewest_parts;
+  };
+  const bool any_sure = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return !candidate.doubtful && holds_enough(candidate);
+  });
+  const auto serves = [&](const Candidate& candidate) {
+    return holds_enough(candidate) && !(any_sure && candidate.doubtful);
   };
   for (const Candidate& candidate : candidates) {
-    if (holds_enough(candidate)) most_stretches = std::max(most_stretches, candidate.stretches);
+    if (serves(candidate)) most_stretches = std::max(most_stretches, candidate.stretches);
   }
   const size_t slack = 1 + static_cast<size_t>(kEqualCounts * static_cast<double>(most_stretches));
   const Candidate* best = nullptr;
   for (const Candidate& candidate : candidates) {
-    if (!holds_enough(candidate) || candidate.stretches + slack < most_stretches) continue;
-    const int32_t weight = kinds[static_cast<size_t>(candidate.kind)].weight;
-    if (best == nullptr || weight > kinds[static_cast<size_t>(best->kind)].weight) best = &candidate;
+    if (!serves(candidate) || candidate.stretches + slack < most_stretches) continue;
+    // Where the same step makes several of one call, which of them is its end has to be found as well.
+    const auto worth = [&](const Candidate& c) {
+      return std::pair(c.anchor.per_step == 1, history.kinds[static_cast<size_t>(c.anchor.kind)].weight);
+    };
+    if (best == nullptr || worth(candidate) > worth(*best)) best = &candidate;
   }
   return best;
 }
 
 }  // namespace
 
-int32_t FindAnchor(absl::Span<const int32_t> calls, absl::Span<const CallKind> kinds, bool agree) {
-  calls = calls.subspan(0, std::min(calls.size(), kMaxAnchorCalls));
+StepAnchor FindAnchor(const CallHistory& whole, bool agree) {
+  CallHistory history = whole;
+  history.calls = history.calls.subspan(0, std::min(history.calls.size(), kMaxAnchorCalls));
+  const absl::Span<const CallKind> kinds = history.kinds;
   std::vector<std::pair<size_t, int32_t>> counts(kinds.size());
   for (size_t kind = 0; kind < kinds.size(); ++kind) counts[kind] = {0, static_cast<int32_t>(kind)};
-  for (const int32_t call : calls) ++counts[static_cast<size_t>(call)].first;
+  for (const int32_t call : history.calls) ++counts[static_cast<size_t>(call)].first;
   std::sort(counts.begin(), counts.end(),
             [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   if (counts.size() > kMaxAnchorCandidates) counts.resize(kMaxAnchorCandidates);
   std::vector<Candidate> candidates;
   for (const auto& [count, kind] : counts) {
     if (count <= kMinStretches || kinds[static_cast<size_t>(kind)].weight == 0) continue;
-    candidates.push_back(Cut(calls, kinds.size(), kind));
+    candidates.push_back(CutAt(history, kind));
     std::vector<size_t> held = candidates.back().held;
-    if (!agree) candidates.back().kinds_held = LowerMedian(&held);
+    if (!agree && !held.empty()) candidates.back().kinds_held = LowerMedian(&held);
   }
-  const Candidate* const best = BestOf(candidates, kinds);
-  if (best == nullptr) return -1;
+  const Candidate* const best = BestOf(candidates, history);
+  if (best == nullptr) return {};
   // Two steps of several micro-batches: what comes once per step has come twice, too seldom for an anchor, and what
   // comes more often cuts them into micro-batches.
   for (const auto& [count, kind] : counts) {
     if (count != kMinStretches || kinds[static_cast<size_t>(kind)].weight == 0) continue;
-    const double held = static_cast<double>(Cut(calls, kinds.size(), kind).held.front());
-    if (kMinKinds * held > static_cast<double>(best->kinds_held) && RepeatsItself(calls, kind)) return -1;
+    const auto held = static_cast<double>(Cut(history, PlacesOf(history.calls, kind)).held.front());
+    if (kMinKinds * held > static_cast<double>(best->kinds_held) && RepeatsItself(history.calls, kind)) return {};
   }
-  return best->kind;
+  return best->anchor;
 }
 
 }  // namespace lockstep
