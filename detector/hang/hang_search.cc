@@ -28,6 +28,9 @@ constexpr double kMaxUnexplainedWithLosses = kMinorPart;
 // judgement, not measured.
 constexpr size_t kCauseShare = 20;
 constexpr size_t kSomeHosts = 8;
+
+// Hosts that may be one cause in a job of any size: the two ends of something.
+constexpr size_t kSomeCauses = 2;
 // Less than half of what the main cause holds up.
 constexpr int32_t kMinorShare = 2;
 // Each cause costs a walk through the graph; a job with more of them at once has one that is none of these.
@@ -73,6 +76,7 @@ class Search {
     }
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const Hang& h) { return !IsLong(h) && !HasDead(h); });
     if (CausesAreMany()) DoubtMany();
+    DoubtWide();
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const Hang& a, const Hang& b) { return a.victims > b.victims; });
@@ -163,6 +167,19 @@ class Search {
   void DoubtMany() {
     for (Hang& hang : found_.hangs) {
       if (hang.kind != HangKind::kMismatch && !HasDead(hang) && !IsUnseen(hang)) hang.doubt = Doubt::kMany;
+    }
+  }
+
+  // Ranks of so many hosts that come to nothing at once, alive and seen, have a cause in common that no record shows.
+  void DoubtWide() {
+    for (Hang& hang : found_.hangs) {
+      if (hang.kind == HangKind::kMismatch || hang.kind == HangKind::kTransfer || hang.kind == HangKind::kDeadlock)
+        continue;
+      std::set<int32_t> hosts;
+      for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
+      const bool few = hosts.size() <= kSomeCauses ||
+                       static_cast<double>(hosts.size()) <= kMinorPart * static_cast<double>(trace_.hosts.size());
+      if (!few && !HasDead(hang) && !IsUnseen(hang)) hang.doubt = Doubt::kMany;
     }
   }
 

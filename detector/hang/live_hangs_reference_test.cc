@@ -1,5 +1,6 @@
 // The live judgement of hangs against its definition, on random rosters.
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -78,7 +79,7 @@ std::set<int32_t> SlotsOf(const Roster& roster, const Verdict& verdict) {
 }
 
 TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsAClosedCycle) {
-  uint64_t missing = 0, cycles = 0;
+  uint64_t few_missing = 0, missing = 0, cycles = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Random random(seed);
     const Roster roster = RandomRoster(&random);
@@ -99,13 +100,19 @@ TEST(LiveHangsReferenceTest, SameMissingRanksAndADeadlockExactlyWhenThereIsAClos
     for (size_t slot = 0; slot < roster.ranks().size(); ++slot) {
       cycle = cycle || expected.InClosedCycle(static_cast<int32_t>(slot));
     }
-    ASSERT_EQ(found_missing, expected.missing) << "seed " << seed;
+    // Where ranks of more than two of these few hosts are missing from one operation, nobody is accused.
+    if (expected.missing.size() <= 2) ASSERT_EQ(found_missing, expected.missing) << "seed " << seed;
+    ASSERT_TRUE(
+        std::includes(expected.missing.begin(), expected.missing.end(), found_missing.begin(), found_missing.end()))
+        << "seed " << seed;
+    few_missing += !expected.missing.empty() && expected.missing.size() <= 2 ? 1 : 0;
     ASSERT_EQ(found_cycle, cycle) << "seed " << seed;
     missing += expected.missing.empty() ? 0 : 1;
     cycles += cycle ? 1 : 0;
   }
   // Each outcome must have been tried many times.
   EXPECT_GT(missing, kSeeds / 10);
+  EXPECT_GT(few_missing, kSeeds / 20);
   EXPECT_GT(cycles, kSeeds / 100);
   EXPECT_LT(cycles, kSeeds * 9 / 10);
 }
