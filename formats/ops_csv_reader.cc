@@ -72,7 +72,11 @@ absl::Status ParseTimes(const CsvRow& row, absl::Span<const int> at, TraceOperat
   RETURN_IF_ERROR(Time(row, at, kEnd, operation.end_ns));
   if (operation.enqueue_ns == kNoTime) operation.enqueue_ns = operation.start_ns;
   if (operation.enqueue_ns == kNoTime) return BadCell("enqueue_ns", kNanos, "");
-  if (operation.finished() && !operation.started()) return BadCell("start_ns", "a time, since end_ns has one", "");
+  // Where nobody saw it begin, the call is all that is known.
+  if (operation.finished() && !operation.started()) {
+    operation.start_ns = operation.enqueue_ns;
+    operation.quality = TimingQuality::kHostEnqueue;
+  }
   if (operation.finished() && operation.end_ns < operation.start_ns) {
     return BadCell("end_ns", "a time after start_ns", row.cell(at[kEnd]));
   }

@@ -199,7 +199,7 @@ TEST(OpsCsvRowTest, ARowThatDoesNotFitIsNamedWithItsColumn) {
       {{{"enqueue_ns", "-9223372036854775808"}},
        "column 'enqueue_ns': expected nanoseconds, found '-9223372036854775808'"},
       {{{"end_ns", "1"}}, "column 'end_ns': expected a time after start_ns, found '1'"},
-      {{{"start_ns", ""}}, "column 'start_ns': expected a time, since end_ns has one, found ''"},
+      {{{"enqueue_ns", ""}, {"start_ns", ""}}, "column 'enqueue_ns': expected nanoseconds, found ''"},
       {{{"enqueue_ns", ""}, {"start_ns", ""}, {"end_ns", ""}}, "column 'enqueue_ns': expected nanoseconds, found ''"},
   };
   for (const auto& [row, message] : cases) {
@@ -210,6 +210,15 @@ TEST(OpsCsvRowTest, ARowThatDoesNotFitIsNamedWithItsColumn) {
     EXPECT_EQ(parsed.trace().operations.size(), 2u) << message;
     EXPECT_EQ(parsed.trace().lost_records, 1u) << message;
   }
+}
+
+TEST(OpsCsvRowTest, OfWhatEndedAndNobodySawBeginTheCallIsKnown) {
+  const Parsed parsed = Parse(TextOf({{{"start_ns", ""}}}));
+  ASSERT_EQ(parsed.trace().operations.size(), 1u);
+  const TraceOperation& operation = parsed.trace().operations[0];
+  EXPECT_TRUE(operation.finished());
+  EXPECT_EQ(operation.start_ns, operation.enqueue_ns);
+  EXPECT_EQ(operation.quality, TimingQuality::kHostEnqueue);
 }
 
 TEST(OpsCsvFileTest, TheColumnsThatMustBeThere) {
