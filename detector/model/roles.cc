@@ -34,6 +34,10 @@ constexpr size_t kMaxSharers = 2;
 
 constexpr double kBusier = 1.5;  // times the calls: lost records and the ends of a recording do not make that much
 
+// Calls that no rank makes more often, and that are few of its calls: a checkpoint's, of which a burst of losses leaves
+// none. By judgement, not measured.
+constexpr uint64_t kFewCalls = 8;
+
 struct HintWord {
   absl::string_view word;
   GroupRole role;
@@ -182,21 +186,40 @@ class Inference {
     }
   }
 
-  // Which kinds of calls on groups of which size each rank makes.
+  // What is done, and the size of the group that does it.
+  using CallKind = std::pair<int, size_t>;
+
+  std::map<CallKind, uint64_t> CallsOf(size_t rank) const {
+    absl::flat_hash_map<uint64_t, uint64_t> counts;
+    for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+      ++counts[static_cast<uint64_t>(operation.communicator) * 16 + static_cast<uint64_t>(operation.kind)];
+    }
+    std::map<CallKind, uint64_t> calls;
+    for (const auto& [key, count] : counts) calls[{static_cast<int>(key % 16), Members(key / 16).size()}] += count;
+    return calls;
+  }
+
+  // Which kinds of calls on groups of which size each rank makes. All records of what is done a few times may be lost.
   void SignRanks() {
-    signature_.assign(trace_.ranks.size(), 0);
-    std::set<std::pair<int, size_t>> calls;
-    absl::flat_hash_map<uint64_t, bool> seen;
-    std::map<std::set<std::pair<int, size_t>>, uint64_t> numbers;
-    for (size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
-      calls.clear();
-      seen.clear();
-      for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
-        const uint64_t key = static_cast<uint64_t>(operation.communicator) * 16 + static_cast<uint64_t>(operation.kind);
-        if (!seen.try_emplace(key, true).second) continue;
-        calls.emplace(static_cast<int>(operation.kind), Members(static_cast<size_t>(operation.communicator)).size());
+    const size_t ranks = trace_.ranks.size();
+    std::vector<std::map<CallKind, uint64_t>> calls(ranks);
+    std::map<CallKind, uint64_t> most;
+    uint64_t longest = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      calls[rank] = CallsOf(rank);
+      for (const auto& [kind, count] : calls[rank]) most[kind] = std::max(most[kind], count);
+      longest = std::max<uint64_t>(longest, trace_.OperationsOf(rank).size());
+    }
+    signature_.assign(ranks, 0);
+    std::map<std::set<CallKind>, uint64_t> numbers;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      std::set<CallKind> regular;
+      for (const auto& [kind, count] : calls[rank]) {
+        const bool is_rare =
+            most[kind] < kFewCalls && static_cast<double>(most[kind]) < kFew * static_cast<double>(longest);
+        if (!is_rare) regular.insert(kind);
       }
-      signature_[rank] = numbers.try_emplace(calls, numbers.size()).first->second;
+      signature_[rank] = numbers.try_emplace(std::move(regular), numbers.size()).first->second;
     }
   }
 
