@@ -101,12 +101,15 @@ void AddCases(const CounterHistory& history, const MetricTable& table, const Cou
                                                ? std::vector<PlaceFinding>()
                                                : FindPlaces(cases, history.shifts, table.hosts, *context.places);
   size_t observations = 0;
+  // Whoever holds a job up is named, and machines that stand idle differ in everything.
+  const bool stands = report->state == JobState::kHung && !report->verdicts.empty();
   for (const HistoryCase* const found : cases) {
     if (Corroborate(*found, table.hosts[static_cast<size_t>(found->host)], &report->verdicts)) continue;
     if (std::any_of(places.begin(), places.end(), [&](const PlaceFinding& place) { return place.Explains(*found); }))
       continue;
     Verdict verdict = FullVerdict(*found, history, table, !context.has_records);
-    if (verdict.type() == FindingType::kObservation && ++observations > kMostCounterObservations) continue;
+    const bool observation = verdict.type() == FindingType::kObservation;
+    if (observation && (stands || ++observations > kMostCounterObservations)) continue;
     report->verdicts.push_back(std::move(verdict));
   }
   for (const PlaceFinding& place : places) {

@@ -1,6 +1,7 @@
 #include "detector/hardware/counter_rules.h"
 
 #include "base/clock.h"
+#include "base/shares.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,10 @@ constexpr CounterRule kRules[] = {
     {kNetCarrierChangesTotal, kIncrease, 2, kMinute, false, kLinkSlow, "lost and found its carrier"},
     {kNetReceiveCrcErrorsTotal, kIncrease, 100, 10 * kSecond, false, kLinkSlow,
      "received packets with a wrong checksum"},
+    {kNetReceiveErrorsTotal, kIncrease, 100, 10 * kSecond, false, kLinkSlow, "received damaged packets"},
+    {kNetTransmitErrorsTotal, kIncrease, 100, 10 * kSecond, false, kLinkSlow, "could not send packets"},
+    {kIbRateBitsPerSecond, kFell, kMajorPart, 0, false, kLinkSlow, "runs its link at a lower rate than before"},
+    {kNetSpeedBitsPerSecond, kFell, kMajorPart, 0, false, kLinkSlow, "runs its link at a lower speed than before"},
 
     {kGpuEccUncorrectedTotal, kIncrease, 0, kMinute, true, kGpuFault, "had uncorrectable memory errors"},
     {kGpuRowRemapFailure, kAbove, 0, 0, true, kGpuFault, "could not remap a memory row"},

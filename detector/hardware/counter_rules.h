@@ -20,6 +20,7 @@ enum class CounterTest : uint8_t {
   kAbove,     // is above `threshold`
   kBits,      // has one of the bits of `threshold` set
   kStays,     // has been `threshold`, and nothing else, for `window_ns`
+  kFell,      // is less than `threshold` of the most that it has been
 };
 
 struct CounterRule {

@@ -199,6 +199,7 @@ void EventJudge::Judge(const std::string& host, const MetricSample& sample, size
   const CounterRule& rule = CounterRules()[row];
   if (rule.test == CounterTest::kIncrease) return JudgeIncrease(host, sample, row, now_ns);
   if (rule.test == CounterTest::kStays) return JudgeStay(host, sample, row, now_ns);
+  if (rule.test == CounterTest::kFell) return JudgeFall(host, sample, row, now_ns);
   const bool holds =
       rule.test == CounterTest::kAbove
           ? sample.value > rule.threshold
@@ -229,6 +230,18 @@ void EventJudge::JudgeStay(const std::string& host, const MetricSample& sample, 
   if (sample.value != rule.threshold || now_ns - since_ns < rule.window_ns) return;
   Hold({host, sample.device, OfCounter(rule.says)},
        {rule.verdict_class, rule.metric, rule.hard, false, true, 1, since_ns, now_ns, now_ns});
+}
+
+void EventJudge::JudgeFall(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {
+  const CounterRule& rule = CounterRules()[row];
+  bool is_new = false;
+  Counter* const counter = CounterOf(host, sample, row, &is_new);
+  if (counter == nullptr) return;
+  counter->base[0] = std::max(counter->base[0], sample.value);
+  // A link that is down has no rate.
+  if (sample.value <= 0 || sample.value >= rule.threshold * counter->base[0]) return;
+  Hold({host, sample.device, OfCounter(rule.says)},
+       {rule.verdict_class, rule.metric, rule.hard, false, true, 1, now_ns, now_ns, now_ns});
 }
 
 void EventJudge::JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns) {

@@ -88,7 +88,7 @@ class EventJudge {
     int64_t heard_ns;  // of the last
   };
   // Two windows, half a window apart, so that a burst over the edge of one lies inside the other. Of a state that is to
-  // change, only since when it has been `last`.
+  // change, only since when it has been `last`; of one that must not fall, `base` is the most.
   struct Counter {
     double last = 0;
     double base[2] = {};
@@ -100,6 +100,7 @@ class EventJudge {
   void Judge(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
   void JudgeIncrease(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
   void JudgeStay(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
+  void JudgeFall(const std::string& host, const MetricSample& sample, size_t row, int64_t now_ns);
   // Of the rule in that row; nullptr = one too many. A new one is all zeros.
   Counter* CounterOf(const std::string& host, const MetricSample& sample, size_t row, bool* is_new);
   void JudgeCeilings(const std::string& host, const MetricSample& sample, int64_t now_ns);

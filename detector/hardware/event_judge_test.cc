@@ -312,6 +312,18 @@ TEST(EventJudgeTest, LinkGenerationCountsOnlyUnderLoadAndWidthAlways) {
   }
 }
 
+TEST(EventJudgeTest, ALinkThatLostMostOfItsRateIsNoted) {
+  EventJudge judge;
+  judge.Observe("n", Sample(Metric::kIbRateBitsPerSecond, 400e9, "mlx5_0/1"), kSecond);
+  judge.Observe("n", Sample(Metric::kIbRateBitsPerSecond, 0, "mlx5_0/1"), 2 * kSecond);      // it is down, or not read
+  judge.Observe("m", Sample(Metric::kIbRateBitsPerSecond, 100e9, "mlx5_0/1"), 2 * kSecond);  // it never had more
+  EXPECT_THAT(judge.Findings(2 * kSecond), IsEmpty());
+  judge.Observe("n", Sample(Metric::kIbRateBitsPerSecond, 100e9, "mlx5_0/1"), 3 * kSecond);
+  ASSERT_THAT(judge.Findings(3 * kSecond), SizeIs(1));
+  EXPECT_EQ(judge.Findings(3 * kSecond)[0].verdict_class, VerdictClass::kLinkSlow);
+  EXPECT_FALSE(judge.Findings(3 * kSecond)[0].hard);
+}
+
 TEST(EventJudgeTest, OnlySlowdownBitsOfTheClockCount) {
   EventJudge judge;
   judge.Observe("n", Sample(Metric::kGpuClockEventReasons, 0x1 + 0x4, "gpu0"), kSecond);  // idle, power cap
