@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import package  # noqa: E402
 
-# Packages of the release before, where there are any: `./dev package --test --before FOLDER`. No release had packages yet.
+# Packages of the release before, where there are any: `./dev package --test --before FOLDER`.
 PACKAGES_BEFORE = os.environ.get("LOCKSTEP_PACKAGES_BEFORE")
 # Without, they are today's programs with what release 0.1.0 had in /etc/lockstep.
 CONFIGURATION_BEFORE = ROOT / "tests/skew/testdata/configuration-0.1.0"
