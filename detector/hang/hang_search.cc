@@ -75,8 +75,7 @@ class Search {
           frontier_, waited_for_, [this](const Hang& hang) { return VictimsOf(hang); }, &found_.hangs);
     }
     if (clocks_.looked_at) std::erase_if(found_.hangs, [&](const Hang& h) { return !IsLong(h) && !HasDead(h); });
-    if (CausesAreMany()) DoubtMany();
-    DoubtWide();
+    DoubtMany();
     CountFree();
     std::stable_sort(found_.hangs.begin(), found_.hangs.end(),
                      [](const Hang& a, const Hang& b) { return a.victims > b.victims; });
@@ -163,24 +162,23 @@ class Search {
     return frontier_.watch() == nullptr && all > 1 && !shared && !CausesAreFew();
   }
 
-  // Of many that hold up as many ranks as each other nobody is accused.
+  // Of many causes that hold up as many ranks as each other nobody is accused, nor are the ranks of many hosts that
+  // come to nothing at once, alive and seen: what they have in common no record shows.
   void DoubtMany() {
+    const bool many = CausesAreMany();
     for (Hang& hang : found_.hangs) {
-      if (hang.kind != HangKind::kMismatch && !HasDead(hang) && !IsUnseen(hang)) hang.doubt = Doubt::kMany;
+      const bool doubtful = (many || IsOfManyHosts(hang)) && hang.kind != HangKind::kMismatch;
+      if (doubtful && !HasDead(hang) && !IsUnseen(hang)) hang.doubt = Doubt::kMany;
     }
   }
 
-  // Ranks of so many hosts that come to nothing at once, alive and seen, have a cause in common that no record shows.
-  void DoubtWide() {
-    for (Hang& hang : found_.hangs) {
-      if (hang.kind == HangKind::kMismatch || hang.kind == HangKind::kTransfer || hang.kind == HangKind::kDeadlock)
-        continue;
-      std::set<int32_t> hosts;
-      for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
-      const bool few = hosts.size() <= kSomeCauses ||
-                       static_cast<double>(hosts.size()) <= kMinorPart * static_cast<double>(trace_.hosts.size());
-      if (!few && !HasDead(hang) && !IsUnseen(hang)) hang.doubt = Doubt::kMany;
-    }
+  // Those inside of a transfer or a circle hold up one another.
+  bool IsOfManyHosts(const Hang& hang) const {
+    if (hang.kind == HangKind::kTransfer || hang.kind == HangKind::kDeadlock) return false;
+    std::set<int32_t> hosts;
+    for (const int32_t rank : hang.ranks) hosts.insert(trace_.ranks[static_cast<size_t>(rank)].host);
+    return hosts.size() > kSomeCauses &&
+           static_cast<double>(hosts.size()) > kMinorPart * static_cast<double>(trace_.hosts.size());
   }
 
   bool IsUnseen(const Hang& hang) const {

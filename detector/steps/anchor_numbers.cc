@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/types/span.h"
 #include "base/shares.h"
+#include "detector/model/disjoint_sets.h"
 #include "detector/model/input.h"
 #include "detector/steps/anchor_period.h"
 #include "detector/steps/step_anchor.h"
@@ -82,7 +82,8 @@ class Numbering {
     std::vector<std::vector<int64_t>> transfers_ns;  // by kind
     std::vector<int32_t> history;
     std::vector<int64_t> launched_ns, begun_ns;
-    for (const TraceOperation& operation : operations) {
+    for (size_t i = trace_.first_operation[richest]; i < trace_.first_operation[richest + 1]; ++i) {
+      const TraceOperation& operation = trace_.operations[i];
       const bool one_sided = IsSendOrRecv(operation.kind);
       const int32_t family = FamilyOf(operation);
       const bool by_bytes = !one_sided && telling.contains({family, operation.kind});
@@ -96,16 +97,19 @@ class Numbering {
         transfers_ns.emplace_back();
       }
       std::vector<int64_t>& known = transfers_ns[static_cast<size_t>(it->second)];
-      if (!one_sided && operation.bytes == 0 && known.size() < kSampledTransfers) AddTransfer(operation, &known);
+      if (!one_sided && operation.bytes == 0 && known.size() < kSampledTransfers) AddTransfer(i, &known);
       history.push_back(it->second);
       launched_ns.push_back(LaunchOf(operation));
       begun_ns.push_back(operation.start_ns);
     }
     MarkSlight(calls, &transfers_ns, &kinds);
+    std::map<std::set<int32_t>, size_t> parts_with;  // by families; candidates have few different ones
     const auto parts = [&](const std::vector<int32_t>& some) {
       std::set<int32_t> families;
       for (const int32_t kind : some) families.insert(calls[static_cast<size_t>(kind)].family);
-      return PartsOfPeers(peers, families);
+      const auto [known, added] = parts_with.try_emplace(std::move(families), 0);
+      if (added) known->second = PartsOfPeers(peers, known->first);
+      return known->second;
     };
     const StepAnchor anchor = FindAnchor({history, launched_ns, begun_ns, kinds, parts}, agree);
     if (anchor.kind < 0) return AnchorCall{};
@@ -117,28 +121,24 @@ class Numbering {
 
   // Into how many the peers fall that groups of these families connect.
   size_t PartsOfPeers(const std::vector<int32_t>& peers, const std::set<int32_t>& families) const {
-    std::map<int32_t, int32_t> part_of;  // by rank index; towards the first of its part
-    for (const int32_t peer : peers) part_of[peer] = peer;
-    const auto first_of = [&](int32_t rank) {
-      while (part_of.at(rank) != rank) rank = part_of.at(rank) = part_of.at(part_of.at(rank));
-      return rank;
-    };
+    const int32_t number = roles_.class_of_rank[static_cast<size_t>(peers.front())];
+    DisjointSets connected(trace_.ranks.size());
     for (size_t c = 0; c < trace_.communicators.size(); ++c) {
       if (!families.contains(roles_.communicators[c].family)) continue;
       int32_t before = -1;
       for (const int32_t member : trace_.communicators[c].members) {
-        if (!part_of.contains(member)) continue;
-        if (before >= 0) part_of[first_of(member)] = first_of(before);
+        if (member < 0 || roles_.class_of_rank[static_cast<size_t>(member)] != number) continue;
+        if (before >= 0) connected.Join(before, member);
         before = member;
       }
     }
     return static_cast<size_t>(
-        std::count_if(peers.begin(), peers.end(), [&](int32_t peer) { return part_of.at(peer) == peer; }));
+        std::count_if(peers.begin(), peers.end(), [&](int32_t peer) { return connected.Find(peer) == peer; }));
   }
 
   // What the last member to come spends inside.
-  void AddTransfer(const TraceOperation& operation, std::vector<int64_t>* transfers_ns) const {
-    const uint32_t instance = matched_.instance_of[static_cast<size_t>(&operation - trace_.operations.data())];
+  void AddTransfer(size_t operation, std::vector<int64_t>* transfers_ns) const {
+    const uint32_t instance = matched_.instance_of[operation];
     if (instance == kNoInstance) return;
     int64_t quickest_ns = std::numeric_limits<int64_t>::max();
     for (const uint32_t member : matched_.MembersOf(matched_.instances[instance])) {

@@ -38,10 +38,10 @@ uint64_t Scatter(uint64_t z) {
 struct Candidate {
   StepAnchor anchor;
   size_t stretches = 0;
-  size_t kinds_held = 0;        // by the typical stretch
-  std::vector<size_t> held;     // by stretch
-  std::vector<int32_t> common;  // kinds that most stretches hold
-  bool doubtful = false;        // hardly anything but such calls, and nothing tells how many make a step
+  size_t kinds_held = 0;     // by the typical stretch
+  std::vector<size_t> held;  // by stretch
+  size_t parts = 0;          // of the peers, that the kinds connect which most stretches hold
+  bool doubtful = false;     // hardly anything but such calls, and nothing tells how many make a step
 };
 
 // Cuts the history behind the calls at `ends`.
@@ -75,10 +75,12 @@ Candidate Cut(const CallHistory& history, const std::vector<size_t>& ends) {
     }
   }
   if (static_cast<double>(typical) < kMinTypicalShare * static_cast<double>(cut.stretches)) cut.kinds_held = 0;
+  std::vector<int32_t> common;
   for (size_t kind = 0; kind < holding.size(); ++kind) {
-    const bool common = static_cast<double>(holding[kind]) > kMainPart * static_cast<double>(cut.stretches);
-    if (common) cut.common.push_back(static_cast<int32_t>(kind));
+    const bool held_by_most = static_cast<double>(holding[kind]) > kMainPart * static_cast<double>(cut.stretches);
+    if (held_by_most) common.push_back(static_cast<int32_t>(kind));
   }
+  cut.parts = history.parts(common);
   return cut;
 }
 
@@ -146,13 +148,14 @@ bool RepeatsItself(absl::Span<const int32_t> calls, int32_t kind) {
   return static_cast<double>(alike) >= kMinAlike * static_cast<double>(calls.size() - period);
 }
 
-// The heaviest of the candidates with most stretches that hold nearly all kinds, and that connect as many peers as all
-// calls do; nullptr = none.
+// Of the candidates with most stretches, that hold nearly all kinds and connect as many peers as those of any: one that
+// comes once per step, then the heaviest; nullptr = none.
 const Candidate* BestOf(const std::vector<Candidate>& candidates, const CallHistory& history) {
   size_t most_kinds = 0, most_stretches = 0, fewest_parts = SIZE_MAX;
   for (const Candidate& candidate : candidates) {
-    if (candidate.stretches >= kMinStretches) most_kinds = std::max(most_kinds, candidate.kinds_held);
-    if (candidate.stretches >= kMinStretches) fewest_parts = std::min(fewest_parts, history.parts(candidate.common));
+    if (candidate.stretches < kMinStretches) continue;
+    most_kinds = std::max(most_kinds, candidate.kinds_held);
+    fewest_parts = std::min(fewest_parts, candidate.parts);
   }
   const auto is_full = [most_kinds](size_t held) {
     return held > 0 && static_cast<double>(held) >= kMinKinds * static_cast<double>(most_kinds);
@@ -161,7 +164,7 @@ const Candidate* BestOf(const std::vector<Candidate>& candidates, const CallHist
     const auto full = std::count_if(candidate.held.begin(), candidate.held.end(), is_full);
     return candidate.stretches >= kMinStretches && is_full(candidate.kinds_held) &&
            static_cast<double>(full) >= kMinFullShare * static_cast<double>(candidate.stretches) &&
-           history.parts(candidate.common) <= fewest_parts;
+           candidate.parts <= fewest_parts;
   };
   const bool any_sure = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
     return !candidate.doubtful && holds_enough(candidate);
