@@ -5,10 +5,10 @@
 // in a hang (almost) every rank waits or is waited for, the causes are few, and something lasts longer than ever
 // before. Where the recorder says when it last looked (TraceRank::last_seen_ns), and in a watched job, the wait, by
 // far, and nothing else counts; elsewhere a wait, a transfer or an absence (Precedents). If almost all wait and the
-// rest does not tell, it is an open question. Our own composition of rules A and B of the flight-recorder analyses,
-// Mycroft's dependency states (SOSP'25 section 4) and the cross-collective chains of NCCLX. Limits: kMaxHangs causes,
-// the rest is counted. Cost O(operations
-// + members of stuck operations + causes x edges). Pure.
+// rest does not tell, it is an open question. Many causes at once, or one that is ranks of more than a quarter of the
+// hosts, accuse nobody. Our own composition of rules A and B of the flight-recorder analyses, Mycroft's dependency
+// states (SOSP'25 section 4) and the cross-collective chains of NCCLX. Limits: kMaxHangs causes, the rest is counted.
+// Cost O(operations + members of stuck operations + causes x edges). Pure.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_HANG_SEARCH_H_
 #define LOCKSTEP_DETECTOR_HANG_HANG_SEARCH_H_

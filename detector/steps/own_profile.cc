@@ -16,8 +16,6 @@ namespace lockstep {
 namespace {
 
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
-// Of the own interval: the host was behind, not ahead.
-constexpr double kJustIssued = kFew;
 // With more peers, leaving oneself out moves a median by less than a sixteenth of their spread.
 constexpr size_t kExactReference = 32;
 // Share of the operations of a step whose own time is known: the majority.
@@ -81,7 +79,7 @@ void SumStep(const Trace& trace, const StepRange& range, const OwnTimes& times, 
       sums->routed.Add(seconds, operation.start_ns);
       continue;
     }
-    if (ToSeconds(operation.start_ns - operation.enqueue_ns) < kJustIssued * seconds) host_bound += seconds;
+    if (IsJustIssued(operation, seconds)) host_bound += seconds;
     if (seconds <= largest) continue;
     largest = seconds;
     largest_before = i;

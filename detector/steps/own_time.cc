@@ -31,8 +31,6 @@ constexpr size_t kMinSamples = 4;
 constexpr size_t kPartsPerLane = 4;
 // Calls behind one whose own time changes, that may gain what it loses. By judgement, not measured.
 constexpr size_t kFollowers = 2;
-// Of the own interval before a start, since the call: with less, the start is the host's moment. As own_profile.
-constexpr double kJustIssued = kFew;
 // Starts by hosts that no moment of the GPU has followed yet. Bound of time: of more, the oldest count for all.
 constexpr size_t kMaxCallMoments = 16;
 
@@ -105,8 +103,7 @@ class Sweep {
   void NoteStart(uint32_t i, const OwnInterval& interval) {
     const TraceOperation& operation = trace_.operations[i];
     const WorkMoment start{operation.start_ns, i, false};
-    const double waited = ToSeconds(operation.start_ns - operation.enqueue_ns);
-    if (waited >= kJustIssued * static_cast<double>(interval.seconds)) return GoOnForAll(start);
+    if (!IsJustIssued(operation, static_cast<double>(interval.seconds))) return GoOnForAll(start);
     while (!call_moments_.empty() && CalledNs(call_moments_.back()) >= operation.enqueue_ns) call_moments_.pop_back();
     call_moments_.push_back(start);
     if (call_moments_.size() <= kMaxCallMoments) return;
