@@ -46,20 +46,20 @@ class ReferencePast {
       : order_(order), roles_(roles), work_order_(work_order) {}
 
   // Seconds before the operation at place `count`, from when the work went on at the latest, as far as it can tell;
-  // -1 before the first. To be asked for each place in turn.
-  double OwnSeconds(size_t count) {
+  // -1 where nothing was called before it.
+  double OwnSeconds(size_t count) const {
     const TraceOperation& operation = *order_[count];
     int64_t went_on_ns = kNever;
     for (size_t j = 0; j < count; ++j) {
-      const bool says = !IsMomentOfCall(j) || order_[j]->enqueue_ns <= operation.enqueue_ns;
-      if (says && !StoodInLine(j)) went_on_ns = std::max(went_on_ns, order_[j]->start_ns);
+      if (!CalledBefore(j, count)) continue;
+      if (!StoodInLine(j)) went_on_ns = std::max(went_on_ns, order_[j]->start_ns);
       const End end = EndOf(j, count);
       if (HoldsUp(j, count)) went_on_ns = std::max(went_on_ns, std::min(order_[j]->end_ns, operation.start_ns));
       const bool apart = work_order_.Apart(KindAt(j), KindAt(count));
       if (end.counts && !apart) went_on_ns = std::max(went_on_ns, end.at_ns);
     }
-    const auto seconds = static_cast<double>(operation.start_ns - went_on_ns) * 1e-9;
-    return own_.emplace_back(count == 0 ? -1 : std::max(0.0, seconds));
+    if (went_on_ns == kNever) return -1;
+    return std::max(0.0, static_cast<double>(operation.start_ns - went_on_ns) * 1e-9);
   }
 
  private:
@@ -71,11 +71,6 @@ class ReferencePast {
   };
 
   size_t KindAt(size_t place) const { return KindOf(roles_, *order_[place]); }
-
-  bool IsMomentOfCall(size_t place) const {
-    const auto waited_ns = static_cast<double>(order_[place]->start_ns - order_[place]->enqueue_ns);
-    return waited_ns * 1e-9 < 0.1 * own_[place];
-  }
 
   static bool StoodBehind(const TraceOperation& before, const TraceOperation& operation) {
     return before.communicator == operation.communicator &&
@@ -94,14 +89,17 @@ class ReferencePast {
     return {};
   }
 
+  bool CalledBefore(size_t j, size_t count) const { return order_[j]->enqueue_ns <= order_[count]->enqueue_ns; }
+
   // The operation at place `count` stood in line behind operation j, whose end does not count for whatever comes next
-  // and is the latest such end of its kind.
+  // and is the latest such end of its kind, of what was called before.
   bool HoldsUp(size_t j, size_t count) const {
-    if (!StoodBehind(*order_[j], *order_[count])) return false;
+    if (!CalledBefore(j, count) || !StoodBehind(*order_[j], *order_[count])) return false;
     const End end = EndOf(j, count);
     const bool counts_for_all = end.counts && work_order_.apart[KindAt(j)].empty();
     if (end.at_ns == kNever || counts_for_all) return false;
     for (size_t other = 0; other < count; ++other) {
+      if (!CalledBefore(other, count)) continue;
       const End later = EndOf(other, count);
       if (KindAt(other) == KindAt(j) && later.counts == end.counts && later.at_ns > end.at_ns) return false;
     }
@@ -118,7 +116,6 @@ class ReferencePast {
   const std::vector<const TraceOperation*>& order_;
   const JobRoles& roles_;
   const WorkOrder& work_order_;
-  std::vector<double> own_;  // by place
 };
 
 // Seconds before each operation of a rank without losses, by looking at all earlier ones.

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/shares.h"
 #include "detector/stats/order_statistics.h"
+#include "detector/steps/called_moments.h"
 #include "detector/steps/peer_sample.h"
 
 namespace lockstep {
@@ -31,10 +32,10 @@ constexpr size_t kMinSamples = 4;
 constexpr size_t kPartsPerLane = 4;
 // Calls behind one whose own time changes, that may gain what it loses. By judgement, not measured.
 constexpr size_t kFollowers = 2;
-// Starts by hosts that no moment of the GPU has followed yet. Bound of time: of more, the oldest count for all.
-constexpr size_t kMaxCallMoments = 16;
 
 using KindPairs = std::set<std::pair<size_t, size_t>>;
+// By kind, ends of its operations. In no order; a rank has some ten kinds.
+using EndsByKind = std::vector<std::pair<size_t, CalledMoments>>;
 
 // The operations of one rank in order of their starts, swept once.
 class Sweep {
@@ -61,8 +62,7 @@ class Sweep {
   void Run(size_t begin, size_t end, OwnInterval* before) {
     begin_ = begin;
     before_ = before;
-    latest_ = {};
-    call_moments_.clear();
+    for_all_.Clear();
     ends_apart_.clear();
     ends_beside_.clear();
     in_flight_.clear();
@@ -95,28 +95,13 @@ class Sweep {
       other.beside = true;
       if (began_during_ != nullptr) began_during_->emplace(other.kind, kind);
     }
-    if (!StoodInLine(operation)) NoteStart(i, interval);
+    if (!StoodInLine(operation)) Note({operation.start_ns, i, false}, &for_all_);
     in_flight_.push_back({i, static_cast<uint32_t>(kind), false});
   }
 
-  // A start at the moment of the call is the host's: it says nothing of work that was handed over before.
-  void NoteStart(uint32_t i, const OwnInterval& interval) {
-    const TraceOperation& operation = trace_.operations[i];
-    const WorkMoment start{operation.start_ns, i, false};
-    if (!IsJustIssued(operation, static_cast<double>(interval.seconds))) return GoOnForAll(start);
-    while (!call_moments_.empty() && CalledNs(call_moments_.back()) >= operation.enqueue_ns) call_moments_.pop_back();
-    call_moments_.push_back(start);
-    if (call_moments_.size() <= kMaxCallMoments) return;
-    GoOn(call_moments_.front(), &latest_);
-    call_moments_.erase(call_moments_.begin());
+  void Note(const WorkMoment& moment, CalledMoments* moments) const {
+    moments->Note(moment, trace_.operations[moment.operation].enqueue_ns);
   }
-
-  void GoOnForAll(const WorkMoment& moment) {
-    GoOn(moment, &latest_);
-    std::erase_if(call_moments_, [&](const WorkMoment& call) { return call.at_ns <= latest_.at_ns; });
-  }
-
-  int64_t CalledNs(const WorkMoment& moment) const { return trace_.operations[moment.operation].enqueue_ns; }
 
   // Before AllToAll `i`, in its own interval or in that of what began together with it.
   void NoteRouted(uint32_t i) {
@@ -136,23 +121,23 @@ class Sweep {
   WorkMoment WentOnBefore(uint32_t i, size_t kind) const {
     const TraceOperation& operation = trace_.operations[i];
     const uint32_t recv = awaited_.empty() ? kUntold : awaited_[i];
-    WorkMoment from = latest_;
-    const auto called_before = std::find_if(call_moments_.rbegin(), call_moments_.rend(), [&](const WorkMoment& call) {
-      return CalledNs(call) <= operation.enqueue_ns;
-    });
-    if (called_before != call_moments_.rend()) GoOn(*called_before, &from);
-    for (const auto& [earlier, end] : ends_apart_) {
+    WorkMoment from = for_all_.LatestOf(operation.enqueue_ns);
+    for (const auto& [earlier, ends] : ends_apart_) {
       const bool is_told = recv != kUntold && IsRecv(earlier);
       if (is_told && !IsRecv(kind)) continue;
+      const WorkMoment end = ends.LatestOf(operation.enqueue_ns);
+      if (end.operation == kNoOperation) continue;
       if (StoodBehind(trace_.operations[end.operation], operation)) {
         GoOn(EndBefore(end.operation, operation), &from);
       } else if (!is_told && !work_order_.Apart(earlier, kind)) {
         GoOn(end, &from);
       }
     }
-    for (const auto& [earlier, end] : ends_beside_) {
+    for (const auto& [earlier, ends] : ends_beside_) {
       const bool is_told = recv != kUntold && IsRecv(earlier) && !IsRecv(kind);
-      const bool stood_behind = StoodBehind(trace_.operations[end.operation], operation);
+      const WorkMoment end = ends.LatestOf(operation.enqueue_ns);
+      const bool stood_behind =
+          end.operation != kNoOperation && StoodBehind(trace_.operations[end.operation], operation);
       if (!is_told && stood_behind) GoOn(EndBefore(end.operation, operation), &from);
     }
     if (recv < kUntold) GoOn(EndBefore(recv, operation), &from);
@@ -164,11 +149,18 @@ class Sweep {
     return {std::min(trace_.operations[ended].end_ns, operation.start_ns), ended, true};
   }
 
+  static CalledMoments* OfKind(size_t kind, EndsByKind* ends) {
+    const auto known =
+        std::find_if(ends->begin(), ends->end(), [kind](const auto& entry) { return entry.first == kind; });
+    return known != ends->end() ? &known->second : &ends->emplace_back(kind, CalledMoments()).second;
+  }
+
   static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
 
   bool StoodInLine(const TraceOperation& operation) const {
     const auto stood_behind = [&](const EndsByKind::value_type& entry) {
-      return StoodBehind(trace_.operations[entry.second.operation], operation);
+      const WorkMoment end = entry.second.LatestOf(operation.enqueue_ns);
+      return end.operation != kNoOperation && StoodBehind(trace_.operations[end.operation], operation);
     };
     return std::any_of(ends_apart_.begin(), ends_apart_.end(), stood_behind) ||
            std::any_of(ends_beside_.begin(), ends_beside_.end(), stood_behind);
@@ -198,10 +190,10 @@ class Sweep {
     ++counts_[kind].ended;
     counts_[kind].beside += ended.beside;
     const WorkMoment end{at_ns, ended.operation, true};
-    if (ended.beside && work_order_.awaited[kind] == 0) return KeepLatest(kind, end, &ends_beside_);
+    if (ended.beside && work_order_.awaited[kind] == 0) return Note(end, OfKind(kind, &ends_beside_));
     const bool is_told = !awaited_.empty() && IsRecv(kind);
-    if (work_order_.apart[kind].empty() && !is_told) return GoOnForAll(end);
-    KeepLatest(kind, end, &ends_apart_);
+    if (work_order_.apart[kind].empty() && !is_told) return Note(end, &for_all_);
+    Note(end, OfKind(kind, &ends_apart_));
   }
 
   const Trace& trace_;
@@ -211,9 +203,7 @@ class Sweep {
   KindPairs* const began_during_;
   size_t begin_ = 0;
   OwnInterval* before_ = nullptr;
-  WorkMoment latest_;  // that counts for whatever comes next
-  // Later starts at the moment of their call, that count for what was called later. By rising call and time.
-  std::vector<WorkMoment> call_moments_;
+  CalledMoments for_all_;  // whatever comes next and was called no earlier
   // Of kinds whose ends count for some only, and of Recvs where these are told.
   EndsByKind ends_apart_;
   EndsByKind ends_beside_;  // of what counts for nothing else than what stood in line behind it

@@ -1,13 +1,12 @@
 // What a rank does between its operations: the part of a step in which it waits for nobody.
 //
 // Before every operation, the own time reaches back to the latest moment at which the rank is known to have gone on
-// with its work: the start of an earlier operation, or its end. A start at the moment of the call is the host's,
-// which was behind: of work that was handed over before it says nothing, so that it counts only for what was not
-// called earlier. The end counts where the work waited for it. Where streams overlap it need not: an operation during
-// which others of the same rank began ran beside the work, and its end is no sign of anything - unless own times
-// become more regular over the steps and among the peers when it is taken for one, in which case the work did wait
-// for it. That is learned from a few ranks of every class, kind by kind (group family and operation). So an operation
-// that always begins right after the end of another depends on it.
+// with its work: the start of an earlier operation, or its end. Neither counts if the host called that operation later
+// than this one: a GPU waits for what it was given before (called_moments.h). The end counts where the work waited for
+// it. Where streams overlap it need not: an operation during which others of the same rank began ran beside the work,
+// and its end is no sign of anything - unless own times become more regular over the steps and among the peers when it
+// is taken for one, in which case the work did wait for it. That is learned from a few ranks of every class, kind by
+// kind (group family and operation). So an operation that always begins right after the end of another depends on it.
 //
 // What began as the one before it in its communicator ended stood in line behind it. It goes on from that end, as
 // recorded, also where ends of that kind count for nothing else; its own start is no sign of the work.

@@ -356,33 +356,31 @@ TEST(OwnTimeTest, WhatStoodInLineGoesOnFromTheEndOfTheRecord) {
   ExpectAll(steps.Before(kScatter, 1), 0);
 }
 
-// A reduction begins 48 ms after the barrier. Meanwhile, at 20 ms, a gather is called and begins at once: that may be
-// what the work went on from if the reduction is called later, and cannot be if it was called before.
-TEST(OwnTimeTest, AStartAtTheMomentOfItsCallCountsForWhatIsCalledLaterAlone) {
-  for (const double call_ms : {3, 25}) {
+// A tensor reduction ends 0.4 ms behind the first bucket and 0.6 ms before the second begins, which was called long
+// before it: the bucket cannot have waited for it.
+TEST(OwnTimeTest, WhatStoodInLineDoesNotGoOnFromWhatWasCalledLater) {
+  for (const double call_ms : {1.0, 38.0}) {
+    std::vector<Call> calls = TwoBuckets(41.2);
+    calls.back().call_ms = call_ms;
+    calls.back().begin_ms = 42;
+    calls[3].call_ms = 37;
     StepsOfTwo steps;
-    steps.AddSteps({{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, call_ms, 50, 51}, {"dp", kGather, 20, 20, 90}});
-    ExpectAll(steps.Before(kAllReduce, 0), call_ms < 20 ? 48 : 30);
+    steps.AddSteps(calls);
+    ExpectAll(steps.Before(kScatter, 1), call_ms < 37 ? 1 : 0.6);
   }
 }
 
-// The gather waited for its turn on the GPU: its start is that of the GPU, which did what was called before.
-TEST(OwnTimeTest, AStartThatIsNotAtTheMomentOfItsCallCountsForAll) {
-  StepsOfTwo steps;
-  steps.AddSteps({{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, 3, 50, 51}, {"dp", kGather, 10, 20, 90}});
-  ExpectAll(steps.Before(kAllReduce, 0), 30);
-}
-
-// Twenty gathers, a millisecond apart. Sixteen starts are kept; of the four oldest the last counts for all.
-TEST(OwnTimeTest, OfMoreStartsThanAreKeptTheOldestCountForAll) {
-  std::vector<Call> calls = {{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, 3, 50, 51}};
-  for (int32_t gather = 0; gather < 20; ++gather) {
-    const double begin_ms = 20 + gather;
-    calls.push_back({absl::StrCat("dp", gather), kGather, begin_ms, begin_ms, 90});
+// A reduction begins 48 ms after the barrier. Meanwhile, at 20 ms, a gather begins, at the moment of its call or after
+// it: that may be what the work went on from if the reduction is called later, and cannot be if it was called before.
+TEST(OwnTimeTest, AStartCountsForWhatIsCalledLaterAlone) {
+  for (const double gather_ms : {10, 20}) {
+    for (const double call_ms : {3, 25}) {
+      StepsOfTwo steps;
+      steps.AddSteps(
+          {{"all", kBarrier, -1, 0, 2}, {"tp", kAllReduce, call_ms, 50, 51}, {"dp", kGather, gather_ms, 20, 90}});
+      ExpectAll(steps.Before(kAllReduce, 0), call_ms < gather_ms ? 48 : 30);
+    }
   }
-  StepsOfTwo steps;
-  steps.AddSteps(calls);
-  ExpectAll(steps.Before(kAllReduce, 0), 50 - 23);
 }
 
 }  // namespace

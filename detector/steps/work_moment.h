@@ -39,19 +39,6 @@ inline void GoOn(const WorkMoment& moment, WorkMoment* latest) {
   if (latest->operation == kNoOperation || latest->at_ns <= moment.at_ns) *latest = moment;
 }
 
-// By kind, the latest end of its operations. In no order; a rank has some ten kinds.
-using EndsByKind = std::vector<std::pair<size_t, WorkMoment>>;
-
-inline void KeepLatest(size_t kind, const WorkMoment& end, EndsByKind* ends) {
-  const auto known =
-      std::find_if(ends->begin(), ends->end(), [kind](const auto& entry) { return entry.first == kind; });
-  if (known == ends->end()) {
-    ends->emplace_back(kind, end);
-  } else {
-    GoOn(end, &known->second);
-  }
-}
-
 // The second began as soon as the first, before it in its communicator, had ended.
 inline bool StoodBehind(const TraceOperation& ended, const TraceOperation& operation) {
   return ended.communicator == operation.communicator &&
