@@ -14,6 +14,8 @@ namespace {
 constexpr double kDeviations = kSureDeviations;
 // Of the median, that a usual step may always be longer.
 constexpr double kAlwaysUsual = kMinorPart;
+// Behind a warm-up: half of a level, since one may be quick by chance.
+constexpr size_t kWarm = kLevelSteps / 2;
 // By which the longest of a level may exceed the shortest: as kAlwaysUsual.
 constexpr double kOfOneLevel = kMinorPart;
 // Of what a step is longer by, that its ranks waited: nearly all of it, but for what runs beside.
@@ -33,6 +35,25 @@ bool IsLevel(absl::Span<const double> run) {
   return *shortest > 0 && *longest <= (1 + kOfOneLevel) * *shortest;
 }
 
+// Those before `end` but for the first, inside of which a recording may begin, are longer than each of the next.
+bool WarmsUpUntil(size_t end, absl::Span<const double> seconds) {
+  const absl::Span<const double> warm = seconds.subspan(end, kWarm);
+  const auto [shortest, longest] = std::minmax_element(warm.begin(), warm.end());
+  const double limit = (1 + kAlwaysUsual) * *longest;
+  const auto is_longer = [limit](double length) { return length > limit; };
+  const absl::Span<const double> cold = seconds.first(end);
+  const auto longer = static_cast<size_t>(std::count_if(cold.begin(), cold.end(), is_longer));
+  return *shortest > 0 && longer < kLevelSteps && std::all_of(cold.begin() + 1, cold.end(), is_longer);
+}
+
+// How many of the first steps are no sign of what steps take later; a first step that is no longer counts as one.
+size_t WarmUpSteps(absl::Span<const double> seconds) {
+  for (size_t end = std::min(kLevelSteps, seconds.size() - std::min(kWarm, seconds.size())); end > 1; --end) {
+    if (WarmsUpUntil(end, seconds)) return end;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<char> FindUsualSteps(absl::Span<const double> seconds) {
@@ -43,6 +64,7 @@ std::vector<char> FindUsualSteps(absl::Span<const double> seconds) {
     if (!IsLevel(seconds.subspan(first, kLevelSteps))) continue;
     std::fill_n(usual.begin() + static_cast<std::ptrdiff_t>(first), kLevelSteps, 1);
   }
+  std::fill_n(usual.begin(), WarmUpSteps(seconds), 0);
   return usual;
 }
 

@@ -39,6 +39,22 @@ TEST(UsualStepsTest, AnUnknownStepEndsALevel) {
   EXPECT_EQ(FindUsualSteps(Seconds{1, 1, 1, 1, 1, 1, 2, 2, 0, 2, 2}), (Flags{1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0}));
 }
 
+TEST(UsualStepsTest, AJobThatWarmsUpIsSlowAtFirst) {
+  const Flags warm = {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  // The middle of all is that of a fault from the sixth step on.
+  EXPECT_EQ(FindUsualSteps(Seconds{0, 0.72, 0.72, 0.73, 0.42, 0.46, 0.61, 0.61, 0.61, 0.61, 0.61, 0.61, 0.61}), warm);
+  EXPECT_EQ(FindUsualSteps(Seconds{0.3, 0.72, 0.72, 0.73, 0.42, 0.46, 0.61, 0.61, 0.61, 0.61, 0.61, 0.61, 0.61}), warm);
+}
+
+TEST(UsualStepsTest, FourLongStepsAtTheStartAreALevel) {
+  EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 2, 2, 1, 1, 1, 1, 1, 1}), Flags(10, 1));
+  EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 2, 1, 1, 1, 1, 1, 1, 1}), (Flags{0, 0, 0, 1, 1, 1, 1, 1, 1, 1}));
+}
+
+TEST(UsualStepsTest, OneQuickStepEndsNoWarmUp) {
+  EXPECT_EQ(FindUsualSteps(Seconds{2, 2, 1, 2, 2, 2, 2, 2}), Flags(8, 1));
+}
+
 // Steps of 1 s, of which ranks are inside operations for 0.3 s, and what is added to either.
 Flags WithWaited(const Seconds& longer, const Seconds& waited) {
   Seconds seconds, inside;
