@@ -92,11 +92,13 @@ std::optional<SlowCause> FindGrownAlone(const TraceAnalysis& analysis, const Ste
     return static_cast<double>(part) >= kNearlyAll * static_cast<double>(whole);
   };
   if (others == 0 || !nearly_all(others_same, others)) return std::nullopt;
-  const bool whole_host = on_host > 1 && nearly_all(grown.size(), on_host);
-  if (!whole_host && grown.size() > 1) return std::nullopt;
   std::stable_sort(grown.begin(), grown.end(),
                    [](const Growth& a, const Growth& b) { return a.seconds() > b.seconds(); });
-  SlowCause cause{.kind = whole_host ? SlowKind::kHost : SlowKind::kCompute, .whole_host = whole_host, .alone = true};
+  // Who waits for the slowest in operations that are not recorded grows with it, by as much or by less.
+  std::erase_if(grown, [most = grown[0].seconds()](const Growth& one) { return one.seconds() < kGrown * most; });
+  const bool most_of_host = on_host > 1 && nearly_all(grown.size(), on_host);
+  SlowCause cause{
+      .kind = most_of_host ? SlowKind::kHost : SlowKind::kCompute, .whole_host = grown.size() > 1, .alone = true};
   for (const Growth& one : grown) cause.suspects.push_back(SuspectOf(analysis, shift, one));
   cause.peer_seconds = cause.suspects.front().before_seconds;
   return cause;

@@ -4,8 +4,9 @@
 // machine), or nobody has the same duty, a slow machine exceeds nobody. But it exceeds its own past, in the steps in
 // which the job is slower, and alone: work that the software makes longer grows on several hosts. So where no other
 // cause is known since the steps became longer, all of them or some, this is one. Grown = by half of what a longer step
-// takes longer, at least, and beyond the noise, one of them by five standard errors. Of a host nearly all ranks have to
-// be, and of the others nearly all by less than a quarter, and none by as much. Pure. Cost O(ranks x steps).
+// takes longer, at least, and beyond the noise, one of them by five standard errors. All of them have to be of one
+// host, and nearly all ranks of the others have grown by less than a quarter. Those that grew by half of what the
+// strongest did are named: one, or their host, which is late if they are nearly all of it. Pure. Cost O(ranks x steps).
 
 #ifndef LOCKSTEP_DETECTOR_ENGINE_GROWN_ALONE_H_
 #define LOCKSTEP_DETECTOR_ENGINE_GROWN_ALONE_H_

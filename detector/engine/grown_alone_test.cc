@@ -71,6 +71,29 @@ TEST_F(GrownAloneTest, OneRankIsAGpu) {
   EXPECT_EQ(cause->suspects[0].rank, 3);
 }
 
+// One waits for the other in operations that nobody recorded: which of them works longer cannot be told.
+TEST_F(GrownAloneTest, TwoOfFourRanksAreOfTheirHost) {
+  for (TraceRank& rank : trace_.ranks) rank.host /= 2;
+  Grow(5, 0.5F);
+  Grow(6, 0.45F);
+  const std::optional<SlowCause> cause = Find();
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_TRUE(cause->whole_host);
+  EXPECT_EQ(cause->kind, SlowKind::kCompute);
+  EXPECT_EQ(cause->suspects.size(), 2u);
+}
+
+TEST_F(GrownAloneTest, WhoGrewByLessThanHalfOfTheStrongestIsNotNamedBesideIt) {
+  Grow(4, 0.8F);
+  Grow(5, 0.35F);
+  const std::optional<SlowCause> cause = Find();
+  ASSERT_TRUE(cause.has_value());
+  EXPECT_FALSE(cause->whole_host);
+  EXPECT_EQ(cause->kind, SlowKind::kCompute);
+  ASSERT_EQ(cause->suspects.size(), 1u);
+  EXPECT_EQ(cause->suspects[0].rank, 4);
+}
+
 TEST_F(GrownAloneTest, WhatGrowsOnTwoHostsIsNobodysFault) {
   Grow(3, 0.5F);
   Grow(4, 0.5F);

@@ -1,6 +1,7 @@
 #include "detector/model/begin_order.h"
 
-#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,7 +11,17 @@
 
 namespace lockstep {
 
-// What begins together with it may be one kernel.
+namespace {
+
+// They may be one kernel, or two kinds in streams of their own that one thread begins one right behind the other.
+bool Together(const TraceOperation& a, const TraceOperation& b) {
+  const int64_t apart_ns = std::abs(b.start_ns - a.start_ns);
+  const bool launched = a.kind != b.kind && apart_ns <= kOneMomentNs && apart_ns * kEndTolerance <= a.duration_ns();
+  return launched || apart_ns == 0 || a.end_ns == b.end_ns;
+}
+
+}  // namespace
+
 bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations, bool by_kind) {
   absl::flat_hash_map<std::pair<int32_t, OperationKind>, const TraceOperation*> latest;
   size_t in_turn = 0, early = 0;
@@ -20,8 +31,7 @@ bool BeginsOutOfTurn(absl::Span<const TraceOperation> operations, bool by_kind) 
     const OperationKind kind = by_kind ? operation.kind : OperationKind::kUnknown;
     const TraceOperation*& before = latest[{operation.communicator, kind}];
     if (before != nullptr) {
-      const bool together = operation.start_ns == before->start_ns || operation.end_ns == before->end_ns;
-      ++(together || HasEndedBy(*before, operation.start_ns) ? in_turn : early);
+      ++(Together(*before, operation) || HasEndedBy(*before, operation.start_ns) ? in_turn : early);
     }
     before = &operation;
   }

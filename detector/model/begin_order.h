@@ -17,6 +17,9 @@ namespace lockstep {
 // times one after the other. By judgement, not measured.
 inline constexpr int64_t kEndTolerance = 20;
 
+// Moments so close may be one: CUDA takes some 10 us for a launch, a slow host several times as much.
+inline constexpr int64_t kOneMomentNs = 100'000;
+
 inline bool HasEndedBy(const TraceOperation& operation, int64_t start_ns) {
   return operation.finished() && operation.end_ns - start_ns <= operation.duration_ns() / kEndTolerance;
 }

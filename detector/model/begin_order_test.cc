@@ -1,5 +1,6 @@
 #include "detector/model/begin_order.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,18 @@ TEST(BeginOrderTest, WhatBeginsWhileTheOneBeforeItRunsIsACall) {
 TEST(BeginOrderTest, KindsMayHaveStreamsOfTheirOwn) {
   EXPECT_FALSE(BeginsOutOfTurn(Calls(60), true));
   EXPECT_TRUE(BeginsOutOfTurn(Calls(40), true));
+}
+
+// Every second one begins behind the one before it and is longer, so that it ends last; the next waits for it.
+TEST(BeginOrderTest, WhatAThreadBeginsRightBehindAnotherBeganTogetherWithIt) {
+  for (const int64_t apart_ns : {5, 20}) {
+    std::vector<TraceOperation> calls = Calls(100);
+    for (size_t i = 1; i < calls.size(); i += 2) {
+      calls[i].start_ns = calls[i - 1].start_ns + apart_ns;
+      calls[i].end_ns = calls[i].start_ns + 120;
+    }
+    EXPECT_EQ(BeginsOutOfTurn(calls, false), apart_ns > 5);
+  }
 }
 
 TEST(BeginOrderTest, WhatTheRecorderSaysOfItsTimesIsBelieved) {
