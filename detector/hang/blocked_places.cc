@@ -1,10 +1,12 @@
 #include "detector/hang/blocked_places.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/types/span.h"
+#include "detector/model/begin_order.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
@@ -95,40 +97,64 @@ bool BlockedPlaces::IsHeldByItself(size_t rank) const {
   });
 }
 
+BlockedPlaces::Alike BlockedPlaces::LikeOf(const TraceOperation& operation) const {
+  const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
+  return {static_cast<int>(operation.kind), members, operation.peer, operation.sequence};
+}
+
 std::vector<BlockedPlaces::Alike> BlockedPlaces::StandsIn(size_t rank, int32_t communicator) const {
   std::vector<Alike> alike;
   for (const size_t index : frontier_.OpenOf(rank)) {
     const TraceOperation& operation = Operation(index);
-    if (!operation.started() || operation.communicator == communicator) continue;
-    const size_t members = trace_.communicators[static_cast<size_t>(operation.communicator)].members.size();
-    alike.push_back({static_cast<int>(operation.kind), members, operation.peer, operation.sequence});
+    if (operation.started() && operation.communicator != communicator) alike.push_back(LikeOf(operation));
   }
   std::sort(alike.begin(), alike.end());
   return alike;
 }
 
-// Ranks of one group have the same duties. What one of them stands in as it begins a collective holds up none of them.
+std::vector<BlockedPlaces::Alike> BlockedPlaces::StoodIn(size_t rank, const TraceOperation& begun) const {
+  std::vector<Alike> alike = StandsIn(rank, begun.communicator);
+  for (const TraceOperation& operation : trace_.OperationsOf(rank)) {
+    if (!operation.started() || operation.communicator == begun.communicator) continue;
+    const bool ran = operation.start_ns <= begun.start_ns && operation.finished() &&
+                     operation.end_ns - begun.start_ns > kOneMomentNs && !HasEndedBy(operation, begun.start_ns);
+    if (ran) alike.push_back(LikeOf(operation));
+  }
+  std::sort(alike.begin(), alike.end());
+  return alike;
+}
+
+bool BlockedPlaces::MayBeHeld(const BlockedOperation& blocked, int32_t member) const {
+  const auto rank = static_cast<size_t>(member);
+  const StreamKey stream{blocked.communicator, -1, -1};
+  if (member < 0 || std::binary_search(blocked.at.begin(), blocked.at.end(), member)) return false;
+  const bool called = HoldsSequence(rank, stream, static_cast<int64_t>(blocked.sequence));
+  const bool waits_before = HoldsSequence(rank, stream, static_cast<int64_t>(blocked.sequence) - 1);
+  return called && !waits_before && frontier_.TellsBegun(rank) && not_begun_[rank] == 0 &&
+         frontier_.ProvesAbsence(rank, blocked.since_ns);
+}
+
+// Ranks of one group have the same duties. What one of them stood in as it began a collective holds up none of them.
 void BlockedPlaces::FindHeldBesideOthers() {
   for (const BlockedOperation& blocked : operations_) {
     if (!blocked.collective() || blocked.passing) continue;
-    std::set<std::vector<Alike>> begun;  // by those that have begun it, in what else they stand
+    std::vector<int32_t> held;
+    const std::vector<int32_t>& members = trace_.communicators[static_cast<size_t>(blocked.communicator)].members;
+    std::copy_if(members.begin(), members.end(), std::back_inserter(held),
+                 [&](int32_t member) { return MayBeHeld(blocked, member); });
+    if (held.empty()) continue;
+    std::set<std::vector<Alike>> begun;  // by those that have begun it, in what else they stood
     for (size_t i = 0; i < blocked.at.size(); ++i) {
-      if (!Operation(blocked.operations[i]).started()) continue;
-      begun.insert(StandsIn(static_cast<size_t>(blocked.at[i]), blocked.communicator));
+      const TraceOperation& operation = Operation(blocked.operations[i]);
+      const auto rank = static_cast<size_t>(blocked.at[i]);
+      if (operation.started() && frontier_.TellsBegun(rank)) begun.insert(StoodIn(rank, operation));
     }
-    const StreamKey stream{blocked.communicator, -1, -1};
-    for (const int32_t member : trace_.communicators[static_cast<size_t>(blocked.communicator)].members) {
-      const auto rank = static_cast<size_t>(member);
-      if (begun.empty() || member < 0 || std::binary_search(blocked.at.begin(), blocked.at.end(), member)) continue;
-      const bool called = HoldsSequence(rank, stream, static_cast<int64_t>(blocked.sequence));
-      const bool waits_before = HoldsSequence(rank, stream, static_cast<int64_t>(blocked.sequence) - 1);
-      if (!called || waits_before || !frontier_.TellsBegun(rank) || not_begun_[rank] != 0) continue;
-      if (!frontier_.ProvesAbsence(rank, blocked.since_ns)) continue;
-      const std::vector<Alike> mine = StandsIn(rank, blocked.communicator);
+    for (const int32_t rank : held) {
+      const std::vector<Alike> mine = StandsIn(static_cast<size_t>(rank), blocked.communicator);
       const bool excused = std::none_of(begun.begin(), begun.end(), [&](const std::vector<Alike>& theirs) {
         return std::includes(theirs.begin(), theirs.end(), mine.begin(), mine.end());
       });
-      if (!excused) held_by_itself_[rank] = 1;
+      if (!begun.empty() && !excused) held_by_itself_[static_cast<size_t>(rank)] = 1;
     }
   }
 }

@@ -51,10 +51,15 @@ class BlockedPlaces {
   std::vector<int32_t> Stand(size_t rank);
   // Whether nothing in which the rank stands can hold up what it called and has not begun, by the order of its calls.
   bool IsHeldByItself(size_t rank) const;
-  // The same by the example of others: who stands in the like of all that the rank stands in has begun the collective.
+  // The same by the example of others: who stood in the like of all that the rank stands in began the collective.
   void FindHeldBesideOthers();
-  // What the rank has begun and not ended, outside of a communicator, as it is comparable between ranks.
+  Alike LikeOf(const TraceOperation& operation) const;
+  // What the rank has begun and not ended, outside of a communicator, as it is comparable between ranks. Rising.
   std::vector<Alike> StandsIn(size_t rank, int32_t communicator) const;
+  // What it had begun and not ended when it began an operation, outside of the communicator of that. Rising.
+  std::vector<Alike> StoodIn(size_t rank, const TraceOperation& begun) const;
+  // It has called the collective, stands in others, and could have begun it for all that is known.
+  bool MayBeHeld(const BlockedOperation& blocked, int32_t member) const;
   // What is missing between the last finished and the first open operation of a stream, and others have not left.
   void FillGaps(size_t rank, std::vector<int32_t>* blocked_operations);
   // Operations of communicators in which a rank without a place left no record at all: it may stand in any of them.

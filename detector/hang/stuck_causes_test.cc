@@ -194,6 +194,22 @@ TEST_F(StuckCausesTest, WhatOthersStoodInAsTheyBeganHoldsNobodyUp) {
   EXPECT_EQ(Accused(verdicts), std::set<int32_t>{2});
 }
 
+// Groups of two reduce beside a group of four each. The reduction of ranks 0 and 2 hangs, that of 1 and 3 has ended:
+// but it ran when rank 1 began what rank 0 has not begun.
+TEST_F(StuckCausesTest, WhatHasEndedSinceHeldNobodyUpEither) {
+  const int32_t pair = Group("pair", {0, 2}), other = Group("other", {1, 3});
+  const auto reduce = [&](int32_t rank, int32_t group, int64_t ended) {
+    Add(rank, {.sequence = 0, .communicator = group, .kind = OperationKind::kReduceScatter}, 190, 191, ended);
+  };
+  for (const int32_t rank : {0, 2}) reduce(rank, pair, kNone);
+  for (const int32_t rank : {1, 3}) reduce(rank, other, 210);
+  for (int32_t rank = 0; rank < kRanks; ++rank) Collective(rank, kEnded, 195, rank == 0 ? kNone : 205, kNone);
+  const std::vector<Verdict> verdicts = Find();
+  ASSERT_EQ(verdicts.size(), 1u) << Told(verdicts);
+  EXPECT_EQ(verdicts[0].verdict_class, VerdictClass::kHangNotEntered);
+  EXPECT_EQ(Accused(verdicts), std::set<int32_t>{0});
+}
+
 TEST_F(StuckCausesTest, WhoStoppedCallingShowsInOtherGroupsToo) {
   // All of four stand in a collective of theirs; what three of them have called behind it is one of everybody.
   const int32_t half = Group("half", {0, 1, 2, 3});

@@ -137,7 +137,7 @@ class Reader {
     if (early) found_.tells_called[rank_index] = 0;
     found_.tells_begun[rank_index] = found_.tells_called[rank_index];
     if (ended_some && (began_some || began_not_all)) {  // a dump of active work may know begins by halves
-      in_flight_.push_back(rank_index);
+      if (!early) in_flight_.push_back(rank_index);
       lack_begins_ += began_not_all ? 1 : 0;
       by_absence_ += began_some && began_not_all ? 1 : 0;
     }

@@ -285,8 +285,9 @@ TEST_F(FourRanks, OneCauseOneVerdictTheSameBytesEachTime) {
   EXPECT_EQ(Told(Find()), Told(Find()));
 }
 
-// Two ranks have left one collective and stand in the next, of which the times are begins; rank 0 has called two.
-Frontier StandingIn(int64_t second_began_ns, Trace* trace) {
+// Two ranks have left one collective and stand in the next, of which the times are begins; rank 0 has called two. Of
+// rank 1 a call before the first began as it was called, and ended by `early_ended_ns`.
+Frontier StandingIn(int64_t second_began_ns, Trace* trace, int64_t early_ended_ns = 90) {
   TraceBuilder builder("job");
   const int32_t host = builder.AddHost("h");
   const int32_t world = builder.AddCommunicator("world", "", 2);
@@ -301,9 +302,10 @@ Frontier StandingIn(int64_t second_began_ns, Trace* trace) {
                            .communicator = world,
                            .kind = OperationKind::kAllReduce});
     };
-    add(0, 100, 100, 200);
-    add(1, 300, 300, kNoTime);
-    if (rank == 0) add(2, 310, second_began_ns, kNoTime);
+    add(0, 50, 50, rank == 1 ? early_ended_ns : 90);
+    add(1, 100, 100, 200);
+    add(2, 300, 300, kNoTime);
+    if (rank == 0) add(3, 310, second_began_ns, kNoTime);
   }
   *trace = builder.Build();
   return FrontierOf(*trace);
@@ -314,6 +316,13 @@ TEST(FrontierTest, WhereSomeCallsLackABeginARankOfWhichAllHaveOneHasBegunThem) {
   const Frontier frontier = StandingIn(kNoTime, &trace);
   EXPECT_TRUE(frontier.TellsBegun(0));
   EXPECT_TRUE(frontier.TellsBegun(1)) << "the same recorders";
+}
+
+TEST(FrontierTest, WhoseCallsSeemToBeginWhileTheOnesBeforeRunHasARecorderOfAnotherKind) {
+  Trace trace;
+  const Frontier frontier = StandingIn(kNoTime, &trace, /*early_ended_ns=*/150);
+  EXPECT_TRUE(frontier.TellsBegun(0));
+  EXPECT_FALSE(frontier.TellsBegun(1));
 }
 
 TEST(FrontierTest, WhereAllCallsHaveABeginItMayStandForTheCall) {
