@@ -39,37 +39,11 @@ TEST_F(JobTableTest, TheLogBeginsWithAResetAndRisesStrictlyUpToConclusions) {
   }
 }
 
-// Steps of the whole job become twice as long from `from_ns` of the hosts' clocks on.
-void StretchFrom(int64_t from_ns, wire::AgentReport& report) {
-  report.set_monotonic_ns(from_ns + 2 * (report.monotonic_ns() - from_ns));
-  for (wire::ProcessReport& process : *report.mutable_processes()) {
-    process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
-    wire::OperationBatch& batch = *process.mutable_communicators(0)->mutable_operations();
-    for (int i = 0; i < batch.kinds_size(); ++i) {
-      const int64_t delta_ns = batch.enqueued_deltas_ns(i);
-      batch.set_enqueued_deltas_ns(i, i == 0 ? from_ns + 2 * (delta_ns - from_ns) : 2 * delta_ns);
-      batch.set_duration_ns(i, 2 * batch.duration_ns(i));
-    }
-  }
-}
-
 TEST_F(JobTableTest, TransfersAreWatchedWhenEveryStepIsLongerAndNoRankIsToBlame) {
   JobTable table = MakeTable();
   for (int second = 0; second < 10; ++second) RunSecond(table, second);
-  const int64_t slow_from_ns = MakeTestReport(10, {.first_step = 91}).monotonic_ns();
   for (int round = 10; round < 30; ++round) {
-    for (int host = 0; host < 2; ++host) {
-      const std::string name = "node-" + std::to_string(host);
-      wire::AgentReport report = MakeTestReport(static_cast<uint64_t>(round) + 1,
-                                                {.first_rank = 2 * host, .ranks = 2, .first_step = 1 + 10 * round});
-      StretchFrom(slow_from_ns, report);
-      Answer(name, report);
-      table.Observe(Slice(name, std::move(report)));
-    }
-    for (int i = 0; i < 4; ++i) {
-      clock_.Advance(kNanosPerSecond / 2);
-      table.Evaluate();
-    }
+    RunRoundOfLongSteps(table, round);
     const auto watch = std::find_if(commands_.begin(), commands_.end(),
                                     [](const auto& command) { return command.second.has_watch_transfers(); });
     if (watch == commands_.end()) continue;

@@ -8,6 +8,23 @@
 #include "collector/testing/report_builder.h"
 
 namespace lockstep {
+namespace {
+
+// Steps of the whole job become twice as long from `from_ns` of the hosts' clocks on.
+void StretchFrom(int64_t from_ns, wire::AgentReport& report) {
+  report.set_monotonic_ns(from_ns + 2 * (report.monotonic_ns() - from_ns));
+  for (wire::ProcessReport& process : *report.mutable_processes()) {
+    process.set_recorder(wire::RECORDER_KIND_NCCL_PROFILER);
+    wire::OperationBatch& batch = *process.mutable_communicators(0)->mutable_operations();
+    for (int i = 0; i < batch.kinds_size(); ++i) {
+      const int64_t delta_ns = batch.enqueued_deltas_ns(i);
+      batch.set_enqueued_deltas_ns(i, i == 0 ? from_ns + 2 * (delta_ns - from_ns) : 2 * delta_ns);
+      batch.set_duration_ns(i, 2 * batch.duration_ns(i));
+    }
+  }
+}
+
+}  // namespace
 
 JobSlice JobTableTest::Slice(const std::string& host, wire::AgentReport report) {
   JobSlice slice;
@@ -88,6 +105,22 @@ void JobTableTest::RunSecond(JobTable& table, int second, int slow_rank, int lif
     table.Observe(Slice(name, std::move(report)));
   }
   for (int i = 0; i < 2; ++i) {
+    clock_.Advance(kNanosPerSecond / 2);
+    table.Evaluate();
+  }
+}
+
+void JobTableTest::RunRoundOfLongSteps(JobTable& table, int round) {
+  const int64_t long_from_ns = MakeTestReport(10, {.first_step = 91}).monotonic_ns();
+  for (int host = 0; host < 2; ++host) {
+    const std::string name = "node-" + std::to_string(host);
+    wire::AgentReport report = MakeTestReport(static_cast<uint64_t>(round) + 1,
+                                              {.first_rank = 2 * host, .ranks = 2, .first_step = 1 + 10 * round});
+    StretchFrom(long_from_ns, report);
+    Answer(name, report);
+    table.Observe(Slice(name, std::move(report)));
+  }
+  for (int i = 0; i < 4; ++i) {
     clock_.Advance(kNanosPerSecond / 2);
     table.Evaluate();
   }

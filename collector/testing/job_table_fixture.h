@@ -69,6 +69,10 @@ class JobTableTest : public testing::Test {
   // One second of a job of two hosts with two ranks each: ten steps of all ranks, reported, and two evaluations.
   void RunSecond(JobTable& table, int second, int slow_rank = -1, int life = 0);
 
+  // Ten steps of all ranks behind RunSecond of 0 to 9, each of which takes twice as long for all of them: nobody is to
+  // blame. Rounds count from ten.
+  void RunRoundOfLongSteps(JobTable& table, int round);
+
   absl::Status VisitLog(const std::function<absl::Status(const wire::CaptureEntry&)>& visit) const;
 
   // Ten seconds in which all is well, and fifteen in which rank 2 is slow; the second after the last one.

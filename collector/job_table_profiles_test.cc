@@ -1,0 +1,103 @@
+// What profiles of a job's ranks have shown stands in the ledger of the job while it runs.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/clock.h"
+#include "collector/job_table.h"
+#include "collector/testing/job_table_fixture.h"
+#include "detector/verdict/pattern_reasons.h"
+#include "detector/verdict/verdict.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kLoader[] = "storage_stall rank 1 node-0";
+constexpr double kShare = 0.05;  // of a step, that the loader takes
+
+// As a profile of the four ranks says it: the loader of one takes this share of a step.
+JobProfile ProfileOf(double share) {
+  JobProfile profile{.ranks = {0, 1, 2, 3}};
+  if (share <= 0) return profile;
+  Verdict verdict = Verdict::Accusation(VerdictScope::kSoftware, VerdictClass::kStorageStall);
+  verdict.culprits = {Culprit{.host = "node-0", .rank = 1, .confidence = 0.8}};
+  verdict.cost.slowdown_fraction = share;
+  verdict.evidence = {
+      {EvidenceKind::kCounter, WorkTakesLonger{.work = "data loading", .ranks = {1}, .compared = 4, .share = share}}};
+  profile.findings.push_back(verdict);
+  return profile;
+}
+
+class JobTableProfilesTest : public JobTableTest {
+ protected:
+  // Until a look finds a part that nothing explains: before the change of the whole job is known in full.
+  void RunUntilUnexplained() {
+    for (int second = 0; second < 10; ++second) RunSecond(table_, second);
+    for (int round = 10; Ledger().unexplained_seconds() <= 0 && round < 60; ++round) RunRoundOfLongSteps(table_, round);
+    ASSERT_GT(Ledger().unexplained_seconds(), kShare * Ledger().measured_seconds());
+  }
+
+  // Without another look of the engine.
+  void AddProfile(double share) {
+    table_.AddProfile("train", ProfileOf(share));
+    clock_.Advance(kNanosPerSecond / 10);
+    table_.Evaluate();
+  }
+
+  wire::TimeLedger Ledger() const {
+    const auto& jobs = table_.snapshot()->jobs;
+    return jobs.empty() ? wire::TimeLedger() : jobs.front().ledger();
+  }
+
+  static void ExpectItAddsUp(const wire::TimeLedger& ledger) {
+    double sum = ledger.reference_seconds() + ledger.unexplained_seconds();
+    for (const auto& line : ledger.lines()) sum += line.seconds();
+    EXPECT_NEAR(sum, ledger.measured_seconds(), 1e-9);
+  }
+
+  static double LineOf(const wire::TimeLedger& ledger, const std::string& finding) {
+    for (const auto& line : ledger.lines()) {
+      if (line.finding() == finding) return line.seconds();
+    }
+    return 0;
+  }
+
+  JobTable table_ = MakeTable();
+};
+
+TEST_F(JobTableProfilesTest, AFindingOfProfilesTakesItsPartOfWhatNothingExplains) {
+  RunUntilUnexplained();
+  const wire::TimeLedger before = Ledger();
+  ExpectItAddsUp(before);
+  EXPECT_EQ(LineOf(before, kLoader), 0);
+  AddProfile(kShare);
+  const wire::TimeLedger after = Ledger();
+  ExpectItAddsUp(after);
+  EXPECT_NEAR(LineOf(after, kLoader), kShare * after.measured_seconds(), 1e-9);
+  EXPECT_NEAR(after.unexplained_seconds(), before.unexplained_seconds() - LineOf(after, kLoader), 1e-9);
+  EXPECT_EQ(alerts_.events.back().incident.verdict().class_(), "storage_stall") << "and an incident of software";
+}
+
+TEST_F(JobTableProfilesTest, WhatANewerProfileDoesNotShowIsUnexplainedAgain) {
+  RunUntilUnexplained();
+  const wire::TimeLedger before = Ledger();
+  AddProfile(kShare);
+  ASSERT_GT(LineOf(Ledger(), kLoader), 0);
+  AddProfile(0);
+  EXPECT_EQ(LineOf(Ledger(), kLoader), 0);
+  EXPECT_NEAR(Ledger().unexplained_seconds(), before.unexplained_seconds(), 1e-9);
+  ExpectItAddsUp(Ledger());
+}
+
+TEST_F(JobTableProfilesTest, AProfileExplainsNoMoreThanThereIs) {
+  RunUntilUnexplained();
+  const wire::TimeLedger before = Ledger();
+  AddProfile(0.99);
+  EXPECT_NEAR(LineOf(Ledger(), kLoader), before.unexplained_seconds(), 1e-9);
+  EXPECT_NEAR(Ledger().unexplained_seconds(), 0, 1e-9);
+  ExpectItAddsUp(Ledger());
+}
+
+}  // namespace
+}  // namespace lockstep
