@@ -4,8 +4,10 @@
 Usage: verdict_test.py [BINARIES STATE_DIRECTORY [CASE ...]]; without arguments as a test of Bazel
 """
 
+import concurrent.futures
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -23,6 +25,8 @@ HEALTHY_SECONDS = 9
 PATIENCE_SECONDS = 60
 # How long a fault that may stay unnamed is watched.
 WATCH_SECONDS = 11
+# A case takes a quarter of a core, most of it in healthy steps that have to be watched for a while.
+CASES_AT_ONCE = 3
 # NCCL before 2.27 does not tell how large a communicator is: that is believed once all ranks have been followed for 10 s.
 SIZING_SECONDS = 13
 
@@ -201,19 +205,37 @@ def run(name, binaries, state):
             job.close()
 
 
+def run_case(name, binaries, state):
+    try:
+        run(name, pathlib.Path(binaries), pathlib.Path(state))
+    except (StackError, Verdict) as error:
+        print(f"{name}: {error}", flush=True)
+        return 1
+    return 0
+
+
+def run_cases(names, binaries, state):
+    """Each in a process of its own; what it printed is printed when it is over."""
+    def run_one(name):
+        return subprocess.run([sys.executable, __file__, binaries, state, name], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(CASES_AT_ONCE) as pool:
+        for done in pool.map(run_one, names):
+            sys.stdout.buffer.write(done.stdout)
+            sys.stdout.flush()
+            failed |= done.returncode
+    return failed
+
+
 def main():
     if len(sys.argv) > 2:
-        binaries, state, names = sys.argv[1], sys.argv[2], sys.argv[3:]
+        binaries, state, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(CASES)
     else:
-        binaries, state, names = f"{os.environ['TEST_SRCDIR']}/lockstep", f"{os.environ['TEST_TMPDIR']}/state", []
-    failed = 0
-    for name in names or CASES:
-        try:
-            run(name, pathlib.Path(binaries), pathlib.Path(state))
-        except (StackError, Verdict) as error:
-            print(f"{name}: {error}", flush=True)
-            failed = 1
-    return failed
+        binaries, state = f"{os.environ['TEST_SRCDIR']}/lockstep", f"{os.environ['TEST_TMPDIR']}/state"
+        names = list(CASES)
+    return run_case(names[0], binaries, state) if len(names) == 1 else run_cases(names, binaries, state)
 
 
 if __name__ == "__main__":
