@@ -3,7 +3,7 @@
 // A rank stands at the first open operation of each of its streams, begun where that can be told. One that has begun
 // nothing of what it called may stand in an operation whose record was lost, and one that stands nowhere in an
 // operation of a communicator in which nothing of it is recorded. The frontier must outlive it. Thread-compatible. Cost
-// O(open operations).
+// O(open operations), and O(operations) of ranks that began what another has called and not begun.
 
 #ifndef LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_
 #define LOCKSTEP_DETECTOR_HANG_BLOCKED_PLACES_H_
@@ -56,7 +56,8 @@ class BlockedPlaces {
   Alike LikeOf(const TraceOperation& operation) const;
   // What the rank has begun and not ended, outside of a communicator, as it is comparable between ranks. Rising.
   std::vector<Alike> StandsIn(size_t rank, int32_t communicator) const;
-  // What it had begun and not ended when it began an operation, outside of the communicator of that. Rising.
+  // What it has begun, before or since, and had not ended when it began an operation, outside of the communicator of
+  // that: nothing of it held that operation up. Rising.
   std::vector<Alike> StoodIn(size_t rank, const TraceOperation& begun) const;
   // It has called the collective, stands in others, and could have begun it for all that is known.
   bool MayBeHeld(const BlockedOperation& blocked, int32_t member) const;

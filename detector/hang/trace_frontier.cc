@@ -145,7 +145,7 @@ class Reader {
   }
 
   // Of what is in flight, some has a begin and some has none, on some of the ranks: recorders tell the one from the
-  // other, also where all that a rank has in flight has begun.
+  // other, also where all that a rank has in flight has begun. But those that tell calls as begins do not.
   void TellByAbsence() {
     if (by_absence_ == 0 || static_cast<double>(by_absence_) < kFew * static_cast<double>(lack_begins_)) return;
     for (const size_t rank : in_flight_) found_.tells_begun[rank] = 1;

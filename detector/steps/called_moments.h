@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "detector/steps/work_moment.h"
@@ -37,6 +36,8 @@ class CalledMoments {
     WorkMoment moment;
   };
 
+  // Where in `called_` those end that were called by then.
+  size_t CalledBy(int64_t called_ns) const;
   void DropOldest();
 
   // By rising call and time: of what was called no earlier, only later moments count. The first `begin_` are gone.

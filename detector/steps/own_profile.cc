@@ -58,6 +58,11 @@ class Intervals {
   double seconds_ = 0;
 };
 
+// The host called the operation only just when it began: the host was behind, not ahead. `own_seconds`: before it.
+bool IsJustIssued(const TraceOperation& operation, double own_seconds) {
+  return ToSeconds(operation.start_ns - operation.enqueue_ns) < kFew * own_seconds;
+}
+
 struct StepSums {
   Intervals all, routed;
 };

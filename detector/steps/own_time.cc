@@ -126,19 +126,16 @@ class Sweep {
       const bool is_told = recv != kUntold && IsRecv(earlier);
       if (is_told && !IsRecv(kind)) continue;
       const WorkMoment end = ends.LatestOf(operation.enqueue_ns);
-      if (end.operation == kNoOperation) continue;
-      if (StoodBehind(trace_.operations[end.operation], operation)) {
+      if (StoodBehindEnd(end, operation)) {
         GoOn(EndBefore(end.operation, operation), &from);
-      } else if (!is_told && !work_order_.Apart(earlier, kind)) {
+      } else if (end.operation != kNoOperation && !is_told && !work_order_.Apart(earlier, kind)) {
         GoOn(end, &from);
       }
     }
     for (const auto& [earlier, ends] : ends_beside_) {
       const bool is_told = recv != kUntold && IsRecv(earlier) && !IsRecv(kind);
       const WorkMoment end = ends.LatestOf(operation.enqueue_ns);
-      const bool stood_behind =
-          end.operation != kNoOperation && StoodBehind(trace_.operations[end.operation], operation);
-      if (!is_told && stood_behind) GoOn(EndBefore(end.operation, operation), &from);
+      if (!is_told && StoodBehindEnd(end, operation)) GoOn(EndBefore(end.operation, operation), &from);
     }
     if (recv < kUntold) GoOn(EndBefore(recv, operation), &from);
     return from;
@@ -157,10 +154,13 @@ class Sweep {
 
   static bool IsRecv(size_t kind) { return kind % kOperationKinds == static_cast<size_t>(OperationKind::kRecv); }
 
+  bool StoodBehindEnd(const WorkMoment& end, const TraceOperation& operation) const {
+    return end.operation != kNoOperation && StoodBehind(trace_.operations[end.operation], operation);
+  }
+
   bool StoodInLine(const TraceOperation& operation) const {
     const auto stood_behind = [&](const EndsByKind::value_type& entry) {
-      const WorkMoment end = entry.second.LatestOf(operation.enqueue_ns);
-      return end.operation != kNoOperation && StoodBehind(trace_.operations[end.operation], operation);
+      return StoodBehindEnd(entry.second.LatestOf(operation.enqueue_ns), operation);
     };
     return std::any_of(ends_apart_.begin(), ends_apart_.end(), stood_behind) ||
            std::any_of(ends_beside_.begin(), ends_beside_.end(), stood_behind);

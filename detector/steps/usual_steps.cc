@@ -15,7 +15,7 @@ constexpr double kDeviations = kSureDeviations;
 // Of the median, that a usual step may always be longer.
 constexpr double kAlwaysUsual = kMinorPart;
 // Behind a warm-up: half of a level, since one may be quick by chance.
-constexpr size_t kWarm = kLevelSteps / 2;
+constexpr size_t kStepsBehind = kLevelSteps / 2;
 // By which the longest of a level may exceed the shortest: as kAlwaysUsual.
 constexpr double kOfOneLevel = kMinorPart;
 // Of what a step is longer by, that its ranks waited: nearly all of it, but for what runs beside.
@@ -37,7 +37,7 @@ bool IsLevel(absl::Span<const double> run) {
 
 // Those before `end` but for the first, inside of which a recording may begin, are longer than each of the next.
 bool WarmsUpUntil(size_t end, absl::Span<const double> seconds) {
-  const absl::Span<const double> warm = seconds.subspan(end, kWarm);
+  const absl::Span<const double> warm = seconds.subspan(end, kStepsBehind);
   const auto [shortest, longest] = std::minmax_element(warm.begin(), warm.end());
   const double limit = (1 + kAlwaysUsual) * *longest;
   const auto is_longer = [limit](double length) { return length > limit; };
@@ -48,7 +48,7 @@ bool WarmsUpUntil(size_t end, absl::Span<const double> seconds) {
 
 // How many of the first steps are no sign of what steps take later; a first step that is no longer counts as one.
 size_t WarmUpSteps(absl::Span<const double> seconds) {
-  for (size_t end = std::min(kLevelSteps, seconds.size() - std::min(kWarm, seconds.size())); end > 1; --end) {
+  for (size_t end = std::min(kLevelSteps, seconds.size() - std::min(kStepsBehind, seconds.size())); end > 1; --end) {
     if (WarmsUpUntil(end, seconds)) return end;
   }
   return 0;

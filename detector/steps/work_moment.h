@@ -12,10 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/shares.h"
 #include "detector/model/begin_order.h"
 #include "detector/model/trace.h"
-#include "detector/stats/order_statistics.h"
 
 namespace lockstep {
 
@@ -28,11 +26,6 @@ struct WorkMoment {
   uint32_t operation = kNoOperation;
   bool is_end = false;
 };
-
-// The host called the operation only just when it began: the host was behind, not ahead. `own_seconds`: before it.
-inline bool IsJustIssued(const TraceOperation& operation, double own_seconds) {
-  return ToSeconds(operation.start_ns - operation.enqueue_ns) < kFew * own_seconds;
-}
 
 // The later of the two; of two at one time, `moment`.
 inline void GoOn(const WorkMoment& moment, WorkMoment* latest) {
