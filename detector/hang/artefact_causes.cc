@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -154,10 +155,29 @@ class Sieve {
   const bool artefacts_likely_;
 };
 
+// The calls, this one and those behind it, of whoever waits in the operation and has called the least: a rank that is
+// missing from it for want of records lacks the records of as many.
+int64_t CallsFrom(const Frontier& frontier, const Hang& hang) {
+  if (hang.communicator < 0 || IsPointToPoint(hang.operation)) return 1;
+  const auto sequence = static_cast<int64_t>(hang.sequence);
+  const size_t members = frontier.trace().communicators[static_cast<size_t>(hang.communicator)].members.size();
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (size_t m = 0; m < members; ++m) {
+    const int64_t entered = frontier.Of(hang.communicator, static_cast<int32_t>(m)).entered;
+    if (entered >= sequence) least = std::min(least, entered - sequence + 1);
+  }
+  return least == std::numeric_limits<int64_t>::max() ? 1 : least;
+}
+
 }  // namespace
 
 bool ArtefactsAreLikely(const Frontier& frontier) {
   return static_cast<double>(frontier.trace().ranks.size()) * frontier.lost_share() > kLikely;
+}
+
+bool LossIsLikely(const Frontier& frontier, size_t members, int64_t records, size_t ranks) {
+  const double chance = static_cast<double>(members) * std::pow(frontier.lost_share(), static_cast<double>(records));
+  return std::pow(chance, static_cast<double>(ranks)) > kLikely;
 }
 
 bool LossExplains(const Frontier& frontier, const Hang& hang) {
@@ -170,9 +190,7 @@ bool LossExplains(const Frontier& frontier, const Hang& hang) {
   const size_t members = hang.communicator < 0
                              ? trace.ranks.size()
                              : trace.communicators[static_cast<size_t>(hang.communicator)].members.size();
-  const double chance =
-      std::pow(static_cast<double>(members) * frontier.lost_share(), static_cast<double>(hang.ranks.size()));
-  return !unseen && chance > kLikely;
+  return !unseen && LossIsLikely(frontier, members, CallsFrom(frontier, hang), hang.ranks.size());
 }
 
 void DropArtefacts(const Frontier& frontier, const std::vector<std::vector<int32_t>>& waited_for,

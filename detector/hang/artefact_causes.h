@@ -28,7 +28,11 @@ namespace lockstep {
 // That some rank's newest record was lost is likelier than one in ten.
 bool ArtefactsAreLikely(const Frontier& frontier);
 
-// The cause shows by nothing but records that are not there, and that so many were lost is likelier than one in ten.
+// That each of so many ranks, of a group of so many members, lost so many records in a row is likelier than one in ten.
+bool LossIsLikely(const Frontier& frontier, size_t members, int64_t records, size_t ranks = 1);
+
+// The cause shows by nothing but records that are not there, as many as all others have called since, and such a loss
+// is likely.
 bool LossExplains(const Frontier& frontier, const Hang& hang);
 
 // `waited_for`: the edges of the wait graph turned round. `victims_of`: by node, who waits for a cause. `victims` of

@@ -1,12 +1,12 @@
 #include "detector/hang/stopped_calling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "absl/functional/function_ref.h"
 #include "base/median.h"
 #include "base/shares.h"
+#include "detector/hang/artefact_causes.h"
 #include "detector/model/input.h"
 
 namespace lockstep {
@@ -71,12 +71,6 @@ UsualCalls UsualCallsOf(const Frontier& frontier, const std::vector<int32_t>& me
   return usual;
 }
 
-// That the records of so many calls of one member or another were lost.
-bool LossExplains(const Frontier& frontier, size_t members, int64_t missing) {
-  const double lost = frontier.lost_share();
-  return lost > 0 && static_cast<double>(members) * std::pow(lost, static_cast<double>(missing)) > kFew;
-}
-
 // A running program may have a reason to call no more: it waits for a result of its GPU, to print it.
 bool IsKnownToRun(const Frontier& frontier, int32_t rank) {
   return frontier.trace().ranks[static_cast<size_t>(rank)].process_state == ProcessState::kRunning;
@@ -93,7 +87,7 @@ std::vector<int32_t> StoppedMembers(
   for (size_t m = 0; m < members.size() && usual.few_are_behind; ++m) {
     if (members[m] < 0 || frontier.CutShort(static_cast<size_t>(members[m]))) continue;
     const int64_t missing = usual.called - CallsOf(frontier, shared, members[m]);
-    if (missing <= 0 || LossExplains(frontier, usual.members, missing)) continue;
+    if (missing <= 0 || LossIsLikely(frontier, usual.members, missing)) continue;
     if (IsKnownToRun(frontier, members[m]) || frontier.HidesCalls(static_cast<size_t>(members[m]))) continue;
     if (stopped(usual, missing, frontier.OpenOf(static_cast<size_t>(members[m])).size())) found.push_back(members[m]);
   }

@@ -158,11 +158,19 @@ TEST_F(FourRanks, TheKernelAnswersAnOpenQuestion) {
 }
 
 TEST_F(FourRanks, AnAbsenceThatLossExplainsAccusesNobody) {
-  job_.host_stops_at[2] = 2;
+  job_.host_stops_at[2] = 3;
   Play();
   EXPECT_EQ(Accused(Find()), std::set<int32_t>{2});
-  trace_.lost_records = trace_.operations.size() / 10;
+  trace_.lost_records = trace_.operations.size() / 4;
   EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(FourRanks, AnAbsenceOfManyCallsIsNoLoss) {
+  for (std::vector<ScriptedCall>& program : job_.programs) program.resize(job_.host_lead, program.back());
+  job_.host_stops_at[2] = 2;
+  Play();
+  trace_.lost_records = trace_.operations.size() / 4;
+  EXPECT_EQ(Accused(Find()), std::set<int32_t>{2}) << "the others have called six more: all six were not lost";
 }
 
 TEST_F(FourRanks, AProcessThatDiedInsideIsNamedAndNotItsGroup) {
