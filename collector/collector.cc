@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "collector/convert/report_limits.h"
@@ -28,9 +29,7 @@ constexpr uint64_t kHostHistoriesEvery = 10;  // housekeepings
 constexpr uint64_t kSelfProfilesEvery = 5;    // housekeepings
 constexpr size_t kMostHostScores = 20;        // labels of that metric
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
-// A certificate is looked at when its connection begins: after this long it begins anew.
-constexpr int kMaxTlsConnectionMillis = 24 * 3600 * 1000;
-constexpr int kTlsConnectionGraceMillis = 10'000;
+constexpr int64_t kTlsConnectionGraceMillis = 10'000;
 // Connections that do not get through their handshake keep descriptors from those that would.
 constexpr int kHandshakeMillis = 10'000;
 constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
@@ -219,8 +218,11 @@ void Collector::AddGrpcPort(grpc::ServerBuilder& builder) {
         door_.access->takes_tokens() ? ClientCertificate::kOptional : ClientCertificate::kRequired;
     credentials_ = MakeServerCredentials(
         *door_.tls, options_.tls.authorities.empty() ? ClientCertificate::kNotAsked : with_authorities);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxTlsConnectionMillis);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kTlsConnectionGraceMillis);
+    // A certificate is looked at when its connection begins. Streams have no end, so that grace is over at once.
+    const int64_t age_ms = absl::ToInt64Milliseconds(options_.tls_max_connection_age);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(age_ms));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                               static_cast<int>(std::min(age_ms, kTlsConnectionGraceMillis)));
   }
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
   builder.AddListeningPort(options_.listen_address, credentials_, &grpc_port_);

@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
 #include "collector/access/role.h"
 #include "collector/collector.h"
@@ -156,6 +161,32 @@ TEST_F(CollectorAccessTest, StreamsOfAgentsThatAreLetInNoMoreEnd) {
   EXPECT_EQ(Counter("lockstep_collector_streams_rejected_total", "revoked"), 1);
   ASSERT_TRUE(stays.Send(ToMessage(MakeHostReport(1, 0.5))));
   EXPECT_TRUE(stays.AwaitAck(1));
+}
+
+TEST_F(CollectorAccessTest, AnOldConnectionEndsAndWhoComesAgainShowsACertificateAgain) {
+  const auto believe = [this](const TestAuthority& authority) {
+    std::stringstream text;
+    text << std::ifstream(authority.path()).rdbuf();
+    return directory_.Write("clients.crt", text.str()).string();
+  };
+  options_.tls.authorities = believe(authority_);
+  options_.tls_max_connection_age = absl::Milliseconds(100);
+  Start();
+  const auto channel = ConnectAgent("node-1");
+  TestAgent agent(channel);
+  ASSERT_EQ(agent.Hello("node-1", 1), 0);
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  ASSERT_TRUE(agent.AwaitAck(1));
+  believe(TestAuthority(directory_.path(), "other"));
+  collector_->Housekeep();
+  EXPECT_FALSE(agent.AwaitEnd().ok()) << "nothing else ends it";
+  TestAgent withdrawn(channel);
+  EXPECT_EQ(withdrawn.Hello("node-1", 1), -1);
+  EXPECT_EQ(withdrawn.AwaitEnd().error_code(), grpc::StatusCode::UNAVAILABLE) << "there is no handshake";
+
+  believe(authority_);
+  collector_->Housekeep();
+  while (TestAgent(ConnectAgent("node-1")).Hello("node-1", 1) != 1) StopSignal().WaitFor(kNanosPerMilli);
 }
 
 TEST_F(CollectorAccessTest, TheProbeOfTheStreamsIsNoStranger) {

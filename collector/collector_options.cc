@@ -73,6 +73,14 @@ Settings::Validator HttpUrls(const std::vector<std::string>* urls) {
   };
 }
 
+// Longer than a handshake is worth, and within what gRPC takes: an int of milliseconds.
+Settings::Validator ConnectionAge(const absl::Duration* value) {
+  return [=] {
+    if (*value >= absl::Minutes(1) && *value <= absl::Hours(24 * 7)) return absl::OkStatus();
+    return absl::InvalidArgumentError("must be from 1m to 168h");
+  };
+}
+
 // An address that other machines reach needs TLS, or to be wanted by name.
 absl::Status CheckListenAddress(const CollectorOptions& options) {
   const std::string& address = options.listen_address;
@@ -104,6 +112,9 @@ void AddSecuritySettings(Settings& settings, CollectorOptions& options) {
   settings.Add("tls.client_ca", &options.tls.authorities,
                "PEM file of the authorities of agents, programs and people; empty = nobody has a certificate",
                Needs(&options.tls.authorities, &options.tls.certificate, "tls.certificate"));
+  settings.Add("tls.max_connection_age", &options.tls_max_connection_age,
+               "age at which a connection is ended and its certificate is looked at again, by the next one",
+               ConnectionAge(&options.tls_max_connection_age));
   settings.Add("access_rules", &options.access_rules,
                "YAML file that says who may do what; empty = everybody may do everything",
                Needs(&options.access_rules, &options.tls.certificate,

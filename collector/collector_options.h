@@ -38,6 +38,7 @@ struct CollectorOptions {
   bool insecure_listen = false;                        // other machines may reach it without TLS
   PagesOptions pages = {.address = "127.0.0.1:7071"};  // /metrics, /healthz, /readyz
   TlsFiles tls;                                        // of the gRPC server; authorities are those of its clients
+  absl::Duration tls_max_connection_age = absl::Hours(24);
   std::string access_rules;  // file that says who may do what; "" = everybody may do everything
   std::string audit_file;    // where to append who changed what, besides the log; "" = nowhere
   std::string data_directory = "/var/lib/lockstep";

@@ -221,6 +221,15 @@ class SecurityTest(unittest.TestCase):
             urllib.request.urlopen(f"http://127.0.0.1:{self.agent_port}/readyz", timeout=5)
         self.assertIn("may not report for the host node-2", answer.exception.read().decode())
 
+    def test_an_agent_takes_on_another_key_without_a_restart(self):
+        self.start_collector()
+        self.start_agent("node-2", "node-1")
+        self.stack.wait_until("the agent to be refused", lambda: "is not let in" in self.log("agent"), PATIENCE_SECONDS)
+        viewer = self.certificate_flags("viewer")
+        self.assertEqual(self.hosts(viewer), [])
+        self.keys.issue("agent-node-1", "agent", "URI:spiffe://example.org/agent/node-2")
+        self.stack.wait_until("the agent to be let in", lambda: self.hosts(viewer) == ["node-2"], PATIENCE_SECONDS)
+
     def test_the_command_line_shows_its_keys_and_is_told_what_is_wrong_with_them(self):
         self.start_collector()
         viewer, stranger = self.certificate_flags("viewer"), self.certificate_flags("stranger")
