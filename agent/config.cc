@@ -100,6 +100,12 @@ void AddAgentSettings(AgentOptions& options, Settings& settings) {
   settings.Add("collector.address", &options.collector_address, "host:port of the collector",
                NotEmpty(options.collector_address));
   AddSecurity(options.collector_security, settings);
+  settings.Add("token_file", &options.token_file,
+               "file of a token that says who this agent is, besides its certificate or instead; empty = none",
+               [&options] {
+                 if (options.token_file.empty() || !options.collector_security.is_plain()) return absl::OkStatus();
+                 return absl::InvalidArgumentError("needs tls.ca: a token is sent over TLS only");
+               });
   settings.Add("listen_address", &options.pages.address, "host:port of /metrics, /healthz and /readyz; empty = none",
                [&options] { return options.pages.address.empty() ? absl::OkStatus() : CheckPages(options.pages); });
   AddGuardSettings(options.pages, settings);

@@ -18,6 +18,7 @@ namespace lockstep {
 struct AgentOptions {
   std::string collector_address = "127.0.0.1:7070";
   ChannelSecurity collector_security;
+  std::string token_file;                              // of a token that the collector is shown besides; "" = none
   PagesOptions pages = {.address = "127.0.0.1:7072"};  // /metrics, /healthz, /readyz; no address = none
   std::string log_level = "info";
   std::string ports_file;  // where the port that is listened on is written; empty = nowhere

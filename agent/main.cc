@@ -49,7 +49,7 @@ int Run(AgentOptions& options, const Settings& settings) {
   Random random(SeedFromSystem());
   AgentMetrics metrics;
   if (const auto tls = CheckChannelSecurity(options.collector_security); !tls.ok()) return Fail(tls);
-  GrpcConnector connector(options.collector_address, options.collector_security);
+  GrpcConnector connector(options.collector_address, options.collector_security, options.token_file);
   const OutboxLimits limits = {static_cast<size_t>(options.outbox_bytes), absl::ToInt64Nanoseconds(options.outbox_age)};
   AgentDemands demands = OpenDemands(options);
   const wire::AgentHello hello = MakeHello(HostNameOr(options.host_name), random, options.places, demands.Names());

@@ -2,15 +2,13 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "daemon/bounded_file.h"
+#include "daemon/token_file.h"
 #include "proto/admin.grpc.pb.h"
 #include "proto/query.grpc.pb.h"
 
@@ -57,17 +55,13 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& address, co
   }
 }
 
-absl::StatusOr<std::string> ReadToken(const CollectorKeys& keys) {
+absl::StatusOr<std::string> ReadAuthorization(const CollectorKeys& keys) {
   if (keys.token_file.empty()) return std::string();
   if (keys.security.is_plain()) {
     return absl::InvalidArgumentError(
         absl::StrCat(keys.token_file, ": a token is sent over TLS only; name the collector's authorities, --tls-ca"));
   }
-  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(keys.token_file));
-  const std::string token(absl::StripAsciiWhitespace(text));
-  const bool is_token = !token.empty() && std::all_of(token.begin(), token.end(), absl::ascii_isgraph);
-  if (!is_token) return absl::InvalidArgumentError(absl::StrCat(keys.token_file, ": expected one token and no more"));
-  return token;
+  return ReadBearer(keys.token_file);
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& address,
@@ -103,9 +97,12 @@ absl::Status CheckCollectorAddress(const std::string& address) {
 class CollectorClient::Connection {
  public:
   Connection(const std::string& address, int64_t deadline_nanos, const std::string& named_by, const CollectorKeys& keys)
-      : address_(address), deadline_nanos_(deadline_nanos), named_by_(named_by), token_(ReadToken(keys)) {
+      : address_(address),
+        deadline_nanos_(deadline_nanos),
+        named_by_(named_by),
+        authorization_(ReadAuthorization(keys)) {
     const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(address, keys.security);
-    usable_ = channel.ok() ? token_.status() : channel.status();
+    usable_ = channel.ok() ? authorization_.status() : channel.status();
     if (!channel.ok()) return;
     channel_ = *channel;
     stub_ = wire::Query::NewStub(channel_);
@@ -164,13 +161,13 @@ class CollectorClient::Connection {
  private:
   void Prepare(grpc::ClientContext& context, int64_t nanos) const {
     SetDeadline(context, nanos);
-    if (!token_->empty()) context.AddMetadata("authorization", absl::StrCat("Bearer ", *token_));
+    if (!authorization_->empty()) context.AddMetadata("authorization", *authorization_);
   }
 
   const std::string address_;
   const int64_t deadline_nanos_;
   const std::string named_by_;
-  const absl::StatusOr<std::string> token_;
+  const absl::StatusOr<std::string> authorization_;
   absl::Status usable_;  // what is wrong with the keys
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<wire::Query::Stub> stub_;

@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
 #include "collector/access/role.h"
+#include "collector/access/testing/signed_tokens.h"
 #include "collector/collector.h"
 #include "collector/testing/report_builder.h"
 #include "collector/testing/secured_collector.h"
@@ -86,6 +88,46 @@ TEST_F(CollectorAccessTest, AnAgentReportsForItsOwnHostOnly) {
   EXPECT_EQ(Counter("lockstep_collector_streams_rejected_total", "foreign_host"), 1);
   EXPECT_TRUE(own.Send(ToMessage(MakeHostReport(2, 0.5)))) << "the other stream is not touched";
   EXPECT_TRUE(own.AwaitAck(2));
+}
+
+TEST_F(CollectorAccessTest, AnAgentMayShowATokenThatNamesItsHost) {
+  const SigningKey key = MakeRsaKey("a");
+  const std::string keys = directory_.Write("jwks.json", KeySetOf(key)).string();
+  const std::string rules = absl::StrCat(kSecuredRules, R"yaml(
+oidc:
+  issuer: https://kubernetes.default.svc.cluster.local
+  audience: lockstep
+  keys: )yaml",
+                                         keys, R"yaml(
+  rules:
+    - {claim: sub, value: "system:serviceaccount:lockstep:lockstep-agent", role: agent,
+       host_claim: kubernetes.io.node.name}
+)yaml");
+  directory_.Write("access.yaml", rules);
+  Start();
+  const int64_t later_s = clock_.WallNanos() / kNanosPerSecond + 600;
+  const auto token = [&](const char* account) {
+    return absl::StrCat("Bearer ", SignToken(key, "RS256", ClaimsOfPod(account, "node-1", later_s), "a"));
+  };
+  const auto without_certificate = Connect({"", "", authority_.path()});
+  TestAgent agent(without_certificate, token("lockstep-agent"));
+  ASSERT_EQ(agent.Hello("node-1", 1), 0);
+  TestAgent with_both(ConnectAgent("node-2"), token("lockstep-agent"));
+  EXPECT_EQ(with_both.Hello("node-2", 2), -1);
+  EXPECT_THAT(with_both.AwaitEnd().error_message(), AllOf(HasSubstr("lockstep-agent of https://kubernetes"),
+                                                          HasSubstr("may not report for the host node-2")));
+  TestAgent other(without_certificate, token("someone-else"));
+  EXPECT_EQ(other.Hello("node-1", 3), -1);
+  EXPECT_EQ(other.AwaitEnd().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+
+  directory_.Write("access.yaml", absl::StrCat(rules, "# the same in other words\n"));
+  clock_.SetWall(3'600 * kNanosPerSecond);
+  collector_->Housekeep();
+  ASSERT_TRUE(agent.Send(ToMessage(MakeHostReport(1, 0.5))));
+  EXPECT_TRUE(agent.AwaitAck(1)) << "it was let in while its token counted";
+  directory_.Write("access.yaml", kSecuredRules);
+  collector_->Housekeep();
+  EXPECT_EQ(agent.AwaitEnd().error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
 TEST_F(CollectorAccessTest, AnAgentIsBelievedOfTheJobsThatItsRuleNames) {

@@ -133,23 +133,28 @@ class HttpClient::Handle {
     body_ = {.text = "", .max_bytes = kKeptOfAnswer, .may_be_cut = true};
     curl_slist* lines = curl_slist_append(nullptr, "Content-Type: application/json");
     lines = curl_slist_append(lines, "Expect:");  // no round trip to ask whether a body is welcome
-    for (const std::string& header : headers) lines = curl_slist_append(lines, header.c_str());
-    curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, lines);
     curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
     curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, body.c_str());
+    return CallWith(lines, headers);
+  }
+
+  HttpAnswer Get(size_t max_bytes, const std::vector<std::string>& headers) {
+    body_ = {.text = "", .max_bytes = max_bytes};
+    curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);
+    return CallWith(nullptr, headers);
+  }
+
+ private:
+  // With `lines`, which it frees, and `headers` behind them.
+  HttpAnswer CallWith(curl_slist* lines, const std::vector<std::string>& headers) {
+    for (const std::string& header : headers) lines = curl_slist_append(lines, header.c_str());
+    curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, lines);
     HttpAnswer answer = Call();
     curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, nullptr);
     curl_slist_free_all(lines);
     return answer;
   }
 
-  HttpAnswer Get(size_t max_bytes) {
-    body_ = {.text = "", .max_bytes = max_bytes};
-    curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);
-    return Call();
-  }
-
- private:
   HttpAnswer Call() {
     error_[0] = '\0';
     const CURLcode code = curl_easy_perform(curl_);
@@ -185,6 +190,8 @@ HttpAnswer HttpClient::PostJson(const std::string& body, const std::vector<std::
   return handle_->Post(body, headers);
 }
 
-HttpAnswer HttpClient::Get(size_t max_bytes) { return handle_->Get(max_bytes); }
+HttpAnswer HttpClient::Get(size_t max_bytes, const std::vector<std::string>& headers) {
+  return handle_->Get(max_bytes, headers);
+}
 
 }  // namespace lockstep

@@ -56,7 +56,7 @@ class HttpClient {
   HttpAnswer PostJson(const std::string& body, const std::vector<std::string>& headers = {});
 
   // An answer that is longer than `max_bytes` is none.
-  HttpAnswer Get(size_t max_bytes);
+  HttpAnswer Get(size_t max_bytes, const std::vector<std::string>& headers = {});
 
  private:
   class Handle;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "daemon/token_file.h"
 #include "proto/ingest.grpc.pb.h"
 
 namespace lockstep {
@@ -12,8 +14,12 @@ namespace {
 // The synchronous API: an agent has one stream, and two blocking calls are easier to get right than callbacks.
 class GrpcStream final : public CollectorStream {
  public:
-  explicit GrpcStream(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(wire::Ingest::NewStub(channel)), stream_(stub_->Stream(&context_)) {}
+  // `authorization` is sent along; "" = nothing is.
+  GrpcStream(const std::shared_ptr<grpc::Channel>& channel, const std::string& authorization)
+      : stub_(wire::Ingest::NewStub(channel)) {
+    if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
+    stream_ = stub_->Stream(&context_);
+  }
 
   bool Write(const wire::AgentMessage& message) override { return stream_->Write(message); }
   bool Read(wire::CollectorMessage& message) override { return stream_->Read(&message); }
@@ -55,7 +61,10 @@ std::unique_ptr<CollectorStream> GrpcConnector::Connect() {
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   const auto credentials = MakeChannelCredentials(security_, arguments);
   if (!credentials.ok()) return std::make_unique<NoStream>(credentials.status());
-  return std::make_unique<GrpcStream>(grpc::CreateCustomChannel(address_, *credentials, arguments));
+  absl::StatusOr<std::string> authorization("");
+  if (!token_file_.empty()) authorization = ReadBearer(token_file_);
+  if (!authorization.ok()) return std::make_unique<NoStream>(authorization.status());
+  return std::make_unique<GrpcStream>(grpc::CreateCustomChannel(address_, *credentials, arguments), *authorization);
 }
 
 }  // namespace lockstep

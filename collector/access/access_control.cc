@@ -49,13 +49,13 @@ std::string RandomToken() {
   return absl::BytesToHexString(bytes);
 }
 
+}  // namespace
+
 absl::string_view AuthorizationOf(const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find("authorization");
   return found == metadata.end() ? absl::string_view() : absl::string_view(found->second.data(), found->second.size());
 }
-
-}  // namespace
 
 AccessControl::AccessControl(std::string file, const Clock& clock, AccessMetrics& metrics)
     : file_(std::move(file)),
@@ -77,36 +77,41 @@ absl::StatusOr<std::shared_ptr<const AccessControl::State>> AccessControl::Read(
   const std::shared_ptr<const State> before = this->state();
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->rules_text, ReadBoundedFile(file_));
-  const bool has_same_rules = before != nullptr && before->rules_text == state->rules_text;
-  if (has_same_rules && before->rules.oidc.issuer.empty()) return before;
+  bool is_same = before != nullptr && before->rules_text == state->rules_text;
+  if (is_same && before->providers.empty()) return before;
   absl::StatusOr<AccessRules> rules = ParseAccessRules(state->rules_text);
   if (!rules.ok()) return In(file_, rules.status());
   state->rules = *std::move(rules);
-  const OidcRules& oidc = state->rules.oidc;
-  if (oidc.issuer.empty()) return state;
-  RETURN_IF_ERROR(ReadKeys(before.get(), *state));
-  if (has_same_rules && before->keys_text == state->keys_text) return before;
-  if (state->keys_text.empty()) return state;
-  absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, state->keys_text);
-  if (!jwt.ok()) return In(oidc.keys, jwt.status());
-  state->jwt = *std::move(jwt);
-  return state;
+  for (const OidcRules& oidc : state->rules.oidc) {
+    ASSIGN_OR_RETURN(Provider provider, ReadProvider(oidc, before.get()));
+    is_same = is_same && before->providers[state->providers.size()].keys_text == provider.keys_text;
+    state->providers.push_back(std::move(provider));
+  }
+  return is_same ? before : state;
 }
 
-absl::Status AccessControl::ReadKeys(const State* before, State& state) const {
-  const OidcRules& oidc = state.rules.oidc;
+absl::StatusOr<AccessControl::Provider> AccessControl::ReadProvider(const OidcRules& oidc, const State* before) const {
+  Provider provider;
   if (!oidc.keys.empty()) {
-    ASSIGN_OR_RETURN(state.keys_text, ReadBoundedFile(oidc.keys));
-    return state.keys_text.empty() ? In(oidc.keys, absl::InvalidArgumentError("is empty")) : absl::OkStatus();
-  }
-  if (before != nullptr && before->fetcher != nullptr && before->fetcher->origin() == oidc.origin) {
-    state.fetcher = before->fetcher;
+    ASSIGN_OR_RETURN(provider.keys_text, ReadBoundedFile(oidc.keys));
+    if (provider.keys_text.empty()) return In(oidc.keys, absl::InvalidArgumentError("is empty"));
   } else {
-    const auto check = [oidc](const std::string& jwks) { return JwtVerifier::Create(oidc, jwks).status(); };
-    state.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_, metrics_.key_set);
+    if (before != nullptr) {
+      for (const Provider& known : before->providers) {
+        if (known.fetcher != nullptr && known.fetcher->origin() == oidc.origin) provider.fetcher = known.fetcher;
+      }
+    }
+    if (provider.fetcher == nullptr) {
+      const auto check = [oidc](const std::string& jwks) { return JwtVerifier::Create(oidc, jwks).status(); };
+      provider.fetcher = std::make_shared<KeySetFetcher>(oidc.origin, KeySetTimes(), check, clock_, metrics_.key_set);
+    }
+    provider.keys_text = provider.fetcher->keys().value_or("");
+    if (provider.keys_text.empty()) return provider;
   }
-  state.keys_text = state.fetcher->keys().value_or("");
-  return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<JwtVerifier>> jwt = JwtVerifier::Create(oidc, provider.keys_text);
+  if (!jwt.ok()) return In(oidc.keys, jwt.status());
+  provider.jwt = *std::move(jwt);
+  return provider;
 }
 
 absl::Status AccessControl::Reload() {
@@ -143,8 +148,10 @@ std::vector<DoorFile> AccessControl::files() const {
   const std::shared_ptr<const State> now = state();
   if (now == nullptr) return {};
   std::vector<DoorFile> files = {{"change_access_rules", file_, now->rules_text}};
-  const std::string& keys = now->rules.oidc.keys;
-  if (!keys.empty()) files.push_back({"change_key_set", keys, now->keys_text});
+  for (size_t i = 0; i < now->providers.size(); ++i) {
+    const std::string& keys = now->rules.oidc[i].keys;
+    if (!keys.empty()) files.push_back({"change_key_set", keys, now->providers[i].keys_text});
+  }
   return files;
 }
 
@@ -153,22 +160,40 @@ bool AccessControl::takes_tokens() const {
   return now != nullptr && now->rules.takes_tokens();
 }
 
-absl::StatusOr<JwtVerifier::Holder> AccessControl::Believe(const State& state, const std::string& token) {
-  if (state.jwt == nullptr) {
-    const absl::Status why = state.fetcher->keys().status();
+absl::StatusOr<JwtVerifier::Holder> AccessControl::Believe(const Provider& provider, const std::string& token,
+                                                           int64_t wall_ns) {
+  if (provider.jwt == nullptr) {
+    const absl::Status why = provider.fetcher->keys().status();
     return absl::UnauthenticatedError(why.ok() ? "the keys of the provider have just come: try again"
                                                : std::string(why.message()));
   }
-  if (state.fetcher != nullptr && !state.jwt->KnowsKeyOf(token)) state.fetcher->AskAgain();
-  return state.jwt->Verify(token, clock_.WallNanos());
+  if (provider.fetcher != nullptr && !provider.jwt->KnowsKeyOf(token)) provider.fetcher->AskAgain();
+  return provider.jwt->Verify(token, wall_ns);
 }
 
-absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::OfToken(const State& state, const std::string& token) {
+absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::OfProvidersToken(const State& state,
+                                                                              const std::string& token,
+                                                                              int64_t wall_ns) {
+  // Whoever is named in vain refuses it.
+  const std::string issuer = JwtVerifier::ClaimedIssuer(token);
+  size_t chosen = 0;
+  for (size_t i = 0; i < state.providers.size(); ++i) {
+    if (state.rules.oidc[i].issuer == issuer) chosen = i;
+  }
+  ASSIGN_OR_RETURN(const JwtVerifier::Holder holder, Believe(state.providers[chosen], token, wall_ns));
+  Caller caller =
+      CallerWith(absl::StrCat(holder.subject, " of ", state.rules.oidc[chosen].issuer), holder.grant, state.rules);
+  if (!holder.host.empty()) caller.hosts.insert(holder.host);
+  caller.reports = holder.reports;
+  caller.token_judged_ns = wall_ns;
+  return std::make_shared<const Caller>(std::move(caller));
+}
+
+absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::OfToken(const State& state, const std::string& token,
+                                                                     int64_t wall_ns) {
   if (token.size() > kMaxTokenBytes) return absl::UnauthenticatedError("the token is too long");
-  if (!state.rules.oidc.issuer.empty() && std::count(token.begin(), token.end(), '.') == 2) {
-    ASSIGN_OR_RETURN(const JwtVerifier::Holder holder, Believe(state, token));
-    return std::make_shared<const Caller>(
-        CallerWith(absl::StrCat(holder.subject, " of ", state.rules.oidc.issuer), holder.grant, state.rules));
+  if (!state.providers.empty() && std::count(token.begin(), token.end(), '.') == 2) {
+    return OfProvidersToken(state, token, wall_ns);
   }
   const std::string name = token.substr(0, token.find('.'));
   const auto rule = state.rules.tokens.find(name);
@@ -182,8 +207,8 @@ absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::OfToken(const State
   return std::make_shared<const Caller>(CallerWith(absl::StrCat("token ", name), rule->second.grant, state.rules));
 }
 
-absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::Identify(const PeerNames& names,
-                                                                      absl::string_view authorization) {
+absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::IdentifyAsOf(int64_t wall_ns, const PeerNames& names,
+                                                                          absl::string_view authorization) {
   const std::shared_ptr<const State> now = state();
   if (now == nullptr) return everybody_;
   if (!authorization.empty()) {
@@ -191,7 +216,7 @@ absl::StatusOr<std::shared_ptr<const Caller>> AccessControl::Identify(const Peer
       return absl::UnauthenticatedError("authorization: expected 'Bearer TOKEN'");
     }
     if (EqualsInConstantTime(authorization, own_token_)) return own_process_;
-    return OfToken(*now, std::string(authorization));
+    return OfToken(*now, std::string(authorization), wall_ns);
   }
   if (std::optional<Caller> caller = CallerOf(names, now->rules); caller.has_value()) {
     return std::make_shared<const Caller>(*std::move(caller));

@@ -42,6 +42,9 @@ struct DoorFile {
   std::string text;
 };
 
+// What the call says of who sends it; "" = nothing. Lives as long as `context`.
+absl::string_view AuthorizationOf(const grpc::CallbackServerContext& context);
+
 class AccessControl {
  public:
   // `file` of rules (access_rules.h); "" = everybody may do everything. INVALID_ARGUMENT names file and line.
@@ -70,9 +73,16 @@ class AccessControl {
   uint64_t generation() const;
 
   // The same for a connection whose names are known, with what its `authorization` says ("" = nothing).
-  absl::StatusOr<std::shared_ptr<const Caller>> Identify(const PeerNames& names, absl::string_view authorization);
+  absl::StatusOr<std::shared_ptr<const Caller>> Identify(const PeerNames& names, absl::string_view authorization) {
+    return IdentifyAsOf(clock_.WallNanos(), names, authorization);
+  }
 
-  // The rules, and a key set that is a file: what a provider gives out changes by itself, and is not among them.
+  // By the rules of now, with times of a provider's token judged at `wall_ns`: for who was let in then, and has not
+  // called since.
+  absl::StatusOr<std::shared_ptr<const Caller>> IdentifyAsOf(int64_t wall_ns, const PeerNames& names,
+                                                             absl::string_view authorization);
+
+  // The rules, and key sets that are files: what a provider gives out changes by itself, and is not among them.
   std::vector<DoorFile> files() const;
 
   // By which the collector lets itself in, to see whether its streams are served (ingest_probe.h): an agent without a
@@ -83,25 +93,32 @@ class AccessControl {
   bool takes_tokens() const;
 
  private:
+  // Of an entry of AccessRules::oidc.
+  struct Provider {
+    std::string keys_text;                   // "" = a provider elsewhere has not given it yet
+    std::unique_ptr<const JwtVerifier> jwt;  // nullptr: its keys are not known yet
+    std::shared_ptr<KeySetFetcher> fetcher;  // nullptr: the keys are a file
+  };
+
   // What was read, as a whole.
   struct State {
     std::string rules_text;
-    std::string keys_text;  // "" = a provider elsewhere has not given it yet
     AccessRules rules;
-    std::unique_ptr<const JwtVerifier> jwt;  // nullptr: no such people are let in, or their keys are not known yet
-    std::shared_ptr<KeySetFetcher> fetcher;  // nullptr: the keys are a file
-    mutable VerifiedTokens verified;         // by these rules
+    std::vector<Provider> providers;  // as rules.oidc
+    mutable VerifiedTokens verified;  // by these rules
   };
 
   AccessControl(std::string file, const Clock& clock, AccessMetrics& metrics);
 
   // What is in force, if the files say the same.
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
-  // Sets the text of the provider's key set, and who fetches it.
-  absl::Status ReadKeys(const State* before, State& state) const;
-  absl::StatusOr<JwtVerifier::Holder> Believe(const State& state, const std::string& token);
+  // The provider with its keys, as far as they are known.
+  absl::StatusOr<Provider> ReadProvider(const OidcRules& oidc, const State* before) const;
+  absl::StatusOr<JwtVerifier::Holder> Believe(const Provider& provider, const std::string& token, int64_t wall_ns);
+  absl::StatusOr<std::shared_ptr<const Caller>> OfProvidersToken(const State& state, const std::string& token,
+                                                                 int64_t wall_ns);
   std::shared_ptr<const State> state() const;
-  absl::StatusOr<std::shared_ptr<const Caller>> OfToken(const State& state, const std::string& token);
+  absl::StatusOr<std::shared_ptr<const Caller>> OfToken(const State& state, const std::string& token, int64_t wall_ns);
   void TellOfRefusal(const absl::Status& status, const std::string& peer, absl::string_view method);
 
   const std::string file_;

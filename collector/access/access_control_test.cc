@@ -11,10 +11,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
 #include "collector/access/peer_names.h"
+#include "collector/access/testing/signed_tokens.h"
 #include "collector/metrics.h"
 #include "daemon/password_hash.h"
 #include "daemon/verified_tokens.h"
@@ -139,6 +141,49 @@ TEST_F(AccessControlTest, KeysOfTheProviderAreReadWithTheRules) {
                           "', rules: [{claim: c, value: v, role: viewer}]}\n"));
   EXPECT_THAT(AccessControl::Open(file_, clock_, metrics_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("jwks.json: expected a key set")));
+}
+
+TEST_F(AccessControlTest, EachProviderIsBelievedOfItsOwnTokens) {
+  const SigningKey cluster = MakeRsaKey("a"), login = MakeEcKey("a");
+  const std::string cluster_keys = directory_.Write("cluster.json", KeySetOf(cluster)).string();
+  const std::string login_keys = directory_.Write("login.json", KeySetOf(login)).string();
+  const auto rules = [&](const char* value) {
+    return absl::StrCat("oidc:\n - {issuer: 'https://login', audience: lockstep, keys: '", login_keys,
+                        "', rules: [{claim: sub, value: alice, role: viewer}]}\n",
+                        " - {issuer: 'https://kubernetes.default.svc.cluster.local', audience: lockstep, keys: '",
+                        cluster_keys, "', rules: [{claim: sub, value: '", value,
+                        "', role: agent, host_claim: kubernetes.io.node.name, jobs: [vision]}]}\n");
+  };
+  WriteRules(rules("system:serviceaccount:lockstep:lockstep-agent"));
+  Open();
+  const int64_t opened_ns = clock_.WallNanos();
+  const int64_t expires_s = opened_ns / kNanosPerSecond + 60;
+  const nlohmann::json claims = ClaimsOfPod("lockstep-agent", "node-1", expires_s);
+  const auto agent = WithToken(SignToken(cluster, "RS256", claims));
+  ASSERT_OK(agent);
+  EXPECT_TRUE((*agent)->MayReportFor("node-1"));
+  EXPECT_FALSE((*agent)->MayReportFor("node-2"));
+  EXPECT_FALSE((*agent)->May(Role::kViewer));
+  EXPECT_TRUE((*agent)->MayReportOf("vision"));
+  EXPECT_FALSE((*agent)->MayReportOf("speech"));
+  EXPECT_EQ((*agent)->token_judged_ns, opened_ns);
+  const auto alice = WithToken(
+      SignToken(login, "ES256", {{"iss", "https://login"}, {"aud", "lockstep"}, {"sub", "alice"}, {"exp", expires_s}}));
+  ASSERT_OK(alice);
+  EXPECT_EQ((*alice)->role, Role::kViewer);
+  EXPECT_FALSE(WithToken(SignToken(login, "ES256", claims)).ok()) << "one provider does not speak for another";
+
+  EXPECT_EQ(access_->files().size(), 3u);
+  const std::string authorization = absl::StrCat("Bearer ", SignToken(cluster, "RS256", claims));
+  clock_.Advance(3'600 * kNanosPerSecond);
+  EXPECT_FALSE(access_->Identify(PeerNames(), authorization).ok()) << "expired";
+  EXPECT_OK(access_->IdentifyAsOf(opened_ns, PeerNames(), authorization)) << "its stream may go on";
+  const uint64_t generation = access_->generation();
+  access_->Refresh();
+  EXPECT_EQ(access_->generation(), generation) << "nothing is new";
+  WriteRules(rules("another"));
+  access_->Refresh();
+  EXPECT_FALSE(access_->IdentifyAsOf(opened_ns, PeerNames(), authorization).ok()) << "by the rules of now";
 }
 
 TEST(VerifiedTokensTest, MemoryIsBounded) {

@@ -104,10 +104,7 @@ class RulesReader {
     if (is_agent && rule.pattern.has_gap() == rule.reports_any_host) {
       return RefuseYaml(node, "an agent needs the name of its host as {host} in 'match', or else hosts: \"*\"");
     }
-    ASSIGN_OR_RETURN(rule.reports, ReadJobs(node, "jobs"));
-    if (node["jobs"].IsDefined() && (!is_agent || rule.reports.empty())) {
-      return RefuseYaml(node["jobs"], "'jobs' lists those of which an agent is believed");
-    }
+    ASSIGN_OR_RETURN(rule.reports, ReadReports(node, is_agent));
     rules_.certificates.push_back(std::move(rule));
     return absl::OkStatus();
   }
@@ -116,7 +113,8 @@ class RulesReader {
     RETURN_IF_ERROR(CheckYamlMap(node, {"name", "hash", "role", "tenant"}));
     TokenRule rule;
     ASSIGN_OR_RETURN(rule.grant, ReadGrant(node));
-    if (rule.grant.role == Role::kAgent) return RefuseYaml(node, "an agent needs a certificate, a token will not do");
+    if (rule.grant.role == Role::kAgent)
+      return RefuseYaml(node, "an agent needs a certificate or the token of a provider, this will not do");
     ASSIGN_OR_RETURN(const std::string name, YamlText(node, "name", /*required=*/true));
     if (absl::StrContains(name, '.')) return RefuseYaml(node["name"], "the name of a token holds no '.'");
     ASSIGN_OR_RETURN(rule.hash, YamlText(node, "hash", /*required=*/true));
@@ -128,30 +126,68 @@ class RulesReader {
   }
 
   absl::Status ReadOidc(const YAML::Node& node) {
-    RETURN_IF_ERROR(CheckYamlMap(node, {"issuer", "audience", "keys", "keys_url", "keys_ca", "rules"}));
-    ASSIGN_OR_RETURN(rules_.oidc.issuer, YamlText(node, "issuer", /*required=*/true));
-    ASSIGN_OR_RETURN(rules_.oidc.audience, YamlText(node, "audience", /*required=*/true));
-    RETURN_IF_ERROR(ReadKeySet(node));
-    ASSIGN_OR_RETURN(const std::vector<YAML::Node> rules, YamlList(node, "rules", kMaxAccessRules));
-    if (rules.empty()) return RefuseYaml(node, "'rules' must give somebody a role");
-    for (const YAML::Node& entry : rules) {
-      RETURN_IF_ERROR(CheckYamlMap(entry, {"claim", "value", "role", "tenant"}));
-      ClaimRule& rule = rules_.oidc.rules.emplace_back();
-      ASSIGN_OR_RETURN(rule.grant, ReadGrant(entry));
-      if (rule.grant.role == Role::kAgent)
-        return RefuseYaml(entry, "an agent needs a certificate, a token will not do");
-      ASSIGN_OR_RETURN(rule.claim, YamlText(entry, "claim", /*required=*/true));
-      ASSIGN_OR_RETURN(rule.value, YamlText(entry, "value", /*required=*/true));
-    }
+    if (!node.IsSequence()) return ReadProvider(node);
+    if (node.size() > kMaxProviders) return RefuseYaml(node, absl::StrCat("more than ", kMaxProviders, " providers"));
+    for (const YAML::Node& provider : node) RETURN_IF_ERROR(ReadProvider(provider));
     return absl::OkStatus();
   }
 
-  absl::Status ReadKeySet(const YAML::Node& node) {
-    OidcRules& oidc = rules_.oidc;
+  absl::Status ReadProvider(const YAML::Node& node) {
+    RETURN_IF_ERROR(CheckYamlMap(node, {"issuer", "audience", "keys", "keys_url", "keys_ca", "keys_token", "rules"}));
+    OidcRules oidc;
+    ASSIGN_OR_RETURN(oidc.issuer, YamlText(node, "issuer", /*required=*/true));
+    for (const OidcRules& other : rules_.oidc) {
+      if (other.issuer == oidc.issuer) {
+        return RefuseYaml(node["issuer"], absl::StrCat("issuer '", oidc.issuer, "' appears twice"));
+      }
+    }
+    ASSIGN_OR_RETURN(oidc.audience, YamlText(node, "audience", /*required=*/true));
+    RETURN_IF_ERROR(ReadKeySet(node, oidc));
+    ASSIGN_OR_RETURN(const std::vector<YAML::Node> rules, YamlList(node, "rules", kMaxAccessRules));
+    if (rules.empty()) return RefuseYaml(node, "'rules' must give somebody a role");
+    for (const YAML::Node& entry : rules) {
+      ASSIGN_OR_RETURN(ClaimRule rule, ReadClaim(entry));
+      oidc.rules.push_back(std::move(rule));
+    }
+    rules_.oidc.push_back(std::move(oidc));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<ClaimRule> ReadClaim(const YAML::Node& node) {
+    RETURN_IF_ERROR(CheckYamlMap(node, {"claim", "value", "role", "tenant", "host_claim", "jobs"}));
+    ClaimRule rule;
+    ASSIGN_OR_RETURN(rule.grant, ReadGrant(node));
+    ASSIGN_OR_RETURN(rule.claim, YamlText(node, "claim", /*required=*/true));
+    ASSIGN_OR_RETURN(rule.value, YamlText(node, "value", /*required=*/true));
+    ASSIGN_OR_RETURN(rule.host_claim, YamlText(node, "host_claim"));
+    const bool is_agent = rule.grant.role == Role::kAgent;
+    if (is_agent && rule.host_claim.empty()) {
+      return RefuseYaml(node, "an agent needs a claim that names its host, 'host_claim'");
+    }
+    if (!is_agent && node["host_claim"].IsDefined()) {
+      return RefuseYaml(node["host_claim"], "'host_claim' is for an agent, which reports for that host");
+    }
+    ASSIGN_OR_RETURN(rule.reports, ReadReports(node, is_agent));
+    return rule;
+  }
+
+  absl::StatusOr<std::vector<Wildcard>> ReadReports(const YAML::Node& node, bool is_agent) {
+    ASSIGN_OR_RETURN(std::vector<Wildcard> reports, ReadJobs(node, "jobs"));
+    if (node["jobs"].IsDefined() && (!is_agent || reports.empty())) {
+      return RefuseYaml(node["jobs"], "'jobs' lists those of which an agent is believed");
+    }
+    return reports;
+  }
+
+  static absl::Status ReadKeySet(const YAML::Node& node, OidcRules& oidc) {
     ASSIGN_OR_RETURN(oidc.keys, YamlText(node, "keys"));
     ASSIGN_OR_RETURN(oidc.origin.url, YamlText(node, "keys_url"));
     ASSIGN_OR_RETURN(oidc.origin.authorities, YamlText(node, "keys_ca"));
+    ASSIGN_OR_RETURN(oidc.origin.token_file, YamlText(node, "keys_token"));
     oidc.origin.issuer = oidc.issuer;
+    if (!oidc.origin.token_file.empty() && oidc.origin.url.empty()) {
+      return RefuseYaml(node["keys_token"], "'keys_token' is shown to 'keys_url' alone, which is missing");
+    }
     if (!oidc.keys.empty()) {
       if (oidc.origin.url.empty() && oidc.origin.authorities.empty()) return absl::OkStatus();
       return RefuseYaml(node["keys"], "'keys' is a file: it goes with neither 'keys_url' nor 'keys_ca'");

@@ -91,6 +91,30 @@ TEST(AccessRulesTest, AnAgentMayBeBelievedOfSomeJobsAlone) {
   }
 }
 
+TEST(AccessRulesTest, ProvidersMayBeSeveralAndOneMayNameTheHostsOfAgents) {
+  const auto one =
+      ParseAccessRules("oidc: {issuer: a, audience: b, keys: c, rules: [{claim: d, value: e, role: viewer}]}");
+  ASSERT_OK(one);
+  EXPECT_EQ(one->oidc.size(), 1u);
+  EXPECT_TRUE(one->takes_tokens());
+  const auto two = ParseAccessRules(R"yaml(oidc:
+  - {issuer: a, audience: b, keys: c, rules: [{claim: d, value: e, role: viewer}]}
+  - issuer: https://kubernetes.default.svc
+    audience: lockstep
+    keys_url: https://kubernetes.default.svc/openid/v1/jwks
+    keys_ca: /ca.crt
+    keys_token: /token
+    rules:
+      - {claim: sub, value: agent, role: agent, host_claim: kubernetes.io.node.name, jobs: ["vision-*"]}
+)yaml");
+  ASSERT_OK(two);
+  ASSERT_EQ(two->oidc.size(), 2u);
+  EXPECT_EQ(two->oidc[1].origin.token_file, "/token");
+  const ClaimRule& agent = two->oidc[1].rules.at(0);
+  EXPECT_EQ(agent.host_claim, "kubernetes.io.node.name");
+  EXPECT_TRUE(agent.reports.at(0).Match("vision-1").has_value());
+}
+
 TEST(AccessRulesTest, ATenantsStarStandsForAnyText) {
   const auto rules = ParseAccessRules("tenants: {vision: ['vision/*']}");
   ASSERT_OK(rules);
@@ -163,7 +187,7 @@ TEST(AccessRulesTest, WhatIsWrongIsNamedWithItsLine) {
       {"certificates:\n - {match: 'cn:a', role: viewer, role: admin}", "appears twice"},
       {"tokens:\n - {name: a.b, hash: '$5$x$y', role: viewer}", "holds no '.'"},
       {"tokens:\n - {name: a, hash: secret, role: viewer}", "as of crypt(3)"},
-      {"tokens:\n - {name: a, hash: '$5$x$y', role: agent}", "needs a certificate"},
+      {"tokens:\n - {name: a, hash: '$5$x$y', role: agent}", "needs a certificate or the token of a provider"},
       {"tokens:\n - {name: a, hash: '$5$x$y', role: viewer}\n - {name: a, hash: '$5$x$y', role: viewer}",
        "line 3: token 'a' appears twice"},
       {"oidc: {issuer: a, audience: b}", "'issuer' gives the key set, where no 'keys' does: is no URL: a"},
@@ -173,6 +197,17 @@ TEST(AccessRulesTest, WhatIsWrongIsNamedWithItsLine) {
       {"oidc: {issuer: a, audience: b, keys: c, keys_ca: d}", "goes with neither 'keys_url' nor"},
       {"oidc: {issuer: a, audience: b, keys: c}", "must give somebody a role"},
       {"oidc: {issuer: a, audience: b, keys: c, rules: [{claim: d, role: viewer}]}", "'value' is missing"},
+      {"oidc: {issuer: a, audience: b, keys: c, rules: [{claim: d, value: e, role: agent}]}", "'host_claim'"},
+      {"oidc: {issuer: a, audience: b, keys: c, rules: [{claim: d, value: e, role: viewer, host_claim: f}]}",
+       "'host_claim' is for an agent"},
+      {"oidc: {issuer: a, audience: b, keys: c, rules: [{claim: d, value: e, role: viewer, jobs: [f]}]}",
+       "'jobs' lists those of which an agent"},
+      {"oidc: {issuer: 'https://a', audience: b, keys_token: c}", "shown to 'keys_url' alone"},
+      {"oidc:\n - {issuer: a, audience: b, keys: c, rules: [{claim: d, value: e, role: viewer}]}\n"
+       " - {issuer: a, audience: f, keys: c, rules: [{claim: d, value: e, role: viewer}]}",
+       "line 3: issuer 'a' appears twice"},
+      {"oidc: [a]", "line 1: expected a map"},
+      {"oidc: [{}, {}, {}, {}, {}, {}, {}, {}, {}]", "more than 8 providers"},
       {"tenants: [a]", "a map of names"},
       {"tenants: {a: [b*c*]}", "may stand there once"},
       {"a: [", "line"},

@@ -6,6 +6,7 @@
 #define LOCKSTEP_COLLECTOR_ACCESS_CALLER_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct Caller {
   bool reports_any_host = false;  // an agent that speaks for others
   std::set<std::string> hosts;    // for which an agent may report
   std::vector<Wildcard> reports;  // the jobs of which an agent is believed; empty = all
+  int64_t token_judged_ns = 0;    // wall clock at which a provider's token was valid; 0 = there is none
   std::string tenant;             // "" = sees all jobs
   std::vector<Wildcard> jobs;     // of the tenant
 

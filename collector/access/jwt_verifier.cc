@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "collector/access/host_name.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {
@@ -42,12 +43,22 @@ std::optional<double> NumberOf(const Json& object, const char* name) {
   return found->get<double>();
 }
 
+// What has that name, or else lies at that path of names; nullptr if nothing does. Names may have dots in them.
+const Json* ClaimAt(const Json& object, absl::string_view path) {
+  if (const auto found = object.find(std::string(path)); found != object.end()) return &*found;
+  for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+    const auto found = object.find(std::string(path.substr(0, dot)));
+    if (found == object.end() || !found->is_object()) continue;
+    if (const Json* claim = ClaimAt(*found, path.substr(dot + 1)); claim != nullptr) return claim;
+  }
+  return nullptr;
+}
+
 // Whether a claim has the value, or is a list that holds it.
-bool Holds(const Json& object, const std::string& name, const std::string& value) {
-  const auto found = object.find(name);
-  if (found == object.end()) return false;
-  if (found->is_array()) return std::find(found->begin(), found->end(), Json(value)) != found->end();
-  return *found == Json(value);
+bool Holds(const Json* claim, const std::string& value) {
+  if (claim == nullptr) return false;
+  if (claim->is_array()) return std::find(claim->begin(), claim->end(), Json(value)) != claim->end();
+  return *claim == Json(value);
 }
 
 // The algorithm that goes with a kind of key; a token may not choose another.
@@ -63,13 +74,24 @@ const char* AlgorithmFor(cjose_jwk_t* key) {
   }
 }
 
-// The header before its signature is checked: only to choose the key.
-absl::StatusOr<Json> HeaderOf(const std::string& token) {
+absl::StatusOr<Json> ReadPart(absl::string_view part) {
   std::string text;
-  if (!absl::WebSafeBase64Unescape(token.substr(0, token.find('.')), &text)) return Unbelieved("it cannot be read");
-  Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object()) return Unbelieved("it cannot be read");
-  return header;
+  if (!absl::WebSafeBase64Unescape(part, &text)) return Unbelieved("it cannot be read");
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Unbelieved("it cannot be read");
+  return json;
+}
+
+// The header before its signature is checked: only to choose the key.
+absl::StatusOr<Json> HeaderOf(const std::string& token) { return ReadPart(token.substr(0, token.find('.'))); }
+
+absl::StatusOr<JwtVerifier::Holder> HolderBy(const ClaimRule& rule, const Json& claims) {
+  JwtVerifier::Holder holder = {TextOf(claims, "sub"), rule.grant, "", rule.reports};
+  if (rule.host_claim.empty()) return holder;
+  const Json* host = ClaimAt(claims, rule.host_claim);
+  if (host != nullptr && host->is_string()) holder.host = host->get<std::string>();
+  if (IsHostName(holder.host)) return holder;
+  return absl::PermissionDeniedError(absl::StrCat("the token names no host in ", rule.host_claim));
 }
 
 }  // namespace
@@ -128,6 +150,14 @@ absl::StatusOr<std::unique_ptr<JwtVerifier>> JwtVerifier::Create(const OidcRules
   return std::unique_ptr<JwtVerifier>(new JwtVerifier(rules, std::move(keys)));
 }
 
+std::string JwtVerifier::ClaimedIssuer(const std::string& token) {
+  if (token.size() > kMaxJwtBytes) return "";
+  const std::vector<absl::string_view> parts = absl::StrSplit(token, '.');
+  if (parts.size() < 2) return "";
+  const absl::StatusOr<Json> claims = ReadPart(parts[1]);
+  return claims.ok() ? TextOf(*claims, "iss") : "";
+}
+
 bool JwtVerifier::KnowsKeyOf(const std::string& token) const {
   if (token.size() > kMaxJwtBytes) return true;
   const absl::StatusOr<Json> header = HeaderOf(token);
@@ -148,14 +178,14 @@ absl::StatusOr<JwtVerifier::Holder> JwtVerifier::Verify(const std::string& token
   const Json claims = Json::parse(*payload, nullptr, /*allow_exceptions=*/false);
   if (!claims.is_object()) return Unbelieved("its claims cannot be read");
   if (TextOf(claims, "iss") != rules_.issuer) return Unbelieved("it is of another issuer");
-  if (!Holds(claims, "aud", rules_.audience)) return Unbelieved("it is for another audience");
+  if (!Holds(ClaimAt(claims, "aud"), rules_.audience)) return Unbelieved("it is for another audience");
   const double now_s = static_cast<double>(now_wall_ns) / kNanosPerSecond;
   const std::optional<double> expires_s = NumberOf(claims, "exp");
   if (!expires_s.has_value() || !(now_s < *expires_s + kJwtLeewaySeconds)) return Unbelieved("it has expired");
   const std::optional<double> begins_s = NumberOf(claims, "nbf");
   if (begins_s.has_value() && !(now_s >= *begins_s - kJwtLeewaySeconds)) return Unbelieved("it is not valid yet");
   for (const ClaimRule& rule : rules_.rules) {
-    if (Holds(claims, rule.claim, rule.value)) return Holder{TextOf(claims, "sub"), rule.grant};
+    if (Holds(ClaimAt(claims, rule.claim), rule.value)) return HolderBy(rule, claims);
   }
   return absl::PermissionDeniedError("no rule gives a role to what the token claims");
 }

@@ -1,4 +1,4 @@
-// Tokens of an OpenID Connect provider: who holds one has logged in there.
+// Tokens of an OpenID Connect provider: who holds one has logged in there, or runs where the provider says.
 //
 // Believed are RS256 and ES256 by a key of the provider, for this audience, by this issuer, and not yet expired. The
 // signature is checked by libcjose, which reads keys as providers publish them (JWKS) and is kept by Debian's security
@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "collector/access/access_rules.h"
+#include "collector/access/wildcard.h"
 
 namespace lockstep {
 
@@ -35,13 +36,20 @@ class JwtVerifier {
   struct Holder {
     std::string subject;
     Grant grant;
+    std::string host;               // for which an agent may report; else ""
+    std::vector<Wildcard> reports;  // the jobs of which an agent is believed; empty = all
   };
+
+  // Whom a token says that it is of, which nobody has checked yet: only to choose who checks it. "" = it cannot be
+  // read.
+  static std::string ClaimedIssuer(const std::string& token);
 
   // Whether the key that the token names is in the set; true for one that names none. A token that is not believed
   // for want of its key may be when the set is read again.
   bool KnowsKeyOf(const std::string& token) const;
 
-  // UNAUTHENTICATED says why the token is not believed, PERMISSION_DENIED that no rule fits its claims.
+  // UNAUTHENTICATED says why the token is not believed, PERMISSION_DENIED that no rule fits its claims, or
+  // that they name no host for an agent.
   absl::StatusOr<Holder> Verify(const std::string& token, int64_t now_wall_ns) const;
 
  private:

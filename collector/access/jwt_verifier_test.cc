@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -16,6 +15,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/testing/status_matchers.h"
+#include "collector/access/testing/signed_tokens.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {
@@ -25,40 +25,8 @@ using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 constexpr int64_t kNowSeconds = 1'800'000'000;
+constexpr char kAgentAccount[] = "system:serviceaccount:lockstep:lockstep-agent";
 constexpr int64_t kNow = kNowSeconds * kNanosPerSecond;
-
-struct ReleaseKey {
-  void operator()(cjose_jwk_t* key) const { cjose_jwk_release(key); }
-};
-using SigningKey = std::unique_ptr<cjose_jwk_t, ReleaseKey>;
-
-Json Published(const SigningKey& key) {
-  cjose_err error;
-  char* text = cjose_jwk_to_json(key.get(), /*priv=*/false, &error);
-  CHECK(text != nullptr);
-  Json json = Json::parse(text);
-  std::free(text);
-  return json;
-}
-
-std::string Sign(const SigningKey& key, const char* algorithm, const Json& claims, const char* id = nullptr,
-                 const char* critical = nullptr) {
-  cjose_err error;
-  cjose_header_t* header = cjose_header_new(&error);
-  CHECK(cjose_header_set(header, CJOSE_HDR_ALG, algorithm, &error));
-  if (id != nullptr) CHECK(cjose_header_set(header, CJOSE_HDR_KID, id, &error));
-  if (critical != nullptr) CHECK(cjose_header_set(header, "crit", critical, &error));
-  const std::string text = claims.dump();
-  cjose_jws_t* jws =
-      cjose_jws_sign(key.get(), header, reinterpret_cast<const uint8_t*>(text.data()), text.size(), &error);
-  CHECK(jws != nullptr);
-  const char* token = nullptr;
-  CHECK(cjose_jws_export(jws, &token, &error));
-  const std::string copy = token;
-  cjose_jws_release(jws);
-  cjose_header_release(header);
-  return copy;
-}
 
 std::string Part(const Json& json) {
   std::string text;
@@ -70,14 +38,11 @@ std::string Part(const Json& json) {
 class JwtVerifierTest : public testing::Test {
  protected:
   JwtVerifierTest() {
-    cjose_err error;
-    rsa_.reset(cjose_jwk_create_RSA_random(2048, nullptr, 0, &error));
-    ec_.reset(cjose_jwk_create_EC_random(CJOSE_JWK_EC_P_256, &error));
-    CHECK(rsa_ != nullptr && ec_ != nullptr);
-    CHECK(cjose_jwk_set_kid(rsa_.get(), "rsa", 3, &error) && cjose_jwk_set_kid(ec_.get(), "ec", 2, &error));
     rules_.issuer = "https://login.example.org";
     rules_.audience = "lockstep";
-    rules_.rules = {{"groups", "sre", {Role::kAdmin, ""}}, {"email", "bob@example.org", {Role::kViewer, "vision"}}};
+    rules_.rules = {{"groups", "sre", {Role::kAdmin, ""}, "", {}},
+                    {"email", "bob@example.org", {Role::kViewer, "vision"}, "", {}},
+                    {"sub", kAgentAccount, {Role::kAgent, ""}, "kubernetes.io.node.name", {}}};
     keys_ = {{"keys", {Published(rsa_), Published(ec_)}}};
     verifier_ = *JwtVerifier::Create(rules_, keys_.dump());
   }
@@ -94,15 +59,15 @@ class JwtVerifierTest : public testing::Test {
     EXPECT_THAT(verifier_->Verify(token, kNow), StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr(why))) << token;
   }
 
-  SigningKey rsa_;
-  SigningKey ec_;
+  const SigningKey rsa_ = MakeRsaKey("rsa");
+  const SigningKey ec_ = MakeEcKey("ec");
   OidcRules rules_;
   Json keys_;
   std::unique_ptr<JwtVerifier> verifier_;
 };
 
 TEST_F(JwtVerifierTest, ClaimsGiveARole) {
-  const auto alice = verifier_->Verify(Sign(rsa_, "RS256", Claims(), "rsa"), kNow);
+  const auto alice = verifier_->Verify(SignToken(rsa_, "RS256", Claims(), "rsa"), kNow);
   ASSERT_OK(alice);
   EXPECT_EQ(alice->subject, "alice");
   EXPECT_EQ(alice->grant.role, Role::kAdmin);
@@ -110,66 +75,117 @@ TEST_F(JwtVerifierTest, ClaimsGiveARole) {
   claims.erase("groups");
   claims["email"] = "bob@example.org";
   claims["aud"] = {"other", "lockstep"};
-  const auto bob = verifier_->Verify(Sign(ec_, "ES256", claims), kNow);
+  const auto bob = verifier_->Verify(SignToken(ec_, "ES256", claims), kNow);
   ASSERT_OK(bob);
   EXPECT_EQ(bob->grant.role, Role::kViewer);
   EXPECT_EQ(bob->grant.tenant, "vision");
   claims.erase("email");
-  EXPECT_THAT(verifier_->Verify(Sign(ec_, "ES256", claims), kNow),
+  EXPECT_THAT(verifier_->Verify(SignToken(ec_, "ES256", claims), kNow),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("no rule")));
 }
 
 TEST_F(JwtVerifierTest, TimesAreThoseOfTheClockThatIsGiven) {
-  const std::string token = Sign(rsa_, "RS256", Claims());
+  const std::string token = SignToken(rsa_, "RS256", Claims());
   EXPECT_OK(verifier_->Verify(token, kNow + 359 * kNanosPerSecond));
   EXPECT_THAT(verifier_->Verify(token, kNow + 361 * kNanosPerSecond),
               StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("expired")));
   Json claims = Claims();
   claims["nbf"] = kNowSeconds + 100;
-  Refused(Sign(rsa_, "RS256", claims), "not valid yet");
+  Refused(SignToken(rsa_, "RS256", claims), "not valid yet");
   claims["nbf"] = kNowSeconds + 50;
-  EXPECT_OK(verifier_->Verify(Sign(rsa_, "RS256", claims), kNow));
+  EXPECT_OK(verifier_->Verify(SignToken(rsa_, "RS256", claims), kNow));
   claims.erase("exp");
-  Refused(Sign(rsa_, "RS256", claims), "expired");
+  Refused(SignToken(rsa_, "RS256", claims), "expired");
   claims["exp"] = "tomorrow";
-  Refused(Sign(rsa_, "RS256", claims), "expired");
+  Refused(SignToken(rsa_, "RS256", claims), "expired");
+}
+
+TEST_F(JwtVerifierTest, AnAgentReportsForTheHostThatItsTokenNames) {
+  Json claims = ClaimsOfPod("lockstep-agent", "node-1", kNowSeconds + 300);
+  claims["iss"] = rules_.issuer;
+  const auto agent = verifier_->Verify(SignToken(rsa_, "RS256", claims), kNow);
+  ASSERT_OK(agent);
+  EXPECT_EQ(agent->grant.role, Role::kAgent);
+  EXPECT_EQ(agent->host, "node-1");
+  EXPECT_EQ(verifier_->Verify(SignToken(rsa_, "RS256", Claims()), kNow)->host, "") << "people have none";
+
+  const auto denied = [&](const char* why) {
+    EXPECT_THAT(verifier_->Verify(SignToken(rsa_, "RS256", claims), kNow),
+                StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(why)))
+        << claims;
+  };
+  for (const Json& name : {Json("a/b"), Json(""), Json("*"), Json("a\nb"), Json(7), Json({"node-1"})}) {
+    claims["kubernetes.io"]["node"]["name"] = name;
+    denied("names no host in kubernetes.io.node.name");
+  }
+  claims["kubernetes.io"].erase("node");
+  denied("names no host");  // of a release before 1.30
+  claims["kubernetes.io"] = "node-1";
+  denied("names no host");
+  claims = ClaimsOfPod("other", "node-1", kNowSeconds + 300);
+  claims["iss"] = rules_.issuer;
+  denied("no rule");
+}
+
+TEST_F(JwtVerifierTest, AClaimIsFoundByItsNameOrElseByItsPath) {
+  const auto admitted = [this](const char* claim, const Json& more) {
+    rules_.rules = {{claim, "v", {Role::kViewer, ""}, "", {}}};
+    Json claims = Claims();
+    claims.update(more);
+    return (*JwtVerifier::Create(rules_, keys_.dump()))->Verify(SignToken(rsa_, "RS256", claims), kNow).ok();
+  };
+  EXPECT_TRUE(admitted("a.b.c", {{"a.b.c", "v"}}));
+  EXPECT_TRUE(admitted("a.b.c", {{"a", {{"b", {{"c", "v"}}}}}}));
+  EXPECT_TRUE(admitted("a.b.c", {{"a.b", {{"c", {"u", "v"}}}}}));
+  EXPECT_TRUE(admitted("a.b.c", {{"a", "x"}, {"a.b", {{"c", "v"}}}}));
+  EXPECT_FALSE(admitted("a.b.c", {{"a.b.c", "u"}, {"a", {{"b", {{"c", "v"}}}}}})) << "its name counts";
+  for (const char* claim : {"a", "a.b", "a.c", ".", "", "a.", ".a", "a..b.c"}) {
+    EXPECT_FALSE(admitted(claim, {{"a", {{"b", {{"c", "v"}}}}}})) << claim;
+  }
+}
+
+TEST_F(JwtVerifierTest, WhoIsNamedAsIssuerChoosesWhoChecks) {
+  EXPECT_EQ(JwtVerifier::ClaimedIssuer(SignToken(rsa_, "RS256", Claims())), rules_.issuer);
+  for (const char* garbage : {"", "a", "..", "e30.e30.e30", "!!.!!.!!", "e30.W10.x"}) {
+    EXPECT_EQ(JwtVerifier::ClaimedIssuer(garbage), "") << garbage;
+  }
 }
 
 TEST_F(JwtVerifierTest, IssuerAndAudienceMustBeOurs) {
   Json claims = Claims();
   claims["iss"] = "https://login.example.com";
-  Refused(Sign(rsa_, "RS256", claims), "another issuer");
+  Refused(SignToken(rsa_, "RS256", claims), "another issuer");
   claims = Claims();
   claims["aud"] = "payroll";
-  Refused(Sign(rsa_, "RS256", claims), "another audience");
+  Refused(SignToken(rsa_, "RS256", claims), "another audience");
   claims.erase("aud");
-  Refused(Sign(rsa_, "RS256", claims), "another audience");
+  Refused(SignToken(rsa_, "RS256", claims), "another audience");
 }
 
 TEST_F(JwtVerifierTest, ForgeriesAreRefused) {
   cjose_err error;
-  const SigningKey other(cjose_jwk_create_RSA_random(2048, nullptr, 0, &error));
+  const SigningKey other = MakeRsaKey(nullptr);
   const char* unsigned_by_us = "no key of the provider has signed it";
-  Refused(Sign(other, "RS256", Claims(), "rsa"), unsigned_by_us);
-  Refused(Sign(rsa_, "RS256", Claims(), "ec"), unsigned_by_us);
-  Refused(Sign(rsa_, "PS256", Claims()), unsigned_by_us);
-  Refused(Sign(rsa_, "RS512", Claims()), unsigned_by_us);
+  Refused(SignToken(other, "RS256", Claims(), "rsa"), unsigned_by_us);
+  Refused(SignToken(rsa_, "RS256", Claims(), "ec"), unsigned_by_us);
+  Refused(SignToken(rsa_, "PS256", Claims()), unsigned_by_us);
+  Refused(SignToken(rsa_, "RS512", Claims()), unsigned_by_us);
   Refused(absl::StrCat(Part({{"alg", "none"}}), ".", Part(Claims()), "."), unsigned_by_us);
 
   // Our public key, taken for a secret that both sides share.
   const std::string public_key = keys_["keys"][0].dump();
   const SigningKey secret(
       cjose_jwk_create_oct_spec(reinterpret_cast<const uint8_t*>(public_key.data()), public_key.size(), &error));
-  Refused(Sign(secret, "HS256", Claims()), unsigned_by_us);
+  Refused(SignToken(secret, "HS256", Claims()), unsigned_by_us);
 
   // What was signed, with other claims put in between.
-  const std::string good = Sign(rsa_, "RS256", Claims());
+  const std::string good = SignToken(rsa_, "RS256", Claims());
   const std::string head = good.substr(0, good.find('.'));
   const std::string tail = good.substr(good.rfind('.'));
   Json claims = Claims();
   claims["sub"] = "root";
   Refused(absl::StrCat(head, ".", Part(claims), tail), unsigned_by_us);
-  Refused(Sign(rsa_, "RS256", Claims(), nullptr, "[\"x\"]"), "does not know");
+  Refused(SignToken(rsa_, "RS256", Claims(), nullptr, "[\"x\"]"), "does not know");
   for (const char* garbage : {"", "..", "a.b.c", "e30.e30.e30", "!!.!!.!!"}) {
     EXPECT_THAT(verifier_->Verify(garbage, kNow),
                 StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("not believed")));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -11,6 +12,7 @@
 #include "base/status_macros.h"
 #include "collector/access/discovery_document.h"
 #include "daemon/http_client.h"
+#include "daemon/token_file.h"
 
 namespace lockstep {
 namespace {
@@ -114,7 +116,12 @@ absl::StatusOr<std::string> KeySetFetcher::Discover() {
 absl::StatusOr<std::string> KeySetFetcher::Get(const std::string& url) {
   RETURN_IF_ERROR(CheckTrustworthyUrl(url));
   HttpClient client({.url = url, .authorities = origin_.authorities}, [this] { return stopping_.load(); });
-  HttpAnswer answer = client.Get(kMaxKeySetBytes);
+  std::vector<std::string> headers;
+  if (!origin_.token_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string bearer, ReadBearer(origin_.token_file));
+    headers.push_back(absl::StrCat("Authorization: ", bearer));
+  }
+  HttpAnswer answer = client.Get(kMaxKeySetBytes, headers);
   if (answer.status == kOk) return std::move(answer.body);
   return absl::UnavailableError(
       absl::StrCat(url, ": ", answer.status == 0 ? answer.error : absl::StrCat("status ", answer.status)));

@@ -18,6 +18,7 @@
 #include "base/stop_signal.h"
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
+#include "base/testing/temporary_directory.h"
 #include "collector/alert/testing/http_receiver.h"
 #include "collector/metrics.h"
 
@@ -36,10 +37,10 @@ class KeySetFetcherTest : public testing::Test {
     base_ = absl::StrCat("http://127.0.0.1:", provider_.port());
   }
 
-  void Start(std::deque<HttpReceiver::Answer> answers, const std::string& url) {
+  void Start(std::deque<HttpReceiver::Answer> answers, const std::string& url, const std::string& token_file = "") {
     provider_.AnswerNext(std::move(answers));
     fetcher_ = std::make_unique<KeySetFetcher>(
-        KeySetOrigin{.issuer = base_, .url = url, .authorities = ""}, times_,
+        KeySetOrigin{.issuer = base_, .url = url, .authorities = "", .token_file = token_file}, times_,
         [](const std::string& keys) {
           return absl::StartsWith(keys, "keys") ? absl::OkStatus() : absl::InvalidArgumentError("is no key set");
         },
@@ -91,6 +92,25 @@ TEST_F(KeySetFetcherTest, WhatIsNoKeySetOfThatIssuerIsRefused) {
     EXPECT_THAT(fetcher_->keys(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is not known")));
     fetcher_.reset();
   }
+}
+
+TEST_F(KeySetFetcherTest, WhoAsksForATokenIsShownTheNewest) {
+  TemporaryDirectory directory;
+  const std::string file = directory.Write("token", "first\n").string();
+  Start({{.body = "keys 1"}, {.body = "keys 2"}}, absl::StrCat(base_, "/keys"), file);
+  WaitForAttempts(1);
+  directory.Write("token", "second\n");
+  fetcher_->AskAgain();
+  WaitForAttempts(2);
+  std::vector<std::string> shown;
+  for (const HttpReceiver::Request& request : provider_.requests())
+    shown.push_back(request.headers.at("Authorization"));
+  EXPECT_THAT(shown, ElementsAre("Bearer first", "Bearer second"));
+  directory.Write("token", "not one\n");
+  fetcher_->AskAgain();
+  WaitForAttempts(3);
+  EXPECT_EQ(metrics_.failed.Value(), 1);
+  EXPECT_EQ(Keys(), "keys 2");
 }
 
 TEST_F(KeySetFetcherTest, TheLastGoodSetStaysWhileTheProviderFails) {

@@ -11,6 +11,7 @@ struct KeySetOrigin {
   std::string issuer;       // asked where its keys are (OpenID Connect Discovery), unless `url` says it
   std::string url;          // of the key set; "" = the issuer knows
   std::string authorities;  // PEM file of those that are believed; "" = those of the system
+  std::string token_file;   // of the token that is shown to `url`, and to nobody else; "" = none
 
   bool operator==(const KeySetOrigin&) const = default;
 };

@@ -7,11 +7,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "collector/access/host_name.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMaxHostBytes = 253;  // a DNS name
 
 std::vector<std::string> Values(const grpc::AuthContext& context, const char* property) {
   std::vector<std::string> values;
@@ -35,10 +34,9 @@ const std::vector<std::string>& OfKind(const PeerNames& names, CertificateRule::
 
 // What may stand in the gap of a rule: one step of a path, and for a host only what host names consist of.
 bool MayFill(absl::string_view gap, bool is_host) {
-  if (gap.empty() || gap.size() > kMaxHostBytes) return false;
-  return std::all_of(gap.begin(), gap.end(), [is_host](char c) {
-    return is_host ? absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_' : c != '/' && absl::ascii_isprint(c);
-  });
+  if (is_host) return IsHostName(gap);
+  return !gap.empty() && gap.size() <= kMaxHostNameBytes &&
+         std::all_of(gap.begin(), gap.end(), [](char c) { return c != '/' && absl::ascii_isprint(c); });
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ grpc::ServerBidiReactor<wire::AgentMessage, wire::CollectorMessage>* IngestServi
     if (live_.size() >= options_.max_streams) {
       return new RefusedStream(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many streams"));
     }
-    live_[stream.get()] = {stream, clock_.MonotonicNanos(), auth == nullptr ? PeerNames() : NamesOf(*auth), *caller};
+    live_[stream.get()] = {stream, clock_.MonotonicNanos(), auth == nullptr ? PeerNames() : NamesOf(*auth),
+                           std::string(AuthorizationOf(*context)), *caller};
   }
   IngestStream* reactor = stream.get();
   reactor->Start(std::move(stream));
@@ -83,11 +84,12 @@ void IngestService::CloseRevoked() {
     MutexLock lock(mutex_);
     if (std::exchange(judged_by_, generation) == generation) return;
     for (const auto& [key, live] : live_) {
-      const absl::StatusOr<std::shared_ptr<const Caller>> now = access_.Identify(live.names, "");
+      const absl::StatusOr<std::shared_ptr<const Caller>> now =
+          access_.IdentifyAsOf(live.caller->token_judged_ns, live.names, live.authorization);
       const bool is_same = now.ok() && (*now)->role == live.caller->role && (*now)->hosts == live.caller->hosts &&
                            (*now)->reports_any_host == live.caller->reports_any_host &&
                            (*now)->reports == live.caller->reports;
-      if (!is_same && !live.names.empty()) revoked.push_back(live.stream);
+      if (!is_same) revoked.push_back(live.stream);
     }
   }
   for (const auto& stream : revoked) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -56,7 +57,8 @@ class IngestService final : public wire::Ingest::CallbackService {
   struct Live {
     std::shared_ptr<IngestStream> stream;
     int64_t opened_ns;
-    PeerNames names;  // of the agent's certificate
+    PeerNames names;            // of the agent's certificate
+    std::string authorization;  // what it said with the call; "" = nothing
     std::shared_ptr<const Caller> caller;
   };
 

@@ -18,7 +18,10 @@ namespace lockstep {
 // Not thread-safe, except that one thread may Send while another awaits.
 class TestAgent {
  public:
-  explicit TestAgent(const std::shared_ptr<grpc::Channel>& channel) : stub_(wire::Ingest::NewStub(channel)) {
+  // `authorization` is sent with the call; "" = nothing.
+  explicit TestAgent(const std::shared_ptr<grpc::Channel>& channel, const std::string& authorization = "")
+      : stub_(wire::Ingest::NewStub(channel)) {
+    if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
     stream_ = stub_->Stream(&context_);
   }
   ~TestAgent() {

@@ -22,7 +22,7 @@ lockstep::OidcRules Rules() {
   lockstep::OidcRules rules;
   rules.issuer = "i";
   rules.audience = "a";
-  rules.rules.push_back({"c", "v", {}});
+  rules.rules.push_back({"c", "v", {}, "h", {}});
   return rules;
 }
 
@@ -33,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);
   const auto held = verifier->Verify(std::string(input), 0);
   CHECK(absl::IsUnauthenticated(held.status()));
+  CHECK(lockstep::JwtVerifier::ClaimedIssuer(std::string(input)).size() < input.size() + 1);
   const auto keys = lockstep::JwtVerifier::Create(Rules(), input);
   CHECK(keys.ok() || !keys.status().message().empty());
   return 0;

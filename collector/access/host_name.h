@@ -1,0 +1,24 @@
+// What may be the name of a host where rules take it from a certificate or a token. Pure.
+
+#ifndef LOCKSTEP_COLLECTOR_ACCESS_HOST_NAME_H_
+#define LOCKSTEP_COLLECTOR_ACCESS_HOST_NAME_H_
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+
+namespace lockstep {
+
+inline constexpr size_t kMaxHostNameBytes = 253;  // a DNS name
+
+inline bool IsHostName(absl::string_view name) {
+  return !name.empty() && name.size() <= kMaxHostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
+  });
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COLLECTOR_ACCESS_HOST_NAME_H_
