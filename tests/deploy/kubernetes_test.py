@@ -167,9 +167,14 @@ class KubernetesTest(unittest.TestCase):
             for workload in self.workloads(objects):
                 container = workload["spec"]["template"]["spec"]["containers"][0]
                 ports = {p["name"] for p in container["ports"]}
-                for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+                probes = {"livenessProbe": "/healthz", "startupProbe": "/healthz", "readinessProbe": "/readyz"}
+                for probe, path in probes.items():
+                    if probe == "startupProbe" and probe not in container:
+                        continue
                     self.assertEqual(container[probe]["httpGet"]["path"], path)
                     self.assertIn(container[probe]["httpGet"]["port"], ports)
+                    self.assertEqual(container[probe]["httpGet"]["scheme"], "HTTPS", "pages have TLS")
+                self.assertEqual(workload["spec"]["template"]["metadata"]["annotations"]["prometheus.io/scheme"], "https")
 
     def test_ports_agree_with_the_configuration(self):
         for objects, maps in self.each():
@@ -308,7 +313,7 @@ class KubernetesTest(unittest.TestCase):
                     self.assertIn(secret, issued)
                 mount = next(m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "tls")
                 settings = yaml.safe_load(settings_in(maps, name))
-                for path in settings["tls"].values():
+                for path in settings["tls"].values():  # of the agent: whom it believes
                     self.assertEqual(pathlib.Path(path).parent.as_posix(), mount["mountPath"])
                     self.assertIn(pathlib.Path(path).name, ("tls.crt", "tls.key", "ca.crt"))
             address = yaml.safe_load(maps["lockstep-agent"]["agent.yaml"])["collector"]["address"]
@@ -318,12 +323,63 @@ class KubernetesTest(unittest.TestCase):
         for objects, maps in self.each():
             self.assertIn("access.yaml", maps["lockstep-collector"])
             rules = yaml.safe_load(maps["lockstep-collector"]["access.yaml"])["certificates"]
-            names = {uri for o in objects if o["kind"] == "Certificate" for uri in o["spec"].get("uris", [])}
-            specs = [w["spec"]["template"]["spec"] for w in self.workloads(objects)]
-            names |= {own["uri-sans"] for own in map(own_key, specs) if own}
-            self.assertEqual({r["match"] for r in rules}, names)
+            issued = [o["spec"] for o in objects if o["kind"] == "Certificate" and "client auth" in o["spec"].get("usages", [])]
+            names = {uri for spec in issued for uri in spec["uris"]}
+            self.assertLessEqual({r["match"] for r in rules}, names)
+            self.assertEqual([r["match"] for r in rules if r["role"] == "agent"], [], "all agents have the same")
+            self.assertEqual(set(self.guard(maps["lockstep-collector"])["client_allowed_sans"]), names)
             self.assertEqual(yaml.safe_load(maps["lockstep-collector"]["collector.yaml"])["access_rules"],
                              "/etc/lockstep/access.yaml")
+
+    def guard(self, files):
+        return yaml.safe_load(files["web.yaml"])["tls_server_config"]
+
+    def test_an_agent_is_believed_of_the_node_that_its_token_names(self):
+        for objects, maps in self.each():
+            provider, = yaml.safe_load(maps["lockstep-collector"]["access.yaml"])["oidc"]
+            rule, = provider["rules"]
+            agent = self.find(objects, "DaemonSet", "lockstep-agent")
+            spec = agent["spec"]["template"]["spec"]
+            self.assertEqual((rule["claim"], rule["role"], rule["host_claim"]), ("sub", "agent", "kubernetes.io.node.name"))
+            self.assertEqual(rule["value"], "system:serviceaccount:{}:{}".format(
+                agent["metadata"]["namespace"], spec["serviceAccountName"]))
+            host = next(e for e in spec["containers"][0]["env"] if e["name"] == "LOCKSTEP_AGENT_HOST_NAME")
+            self.assertEqual(host["valueFrom"]["fieldRef"]["fieldPath"], "spec.nodeName", "as the token says")
+            token = pathlib.Path(yaml.safe_load(maps["lockstep-agent"]["agent.yaml"])["token_file"])
+            self.assertEqual(self.projected(spec, token.parent), [{"serviceAccountToken": {
+                "audience": provider["audience"], "expirationSeconds": 3600, "path": token.name}}])
+
+            # Keys are asked for at the API server, as a service account that may nothing else.
+            self.assertEqual(provider["keys_url"], "https://kubernetes.default.svc/openid/v1/jwks")
+            token, authorities = (pathlib.Path(provider[name]) for name in ("keys_token", "keys_ca"))
+            self.assertEqual(token.parent, authorities.parent)
+            collector = self.find(objects, "StatefulSet", "lockstep-collector")["spec"]["template"]["spec"]
+            self.assertEqual(self.projected(collector, token.parent), [
+                {"serviceAccountToken": {"expirationSeconds": 3600, "path": token.name}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": authorities.name}]}}])
+
+    def projected(self, spec, folder):
+        mount = next(m for m in spec["containers"][0]["volumeMounts"] if m["mountPath"] == str(folder))
+        self.assertIs(mount["readOnly"], True)
+        return next(v["projected"]["sources"] for v in spec["volumes"] if v["name"] == mount["name"])
+
+    def test_pages_are_for_whom_a_certificate_names(self):
+        for objects, maps in self.each():
+            issued = {o["spec"]["secretName"]: o["spec"] for o in objects if o["kind"] == "Certificate"}
+            for workload in self.workloads(objects):
+                name = workload["metadata"]["name"]
+                spec = workload["spec"]["template"]["spec"]
+                settings = yaml.safe_load(settings_in(maps, name))
+                self.assertFalse({"insecure_http_listen", "insecure_listen"} & set(settings), "keys are mounted")
+                self.assertEqual(settings["web_config"], "/etc/lockstep/web.yaml")
+                guard = self.guard(maps[name])
+                self.assertEqual(guard["client_auth_type"], "RequireAndVerifyClientCert")
+                mount = next(m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "tls")
+                self.assertEqual([guard[key] for key in ("cert_file", "key_file", "client_ca_file")],
+                                 [f"{mount['mountPath']}/{file}" for file in ("tls.crt", "tls.key", "ca.crt")])
+                own = own_key(spec) or {}
+                self.assertIn("server auth", own.get("key-usages") or issued[f"{name}-tls"]["usages"])
+                self.assertIn(f"{name}.lockstep.svc", own.get("dns-names") or issued[f"{name}-tls"]["dnsNames"])
 
     def test_the_collector_is_reached_as_its_policy_says(self):
         for objects, _ in self.each():
@@ -332,7 +388,7 @@ class KubernetesTest(unittest.TestCase):
             self.assertLessEqual(policy["podSelector"]["matchLabels"].items(), pod["metadata"]["labels"].items())
             ports = {p["name"] for p in pod["spec"]["containers"][0]["ports"]}
             self.assertEqual({p["port"] for rule in policy["ingress"] for p in rule["ports"]}, ports)
-            for rule in policy["ingress"]:  # what has no TLS is for somebody
+            for rule in policy["ingress"]:  # names of all jobs are for somebody
                 self.assertTrue(rule["ports"] == [{"port": "grpc"}] or rule.get("from"))
 
     def test_only_what_must_be_is_privileged(self):
@@ -427,7 +483,7 @@ class KubernetesTest(unittest.TestCase):
 
     def test_nvsentinel_is_reached_at_its_socket_by_whom_it_knows(self):
         objects, maps = self.base_with("nvsentinel")
-        self.assertEqual(set(maps["lockstep-collector"]), {"collector.yaml", "access.yaml", "alerts.yaml"})
+        self.assertEqual(set(maps["lockstep-collector"]), {"collector.yaml", "access.yaml", "web.yaml", "alerts.yaml"})
         receiver, = yaml.safe_load(maps["lockstep-collector"]["alerts.yaml"])["receivers"]
         pod = self.find(objects, "StatefulSet", "lockstep-collector")["spec"]["template"]["spec"]
         container, = pod["containers"]
@@ -457,10 +513,19 @@ class KubernetesTest(unittest.TestCase):
         monitor = self.find(objects, "ServiceMonitor", "lockstep-collector")["spec"]
         self.assertLessEqual(monitor["selector"]["matchLabels"].items(), service["metadata"]["labels"].items())
         self.assertIn(monitor["endpoints"][0]["port"], [p["name"] for p in service["spec"]["ports"]])
+        self.assert_scraped(objects, monitor["endpoints"][0], "lockstep-collector")
         pod = self.find(objects, "DaemonSet", "lockstep-agent")["spec"]["template"]
         monitor = self.find(objects, "PodMonitor", "lockstep-agent")["spec"]
         self.assertLessEqual(monitor["selector"]["matchLabels"].items(), pod["metadata"]["labels"].items())
         self.assertIn(monitor["podMetricsEndpoints"][0]["port"], [p["name"] for p in pod["spec"]["containers"][0]["ports"]])
+        self.assert_scraped(objects, monitor["podMetricsEndpoints"][0], "lockstep-agent")
+
+    def assert_scraped(self, objects, endpoint, name):
+        """By a key that Prometheus has, from whom it knows."""
+        secret = self.find(objects, "Certificate", "lockstep-prometheus")["spec"]["secretName"]
+        self.assertEqual((endpoint["scheme"], endpoint["tlsConfig"]), ("https", {
+            "serverName": f"{name}.lockstep.svc", "ca": {"secret": {"name": secret, "key": "ca.crt"}},
+            "cert": {"secret": {"name": secret, "key": "tls.crt"}}, "keySecret": {"name": secret, "key": "tls.key"}}))
 
 
 if __name__ == "__main__":

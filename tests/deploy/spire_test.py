@@ -33,7 +33,8 @@ class SpireTest(unittest.TestCase):
         return load(OVERLAY / WORKLOADS[name][1])["spec"]["template"]["spec"]
 
     def settings(self, name):
-        return load(BASE / WORKLOADS[name][2])
+        own = OVERLAY / WORKLOADS[name][2]
+        return load(own if own.exists() else BASE / WORKLOADS[name][2])
 
     def daemon(self, name):
         return next(c for c in self.base(name)["spec"]["containers"] if f"lockstep-{c['name']}" == name)
@@ -69,7 +70,7 @@ class SpireTest(unittest.TestCase):
             self.assertEqual({path.name for path in paths}, written)
             user = {**self.base(name)["spec"]["securityContext"], **self.daemon(name)["securityContext"]}["runAsUser"]
             patch = self.patch(name)
-            helpers = patch["initContainers"] + patch["containers"]
+            helpers = [c for c in patch["initContainers"] + patch["containers"] if c.get("image") == "spiffe-helper"]
             self.assertEqual([c["args"][2:] for c in helpers], [["-daemon-mode=false"], []])
             for container in helpers:
                 context = container["securityContext"]
@@ -81,7 +82,7 @@ class SpireTest(unittest.TestCase):
                 mounts = {m["mountPath"]: m["name"] for m in container["volumeMounts"]}
                 self.assertIn(pathlib.Path(helper["agent_address"]).parent.as_posix(), mounts)
                 self.assertEqual(mounts[helper["cert_dir"]], "tls")
-                self.assertEqual(set(mounts.values()), {v["name"] for v in patch["volumes"]})
+                self.assertEqual(set(mounts.values()), {v["name"] for v in patch["volumes"] if "$patch" not in v})
             volume = next(v for v in patch["volumes"] if v["name"] == "tls")
             self.assertIsNone(volume["secret"], "that of the base goes")
             self.assertEqual(volume["emptyDir"]["medium"], "Memory")
@@ -91,6 +92,23 @@ class SpireTest(unittest.TestCase):
         used = {*kustomization["resources"], *(p["path"] for p in kustomization["patches"] if "path" in p),
                 *(f for g in kustomization["configMapGenerator"] for f in g["files"]), "kustomization.yaml"}
         self.assertEqual(used - {"../../base"}, {p.name for p in OVERLAY.iterdir()})
+
+    def test_a_certificate_says_who_an_agent_is_and_no_token(self):
+        self.assertEqual(set(self.settings("lockstep-agent")) ^ set(load(BASE / "agent.yaml")), {"token_file"})
+        self.assertEqual(set(self.settings("lockstep-agent")["tls"]), {"ca", "certificate", "key"})
+        self.assertNotIn("oidc", load(OVERLAY / "access.yaml"))
+        pods = [o["spec"]["template"]["spec"] for o in rendered(OVERLAY) if o["kind"] in ("DaemonSet", "StatefulSet")]
+        self.assertEqual([v for pod in pods for v in pod["volumes"] if "projected" in v], [])
+
+    def test_pages_are_for_whom_a_certificate_names(self):
+        guard = load(OVERLAY / "web.yaml")["tls_server_config"]
+        trust_domains = {san.split("/")[2] for san in guard["client_allowed_sans"]}
+        self.assertEqual(trust_domains, {"example.org"})
+        self.assertEqual({**guard, "client_allowed_sans": 0},
+                         {**load(BASE / "web.yaml")["tls_server_config"], "client_allowed_sans": 0})
+        for name in WORKLOADS:
+            self.assertIn(f"{name}.lockstep.svc", self.ids()[name]["dnsNameTemplates"])
+            self.assertNotIn("insecure_http_listen", self.settings(name))
 
     def test_nothing_of_cert_manager_is_left(self):
         objects = rendered(OVERLAY)

@@ -75,6 +75,7 @@ class Provider:
         self.place = place
         self.keys = {}  # names and paths of private keys
         self.status = 200
+        self.token = None  # that it wants to be shown
         self.asked = []
         provider = self
 
@@ -82,7 +83,8 @@ class Provider:
             def do_GET(self):
                 provider.asked.append(self.path)
                 body = json.dumps(provider.answer(self.path)).encode()
-                self.send_response(provider.status)
+                is_shown = provider.token is None or self.headers["Authorization"] == f"Bearer {provider.token}"
+                self.send_response(provider.status if is_shown else 401)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -113,7 +115,7 @@ class Provider:
         modulus = bytes.fromhex(text.strip().partition("=")[2])
         return {"kty": "RSA", "use": "sig", "kid": name, "n": self.encoded(modulus), "e": "AQAB"}
 
-    def token(self, name, **claims):
+    def sign(self, name, **claims):
         """Signed by the key of that name."""
         whole = {"iss": self.issuer, "aud": "lockstep", "sub": "alice", "exp": time.time() + 600, **claims}
         text = ".".join(self.encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": name}, whole))
@@ -150,13 +152,13 @@ class SecurityTest(unittest.TestCase):
                                  f"--access-rules={self.rules}", *flags])
         self.address = f"127.0.0.1:{self.ports['grpc']}"
 
-    def start_agent(self, host, certificate_host):
+    def start_agent(self, host, certificate_host, *flags):
         certificate, key = self.keys.issue(f"agent-{certificate_host}", "agent",
                                            f"URI:spiffe://example.org/agent/{certificate_host}")
         collector_port = self.ports["http"]
         self.start("agent", [f"--collector-address={self.address}", "--listen-address=127.0.0.1:0",
                              f"--host-name={host}", f"--tls-ca={self.keys.ca}", f"--tls-certificate={certificate}", f"--tls-key={key}",
-                             f"--ring-directory={self.place}", "--nvml-library=none", "--nccl-ras-address="])
+                             f"--ring-directory={self.place}", "--nvml-library=none", "--nccl-ras-address=", *flags])
         self.agent_port, self.ports["http"] = self.ports["http"], collector_port
 
     def start(self, daemon, flags):
@@ -229,6 +231,35 @@ class SecurityTest(unittest.TestCase):
         self.assertEqual(self.hosts(viewer), [])
         self.keys.issue("agent-node-1", "agent", "URI:spiffe://example.org/agent/node-2")
         self.stack.wait_until("the agent to be let in", lambda: self.hosts(viewer) == ["node-2"], PATIENCE_SECONDS)
+
+    def test_an_agent_reports_for_the_node_that_its_token_names(self):
+        provider = Provider(self.place, self.keys.issue("provider", "provider", "IP:127.0.0.1"))
+        self.addCleanup(provider.close)
+        provider.make_key("first")
+        provider.token = "of-the-collector"
+        (self.place / "own").write_text(f"{provider.token}\n")
+        rule = "{claim: sub, value: 'system:serviceaccount:lockstep:lockstep-agent', role: agent, host_claim: kubernetes.io.node.name}"
+        self.rules.write_text(f"{RULES}oidc: [{{issuer: '{provider.issuer}', audience: lockstep, keys_url: '{provider.issuer}/jwks', "
+                              f"keys_ca: {self.keys.ca}, keys_token: {self.place / 'own'}, rules: [{rule}]}}]\n")
+        token = self.place / "token"
+
+        def run_on(node, account="lockstep-agent"):
+            claims = {"sub": f"system:serviceaccount:lockstep:{account}", "kubernetes.io": {"node": {"name": node}}}
+            token.with_suffix(".new").write_text(provider.sign("first", **claims))
+            token.with_suffix(".new").rename(token)
+
+        run_on("node-1", account="default")
+        self.start_collector()
+        self.start_agent("node-2", "node-2", f"--token-file={token}")
+        said = lambda why: self.stack.wait_until(why, lambda: why in self.log("agent"), PATIENCE_SECONDS)
+        said("no rule gives a role to what the token claims")
+        run_on("node-1")
+        said("may not report for the host node-2, but for node-1")
+        viewer = self.certificate_flags("viewer")
+        self.assertEqual(self.hosts(viewer), [], "its certificate does not help")
+        run_on("node-2")
+        self.stack.wait_until("the agent to be let in", lambda: self.hosts(viewer) == ["node-2"], PATIENCE_SECONDS)
+        self.assertEqual(set(provider.asked), {"/jwks"})
 
     def test_the_command_line_shows_its_keys_and_is_told_what_is_wrong_with_them(self):
         self.start_collector()
@@ -334,7 +365,7 @@ class SecurityTest(unittest.TestCase):
         self.rules.write_text(f"{RULES}oidc: {{issuer: '{provider.issuer}', audience: lockstep, keys_ca: {self.keys.ca}, "
                               "rules: [{claim: groups, value: sre, role: operator}]}\n")
         file = self.place / "token"
-        file.write_text(provider.token("first", groups=["sre"]))
+        file.write_text(provider.sign("first", groups=["sre"]))
         flags = ["--tls-ca", self.keys.ca, "--token-file", file]
         self.start_collector()
         code, _, error = self.ask("status", flags=flags)
@@ -349,20 +380,20 @@ class SecurityTest(unittest.TestCase):
         let_in = lambda: self.ask("status", flags=flags)[0] == 0
         self.stack.wait_until("the keys to come", let_in, PATIENCE_SECONDS)
         self.assertEqual(set(provider.asked), {"/.well-known/openid-configuration", "/jwks"})
-        file.write_text(provider.token("first", groups=["guests"]))
+        file.write_text(provider.sign("first", groups=["guests"]))
         self.assertEqual(self.ask("status", flags=flags)[0], NOT_ALLOWED)
 
         # The provider changes its keys, and fails for a while: who holds a token of a known key does not notice.
         provider.status = 500
         provider.make_key("second")
-        file.write_text(provider.token("second", groups=["sre"]))
+        file.write_text(provider.sign("second", groups=["sre"]))
         code, _, error = self.ask("status", flags=flags)
         self.assertEqual(code, NOT_ALLOWED, error)
         self.assertIn("no key of the provider has signed it", error)
         self.stack.wait_until("it to be asked for the new key", lambda: "status 500" in self.log("collector"),
                               2 * PATIENCE_SECONDS, every=0.5)
         second = file.read_text()
-        file.write_text(provider.token("first", groups=["sre"]))
+        file.write_text(provider.sign("first", groups=["sre"]))
         self.assertEqual(self.ask("status", flags=flags)[0], 0)
         provider.status = 200
         file.write_text(second)
@@ -375,7 +406,7 @@ class SecurityTest(unittest.TestCase):
         self.rules.write_text(f"{RULES}oidc: {{issuer: '{provider.issuer}', audience: lockstep, keys_ca: {self.keys.ca}, "
                               "rules: [{claim: groups, value: sre, role: operator}]}\n")
         file = self.place / "token"
-        file.write_text(provider.token("first", groups=["sre"]))
+        file.write_text(provider.sign("first", groups=["sre"]))
         self.start_collector()
         self.stack.wait_until("the log to say why",
                               lambda: "the key set of the OpenID provider stays as it is" in self.log("collector"),
@@ -555,6 +586,7 @@ class SecurityTest(unittest.TestCase):
         self.rules.write_text("certificates: [{match: nobody, role: viewer}]\n")
         self.assertRegex(self.refuse("collector", f"--tls-key={key}", *tls), r"access\.yaml: line 1: match .*nobody")
         self.assertIn("needs tls.ca", self.refuse("agent", f"--tls-certificate={certificate}", f"--tls-key={key}"))
+        self.assertIn("needs tls.ca", self.refuse("agent", "--token-file=/etc/token"))
         self.assertIn("is not the key of",
                       self.refuse("agent", f"--tls-certificate={certificate}", f"--tls-key={other}",
                                   f"--tls-ca={self.keys.ca}", "--listen-address="))
