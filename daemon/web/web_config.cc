@@ -8,8 +8,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "daemon/bounded_file.h"
 
@@ -211,6 +213,25 @@ absl::Status ReadUsers(const YAML::Node& node, WebConfig& config) {
   return absl::OkStatus();
 }
 
+absl::Status ReadRateLimit(const YAML::Node& node, WebConfig& config) {
+  if (node.IsNull()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckKeys(node, {"interval", "burst"}));
+  ASSIGN_OR_RETURN(const std::string interval, Text(node, "interval"));
+  ASSIGN_OR_RETURN(const std::string burst, Text(node, "burst"));
+  absl::Duration between;
+  if (!interval.empty() &&
+      (!absl::ParseDuration(interval, &between) || between < absl::ZeroDuration() || between > absl::Hours(24))) {
+    return Refuse(node["interval"],
+                  absl::StrCat("interval: '", interval, "': expected a time such as 1s, a day at most"));
+  }
+  if (between == absl::ZeroDuration()) return absl::OkStatus();  // as with the exporters: no limit
+  if (!absl::SimpleAtoi(burst, &config.request_burst) || config.request_burst < 1) {
+    return Refuse(node, "burst: expected a number from 1 on: with less nobody would be answered");
+  }
+  config.request_interval_ns = std::max<int64_t>(absl::ToInt64Nanoseconds(between), 1);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<WebConfig> ParseWebConfig(absl::string_view text, const std::string& folder) {
@@ -222,10 +243,11 @@ absl::StatusOr<WebConfig> ParseWebConfig(absl::string_view text, const std::stri
   try {
     const YAML::Node root = YAML::Load(std::string(text));
     if (!root.IsDefined() || root.IsNull()) return config;  // an empty file guards nothing, as with the exporters
-    RETURN_IF_ERROR(CheckKeys(root, {"tls_server_config", "http_server_config", "basic_auth_users"}));
+    RETURN_IF_ERROR(CheckKeys(root, {"tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"}));
     if (root["tls_server_config"].IsDefined()) RETURN_IF_ERROR(ReadTls(root["tls_server_config"], folder, config));
     if (root["http_server_config"].IsDefined()) RETURN_IF_ERROR(ReadHttp(root["http_server_config"], config));
     if (root["basic_auth_users"].IsDefined()) RETURN_IF_ERROR(ReadUsers(root["basic_auth_users"], config));
+    if (root["rate_limit"].IsDefined()) RETURN_IF_ERROR(ReadRateLimit(root["rate_limit"], config));
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("line ", std::max(error.mark.line, 0) + 1, ": ", error.msg));
   }

@@ -12,6 +12,7 @@
 //     headers: {X-Frame-Options: deny}
 //   basic_auth_users:
 //     prometheus: $2y$10$...        # bcrypt, or another hash of crypt(3)
+//   rate_limit: {interval: 1s, burst: 20}
 //
 // Pure. Keys of that format that mean something and are not known here are refused, never passed over.
 
@@ -19,6 +20,7 @@
 #define LOCKSTEP_DAEMON_WEB_WEB_CONFIG_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -46,6 +48,8 @@ struct WebConfig {
   std::set<std::string> client_names;                        // one of which it must have; empty = any will do
   std::vector<std::pair<std::string, std::string>> headers;  // of every page
   std::map<std::string, std::string> users;                  // hashes by name; empty = nobody is asked for a password
+  int64_t request_interval_ns = 0;                           // between answers in the long run; 0 = no limit
+  int64_t request_burst = 0;                                 // answers at once; positive where there is a limit
 
   bool has_tls() const { return !tls.certificate.empty() || !given.certificate.empty(); }
 };

@@ -34,8 +34,24 @@ absl::StatusOr<std::unique_ptr<WebGuard>> WebGuard::Open(const std::string& file
   if (file.empty()) return guard;
   ASSIGN_OR_RETURN(std::shared_ptr<const State> state, guard->Read());
   const MutexLock lock(guard->mutex_);
-  guard->state_ = std::move(state);
+  guard->Use(std::move(state));
   return guard;
+}
+
+void WebGuard::Use(std::shared_ptr<const State> state) {
+  const WebConfig& config = state->config;
+  if (config.request_interval_ns == 0) {
+    requests_.reset();
+  } else if (!requests_.has_value() || config.request_interval_ns != state_->config.request_interval_ns ||
+             config.request_burst != state_->config.request_burst) {
+    requests_.emplace(config.request_interval_ns, config.request_burst);
+  }
+  state_ = std::move(state);
+}
+
+bool WebGuard::TakeRequest() {
+  const MutexLock lock(mutex_);
+  return !requests_.has_value() || requests_->Take(clock_.MonotonicNanos());
 }
 
 absl::StatusOr<std::shared_ptr<const WebGuard::State>> WebGuard::Read() const {
@@ -71,7 +87,7 @@ bool WebGuard::Refresh() {
   const bool same_tls =
       state_->tls == nullptr ? (*read)->tls == nullptr : (*read)->tls != nullptr && *state_->tls == *(*read)->tls;
   if (same_tls && state_->text == (*read)->text) return false;
-  state_ = *std::move(read);
+  Use(*std::move(read));
   Log(LogLevel::kInfo, "the guard of the pages was read again", {{"file", file_}});
   return !same_tls;
 }
@@ -119,6 +135,9 @@ bool WebGuard::HasCertificate(const WebConfig& config, const HttpRequest& reques
 }
 
 std::optional<HttpResponse> WebGuard::Refusal(const HttpRequest& request) {
+  // First of all, as with the exporters: who guesses at passwords is held up as well.
+  if (!TakeRequest())
+    return HttpResponse{429, kTextType, "more requests than the rate_limit of the guard lets through\n"};
   std::shared_ptr<const State> state;
   {
     const MutexLock lock(mutex_);

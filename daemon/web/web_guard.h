@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/token_bucket.h"
 #include "base/told_error.h"
 #include "daemon/http_route.h"
 #include "daemon/tls/tls_files.h"
@@ -49,8 +50,8 @@ class WebGuard {
   // That every answer of a page has beside its own: name and value.
   std::vector<std::pair<std::string, std::string>> headers() const;
 
-  // Nothing if the request may be answered, else the answer that refuses it: 401 or 403. As slow as a hash: on the
-  // thread of a page.
+  // Nothing if the request may be answered, else the answer that refuses it: 401, 403, or 429 when there are too many.
+  // As slow as a hash: on the thread of a page.
   std::optional<HttpResponse> Refusal(const HttpRequest& request);
 
  private:
@@ -61,8 +62,12 @@ class WebGuard {
     mutable VerifiedTokens verified;
   };
 
+  // Whether the request is within the limit of the file.
+  bool TakeRequest();
+
   WebGuard(std::string file, bool needs_tls, const Clock& clock);
   absl::StatusOr<std::shared_ptr<const State>> Read() const;
+  void Use(std::shared_ptr<const State> state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool HasCertificate(const WebConfig& config, const HttpRequest& request);
   bool KnowsPassword(const State& state, absl::string_view authorization);
 
@@ -70,7 +75,8 @@ class WebGuard {
   const bool needs_tls_;
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);  // never nullptr
+  std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);   // never nullptr
+  std::optional<TokenBucket> requests_ ABSL_GUARDED_BY(mutex_);  // nothing = no limit
   ToldError told_error_ ABSL_GUARDED_BY(mutex_);
 };
 

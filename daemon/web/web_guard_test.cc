@@ -12,9 +12,11 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/clock.h"
 #include "base/testing/sim_clock.h"
 #include "base/testing/status_matchers.h"
 #include "base/testing/temporary_directory.h"
+#include "base/token_bucket.h"
 #include "daemon/bounded_file.h"
 #include "daemon/http_route.h"
 #include "daemon/tls/testing/test_keys.h"
@@ -97,7 +99,14 @@ TEST(WebConfigTest, ReadsEveryKeyOfTheFormat) {
 TEST(WebConfigTest, WhatIsWrongOrUnknownIsNamedWithItsLine) {
   const std::pair<const char*, const char*> wrong[] = {
       {"[]", "expected a map"},
-      {"\nrate_limit: {}", "line 2: 'rate_limit' is not known here"},
+      {"\nrate_limits: {}", "line 2: 'rate_limits' is not known here"},
+      {"\nrate_limit: 3", "line 2: expected a map"},
+      {"rate_limit: {interval: soon, burst: 1}", "interval: 'soon': expected a time such as 1s"},
+      {"rate_limit: {interval: -1s, burst: 1}", "interval: '-1s'"},
+      {"rate_limit: {interval: 1s}", "burst: expected a number from 1 on"},
+      {"rate_limit: {interval: 1s, burst: 0}", "burst: expected a number from 1 on"},
+      {"rate_limit: {interval: 1s, burst: many}", "burst: expected a number"},
+      {"rate_limit: {interval: 1s, burst: 1, per: client}", "'per' is not known here"},
       {"tls_server_config: {cert_file: a}", "needs cert_file and key_file"},
       {"tls_server_config: {cert_file: a, key_file: b, min_version: SSL3}", "min_version: 'SSL3': expected TLS10"},
       {"tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}", "max_version: leaves no version"},
@@ -157,6 +166,39 @@ TEST_F(WebGuardTest, GuessingIsRationedAndHoldsUpNobodyWhoIsKnown) {
   EXPECT_EQ(Ask(Asking("prometheus:password")), 200);
   for (int i = 0; i < 2 * kMaxChecksPerSecond; ++i) EXPECT_EQ(Ask(Asking(absl::StrCat("prometheus:", i))), 401);
   EXPECT_EQ(Ask(Asking("prometheus:password")), 200);
+}
+
+TEST_F(WebGuardTest, RequestsBeyondTheLimitAreToldSo) {
+  Open(absl::StrCat("rate_limit: {interval: 10s, burst: 3}\nbasic_auth_users: {prometheus: ", kHash, "}\n"));
+  const HttpRequest known = Asking("prometheus:password");
+  EXPECT_EQ(Ask(known), 200);
+  EXPECT_EQ(Ask(Asking("prometheus:wrong")), 401) << "who guesses uses it up too";
+  EXPECT_EQ(Ask(known), 200);
+  EXPECT_EQ(Ask(known), 429);
+  clock_.Advance(10 * kNanosPerSecond - 1);
+  EXPECT_EQ(Ask(known), 429);
+  clock_.Advance(1);
+  EXPECT_EQ(Ask(known), 200);
+  EXPECT_EQ(Ask(known), 429);
+  EXPECT_FALSE(guard_->Refresh());
+  EXPECT_EQ(Ask(known), 429) << "a file that is the same fills nothing";
+  clock_.Advance(3'600 * kNanosPerSecond);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask(known), 200);
+  EXPECT_EQ(Ask(known), 429) << "no more than the burst is kept";
+  Write("rate_limit: {interval: 0s, burst: 3}\n");
+  guard_->Refresh();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(Asking("")), 200);
+}
+
+TEST(TokenBucketTest, ClocksThatGoBackFillNothing) {
+  TokenBucket bucket(/*interval_ns=*/10, /*burst=*/2);
+  EXPECT_TRUE(bucket.Take(100));
+  EXPECT_TRUE(bucket.Take(105));
+  EXPECT_FALSE(bucket.Take(109));
+  EXPECT_FALSE(bucket.Take(0));
+  EXPECT_TRUE(bucket.Take(110));
+  EXPECT_FALSE(bucket.Take(119));
+  EXPECT_TRUE(bucket.Take(120));
 }
 
 TEST_F(WebGuardTest, CertificatesAreAskedForAsTheFileSays) {

@@ -22,6 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                         config->client == lockstep::WebClientCertificate::kVerifiedIfGiven;
   CHECK(!verifies || !config->tls.authorities.empty() || !config->given.authorities.empty());
   CHECK(verifies || config->client_names.empty());
+  CHECK(config->request_interval_ns >= 0 && (config->request_interval_ns == 0 || config->request_burst > 0));
   for (const auto& [name, value] : config->headers) CHECK(!absl::StrContains(value, "\n"));
   for (const auto& [name, hash] : config->users) CHECK(!name.empty() && hash[0] == '$');
   return 0;

@@ -524,6 +524,15 @@ class SecurityTest(unittest.TestCase):
                               PATIENCE_SECONDS)
         self.assertGreater(self.log("collector").count("the guard of the pages was read again"), before)
 
+    def test_pages_have_a_limit_and_probes_have_none(self):
+        self.web = self.place / "web.yaml"
+        self.web.write_text("rate_limit: {interval: 1h, burst: 2}\n")
+        self.start("collector", ["--listen-address=127.0.0.1:0", "--http-listen-address=127.0.0.1:0",
+                                 f"--web-config={self.web}", f"--data-directory={self.place / 'history'}"])
+        self.assertEqual([self.get("/healthz") for _ in range(5)], [200] * 5)
+        self.assertEqual([self.get("/metrics") for _ in range(3)], [200, 200, 429])
+        self.assertEqual([self.get(page) for page in ("/healthz", "/readyz", "/metrics")], [200, 200, 429])
+
     def test_pages_take_a_usual_file_of_the_exporters_at_its_word(self):
         self.web = self.place / "web.yaml"
         certificate, key = (pathlib.Path(path).read_text().replace("\n", "\n    ")
