@@ -4,7 +4,6 @@
 #include <grpc/support/time.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +28,6 @@ constexpr uint64_t kHostHistoriesEvery = 10;  // housekeepings
 constexpr uint64_t kSelfProfilesEvery = 5;    // housekeepings
 constexpr size_t kMostHostScores = 20;        // labels of that metric
 constexpr int64_t kDrainNanos = 5 * kNanosPerSecond;
-constexpr int64_t kTlsConnectionGraceMillis = 10'000;
 // Connections that do not get through their handshake keep descriptors from those that would.
 constexpr int kHandshakeMillis = 10'000;
 constexpr int64_t kOddAheadNanos = 60 * kNanosPerSecond;
@@ -218,11 +216,7 @@ void Collector::AddGrpcPort(grpc::ServerBuilder& builder) {
         door_.access->takes_tokens() ? ClientCertificate::kOptional : ClientCertificate::kRequired;
     credentials_ = MakeServerCredentials(
         *door_.tls, options_.tls.authorities.empty() ? ClientCertificate::kNotAsked : with_authorities);
-    // A certificate is looked at when its connection begins. Streams have no end, so that grace is over at once.
-    const int64_t age_ms = absl::ToInt64Milliseconds(options_.tls_max_connection_age);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(age_ms));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
-                               static_cast<int>(std::min(age_ms, kTlsConnectionGraceMillis)));
+    LimitConnectionAge(absl::ToInt64Nanoseconds(options_.tls_max_connection_age), builder);
   }
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
   builder.AddListeningPort(options_.listen_address, credentials_, &grpc_port_);
@@ -389,9 +383,10 @@ absl::Status Collector::ReloadAccess() {
 
 std::vector<DoorFile> Collector::DoorFiles() const {
   std::vector<DoorFile> files = door_.access->files();
-  if (door_.tls != nullptr && !options_.tls.authorities.empty()) {
+  if (door_.tls != nullptr) {
     files.push_back({"change_authorities", options_.tls.authorities, door_.tls->current().material->authorities});
   }
+  files.push_back({"change_web_config", options_.pages.web_config, http_->guard_text()});
   return files;
 }
 
@@ -411,9 +406,15 @@ void Collector::NoteReload(const ReloadOutcome& outcome, int64_t uid) {
 }
 
 absl::Status Collector::ReadInventory(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::set<std::string> names, lockstep::ReadInventory(path));
-  hosts_.SetInventory(names);
+  ASSIGN_OR_RETURN(const Inventory inventory, lockstep::ReadInventory(path));
+  hosts_.SetInventory(inventory.hosts);
+  door_audit_.TookOn({"change_inventory", path, inventory.text});
   return absl::OkStatus();
+}
+
+void Collector::SetHook(const AlertRoutes& routes) {
+  hook_.SetRoutes(routes);
+  door_audit_.TookOn({"change_alert_routes", routes.file, routes.text});
 }
 
 void Collector::RememberHosts() {

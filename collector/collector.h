@@ -95,8 +95,8 @@ class Collector {
   // Reads keys and rules of access again, as Housekeep does, and says what is wrong with the rules. Thread-safe.
   absl::Status ReloadAccess();
 
-  // From now on the hook of these counts. Thread-safe.
-  void SetHook(const AlertRoutes& routes) { hook_.SetRoutes(routes); }
+  // From now on the hook of these counts, and the audit keeps that their file does. Thread-safe.
+  void SetHook(const AlertRoutes& routes);
 
   // Counts what came of a SIGHUP that user `uid` has sent, and has the audit keep it. Thread-safe.
   void NoteReload(const ReloadOutcome& outcome, int64_t uid);

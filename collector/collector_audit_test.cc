@@ -16,6 +16,8 @@
 #include "base/stop_signal.h"
 #include "base/testing/status_matchers.h"
 #include "collector/admin_service.h"
+#include "collector/alert/alert_routes.h"
+#include "collector/alert/alert_routes_yaml.h"
 #include "collector/collector.h"
 #include "collector/store/history_backups.h"
 #include "collector/store/rocks_store.h"
@@ -114,6 +116,54 @@ TEST_F(CollectorAuditTest, FilesThatSayWhoGetsInAreInTheAuditWheneverTheyChange)
   collector_.reset();
   EXPECT_EQ(kept().size(), 4u) << "a change while nobody looked";
   EXPECT_EQ(kept().at(0), "change_access_rules file, found at the start");
+}
+
+TEST_F(CollectorAuditTest, WhoIsToldAndWhoIsMissedIsInTheAuditWheneverItChanges) {
+  options_.inventory = directory_.Write("fleet", "node-1\n").string();
+  options_.pages.web_config = directory_.Write("web.yaml", "").string();
+  const auto routes = [this](const std::string& url) {
+    const std::string text =
+        absl::StrCat("receivers: [{name: a, type: webhook, url: '", url, "'}]\nroutes: [{receivers: [a]}]\n");
+    const absl::StatusOr<AlertRoutes> read = LoadAlertRoutes(directory_.Write("alerts.yaml", text).string(), "");
+    EXPECT_OK(read);
+    return read.value_or(AlertRoutes());
+  };
+  const auto kept = [this] {
+    std::vector<std::string> lines;
+    const std::vector<wire::AuditRecord> records = *store_.LoadAudit();
+    for (const wire::AuditRecord& record : records) {
+      const bool is_other = record.action() == "change_access_rules" || record.action() == "change_authorities";
+      if (!is_other) lines.push_back(absl::StrCat(record.action(), " ", record.from()));
+    }
+    return lines;
+  };
+  Start();
+  collector_->SetHook(routes("https://a.example.org"));
+  collector_->Housekeep();
+  collector_->SetHook(routes("https://b.example.org"));
+  directory_.Write("fleet", "node-1\nnode-2\n");
+  collector_->Housekeep();
+  EXPECT_OK(collector_->ReadInventory(options_.inventory));
+  directory_.Write("fleet", "no name\n");
+  EXPECT_FALSE(collector_->ReadInventory(options_.inventory).ok());
+  directory_.Write("web.yaml", "rate_limit: {interval: 1s, burst: 9}\n");
+  for (int i = 0; i < 3; ++i) collector_->Housekeep();
+  collector_.reset();  // waits for what is to be kept
+  EXPECT_THAT(kept(), UnorderedElementsAre("change_alert_routes file, found at the start",
+                                           "change_inventory file, found at the start",
+                                           "change_web_config file, found at the start", "change_alert_routes file",
+                                           "change_inventory file", "change_web_config file"));
+  directory_.Write("fleet", "node-1\nnode-2\n");
+  Start();
+  collector_->SetHook(routes("https://b.example.org"));
+  collector_->Housekeep();
+  collector_.reset();
+  EXPECT_EQ(kept().size(), 6u) << "a start with the same files";
+  Start();
+  collector_->SetHook(routes("https://c.example.org"));
+  collector_->Housekeep();
+  collector_.reset();
+  EXPECT_EQ(kept().at(0), "change_alert_routes file, found at the start") << "a change while nobody looked";
 }
 
 TEST_F(CollectorAuditTest, WhatAReloadCameToIsInTheAudit) {

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace lockstep {
@@ -21,23 +22,42 @@ std::string DigestOf(const std::string& text) {
 
 }  // namespace
 
-void DoorAudit::Look(const std::vector<DoorFile>& files) {
-  for (const DoorFile& file : files) {
-    const auto seen = seen_.find(file.action);
-    const bool is_first = seen == seen_.end();
-    if (!is_first && seen->second == file.text) continue;
-    const std::string of = absl::StrCat(file.name, " sha256:", DigestOf(file.text));
-    const bool taken = worker_.TryRun([this, action = file.action, of, is_first] { Keep(action, of, is_first); });
-    if (taken) seen_[file.action] = file.text;
-  }
+void DoorAudit::TookOn(const DoorFile& file) {
+  const MutexLock lock(mutex_);
+  taken_on_[file.action] = {file.name, DigestOf(file.text)};
 }
 
-void DoorAudit::Keep(const std::string& action, const std::string& of, bool is_first) {
+void DoorAudit::Look(const std::vector<DoorFile>& files) {
+  for (const DoorFile& file : files) LookAt({file.action, file.name}, DigestOf(file.text));
+  std::map<std::string, std::pair<std::string, std::string>> taken_on;
+  {
+    const MutexLock lock(mutex_);
+    taken_on = taken_on_;
+  }
+  for (const auto& [action, file] : taken_on) {
+    LookAt({action, file.first}, file.second);
+  }
+  has_looked_ = true;
+}
+
+void DoorAudit::LookAt(const Which& which, const std::string& digest) {
+  if (which.second.empty()) return;
+  const auto seen = seen_.find(which);
+  if (seen != seen_.end() && seen->second == digest) return;
+  const bool taken = worker_.TryRun([this, which, digest, is_first = !has_looked_] { Keep(which, digest, is_first); });
+  if (taken) seen_[which] = digest;
+}
+
+void DoorAudit::Keep(const Which& which, const std::string& digest, bool is_first) {
+  const std::string& action = which.first;
+  const std::string& name = which.second;
+  const std::string of = absl::StrCat(name, " sha256:", digest);
   if (is_first) {
     const absl::StatusOr<std::vector<wire::AuditRecord>> kept = history_.LoadAudit();
     if (kept.ok()) {
-      const auto newest = std::find_if(kept->begin(), kept->end(),
-                                       [&](const wire::AuditRecord& record) { return record.action() == action; });
+      const auto newest = std::find_if(kept->begin(), kept->end(), [&](const wire::AuditRecord& record) {
+        return record.action() == action && absl::StartsWith(record.of(), absl::StrCat(name, " sha256:"));
+      });
       if (newest != kept->end() && newest->of() == of) return;
     }
   }

@@ -1,16 +1,19 @@
-// Keeps in the audit when other files than before say who gets in: rules of access, a provider's key set, authorities.
+// Keeps in the audit when other files than before say who gets in, who is told of incidents, or who is missed: rules of
+// access, a provider's key set, authorities, the guard of the pages, routes of alerts, the inventory.
 //
 // Nobody asks the collector for such a change: who may write the files makes it, also while no collector runs. So the
 // record has no name but the digest of what is in force, and a start whose files are those of the record before makes
-// none. Not thread-safe; records are written on the query thread.
+// none. Not thread-safe, but for TookOn; records are written on the query thread.
 
 #ifndef LOCKSTEP_COLLECTOR_DOOR_AUDIT_H_
 #define LOCKSTEP_COLLECTOR_DOOR_AUDIT_H_
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "collector/access/access_control.h"
 #include "collector/access/audit_log.h"
 #include "collector/query_worker.h"
@@ -24,16 +27,26 @@ class DoorAudit {
   DoorAudit(AuditLog& audit, HistoryStore& history, QueryWorker& worker)
       : audit_(audit), history_(history), worker_(worker) {}
 
-  // What is in force now. To be called about once per second; a queue that is full is tried again.
+  // A file that is read at the start and by SIGHUP alone is in force from now on, in place of one of the same action.
+  // Thread-safe.
+  void TookOn(const DoorFile& file);
+
+  // The others, as they are in force now; one without a name is none. To be called about once per second; a queue that
+  // is full is tried again.
   void Look(const std::vector<DoorFile>& files);
 
  private:
-  void Keep(const std::string& action, const std::string& of, bool is_first);
+  using Which = std::pair<std::string, std::string>;  // action and name
+  void LookAt(const Which& which, const std::string& digest);
+  void Keep(const Which& which, const std::string& digest, bool is_first);
 
   AuditLog& audit_;
   HistoryStore& history_;
   QueryWorker& worker_;
-  std::map<std::string, std::string> seen_;  // texts by action
+  std::map<Which, std::string> seen_;  // digests
+  bool has_looked_ = false;
+  Mutex mutex_;
+  std::map<std::string, std::pair<std::string, std::string>> taken_on_ ABSL_GUARDED_BY(mutex_);  // name, digest
 };
 
 }  // namespace lockstep

@@ -120,11 +120,11 @@ TEST(InventoryFileTest, IsOneNamePerLineWithComments) {
 
 TEST(InventoryFileTest, WhatCannotBeReadIsSaidWithItsName) {
   TemporaryDirectory directory;
-  EXPECT_THAT(*ReadInventory(""), IsEmpty());
+  EXPECT_THAT(ReadInventory("")->hosts, IsEmpty());
   EXPECT_THAT(ReadInventory((directory.path() / "absent").string()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("absent")));
   directory.Write("fleet", "node-1\n");
-  EXPECT_THAT(*ReadInventory((directory.path() / "fleet").string()), ElementsAre("node-1"));
+  EXPECT_THAT(ReadInventory((directory.path() / "fleet").string())->hosts, ElementsAre("node-1"));
 }
 
 }  // namespace

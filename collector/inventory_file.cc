@@ -32,8 +32,8 @@ absl::StatusOr<std::set<std::string>> ParseInventory(absl::string_view text) {
   return names;
 }
 
-absl::StatusOr<std::set<std::string>> ReadInventory(const std::string& path) {
-  if (path.empty()) return std::set<std::string>();
+absl::StatusOr<Inventory> ReadInventory(const std::string& path) {
+  if (path.empty()) return Inventory();
   const auto refuse = [&path](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat("inventory ", path, ": ", why));
   };
@@ -46,7 +46,7 @@ absl::StatusOr<std::set<std::string>> ReadInventory(const std::string& path) {
   if (text.size() > kMaxInventoryBytes) return refuse(absl::StrCat("is longer than ", kMaxInventoryBytes, " bytes"));
   absl::StatusOr<std::set<std::string>> names = ParseInventory(text);
   if (!names.ok()) return refuse(names.status().message());
-  return names;
+  return Inventory{std::move(text), *std::move(names)};
 }
 
 }  // namespace lockstep

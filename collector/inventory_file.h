@@ -21,8 +21,13 @@ inline constexpr size_t kMaxInventoryBytes = size_t{16} << 20;  // of the file: 
 // INVALID_ARGUMENT names the line. Pure.
 absl::StatusOr<std::set<std::string>> ParseInventory(absl::string_view text);
 
+struct Inventory {
+  std::string text;  // of the file
+  std::set<std::string> hosts;
+};
+
 // "" = no file: no hosts. INVALID_ARGUMENT names the file.
-absl::StatusOr<std::set<std::string>> ReadInventory(const std::string& path);
+absl::StatusOr<Inventory> ReadInventory(const std::string& path);
 
 }  // namespace lockstep
 

@@ -75,6 +75,8 @@ absl::Status HttpServer::Serve() {
   return absl::OkStatus();
 }
 
+std::string HttpServer::guard_text() const { return guard_ == nullptr ? "" : guard_->text(); }
+
 void HttpServer::Refresh() {
   if (guard_ == nullptr || !guard_->Refresh()) return;
   const absl::Status served = Serve();

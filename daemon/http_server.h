@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,6 +54,9 @@ class HttpServer {
   // Takes on changed keys and passwords of the guard. To be called about once per second, by one thread. Requests that
   // are being answered with keys from before are given up.
   void Refresh();
+
+  // The text of the guard's file that is in force; "" = there is none.
+  std::string guard_text() const;
 
   // The port that is listened on.
   int port() const { return port_; }

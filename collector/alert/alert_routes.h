@@ -45,6 +45,8 @@ struct HookSpec {
 };
 
 struct AlertRoutes {
+  std::string file;  // that says so; "" = none does
+  std::string text;  // of the file
   AlertLinks links;
   std::vector<ReceiverSpec> receivers;  // unlike names
   std::vector<AlertRoute> routes;

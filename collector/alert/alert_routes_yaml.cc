@@ -424,6 +424,8 @@ absl::StatusOr<AlertRoutes> LoadAlertRoutes(const std::string& path, const std::
   if (with_secrets && !routes->hook.command.empty()) {
     if (const absl::Status hook = CheckTrustedProgram(routes->hook.command); !hook.ok()) return InFile(path, hook);
   }
+  routes->file = path;
+  routes->text = text;
   return routes;
 }
 

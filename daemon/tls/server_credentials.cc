@@ -3,13 +3,18 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <string>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace lockstep {
 namespace {
+
+constexpr int64_t kGraceMillis = 10'000;  // for calls that are under way
 
 grpc_ssl_client_certificate_request_type ToGrpc(ClientCertificate client) {
   switch (client) {
@@ -63,6 +68,14 @@ class ReloadingServerCredentials final : public grpc::ServerCredentials {
 };
 
 }  // namespace
+
+void LimitConnectionAge(int64_t age_ns, grpc::ServerBuilder& builder) {
+  const int64_t age_ms = age_ns / kNanosPerMilli;
+  CHECK(age_ms > 0 && age_ms <= std::numeric_limits<int>::max());
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(age_ms));
+  // Streams have no end: what is left of them is over then.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, static_cast<int>(std::min(age_ms, kGraceMillis)));
+}
 
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const TlsWatch& watch, ClientCertificate client) {
   return std::make_shared<ReloadingServerCredentials>(watch, client);

@@ -7,7 +7,9 @@
 #define LOCKSTEP_DAEMON_TLS_SERVER_CREDENTIALS_H_
 
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "daemon/tls/tls_watch.h"
@@ -20,6 +22,10 @@ enum class ClientCertificate { kNotAsked, kOptional, kRequired };
 // REQUIRES: `watch` holds a certificate, and authorities unless clients are not asked. It is borrowed, and must outlive
 // every connection of the server, as must the credentials.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const TlsWatch& watch, ClientCertificate client);
+
+// Ends connections of that age: a certificate is looked at when a connection begins, and so it is looked at again.
+// REQUIRES: 1 ms to 24 days.
+void LimitConnectionAge(int64_t age_ns, grpc::ServerBuilder& builder);
 
 }  // namespace lockstep
 

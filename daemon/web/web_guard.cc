@@ -97,6 +97,11 @@ std::shared_ptr<const WebGuard::Tls> WebGuard::tls() const {
   return state_->tls;
 }
 
+std::string WebGuard::text() const {
+  const MutexLock lock(mutex_);
+  return state_->text;
+}
+
 bool WebGuard::KnowsPassword(const State& state, absl::string_view authorization) {
   std::string credential;
   if (authorization.size() > kMaxCredentialBytes || !absl::ConsumePrefix(&authorization, "Basic ") ||

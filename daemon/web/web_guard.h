@@ -47,6 +47,9 @@ class WebGuard {
   // nullptr = in plain text.
   std::shared_ptr<const Tls> tls() const;
 
+  // The file as it is in force; "" = there is none. Paths in it may lead to other keys by now.
+  std::string text() const;
+
   // That every answer of a page has beside its own: name and value.
   std::vector<std::pair<std::string, std::string>> headers() const;
 
