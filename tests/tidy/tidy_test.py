@@ -88,7 +88,7 @@ class Planted(unittest.TestCase):
 
     def test_a_threat_without_a_test_is_seen(self):
         table = ("## What could go wrong\n\n| threat | answer | shown by |\n|---|---|---|\n"
-                 "| a | b | `x:a_test` (Known..., Whole) |\n| below | b | `x/...`, `x:a_fuzzer` |\n")
+                 "| a | b | `x:a_test` (Known..., Whole) |\n| below | b | `x:a_fuzzer` |\n")
         tree = {"x/BUILD.bazel": 'cc_test(\n    name = "a_test",\n    srcs = ["a.cc"],\n)\n\n'
                                  'lockstep_fuzzer(\n    name = "a_fuzzer",\n    src = "a.cc",\n)\n\n'
                                  'sh_test(\n    name = "by_hand_test",\n    srcs = ["a.cc"],\n    tags = ["manual"],\n)\n',
@@ -98,7 +98,8 @@ class Planted(unittest.TestCase):
                                ("| a | | `x:a_test` |", "expected a threat, an answer"),
                                ("| a | b | `x:b_test` |", "x:b_test is no test"),
                                ("| a | b | `x:by_hand_test` |", "x:by_hand_test is no test"),
-                               ("| a | b | `y/...` |", "y/... has no tests"),
+                               ("| a | b | `x/...` |", "x/... names a folder"),
+                               ("| a | b | `x:...` |", "x:... names a folder"),
                                ("| a | b | `x:a_test` (Known) |", "x:a_test has no test Known"),
                                ("| a | b | `x:a_test` (Whole, Other...) |", "has no test Other...")):
             found = list(threats.violations(self.plant({**tree, "docs/security.md": f"{table}{row}\n"})))
