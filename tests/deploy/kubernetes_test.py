@@ -239,12 +239,16 @@ class KubernetesTest(unittest.TestCase):
                     of_a_file = container["name"] == "agent"
                     self.assertIs(context["allowPrivilegeEscalation"], of_a_file, container["name"])
                     self.assertEqual(context["capabilities"]["drop"], ["ALL"], container["name"])
-        objects, _ = build(KUBERNETES / "overlays/unprivileged")
-        for workload in self.workloads(objects):
-            pod = workload["spec"]["template"]["spec"]
-            profiles = [s.get("seccompProfile", {}).get("type")
-                        for s in (pod.get("securityContext", {}), pod["containers"][0]["securityContext"])]
-            self.assertIn("RuntimeDefault", profiles, workload["metadata"]["name"])
+
+    def test_every_container_has_the_seccomp_profile_of_the_runtime(self):
+        overlays = sorted(p.name for p in (KUBERNETES / "overlays").iterdir())
+        for directory in ("base", *(f"overlays/{name}" for name in overlays)):
+            for workload in self.workloads(build(KUBERNETES / directory)[0]):
+                pod = workload["spec"]["template"]["spec"].get("securityContext", {})
+                for container in containers(workload):
+                    context = {**pod, **container["securityContext"]}
+                    self.assertEqual(context.get("seccompProfile"), {"type": "RuntimeDefault"},
+                                     f"{directory}: {container['name']}")
 
     def test_nobody_who_stays_is_root(self):
         user, = re.findall(r"^USER (\d+):", (ROOT / "deploy/docker/Dockerfile.agent").read_text(), re.M)
